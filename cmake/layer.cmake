@@ -1,0 +1,25 @@
+# kumi_layer(NAME [TOOL] DEPENDS layer... LIBRARIES target...): one folder of src/kumi as one target. TOOL: for the
+# kumi command only, not part of the library that programs link.
+#
+# Sources are all .cpp files of the folder but the tests, which run as one program per layer. A layer links only what
+# it names; layers.toml says what it may name, and a test holds every include against that.
+function(kumi_layer name)
+    cmake_parse_arguments(LAYER "TOOL" "" "DEPENDS;LIBRARIES" ${ARGN})
+    file(GLOB sources CONFIGURE_DEPENDS *.cpp)
+    set(tests ${sources})
+    list(FILTER tests INCLUDE REGEX "\\.test\\.cpp$")
+    list(FILTER sources EXCLUDE REGEX "\\.test\\.cpp$")
+
+    add_library(kumi_${name} OBJECT ${sources})
+    target_include_directories(kumi_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
+    target_link_libraries(kumi_${name} PUBLIC fmt::fmt Threads::Threads ${LAYER_LIBRARIES})
+    foreach(layer ${LAYER_DEPENDS})
+        target_link_libraries(kumi_${name} PUBLIC kumi_${layer})
+    endforeach()
+    if(NOT LAYER_TOOL)
+        set_property(GLOBAL APPEND PROPERTY KUMI_LAYERS kumi_${name})
+    endif()
+    foreach(test ${tests})
+        set_property(GLOBAL APPEND PROPERTY KUMI_UNIT_TESTS ${test})
+    endforeach()
+endfunction()

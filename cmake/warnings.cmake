@@ -1,0 +1,11 @@
+# What every target of this project is compiled with.
+add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-missing-field-initializers)
+if(KUMI_SANITIZE STREQUAL "address")
+    add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    add_link_options(-fsanitize=address,undefined)
+elseif(KUMI_SANITIZE STREQUAL "thread")
+    add_compile_options(-fsanitize=thread -fno-omit-frame-pointer)
+    add_link_options(-fsanitize=thread)
+elseif(KUMI_SANITIZE)
+    message(FATAL_ERROR "KUMI_SANITIZE is ${KUMI_SANITIZE}: say address or thread")
+endif()

@@ -1,0 +1,40 @@
+#pragma once
+
+// Values as bytes and back, without casts at the place of use.
+
+#include <cstddef>
+#include <cstring>
+#include <span>
+#include <string_view>
+#include <type_traits>
+
+namespace kumi {
+
+using Bytes = std::span<const std::byte>;
+using MutableBytes = std::span<std::byte>;
+
+/// The bytes of a trivially copyable value. The value must outlive the span.
+template <class T>
+    requires std::is_trivially_copyable_v<T>
+Bytes bytes_of(const T& value) noexcept {
+    return std::as_bytes(std::span<const T, 1>(&value, 1));
+}
+
+inline Bytes bytes_of(std::string_view text) noexcept {
+    return std::as_bytes(std::span<const char>(text.data(), text.size()));
+}
+
+/// The value whose bytes start at `bytes`; false when there are too few of them.
+template <class T>
+    requires std::is_trivially_copyable_v<T>
+bool read_value(Bytes bytes, T& value) noexcept {
+    if (bytes.size() < sizeof(T)) return false;
+    std::memcpy(&value, bytes.data(), sizeof(T));
+    return true;
+}
+
+inline std::string_view text_of(Bytes bytes) noexcept {
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+} // namespace kumi

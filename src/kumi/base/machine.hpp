@@ -1,0 +1,22 @@
+#pragma once
+
+// What this machine offers to this process: cores, memory, name.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace kumi::base {
+
+/// Cores that this process may run on.
+unsigned cores_allowed() noexcept;
+
+/// Memory that can still be had without swapping: the system's, or what the control group leaves of it.
+std::uint64_t memory_available_bytes();
+
+std::string host_name();
+
+/// "512 B", "64 KiB", "1.5 GiB".
+std::string readable_bytes(std::uint64_t bytes);
+
+} // namespace kumi::base

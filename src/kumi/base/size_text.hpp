@@ -1,0 +1,13 @@
+#pragma once
+
+#include "kumi/base/result.hpp"
+
+#include <cstdint>
+#include <string_view>
+
+namespace kumi::base {
+
+/// Reads "4096", "64K", "16M", "2G" (powers of 1024).
+Result<std::uint64_t> parse_size(std::string_view text);
+
+} // namespace kumi::base

@@ -1,0 +1,125 @@
+#include "kumi/boot/started.hpp"
+
+#include "kumi/base/clock.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <poll.h>
+#include <unistd.h>
+
+namespace kumi::boot {
+namespace {
+
+/// How long `kumi run` may take to say welcome; after that it says itself how patient to be.
+constexpr std::chrono::seconds welcome_max{60};
+
+class StartedSession final : public Session {
+public:
+    explicit StartedSession(base::Descriptor socket) : socket_(std::move(socket)) {}
+
+    Result<void> join() {
+        answer_max_ = welcome_max;
+        const JoinBody mine{wire_version, ::getpid()};
+        auto frame = ask(Kind::join, bytes_of(mine), Kind::welcome);
+        if (!frame) return frame.error();
+        WelcomeBody welcome{};
+        if (!read_value(frame->body, welcome)) return error("kumi run's welcome is cut short: versions differ?");
+        standing_ = {.node = welcome.node,
+                     .nodes = welcome.nodes,
+                     .slot = welcome.slot,
+                     .nodes_on_host = welcome.nodes_on_host,
+                     .cores_on_host = welcome.cores_on_host,
+                     .host = std::string(text_of(Bytes(frame->body).subspan(sizeof welcome))),
+                     .traffic_wanted = welcome.traffic_wanted != 0};
+        answer_max_ = std::chrono::seconds(welcome.answer_seconds_max);
+        return {};
+    }
+
+    const Standing& standing() const noexcept override { return standing_; }
+
+    Result<std::vector<std::vector<std::byte>>> exchange(Bytes mine) override {
+        auto frame = ask(Kind::exchange, mine, Kind::exchanged);
+        if (!frame) return frame.error();
+        std::vector<std::vector<std::byte>> all;
+        Bytes left = frame->body;
+        for (std::uint32_t length = 0; read_value(left, length) && length <= left.size() - sizeof length;) {
+            left = left.subspan(sizeof length);
+            all.emplace_back(left.begin(), left.begin() + length);
+            left = left.subspan(length);
+        }
+        if (all.size() != standing_.nodes) return error("kumi run passed on {} addresses instead of {}", all.size(), standing_.nodes);
+        return all;
+    }
+
+    Result<base::Descriptor> share_on_host(base::Descriptor mine) override {
+        auto frame = ask(Kind::share, {}, Kind::shared, mine.get());
+        if (!frame) return frame.error();
+        return std::move(frame->descriptor);
+    }
+
+    void report_traffic(std::span<const TrafficEntry> entries) override {
+        (void)send_frame(socket_.get(), Kind::traffic, std::as_bytes(entries)); // if nobody listens, nobody asks
+    }
+
+    bool report_failure(const Error& reason) override {
+        return send_frame(socket_.get(), Kind::failed, bytes_of(std::string_view(reason.text()))).has_value();
+    }
+
+    void leave() override { (void)send_frame(socket_.get(), Kind::leave, {}); } // if it is gone, so are we
+
+private:
+    Result<Frame> ask(Kind question, Bytes body, Kind answer, int descriptor = -1) {
+        if (auto sent = send_frame(socket_.get(), question, body, descriptor); !sent) return sent.error();
+        auto frame = receive();
+        if (!frame) return frame;
+        if (frame->kind == Kind::refused) return Error(std::string(text_of(frame->body)));
+        if (frame->kind != answer) return error("kumi run gave an answer out of turn: versions differ?");
+        return frame;
+    }
+
+    Result<Frame> receive() {
+        const Instant deadline = answer_max_ == answer_max_.zero() ? never : now() + answer_max_;
+        while (true) {
+            auto frame = reader_.next();
+            if (!frame) return frame.error();
+            if (*frame) return std::move(**frame);
+            if (auto more = wait_readable(deadline); !more) return more.error();
+            if (!reader_.read_from(socket_.get())) {
+                // The last words may have come with the end.
+                auto last = reader_.next();
+                if (last && *last) return std::move(**last);
+                return error("kumi run, which started this node, is gone");
+            }
+        }
+    }
+
+    Result<void> wait_readable(Instant deadline) {
+        while (true) {
+            int timeout_ms = -1;
+            if (deadline != never) {
+                const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - now());
+                timeout_ms = static_cast<int>(std::max<std::chrono::milliseconds::rep>(left.count(), 0));
+            }
+            pollfd readable{socket_.get(), POLLIN, 0};
+            const int ready = ::poll(&readable, 1, timeout_ms);
+            if (ready > 0) return {};
+            if (ready == 0) return error("kumi run did not answer within {} s: is it stopped?", answer_max_.count());
+            if (errno != EINTR) return system_error(errno, "waiting for kumi run");
+        }
+    }
+
+    base::Descriptor socket_;
+    FrameReader reader_;
+    Standing standing_;
+    std::chrono::seconds answer_max_{0};
+};
+
+} // namespace
+
+Result<std::unique_ptr<Session>> join_started_job(base::Descriptor socket) {
+    auto session = std::make_unique<StartedSession>(std::move(socket));
+    if (auto joined = session->join(); !joined) return joined.error();
+    return std::unique_ptr<Session>(std::move(session));
+}
+
+} // namespace kumi::boot

@@ -1,0 +1,103 @@
+#pragma once
+
+// What a node and the `kumi run` that started it say to each other, over a Unix stream socket that the node inherits.
+// Frames are a header and a body, and may carry a descriptor. The node asks, `kumi run` answers.
+//
+//   node                                kumi run
+//   join {version, pid}           ->
+//                                 <-    welcome {...} + host name, or refused {text}
+//   share (node 0: + descriptor)  ->
+//                                 <-    shared (others: + descriptor)         when node 0 has given it
+//   exchange {bytes}              ->
+//                                 <-    exchanged {length, bytes}...          when all have given theirs
+//   traffic {TrafficEntry}...     ->                                          if welcome asked for it
+//   leave                         ->                                          from now on the node may exit
+//   failed {text}                 ->                                          at any time before leave
+
+#include "kumi/base/bytes.hpp"
+#include "kumi/base/clock.hpp"
+#include "kumi/base/descriptor.hpp"
+#include "kumi/base/result.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace kumi::boot {
+
+/// Names the inherited socket, as a descriptor number.
+inline constexpr const char* socket_variable = "KUMI_BOOT";
+
+/// Both sides must agree on it.
+inline constexpr std::uint32_t wire_version = 1;
+
+enum class Kind : std::uint32_t { join = 1, welcome, refused, share, shared, exchange, exchanged, traffic, leave, failed };
+
+struct FrameHeader {
+    Kind kind;
+    std::uint32_t body_bytes;
+    std::uint32_t descriptors; // 0 or 1: one comes with the header
+    std::uint32_t reserved;
+};
+static_assert(sizeof(FrameHeader) == 16);
+
+/// A body larger than this is garbage.
+inline constexpr std::uint32_t body_bytes_max = std::uint32_t{1} << 28;
+
+struct JoinBody {
+    std::uint32_t version;
+    std::int32_t pid;
+};
+
+/// Followed by the host's name.
+struct WelcomeBody {
+    std::uint32_t node;
+    std::uint32_t nodes;
+    std::uint32_t slot;
+    std::uint32_t nodes_on_host;
+    std::uint32_t cores_on_host; // for all its nodes together
+    std::uint32_t traffic_wanted;
+    std::uint32_t answer_seconds_max; // how long the node waits for an answer before it gives up; 0: for ever
+};
+
+/// What one node sent to another over one device.
+struct TrafficEntry {
+    std::uint32_t to;
+    char device[12]; // zero-padded
+    std::uint64_t messages;
+    std::uint64_t bytes;
+};
+static_assert(sizeof(TrafficEntry) == 32);
+
+struct Frame {
+    Kind kind;
+    std::vector<std::byte> body;
+    base::Descriptor descriptor;
+};
+
+/// A frame's header and body as they go over the socket.
+std::vector<std::byte> encode(Kind kind, Bytes body, bool with_descriptor = false);
+
+/// Puts frames together out of what a socket brings, however it is cut.
+class FrameReader {
+public:
+    /// Reads what is there. False when the other side has closed.
+    bool read_from(int socket);
+
+    /// The next whole frame. A header that makes no sense is an error.
+    Result<std::optional<Frame>> next();
+
+private:
+    std::vector<std::byte> bytes_;
+    std::vector<base::Descriptor> descriptors_; // in order; each belongs to the next frame that announces one
+};
+
+/// Sends a whole frame, waiting for room.
+Result<void> send_frame(int socket, Kind kind, Bytes body, int descriptor = -1);
+
+/// Sends what the socket takes of `bytes` now, with the descriptor on the first byte. Answers how many bytes; -1 when
+/// the other side is gone.
+std::ptrdiff_t send_some(int socket, Bytes bytes, int descriptor = -1) noexcept;
+
+} // namespace kumi::boot

@@ -1,0 +1,82 @@
+#include "kumi/device/shmem/buffers.hpp"
+
+#include "kumi/base/assert.hpp"
+
+namespace kumi::device::shmem {
+namespace {
+
+std::uint32_t units_for(std::size_t bytes) noexcept {
+    return static_cast<std::uint32_t>((bytes + unit_bytes - 1) / unit_bytes);
+}
+
+} // namespace
+
+BufferHeap::BufferHeap(Segment& segment, Node self)
+    : mailbox_(&segment.mailbox(self)), links_(segment.links(self)), memory_(segment.buffers(self)),
+      taken_(segment.layout().units()), lengths_(segment.layout().units()) {}
+
+std::optional<std::uint32_t> BufferHeap::try_take(std::size_t bytes) noexcept {
+    const std::uint32_t count = units_for(bytes);
+    collect();
+    const auto start = taken_.find_clear_run(count);
+    if (!start) return std::nullopt;
+    const auto unit = static_cast<std::uint32_t>(*start);
+    taken_.set_range(unit, count);
+    lengths_[unit] = count;
+    return unit;
+}
+
+void BufferHeap::give_back(std::uint32_t unit) noexcept {
+    KUMI_ASSERT(unit < lengths_.size() && lengths_[unit] != 0);
+    taken_.clear_range(unit, lengths_[unit]);
+    lengths_[unit] = 0;
+}
+
+void BufferHeap::collect() noexcept {
+    // Relaxed: only a look; an empty stack is the usual case and must not cost an atomic exchange.
+    if (mailbox_->returned.load(std::memory_order_relaxed) == 0) return;
+    // Acquire: partner of the release in return_buffer(): the receivers are done with these, and the links are there.
+    std::uint64_t top = mailbox_->returned.exchange(0, std::memory_order_acquire);
+    while (top != 0) {
+        const auto unit = static_cast<std::uint32_t>(top - 1);
+        // Relaxed: ordered by the exchange. Read before the unit is free for a new buffer.
+        top = links_[unit].load(std::memory_order_relaxed);
+        give_back(unit);
+    }
+}
+
+bool BufferHeap::wait_for(std::size_t bytes) noexcept {
+    // Relaxed: the fence orders it before the check; partner: the fence in return_buffer().
+    mailbox_->buffer_wanted.store(1, std::memory_order_relaxed);
+    Memory::full_fence();
+    collect();
+    if (!taken_.find_clear_run(units_for(bytes))) return true;
+    stop_waiting();
+    return false;
+}
+
+// Relaxed: a receiver that sees the old value wakes us once too often.
+void BufferHeap::stop_waiting() noexcept { mailbox_->buffer_wanted.store(0, std::memory_order_relaxed); }
+
+std::size_t BufferHeap::units_free() noexcept {
+    collect();
+    return taken_.size() - taken_.count();
+}
+
+bool return_buffer(Segment& segment, Node owner, std::uint32_t unit) noexcept {
+    Mailbox& mailbox = segment.mailbox(owner);
+    std::atomic<std::uint32_t>& link = segment.links(owner)[unit];
+    // Relaxed: a wrong guess only costs another round.
+    std::uint64_t top = mailbox.returned.load(std::memory_order_relaxed);
+    do {
+        // Relaxed: published by the exchange below.
+        link.store(static_cast<std::uint32_t>(top), std::memory_order_relaxed);
+        // Release: partner of the acquire in collect().
+    } while (!mailbox.returned.compare_exchange_weak(top, unit + 1, std::memory_order_release,
+                                                     std::memory_order_relaxed));
+    Memory::full_fence(); // partner: the fence in wait_for(): one of us sees the other's store
+    // Relaxed: ordered by the fence.
+    return mailbox.buffer_wanted.load(std::memory_order_relaxed) != 0;
+}
+
+} // namespace kumi::device::shmem

@@ -1,0 +1,314 @@
+#include "kumi/device/shmem/channel.hpp"
+
+#include "kumi/base/assert.hpp"
+#include "kumi/base/bitmap.hpp"
+#include "kumi/base/machine.hpp"
+#include "kumi/device/shmem/futex.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace kumi::device::shmem {
+namespace {
+
+// Kinds of ring records.
+constexpr std::uint16_t kind_inline = 1; // the message itself
+constexpr std::uint16_t kind_buffer = 2; // a BufferRecord
+
+/// Where a large message lies among its sender's buffers.
+struct BufferRecord {
+    std::uint64_t bytes;
+    std::uint32_t unit;
+    std::uint32_t reserved;
+};
+
+// Notes in a SendSlot's token.
+constexpr std::uint64_t token_inline = 0; // a buffer's token is its unit + 1
+
+/// Messages taken from one ring before the next gets its turn.
+constexpr std::size_t messages_per_turn = 32;
+
+/// Rings that stay watched however quiet they are: a node rarely waits for more than two at a time.
+constexpr std::size_t quiet_rings_max = 2;
+
+/// Polls after which rings that brought nothing are forgotten.
+constexpr std::uint32_t polls_between_sweeps = 4096;
+
+constexpr std::uint32_t lines_for(std::size_t bytes) noexcept {
+    return static_cast<std::uint32_t>((bytes + 8 + sizeof(base::RingLine) - 1) / sizeof(base::RingLine));
+}
+
+constexpr std::uint64_t bit_of(Node node) noexcept { return std::uint64_t{1} << (node % 64); }
+
+/// A record's payload: it runs on through the lines behind the first.
+std::byte* payload(base::RingLine* line) noexcept { return reinterpret_cast<std::byte*>(line) + 8; }
+
+} // namespace
+
+ShmemChannel::ShmemChannel(std::shared_ptr<Segment> segment, Node self)
+    : segment_(std::move(segment)), self_(self),
+      inline_bytes_max_(static_cast<std::uint32_t>(segment_->layout().inline_bytes_max())),
+      bell_(segment_->mailbox(self).bell, segment_->attention(self), segment_->fencing()),
+      watched_bits_(segment_->layout().attention_words()), buffers_(*segment_, self) {
+    const Layout& layout = segment_->layout();
+    outgoing_.reserve(layout.nodes);
+    incoming_.reserve(layout.nodes);
+    watched_.reserve(layout.nodes);
+    refused_.reserve(layout.nodes);
+    for (Node peer = 0; peer < layout.nodes; ++peer) {
+        outgoing_.push_back({Writer(segment_->ring(peer, self), segment_->control(peer, self)),
+                             Button(segment_->mailbox(peer).bell, segment_->attention(peer)[self / 64], self % 64,
+                                    segment_->fencing())});
+        incoming_.emplace_back(segment_->ring(self, peer), segment_->control(self, peer));
+    }
+    traits_ = {.device = "shmem",
+               .message_bytes_max = layout.buffer_bytes,
+               .bytes_per_peer_max = 2 * layout.bytes_per_pair() + sizeof(Outgoing) + sizeof(Reader),
+               .latency_class_ns = 100,
+               .bandwidth_class_mb = 10'000};
+}
+
+ShmemChannel::~ShmemChannel() = default;
+
+// ---- sending
+
+pm::SendSlot ShmemChannel::refuse(Node to, std::uint32_t lines) noexcept {
+    Outgoing& out = outgoing_[to];
+    if (out.lines_refused == 0) refused_.push_back(to);
+    out.lines_refused = lines;
+    return {};
+}
+
+pm::SendSlot ShmemChannel::try_reserve(Node to, std::size_t bytes) noexcept {
+    KUMI_ASSERT(to < outgoing_.size());
+    if (bytes > inline_bytes_max_) return try_reserve_buffer(to, bytes);
+    base::RingLine* line = outgoing_[to].ring.try_reserve(lines_for(bytes));
+    if (line == nullptr) [[unlikely]]
+        return refuse(to, lines_for(bytes));
+    return {to, MutableBytes(payload(line), bytes), token_inline};
+}
+
+pm::SendSlot ShmemChannel::try_reserve_buffer(Node to, std::size_t bytes) noexcept {
+    KUMI_ASSERT(bytes <= traits_.message_bytes_max);
+    if (outgoing_[to].ring.try_reserve(1) == nullptr) return refuse(to, 1);
+    const auto unit = buffers_.try_take(bytes);
+    if (!unit) {
+        buffer_refused_ = bytes;
+        return {};
+    }
+    return {to, MutableBytes(buffers_.address(*unit), bytes), std::uint64_t{*unit} + 1};
+}
+
+void ShmemChannel::commit(const pm::SendSlot& slot) noexcept {
+    Outgoing& out = outgoing_[slot.to()];
+    if (slot.token() == token_inline) {
+        out.ring.commit(kind_inline, static_cast<std::uint32_t>(slot.bytes().size()));
+    } else {
+        base::RingLine* line = out.ring.try_reserve(1); // the line that try_reserve_buffer() found
+        KUMI_ASSERT(line != nullptr);
+        const BufferRecord record{slot.bytes().size(), static_cast<std::uint32_t>(slot.token() - 1), 0};
+        std::memcpy(payload(line), &record, sizeof record);
+        out.ring.commit(kind_buffer, sizeof record);
+    }
+    ++out.sent.messages;
+    out.sent.bytes += slot.bytes().size();
+    if (out.bell.press()) [[unlikely]]
+        futex_wake(segment_->mailbox(slot.to()).bell.asleep);
+}
+
+void ShmemChannel::cancel(const pm::SendSlot& slot) noexcept {
+    // The reserved lines need nothing: the next reservation takes their place.
+    if (slot.token() != token_inline) buffers_.give_back(static_cast<std::uint32_t>(slot.token() - 1));
+}
+
+// ---- receiving
+
+std::size_t ShmemChannel::poll(pm::Handler handler, std::size_t messages_max) noexcept {
+    KUMI_ASSERT(!polling_); // a handler must not poll
+    polling_ = true;
+    watch_new_rings();
+    const std::size_t rings = watched_.size();
+    // A sender as fast as we are must not hold us here for ever, nor keep the others waiting.
+    const std::size_t share = rings == 1 ? segment_->layout().ring_lines : messages_per_turn;
+    std::size_t handled = 0;
+    for (std::size_t i = 0; i < rings && handled < messages_max; ++i) {
+        if (++last_ring_ >= rings) last_ring_ = 0;
+        Watched& ring = watched_[last_ring_];
+        const std::size_t taken = drain(ring.from, handler, std::min(share, messages_max - handled));
+        if (taken != 0) ring.active = true;
+        handled += taken;
+    }
+    if (++polls_ >= polls_between_sweeps) [[unlikely]] {
+        polls_ = 0;
+        if (rings > quiet_rings_max) forget_quiet_rings();
+    }
+    polling_ = false;
+    return handled;
+}
+
+void ShmemChannel::watch_new_rings() noexcept {
+    for (std::size_t word = 0; word < watched_bits_.size(); ++word) {
+        const std::uint64_t fresh = bell_.attention(word) & ~watched_bits_[word];
+        if (fresh == 0) [[likely]]
+            continue;
+        watched_bits_[word] |= fresh;
+        base::for_each_bit(fresh,
+                           [&](unsigned bit) { watched_.push_back({static_cast<Node>(word * 64 + bit), true}); });
+    }
+}
+
+void ShmemChannel::forget_quiet_rings() noexcept {
+    // The active ones to the front; they stay, and so do a few quiet ones.
+    const auto quiet = std::partition(watched_.begin(), watched_.end(), [](const Watched& ring) { return ring.active; });
+    const auto staying = std::max<std::ptrdiff_t>(quiet - watched_.begin(), quiet_rings_max);
+    const std::span<Watched> forgotten = std::span(watched_).subspan(static_cast<std::size_t>(staying));
+    for (Watched& ring : watched_) ring.active = false;
+    if (forgotten.empty()) return;
+    for (const Watched& ring : forgotten) {
+        watched_bits_[ring.from / 64] &= ~bit_of(ring.from);
+        bell_.unwatch(ring.from / 64, bit_of(ring.from));
+    }
+    bell_.fence();
+    // The last look: a record from before the fence rang no bell.
+    for (const Watched& ring : forgotten)
+        if (incoming_[ring.from].front().kind != 0) bell_.watch(ring.from / 64, bit_of(ring.from));
+    watched_.resize(static_cast<std::size_t>(staying));
+}
+
+std::size_t ShmemChannel::drain(Node from, pm::Handler& handler, std::size_t messages_max) noexcept {
+    Reader& ring = incoming_[from];
+    std::size_t handled = 0;
+    for (; handled < messages_max; ++handled) {
+        const base::RecordHeader header = ring.front();
+        if (header.kind == 0) break;
+        const std::byte* record = payload(&ring.line());
+        if (header.kind == kind_inline) [[likely]] {
+            pm::Message message(from, Bytes(record, header.bytes));
+            handler(message);
+        } else {
+            deliver_buffer(from, record, handler);
+        }
+        if (ring.pop(header)) wake_node(from);
+    }
+    return handled;
+}
+
+void ShmemChannel::deliver_buffer(Node from, const std::byte* record, pm::Handler& handler) noexcept {
+    BufferRecord place{};
+    std::memcpy(&place, record, sizeof place);
+    const Layout& layout = segment_->layout();
+    KUMI_ASSERT(place.unit < layout.units() && place.bytes <= layout.buffer_bytes - place.unit * unit_bytes);
+    const std::byte* bytes = segment_->buffers(from) + std::size_t{place.unit} * unit_bytes;
+    const std::uint64_t token = std::uint64_t{from} << 32 | place.unit;
+    pm::Message message(from, Bytes(bytes, place.bytes), this, token);
+    handler(message);
+    if (!message.was_kept()) release(token);
+}
+
+void ShmemChannel::release(std::uint64_t token) noexcept {
+    const auto owner = static_cast<Node>(token >> 32);
+    if (return_buffer(*segment_, owner, static_cast<std::uint32_t>(token))) wake_node(owner);
+}
+
+// ---- sleeping
+
+bool ShmemChannel::arm() noexcept {
+    bell_.fall_asleep();
+    for (std::size_t word = 0; word < watched_bits_.size(); ++word)
+        if (watched_bits_[word] != 0) bell_.unwatch(word, watched_bits_[word]);
+    bell_.fence();
+    if (!something_to_do()) {
+        watched_.clear();
+        std::fill(watched_bits_.begin(), watched_bits_.end(), 0);
+        return true;
+    }
+    bell_.wake_up();
+    stop_waiting_for_room();
+    for (std::size_t word = 0; word < watched_bits_.size(); ++word)
+        if (watched_bits_[word] != 0) bell_.watch(word, watched_bits_[word]);
+    return false;
+}
+
+/// The last look before sleep, after the fence.
+bool ShmemChannel::something_to_do() noexcept {
+    for (const Watched& ring : watched_)
+        if (incoming_[ring.from].front().kind != 0) return true;
+    for (std::size_t word = 0; word < bell_.word_count(); ++word)
+        if (bell_.attention(word) != 0) return true;
+    for (const Node to : refused_)
+        if (!outgoing_[to].ring.wait_for_room(outgoing_[to].lines_refused)) return true;
+    if (buffer_refused_ != 0 && !buffers_.wait_for(buffer_refused_)) return true;
+    // Acquire (in seq_cst): partner of the store in wake().
+    return woken_.exchange(false, std::memory_order_seq_cst);
+}
+
+void ShmemChannel::stop_waiting_for_room() noexcept {
+    for (const Node to : refused_) {
+        outgoing_[to].ring.stop_waiting();
+        outgoing_[to].lines_refused = 0;
+    }
+    refused_.clear();
+    if (buffer_refused_ != 0) buffers_.stop_waiting();
+    buffer_refused_ = 0;
+}
+
+void ShmemChannel::sleep(Instant deadline) noexcept {
+    futex_wait(bell_.state().asleep, 1, deadline);
+    bell_.wake_up();
+    stop_waiting_for_room();
+    // Acquire: partner of the store in wake(): a wake-up that this sleep uses up has shown what it was for.
+    woken_.exchange(false, std::memory_order_acquire);
+}
+
+void ShmemChannel::wake() noexcept {
+    woken_.store(true, std::memory_order_seq_cst); // partner: the exchange in something_to_do(), after asleep = 1
+    wake_node(self_);
+}
+
+void ShmemChannel::wake_node(Node node) noexcept {
+    base::DoorbellState<Memory>& bell = segment_->mailbox(node).bell;
+    if (Button::wake(bell)) futex_wake(bell.asleep);
+}
+
+// ---- remote memory
+
+Result<pm::Exposed> ShmemChannel::expose(std::size_t bytes) {
+    const std::size_t offset = exposed_bytes_;
+    const std::size_t wanted = (bytes + page_bytes - 1) / page_bytes * page_bytes;
+    const std::size_t window_bytes = segment_->layout().window_bytes;
+    if (wanted > window_bytes - offset)
+        return error("exposing {} of memory: {} of {} are exposed already; raise KUMI_SHMEM_EXPOSED",
+                     base::readable_bytes(bytes), base::readable_bytes(offset), base::readable_bytes(window_bytes));
+    if (wanted > base::memory_available_bytes())
+        return error("exposing {} of memory: this host has only {} left", base::readable_bytes(bytes),
+                     base::readable_bytes(base::memory_available_bytes()));
+    std::byte* window = segment_->window(self_);
+    if (window == nullptr) return error("exposing memory: no addresses left (is there a limit: ulimit -v?)");
+    if (wanted > 0)
+        if (auto reserved = segment_->reserve_window(self_, offset, wanted); !reserved) return reserved.error();
+    exposed_bytes_ += wanted;
+    return pm::Exposed{MutableBytes(window + offset, bytes), offset};
+}
+
+Result<void> ShmemChannel::reach(Node node) {
+    if (segment_->window(node) != nullptr) return {};
+    return error("mapping the exposed memory of node {}: no addresses left (is there a limit: ulimit -v?)", node);
+}
+
+bool ShmemChannel::try_put(Node to, std::uint64_t offset, Bytes source) noexcept {
+    if (!source.empty()) std::memcpy(direct(to, offset), source.data(), source.size());
+    return true;
+}
+
+bool ShmemChannel::try_get(Node from, std::uint64_t offset, MutableBytes target) noexcept {
+    if (!target.empty()) std::memcpy(target.data(), direct(from, offset), target.size());
+    return true;
+}
+
+std::byte* ShmemChannel::direct(Node node, std::uint64_t offset) noexcept {
+    std::byte* window = segment_->window(node);
+    KUMI_ASSERT(window != nullptr && offset < segment_->layout().window_bytes);
+    return window + offset;
+}
+
+} // namespace kumi::device::shmem

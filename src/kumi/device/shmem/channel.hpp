@@ -1,0 +1,100 @@
+#pragma once
+
+// PM over shared memory. Between each two nodes and in each direction there is one LineRing; a node looks at the
+// rings that its doorbell names and at no others, so idle peers cost nothing. Messages that do not fit a ring
+// travel in a buffer of the sender's, which the receiver reads in place; the ring carries where it is.
+
+#include "kumi/device/shmem/buffers.hpp"
+#include "kumi/device/shmem/segment.hpp"
+#include "kumi/pm/channel.hpp"
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+namespace kumi::device::shmem {
+
+class ShmemChannel final : public pm::Channel, private pm::BufferOwner, private pm::RemoteMemory {
+public:
+    /// The segment's part of `self` must have been reserved.
+    ShmemChannel(std::shared_ptr<Segment> segment, Node self);
+    ~ShmemChannel() override;
+
+    Node self() const noexcept override { return self_; }
+    Node nodes() const noexcept override { return segment_->layout().nodes; }
+    const pm::Traits& traits() const noexcept override { return traits_; }
+
+    pm::SendSlot try_reserve(Node to, std::size_t bytes) noexcept override;
+    void commit(const pm::SendSlot& slot) noexcept override;
+    void cancel(const pm::SendSlot& slot) noexcept override;
+    std::size_t poll(pm::Handler handler, std::size_t messages_max) noexcept override;
+    bool arm() noexcept override;
+    void sleep(Instant deadline) noexcept override;
+    void wake() noexcept override;
+    /// A node of this host that dies ends the job; there is nothing to tell in between.
+    bool lost(Node) const noexcept override { return false; }
+    pm::Traffic sent(Node to) const noexcept override { return outgoing_[to].sent; }
+    pm::RemoteMemory* remote_memory() noexcept override { return this; }
+
+    /// How many rings the next poll() looks at.
+    std::size_t rings_watched() const noexcept { return watched_.size(); }
+
+private:
+    using Writer = base::RingWriter<Memory, base::RingLine>;
+    using Reader = base::RingReader<Memory, base::RingLine>;
+    using Button = base::DoorbellButton<Memory>;
+
+    /// Everything about sending to one node.
+    struct Outgoing {
+        Writer ring;
+        Button bell;
+        pm::Traffic sent;
+        std::uint32_t lines_refused = 0; // not zero: the last try_reserve() found no room for this many
+    };
+
+    /// A ring that poll() looks at.
+    struct Watched {
+        Node from;
+        bool active; // brought a message since quiet rings were last looked for
+    };
+
+    // RemoteMemory
+    Result<pm::Exposed> expose(std::size_t bytes) override;
+    Result<void> reach(Node node) override;
+    bool try_put(Node to, std::uint64_t offset, Bytes source) noexcept override;
+    bool try_get(Node from, std::uint64_t offset, MutableBytes target) noexcept override;
+    std::byte* direct(Node node, std::uint64_t offset) noexcept override;
+
+    // BufferOwner: a kept buffer comes back.
+    void release(std::uint64_t token) noexcept override;
+
+    pm::SendSlot refuse(Node to, std::uint32_t lines) noexcept;
+    pm::SendSlot try_reserve_buffer(Node to, std::size_t bytes) noexcept;
+    void watch_new_rings() noexcept;
+    void forget_quiet_rings() noexcept;
+    std::size_t drain(Node from, pm::Handler& handler, std::size_t messages_max) noexcept;
+    void deliver_buffer(Node from, const std::byte* record, pm::Handler& handler) noexcept;
+    void stop_waiting_for_room() noexcept;
+    bool something_to_do() noexcept;
+    void wake_node(Node node) noexcept;
+
+    std::shared_ptr<Segment> segment_;
+    Node self_;
+    bool polling_ = false;
+    std::uint32_t inline_bytes_max_;
+    std::vector<Outgoing> outgoing_; // by destination
+    std::vector<Reader> incoming_;   // by source
+    base::DoorbellKeeper<Memory> bell_;
+    std::vector<Watched> watched_;            // the rings that poll() looks at, in no order
+    std::vector<std::uint64_t> watched_bits_; // the same as bits, as the doorbell has them
+    std::size_t last_ring_ = 0;               // where poll() stopped, to be fair
+    std::uint32_t polls_ = 0;                 // since quiet rings were last looked for
+    BufferHeap buffers_;
+    std::vector<Node> refused_;        // destinations whose lines_refused is not zero
+    std::size_t buffer_refused_ = 0;   // not zero: the last try_reserve() found no buffer of this size
+    std::atomic<bool> woken_{false};   // wake() was called
+    std::size_t exposed_bytes_ = 0;
+    pm::Traits traits_;
+};
+
+} // namespace kumi::device::shmem

@@ -1,0 +1,16 @@
+#pragma once
+
+#include "kumi/base/clock.hpp"
+
+#include <atomic>
+#include <cstdint>
+
+namespace kumi::device::shmem {
+
+/// Sleeps while `word` is `expected`, until a wake or the deadline; may return early. Works between processes.
+void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected, Instant deadline) noexcept;
+
+/// Wakes one sleeper.
+void futex_wake(std::atomic<std::uint32_t>& word) noexcept;
+
+} // namespace kumi::device::shmem

@@ -1,0 +1,132 @@
+#include "kumi/device/shmem/segment.hpp"
+
+#include "kumi/base/machine.hpp"
+#include "kumi/base/memory_policy.hpp"
+
+#include <cerrno>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace kumi::device::shmem {
+namespace {
+
+constexpr unsigned seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+
+Error too_little_memory(const Layout& layout, std::string_view what_limits, std::uint64_t limit) {
+    return error("shared memory for {} nodes needs {}, but {} is {}: start fewer nodes, or lower KUMI_SHMEM_MEMORY",
+                 layout.nodes, base::readable_bytes(layout.memory_bytes()), what_limits, base::readable_bytes(limit));
+}
+
+Result<void> check_memory(const Layout& layout) {
+    const std::uint64_t available = base::memory_available_bytes();
+    if (layout.memory_bytes() > available) return too_little_memory(layout, "what this host has left", available);
+    rlimit file_size{};
+    // Past this limit the system would not answer but kill.
+    if (::getrlimit(RLIMIT_FSIZE, &file_size) == 0 && layout.segment_bytes() > file_size.rlim_cur)
+        return too_little_memory(layout, "the file size limit (ulimit -f)", file_size.rlim_cur);
+    return {};
+}
+
+Result<std::byte*> map(int descriptor, std::size_t offset, std::size_t bytes) {
+    void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, static_cast<off_t>(offset));
+    if (memory != MAP_FAILED) return static_cast<std::byte*>(memory);
+    return system_error(errno, fmt::format("mapping {} of shared memory (is there a limit: ulimit -v?)",
+                                           base::readable_bytes(bytes)));
+}
+
+/// Memory that is set aside cannot run out later: a full machine is an error here and never a SIGBUS there.
+Result<void> reserve(int descriptor, std::size_t offset, std::size_t bytes) {
+    while (::fallocate(descriptor, 0, static_cast<off_t>(offset), static_cast<off_t>(bytes)) != 0) {
+        if (errno == EINTR) continue;
+        return system_error(errno, fmt::format("setting {} of shared memory aside", base::readable_bytes(bytes)));
+    }
+    return {};
+}
+
+base::Fencing choose_fencing(const Options& options) noexcept {
+    if (!base::register_for_heavy_fence()) return base::Fencing::by_writer;
+    return options.fencing.value_or(base::Fencing::by_reader);
+}
+
+} // namespace
+
+Segment::Segment(base::Descriptor descriptor, Layout layout, base::Fencing fencing, std::byte* memory) noexcept
+    : descriptor_(std::move(descriptor)), layout_(layout), fencing_(fencing), memory_(memory),
+      windows_(layout.nodes, nullptr) {}
+
+Segment::~Segment() {
+    ::munmap(memory_, layout_.memory_bytes());
+    for (std::byte* window : windows_)
+        if (window != nullptr) ::munmap(window, layout_.window_bytes);
+}
+
+Result<std::shared_ptr<Segment>> Segment::create(Node nodes, const Options& options) {
+    const Layout layout = Layout::plan(nodes, options);
+    if (auto enough = check_memory(layout); !enough) return enough.error();
+    base::Descriptor descriptor(::memfd_create("kumi-shmem", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    if (!descriptor) return system_error(errno, "making shared memory (memfd_create)");
+    if (::ftruncate(descriptor.get(), static_cast<off_t>(layout.segment_bytes())) != 0)
+        return system_error(errno, fmt::format("sizing shared memory to {} of addresses",
+                                               base::readable_bytes(layout.segment_bytes())));
+    if (::fcntl(descriptor.get(), F_ADD_SEALS, seals) != 0) return system_error(errno, "sealing shared memory");
+    if (auto reserved = reserve(descriptor.get(), 0, page_bytes); !reserved) return reserved.error();
+    auto memory = map(descriptor.get(), 0, layout.memory_bytes());
+    if (!memory) return memory.error();
+
+    const base::Fencing fencing = choose_fencing(options);
+    new (*memory) SegmentHeader{.magic = SegmentHeader::magic_expected,
+                                .version = SegmentHeader::version_expected,
+                                .nodes = nodes,
+                                .ring_lines = layout.ring_lines,
+                                .buffer_bytes = layout.buffer_bytes,
+                                .window_bytes = layout.window_bytes,
+                                .fencing = fencing,
+                                .reserved = 0};
+    return std::shared_ptr<Segment>(new Segment(std::move(descriptor), layout, fencing, *memory));
+}
+
+Result<std::shared_ptr<Segment>> Segment::attach(base::Descriptor descriptor, Node nodes) {
+    struct stat status {};
+    SegmentHeader header{};
+    const int sealed = ::fcntl(descriptor.get(), F_GET_SEALS);
+    const bool read = ::fstat(descriptor.get(), &status) == 0 &&
+                      ::pread(descriptor.get(), &header, sizeof header, 0) == static_cast<ssize_t>(sizeof header);
+    if (!read || sealed < 0 || (static_cast<unsigned>(sealed) & seals) != seals ||
+        header.magic != SegmentHeader::magic_expected || header.version != SegmentHeader::version_expected)
+        return error("the shared memory handed over by node 0 is not one that this version of Kumi made: "
+                     "run the same version on all nodes");
+    const Layout layout = Layout::from(header);
+    if (header.nodes != nodes || static_cast<std::size_t>(status.st_size) != layout.segment_bytes())
+        return error("the shared memory handed over by node 0 was made for {} nodes, not for {}", header.nodes, nodes);
+    if (!base::register_for_heavy_fence() && header.fencing == base::Fencing::by_reader)
+        return error("membarrier(2) works for node 0 but is refused to this node: run both under the same rules, "
+                     "or set KUMI_SHMEM_FENCING=writer");
+    auto memory = map(descriptor.get(), 0, layout.memory_bytes());
+    if (!memory) return memory.error();
+    return std::shared_ptr<Segment>(new Segment(std::move(descriptor), layout, header.fencing, *memory));
+}
+
+Result<void> Segment::reserve_part(Node node) {
+    return reserve(descriptor_.get(), layout_.part_offset(node), layout_.part_bytes());
+}
+
+Result<void> Segment::reserve_window(Node node, std::size_t offset, std::size_t bytes) {
+    return reserve(descriptor_.get(), layout_.window_offset(node) + offset, bytes);
+}
+
+base::Descriptor Segment::duplicate() const {
+    return base::Descriptor(::fcntl(descriptor_.get(), F_DUPFD_CLOEXEC, 0));
+}
+
+std::byte* Segment::window(Node node) noexcept {
+    if (windows_[node] == nullptr) {
+        auto mapped = map(descriptor_.get(), layout_.window_offset(node), layout_.window_bytes);
+        if (mapped) windows_[node] = *mapped;
+    }
+    return windows_[node];
+}
+
+} // namespace kumi::device::shmem

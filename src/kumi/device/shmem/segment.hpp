@@ -1,0 +1,69 @@
+#pragma once
+
+#include "kumi/base/descriptor.hpp"
+#include "kumi/base/result.hpp"
+#include "kumi/device/shmem/layout.hpp"
+
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace kumi::device::shmem {
+
+/// The memory that the nodes of one host share: a sealed memfd without a name, so it is gone with its last process,
+/// and with all its memory set aside at open, so using it never faults.
+class Segment final {
+public:
+    /// Makes a segment for `nodes` nodes. Refuses when the machine has not that much memory to spare.
+    static Result<std::shared_ptr<Segment>> create(Node nodes, const Options& options);
+    /// Maps a segment made by another process, after checking that it is one.
+    static Result<std::shared_ptr<Segment>> attach(base::Descriptor descriptor, Node nodes);
+
+    Segment(const Segment&) = delete;
+    Segment& operator=(const Segment&) = delete;
+    ~Segment();
+
+    /// Sets the memory of one node's part aside. Each node does it for its own.
+    Result<void> reserve_part(Node node);
+    /// Sets memory in a node's window aside.
+    Result<void> reserve_window(Node node, std::size_t offset, std::size_t bytes);
+
+    base::Descriptor duplicate() const;
+
+    const Layout& layout() const noexcept { return layout_; }
+    base::Fencing fencing() const noexcept { return fencing_; }
+
+    Mailbox& mailbox(Node node) const noexcept { return *at<Mailbox>(node, 0); }
+    std::span<std::atomic<std::uint64_t>> attention(Node node) const noexcept {
+        return {at<std::atomic<std::uint64_t>>(node, layout_.attention_offset()), layout_.attention_words()};
+    }
+    base::RingControl<Memory>& control(Node reader, Node writer) const noexcept {
+        return *at<base::RingControl<Memory>>(reader, layout_.control_offset(writer));
+    }
+    std::span<base::RingLine> ring(Node reader, Node writer) const noexcept {
+        return {at<base::RingLine>(reader, layout_.ring_offset(writer)), layout_.ring_lines};
+    }
+    /// For each unit of `node`'s buffers: the next returned one, as Mailbox::returned has it.
+    std::span<std::atomic<std::uint32_t>> links(Node node) const noexcept {
+        return {at<std::atomic<std::uint32_t>>(node, layout_.links_offset()), layout_.units()};
+    }
+    std::byte* buffers(Node node) const noexcept { return at<std::byte>(node, layout_.buffers_offset()); }
+    /// A node's window, mapped when first asked for; null when there are no addresses left.
+    std::byte* window(Node node) noexcept;
+
+private:
+    Segment(base::Descriptor descriptor, Layout layout, base::Fencing fencing, std::byte* memory) noexcept;
+
+    template <class T>
+    T* at(Node node, std::size_t offset) const noexcept {
+        return reinterpret_cast<T*>(memory_ + layout_.part_offset(node) + offset);
+    }
+
+    base::Descriptor descriptor_;
+    Layout layout_;
+    base::Fencing fencing_;
+    std::byte* memory_;
+    std::vector<std::byte*> windows_;
+};
+
+} // namespace kumi::device::shmem

@@ -1,0 +1,69 @@
+#include "kumi/device/shmem/shmem.hpp"
+
+#include "kumi/base/size_text.hpp"
+#include "kumi/device/shmem/channel.hpp"
+#include "kumi/device/shmem/segment.hpp"
+
+#include <cstdlib>
+#include <string_view>
+
+namespace kumi::device::shmem {
+
+Result<std::unique_ptr<pm::Channel>> ShmemDevice::open(const pm::Opening& opening) {
+    std::shared_ptr<Segment> segment;
+    Options options = options_;
+    // Where nodes must sleep to let each other run they sleep often, and sleeping has to be cheap.
+    if (!options.fencing && opening.nodes > opening.cores_on_host) options.fencing = base::Fencing::by_writer;
+    if (opening.self == 0) {
+        auto made = Segment::create(opening.nodes, options);
+        if (!made) return made.error();
+        segment = *std::move(made);
+        if (auto shared = opening.meeting.share(segment->duplicate()); !shared) return shared.error();
+    } else {
+        auto shared = opening.meeting.share({});
+        if (!shared) return shared.error();
+        auto attached = Segment::attach(*std::move(shared), opening.nodes);
+        if (!attached) return attached.error();
+        segment = *std::move(attached);
+    }
+    if (auto reserved = segment->reserve_part(opening.self); !reserved) return reserved.error();
+    // Nobody may write to a part before its memory is set aside.
+    if (auto all = opening.meeting.exchange({}); !all) return all.error();
+    return std::unique_ptr<pm::Channel>(std::make_unique<ShmemChannel>(std::move(segment), opening.self));
+}
+
+Result<std::vector<std::unique_ptr<pm::Channel>>> open_in_one_process(pm::Node nodes, const Options& options) {
+    auto segment = Segment::create(nodes, options);
+    if (!segment) return segment.error();
+    std::vector<std::unique_ptr<pm::Channel>> channels;
+    for (pm::Node node = 0; node < nodes; ++node) {
+        if (auto reserved = (*segment)->reserve_part(node); !reserved) return reserved.error();
+        channels.push_back(std::make_unique<ShmemChannel>(*segment, node));
+    }
+    return channels;
+}
+
+Result<Options> options_from_environment() {
+    Options options;
+    if (const char* text = std::getenv("KUMI_SHMEM_MEMORY")) {
+        const auto bytes = base::parse_size(text);
+        if (!bytes) return error("KUMI_SHMEM_MEMORY={}: {}", text, bytes.error().text());
+        // One knob for both: buffers get four fifths, as in the defaults.
+        options.rings_bytes_max = *bytes / 5;
+        options.buffers_bytes_max = *bytes - options.rings_bytes_max;
+        options.node_buffers_bytes_max = options.buffers_bytes_max;
+    }
+    if (const char* text = std::getenv("KUMI_SHMEM_EXPOSED")) {
+        const auto bytes = base::parse_size(text);
+        if (!bytes) return error("KUMI_SHMEM_EXPOSED={}: {}", text, bytes.error().text());
+        options.exposed_bytes_max = *bytes;
+    }
+    if (const char* text = std::getenv("KUMI_SHMEM_FENCING")) {
+        const std::string_view who = text;
+        if (who != "reader" && who != "writer") return error("KUMI_SHMEM_FENCING={}: say reader or writer", text);
+        options.fencing = who == "reader" ? base::Fencing::by_reader : base::Fencing::by_writer;
+    }
+    return options;
+}
+
+} // namespace kumi::device::shmem

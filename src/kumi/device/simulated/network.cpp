@@ -1,0 +1,214 @@
+#include "kumi/device/simulated/network.hpp"
+
+#include "kumi/base/assert.hpp"
+
+#include <algorithm>
+
+namespace kumi::device::simulated {
+
+/// One node's end of the network.
+class SimulatedChannel final : public pm::Channel {
+public:
+    SimulatedChannel(Network& network, Node self)
+        : network_(network), self_(self), filling_(network.options_.nodes), sent_(network.options_.nodes),
+          traits_{.device = "simulated",
+                  .message_bytes_max = network.options_.message_bytes_max,
+                  .bytes_per_peer_max = 2 * network.options_.in_flight_max * network.options_.message_bytes_max,
+                  .latency_class_ns = 10'000,
+                  .bandwidth_class_mb = 1'000} {}
+    ~SimulatedChannel() override {
+        const std::lock_guard lock(network_.mutex_);
+        --network_.channels_;
+    }
+
+    Node self() const noexcept override { return self_; }
+    Node nodes() const noexcept override { return network_.options_.nodes; }
+    const pm::Traits& traits() const noexcept override { return traits_; }
+
+    pm::SendSlot try_reserve(Node to, std::size_t bytes) noexcept override {
+        KUMI_ASSERT(to < nodes() && bytes <= traits_.message_bytes_max);
+        const std::lock_guard lock(network_.mutex_);
+        if (network_.ends_[self_].lost || network_.is_lost(to)) return {};
+        Network::Pair& pair = network_.pair(self_, to);
+        const bool unlucky = std::bernoulli_distribution(network_.options_.refusal_chance)(network_.random_);
+        pair.refused = unlucky || pair.packets.size() >= network_.options_.in_flight_max;
+        if (pair.refused) return {};
+        filling_[to].resize(std::max<std::size_t>(bytes, 1));
+        return {to, MutableBytes(filling_[to].data(), bytes)};
+    }
+
+    void commit(const pm::SendSlot& slot) noexcept override {
+        std::vector<std::byte> bytes = std::move(filling_[slot.to()]);
+        bytes.resize(slot.bytes().size());
+        const std::lock_guard lock(network_.mutex_);
+        ++sent_[slot.to()].messages;
+        sent_[slot.to()].bytes += bytes.size();
+        network_.deliver_later(self_, slot.to(), std::move(bytes));
+    }
+
+    void cancel(const pm::SendSlot&) noexcept override {}
+
+    std::size_t poll(pm::Handler handler, std::size_t messages_max) noexcept override {
+        std::unique_lock lock(network_.mutex_);
+        KUMI_ASSERT(!polling_); // a handler must not poll
+        polling_ = true;
+        network_.time_ += network_.options_.tick;
+        std::size_t handled = 0;
+        for (; handled < messages_max; ++handled) {
+            const Node from = network_.first_source(self_);
+            if (from == nodes()) break;
+            Network::Pair& pair = network_.pair(from, self_);
+            if (pair.packets.front().due > network_.time_) break;
+            const std::vector<std::byte> bytes = std::move(pair.packets.front().bytes);
+            pair.packets.pop_front();
+            if (pair.refused) network_.ends_[from].changed.notify_all();
+            lock.unlock(); // the handler may send
+            pm::Message message(from, bytes);
+            handler(message);
+            lock.lock();
+        }
+        polling_ = false;
+        return handled;
+    }
+
+    bool arm() noexcept override {
+        const std::lock_guard lock(network_.mutex_);
+        return network_.next_event(self_) == never;
+    }
+
+    void sleep(Instant deadline) noexcept override {
+        std::unique_lock lock(network_.mutex_);
+        Network::End& end = network_.ends_[self_];
+        const auto something = [&] { return network_.next_event(self_) != never; };
+        if (deadline == never) {
+            end.changed.wait(lock, something);
+        } else if (!end.changed.wait_until(lock, deadline, something)) {
+            return;
+        }
+        // Everybody may be asleep: then the clock jumps to what comes next.
+        network_.time_ = std::max(network_.time_, network_.next_event(self_));
+        end.woken = false;
+        end.losses_told = 0;
+        for (const Network::End& other : network_.ends_)
+            if (other.lost_known <= network_.time_) ++end.losses_told;
+    }
+
+    void wake() noexcept override {
+        const std::lock_guard lock(network_.mutex_);
+        network_.ends_[self_].woken = true;
+        network_.ends_[self_].changed.notify_all();
+    }
+
+    bool lost(Node node) const noexcept override {
+        const std::lock_guard lock(network_.mutex_);
+        return network_.is_lost(node);
+    }
+
+    pm::Traffic sent(Node to) const noexcept override { return sent_[to]; }
+
+private:
+    Network& network_;
+    Node self_;
+    bool polling_ = false;
+    std::vector<std::vector<std::byte>> filling_; // by destination: the open reservation
+    std::vector<pm::Traffic> sent_;               // by destination
+    pm::Traits traits_;
+};
+
+Network::Network(const NetworkOptions& options)
+    : options_(options), random_(options.seed), pairs_(std::size_t{options.nodes} * options.nodes),
+      ends_(options.nodes) {}
+
+Network::~Network() { KUMI_ASSERT(channels_ == 0); }
+
+std::unique_ptr<pm::Channel> Network::open(Node node) {
+    KUMI_ASSERT(node < options_.nodes);
+    const std::lock_guard lock(mutex_);
+    ++channels_;
+    return std::make_unique<SimulatedChannel>(*this, node);
+}
+
+void Network::deliver_later(Node from, Node to, std::vector<std::byte> bytes) {
+    if (ends_[from].lost || ends_[to].lost) return;
+    Pair& way = pair(from, to);
+    std::uniform_int_distribution<Duration::rep> delay(options_.delay_min.count(), options_.delay_max.count());
+    Instant due = time_ + Duration(delay(random_));
+    if (!way.packets.empty()) due = std::max(due, way.packets.back().due);
+    way.packets.push_back({std::move(bytes), due});
+    ends_[to].changed.notify_all();
+}
+
+Node Network::first_source(Node to) {
+    Node first = options_.nodes;
+    if (ends_[to].lost) return first;
+    for (Node from = 0; from < options_.nodes; ++from) {
+        const Pair& way = pair(from, to);
+        if (way.packets.empty() || cut(from, to)) continue;
+        if (first == options_.nodes || way.packets.front().due < pair(first, to).packets.front().due) first = from;
+    }
+    return first;
+}
+
+Instant Network::next_event(Node node) {
+    if (ends_[node].woken) return time_;
+    Instant next = never;
+    if (const Node from = first_source(node); from != options_.nodes) next = pair(from, node).packets.front().due;
+    std::size_t losses_known = 0;
+    for (Node other = 0; other < options_.nodes; ++other) {
+        const Pair& way = pair(node, other);
+        if (way.refused && way.packets.size() < options_.in_flight_max) return time_;
+        if (ends_[other].lost_known == never) continue;
+        if (ends_[other].lost_known > time_) next = std::min(next, ends_[other].lost_known);
+        else ++losses_known;
+    }
+    return losses_known > ends_[node].losses_told ? time_ : next;
+}
+
+void Network::tell_everybody() {
+    for (End& end : ends_) end.changed.notify_all();
+}
+
+void Network::lose(Node node) {
+    const std::lock_guard lock(mutex_);
+    if (ends_[node].lost) return;
+    ends_[node].lost = true;
+    ends_[node].lost_known = time_ + options_.loss_detection;
+    for (Node other = 0; other < options_.nodes; ++other) {
+        pair(node, other).packets.clear();
+        pair(other, node).packets.clear();
+        pair(other, node).refused = false;
+    }
+    tell_everybody();
+}
+
+void Network::part(const std::vector<Node>& some) {
+    const std::lock_guard lock(mutex_);
+    for (End& end : ends_) end.other_side = false;
+    for (const Node node : some) ends_[node].other_side = true;
+}
+
+void Network::heal() {
+    part({});
+    const std::lock_guard lock(mutex_);
+    tell_everybody();
+}
+
+Instant Network::time() const {
+    const std::lock_guard lock(mutex_);
+    return time_;
+}
+
+void Network::advance(Duration duration) {
+    const std::lock_guard lock(mutex_);
+    time_ += duration;
+    tell_everybody();
+}
+
+std::size_t Network::in_flight() const {
+    const std::lock_guard lock(mutex_);
+    std::size_t total = 0;
+    for (const Pair& way : pairs_) total += way.packets.size();
+    return total;
+}
+
+} // namespace kumi::device::simulated

@@ -1,0 +1,127 @@
+#include "kumi/job/job.hpp"
+
+#include "kumi/base/machine.hpp"
+#include "kumi/boot/session.hpp"
+#include "kumi/device/shmem/shmem.hpp"
+#include "kumi/pm/device.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <vector>
+
+namespace kumi {
+namespace {
+
+/// A process is a node, and joins once; this is a fact about the process, hence its only global.
+std::atomic<bool> process_has_joined{false};
+
+/// The nodes of one host meet through the session.
+class HostMeeting final : public pm::Meeting {
+public:
+    explicit HostMeeting(boot::Session& session) : session_(session) {}
+
+    Result<std::vector<std::vector<std::byte>>> exchange(Bytes mine) override { return session_.exchange(mine); }
+    Result<base::Descriptor> share(base::Descriptor mine) override { return session_.share_on_host(std::move(mine)); }
+
+private:
+    boot::Session& session_;
+};
+
+Result<std::unique_ptr<pm::Channel>> open_channel(boot::Session& session) {
+    auto options = device::shmem::options_from_environment();
+    if (!options) return options.error();
+    HostMeeting meeting(session);
+    const boot::Standing& standing = session.standing();
+    return device::shmem::ShmemDevice(*options).open({.self = standing.slot, .nodes = standing.nodes_on_host, .cores_on_host = standing.cores_on_host, .meeting = meeting});
+}
+
+} // namespace
+
+struct Job::State {
+    std::unique_ptr<boot::Session> session;
+    std::unique_ptr<pm::Channel> channel;
+    pm::Patience patience;
+    std::function<void(Message&)> on_message;
+    std::vector<KeptMessage> early; // arrived before there was a handler
+    bool in_handler = false;
+
+    void operator()(Message& message) {
+        if (!on_message) return early.push_back(message.keep());
+        in_handler = true;
+        on_message(message);
+        in_handler = false;
+    }
+};
+
+Job::Job(std::unique_ptr<State> state) noexcept : state_(std::move(state)) {}
+Job::Job(Job&&) noexcept = default;
+
+Result<Job> Job::join() {
+    if (process_has_joined.exchange(true))
+        return error("this process has joined already: a node is one process, and joins once");
+    auto session = boot::open_session();
+    if (!session) return session.error();
+    auto channel = open_channel(**session);
+    if (!channel) return (*session)->report_failure(channel.error()) ? channel.error().as_told() : channel.error();
+    auto state = std::make_unique<State>();
+    state->patience = pm::patience_for((*session)->standing().nodes_on_host, (*session)->standing().cores_on_host);
+    state->session = *std::move(session);
+    state->channel = *std::move(channel);
+    return Job(std::move(state));
+}
+
+Job::~Job() {
+    if (!state_) return;
+    if (state_->session->standing().traffic_wanted) {
+        std::vector<boot::TrafficEntry> entries;
+        for (Node to = 0; to < nodes(); ++to) {
+            const pm::Traffic sent = channel().sent(to);
+            boot::TrafficEntry& entry = entries.emplace_back(boot::TrafficEntry{to, {}, sent.messages, sent.bytes});
+            const std::string_view device = channel().traits().device;
+            std::memcpy(entry.device, device.data(), std::min(device.size(), sizeof entry.device - 1));
+        }
+        state_->session->report_traffic(entries);
+    }
+    state_->early.clear();
+    state_->channel.reset();
+    state_->session->leave();
+}
+
+Node Job::node() const noexcept { return state_->session->standing().node; }
+Node Job::nodes() const noexcept { return state_->session->standing().nodes; }
+const std::string& Job::host() const noexcept { return state_->session->standing().host; }
+pm::Channel& Job::channel() noexcept { return *state_->channel; }
+pm::Handler Job::handler() noexcept { return *state_; }
+pm::Patience Job::patience() const noexcept { return state_->patience; }
+
+void Job::on_message(std::function<void(Message&)> handler) {
+    state_->on_message = std::move(handler);
+    for (KeptMessage& kept : std::exchange(state_->early, {})) {
+        Message message(kept.source(), kept.bytes());
+        (*state_)(message);
+    }
+}
+
+std::size_t Job::poll() { return channel().poll(handler(), pm::all_messages); }
+
+Result<void> Job::check(Node to, std::size_t bytes) const {
+    KUMI_ASSERT(!state_->in_handler); // inside a handler: channel().try_send()
+    if (to >= nodes()) return error("sending to node {}: this job has nodes 0 to {}", to, nodes() - 1);
+    const std::size_t bytes_max = state_->channel->traits().message_bytes_max;
+    if (bytes > bytes_max)
+        return error("sending {} to node {}: the largest message here is {}; send it in parts, or raise KUMI_SHMEM_MEMORY",
+                     base::readable_bytes(bytes), to, base::readable_bytes(bytes_max));
+    return {};
+}
+
+Result<void> Job::wait_for_room(Node to) {
+    if (channel().lost(to)) return error("sending to node {}: it is lost", to);
+    if (poll() != 0) return {};
+    // Full, and nothing comes: let the receiver run.
+    if (patience().spin_max > Duration{0}) pm::relax();
+    else if (channel().arm()) channel().sleep(never);
+    return {};
+}
+
+} // namespace kumi

@@ -1,0 +1,51 @@
+#include "kumi/launch/limits.hpp"
+
+#include "kumi/base/machine.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <limits>
+#include <sys/resource.h>
+
+namespace kumi::launch {
+namespace {
+
+/// What the smallest node needs for itself: measured 1.6 MiB for one that joins and leaves.
+constexpr std::uint64_t node_bytes_min = std::uint64_t{3} << 19;
+
+/// Our end of a node's socket, output and error, and one to spare while it is started.
+constexpr std::uint64_t descriptors_per_node = 4;
+constexpr std::uint64_t descriptors_besides = 64;
+
+std::uint64_t processes_max() {
+    std::uint64_t limit = std::numeric_limits<std::uint64_t>::max();
+    if (std::ifstream file("/proc/sys/kernel/pid_max"); !(file >> limit)) limit = 32768;
+    rlimit mine{};
+    if (::getrlimit(RLIMIT_NPROC, &mine) == 0 && mine.rlim_cur != RLIM_INFINITY)
+        limit = std::min<std::uint64_t>(limit, mine.rlim_cur);
+    return limit;
+}
+
+} // namespace
+
+Result<void> check_limits(std::uint32_t nodes) {
+    if (nodes >= processes_max())
+        return error("-n {}: this machine allows at most {} processes (kernel.pid_max, ulimit -u)", nodes,
+                     processes_max());
+    const std::uint64_t available = base::memory_available_bytes();
+    if (nodes * node_bytes_min > available)
+        return error("-n {}: so many nodes need at least {} of memory, and this machine has {} left", nodes,
+                     base::readable_bytes(nodes * node_bytes_min), base::readable_bytes(available));
+    rlimit files{};
+    const std::uint64_t wanted = nodes * descriptors_per_node + descriptors_besides;
+    if (::getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < wanted) {
+        if (files.rlim_max != RLIM_INFINITY && files.rlim_max < wanted)
+            return error("-n {}: watching so many nodes needs {} open files, and the limit is {} (ulimit -Hn)", nodes,
+                         wanted, files.rlim_max);
+        files.rlim_cur = wanted;
+        if (::setrlimit(RLIMIT_NOFILE, &files) != 0) return error("-n {}: cannot raise the limit of open files (ulimit -n)", nodes);
+    }
+    return {};
+}
+
+} // namespace kumi::launch

@@ -1,0 +1,120 @@
+#include "kumi/launch/process.hpp"
+
+#include "kumi/boot/wire.hpp"
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <fcntl.h>
+#include <string_view>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace kumi::launch {
+namespace {
+
+/// The number under which a node finds its boot socket.
+constexpr int boot_socket_number = 3;
+
+Result<std::string> check_program(const std::string& path) {
+    struct stat status {};
+    if (::stat(path.c_str(), &status) != 0) {
+        if (errno == ENOENT || errno == ENOTDIR) return error("{}: no such program", path);
+        return system_error(errno, path);
+    }
+    if (S_ISDIR(status.st_mode)) return error("{}: is a folder, not a program", path);
+    if (::access(path.c_str(), X_OK) != 0) return error("{}: not executable; chmod +x it, or name its interpreter", path);
+    return path;
+}
+
+/// What the child does between fork and exec. Only calls that are safe there; answers the errno of what failed.
+int become_program(const ProcessOptions& options, char* const* arguments, char* const* environment, pid_t parent) {
+    ::setpgid(0, 0);
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != parent) ::_exit(1); // it died before it could be watched
+    if (options.binding) ::sched_setaffinity(0, sizeof *options.binding, &*options.binding);
+    const int wanted[] = {options.standard_input.get(), options.standard_output.get(), options.standard_error.get(),
+                          options.boot_socket.get()};
+    int lifted[4];
+    // Out of the way first: a source may have the number of another's target.
+    for (int i = 0; i < 4; ++i)
+        if ((lifted[i] = ::fcntl(wanted[i], F_DUPFD_CLOEXEC, 10)) < 0) return errno;
+    for (int i = 0; i < 4; ++i)
+        if (::dup2(lifted[i], i == 3 ? boot_socket_number : i) < 0) return errno;
+    struct sigaction standard {};
+    standard.sa_handler = SIG_DFL;
+    ::sigaction(SIGPIPE, &standard, nullptr);
+    sigset_t none;
+    sigemptyset(&none);
+    ::sigprocmask(SIG_SETMASK, &none, nullptr);
+    ::execve(options.program.c_str(), arguments, environment);
+    return errno;
+}
+
+std::vector<char*> pointers_to(std::vector<std::string>& texts) {
+    std::vector<char*> pointers;
+    for (std::string& text : texts) pointers.push_back(text.data());
+    pointers.push_back(nullptr);
+    return pointers;
+}
+
+std::vector<std::string> environment_with(const std::vector<std::string>& added) {
+    std::vector<std::string> all;
+    for (char** entry = environ; *entry != nullptr; ++entry) {
+        const std::string_view text = *entry;
+        if (text.substr(0, text.find('=')) != boot::socket_variable) all.emplace_back(text);
+    }
+    all.insert(all.end(), added.begin(), added.end());
+    all.push_back(fmt::format("{}={}", boot::socket_variable, boot_socket_number));
+    return all;
+}
+
+} // namespace
+
+Result<std::string> find_program(const std::string& name) {
+    if (name.find('/') != std::string::npos) return check_program(name);
+    const char* path = std::getenv("PATH");
+    std::string_view left = path == nullptr ? "" : path;
+    while (!left.empty()) {
+        const std::size_t colon = std::min(left.find(':'), left.size());
+        const std::string candidate = fmt::format("{}/{}", left.substr(0, colon), name);
+        if (check_program(candidate)) return candidate;
+        left.remove_prefix(std::min(colon + 1, left.size()));
+    }
+    if (::access(name.c_str(), F_OK) == 0) return error("{}: no such program in PATH; for the one here write ./{}", name, name);
+    return error("{}: no such program in PATH", name);
+}
+
+Result<pid_t> start_process(const ProcessOptions& options) {
+    std::vector<std::string> argument_texts{options.program};
+    argument_texts.insert(argument_texts.end(), options.arguments.begin(), options.arguments.end());
+    std::vector<std::string> environment_texts = environment_with(options.environment_added);
+    const std::vector<char*> arguments = pointers_to(argument_texts);
+    const std::vector<char*> environment = pointers_to(environment_texts);
+
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) return system_error(errno, "starting a node (pipe)");
+    base::Descriptor failure_in(ends[0]);
+    base::Descriptor failure_out(ends[1]);
+    const pid_t parent = ::getpid();
+    const pid_t pid = ::fork();
+    if (pid < 0) return system_error(errno, "starting a node (fork)");
+    if (pid == 0) {
+        const int failure = become_program(options, arguments.data(), environment.data(), parent);
+        [[maybe_unused]] const auto written = ::write(failure_out.get(), &failure, sizeof failure);
+        ::_exit(127);
+    }
+    ::setpgid(pid, pid); // as the child does: whoever comes first
+    failure_out.reset();
+    int failure = 0;
+    while (true) { // ends when exec has closed the other end, or failed
+        const ssize_t got = ::read(failure_in.get(), &failure, sizeof failure);
+        if (got < 0 && errno == EINTR) continue;
+        if (got == 0) return pid;
+        if (failure == ENOEXEC) return error("{}: not a program for this machine (no #! line?)", options.program);
+        return system_error(failure, fmt::format("starting {}", options.program));
+    }
+}
+
+} // namespace kumi::launch

@@ -1,0 +1,24 @@
+#include "kumi/launch/run.hpp"
+
+#include "kumi/launch/limits.hpp"
+#include "kumi/launch/process.hpp"
+#include "kumi/launch/watch.hpp"
+
+#include <cstdio>
+
+namespace kumi::launch {
+
+int run(const RunOptions& options) {
+    const auto complain = [](const Error& reason) {
+        std::fprintf(stderr, "kumi run: %s\n", reason.text().c_str());
+        return 1;
+    };
+    auto program = find_program(options.program);
+    if (!program) return complain(program.error());
+    if (auto fits = check_limits(options.nodes); !fits) return complain(fits.error());
+    Watch watch(options, *std::move(program));
+    if (auto started = watch.start(); !started) return complain(started.error());
+    return watch.until_end();
+}
+
+} // namespace kumi::launch

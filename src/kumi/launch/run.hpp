@@ -1,0 +1,29 @@
+#pragma once
+
+// One job on this machine, from start to end.
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace kumi::launch {
+
+struct RunOptions {
+    std::uint32_t nodes = 1;
+    std::string program;
+    std::vector<std::string> arguments;
+    std::vector<std::string> environment_added; // "NAME=value", for every node
+    bool label = false;         // each line of output starts with its node's number
+    bool bind = true;           // a core for each node, where there are enough
+    bool must_join = true;      // a program that never joins is an error
+    bool show_traffic = false;  // at the end: who sent how much to whom, over what
+    std::chrono::seconds join_max{60}; // until all nodes have joined; 0: no limit
+};
+
+/// Starts the nodes, brings them together, watches them, ends them. Answers the exit code: 0, that of the first
+/// failure, 128 + the signal that killed a node or that we were sent; 1 for what went wrong here. Everything that the
+/// user must know has been printed.
+int run(const RunOptions& options);
+
+} // namespace kumi::launch

@@ -1,0 +1,64 @@
+#include "kumi/launch/terminal.hpp"
+
+#include <array>
+#include <cerrno>
+#include <fcntl.h>
+#include <pty.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
+
+namespace kumi::launch {
+namespace {
+
+Result<OutputPath> make_pipe() {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) return system_error(errno, "making a pipe for a node's output");
+    return OutputPath{base::Descriptor(ends[0]), base::Descriptor(ends[1])};
+}
+
+} // namespace
+
+Result<OutputPath> make_output_path(bool like_terminal) {
+    if (!like_terminal) return make_pipe();
+    int ours = -1;
+    int nodes = -1;
+    winsize size{};
+    ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
+    termios plain{};
+    ::cfmakeraw(&plain); // what a node writes comes out as it is
+    if (::openpty(&ours, &nodes, nullptr, &plain, &size) != 0) return make_pipe(); // no more terminals to be had
+    ::fcntl(ours, F_SETFD, FD_CLOEXEC);
+    ::fcntl(nodes, F_SETFD, FD_CLOEXEC);
+    return OutputPath{base::Descriptor(ours), base::Descriptor(nodes)};
+}
+
+Result<base::Descriptor> TypedInput::open() {
+    if (::isatty(STDIN_FILENO) == 0) {
+        base::Descriptor same(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 10));
+        if (!same) same.reset(::open("/dev/null", O_RDONLY | O_CLOEXEC)); // ours is closed
+        if (!same) return system_error(errno, "opening /dev/null");
+        return same;
+    }
+    auto pipe = make_pipe();
+    if (!pipe) return pipe.error();
+    to_node_ = std::move(pipe->nodes);
+    ::fcntl(to_node_.get(), F_SETFL, O_NONBLOCK);
+    return std::move(pipe->ours);
+}
+
+bool TypedInput::pump() {
+    if (held_.empty()) {
+        std::array<char, 4096> buffer;
+        const ssize_t got = ::read(STDIN_FILENO, buffer.data(), buffer.size());
+        if (got < 0 && (errno == EINTR || errno == EAGAIN)) return true;
+        if (got <= 0) return false; // end of input: the node sees it when the pipe closes
+        held_.assign(buffer.data(), static_cast<std::size_t>(got));
+    }
+    const ssize_t written = ::write(to_node_.get(), held_.data(), held_.size());
+    if (written < 0) return errno == EAGAIN || errno == EINTR;
+    held_.erase(0, static_cast<std::size_t>(written));
+    return true;
+}
+
+} // namespace kumi::launch

@@ -1,0 +1,40 @@
+#pragma once
+
+// The nodes' connection to the user's terminal.
+
+#include "kumi/base/descriptor.hpp"
+#include "kumi/base/result.hpp"
+
+#include <string>
+
+namespace kumi::launch {
+
+/// Both ends of what a node writes to.
+struct OutputPath {
+    base::Descriptor ours;
+    base::Descriptor nodes;
+};
+
+/// A pipe; or a pseudo-terminal when ours is one, so that programs go on writing line by line.
+Result<OutputPath> make_output_path(bool like_terminal);
+
+/// Brings what the user types to node 0. A terminal must be read by us: node 0 is not in its foreground group.
+class TypedInput {
+public:
+    /// What node 0 gets as standard input: ours itself when that is no terminal.
+    Result<base::Descriptor> open();
+
+    bool is_terminal() const noexcept { return static_cast<bool>(to_node_); }
+    /// What was typed can be read, or the node may take more. False when there is nothing more to bring.
+    bool pump();
+    /// Is there something read that the node has not taken?
+    bool blocked() const noexcept { return !held_.empty(); }
+    int to_node() const noexcept { return to_node_.get(); }
+    void close() noexcept { to_node_.reset(); }
+
+private:
+    base::Descriptor to_node_;
+    std::string held_;
+};
+
+} // namespace kumi::launch

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace kumi::pm {
+
+/// What a channel can do. Classes, not measurements: whoever must choose between networks measures them.
+struct Traits {
+    std::string_view device;          // "shmem", "udp", ...
+    std::size_t message_bytes_max;    // the largest message; larger ones are the caller's bug
+    std::size_t bytes_per_peer_max;   // memory that one more peer costs at most, on both sides together
+    std::uint32_t latency_class_ns;   // order of magnitude, one way, small message
+    std::uint32_t bandwidth_class_mb; // order of magnitude, megabytes per second, large messages
+};
+
+} // namespace kumi::pm
