@@ -77,10 +77,12 @@ public:
 
     std::size_t word_count() const noexcept { return words_.size(); }
 
-    /// The bits of one word that are set.
-    std::uint64_t attention(std::size_t word) const noexcept {
+    /// The bits of one word that are set besides those `known`.
+    std::uint64_t attention(std::size_t word, std::uint64_t known = 0) const noexcept {
+        // Relaxed: nothing new is the usual answer, and an acquire would hold up whatever the poller does next.
+        if ((words_[word].load(std::memory_order_relaxed) & ~known) == 0) return 0;
         // Acquire: partner of the fetch_or in press().
-        return words_[word].load(std::memory_order_acquire);
+        return words_[word].load(std::memory_order_acquire) & ~known;
     }
 
     /// Clears bits. After fence() each of their rings must be looked at once more, and if there is a

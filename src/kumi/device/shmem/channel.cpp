@@ -25,8 +25,10 @@ struct BufferRecord {
 // Notes in a SendSlot's token.
 constexpr std::uint64_t token_inline = 0; // a buffer's token is its unit + 1
 
-/// Messages taken from one ring before the next gets its turn.
-constexpr std::size_t messages_per_turn = 32;
+/// Messages taken from one ring before the next gets its turn. It starts with one and doubles while each poll finds
+/// more: a look at the line behind the last message costs a cache miss, which a stream hides and an answer to that
+/// message would have to wait for.
+constexpr std::uint32_t window_max = 64;
 
 /// Rings that stay watched however quiet they are: a node rarely waits for more than two at a time.
 constexpr std::size_t quiet_rings_max = 2;
@@ -126,35 +128,39 @@ void ShmemChannel::cancel(const pm::SendSlot& slot) noexcept {
 std::size_t ShmemChannel::poll(pm::Handler handler, std::size_t messages_max) noexcept {
     KUMI_ASSERT(!polling_); // a handler must not poll
     polling_ = true;
-    watch_new_rings();
-    const std::size_t rings = watched_.size();
-    // A sender as fast as we are must not hold us here for ever, nor keep the others waiting.
-    const std::size_t share = rings == 1 ? segment_->layout().ring_lines : messages_per_turn;
+    for (std::size_t word = 0; word < watched_bits_.size(); ++word)
+        if (const std::uint64_t fresh = bell_.attention(word, watched_bits_[word])) [[unlikely]]
+            watch_rings(word, fresh);
     std::size_t handled = 0;
-    for (std::size_t i = 0; i < rings && handled < messages_max; ++i) {
-        if (++last_ring_ >= rings) last_ring_ = 0;
-        Watched& ring = watched_[last_ring_];
-        const std::size_t taken = drain(ring.from, handler, std::min(share, messages_max - handled));
-        if (taken != 0) ring.active = true;
-        handled += taken;
+    for (Watched& ring : watched_) {
+        if (ring.reader->empty()) {
+            ring.window = 1;
+            continue;
+        }
+        ring.active = true;
+        // A message by itself is often answered: fetch the answer's line while the handler works.
+        if (ring.window == 1) outgoing_[ring.node].ring.prefetch();
+        handled += drain(ring, handler, std::min<std::size_t>(ring.window, messages_max - handled));
+        ring.window = std::min(2 * ring.window, window_max);
+        if (handled >= messages_max) [[unlikely]] { // the next poll starts with the next ring
+            std::rotate(watched_.begin(), watched_.begin() + (&ring - watched_.data()) + 1, watched_.end());
+            break;
+        }
     }
     if (++polls_ >= polls_between_sweeps) [[unlikely]] {
         polls_ = 0;
-        if (rings > quiet_rings_max) forget_quiet_rings();
+        if (watched_.size() > quiet_rings_max) forget_quiet_rings();
     }
     polling_ = false;
     return handled;
 }
 
-void ShmemChannel::watch_new_rings() noexcept {
-    for (std::size_t word = 0; word < watched_bits_.size(); ++word) {
-        const std::uint64_t fresh = bell_.attention(word) & ~watched_bits_[word];
-        if (fresh == 0) [[likely]]
-            continue;
-        watched_bits_[word] |= fresh;
-        base::for_each_bit(fresh,
-                           [&](unsigned bit) { watched_.push_back({static_cast<Node>(word * 64 + bit), true}); });
-    }
+void ShmemChannel::watch_rings(std::size_t word, std::uint64_t bits) noexcept {
+    watched_bits_[word] |= bits;
+    base::for_each_bit(bits, [&](unsigned bit) {
+        const auto from = static_cast<Node>(word * 64 + bit);
+        watched_.push_back({.reader = &incoming_[from], .node = from});
+    });
 }
 
 void ShmemChannel::forget_quiet_rings() noexcept {
@@ -165,35 +171,36 @@ void ShmemChannel::forget_quiet_rings() noexcept {
     for (Watched& ring : watched_) ring.active = false;
     if (forgotten.empty()) return;
     for (const Watched& ring : forgotten) {
-        watched_bits_[ring.from / 64] &= ~bit_of(ring.from);
-        bell_.unwatch(ring.from / 64, bit_of(ring.from));
+        watched_bits_[ring.node / 64] &= ~bit_of(ring.node);
+        bell_.unwatch(ring.node / 64, bit_of(ring.node));
     }
     bell_.fence();
     // The last look: a record from before the fence rang no bell.
     for (const Watched& ring : forgotten)
-        if (incoming_[ring.from].front().kind != 0) bell_.watch(ring.from / 64, bit_of(ring.from));
+        if (ring.reader->front().kind != 0) bell_.watch(ring.node / 64, bit_of(ring.node));
     watched_.resize(static_cast<std::size_t>(staying));
 }
 
-std::size_t ShmemChannel::drain(Node from, pm::Handler& handler, std::size_t messages_max) noexcept {
-    Reader& ring = incoming_[from];
+std::size_t ShmemChannel::drain(const Watched& from, pm::Handler handler, std::size_t messages_max) noexcept {
+    Reader& ring = *from.reader;
     std::size_t handled = 0;
-    for (; handled < messages_max; ++handled) {
+    do {
         const base::RecordHeader header = ring.front();
         if (header.kind == 0) break;
         const std::byte* record = payload(&ring.line());
         if (header.kind == kind_inline) [[likely]] {
-            pm::Message message(from, Bytes(record, header.bytes));
+            pm::Message message(from.node, Bytes(record, header.bytes));
             handler(message);
         } else {
-            deliver_buffer(from, record, handler);
+            deliver_buffer(from.node, record, handler);
         }
-        if (ring.pop(header)) wake_node(from);
-    }
+        if (ring.pop(header)) [[unlikely]]
+            wake_node(from.node);
+    } while (++handled < messages_max);
     return handled;
 }
 
-void ShmemChannel::deliver_buffer(Node from, const std::byte* record, pm::Handler& handler) noexcept {
+void ShmemChannel::deliver_buffer(Node from, const std::byte* record, pm::Handler handler) noexcept {
     BufferRecord place{};
     std::memcpy(&place, record, sizeof place);
     const Layout& layout = segment_->layout();
@@ -232,7 +239,7 @@ bool ShmemChannel::arm() noexcept {
 /// The last look before sleep, after the fence.
 bool ShmemChannel::something_to_do() noexcept {
     for (const Watched& ring : watched_)
-        if (incoming_[ring.from].front().kind != 0) return true;
+        if (ring.reader->front().kind != 0) return true;
     for (std::size_t word = 0; word < bell_.word_count(); ++word)
         if (bell_.attention(word) != 0) return true;
     for (const Node to : refused_)

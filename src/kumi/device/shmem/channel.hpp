@@ -54,8 +54,10 @@ private:
 
     /// A ring that poll() looks at.
     struct Watched {
-        Node from;
-        bool active; // brought a message since quiet rings were last looked for
+        Reader* reader;
+        Node node;
+        std::uint32_t window = 1; // messages to take at the next poll
+        bool active = true; // brought a message since quiet rings were last looked for
     };
 
     // RemoteMemory
@@ -70,10 +72,10 @@ private:
 
     pm::SendSlot refuse(Node to, std::uint32_t lines) noexcept;
     pm::SendSlot try_reserve_buffer(Node to, std::size_t bytes) noexcept;
-    void watch_new_rings() noexcept;
+    void watch_rings(std::size_t word, std::uint64_t bits) noexcept;
     void forget_quiet_rings() noexcept;
-    std::size_t drain(Node from, pm::Handler& handler, std::size_t messages_max) noexcept;
-    void deliver_buffer(Node from, const std::byte* record, pm::Handler& handler) noexcept;
+    std::size_t drain(const Watched& from, pm::Handler handler, std::size_t messages_max) noexcept;
+    void deliver_buffer(Node from, const std::byte* record, pm::Handler handler) noexcept;
     void stop_waiting_for_room() noexcept;
     bool something_to_do() noexcept;
     void wake_node(Node node) noexcept;
@@ -87,7 +89,6 @@ private:
     base::DoorbellKeeper<Memory> bell_;
     std::vector<Watched> watched_;            // the rings that poll() looks at, in no order
     std::vector<std::uint64_t> watched_bits_; // the same as bits, as the doorbell has them
-    std::size_t last_ring_ = 0;               // where poll() stopped, to be fair
     std::uint32_t polls_ = 0;                 // since quiet rings were last looked for
     BufferHeap buffers_;
     std::vector<Node> refused_;        // destinations whose lines_refused is not zero
