@@ -1,0 +1,43 @@
+# What `cmake --install` puts where: the library and its headers, the command, the examples, and what build systems ask
+# for (find_package(kumi), pkg-config). The installed tree may be moved: everything is found relative to itself.
+include(CMakePackageConfigHelpers)
+
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/kumi)
+set(pkgconfig_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+install(TARGETS kumi EXPORT kumi-targets
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(TARGETS kumi_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+
+get_target_property(kumi_type kumi TYPE)
+if(kumi_type STREQUAL "SHARED_LIBRARY")
+    file(RELATIVE_PATH bin_to_lib ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
+    set_target_properties(kumi_command PROPERTIES INSTALL_RPATH "$ORIGIN/${bin_to_lib}")
+endif()
+
+# launch/ is the command's own: its code is not in the library.
+install(DIRECTORY src/kumi/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/kumi
+        FILES_MATCHING PATTERN "*.hpp"
+        PATTERN "internal" EXCLUDE
+        PATTERN "*.test.hpp" EXCLUDE
+        REGEX "/src/kumi/launch$" EXCLUDE)
+install(DIRECTORY examples/ DESTINATION ${CMAKE_INSTALL_DATADIR}/kumi/examples FILES_MATCHING PATTERN "*.cpp")
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+install(EXPORT kumi-targets NAMESPACE kumi:: DESTINATION ${package_dir})
+configure_package_config_file(cmake/kumi-config.cmake.in ${PROJECT_BINARY_DIR}/kumi-config.cmake
+                              INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/kumi-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/kumi-config.cmake ${PROJECT_BINARY_DIR}/kumi-config-version.cmake
+        DESTINATION ${package_dir})
+
+file(RELATIVE_PATH pc_to_prefix ${CMAKE_INSTALL_PREFIX}/${pkgconfig_dir} ${CMAKE_INSTALL_PREFIX})
+configure_file(cmake/kumi.pc.in ${PROJECT_BINARY_DIR}/kumi.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/kumi.pc DESTINATION ${pkgconfig_dir})
+
+# The tree tests install what is built and use it.
+if(TARGET tree_tests)
+    add_dependencies(tree_tests kumi kumi_command)
+endif()

@@ -2,15 +2,31 @@
 #include "version.hpp"
 
 #include <cstdio>
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 namespace {
 
+/// A standard stream that is closed would give its number to the next file that we open, and what is meant for the
+/// user would go there.
+void open_missing_streams() {
+    while (true) {
+        const int lowest_free = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+        if (lowest_free < 0) return;
+        if (lowest_free > STDERR_FILENO) return static_cast<void>(::close(lowest_free));
+    }
+}
+
 /// CLI11's own answer to a wrong argument names the library's terms; this is one line that says what to do.
-int complain(const CLI::App& app, const CLI::ParseError& wrong) {
+int complain(const CLI::App& app, const CLI::ParseError& wrong, const char* first_word) {
     const CLI::App* where = &app;
     while (!where->get_subcommands().empty()) where = where->get_subcommands().front();
-    std::string command = where == &app ? "kumi" : fmt::format("kumi {}", where->get_name());
+    if (where == &app) {
+        std::fprintf(stderr, "kumi: %s: no such command or option; see kumi --help\n", first_word);
+        return 2;
+    }
+    const std::string command = fmt::format("kumi {}", where->get_name());
     std::fprintf(stderr, "%s: %s; see %s --help\n", command.c_str(), wrong.what(), command.c_str());
     return 2;
 }
@@ -18,6 +34,7 @@ int complain(const CLI::App& app, const CLI::ParseError& wrong) {
 } // namespace
 
 int main(int argc, char** argv) {
+    open_missing_streams();
     CLI::App app{"Kumi makes one cluster out of the machines and networks that you have.", "kumi"};
     app.set_version_flag("--version", fmt::format("kumi {}", kumi::tools::version));
     app.require_subcommand(1);
@@ -32,7 +49,7 @@ int main(int argc, char** argv) {
         return app.exit(asked);
     } catch (const CLI::ParseError& wrong) {
         if (argc < 2) return std::fprintf(stderr, "%s", app.help().c_str()), 2;
-        return complain(app, wrong);
+        return complain(app, wrong, argv[1]);
     }
     return exit_code;
 }

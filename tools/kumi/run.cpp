@@ -2,9 +2,29 @@
 
 #include "kumi/launch/run.hpp"
 
+#include <charconv>
+#include <cstdint>
+#include <fmt/format.h>
+#include <limits>
 #include <memory>
+#include <string>
 
 namespace kumi::tools {
+namespace {
+
+/// Accepts whole numbers in a range; otherwise says what to write.
+auto whole_number(std::uint64_t least, std::uint64_t most, const char* what_to_write) {
+    return [=](const std::string& text) -> std::string {
+        std::uint64_t number = 0;
+        const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
+        const bool whole = status == std::errc{} && end == text.data() + text.size();
+        return whole && number >= least && number <= most ? "" : fmt::format("{}: write {}", text, what_to_write);
+    };
+}
+
+constexpr std::uint64_t seconds_max = 1'000'000'000; // as good as no limit, and no sum with it overflows
+
+} // namespace
 
 void add_run_command(CLI::App& app, int& exit_code) {
     CLI::App* command = app.add_subcommand("run", "start a parallel program and watch it until it ends");
@@ -15,7 +35,8 @@ void add_run_command(CLI::App& app, int& exit_code) {
     command->add_option("-n,--nodes", options->nodes, "number of nodes (processes)")
         ->required()
         ->type_name("NODES")
-        ->check(CLI::Range(1u, ~0u).description("").name(""));
+        ->take_last()
+        ->check(whole_number(1, std::numeric_limits<std::uint32_t>::max(), "how many, 1 or more"));
     command->add_flag("-l,--label", options->label, "start each line of output with its node's number: [3] text");
     command->add_flag("--traffic", options->show_traffic, "at the end, draw who sent how much to whom, over what");
     command->add_flag("!--no-bind", options->bind,
@@ -23,19 +44,20 @@ void add_run_command(CLI::App& app, int& exit_code) {
     command->add_flag("!--no-join", options->must_join, "the program is not a Kumi program and will not join");
     command->add_option("--join-timeout", *seconds, "seconds until all nodes must have joined; 0: no limit")
         ->type_name("SECONDS")
-        ->check(CLI::NonNegativeNumber.description("").name(""))
+        ->take_last()
+        ->check(whole_number(0, seconds_max, "how many seconds, or 0 for no limit"))
         ->capture_default_str();
     command->add_option("-x,--env", options->environment_added, "set NAME=VALUE for every node; may be repeated")
         ->type_name("NAME=VALUE")
         ->allow_extra_args(false)
         ->check([](const std::string& text) {
-            return text.find('=') != std::string::npos && text.front() != '=' ? "" : "-x " + text + ": write NAME=VALUE";
+            return text.find('=') != std::string::npos && text.front() != '=' ? "" : text + ": write NAME=VALUE";
         });
     command->add_option("program", *words, "the program and its arguments; -- before it if it starts with a dash")
         ->required()
-        ->type_name("PROGRAM [ARGUMENTS...]");
-    command->positionals_at_end();
-    command->prefix_command();
+        ->type_name("PROGRAM [ARGUMENTS...]")
+        ->allow_extra_args(false); // otherwise an argument "[a,b]" would become two
+    command->positionals_at_end(); // what follows the program is the program's, dashes or not
     command->footer("Standard input goes to node 0. Signals are passed on to all nodes. The exit code is that of the first\n"
                     "node that failed, or 128 + the signal that killed it.\n\n"
                     "Example: kumi run -n 4 ./program input.txt");
@@ -43,8 +65,6 @@ void add_run_command(CLI::App& app, int& exit_code) {
         options->join_max = std::chrono::seconds(*seconds);
         options->program = words->front();
         options->arguments.assign(words->begin() + 1, words->end());
-        const auto rest = command->remaining();
-        options->arguments.insert(options->arguments.end(), rest.begin(), rest.end());
         exit_code = launch::run(*options);
     });
 }

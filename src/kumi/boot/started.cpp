@@ -72,7 +72,7 @@ private:
         if (auto sent = send_frame(socket_.get(), question, body, descriptor); !sent) return sent.error();
         auto frame = receive();
         if (!frame) return frame;
-        if (frame->kind == Kind::refused) return Error(std::string(text_of(frame->body)));
+        if (frame->kind == Kind::refused) return Error(std::string(text_of(frame->body))).as_told(); // by kumi run
         if (frame->kind != answer) return error("kumi run gave an answer out of turn: versions differ?");
         return frame;
     }

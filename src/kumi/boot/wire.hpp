@@ -5,7 +5,7 @@
 //
 //   node                                kumi run
 //   join {version, pid}           ->
-//                                 <-    welcome {...} + host name, or refused {text}
+//                                 <-    welcome {...} + host name, or refused {text}, which it tells the user
 //   share (node 0: + descriptor)  ->
 //                                 <-    shared (others: + descriptor)         when node 0 has given it
 //   exchange {bytes}              ->

@@ -1,5 +1,6 @@
 #include "kumi/launch/binding.hpp"
 
+#include <cstdint>
 #include <hwloc.h>
 #include <hwloc/glibc-sched.h>
 #include <memory>
@@ -33,15 +34,13 @@ std::vector<cpu_set_t> plan_binding(unsigned nodes) {
     const int cores = hwloc_get_nbobjs_by_type(topology.get(), HWLOC_OBJ_CORE);
     if (cores <= 0 || nodes > static_cast<unsigned>(cores)) return {};
 
-    std::vector<hwloc_cpuset_t> places(nodes, nullptr);
-    hwloc_obj_t root = hwloc_get_root_obj(topology.get());
-    if (hwloc_distrib(topology.get(), &root, 1, places.data(), nodes, hwloc_get_type_depth(topology.get(), HWLOC_OBJ_CORE),
-                      0) != 0)
-        return {};
+    // Evenly over the cores in the machine's order, which are neighbours in their package: never one core twice, be
+    // the cores as different as they may.
     std::vector<cpu_set_t> binding(nodes);
     for (unsigned node = 0; node < nodes; ++node) {
-        hwloc_cpuset_to_glibc_sched_affinity(topology.get(), places[node], &binding[node], sizeof binding[node]);
-        hwloc_bitmap_free(places[node]);
+        const auto core = static_cast<unsigned>(std::uint64_t{node} * static_cast<unsigned>(cores) / nodes);
+        const hwloc_obj* place = hwloc_get_obj_by_type(topology.get(), HWLOC_OBJ_CORE, core);
+        hwloc_cpuset_to_glibc_sched_affinity(topology.get(), place->cpuset, &binding[node], sizeof binding[node]);
     }
     return binding;
 }

@@ -11,7 +11,7 @@
 namespace kumi::launch {
 namespace {
 
-/// Reads process groups until the line breaks; zero is the dismissal.
+/// Reads process groups until the line breaks. A negative number forgets a group; zero is the dismissal.
 [[noreturn]] void stand_guard(int line) {
     ::setsid(); // the terminal's signals are not for us
     ::prctl(PR_SET_NAME, "kumi-guardian");
@@ -21,13 +21,14 @@ namespace {
     const int nowhere = ::open("/dev/null", O_RDWR | O_CLOEXEC);
     for (int standard = 0; standard < 3; ++standard) ::dup2(nowhere, standard); // hold nobody's terminal or pipe
     std::vector<pid_t> groups;
-    pid_t group = 0;
+    pid_t word = 0;
     while (true) {
-        const ssize_t got = ::read(line, &group, sizeof group);
+        const ssize_t got = ::read(line, &word, sizeof word);
         if (got < 0 && errno == EINTR) continue;
-        if (got != static_cast<ssize_t>(sizeof group)) break;
-        if (group == 0) ::_exit(0);
-        groups.push_back(group);
+        if (got != static_cast<ssize_t>(sizeof word)) break;
+        if (word == 0) ::_exit(0);
+        if (word > 0) groups.push_back(word);
+        else std::erase(groups, -word);
     }
     for (const pid_t guarded : groups) ::kill(-guarded, SIGKILL);
     ::_exit(0);
@@ -51,14 +52,14 @@ Result<Guardian> Guardian::start() {
 
 Guardian::~Guardian() {
     if (!line_) return;
-    guard(0);
+    tell(0);
     line_.reset();
     ::waitpid(pid_, nullptr, 0);
 }
 
-void Guardian::guard(pid_t group) noexcept {
+void Guardian::tell(pid_t word) noexcept {
     // A few bytes into an empty pipe: written whole and at once.
-    [[maybe_unused]] const auto written = ::write(line_.get(), &group, sizeof group);
+    [[maybe_unused]] const auto written = ::write(line_.get(), &word, sizeof word);
 }
 
 } // namespace kumi::launch

@@ -20,12 +20,16 @@ public:
     ~Guardian();
 
     /// From now on this process group is killed if we are.
-    void guard(pid_t group) noexcept;
+    void guard(pid_t group) noexcept { tell(group); }
+    /// This group is gone: its number may soon be somebody else's.
+    void forget(pid_t group) noexcept { tell(-group); }
 
     pid_t pid() const noexcept { return pid_; }
 
 private:
     Guardian(base::Descriptor line, pid_t pid) : line_(std::move(line)), pid_(pid) {}
+
+    void tell(pid_t word) noexcept;
 
     base::Descriptor line_;
     pid_t pid_;

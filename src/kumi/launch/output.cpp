@@ -1,5 +1,6 @@
 #include "kumi/launch/output.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <poll.h>
 #include <unistd.h>
@@ -8,24 +9,17 @@ namespace kumi::launch {
 
 bool Sink::flush() {
     std::size_t written = 0;
-    while (written < waiting_.size() && !broken_) {
+    while (written < waiting_.size() && error_number_ == 0) {
         pollfd room{descriptor_, POLLOUT, 0};
         if (::poll(&room, 1, 0) <= 0) break;
         // At most one page: that much a pipe which has room takes without blocking.
         const std::size_t piece = std::min<std::size_t>(waiting_.size() - written, 4096);
         const ssize_t count = ::write(descriptor_, waiting_.data() + written, piece);
         if (count > 0) written += static_cast<std::size_t>(count);
-        else if (errno != EINTR && errno != EAGAIN) broken_ = true;
+        else if (errno != EINTR && errno != EAGAIN) error_number_ = errno;
     }
-    waiting_.erase(0, broken_ ? waiting_.size() : written);
-    return !broken_;
-}
-
-void Sink::flush_all(int milliseconds_max) {
-    while (flush() && !waiting_.empty()) {
-        pollfd room{descriptor_, POLLOUT, 0};
-        if (::poll(&room, 1, milliseconds_max) <= 0) return;
-    }
+    waiting_.erase(0, error_number_ != 0 ? waiting_.size() : written);
+    return error_number_ == 0;
 }
 
 void Collector::add(std::string_view text) {

@@ -17,10 +17,11 @@ public:
     explicit Sink(int descriptor) : descriptor_(descriptor) {}
 
     void add(std::string_view text) { waiting_ += text; }
-    /// Writes what can be written now. False when nobody reads any more: what comes later is thrown away.
+    /// Writes what can be written now. False when nothing can be written any more, see error_number(): what comes
+    /// later is thrown away.
     bool flush();
-    /// Writes all of it, waiting at most `milliseconds_max`.
-    void flush_all(int milliseconds_max);
+    /// Why nothing can be written any more: EPIPE when nobody reads. 0 while all is well.
+    int error_number() const noexcept { return error_number_; }
 
     bool empty() const noexcept { return waiting_.empty(); }
     bool full() const noexcept { return waiting_.size() > bytes_max; }
@@ -31,7 +32,7 @@ private:
 
     int descriptor_;
     std::string waiting_;
-    bool broken_ = false;
+    int error_number_ = 0;
 };
 
 /// One stream of one node.

@@ -59,26 +59,33 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
     return pointers;
 }
 
+std::string_view name_of(std::string_view variable) { return variable.substr(0, variable.find('=')); }
+
+/// Our own environment and what is added; of several values for one name only the last, as most programs take the
+/// first that they find.
 std::vector<std::string> environment_with(const std::vector<std::string>& added) {
     std::vector<std::string> all;
-    for (char** entry = environ; *entry != nullptr; ++entry) {
-        const std::string_view text = *entry;
-        if (text.substr(0, text.find('=')) != boot::socket_variable) all.emplace_back(text);
-    }
-    all.insert(all.end(), added.begin(), added.end());
-    all.push_back(fmt::format("{}={}", boot::socket_variable, boot_socket_number));
+    const auto set = [&](std::string variable) {
+        std::erase_if(all, [&](const std::string& old) { return name_of(old) == name_of(variable); });
+        all.push_back(std::move(variable));
+    };
+    for (char** entry = environ; *entry != nullptr; ++entry) all.emplace_back(*entry);
+    for (const std::string& variable : added) set(variable);
+    set(fmt::format("{}={}", boot::socket_variable, boot_socket_number));
     return all;
 }
 
 } // namespace
 
 Result<std::string> find_program(const std::string& name) {
+    if (name.empty()) return error("the program's name is empty");
     if (name.find('/') != std::string::npos) return check_program(name);
     const char* path = std::getenv("PATH");
     std::string_view left = path == nullptr ? "" : path;
     while (!left.empty()) {
         const std::size_t colon = std::min(left.find(':'), left.size());
-        const std::string candidate = fmt::format("{}/{}", left.substr(0, colon), name);
+        const std::string_view folder = colon == 0 ? "." : left.substr(0, colon); // as shells take an empty one
+        const std::string candidate = fmt::format("{}/{}", folder, name);
         if (check_program(candidate)) return candidate;
         left.remove_prefix(std::min(colon + 1, left.size()));
     }
@@ -113,6 +120,7 @@ Result<pid_t> start_process(const ProcessOptions& options) {
         if (got < 0 && errno == EINTR) continue;
         if (got == 0) return pid;
         if (failure == ENOEXEC) return error("{}: not a program for this machine (no #! line?)", options.program);
+        if (failure == ENOENT) return error("{}: the interpreter that it names (#! line) does not exist", options.program);
         return system_error(failure, fmt::format("starting {}", options.program));
     }
 }

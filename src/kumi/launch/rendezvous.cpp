@@ -33,6 +33,7 @@ std::vector<Reply> Rendezvous::on_frame(std::uint32_t node, boot::Frame frame) {
 
 std::vector<Reply> Rendezvous::on_join(std::uint32_t node, const boot::Frame& frame) {
     const auto refuse = [&](const std::string& text) {
+        failures_[node] = text; // told here, once; the node keeps quiet
         std::vector<Reply> replies;
         replies.push_back(reply(node, Kind::refused, bytes_of(std::string_view(text))));
         return replies;

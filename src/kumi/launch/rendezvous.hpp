@@ -42,7 +42,7 @@ public:
     /// The nodes that have not joined, as "2", "1, 3" or "1, 3 and 5 more".
     std::string missing() const;
 
-    /// What `node` said when it gave up.
+    /// Why `node` gave up, or why it was refused.
     const std::optional<std::string>& failure(std::uint32_t node) const { return failures_[node]; }
 
     /// What each node reported on leaving; empty when it did not.

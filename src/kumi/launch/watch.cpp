@@ -11,6 +11,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <fstream>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -34,6 +35,11 @@ constexpr auto output_grace = 200ms;
 constexpr std::array signals_watched{SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH};
 
 bool is_terminating(int signal) { return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT; }
+
+bool is_ignored(int signal) {
+    struct sigaction action {};
+    return ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
 
 std::string plural(std::size_t count, std::string_view thing) {
     return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
@@ -64,7 +70,9 @@ Watch::~Watch() {
 Result<void> Watch::start() {
     sigset_t watched;
     sigemptyset(&watched);
-    for (const int signal : signals_watched) sigaddset(&watched, signal);
+    ::signal(SIGCHLD, SIG_DFL); // ignored, as some starters leave it, it would hide how nodes end
+    for (const int signal : signals_watched)
+        if (!is_ignored(signal)) sigaddset(&watched, signal); // nohup, and shells for what runs in the background
     ::sigprocmask(SIG_BLOCK, &watched, &old_mask_);
     ::signal(SIGPIPE, SIG_IGN);
     ::prctl(PR_SET_CHILD_SUBREAPER, 1); // what a node leaves behind becomes ours to end
@@ -164,7 +172,8 @@ void Watch::turn() {
         const std::uint64_t data = events[static_cast<std::size_t>(i)].data.u64;
         on_event(static_cast<Source>(static_cast<std::uint32_t>(data)), static_cast<std::uint32_t>(data >> 32));
     }
-    if (!out_sink_.flush() && !failed_) fail(128 + SIGPIPE, ""); // who read us has seen enough
+    out_sink_.flush();
+    check_output();
     err_sink_.flush();
     on_deadlines();
 }
@@ -188,11 +197,12 @@ void Watch::on_deadlines() {
     }
     if (!failed_ && time >= join_deadline_ && rendezvous_.joined_count() < nodes_.size()) {
         const bool nobody = rendezvous_.joined_count() == 0;
+        const bool only_one = rendezvous_.joined_count() + 1 == nodes_.size();
         fail(1, nobody ? fmt::format("{} did not join the job within {} s: it never called kumi::Job::join(); "
                                      "--no-join runs programs that are not Kumi's, --join-timeout waits longer",
                                      options_.program, options_.join_max.count())
-                       : fmt::format("{} on {} did not join within {} s; --join-timeout waits longer",
-                                     fmt::format("node {}", rendezvous_.missing()), host_, options_.join_max.count()));
+                       : fmt::format("node{} {} on {} did not join within {} s; --join-timeout waits longer",
+                                     only_one ? "" : "s", rendezvous_.missing(), host_, options_.join_max.count()));
     }
 }
 
@@ -205,6 +215,7 @@ void Watch::on_signals() {
 void Watch::on_signal(int signal) {
     if (signal == SIGCHLD) return reap();
     if (is_terminating(signal)) {
+        ++end_requests_;
         if (kill_deadline_ != never) signal = SIGKILL; // asked twice: now
         if (!failed_) {
             failed_ = true;
@@ -290,10 +301,20 @@ void Watch::on_input() {
 // ---- ends
 
 void Watch::reap() {
-    int status = 0;
-    for (pid_t pid = 0; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;) {
-        const auto found = std::find_if(nodes_.begin(), nodes_.end(), [&](const NodeProcess& node) { return node.pid == pid; });
-        if (found == nodes_.end() || found->ended) continue; // a node's orphan
+    while (true) {
+        siginfo_t info{};
+        // Looked at first and taken away later: until then its number is nobody else's.
+        if (::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) return;
+        const pid_t pid = info.si_pid;
+        const auto found = std::find_if(nodes_.begin(), nodes_.end(),
+                                        [&](const NodeProcess& node) { return node.pid == pid && !node.ended; });
+        if (found != nodes_.end()) {
+            ::kill(-pid, SIGKILL); // what it leaves behind
+            guardian_->forget(pid);
+        }
+        int status = 0;
+        ::waitpid(pid, &status, 0);
+        if (found == nodes_.end()) continue; // a node's orphan
         found->ended = true;
         ++ended_count_;
         on_node_end(static_cast<std::uint32_t>(found - nodes_.begin()), status);
@@ -332,7 +353,7 @@ void Watch::fail(int code, const std::string& what) {
     const std::size_t running = nodes_.size() - ended_count_;
     if (!what.empty())
         err_sink_.add(fmt::format("kumi run: {}{}\n", what,
-                                  running == 0 ? "" : fmt::format("; ending {}", plural(running, "other node"))));
+                                  running == 0 ? "" : fmt::format("; ending {}", plural(running, "node"))));
     signal_nodes(SIGTERM);
     signal_nodes(SIGCONT); // a stopped node cannot end
     kill_deadline_ = now() + failure_grace;
@@ -343,10 +364,8 @@ void Watch::signal_nodes(int signal) {
         if (!node.ended) ::kill(-node.pid, signal);
 }
 
-/// What nodes have started and left behind: their process groups, and orphans that made groups of their own.
+/// What nodes have started and left behind outside their process groups: it has become our child.
 void Watch::kill_leftovers() {
-    for (const NodeProcess& node : nodes_)
-        if (node.pid > 0) ::kill(-node.pid, SIGKILL);
     for (int round = 0; round < 100; ++round) {
         std::ifstream children(fmt::format("/proc/self/task/{}/children", ::gettid()));
         bool any = false;
@@ -361,7 +380,7 @@ void Watch::kill_leftovers() {
 }
 
 void Watch::drain_output() {
-    const Instant deadline = now() + output_grace;
+    Instant deadline = now() + output_grace;
     const auto open = [&] {
         return std::any_of(nodes_.begin(), nodes_.end(), [](const NodeProcess& node) { return node.out || node.err; });
     };
@@ -373,8 +392,12 @@ void Watch::drain_output() {
             const auto source = static_cast<Source>(static_cast<std::uint32_t>(data));
             if (source == Source::out || source == Source::err) on_event(source, static_cast<std::uint32_t>(data >> 32));
         }
-        out_sink_.flush();
-        err_sink_.flush();
+        for (Sink* sink : {&out_sink_, &err_sink_}) {
+            sink->flush();
+            if (!sink->full()) continue;
+            flush_patiently(*sink); // the reader's time is not the nodes'
+            deadline = sink->full() ? now() : now() + output_grace;
+        }
     }
     for (NodeProcess& node : nodes_) {
         node.out_lines.finish();
@@ -382,20 +405,37 @@ void Watch::drain_output() {
     }
 }
 
+/// Waits for a slow reader as any program does; a signal ends that.
+void Watch::flush_patiently(Sink& sink) {
+    while (sink.flush() && !sink.empty()) {
+        constexpr int patience_ms = 1000; // when we have been asked to end
+        const unsigned requests_before = end_requests_;
+        pollfd ready[] = {{sink.descriptor(), POLLOUT, 0}, {signals_.get(), POLLIN, 0}};
+        if (::poll(ready, 2, requests_before == 0 ? -1 : patience_ms) == 0) return;
+        if (ready[1].revents != 0) on_signals();
+        if (end_requests_ != requests_before) return;
+    }
+}
+
+/// Output that cannot be written ends the job.
+void Watch::check_output() {
+    const int reason = out_sink_.error_number();
+    if (reason == 0 || failed_) return;
+    if (reason == EPIPE) return fail(128 + SIGPIPE, ""); // who read it has seen enough
+    fail(1, system_error(reason, "writing what the nodes print").text());
+}
+
 int Watch::finish() {
     kill_leftovers();
     drain_output();
-    if (!failed_ && options_.must_join && rendezvous_.joined_count() == 0) {
-        exit_code_ = 1;
-        err_sink_.add(fmt::format("kumi run: {} ended without joining the job: it never called kumi::Job::join(); "
-                                  "--no-join runs programs that are not Kumi's\n",
-                                  options_.program));
-    }
-    constexpr int reader_patience_ms = 10'000;
-    out_sink_.flush_all(reader_patience_ms);
+    if (options_.must_join && rendezvous_.joined_count() == 0)
+        fail(1, fmt::format("{} ended without joining the job: it never called kumi::Job::join(); --no-join runs programs "
+                            "that are not Kumi's",
+                            options_.program));
     if (options_.show_traffic && exit_code_ == 0) out_sink_.add(draw_traffic(rendezvous_.traffic()));
-    out_sink_.flush_all(reader_patience_ms);
-    err_sink_.flush_all(reader_patience_ms);
+    flush_patiently(out_sink_);
+    check_output();
+    flush_patiently(err_sink_);
     return exit_code_;
 }
 

@@ -70,6 +70,8 @@ private:
     void signal_nodes(int signal);
     void kill_leftovers();
     void drain_output();
+    void flush_patiently(Sink& sink);
+    void check_output();
     std::string describe(std::uint32_t node) const;
     Instant next_deadline() const;
     bool all_ended() const { return ended_count_ == nodes_.size(); }
@@ -91,6 +93,7 @@ private:
     Instant join_deadline_ = never;
     bool failed_ = false;
     int exit_code_ = 0;
+    unsigned end_requests_ = 0; // signals from the user that ask us to end
     Instant kill_deadline_ = never; // then what still runs is killed
 };
 

@@ -184,7 +184,7 @@ void ShmemChannel::forget_quiet_rings() noexcept {
 std::size_t ShmemChannel::drain(const Watched& from, pm::Handler handler, std::size_t messages_max) noexcept {
     Reader& ring = *from.reader;
     std::size_t handled = 0;
-    do {
+    for (; handled < messages_max; ++handled) {
         const base::RecordHeader header = ring.front();
         if (header.kind == 0) break;
         const std::byte* record = payload(&ring.line());
@@ -196,7 +196,7 @@ std::size_t ShmemChannel::drain(const Watched& from, pm::Handler handler, std::s
         }
         if (ring.pop(header)) [[unlikely]]
             wake_node(from.node);
-    } while (++handled < messages_max);
+    }
     return handled;
 }
 

@@ -1,0 +1,62 @@
+# The front door. CMake does the work, in build/PRESET; see CMakePresets.json.
+
+PRESETS ?= release asan tsan
+PREFIX ?= /usr/local
+# JOBS=2 builds with two processes; unset, with one per core.
+JOBS ?=
+# KUMI_PACKAGES=no: never install packages.
+export JOBS KUMI_PACKAGES
+
+packages = scripts/install-packages.sh
+build = cmake --build build/release $(if $(JOBS),-j $(JOBS))
+demo_programs = 01_hello 02_ring 03_pingpong
+formatted = $(shell find src tools examples tests bench -name '*.[ch]pp')
+
+.PHONY: all release demo check bench install format clean help
+.NOTPARALLEL:
+
+all: release
+
+# A tree that was never configured does without tests, and without the packages they need, until `make check`.
+build/release/build.ninja:
+	@$(packages) core
+	@cmake --preset release -DKUMI_TESTS=OFF >/dev/null
+
+release: build/release/build.ninja
+	@$(build)
+
+demo: build/release/build.ninja
+	@$(build) --target kumi_command $(demo_programs)
+	@scripts/demo.sh
+
+check:
+	@$(packages) core test
+	@scripts/check.sh $(PRESETS)
+
+bench: build/release/build.ninja
+	@$(packages) bench
+	@cmake --preset release -DKUMI_BENCH=ON >/dev/null
+	@$(build)
+	@build/release/bin/kumi bench shmem --against openmpi,mpich
+
+install: release
+	@cmake --install build/release --prefix "$(PREFIX)"
+
+format:
+	@$(packages) format
+	@clang-format -i $(formatted)
+
+clean:
+	@rm -rf build
+
+help:
+	@echo "make            build the library, the kumi command and the examples in build/release"
+	@echo "make demo       build what is needed and show it"
+	@echo "make check      run all tests: release, asan, tsan; PRESETS=release runs only those"
+	@echo "make bench      measure beside Open MPI and MPICH"
+	@echo "make install    install to PREFIX ($(PREFIX)); DESTDIR is honoured"
+	@echo "make format     format all sources with clang-format"
+	@echo "make clean      remove build/"
+	@echo
+	@echo "Missing Debian packages are installed, with sudo if need be; KUMI_PACKAGES=no keeps make from it."
+	@echo "JOBS=2 builds with two processes instead of one per core."

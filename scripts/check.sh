@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# check.sh PRESET...: builds each preset and runs all its tests. Ends with the line "N passed, M failed".
+#
+# A failing test does not keep the other presets from running; a failing build ends the check.
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit 1
+
+stop() {
+    echo "check: $*" >&2
+    exit 1
+}
+
+# Newer kernels spread addresses wider than g++ 12's ThreadSanitizer can stand; then run without.
+prefix_of() {
+    local bits
+    bits="$(cat /proc/sys/vm/mmap_rnd_bits 2>/dev/null || echo 0)"
+    [ "$1" = tsan ] && [ "$bits" -gt 28 ] && setarch -R true 2>/dev/null && echo "setarch -R"
+}
+
+# Tests start processes that spin, and sanitizers are slow: there, one test at a time keeps deadlines honest.
+jobs_of() { [ "$1" = release ] && echo 2 || echo 1; }
+
+# number NAME FILE: an attribute of the <testsuite> in ctest's JUnit file.
+number() { tr '\n' ' ' <"$2" | sed -n "s/.*<testsuite[^>]*[[:space:]]$1=\"\([0-9]*\)\".*/\1/p"; }
+
+passed=0
+failed=0
+table="$(printf '%-10s %8s %8s %8s %10s' preset passed failed skipped seconds)"
+for preset in "$@"; do
+    read -ra prefix < <(prefix_of "$preset"; echo)
+    echo "== $preset: build"
+    cmake --preset "$preset" -DKUMI_TESTS=ON >/dev/null || stop "configuring $preset failed, see above"
+    "${prefix[@]}" cmake --build "build/$preset" ${JOBS:+-j "$JOBS"} || stop "building $preset failed, see above"
+
+    echo "== $preset: test"
+    report="$PWD/build/$preset/tests.xml"
+    rm -f "$report"
+    start=$SECONDS
+    "${prefix[@]}" ctest --test-dir "build/$preset" --output-on-failure --no-tests=error -j "$(jobs_of "$preset")" \
+        --output-junit "$report"
+    status=$?
+    seconds=$((SECONDS - start))
+
+    [ -s "$report" ] || stop "ctest ended with $status in $preset and left no report"
+    bad="$(number failures "$report")"
+    skipped=$(($(number skipped "$report") + $(number disabled "$report")))
+    good=$(($(number tests "$report") - bad - skipped))
+    # What ctest finds wrong besides tests must not pass for success.
+    [ "$status" -eq 0 ] || [ "$bad" -gt 0 ] || stop "ctest ended with $status in $preset though no test failed"
+    passed=$((passed + good))
+    failed=$((failed + bad))
+    table+="$(printf '\n%-10s %8d %8d %8d %10d' "$preset" "$good" "$bad" "$skipped" "$seconds")"
+done
+
+printf '\n%s\n\n%d passed, %d failed\n' "$table" "$passed" "$failed"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,536 @@
+// The PM contract as tests. Each runs in every world.
+
+#include "conformance/world.hpp"
+
+#include "kumi/pm/wait.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <gtest/gtest.h>
+#include <numeric>
+#include <random>
+#include <thread>
+
+namespace kumi::conformance {
+namespace {
+
+using namespace std::chrono_literals;
+using pm::Channel;
+using pm::KeptMessage;
+using pm::Message;
+using pm::Node;
+
+constexpr pm::Patience spin{50us};
+constexpr pm::Patience sleep_at_once{};
+
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr long scale = 1;
+#else
+constexpr long scale = 5;
+#endif
+
+void ignore(Message&) {}
+
+/// Sends, waiting for room and handling what comes meanwhile.
+void send(Channel& channel, Node to, Bytes bytes, pm::Handler handler = ignore) {
+    bool sent = false;
+    const auto try_once = [&] { return sent = sent || channel.try_send(to, bytes); };
+    ASSERT_TRUE(pm::poll_until(channel, handler, try_once, spin, deadline())) << "no room within the deadline";
+}
+
+void wait(Channel& channel, pm::Handler handler, base::FunctionRef<bool()> done, pm::Patience patience = spin) {
+    ASSERT_TRUE(pm::poll_until(channel, handler, done, patience, deadline())) << "nothing came within the deadline";
+}
+
+/// Bytes that tell their size and number, so that a mix-up shows.
+std::vector<std::byte> pattern(std::size_t bytes, std::uint64_t number) {
+    std::vector<std::byte> content(bytes);
+    for (std::size_t i = 0; i < bytes; ++i) content[i] = static_cast<std::byte>(i * 7 + (i >> 8) + number * 13 + bytes);
+    return content;
+}
+
+bool is_pattern(Bytes bytes, std::uint64_t number) {
+    for (std::size_t i = 0; i < bytes.size(); ++i)
+        if (bytes[i] != static_cast<std::byte>(i * 7 + (i >> 8) + number * 13 + bytes.size())) return false;
+    return true;
+}
+
+/// Every size up to some hundreds, and those around what devices like to cut at.
+std::vector<std::size_t> interesting_sizes(std::size_t largest) {
+    std::vector<std::size_t> sizes(600);
+    std::iota(sizes.begin(), sizes.end(), std::size_t{0});
+    for (std::size_t power = 1024; power <= largest; power *= 2)
+        for (const std::ptrdiff_t off : {-65, -9, -8, -7, -1, 0, 1, 8, 57})
+            if (const std::size_t size = power + static_cast<std::size_t>(off); size <= largest) sizes.push_back(size);
+    sizes.push_back(largest);
+    return sizes;
+}
+
+class Conformance : public testing::TestWithParam<World> {
+protected:
+    Conformance() : trace_(__FILE__, __LINE__, "KUMI_SEED=" + std::to_string(seed())) {}
+
+    void run(Node nodes, const Body& body) { GetParam().run(nodes, body); }
+
+private:
+    testing::ScopedTrace trace_;
+};
+
+TEST_P(Conformance, a_message_of_every_size_arrives_as_it_was_sent) {
+    run(2, [](Channel& channel) {
+        const auto sizes = interesting_sizes(channel.traits().message_bytes_max);
+        if (channel.self() == 0) {
+            for (std::size_t i = 0; i < sizes.size(); ++i) send(channel, 1, pattern(sizes[i], i));
+            return;
+        }
+        std::size_t next = 0;
+        const auto check = [&](Message& message) {
+            ASSERT_LT(next, sizes.size());
+            EXPECT_EQ(message.source(), 0u);
+            EXPECT_EQ(message.bytes().size(), sizes[next]);
+            EXPECT_EQ(reinterpret_cast<std::uintptr_t>(message.bytes().data()) % 8, 0u);
+            EXPECT_TRUE(is_pattern(message.bytes(), next)) << sizes[next] << " bytes";
+            ++next;
+        };
+        wait(channel, check, [&] { return next == sizes.size(); });
+    });
+}
+
+TEST_P(Conformance, messages_of_a_pair_arrive_once_and_in_order) {
+    run(2, [](Channel& channel) {
+        const std::uint64_t count = 4'000 * scale;
+        std::mt19937_64 random(seed()); // the same choices on both sides
+        std::uint64_t next = 0;
+        const auto size_of_next = [&] { return 8 + (random() % 50 == 0 ? random() % 20'000 : random() % 200); };
+        if (channel.self() == 0) {
+            for (; next < count; ++next) {
+                auto bytes = pattern(size_of_next(), next);
+                std::memcpy(bytes.data(), &next, sizeof next);
+                send(channel, 1, bytes);
+            }
+            return;
+        }
+        const auto check = [&](Message& message) {
+            std::uint64_t number = 0;
+            ASSERT_TRUE(read_value(message.bytes(), number));
+            EXPECT_EQ(number, next);
+            EXPECT_EQ(message.bytes().size(), size_of_next());
+            ++next;
+        };
+        wait(channel, check, [&] { return next == count; });
+        std::size_t more = 0;
+        for (int i = 0; i < 1000; ++i) more += channel.poll(ignore, pm::all_messages);
+        EXPECT_EQ(more, 0u) << "a message came twice";
+    });
+}
+
+TEST_P(Conformance, many_senders_to_one_receiver_lose_nothing) {
+    const Node nodes = 9;
+    run(nodes, [](Channel& channel) {
+        const std::uint64_t count = 400 * scale;
+        if (channel.self() != 0) {
+            for (std::uint64_t i = 0; i < count; ++i) send(channel, 0, bytes_of(i));
+            return;
+        }
+        std::vector<std::uint64_t> next(channel.nodes());
+        std::uint64_t total = 0;
+        const auto check = [&](Message& message) {
+            std::uint64_t number = 0;
+            ASSERT_TRUE(read_value(message.bytes(), number));
+            EXPECT_EQ(number, next[message.source()]++) << "from node " << message.source();
+            ++total;
+        };
+        wait(channel, check, [&] { return total == count * (channel.nodes() - 1); });
+    });
+}
+
+TEST_P(Conformance, everybody_talks_to_everybody_and_to_itself) {
+    run(5, [](Channel& channel) {
+        const std::uint64_t count = 200 * scale;
+        std::vector<std::uint64_t> next(channel.nodes());
+        std::uint64_t total = 0;
+        const auto check = [&](Message& message) {
+            std::uint64_t number = 0;
+            ASSERT_TRUE(read_value(message.bytes(), number));
+            EXPECT_EQ(number, next[message.source()]++);
+            ++total;
+        };
+        for (std::uint64_t i = 0; i < count; ++i)
+            for (Node to = 0; to < channel.nodes(); ++to) send(channel, to, bytes_of(i), check);
+        wait(channel, check, [&] { return total == count * channel.nodes(); });
+    });
+}
+
+/// Sends numbers until the channel refuses for good; answers how many it took.
+std::uint64_t fill(Channel& channel, Node to, std::size_t bytes) {
+    constexpr std::uint64_t sent_max = 10'000'000;
+    std::vector<std::byte> content(bytes);
+    std::uint64_t sent = 0;
+    for (unsigned refused_in_a_row = 0; refused_in_a_row < 1000 && sent < sent_max;) {
+        std::memcpy(content.data(), &sent, sizeof sent);
+        channel.try_send(to, content) ? (refused_in_a_row = 0, ++sent) : ++refused_in_a_row;
+    }
+    EXPECT_LT(sent, sent_max) << "nothing bounds what a channel holds";
+    return sent;
+}
+
+TEST_P(Conformance, a_full_channel_refuses_the_next_message_and_keeps_the_old_ones) {
+    run(1, [](Channel& channel) {
+        for (const std::size_t bytes : {std::size_t{8}, std::size_t{1000}, std::size_t{100'000}}) {
+            for (int round = 0; round < 3; ++round) {
+                const std::uint64_t sent = fill(channel, 0, bytes);
+                EXPECT_GT(sent, 0u);
+                std::uint64_t next = 0;
+                const auto check = [&](Message& message) {
+                    std::uint64_t number = 0;
+                    ASSERT_TRUE(read_value(message.bytes(), number));
+                    EXPECT_EQ(number, next++);
+                };
+                wait(channel, check, [&] { return next == sent; });
+                for (int i = 0; i < 1000; ++i) channel.poll(check, pm::all_messages);
+                EXPECT_EQ(next, sent);
+            }
+        }
+    });
+}
+
+TEST_P(Conformance, a_slow_receiver_holds_the_sender_back_and_gets_everything) {
+    run(2, [](Channel& channel) {
+        const std::uint64_t count = 20'000;
+        std::uint64_t next = 0;
+        if (channel.self() == 0) {
+            for (std::uint64_t i = 0; i < count; ++i) send(channel, 1, bytes_of(i));
+            return;
+        }
+        std::this_thread::sleep_for(50ms);
+        const auto check = [&](Message& message) {
+            std::uint64_t number = 0;
+            ASSERT_TRUE(read_value(message.bytes(), number));
+            EXPECT_EQ(number, next++);
+        };
+        const auto pausing = [&] {
+            if (next % 4096 == 1) std::this_thread::sleep_for(1ms);
+            return next == count;
+        };
+        wait(channel, check, pausing);
+    });
+}
+
+TEST_P(Conformance, a_refused_sender_that_sleeps_is_woken_when_there_is_room) {
+    run(2, [](Channel& channel) {
+        for (const std::size_t bytes : {std::size_t{64}, std::size_t{100'000}}) {
+            const std::uint64_t count = bytes < 1000 ? 20'000 : 1'000;
+            const std::vector<std::byte> content(bytes);
+            if (channel.self() == 0) {
+                bool go = false;
+                for (std::uint64_t sent = 0; sent < count;)
+                    wait(channel, ignore, [&] { return channel.try_send(1, content) ? ++sent, true : false; }, sleep_at_once);
+                wait(channel, [&](Message&) { go = true; }, [&] { return go; }, sleep_at_once);
+                continue;
+            }
+            std::uint64_t received = 0;
+            const auto slowly = [&](Message&) {
+                if (++received % 500 == 0) std::this_thread::sleep_for(1ms);
+            };
+            wait(channel, slowly, [&] { return received == count; }, sleep_at_once);
+            send(channel, 0, bytes_of(received));
+        }
+    });
+}
+
+TEST_P(Conformance, poll_hands_out_at_most_what_it_is_asked_for) {
+    run(1, [](Channel& channel) {
+        for (int i = 0; i < 8; ++i) send(channel, 0, bytes_of(i), [](Message&) { FAIL() << "handled too early"; });
+        int handled = 0;
+        const auto count = [&](Message&) { ++handled; };
+        EXPECT_EQ(channel.poll(count, 0), 0u);
+        const Instant end = deadline();
+        while (handled < 8 && now() < end) {
+            const int before = handled;
+            const std::size_t answer = channel.poll(count, 3);
+            EXPECT_LE(answer, 3u);
+            EXPECT_EQ(handled - before, static_cast<int>(answer));
+        }
+        EXPECT_EQ(handled, 8);
+    });
+}
+
+TEST_P(Conformance, a_kept_message_outlives_its_handler_and_the_traffic_after_it) {
+    run(2, [](Channel& channel) {
+        const std::vector<std::size_t> sizes{0, 1, 56, 57, 1000, 5000, 100'000, channel.traits().message_bytes_max / 8};
+        if (channel.self() == 0) {
+            for (std::uint64_t i = 0; i < sizes.size(); ++i) send(channel, 1, pattern(sizes[i], i));
+            for (std::uint64_t i = 0; i < 5'000; ++i) send(channel, 1, pattern(40 + i % 6000, i + 77));
+            send(channel, 1, {});
+            bool over = false;
+            wait(channel, [&](Message&) { over = true; }, [&] { return over; });
+            return;
+        }
+        std::deque<KeptMessage> kept;
+        std::size_t others = 0;
+        const auto keep = [&](Message& message) {
+            if (kept.size() < sizes.size()) kept.push_back(message.keep());
+            else ++others;
+        };
+        wait(channel, keep, [&] { return others == 5'001; });
+        for (std::uint64_t i = 0; i < sizes.size(); ++i) {
+            EXPECT_TRUE(kept[i]);
+            EXPECT_EQ(kept[i].source(), 0u);
+            EXPECT_EQ(kept[i].bytes().size(), sizes[i]);
+            EXPECT_TRUE(is_pattern(kept[i].bytes(), i));
+        }
+        // Given back in another order, by another thread.
+        std::thread([&] {
+            std::shuffle(kept.begin(), kept.end(), std::mt19937_64(seed()));
+            kept.clear();
+        }).join();
+        send(channel, 0, {});
+    });
+}
+
+TEST_P(Conformance, kept_messages_that_are_given_back_make_room_again) {
+    run(1, [](Channel& channel) {
+        const std::size_t bytes = channel.traits().message_bytes_max / 4;
+        const std::vector<std::byte> content(bytes);
+        std::deque<KeptMessage> kept;
+        for (int round = 0; round < 40; ++round) {
+            const std::size_t before = kept.size();
+            send(channel, 0, content, [](Message&) { FAIL(); });
+            wait(channel, [&](Message& message) { kept.push_back(message.keep()); }, [&] { return kept.size() > before; });
+            if (kept.size() == 3) kept.pop_front(); // never all of the room
+        }
+    });
+}
+
+TEST_P(Conformance, messages_are_filled_in_place_for_several_destinations_at_once) {
+    run(3, [](Channel& channel) {
+        if (channel.self() == 0) {
+            pm::SendSlot slots[3];
+            const auto reserve = [&] {
+                for (Node to = 0; to < 3; ++to)
+                    if (!slots[to]) slots[to] = channel.try_reserve(to, 100 + to * 50'000);
+                return slots[0] && slots[1] && slots[2];
+            };
+            wait(channel, ignore, reserve);
+            for (Node to = 0; to < 3; ++to) {
+                ASSERT_EQ(slots[to].bytes().size(), 100u + to * 50'000u);
+                const auto content = pattern(slots[to].bytes().size(), to);
+                std::copy(content.begin(), content.end(), slots[to].bytes().begin());
+            }
+            for (const Node to : {2u, 0u, 1u}) channel.commit(slots[to]);
+        }
+        bool received = false;
+        const auto check = [&](Message& message) {
+            EXPECT_TRUE(is_pattern(message.bytes(), channel.self()));
+            received = true;
+        };
+        wait(channel, check, [&] { return received; });
+    });
+}
+
+TEST_P(Conformance, a_cancelled_reservation_sends_nothing_and_takes_no_room) {
+    run(1, [](Channel& channel) {
+        for (const std::size_t bytes : {std::size_t{8}, channel.traits().message_bytes_max / 2}) {
+            for (int i = 0; i < 200; ++i) {
+                pm::SendSlot slot;
+                wait(channel, ignore, [&] { return static_cast<bool>(slot = channel.try_reserve(0, bytes)); });
+                channel.cancel(slot);
+            }
+        }
+        send(channel, 0, pattern(8, 1));
+        int received = 0;
+        const auto check = [&](Message& message) {
+            EXPECT_TRUE(is_pattern(message.bytes(), 1));
+            ++received;
+        };
+        wait(channel, check, [&] { return received > 0; });
+        EXPECT_EQ(received, 1);
+    });
+}
+
+TEST_P(Conformance, a_handler_may_send) {
+    run(2, [](Channel& channel) {
+        const std::uint64_t count = 5'000 * scale;
+        std::uint64_t answers = 0;
+        std::deque<std::uint64_t> unanswered; // found no room
+        const auto echo = [&](Message& message) {
+            std::uint64_t number = 0;
+            ASSERT_TRUE(read_value(message.bytes(), number));
+            if (channel.self() == 0) {
+                EXPECT_EQ(number, answers);
+                ++answers;
+            } else if (!unanswered.empty() || !channel.try_send(0, bytes_of(number))) {
+                unanswered.push_back(number);
+            } else {
+                ++answers;
+            }
+        };
+        if (channel.self() == 0) {
+            for (std::uint64_t i = 0; i < count; ++i) send(channel, 1, bytes_of(i), echo);
+            wait(channel, echo, [&] { return answers == count; });
+            return;
+        }
+        const auto catch_up = [&] {
+            while (!unanswered.empty() && channel.try_send(0, bytes_of(unanswered.front()))) unanswered.pop_front(), ++answers;
+            return answers == count;
+        };
+        wait(channel, echo, catch_up);
+    });
+}
+
+/// Both sleep at every chance; pauses of random length make every order of sleeping and sending happen.
+TEST_P(Conformance, a_sleeping_receiver_always_wakes) {
+    run(2, [](Channel& channel) {
+        const std::uint64_t count = 4'000 * scale;
+        std::mt19937_64 random(seed() + channel.self());
+        std::uint64_t received = 0;
+        const auto take = [&](Message&) { ++received; };
+        for (std::uint64_t i = 0; i < count; ++i) {
+            if (channel.self() == 1) wait(channel, take, [&] { return received > i; }, sleep_at_once);
+            for (auto spins = random() % (i % 8 == 0 ? 20'000 : 200); spins > 0; --spins) pm::relax();
+            send(channel, 1 - channel.self(), bytes_of(i), take);
+            if (channel.self() == 0) wait(channel, take, [&] { return received > i; }, sleep_at_once);
+            if (testing::Test::HasFatalFailure()) return;
+        }
+    });
+}
+
+TEST_P(Conformance, a_receiver_of_many_wakes_for_each_of_them) {
+    run(6, [](Channel& channel) {
+        const std::uint64_t count = 300 * scale;
+        std::mt19937_64 random(seed() + channel.self());
+        std::uint64_t received = 0;
+        const auto take = [&](Message&) { ++received; };
+        for (std::uint64_t i = 0; i < count; ++i) {
+            if (channel.self() != 0) {
+                for (auto spins = random() % 3'000; spins > 0; --spins) pm::relax();
+                send(channel, 0, bytes_of(i), take);
+                wait(channel, take, [&] { return received > i; }, sleep_at_once);
+                continue;
+            }
+            wait(channel, take, [&] { return received == (i + 1) * (channel.nodes() - 1); }, sleep_at_once);
+            for (Node to = 1; to < channel.nodes(); ++to) send(channel, to, bytes_of(i), take);
+            if (testing::Test::HasFatalFailure()) return;
+        }
+    });
+}
+
+TEST_P(Conformance, a_sleep_ends_at_its_deadline) {
+    run(1, [](Channel& channel) {
+        const Instant end = now() + 30ms;
+        EXPECT_FALSE(pm::poll_until(channel, ignore, [] { return false; }, sleep_at_once, end));
+        EXPECT_GE(now(), end);
+        EXPECT_LT(now(), end + 5s);
+    });
+}
+
+TEST_P(Conformance, wake_ends_a_sleep_or_the_next_one) {
+    run(1, [](Channel& channel) {
+        for (int i = 0; i < 300; ++i) {
+            std::atomic<bool> flag{false};
+            std::thread other([&] {
+                if (i % 3 != 0) std::this_thread::sleep_for(std::chrono::microseconds(i % 100));
+                flag = true;
+                channel.wake();
+            });
+            EXPECT_TRUE(pm::poll_until(channel, ignore, [&] { return flag.load(); }, sleep_at_once, deadline()));
+            other.join();
+        }
+    });
+}
+
+TEST_P(Conformance, what_was_sent_before_a_channel_closes_arrives) {
+    run(3, [](Channel& channel) {
+        const std::uint64_t count = 300;
+        if (channel.self() != 0) { // ends, and closes, as soon as the last message is committed
+            for (std::uint64_t i = 0; i < count; ++i) send(channel, 0, pattern(i * 40, i));
+            return;
+        }
+        std::uint64_t received = 0;
+        std::vector<std::uint64_t> next(3);
+        const auto check = [&](Message& message) {
+            EXPECT_TRUE(is_pattern(message.bytes(), next[message.source()]++));
+            ++received;
+        };
+        std::this_thread::sleep_for(20ms);
+        wait(channel, check, [&] { return received == 2 * count; });
+    });
+}
+
+TEST_P(Conformance, a_receiver_that_goes_away_harms_nobody) {
+    run(3, [](Channel& channel) {
+        if (channel.self() == 2) { // takes a little, then ends with traffic under way
+            int received = 0;
+            wait(channel, [&](Message&) { ++received; }, [&] { return received > 20; });
+            return;
+        }
+        const Node partner = 1 - channel.self();
+        std::uint64_t received = 0;
+        const auto take = [&](Message& message) { received += message.source() == partner ? 1 : 0; };
+        for (std::uint64_t i = 0; i < 2'000; ++i) {
+            channel.try_send(2, bytes_of(i)); // soon refused for ever, or swallowed
+            send(channel, partner, bytes_of(i), take);
+        }
+        wait(channel, take, [&] { return received == 2'000; });
+    });
+}
+
+TEST_P(Conformance, what_was_sent_is_counted) {
+    run(2, [](Channel& channel) {
+        if (channel.self() != 0) return;
+        send(channel, 1, pattern(10, 0));
+        send(channel, 1, pattern(20'000, 0));
+        EXPECT_EQ(channel.sent(1).messages, 2u);
+        EXPECT_EQ(channel.sent(1).bytes, 20'010u);
+        EXPECT_EQ(channel.sent(0).messages, 0u);
+    });
+}
+
+TEST_P(Conformance, traits_tell_what_the_channel_is) {
+    run(4, [](Channel& channel) {
+        EXPECT_EQ(channel.nodes(), 4u);
+        EXPECT_LT(channel.self(), 4u);
+        EXPECT_FALSE(channel.traits().device.empty());
+        EXPECT_GE(channel.traits().message_bytes_max, 65'536u);
+        EXPECT_GT(channel.traits().bytes_per_peer_max, 0u);
+        for (Node node = 0; node < 4; ++node) EXPECT_FALSE(channel.lost(node));
+    });
+}
+
+TEST_P(Conformance, exposed_memory_is_reached_by_all_and_ordered_with_messages) {
+    run(3, [](Channel& channel) {
+        pm::RemoteMemory* memory = channel.remote_memory();
+        if (memory == nullptr) return; // an optional power
+        const auto first = memory->expose(100);
+        const auto mine = memory->expose(1'000'000);
+        ASSERT_TRUE(first && mine);
+        EXPECT_NE(first->offset, mine->offset);
+        EXPECT_TRUE(std::all_of(mine->bytes.begin(), mine->bytes.end(), [](std::byte b) { return b == std::byte{0}; }));
+        Node ready = 0;
+        const auto count = [&](Message&) { ++ready; };
+        for (Node to = 0; to < 3; ++to) send(channel, to, {}, count); // all have exposed
+        wait(channel, count, [&] { return ready == 3; });
+        const Node next = (channel.self() + 1) % 3;
+        const Node previous = (channel.self() + 2) % 3;
+        ASSERT_TRUE(memory->reach(next));
+        ASSERT_TRUE(memory->reach(previous));
+        const auto content = pattern(300'001, channel.self());
+        bool done = false;
+        wait(channel, count, [&] { return done = done || memory->try_put(next, mine->offset + 5, content); });
+        send(channel, next, {}, count);
+        wait(channel, count, [&] { return ready == 4; });
+        EXPECT_TRUE(is_pattern(Bytes(mine->bytes).subspan(5, content.size()), previous));
+        std::vector<std::byte> read(content.size());
+        done = false;
+        wait(channel, count, [&] { return done = done || memory->try_get(next, mine->offset + 5, read); });
+        EXPECT_EQ(read, content);
+        EXPECT_FALSE(memory->expose(std::size_t{1} << 60)) << "more than there can be";
+    });
+}
+
+INSTANTIATE_TEST_SUITE_P(Worlds, Conformance, testing::ValuesIn(worlds()),
+                         [](const testing::TestParamInfo<World>& world) { return world.param.name; });
+
+} // namespace
+} // namespace kumi::conformance
