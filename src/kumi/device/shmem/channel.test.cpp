@@ -1,0 +1,94 @@
+#include "kumi/device/shmem/channel.hpp"
+
+#include "kumi/device/shmem/shmem.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+namespace kumi::device::shmem {
+namespace {
+
+void ignore(pm::Message&) {}
+
+struct Host {
+    explicit Host(Node nodes) : segment(*Segment::create(nodes, {})) {
+        for (Node node = 0; node < nodes; ++node) {
+            EXPECT_TRUE(segment->reserve_part(node));
+            channels.push_back(std::make_unique<ShmemChannel>(segment, node));
+        }
+    }
+    std::shared_ptr<Segment> segment;
+    std::vector<std::unique_ptr<ShmemChannel>> channels;
+};
+
+TEST(ShmemChannel, rings_of_quiet_peers_are_not_looked_at) {
+    Host host(70);
+    ShmemChannel& receiver = *host.channels[0];
+    EXPECT_EQ(receiver.rings_watched(), 0u);
+    for (Node from = 0; from < 70; ++from) ASSERT_TRUE(host.channels[from]->try_send(0, bytes_of(from)));
+    std::size_t received = receiver.poll(ignore, pm::all_messages);
+    EXPECT_EQ(received, 70u);
+    EXPECT_EQ(receiver.rings_watched(), 70u);
+    for (int i = 0; i < 20'000; ++i) receiver.poll(ignore, pm::all_messages);
+    EXPECT_LE(receiver.rings_watched(), 2u);
+    for (Node from = 0; from < 70; ++from) ASSERT_TRUE(host.channels[from]->try_send(0, bytes_of(from)));
+    for (int i = 0; i < 3; ++i) received += receiver.poll(ignore, pm::all_messages);
+    EXPECT_EQ(received, 140u) << "a forgotten ring rings again";
+}
+
+TEST(ShmemChannel, a_busy_ring_stays_watched_among_quiet_ones) {
+    Host host(10);
+    for (Node from = 0; from < 10; ++from) ASSERT_TRUE(host.channels[from]->try_send(0, bytes_of(from)));
+    std::size_t received = 0;
+    for (std::uint64_t i = 0; i < 20'000; ++i) {
+        ASSERT_TRUE(host.channels[7]->try_send(0, bytes_of(i)));
+        received += host.channels[0]->poll(ignore, pm::all_messages);
+    }
+    EXPECT_EQ(received, 20'010u);
+    EXPECT_LE(host.channels[0]->rings_watched(), 2u);
+}
+
+TEST(ShmemChannel, every_peer_gets_its_turn_when_polls_are_short) {
+    Host host(4);
+    std::vector<int> taken(4);
+    for (int round = 0; round < 400; ++round) {
+        for (Node from = 1; from < 4; ++from) host.channels[from]->try_send(0, bytes_of(round));
+        host.channels[0]->poll([&](pm::Message& message) { ++taken[message.source()]; }, 1);
+    }
+    for (Node from = 1; from < 4; ++from) EXPECT_GT(taken[from], 100) << "node " << from;
+}
+
+TEST(ShmemChannel, the_memory_of_a_peer_is_what_the_traits_say) {
+    Host host(2);
+    const Layout& layout = host.segment->layout();
+    const std::size_t stated = host.channels[0]->traits().bytes_per_peer_max;
+    EXPECT_GE(stated, 2 * layout.bytes_per_pair());
+    EXPECT_LE(stated, 2 * layout.bytes_per_pair() + 512) << "what a process keeps for itself about a peer";
+    EXPECT_EQ(host.channels[0]->traits().message_bytes_max, layout.buffer_bytes);
+}
+
+TEST(ShmemSegment, what_is_not_a_segment_is_refused) {
+    base::Descriptor garbage(::memfd_create("test", MFD_CLOEXEC));
+    const auto attached = Segment::attach(std::move(garbage), 2);
+    ASSERT_FALSE(attached);
+    EXPECT_NE(attached.error().text().find("same version"), std::string::npos);
+    EXPECT_FALSE(Segment::attach(base::Descriptor{}, 2));
+}
+
+TEST(ShmemSegment, a_segment_for_other_nodes_is_refused) {
+    auto made = Segment::create(3, {});
+    ASSERT_TRUE(made);
+    const auto attached = Segment::attach((*made)->duplicate(), 4);
+    ASSERT_FALSE(attached);
+    EXPECT_NE(attached.error().text().find("3 nodes, not for 4"), std::string::npos);
+    EXPECT_TRUE(Segment::attach((*made)->duplicate(), 3));
+}
+
+TEST(ShmemSegment, more_memory_than_there_is_is_refused_with_a_remedy) {
+    const auto made = Segment::create(2, {.buffers_bytes_max = std::size_t{1} << 50, .node_buffers_bytes_max = std::size_t{1} << 50});
+    ASSERT_FALSE(made);
+    EXPECT_NE(made.error().text().find("KUMI_SHMEM_MEMORY"), std::string::npos);
+}
+
+} // namespace
+} // namespace kumi::device::shmem

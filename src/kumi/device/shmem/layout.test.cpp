@@ -1,0 +1,45 @@
+#include "kumi/device/shmem/layout.hpp"
+
+#include <gtest/gtest.h>
+
+namespace kumi::device::shmem {
+namespace {
+
+TEST(ShmemLayout, parts_do_not_overlap_and_keep_their_alignment) {
+    for (const Node nodes : {1u, 2u, 3u, 16u, 64u, 65u, 300u}) {
+        const Layout layout = Layout::plan(nodes, {});
+        EXPECT_GE(layout.attention_offset(), sizeof(Mailbox));
+        EXPECT_GE(layout.control_offset(0), layout.attention_offset() + layout.attention_words() * 8);
+        EXPECT_EQ(layout.control_offset(0) % 64, 0u);
+        EXPECT_GE(layout.ring_offset(0), layout.control_offset(nodes - 1) + 64);
+        EXPECT_EQ(layout.ring_offset(0) % 64, 0u);
+        EXPECT_EQ(layout.ring_offset(nodes - 1) + layout.ring_lines * 64, layout.links_offset());
+        EXPECT_GE(layout.buffers_offset(), layout.links_offset() + layout.units() * 4);
+        EXPECT_EQ(layout.buffers_offset() % page_bytes, 0u);
+        EXPECT_EQ(layout.part_offset(nodes - 1) + layout.part_bytes(), layout.window_offset(0));
+        EXPECT_EQ(layout.part_offset(1) % page_bytes, 0u);
+    }
+}
+
+TEST(ShmemLayout, memory_per_pair_is_bounded_and_shrinks_with_the_number_of_nodes) {
+    EXPECT_EQ(Layout::plan(2, {}).bytes_per_pair(), 65536u + 64);
+    EXPECT_EQ(Layout::plan(64, {}).bytes_per_pair(), 16384u + 64);
+    EXPECT_EQ(Layout::plan(300, {}).bytes_per_pair(), 2048u + 64);
+    EXPECT_EQ(Layout::plan(5000, {}).bytes_per_pair(), 2048u + 64); // the least that a ring can be
+}
+
+TEST(ShmemLayout, three_hundred_nodes_fit_in_half_a_gigabyte) {
+    EXPECT_LT(Layout::plan(300, {}).memory_bytes(), std::size_t{512} << 20);
+    EXPECT_LT(Layout::plan(2, {}).memory_bytes(), std::size_t{33} << 20);
+}
+
+TEST(ShmemLayout, a_record_is_never_longer_than_its_ring_allows) {
+    for (const Node nodes : {1u, 2u, 64u, 300u, 5000u}) {
+        const Layout layout = Layout::plan(nodes, {});
+        EXPECT_LE(layout.record_lines_max(), base::record_lines_max(layout.ring_lines));
+        EXPECT_GE(layout.inline_bytes_max(), 248u);
+    }
+}
+
+} // namespace
+} // namespace kumi::device::shmem
