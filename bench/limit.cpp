@@ -1,0 +1,103 @@
+#include "limit.hpp"
+
+#include "work.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <new>
+#include <sched.h>
+#include <string>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <vector>
+
+namespace kumi::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+/// A cache line with its data and its flag.
+struct alignas(64) Line {
+    std::atomic<std::uint64_t> flag;
+    std::uint64_t data;
+};
+struct Shared {
+    Line there;
+    alignas(128) Line back;
+};
+
+void bind_to_core(unsigned index) {
+    cpu_set_t allowed;
+    if (::sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
+    for (unsigned cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+        if (!CPU_ISSET(cpu, &allowed) || index-- != 0) continue;
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        CPU_SET(cpu, &one);
+        ::sched_setaffinity(0, sizeof one, &one);
+        return;
+    }
+}
+
+void hand_over(Line& line, std::uint64_t number) {
+    line.data = number;
+    // Release: partner of the acquire in take().
+    line.flag.store(number, std::memory_order_release);
+}
+
+std::uint64_t take(const Line& line, std::uint64_t number) {
+    // Acquire: partner of the release in hand_over().
+    while (line.flag.load(std::memory_order_acquire) != number) {}
+    return line.data;
+}
+
+/// Two processes hand a number to and fro. Pages differ in where they lie between the cores, so several are tried.
+double handover_seconds() {
+    constexpr int pages = 8;
+    constexpr std::uint64_t count = pingpongs_small / 4;
+    void* memory = ::mmap(nullptr, pages * 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) return 0;
+    const auto page = [&](int i) { return reinterpret_cast<Shared*>(static_cast<char*>(memory) + i * 4096); };
+    double total = 0;
+    const pid_t other = ::fork();
+    bind_to_core(other == 0 ? 1 : 0);
+    for (int i = 0; i < pages; ++i) {
+        Shared& shared = *page(i);
+        const auto start = Clock::now();
+        for (std::uint64_t number = 1; number <= count; ++number) {
+            if (other != 0) hand_over(shared.there, number);
+            take(other != 0 ? shared.back : shared.there, number);
+            if (other == 0) hand_over(shared.back, number);
+        }
+        total += seconds_since(start) / static_cast<double>(count) / 2;
+    }
+    if (other == 0) ::_exit(0);
+    ::waitpid(other, nullptr, 0);
+    ::munmap(memory, pages * 4096);
+    return total / pages;
+}
+
+double copy_seconds() {
+    std::vector<char> from(large_bytes, 1), to(large_bytes, 1);
+    const auto start = Clock::now();
+    for (int i = 0; i < stream_large; ++i) {
+        std::memcpy(to.data(), from.data(), large_bytes);
+        asm volatile("" ::"r"(to.data()) : "memory");
+    }
+    return seconds_since(start) / stream_large;
+}
+
+} // namespace
+
+void measure_limits() {
+    report("shmem.latency.8", handover_seconds() * 1e9);
+    const double copy = copy_seconds();
+    for (const char* how : {"copy", "pingpong"})
+        report(("shmem.bandwidth." + std::string(how) + ".1048576").c_str(), large_bytes * 1e-6 / copy);
+}
+
+} // namespace kumi::bench

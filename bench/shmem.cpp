@@ -1,0 +1,164 @@
+#include "shmem.hpp"
+
+#include "command.hpp"
+#include "work.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace kumi::bench {
+namespace {
+
+using Words = std::vector<std::string>;
+
+/// One contestant in one case.
+struct Entry {
+    std::string who;
+    Words words;
+    Words environment;
+    std::string timed_row = {}; // not empty: the row is how long the command takes, in ms
+};
+
+constexpr std::chrono::seconds entry_seconds_max{60};
+
+/// How each MPI is told to start `nodes` processes, bound to cores where they fit.
+Words mpi_words(const std::string& peer, int nodes, bool bound) {
+    const std::string count = std::to_string(nodes);
+    if (peer == "openmpi") return {"mpirun.openmpi", "-n", count, "--oversubscribe", "--bind-to", bound ? "core" : "none"};
+    Words words{"mpiexec.mpich", "-n", count};
+    if (bound) words.insert(words.end(), {"-bind-to", "core"});
+    return words;
+}
+
+/// Every setting with which a peer may wait when there are more processes than cores: its best counts.
+std::vector<Words> waiting_settings(const std::string& peer) {
+    if (peer == "openmpi") return {{}, {"OMPI_MCA_mpi_yield_when_idle=1"}};
+    return {{}, {"MPIR_CVAR_POLLS_BEFORE_YIELD=0"}, {"MPIR_CVAR_POLLS_BEFORE_YIELD=1"}};
+}
+
+class ShmemBench {
+public:
+    explicit ShmemBench(const BenchOptions& options)
+        : options_(options), table_(rows(), options.peers) {}
+
+    Table run() {
+        for (int round = 0; round < options_.rounds; ++round)
+            for (const auto& entries : {pair_entries(), ring_entries(), launch_entries(), idle_entries()})
+                for (const Entry& entry : entries) measure(round, entry);
+        keep_best_settings();
+        return std::move(table_);
+    }
+
+private:
+    static std::vector<RowKind> rows() {
+        std::vector<RowKind> rows;
+        for (const std::size_t bytes : latency_sizes)
+            rows.push_back({fmt::format("shmem.latency.{}", bytes), "ns", true,
+                            fmt::format("{} bytes, one way, half a ping-pong; limit: one cache line handed over bare", bytes)});
+        rows.push_back({"shmem.rate.8", "M/s", false, "8-byte messages, one way, as many as will go"});
+        rows.push_back({"shmem.bandwidth.copy.1048576", "MB/s", false, "1 MiB, one way, private memory to private memory; limit: memcpy"});
+        rows.push_back({"shmem.bandwidth.pingpong.1048576", "MB/s", false, "the same to and fro, one at a time"});
+        rows.push_back({"shmem.bandwidth.inplace.1048576", "MB/s", false, "1 MiB produced, sent and consumed; in place where the peer allows it"});
+        rows.push_back({"shmem.ring.16", "us", true, "a token round 16 nodes, per hop; peers at their best waiting setting"});
+        rows.push_back({"shmem.launch.4", "ms", true, "4 nodes started, joined, left, ended"});
+        rows.push_back({"shmem.idle", "%", true, "of a core, used by a node that waits"});
+        return rows;
+    }
+
+    Words node_words(int nodes, const std::string& what) const {
+        return {options_.own_path, "run", "-n", std::to_string(nodes), "--", options_.own_path, "bench-node", what};
+    }
+
+    /// Peers with their programs; one without is noted once.
+    std::vector<std::string> peers_present() {
+        std::vector<std::string> present;
+        for (const std::string& peer : options_.peers) {
+            if (::access(peer_program(peer).c_str(), X_OK) == 0) present.push_back(peer);
+            else table_.note(fmt::format("{}: not measured, its programs were not built; install it and build again (make bench does)", peer));
+        }
+        return present;
+    }
+    std::string peer_program(const std::string& peer) const { return options_.peers_folder + "/kumi-bench-" + peer; }
+
+    Entry peer_entry(const std::string& peer, int nodes, bool bound, const std::string& what) const {
+        Entry entry{peer, mpi_words(peer, nodes, bound), {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"}};
+        entry.words.insert(entry.words.end(), {peer_program(peer), what});
+        return entry;
+    }
+
+    std::vector<Entry> pair_entries() {
+        std::vector<Entry> entries{{"kumi", node_words(2, "pair"), {}}, {"limit", {options_.own_path, "bench-node", "limit"}, {}}};
+        for (const std::string& peer : peers_present()) entries.push_back(peer_entry(peer, 2, true, "pair"));
+        return entries;
+    }
+
+    std::vector<Entry> ring_entries() {
+        std::vector<Entry> entries{{"kumi", node_words(16, "ring"), {}}};
+        for (const std::string& peer : peers_present()) {
+            int number = 0;
+            for (const Words& setting : waiting_settings(peer)) {
+                Entry entry = peer_entry(peer, 16, false, "ring");
+                entry.environment.insert(entry.environment.end(), setting.begin(), setting.end());
+                entry.who = fmt::format("{}#{}", peer, number++);
+                entries.push_back(std::move(entry));
+            }
+        }
+        return entries;
+    }
+
+    std::vector<Entry> launch_entries() {
+        std::vector<Entry> entries{{"kumi", node_words(4, "join"), {}, "shmem.launch.4"}};
+        for (const std::string& peer : peers_present()) {
+            entries.push_back(peer_entry(peer, 4, false, "join"));
+            entries.back().timed_row = "shmem.launch.4";
+        }
+        return entries;
+    }
+
+    std::vector<Entry> idle_entries() { return {{"kumi", node_words(2, "idle"), {}}}; }
+
+    void measure(int round, const Entry& entry) {
+        if (given_up(entry)) return;
+        options_.on_progress(fmt::format("round {} of {}: {} {}", round + 1, options_.rounds, entry.who, entry.words.back()));
+        const auto heard = run_contestant(entry.words, entry.environment, entry_seconds_max);
+        if (!heard) {
+            failed_.push_back(key(entry));
+            return table_.note(fmt::format("{} {}: not measured: {}", entry.who, entry.words.back(), heard.error().text()));
+        }
+        if (!entry.timed_row.empty()) table_.add(entry.who, entry.timed_row, heard->seconds * 1e3);
+        for (const auto& [id, value] : heard->results) {
+            if (entry.who.find('#') == std::string::npos) table_.add(entry.who, id, value);
+            else settings_[entry.who].push_back(value);
+        }
+    }
+
+    /// What failed once is not tried again: it would only take its minute in each round.
+    static std::string key(const Entry& entry) { return entry.who + " " + entry.words.back(); }
+    bool given_up(const Entry& entry) const { return std::find(failed_.begin(), failed_.end(), key(entry)) != failed_.end(); }
+
+    void keep_best_settings() {
+        for (const std::string& peer : options_.peers) {
+            const std::vector<double>* best = nullptr;
+            const auto middle = [](std::vector<double> values) {
+                std::sort(values.begin(), values.end());
+                return values[values.size() / 2];
+            };
+            for (const auto& [who, values] : settings_)
+                if (who.starts_with(peer + "#") && (best == nullptr || middle(values) < middle(*best))) best = &values;
+            if (best != nullptr)
+                for (const double value : *best) table_.add(peer, "shmem.ring.16", value);
+        }
+    }
+
+    const BenchOptions& options_;
+    Table table_;
+    std::vector<std::string> failed_;
+    std::map<std::string, std::vector<double>> settings_; // ring results by peer#setting
+};
+
+} // namespace
+
+Table run_shmem_bench(const BenchOptions& options) { return ShmemBench(options).run(); }
+
+} // namespace kumi::bench

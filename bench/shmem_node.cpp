@@ -1,0 +1,171 @@
+#include "shmem_node.hpp"
+
+#include "limit.hpp"
+#include "work.hpp"
+
+#include "kumi/kumi.hpp"
+
+#include <cstring>
+#include <string>
+#include <sys/resource.h>
+#include <thread>
+#include <vector>
+
+namespace kumi::bench {
+namespace {
+
+using pm::Channel;
+
+constexpr pm::Patience patience{std::chrono::microseconds(50)};
+
+double seconds_since(Instant start) { return std::chrono::duration<double>(now() - start).count(); }
+
+/// Sends, trying until there is room; nothing comes back meanwhile in these cases.
+void send(Channel& channel, Node to, Bytes bytes) {
+    while (!channel.try_send(to, bytes)) pm::relax();
+}
+
+void barrier(Channel& channel) {
+    bool met = false;
+    send(channel, 1 - channel.self(), {});
+    pm::poll_until(channel, [&](Message&) { met = true; }, [&] { return met; }, patience);
+}
+
+double pingpong_seconds(Channel& channel, std::size_t bytes, int count) {
+    const std::vector<std::byte> out(bytes);
+    std::vector<std::byte> in(bytes);
+    int received = 0;
+    const auto copy_out = [&](Message& message) {
+        std::memcpy(in.data(), message.bytes().data(), message.bytes().size());
+        ++received;
+    };
+    barrier(channel);
+    const Instant start = now();
+    for (int i = 0; i < count; ++i) {
+        if (channel.self() == 0) send(channel, 1, out);
+        pm::poll_until(channel, copy_out, [&] { return received > i; }, patience);
+        if (channel.self() == 1) send(channel, 0, out);
+    }
+    return seconds_since(start) / count / 2;
+}
+
+/// One way, from private memory to private memory.
+double stream_seconds(Channel& channel, std::size_t bytes, int count) {
+    const std::vector<std::byte> out(bytes);
+    std::vector<std::byte> in(bytes);
+    int received = 0;
+    const auto copy_out = [&](Message& message) {
+        std::memcpy(in.data(), message.bytes().data(), message.bytes().size());
+        ++received;
+    };
+    barrier(channel);
+    const Instant start = now();
+    if (channel.self() == 0)
+        for (int i = 0; i < count; ++i) send(channel, 1, out);
+    else
+        pm::poll_until(channel, copy_out, [&] { return received == count; }, patience);
+    barrier(channel);
+    return seconds_since(start) / count;
+}
+
+/// Filled in place by the producer, summed in place by the consumer.
+double produce_consume_seconds(Channel& channel, int count) {
+    std::uint64_t total = 0;
+    int received = 0;
+    const auto consume = [&](Message& message) {
+        total += sum(reinterpret_cast<const std::uint64_t*>(message.bytes().data()), large_words);
+        ++received;
+    };
+    barrier(channel);
+    const Instant start = now();
+    if (channel.self() == 0) {
+        for (int i = 0; i < count; ++i) {
+            pm::SendSlot slot;
+            while (!(slot = channel.try_reserve(1, large_bytes))) pm::relax();
+            fill(reinterpret_cast<std::uint64_t*>(slot.bytes().data()), large_words, static_cast<std::uint64_t>(i));
+            channel.commit(slot);
+        }
+    } else {
+        pm::poll_until(channel, consume, [&] { return received == count; }, patience);
+    }
+    barrier(channel);
+    if (total == 1) std::puts(""); // the sum is needed
+    return seconds_since(start) / count;
+}
+
+void pair(Channel& channel) {
+    const bool speaker = channel.self() == 0;
+    for (const std::size_t bytes : latency_sizes) {
+        pingpong_seconds(channel, bytes, pingpongs_small / 10);
+        const double seconds = pingpong_seconds(channel, bytes, pingpongs_small);
+        if (speaker) report(("shmem.latency." + std::to_string(bytes)).c_str(), seconds * 1e9);
+    }
+    stream_seconds(channel, 8, stream_small / 10);
+    const double small = stream_seconds(channel, 8, stream_small);
+    stream_seconds(channel, large_bytes, 100);
+    const double copy = stream_seconds(channel, large_bytes, stream_large);
+    const double pingpong = pingpong_seconds(channel, large_bytes, pingpongs_large);
+    const double in_place = produce_consume_seconds(channel, stream_large);
+    if (!speaker) return;
+    report("shmem.rate.8", 1e-6 / small);
+    report("shmem.bandwidth.copy.1048576", large_bytes * 1e-6 / copy);
+    report("shmem.bandwidth.pingpong.1048576", large_bytes * 1e-6 / pingpong);
+    report("shmem.bandwidth.inplace.1048576", large_bytes * 1e-6 / in_place);
+}
+
+void ring(Job& job) {
+    const Node next = (job.node() + 1) % job.nodes();
+    std::uint64_t token = 0;
+    int passes = 0;
+    job.on_message([&](Message& message) {
+        read_value(message.bytes(), token);
+        ++passes;
+    });
+    const auto go_round = [&](int rounds) {
+        for (int round = 0; round < rounds; ++round) {
+            const int before = passes;
+            if (job.node() != 0) job.wait_until([&] { return passes > before; });
+            (void)job.send(next, bytes_of(token));
+            if (job.node() == 0) job.wait_until([&] { return passes > before; });
+        }
+    };
+    go_round(ring_rounds / 10);
+    const Instant start = now();
+    go_round(ring_rounds);
+    if (job.node() == 0) report("shmem.ring.16", seconds_since(start) / ring_rounds / job.nodes() * 1e6);
+}
+
+/// Node 1 waits for a message that takes a second to come: how much of a core does that cost?
+void idle(Job& job) {
+    bool came = false;
+    job.on_message([&](Message&) { came = true; });
+    if (job.node() == 0) {
+        std::this_thread::sleep_for(std::chrono::seconds(1));
+        (void)job.send(1, Bytes{});
+        return;
+    }
+    const auto cpu_seconds = [] {
+        rusage usage{};
+        ::getrusage(RUSAGE_SELF, &usage);
+        return static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+               static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e-6;
+    };
+    const Instant start = now();
+    const double before = cpu_seconds();
+    job.wait_until([&] { return came; });
+    report("shmem.idle", 100 * (cpu_seconds() - before) / seconds_since(start));
+}
+
+} // namespace
+
+int shmem_node(std::string_view what) {
+    if (what == "limit") return measure_limits(), 0;
+    auto job = Job::join();
+    if (!job) return fail(job.error());
+    if (what == "pair") pair(job->channel());
+    if (what == "ring") ring(*job);
+    if (what == "idle") idle(*job);
+    return 0;
+}
+
+} // namespace kumi::bench

@@ -1,0 +1,54 @@
+#pragma once
+
+// The rows of a benchmark: Kumi, the limit and the peers beside each other, as ratios.
+
+#include "kumi/base/result.hpp"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace kumi::bench {
+
+struct RowKind {
+    std::string id;
+    std::string unit;
+    bool lower_is_better;
+    std::string what; // for the table
+};
+
+/// Collects what contestants measured, several times each.
+class Table {
+public:
+    Table(std::vector<RowKind> rows, std::vector<std::string> peers);
+
+    /// `who` is "kumi", "limit" or a peer; values for unknown rows are ignored.
+    void add(const std::string& who, const std::string& id, double value);
+    /// A contestant that could not be measured, and why; said once under the table.
+    void note(const std::string& text);
+
+    std::string text() const;
+    std::string json() const;
+
+    /// Holds the rows against a goals file. Answers the report; `missed` counts.
+    Result<std::string> check(const std::string& goals_path, int& missed) const;
+
+private:
+    struct Summary {
+        double median;
+        double best;
+        std::size_t runs;
+    };
+    std::optional<Summary> summary(const std::string& who, const RowKind& row) const;
+    std::optional<double> median(const std::string& who, const RowKind& row) const;
+    /// The better of the peers.
+    std::optional<double> best_peer(const RowKind& row) const;
+
+    std::vector<RowKind> rows_;
+    std::vector<std::string> peers_;
+    std::map<std::string, std::map<std::string, std::vector<double>>> values_; // by contestant, by row
+    std::vector<std::string> notes_;
+};
+
+} // namespace kumi::bench
