@@ -1,0 +1,193 @@
+#include "checks.hpp"
+
+#include "kumi/base/descriptor.hpp"
+#include "kumi/base/machine.hpp"
+#include "kumi/base/memory_policy.hpp"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fstream>
+#include <hwloc.h>
+#include <netinet/in.h>
+#include <netinet/udp.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace kumi::tools {
+namespace {
+
+constexpr std::string_view machine = "machine";
+constexpr std::string_view shared_memory = "shared memory";
+constexpr std::string_view networks = "networks";
+constexpr std::string_view libraries = "optional libraries and programs";
+
+std::string first_line(const std::string& path) {
+    std::ifstream file(path);
+    std::string line;
+    std::getline(file, line);
+    return line;
+}
+
+// ---- machine
+
+Finding examine_system() {
+    utsname system{};
+    ::uname(&system);
+    return {machine, "system", State::good, fmt::format("{} {} on {}, host {}", system.sysname, system.release, system.machine, base::host_name())};
+}
+
+Finding examine_cores() {
+    hwloc_topology_t topology = nullptr;
+    hwloc_topology_init(&topology);
+    hwloc_topology_load(topology);
+    const int cores = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_CORE);
+    const int threads = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_PU);
+    const int memories = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_NUMANODE);
+    hwloc_topology_destroy(topology);
+    const unsigned allowed = base::cores_allowed();
+    Finding finding{machine, "cores", State::good,
+                    fmt::format("{} cores, {} hardware threads, {} memory {}; this process may use {}", cores, threads,
+                                memories, memories == 1 ? "node" : "nodes", allowed)};
+    if (allowed == 1) {
+        finding.state = State::could_be_better;
+        finding.remedy = "with one core nodes can only take turns: check taskset, the container's cpuset, or ask for more";
+    }
+    return finding;
+}
+
+Finding examine_memory() {
+    const std::uint64_t available = base::memory_available_bytes();
+    Finding finding{machine, "memory", State::good, fmt::format("{} to be had", base::readable_bytes(available))};
+    if (available < (std::uint64_t{512} << 20)) {
+        finding.state = State::could_be_better;
+        finding.remedy = "16 nodes take about 300 MiB of shared memory; lower it with KUMI_SHMEM_MEMORY=64M";
+    }
+    return finding;
+}
+
+Finding examine_limits() {
+    rlimit files{}, processes{}, addresses{};
+    ::getrlimit(RLIMIT_NOFILE, &files);
+    ::getrlimit(RLIMIT_NPROC, &processes);
+    ::getrlimit(RLIMIT_AS, &addresses);
+    const auto show = [](rlim_t limit) { return limit == RLIM_INFINITY ? std::string("no limit") : std::to_string(limit); };
+    Finding finding{machine, "limits", State::good,
+                    fmt::format("open files {}, processes {}", show(files.rlim_max), show(processes.rlim_cur))};
+    if (addresses.rlim_cur != RLIM_INFINITY) {
+        finding.state = State::could_be_better;
+        finding.remedy = fmt::format("addresses are limited to {} (ulimit -v): shared memory may not fit", base::readable_bytes(addresses.rlim_cur));
+    }
+    return finding;
+}
+
+/// Tried in a child, which is gone afterwards.
+Finding examine_user_namespaces() {
+    const pid_t child = ::fork();
+    if (child == 0) ::_exit(::unshare(CLONE_NEWUSER | CLONE_NEWNET) == 0 ? 0 : 1);
+    int status = 1;
+    if (child > 0) ::waitpid(child, &status, 0);
+    if (status == 0) return {machine, "user namespaces", State::good, "a user may make networks of his own"};
+    return {machine, "user namespaces", State::could_be_better, "refused: no test networks without root",
+            "sysctl kernel.unprivileged_userns_clone=1, or user.max_user_namespaces above 0"};
+}
+
+// ---- shared memory
+
+Finding examine_memfd() {
+    constexpr std::size_t bytes = 1 << 20;
+    base::Descriptor descriptor(::memfd_create("kumi-doctor", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    const bool works = descriptor && ::ftruncate(descriptor.get(), bytes) == 0 &&
+                       ::fcntl(descriptor.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0 &&
+                       ::fallocate(descriptor.get(), 0, 0, bytes) == 0;
+    if (works) return {shared_memory, "memfd", State::good, "works: nodes of this host talk through memory, nothing in /dev/shm"};
+    return {shared_memory, "memfd", State::bad, fmt::format("refused: {}", std::strerror(errno)),
+            "Kumi needs memfd_create with sealing (Linux 3.17) and fallocate on it; a sandbox may forbid them"};
+}
+
+Finding examine_membarrier() {
+    if (base::register_for_heavy_fence()) return {shared_memory, "membarrier", State::good, "works: a sender pays nothing for receivers that may sleep"};
+    return {shared_memory, "membarrier", State::could_be_better, "refused: every message costs one more fence",
+            "Linux 4.16 or later; a container's seccomp profile may forbid membarrier(2)"};
+}
+
+// ---- networks
+
+Finding examine_segmentation() {
+    base::Descriptor socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    const int segment = 1200;
+    const int on = 1;
+    const bool send = ::setsockopt(socket.get(), SOL_UDP, UDP_SEGMENT, &segment, sizeof segment) == 0;
+    const bool receive = ::setsockopt(socket.get(), SOL_UDP, UDP_GRO, &on, sizeof on) == 0;
+    Finding finding{networks, "UDP offloads", State::good, fmt::format("send (GSO) {}, receive (GRO) {}", send ? "yes" : "no", receive ? "yes" : "no")};
+    if (!send || !receive) {
+        finding.state = State::could_be_better;
+        finding.remedy = "Linux 5.0 or later has both";
+    }
+    return finding;
+}
+
+Finding examine_socket_buffers() {
+    const std::string receive = first_line("/proc/sys/net/core/rmem_max");
+    const std::string send = first_line("/proc/sys/net/core/wmem_max");
+    Finding finding{networks, "socket buffers", State::good, fmt::format("receive up to {}, send up to {} bytes", receive, send)};
+    if (std::atol(receive.c_str()) < (4 << 20)) {
+        finding.state = State::could_be_better;
+        finding.remedy = "sysctl -w net.core.rmem_max=4194304 net.core.wmem_max=4194304 helps any fast UDP traffic";
+    }
+    return finding;
+}
+
+// ---- libraries
+
+Finding examine_library(const std::string& name, std::initializer_list<const char*> files, const std::string& use, const std::string& package) {
+    for (const char* file : files) {
+        void* library = ::dlopen(file, RTLD_LAZY | RTLD_LOCAL);
+        if (library == nullptr) continue;
+        ::dlclose(library);
+        return {libraries, name, State::good, fmt::format("{} found; {}", file, use)};
+    }
+    return {libraries, name, State::could_be_better, fmt::format("not found; {}", use), fmt::format("apt-get install {}", package)};
+}
+
+Finding examine_program(const std::string& program, const std::string& use, const std::string& package) {
+    const char* path = std::getenv("PATH");
+    std::string_view left = path == nullptr ? "" : path;
+    while (!left.empty()) {
+        const std::size_t colon = std::min(left.find(':'), left.size());
+        const std::string candidate = fmt::format("{}/{}", left.substr(0, colon), program);
+        if (::access(candidate.c_str(), X_OK) == 0) return {libraries, program, State::good, fmt::format("found; {}", use)};
+        left.remove_prefix(std::min(colon + 1, left.size()));
+    }
+    return {libraries, program, State::could_be_better, fmt::format("not found; {}", use), fmt::format("apt-get install {}", package)};
+}
+
+} // namespace
+
+std::vector<Finding> examine_machine() {
+    const std::string not_yet = "nothing in this version uses it";
+    return {examine_system(),
+            examine_cores(),
+            examine_memory(),
+            examine_limits(),
+            examine_user_namespaces(),
+            examine_memfd(),
+            examine_membarrier(),
+            examine_segmentation(),
+            examine_socket_buffers(),
+            examine_program("mpirun.openmpi", "for kumi bench --against openmpi", "openmpi-bin libopenmpi-dev"),
+            examine_program("mpiexec.mpich", "for kumi bench --against mpich", "mpich libmpich-dev"),
+            examine_library("libfabric", {"libfabric.so.1"}, not_yet, "libfabric-dev"),
+            examine_library("PMIx", {"libpmix.so.2"}, not_yet, "libpmix-dev"),
+            examine_library("OpenSSL", {"libcrypto.so.3"}, not_yet, "libssl-dev")};
+}
+
+} // namespace kumi::tools
