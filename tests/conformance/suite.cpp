@@ -520,7 +520,7 @@ TEST_P(Conformance, exposed_memory_is_reached_by_all_and_ordered_with_messages) 
         Node ready = 0;
         const auto count = [&](Message&) { ++ready; };
         for (Node to = 0; to < 3; ++to) send(channel, to, {}, count); // all have exposed
-        wait(channel, count, [&] { return ready == 3; });
+        wait(channel, count, [&] { return ready >= 3; });
         const Node next = (channel.self() + 1) % 3;
         const Node previous = (channel.self() + 2) % 3;
         ASSERT_TRUE(memory->reach(next));
@@ -529,7 +529,7 @@ TEST_P(Conformance, exposed_memory_is_reached_by_all_and_ordered_with_messages) 
         bool done = false;
         wait(channel, count, [&] { return done = done || memory->try_put(next, mine->offset + 5, content); });
         send(channel, next, {}, count);
-        wait(channel, count, [&] { return ready == 4; });
+        wait(channel, count, [&] { return ready >= 4; });
         EXPECT_TRUE(is_pattern(Bytes(mine->bytes).subspan(5, content.size()), previous));
         std::vector<std::byte> read(content.size());
         done = false;
