@@ -35,7 +35,7 @@ check:
 
 bench: build/release/build.ninja
 	@$(packages) bench
-	@cmake --preset release -DKUMI_BENCH=ON >/dev/null
+	@cmake --preset release -DKUMI_PEERS=ON >/dev/null
 	@$(build)
 	@build/release/bin/kumi bench shmem --against openmpi,mpich
 

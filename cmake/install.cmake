@@ -24,6 +24,9 @@ install(DIRECTORY src/kumi/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/kumi
         PATTERN "*.test.hpp" EXCLUDE
         REGEX "/src/kumi/launch$" EXCLUDE)
 install(DIRECTORY examples/ DESTINATION ${CMAKE_INSTALL_DATADIR}/kumi/examples FILES_MATCHING PATTERN "*.cpp")
+# Where `kumi bench` looks, from its own place: goals, and a program per peer that was found.
+install(FILES bench/goals.toml DESTINATION share/kumi)
+install(DIRECTORY ${PROJECT_BINARY_DIR}/libexec/kumi DESTINATION libexec USE_SOURCE_PERMISSIONS OPTIONAL)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 install(EXPORT kumi-targets NAMESPACE kumi:: DESTINATION ${package_dir})
@@ -34,6 +37,7 @@ install(FILES ${PROJECT_BINARY_DIR}/kumi-config.cmake ${PROJECT_BINARY_DIR}/kumi
         DESTINATION ${package_dir})
 
 file(RELATIVE_PATH pc_to_prefix ${CMAKE_INSTALL_PREFIX}/${pkgconfig_dir} ${CMAKE_INSTALL_PREFIX})
+string(REGEX REPLACE "/$" "" pc_to_prefix ${pc_to_prefix})
 configure_file(cmake/kumi.pc.in ${PROJECT_BINARY_DIR}/kumi.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/kumi.pc DESTINATION ${pkgconfig_dir})
 

@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -13,6 +15,7 @@
 #include <filesystem>
 #include <fstream>
 #include <poll.h>
+#include <regex>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -113,7 +116,8 @@ public:
         const auto deadline = Clock::now() + patience;
         const auto enough = [&] {
             unsigned found = 0;
-            for (auto at = outcome_.out.find(text); at != std::string::npos; at = outcome_.out.find(text, at + 1)) ++found;
+            for (auto at = outcome_.out.find(text); at != std::string::npos; at = outcome_.out.find(text, at + 1))
+                ++found;
             return found >= times;
         };
         while (!enough() && !ended_ && Clock::now() < deadline) pump(deadline);
@@ -126,7 +130,8 @@ public:
         const auto deadline = Clock::now() + patience;
         while (!ended_ && Clock::now() < deadline) pump(deadline);
         if (!ended_) {
-            ADD_FAILURE() << "not over in time; killed\nout: " << outcome_.out.substr(0, 2000) << "\nerr: " << outcome_.err;
+            ADD_FAILURE() << "not over in time; killed\nout: " << outcome_.out.substr(0, 2000)
+                          << "\nerr: " << outcome_.err;
             ::kill(pid_, SIGKILL);
             while (!ended_) pump(Clock::now() + 1s);
         }
@@ -134,7 +139,8 @@ public:
         const auto last = Clock::now() + 2s;
         while ((out_ >= 0 || err_ >= 0) && Clock::now() < last) pump(last);
         EXPECT_TRUE(out_ < 0 && err_ < 0) << "somebody still holds its output";
-        EXPECT_TRUE(comes_true([&] { return processes_marked(mark_).empty(); }, 2s)) << "left behind: " << left_behind();
+        EXPECT_TRUE(comes_true([&] { return processes_marked(mark_).empty(); }, 2s))
+            << "left behind: " << left_behind();
         return outcome_;
     }
 
@@ -172,7 +178,8 @@ private:
     void pump(Clock::time_point deadline) {
         if (input_.empty() && in_ >= 0) ::close(std::exchange(in_, -1));
         const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
-        pollfd ready[] = {{out_, POLLIN, 0}, {err_, POLLIN, 0}, {in_, POLLOUT, 0}, {ended_ ? -1 : pid_descriptor_, POLLIN, 0}};
+        pollfd ready[] = {
+            {out_, POLLIN, 0}, {err_, POLLIN, 0}, {in_, POLLOUT, 0}, {ended_ ? -1 : pid_descriptor_, POLLIN, 0}};
         ::poll(ready, 4, static_cast<int>(std::max<long>(left, 0)));
         if (ready[0].revents != 0) take(out_, outcome_.out);
         if (ready[1].revents != 0) take(err_, outcome_.err);
@@ -188,7 +195,8 @@ private:
     }
 
     void give() {
-        struct sigaction ignore {}, before {};
+        struct sigaction ignore {
+        }, before{};
         ignore.sa_handler = SIG_IGN;
         ::sigaction(SIGPIPE, &ignore, &before);
         const ssize_t count = ::write(in_, input_.data(), input_.size());
@@ -241,6 +249,14 @@ inline std::vector<std::string> lines_of(const std::string& text) {
     for (std::string line; std::getline(stream, line);) lines.push_back(line);
     return lines;
 }
+
+/// All of `text` is one line that matches `pattern`.
+inline testing::AssertionResult is_one_line(const std::string& text, const std::string& pattern) {
+    if (std::regex_match(text, std::regex(pattern + "\n"))) return testing::AssertionSuccess();
+    return testing::AssertionFailure() << "not one line like: " << pattern << "\nbut: " << text;
+}
+
+inline bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 /// A folder that is gone after the test.
 class Folder {

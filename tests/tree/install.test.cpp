@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 #include <fstream>
 #include <gtest/gtest.h>
-#include <regex>
 #include <string>
 #include <unistd.h>
 
@@ -26,8 +25,10 @@ fs::path build_dir() { return fs::read_symlink("/proc/self/exe").parent_path().p
 /// How this build was configured.
 std::string cache_value(const std::string& name) {
     const std::string cache = read(build_dir() / "CMakeCache.txt");
-    std::smatch match;
-    return std::regex_search(cache, match, std::regex("\n" + name + ":[A-Z]+=(.*)")) ? match[1].str() : "";
+    const std::size_t entry = cache.find("\n" + name + ":"); // NAME:TYPE=value
+    if (entry == std::string::npos) return "";
+    const std::size_t value = cache.find('=', entry) + 1;
+    return cache.substr(value, cache.find('\n', value) - value);
 }
 
 std::string compiler() { return cache_value("CMAKE_CXX_COMPILER"); }

@@ -4,7 +4,9 @@
 #include <cstdio>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <string>
 #include <unistd.h>
+#include <vector>
 
 namespace {
 
@@ -16,6 +18,20 @@ void open_missing_streams() {
         if (lowest_free < 0) return;
         if (lowest_free > STDERR_FILENO) return static_cast<void>(::close(lowest_free));
     }
+}
+
+/// Stands before a word of `kumi run` that CLI11 shall not look into: it takes "[a,b]" for a list of two.
+/// add_run_command() takes it away again.
+constexpr char verbatim_mark = '\1';
+
+/// The command line, with the marks that keep CLI11 from changing what the program of `kumi run` shall get.
+std::vector<std::string> marked_words(int argc, char** argv) {
+    std::vector<std::string> words(argv, argv + argc);
+    const bool is_run = argc > 1 && words[1] == "run";
+    for (std::string& word : words)
+        if (is_run && !word.empty() && (word.front() == '[' || word.front() == verbatim_mark))
+            word.insert(word.begin(), verbatim_mark);
+    return words;
 }
 
 /// CLI11's own answer to a wrong argument names the library's terms; this is one line that says what to do.
@@ -44,7 +60,8 @@ int main(int argc, char** argv) {
     kumi::tools::add_bench_command(app, exit_code);
     kumi::tools::add_doctor_command(app, exit_code);
     try {
-        app.parse(argc, argv);
+        const std::vector<std::string> words = marked_words(argc, argv);
+        app.parse(std::vector<std::string>(words.rbegin(), words.rend() - 1)); // the last one first, without our name
     } catch (const CLI::Success& asked) { // --help, --version
         return app.exit(asked);
     } catch (const CLI::ParseError& wrong) {

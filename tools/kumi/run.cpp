@@ -22,6 +22,9 @@ auto whole_number(std::uint64_t least, std::uint64_t most, const char* what_to_w
     };
 }
 
+/// main() puts it before a word that CLI11 shall not look into.
+constexpr char verbatim_mark = '\1';
+
 constexpr std::uint64_t seconds_max = 1'000'000'000; // as good as no limit, and no sum with it overflows
 
 } // namespace
@@ -55,14 +58,15 @@ void add_run_command(CLI::App& app, int& exit_code) {
         });
     command->add_option("program", *words, "the program and its arguments; -- before it if it starts with a dash")
         ->required()
-        ->type_name("PROGRAM [ARGUMENTS...]")
-        ->allow_extra_args(false); // otherwise an argument "[a,b]" would become two
+        ->type_name("PROGRAM [ARGUMENTS...]");
     command->positionals_at_end(); // what follows the program is the program's, dashes or not
     command->footer("Standard input goes to node 0. Signals are passed on to all nodes. The exit code is that of the first\n"
                     "node that failed, or 128 + the signal that killed it.\n\n"
                     "Example: kumi run -n 4 ./program input.txt");
     command->callback([=, &exit_code] {
         options->join_max = std::chrono::seconds(*seconds);
+        for (std::string& word : *words)
+            if (word.starts_with(verbatim_mark)) word.erase(0, 1);
         options->program = words->front();
         options->arguments.assign(words->begin() + 1, words->end());
         exit_code = launch::run(*options);

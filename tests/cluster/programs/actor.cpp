@@ -52,7 +52,8 @@ void segfault() {
 /// Long lines in small pieces: whoever passes them on must put them together.
 void write_lines(unsigned node, long lines) {
     for (long line = 0; line < lines; ++line) {
-        const std::string text = fmt::format("{} {} {}\n", node, line, std::string(3000, static_cast<char>('a' + node)));
+        const std::string text =
+            fmt::format("{} {} {}\n", node, line, std::string(3000, static_cast<char>('a' + node)));
         for (std::size_t at = 0; at < text.size(); at += 177) write_all(1, std::string_view(text).substr(at, 177));
     }
 }
@@ -88,7 +89,8 @@ std::string allowed_processors() {
 
 bool is_first(std::string_view what) {
     const char* folder = std::getenv("ACTOR_FOLDER");
-    const int file = ::open(fmt::format("{}/{}", folder == nullptr ? "." : folder, what).c_str(), O_CREAT | O_EXCL | O_RDWR, 0600);
+    const int file =
+        ::open(fmt::format("{}/{}", folder == nullptr ? "." : folder, what).c_str(), O_CREAT | O_EXCL | O_RDWR, 0600);
     if (file < 0) return false;
     ::close(file);
     return true;
@@ -105,7 +107,8 @@ public:
         else if (verb == "wait") job_->wait_until([] { return false; });
         else if (verb == "wait_ms") wait_ms(number);
         else if (verb == "sleep") ::poll(nullptr, 0, static_cast<int>(number));
-        else if (verb == "forever") while (true) ::poll(nullptr, 0, -1);
+        else if (verb == "forever")
+            while (true) ::poll(nullptr, 0, -1);
         else if (verb == "ignore") ::signal(signal_named(value), SIG_IGN);
         else if (verb == "handle") ::signal(signal_named(value), [](int signal) { caught = signal; });
         else if (verb == "until_signal") until_signal();
@@ -121,19 +124,24 @@ public:
         else if (verb == "stamp") say("died at {}", std::chrono::steady_clock::now().time_since_epoch().count());
         else if (verb == "fork") (void)::fork();
         else if (verb == "exit") std::exit(static_cast<int>(number)); // without leaving: the job is not destroyed
+        else if (verb == "late_exit") ::poll(nullptr, 0, static_cast<int>(number)), std::exit(0);
         else if (verb == "abort") std::abort();
         else if (verb == "segfault") segfault();
         else fmt::print(stderr, "actor: {}: no such verb\n", verb), std::_Exit(98);
         return true;
     }
 
-    bool is_node(std::string_view number) const { return job_ && number == std::to_string(job_->node()); }
+    bool is_node(std::string_view number) const { return number == number_; }
     int exit_code = 0;
 
 private:
     bool join() {
         auto joined = kumi::Job::join();
-        if (joined) return job_.emplace(std::move(*joined)), true;
+        if (joined) {
+            job_.emplace(std::move(*joined));
+            number_ = std::to_string(job_->node());
+            return true;
+        }
         exit_code = kumi::fail(joined.error());
         return false;
     }
@@ -151,11 +159,12 @@ private:
 
     template <class... Arguments>
     void say(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
-        const std::string who = job_ ? fmt::format("node {}: ", job_->node()) : "";
+        const std::string who = number_.empty() ? "" : fmt::format("node {}: ", number_);
         write_all(1, who + fmt::format(format, std::forward<Arguments>(arguments)...) + "\n");
     }
 
     std::optional<kumi::Job> job_;
+    std::string number_; // of this node, once it has joined
 };
 
 } // namespace

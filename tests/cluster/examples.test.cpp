@@ -1,0 +1,74 @@
+// What a newcomer tries first.
+#include "cluster/command.hpp"
+
+using namespace kumi::cluster_test;
+
+TEST(Examples, hello_with_4_nodes_prints_4_greetings) {
+    const Outcome outcome = run({.words = kumi_run({"-n", "4", example("01_hello")})});
+    EXPECT_EQ(outcome.code, 0);
+    EXPECT_EQ(outcome.err, "");
+    auto lines = lines_of(outcome.out);
+    std::sort(lines.begin(), lines.end());
+    ASSERT_EQ(lines.size(), 4u) << outcome.out;
+    for (std::size_t node = 0; node < 4; ++node)
+        EXPECT_EQ(lines[node].find("hello from node " + std::to_string(node) + " of 4 on "), 0u) << lines[node];
+}
+
+TEST(Examples, hello_started_by_hand_is_a_job_of_one_node) {
+    const Outcome outcome = run({.words = {example("01_hello")}});
+    EXPECT_EQ(outcome.code, 0);
+    EXPECT_EQ(outcome.err, "");
+    EXPECT_TRUE(is_one_line(outcome.out, "hello from node 0 of 1 on [^ ]+"));
+}
+
+class Ring : public testing::TestWithParam<long> {};
+
+TEST_P(Ring, the_token_collects_every_number_in_every_round) {
+    const long nodes = GetParam();
+    const long rounds = 20;
+    const Outcome outcome =
+        run({.words = kumi_run({"-n", std::to_string(nodes), example("02_ring"), std::to_string(rounds)})});
+    EXPECT_EQ(outcome.code, 0);
+    EXPECT_EQ(outcome.err, "");
+    EXPECT_TRUE(is_one_line(outcome.out, std::to_string(rounds) + " rounds over " + std::to_string(nodes) +
+                                             " nodes: token is " + std::to_string(rounds * nodes * (nodes - 1) / 2) +
+                                             ", .*"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Examples, Ring, testing::Values(1, 2, 5, 16), testing::PrintToStringParamName());
+
+TEST(Examples, ring_works_with_300_nodes) {
+    if (sanitized) GTEST_SKIP() << "300 instrumented processes need too much memory";
+    const Outcome outcome = run({.words = kumi_run({"-n", "300", example("02_ring"), "2"})});
+    EXPECT_EQ(outcome.code, 0);
+    EXPECT_EQ(outcome.err, "");
+    EXPECT_TRUE(contains(outcome.out, "2 rounds over 300 nodes: token is 89700, ")) << outcome.out;
+}
+
+TEST(Examples, pingpong_measures_every_size_up_to_4_megabytes) {
+    const Outcome outcome = run({.words = kumi_run({"-n", "2", example("03_pingpong")})});
+    EXPECT_EQ(outcome.code, 0);
+    EXPECT_EQ(outcome.err, "");
+    const auto lines = lines_of(outcome.out);
+    ASSERT_EQ(lines.size(), 8u) << outcome.out; // the heading, and 8 B to 2 MiB by eights
+    EXPECT_EQ(lines[1].find("         8 "), 0u) << lines[1];
+    EXPECT_EQ(lines[7].find("   2097152 "), 0u) << lines[7];
+}
+
+TEST(Examples, pingpong_with_3_nodes_says_how_many_it_takes) {
+    const Outcome outcome = run({.words = kumi_run({"-n", "3", example("03_pingpong")})});
+    EXPECT_EQ(outcome.code, 1);
+    EXPECT_EQ(outcome.out, "");
+    int summaries = 0;
+    int reasons = 0;
+    for (const std::string& line : lines_of(outcome.err)) {
+        const bool summary = std::regex_match(
+            line,
+            std::regex("kumi run: node [0-2] on [^ ]+ \\(pid [0-9]+\\) exited with code 1(; ending [12] nodes?)?"));
+        const bool reason = line == "kumi: a ping-pong takes two nodes: kumi run -n 2 ./03_pingpong";
+        summaries += summary, reasons += reason;
+        EXPECT_TRUE(summary || reason) << line;
+    }
+    EXPECT_EQ(summaries, 1);
+    EXPECT_GE(reasons, 1);
+}

@@ -1,0 +1,169 @@
+// Where nodes run: on which cores, in which folder, with which arguments and environment.
+#include "cluster/command.hpp"
+
+#include <sched.h>
+#include <set>
+
+using namespace kumi::cluster_test;
+
+namespace {
+
+std::set<int> numbers_in(const std::string& text) {
+    std::set<int> numbers;
+    std::istringstream stream(text);
+    for (std::string number; std::getline(stream, number, ',');) numbers.insert(std::atoi(number.c_str()));
+    return numbers;
+}
+
+/// The processors that share a core with `processor`, itself included.
+std::set<int> core_of(int processor) {
+    const std::string folder = "/sys/devices/system/cpu/cpu" + std::to_string(processor) + "/topology/";
+    std::set<int> mates{processor};
+    std::istringstream ranges(file_text(folder + "thread_siblings_list"));
+    for (std::string range; std::getline(ranges, range, ',');) {
+        const int first = std::atoi(range.c_str());
+        const auto dash = range.find('-');
+        const int last = dash == std::string::npos ? first : std::atoi(range.c_str() + dash + 1);
+        for (int mate = first; mate <= last; ++mate) mates.insert(mate);
+    }
+    return mates;
+}
+
+std::set<int> ours() {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    ::sched_getaffinity(0, sizeof set, &set);
+    std::set<int> numbers;
+    for (int i = 0; i < CPU_SETSIZE; ++i)
+        if (CPU_ISSET(i, &set)) numbers.insert(i);
+    return numbers;
+}
+
+std::size_t cores() {
+    std::set<std::set<int>> different;
+    for (const int processor : ours()) different.insert(core_of(processor));
+    return different.size();
+}
+
+/// The processors that each node may use.
+std::vector<std::set<int>> places(Words options) {
+    const Outcome outcome = run({.words = kumi_run_actor(std::move(options), {"join", "processors"})});
+    EXPECT_EQ(outcome.code, 0);
+    EXPECT_EQ(outcome.err, "");
+    std::vector<std::set<int>> found;
+    const std::string words = "may use ";
+    for (const std::string& line : lines_of(outcome.out))
+        if (const auto at = line.find(words); at != std::string::npos)
+            found.push_back(numbers_in(line.substr(at + words.size())));
+    return found;
+}
+
+} // namespace
+
+TEST(Binding, two_nodes_get_a_whole_core_each) {
+    if (cores() < 2) GTEST_SKIP() << "needs 2 cores";
+    const auto found = places({"-n", "2"});
+    ASSERT_EQ(found.size(), 2u);
+    for (const auto& place : found) {
+        std::set<int> core;
+        for (const int processor : core_of(*place.begin()))
+            if (ours().count(processor) != 0) core.insert(processor);
+        EXPECT_EQ(place, core);
+    }
+    EXPECT_NE(found[0], found[1]);
+}
+
+TEST(Binding, as_many_nodes_as_cores_share_none) {
+    const std::size_t nodes = std::min<std::size_t>(cores(), 16);
+    const auto found = places({"-n", std::to_string(nodes)});
+    ASSERT_EQ(found.size(), nodes);
+    EXPECT_EQ(std::set<std::set<int>>(found.begin(), found.end()).size(), nodes);
+}
+
+TEST(Binding, more_nodes_than_cores_are_placed_by_the_system) {
+    if (cores() > 32) GTEST_SKIP() << "too many cores to start more nodes than that";
+    const auto found = places({"-n", std::to_string(cores() + 1)});
+    ASSERT_EQ(found.size(), cores() + 1);
+    for (const auto& place : found) EXPECT_EQ(place, ours());
+}
+
+TEST(Binding, no_bind_leaves_nodes_where_we_may_run) {
+    const auto found = places({"-n", "2", "--no-bind"});
+    ASSERT_EQ(found.size(), 2u);
+    for (const auto& place : found) EXPECT_EQ(place, ours());
+}
+
+// ---- arguments
+
+TEST(Arguments, what_follows_the_program_reaches_it_unchanged) {
+    const Outcome outcome =
+        run({.words = kumi_run({"-n", "1", "--no-join", program("arguments"), "-n", "5", "--label", "x", "",
+                                "two words", "--", "--help", "[a,b]", "run", "-x", "%s", "a=b"})});
+    EXPECT_EQ(outcome.code, 0);
+    EXPECT_EQ(outcome.err, "");
+    EXPECT_EQ(outcome.out, "<-n><5><--label><x><><two words><--><--help><[a,b]><run><-x><%s><a=b>\n");
+}
+
+TEST(Arguments, two_dashes_before_the_program_end_our_options) {
+    const Outcome outcome =
+        run({.words = kumi_run({"-n", "1", "--no-join", "--", program("arguments"), "-n", "--", "5"})});
+    EXPECT_EQ(outcome.code, 0);
+    EXPECT_EQ(outcome.out, "<-n><--><5>\n");
+}
+
+TEST(Arguments, a_program_may_have_a_name_that_starts_with_a_dash) {
+    Folder folder;
+    folder.write("-dash", "#!/bin/sh\necho dashed $1\n");
+    const Outcome outcome =
+        run({.words = {"sh", "-c", "PATH=.:$PATH; exec \"$0\" run -n 1 --no-join -- -dash -x", kumi_command},
+             .folder = folder.path()});
+    EXPECT_EQ(outcome.code, 0);
+    EXPECT_EQ(outcome.out, "dashed -x\n");
+}
+
+TEST(Arguments, no_join_runs_programs_that_are_not_ours) {
+    const Outcome outcome = run({.words = kumi_run({"-n", "3", "--no-join", "hostname"})});
+    EXPECT_EQ(outcome.code, 0);
+    EXPECT_EQ(outcome.err, "");
+    EXPECT_EQ(lines_of(outcome.out).size(), 3u) << outcome.out;
+}
+
+// ---- surroundings
+
+TEST(Surroundings, a_relative_program_is_found_from_where_we_are) {
+    const Outcome outcome = run(
+        {.words = {"../bin/kumi", "run", "-n", "2", "../examples/02_ring", "3"}, .folder = KUMI_BUILD_DIR "/examples"});
+    EXPECT_EQ(outcome.code, 0);
+    EXPECT_TRUE(contains(outcome.out, "token is 3,")) << outcome.out;
+    const Outcome here =
+        run({.words = {"../bin/kumi", "run", "-n", "2", "./02_ring", "3"}, .folder = KUMI_BUILD_DIR "/examples"});
+    EXPECT_EQ(here.code, 0);
+    EXPECT_TRUE(contains(here.out, "token is 3,")) << here.out;
+}
+
+TEST(Surroundings, an_empty_environment_is_enough) {
+    const Outcome outcome = run({.words = {"env", "-i", kumi_command, "run", "-n", "3", example("02_ring"), "2"}});
+    EXPECT_EQ(outcome.code, 0);
+    EXPECT_EQ(outcome.err, "");
+    EXPECT_TRUE(contains(outcome.out, "token is 6,")) << outcome.out;
+}
+
+TEST(Surroundings, a_variable_set_for_the_nodes_replaces_ours) {
+    const Outcome outcome =
+        run({.words = kumi_run({"-n", "1", "--no-join", "-x", "COLOUR=red", "-x", "SHAPE=round", "-x", "COLOUR=green",
+                                "sh", "-c", "env | grep -E '^(COLOUR|SHAPE|TASTE)=' | sort"}),
+             .environment = {"COLOUR=blue", "TASTE=sweet"}});
+    EXPECT_EQ(outcome.code, 0);
+    EXPECT_EQ(outcome.out, "COLOUR=green\nSHAPE=round\nTASTE=sweet\n");
+    const Outcome first = run({.words = kumi_run({"-n", "1", "--no-join", "-x", "COLOUR=red", "printenv", "COLOUR"}),
+                               .environment = {"COLOUR=blue"}});
+    EXPECT_EQ(first.out, "red\n");
+}
+
+TEST(Surroundings, a_job_may_start_a_job) {
+    const Outcome outcome =
+        run({.words = kumi_run({"-n", "2", "--no-join", kumi_command, "run", "-n", "2", example("02_ring"), "3"})});
+    EXPECT_EQ(outcome.code, 0);
+    EXPECT_EQ(outcome.err, "");
+    EXPECT_EQ(lines_of(outcome.out).size(), 2u) << outcome.out;
+}

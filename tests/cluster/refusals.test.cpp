@@ -1,0 +1,170 @@
+// What cannot work is refused in one line that says what to do, and nothing is left.
+#include "cluster/command.hpp"
+
+using namespace kumi::cluster_test;
+
+namespace {
+
+const std::string node = "node [0-9]+ on [^ ]+ \\(pid [0-9]+\\) ";
+
+void expect_refusal(const Outcome& outcome, const std::string& pattern, int code = 1) {
+    EXPECT_EQ(outcome.code, code);
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_TRUE(is_one_line(outcome.err, pattern));
+}
+
+} // namespace
+
+// ---- the command line
+
+TEST(Refusals, a_number_of_nodes_that_is_none) {
+    for (const char* number : {"0", "-1", "abc", "1.5", "", "99999999999", "4 "})
+        expect_refusal(run({.words = kumi_run({"-n", number, example("01_hello")})}),
+                       std::string("kumi run: --nodes: ") + number + ": write how many, 1 or more; see kumi run --help",
+                       2);
+}
+
+TEST(Refusals, more_nodes_than_the_system_lets_us_watch) {
+    expect_refusal(run({.words = {"sh", "-c", "ulimit -n 4096; exec \"$0\" run -n 20000 \"$1\"", kumi_command,
+                                  example("01_hello")}}),
+                   "kumi run: -n 20000: .* (open files|memory|processes).*");
+}
+
+TEST(Refusals, more_nodes_than_this_machine_has_memory_or_process_numbers_for) {
+    expect_refusal(run({.words = kumi_run({"-n", "4000000000", example("01_hello")})}), "kumi run: -n 4000000000: .*");
+    if (::sysconf(_SC_PHYS_PAGES) / 1024 * ::sysconf(_SC_PAGESIZE) / 1024 < 140 * 1024)
+        expect_refusal(run({.words = kumi_run({"-n", "100000", example("01_hello")})}), "kumi run: -n 100000: .*");
+}
+
+TEST(Refusals, words_that_are_missing_or_unknown) {
+    expect_refusal(run({.words = kumi_run({"-n", "2"})}), "kumi run: program is required; see kumi run --help", 2);
+    expect_refusal(run({.words = kumi_run({example("01_hello")})}),
+                   "kumi run: --nodes is required; see kumi run --help", 2);
+    expect_refusal(run({.words = kumi_run({"-n", "2", "--bogus", example("01_hello")})}),
+                   "kumi run: .*--bogus; see kumi run --help", 2);
+    expect_refusal(run({.words = kumi_run({"--bogus", "-n", "2", example("01_hello")})}),
+                   "kumi run: .*--bogus; see kumi run --help", 2);
+    expect_refusal(run({.words = {kumi_command, "walk"}}), "kumi: walk: no such command or option; see kumi --help", 2);
+    expect_refusal(run({.words = {kumi_command, "--walk"}}), "kumi: --walk: no such command or option; see kumi --help",
+                   2);
+    expect_refusal(run({.words = kumi_run({"-n", "2", "--join-timeout", "-1", example("01_hello")})}),
+                   "kumi run: --join-timeout: -1: write how many seconds, or 0 for no limit; see kumi run --help", 2);
+    expect_refusal(run({.words = kumi_run({"-n", "2", "-x", "NAME", example("01_hello")})}),
+                   "kumi run: --env: NAME: write NAME=VALUE; see kumi run --help", 2);
+}
+
+// ---- the program
+
+TEST(Refusals, programs_that_cannot_be_run) {
+    Folder folder;
+    const auto refused = [](const std::string& what, const std::string& told) {
+        expect_refusal(run({.words = kumi_run({"-n", "3", what})}), "kumi run: " + told);
+    };
+    refused("/no/such/program", "/no/such/program: no such program");
+    refused("no-such-program", "no-such-program: no such program in PATH");
+    refused("", "the program's name is empty");
+    refused(folder.path(), folder.path() + ": is a folder, not a program");
+    const std::string text = folder.write("text", "hello\n", false);
+    refused(text, text + ": not executable; chmod \\+x it, or name its interpreter");
+    const std::string no_interpreter = folder.write("no_interpreter", "hello\n");
+    refused(no_interpreter, no_interpreter + ": not a program for this machine \\(no #! line\\?\\)");
+    const std::string wrong_interpreter = folder.write("wrong_interpreter", "#!/no/such/interpreter\n");
+    refused(wrong_interpreter, wrong_interpreter + ": the interpreter that it names \\(#! line\\) does not exist");
+    folder.write("here", "#!/bin/sh\n");
+    expect_refusal(run({.words = kumi_run({"-n", "1", "here"}), .folder = folder.path()}),
+                   "kumi run: here: no such program in PATH; for the one here write ./here");
+}
+
+// ---- memory
+
+TEST(Refusals, a_size_that_is_none) {
+    expect_refusal(
+        run({.words = kumi_run({"-n", "3", example("01_hello")}), .environment = {"KUMI_SHMEM_MEMORY=garbage"}}),
+        "kumi run: " + node + "cannot go on: KUMI_SHMEM_MEMORY=garbage: not a size; .*");
+}
+
+TEST(Refusals, more_memory_than_there_is) {
+    expect_refusal(
+        run({.words = kumi_run({"-n", "3", example("01_hello")}), .environment = {"KUMI_SHMEM_MEMORY=100000G"}}),
+        "kumi run: " + node + "cannot go on: shared memory for 3 nodes needs .*");
+}
+
+TEST(Refusals, a_limit_of_addresses_that_is_too_small) {
+    if (sanitized) GTEST_SKIP() << "sanitizers need more addresses than any limit";
+    expect_refusal(
+        run({.words = {"sh", "-c", "ulimit -v 60000; exec \"$0\" run -n 4 \"$1\"", kumi_command, example("01_hello")}}),
+        "kumi run: " + node + "cannot go on: mapping .* of shared memory .*ulimit -v.*");
+}
+
+TEST(Refusals, a_limit_of_file_sizes_that_is_too_small) {
+#if defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "ThreadSanitizer keeps its own memory in a file, and dies of this limit before main()";
+#endif
+    expect_refusal(
+        run({.words = {"sh", "-c", "ulimit -f 10; exec \"$0\" run -n 3 \"$1\"", kumi_command, example("01_hello")}}),
+        "kumi run: " + node + "cannot go on: shared memory for 3 nodes needs .*ulimit -f.*");
+}
+
+// ---- joining
+
+TEST(Refusals, a_program_that_ends_without_joining) {
+    expect_refusal(
+        run({.words = kumi_run({"-n", "3", "/bin/true"})}),
+        "kumi run: /bin/true ended without joining the job: it never called kumi::Job::join\\(\\); --no-join runs .*");
+}
+
+TEST(Refusals, a_program_that_runs_for_ever_without_joining) {
+    expect_refusal(run({.words = kumi_run_actor({"-n", "3", "--join-timeout", "1"}, {"ignore=TERM", "forever"})}),
+                   "kumi run: [^ ]*/actor did not join the job within 1 s: it never called kumi::Job::join\\(\\); "
+                   "--no-join runs .*, "
+                   "--join-timeout waits longer; ending 3 nodes");
+}
+
+TEST(Refusals, one_node_that_never_joins_while_the_others_wait) {
+    Folder folder;
+    expect_refusal(
+        run({.words = kumi_run_actor({"-n", "3", "--join-timeout", "1"}, {"first:forever", "join", "wait"}),
+             .environment = {"ACTOR_FOLDER=" + folder.path()}}),
+        "kumi run: node [0-2] on [^ ]+ did not join within 1 s; --join-timeout waits longer; ending 3 nodes");
+}
+
+TEST(Refusals, a_node_that_ends_before_it_joins_while_the_others_wait) {
+    Folder folder;
+    const Words steps{"first:exit=0", "sleep=300", "join", "wait"};
+    expect_refusal(run({.words = kumi_run_actor({"-n", "3"}, steps), .environment = {"ACTOR_FOLDER=" + folder.path()}}),
+                   "kumi run: " + node + "exited before it joined the job, and the others wait for it; ending 2 nodes");
+}
+
+TEST(Refusals, a_node_that_ends_without_joining_after_the_others_have) {
+    Folder folder;
+    const Words steps{"first:late_exit=300", "join", "wait"};
+    expect_refusal(run({.words = kumi_run_actor({"-n", "3"}, steps), .environment = {"ACTOR_FOLDER=" + folder.path()}}),
+                   "kumi run: " + node + "exited before it joined the job, and the others wait for it; ending 2 nodes");
+}
+
+TEST(Refusals, a_second_join_in_one_process_is_an_error_that_the_program_sees) {
+    const Outcome outcome = run({.words = kumi_run_actor({"-n", "2"}, {"join", "1:join_again"})});
+    EXPECT_EQ(outcome.code, 0);
+    EXPECT_EQ(outcome.err, "");
+    EXPECT_EQ(outcome.out, "node 1: this process has joined already: a node is one process, and joins once\n");
+}
+
+TEST(Refusals, two_processes_that_join_as_one_node_one_after_the_other) {
+    const Outcome outcome =
+        run({.words = kumi_run({"-n", "2", "sh", "-c", "\"$0\" join; \"$0\" join", program("actor")})});
+    expect_refusal(outcome, "kumi run: " + node +
+                                "cannot go on: node [01] has joined already: a node is one process, and joins once.*");
+}
+
+TEST(Refusals, two_processes_that_join_as_one_node_at_once) {
+    const Outcome outcome = run({.words = kumi_run_actor({"-n", "2"}, {"fork", "join", "wait"})});
+    expect_refusal(outcome, "kumi run: " + node +
+                                "cannot go on: node [01] has joined already: a node is one process, and joins once.*");
+}
+
+TEST(Refusals, a_boot_socket_that_is_none) {
+    for (const char* socket : {"garbage", "77", "-1"})
+        expect_refusal(run({.words = {program("actor"), "join"}, .environment = {std::string("KUMI_BOOT=") + socket}}),
+                       std::string("kumi: KUMI_BOOT=") + socket +
+                           " names no open socket: start the program with kumi run, or unset KUMI_BOOT");
+}
