@@ -9,3 +9,6 @@ elseif(KUMI_SANITIZE STREQUAL "thread")
 elseif(KUMI_SANITIZE)
     message(FATAL_ERROR "KUMI_SANITIZE is ${KUMI_SANITIZE}: say address or thread")
 endif()
+if(KUMI_SANITIZE)
+    add_compile_options(-Wno-maybe-uninitialized) # instrumented library code looks so to g++ 12
+endif()

@@ -62,9 +62,8 @@ TEST(Examples, pingpong_with_3_nodes_says_how_many_it_takes) {
     int summaries = 0;
     int reasons = 0;
     for (const std::string& line : lines_of(outcome.err)) {
-        const bool summary = std::regex_match(
-            line,
-            std::regex("kumi run: node [0-2] on [^ ]+ \\(pid [0-9]+\\) exited with code 1(; ending [12] nodes?)?"));
+        const bool summary =
+            matches(line, "kumi run: node [0-2] on [^ ]+ \\(pid [0-9]+\\) exited with code 1(; ending [12] nodes?)?");
         const bool reason = line == "kumi: a ping-pong takes two nodes: kumi run -n 2 ./03_pingpong";
         summaries += summary, reasons += reason;
         EXPECT_TRUE(summary || reason) << line;
