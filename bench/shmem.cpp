@@ -20,7 +20,7 @@ struct Entry {
     std::string timed_row = {}; // not empty: the row is how long the command takes, in ms
 };
 
-constexpr std::chrono::seconds entry_seconds_max{60};
+constexpr std::chrono::seconds entry_seconds_max{10};
 
 /// How each MPI is told to start `nodes` processes, bound to cores where they fit.
 Words mpi_words(const std::string& peer, int nodes, bool bound) {
@@ -34,7 +34,7 @@ Words mpi_words(const std::string& peer, int nodes, bool bound) {
 /// Every setting with which a peer may wait when there are more processes than cores: its best counts.
 std::vector<Words> waiting_settings(const std::string& peer) {
     if (peer == "openmpi") return {{}, {"OMPI_MCA_mpi_yield_when_idle=1"}};
-    return {{}, {"MPIR_CVAR_POLLS_BEFORE_YIELD=0"}, {"MPIR_CVAR_POLLS_BEFORE_YIELD=1"}};
+    return {{}, {"MPIR_CVAR_POLLS_BEFORE_YIELD=1"}};
 }
 
 class ShmemBench {
@@ -55,12 +55,12 @@ private:
         std::vector<RowKind> rows;
         for (const std::size_t bytes : latency_sizes)
             rows.push_back({fmt::format("shmem.latency.{}", bytes), "ns", true,
-                            fmt::format("{} bytes, one way, half a ping-pong; limit: one cache line handed over bare", bytes)});
+                            fmt::format("{} bytes, one way, half a ping-pong{}", bytes, bytes == 8 ? "; limit: one cache line handed over bare" : "")});
         rows.push_back({"shmem.rate.8", "M/s", false, "8-byte messages, one way, as many as will go"});
         rows.push_back({"shmem.bandwidth.copy.1048576", "MB/s", false, "1 MiB, one way, private memory to private memory; limit: memcpy"});
         rows.push_back({"shmem.bandwidth.pingpong.1048576", "MB/s", false, "the same to and fro, one at a time"});
         rows.push_back({"shmem.bandwidth.inplace.1048576", "MB/s", false, "1 MiB produced, sent and consumed; in place where the peer allows it"});
-        rows.push_back({"shmem.ring.16", "us", true, "a token round 16 nodes, per hop; peers at their best waiting setting"});
+        rows.push_back({"shmem.ring.16", "us", true, "a token round 16 nodes, per hop; peers at their best waiting setting; limit: bare wake-ups"});
         rows.push_back({"shmem.launch.4", "ms", true, "4 nodes started, joined, left, ended"});
         rows.push_back({"shmem.idle", "%", true, "of a core, used by a node that waits"});
         return rows;

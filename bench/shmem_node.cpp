@@ -9,6 +9,7 @@
 #include <string>
 #include <sys/resource.h>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace kumi::bench {
@@ -25,58 +26,77 @@ void send(Channel& channel, Node to, Bytes bytes) {
     while (!channel.try_send(to, bytes)) pm::relax();
 }
 
-void barrier(Channel& channel) {
-    bool met = false;
-    send(channel, 1 - channel.self(), {});
-    pm::poll_until(channel, [&](Message&) { met = true; }, [&] { return met; }, patience);
-}
+/// The other of two nodes. Empty messages are its arrivals at a barrier, and may run ahead of what we wait for.
+class Partner {
+public:
+    explicit Partner(Channel& channel) : channel_(channel), node_(1 - channel.self()) {}
 
-double pingpong_seconds(Channel& channel, std::size_t bytes, int count) {
+    void send(Bytes bytes) { bench::send(channel_, node_, bytes); }
+
+    /// Hands messages to `work` until there were `count` of them since the last call.
+    template <class Work>
+    void take(int count, Work&& work) {
+        taken_ -= std::exchange(wanted_, count);
+        const auto sort = [&](Message& message) {
+            if (message.bytes().empty()) ++arrivals_;
+            else work(message), ++taken_;
+        };
+        pm::poll_until(channel_, sort, [&] { return taken_ >= wanted_; }, patience);
+    }
+
+    void barrier() {
+        send({});
+        ++barriers_;
+        const auto count = [&](Message& message) { arrivals_ += message.bytes().empty() ? 1 : 0; };
+        pm::poll_until(channel_, count, [&] { return arrivals_ >= barriers_; }, patience);
+        taken_ = wanted_ = 0;
+    }
+
+private:
+    Channel& channel_;
+    Node node_;
+    int taken_ = 0;
+    int wanted_ = 0;
+    int arrivals_ = 0;
+    int barriers_ = 0;
+};
+
+double pingpong_seconds(Channel& channel, Partner& partner, std::size_t bytes, int count) {
     const std::vector<std::byte> out(bytes);
     std::vector<std::byte> in(bytes);
-    int received = 0;
-    const auto copy_out = [&](Message& message) {
-        std::memcpy(in.data(), message.bytes().data(), message.bytes().size());
-        ++received;
-    };
-    barrier(channel);
+    const auto copy_out = [&](Message& message) { std::memcpy(in.data(), message.bytes().data(), message.bytes().size()); };
+    partner.barrier();
     const Instant start = now();
     for (int i = 0; i < count; ++i) {
-        if (channel.self() == 0) send(channel, 1, out);
-        pm::poll_until(channel, copy_out, [&] { return received > i; }, patience);
-        if (channel.self() == 1) send(channel, 0, out);
+        if (channel.self() == 0) partner.send(out);
+        partner.take(1, copy_out);
+        if (channel.self() == 1) partner.send(out);
     }
     return seconds_since(start) / count / 2;
 }
 
 /// One way, from private memory to private memory.
-double stream_seconds(Channel& channel, std::size_t bytes, int count) {
+double stream_seconds(Channel& channel, Partner& partner, std::size_t bytes, int count) {
     const std::vector<std::byte> out(bytes);
     std::vector<std::byte> in(bytes);
-    int received = 0;
-    const auto copy_out = [&](Message& message) {
-        std::memcpy(in.data(), message.bytes().data(), message.bytes().size());
-        ++received;
-    };
-    barrier(channel);
+    const auto copy_out = [&](Message& message) { std::memcpy(in.data(), message.bytes().data(), message.bytes().size()); };
+    partner.barrier();
     const Instant start = now();
     if (channel.self() == 0)
-        for (int i = 0; i < count; ++i) send(channel, 1, out);
+        for (int i = 0; i < count; ++i) partner.send(out);
     else
-        pm::poll_until(channel, copy_out, [&] { return received == count; }, patience);
-    barrier(channel);
+        partner.take(count, copy_out);
+    partner.barrier();
     return seconds_since(start) / count;
 }
 
 /// Filled in place by the producer, summed in place by the consumer.
-double produce_consume_seconds(Channel& channel, int count) {
+double produce_consume_seconds(Channel& channel, Partner& partner, int count) {
     std::uint64_t total = 0;
-    int received = 0;
     const auto consume = [&](Message& message) {
         total += sum(reinterpret_cast<const std::uint64_t*>(message.bytes().data()), large_words);
-        ++received;
     };
-    barrier(channel);
+    partner.barrier();
     const Instant start = now();
     if (channel.self() == 0) {
         for (int i = 0; i < count; ++i) {
@@ -86,26 +106,27 @@ double produce_consume_seconds(Channel& channel, int count) {
             channel.commit(slot);
         }
     } else {
-        pm::poll_until(channel, consume, [&] { return received == count; }, patience);
+        partner.take(count, consume);
     }
-    barrier(channel);
+    partner.barrier();
     if (total == 1) std::puts(""); // the sum is needed
     return seconds_since(start) / count;
 }
 
 void pair(Channel& channel) {
     const bool speaker = channel.self() == 0;
+    Partner partner(channel);
     for (const std::size_t bytes : latency_sizes) {
-        pingpong_seconds(channel, bytes, pingpongs_small / 10);
-        const double seconds = pingpong_seconds(channel, bytes, pingpongs_small);
+        pingpong_seconds(channel, partner, bytes, pingpongs_small / 10);
+        const double seconds = pingpong_seconds(channel, partner, bytes, pingpongs_small);
         if (speaker) report(("shmem.latency." + std::to_string(bytes)).c_str(), seconds * 1e9);
     }
-    stream_seconds(channel, 8, stream_small / 10);
-    const double small = stream_seconds(channel, 8, stream_small);
-    stream_seconds(channel, large_bytes, 100);
-    const double copy = stream_seconds(channel, large_bytes, stream_large);
-    const double pingpong = pingpong_seconds(channel, large_bytes, pingpongs_large);
-    const double in_place = produce_consume_seconds(channel, stream_large);
+    stream_seconds(channel, partner, 8, stream_small / 10);
+    const double small = stream_seconds(channel, partner, 8, stream_small);
+    stream_seconds(channel, partner, large_bytes, 100);
+    const double copy = stream_seconds(channel, partner, large_bytes, stream_large);
+    const double pingpong = pingpong_seconds(channel, partner, large_bytes, pingpongs_large);
+    const double in_place = produce_consume_seconds(channel, partner, stream_large);
     if (!speaker) return;
     report("shmem.rate.8", 1e-6 / small);
     report("shmem.bandwidth.copy.1048576", large_bytes * 1e-6 / copy);

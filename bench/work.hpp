@@ -35,6 +35,6 @@ inline constexpr int pingpongs_small = 50'000;
 inline constexpr int pingpongs_large = 400;
 inline constexpr int stream_small = 1'000'000;
 inline constexpr int stream_large = 1'000;
-inline constexpr int ring_rounds = 200;
+inline constexpr int ring_rounds = 500;
 
 } // namespace kumi::bench

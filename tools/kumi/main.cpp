@@ -20,17 +20,13 @@ void open_missing_streams() {
     }
 }
 
-/// Stands before a word of `kumi run` that CLI11 shall not look into: it takes "[a,b]" for a list of two.
-/// add_run_command() takes it away again.
-constexpr char verbatim_mark = '\1';
-
 /// The command line, with the marks that keep CLI11 from changing what the program of `kumi run` shall get.
 std::vector<std::string> marked_words(int argc, char** argv) {
     std::vector<std::string> words(argv, argv + argc);
     const bool is_run = argc > 1 && words[1] == "run";
     for (std::string& word : words)
-        if (is_run && !word.empty() && (word.front() == '[' || word.front() == verbatim_mark))
-            word.insert(word.begin(), verbatim_mark);
+        if (is_run && !word.empty() && (word.front() == '[' || word.front() == kumi::tools::verbatim_mark))
+            word.insert(word.begin(), kumi::tools::verbatim_mark);
     return words;
 }
 

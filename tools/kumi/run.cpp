@@ -22,9 +22,6 @@ auto whole_number(std::uint64_t least, std::uint64_t most, const char* what_to_w
     };
 }
 
-/// main() puts it before a word that CLI11 shall not look into.
-constexpr char verbatim_mark = '\1';
-
 constexpr std::uint64_t seconds_max = 1'000'000'000; // as good as no limit, and no sum with it overflows
 
 } // namespace
