@@ -6,6 +6,7 @@
 #include <array>
 #include <gtest/gtest.h>
 #include <memory>
+#include <vector>
 
 namespace kumi::base {
 namespace {
@@ -80,6 +81,43 @@ TEST(DoorbellModel, a_reader_never_sleeps_through_a_record) {
     }
 }
 
+/// A line as the model sees it.
+template <class Memory>
+struct ModelLine {
+    typename Memory::template Atomic<std::uint64_t> header{0};
+};
+
+/// A node that found a ring full says that it sleeps, then that it waits for room, and looks once more. The reader of
+/// that ring makes room and wakes whoever waits: it must then also see that the waiter sleeps.
+template <class Memory>
+model::Outcome explore_sleep_for_room() {
+    return model::explore([]() -> model::Scenario {
+        struct State {
+            std::vector<ModelLine<Memory>> lines{4};
+            RingControl<Memory> control;
+            RingWriter<Memory, ModelLine<Memory>> writer{lines, control};
+            RingReader<Memory, ModelLine<Memory>> reader{lines, control};
+            DoorbellState<Memory> bell;
+            std::array<typename Memory::template Atomic<std::uint64_t>, 1> words;
+            DoorbellKeeper<Memory> keeper{bell, words, Fencing::by_writer};
+            bool sleeps = false; // the writer's
+            bool wakes = false;  // the reader's
+        };
+        auto state = std::make_shared<State>();
+        for (std::uint32_t i = 0; i < 3; ++i) state->writer.try_reserve(1), state->writer.commit(1, i); // full
+        const auto wait = [=] {
+            state->keeper.fall_asleep();
+            state->keeper.fence();
+            state->sleeps = state->writer.wait_for_room(1);
+        };
+        const auto read = [=] {
+            const bool waits = state->reader.pop(state->reader.front());
+            state->wakes = waits && DoorbellButton<Memory>::wake(state->bell);
+        };
+        return {{wait, read}, [=] { model::check(!state->sleeps || state->wakes, "asleep though there is room"); }};
+    });
+}
+
 struct NoHeavyFence : model::Memory {
     static void heavy_fence() noexcept {}
 };
@@ -111,6 +149,8 @@ model::Outcome explore_forgetting(Fencing fencing) {
         return {{[=] { bells->write(0); }, [=] { bells->write(1); }, forget}, finally};
     });
 }
+
+TEST(DoorbellModel, a_writer_that_sleeps_for_room_is_woken) { expect_proved(explore_sleep_for_room<model::Memory>()); }
 
 TEST(DoorbellModel, a_ring_that_is_forgotten_with_a_record_in_it_is_looked_at_again) {
     expect_proved(explore_forgetting<model::Memory>(Fencing::by_reader));

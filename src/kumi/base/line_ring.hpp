@@ -190,8 +190,8 @@ private:
         // Release: partner of the acquire in try_reserve().
         control_->consumed.store(head_, std::memory_order_release);
         Memory::full_fence(); // partner: the fence in wait_for_room(): one of us sees the other's store
-        // Relaxed: ordered by the fence; the wake-up itself carries nothing.
-        return control_->writer_waits.load(std::memory_order_relaxed) != 0;
+        // Acquire: partner of the fence in wait_for_room(): who sees that the writer waits sees that it said "asleep".
+        return control_->writer_waits.load(std::memory_order_acquire) != 0;
     }
 
     std::uint32_t index(std::uint64_t position) const noexcept {

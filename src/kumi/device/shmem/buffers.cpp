@@ -75,8 +75,8 @@ bool return_buffer(Segment& segment, Node owner, std::uint32_t unit) noexcept {
     } while (!mailbox.returned.compare_exchange_weak(top, unit + 1, std::memory_order_release,
                                                      std::memory_order_relaxed));
     Memory::full_fence(); // partner: the fence in wait_for(): one of us sees the other's store
-    // Relaxed: ordered by the fence.
-    return mailbox.buffer_wanted.load(std::memory_order_relaxed) != 0;
+    // Acquire: partner of the fence in wait_for(): who sees that the owner waits sees that it said "asleep".
+    return mailbox.buffer_wanted.load(std::memory_order_acquire) != 0;
 }
 
 } // namespace kumi::device::shmem
