@@ -10,8 +10,9 @@
 namespace kumi::launch {
 namespace {
 
-/// What the smallest node needs for itself: measured 1.6 MiB for one that joins and leaves.
-constexpr std::uint64_t node_bytes_min = std::uint64_t{3} << 19;
+/// What the smallest node needs: 0.3 MiB of its own (RssAnon of one that has joined), and as much in the kernel and in
+/// shared memory.
+constexpr std::uint64_t node_bytes_min = std::uint64_t{1} << 19;
 
 /// Our end of a node's socket, output and error, and one to spare while it is started.
 constexpr std::uint64_t descriptors_per_node = 4;
