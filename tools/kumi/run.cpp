@@ -39,9 +39,9 @@ void add_run_command(CLI::App& app, int& exit_code) {
         ->check(whole_number(1, std::numeric_limits<std::uint32_t>::max(), "how many, 1 or more"));
     command->add_flag("-l,--label", options->label, "start each line of output with its node's number: [3] text");
     command->add_flag("--traffic", options->show_traffic, "at the end, draw who sent how much to whom, over what");
-    command->add_flag("!--no-bind", options->bind,
-                      "let the system move nodes between cores; otherwise each gets a core, where there are enough");
-    command->add_flag("!--no-join", options->must_join, "the program is not a Kumi program and will not join");
+    command->add_flag_callback("--no-bind", [options] { options->bind = false; },
+                               "let the system move nodes between cores; otherwise each gets a core, where there are enough");
+    command->add_flag_callback("--no-join", [options] { options->must_join = false; }, "the program is not a Kumi program and will not join");
     command->add_option("--join-timeout", *seconds, "seconds until all nodes must have joined; 0: no limit")
         ->type_name("SECONDS")
         ->take_last()
@@ -59,6 +59,11 @@ void add_run_command(CLI::App& app, int& exit_code) {
     command->positionals_at_end(); // what follows the program is the program's, dashes or not
     command->footer("Standard input goes to node 0. Signals are passed on to all nodes. The exit code is that of the first\n"
                     "node that failed, or 128 + the signal that killed it.\n\n"
+                    "Environment, for every node:\n"
+                    "  KUMI_SHMEM_MEMORY=320M     shared memory for messages on this host; more allows larger messages\n"
+                    "  KUMI_SHMEM_EXPOSED=1G      addresses that a node may expose to the others\n"
+                    "  KUMI_SHMEM_FENCING=writer  who pays when receivers sleep: reader or writer\n"
+                    "  KUMI_LOG=debug             say what was set up\n\n"
                     "Example: kumi run -n 4 ./program input.txt");
     command->callback([=, &exit_code] {
         options->join_max = std::chrono::seconds(*seconds);

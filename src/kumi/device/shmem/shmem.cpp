@@ -1,5 +1,7 @@
 #include "kumi/device/shmem/shmem.hpp"
 
+#include "kumi/base/log.hpp"
+#include "kumi/base/machine.hpp"
 #include "kumi/base/size_text.hpp"
 #include "kumi/device/shmem/channel.hpp"
 #include "kumi/device/shmem/segment.hpp"
@@ -18,6 +20,14 @@ Result<std::unique_ptr<pm::Channel>> ShmemDevice::open(const pm::Opening& openin
         auto made = Segment::create(opening.nodes, options);
         if (!made) return made.error();
         segment = *std::move(made);
+        if (segment->fencing() == base::Fencing::by_writer && options.fencing != base::Fencing::by_writer)
+            base::log_warning("membarrier(2) is refused here, so every message costs one more fence; see kumi doctor");
+        const Layout& layout = segment->layout();
+        base::log_debug("shmem: {} nodes, rings of {}, messages up to {} inside, up to {} in buffers, {} in all; the {} fences",
+                        layout.nodes, base::readable_bytes(layout.ring_lines * sizeof(base::RingLine)),
+                        base::readable_bytes(layout.inline_bytes_max()), base::readable_bytes(layout.buffer_bytes),
+                        base::readable_bytes(layout.memory_bytes()),
+                        segment->fencing() == base::Fencing::by_reader ? "reader" : "writer");
         if (auto shared = opening.meeting.share(segment->duplicate()); !shared) return shared.error();
     } else {
         auto shared = opening.meeting.share({});
