@@ -3,6 +3,7 @@
 // Values as bytes and back, without casts at the place of use.
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <span>
 #include <string_view>
@@ -31,6 +32,20 @@ bool read_value(Bytes bytes, T& value) noexcept {
     if (bytes.size() < sizeof(T)) return false;
     std::memcpy(&value, bytes.data(), sizeof(T));
     return true;
+}
+
+/// memcpy, without the call for the few bytes that most messages have.
+inline void copy_bytes(std::byte* to, Bytes from) noexcept {
+    const std::size_t count = from.size();
+    if (count >= 8 && count <= 16) { // two words that overlap
+        std::uint64_t first, last;
+        std::memcpy(&first, from.data(), 8);
+        std::memcpy(&last, from.data() + count - 8, 8);
+        std::memcpy(to, &first, 8);
+        std::memcpy(to + count - 8, &last, 8);
+    } else if (count != 0) {
+        std::memcpy(to, from.data(), count);
+    }
 }
 
 inline std::string_view text_of(Bytes bytes) noexcept {

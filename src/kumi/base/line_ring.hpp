@@ -107,9 +107,6 @@ public:
         }
     }
 
-    /// Starts to fetch the line that the next record begins in, for writing.
-    void prefetch() const noexcept { __builtin_prefetch(&lines_[index(tail_)], 1); }
-
     /// Says that the writer is going to sleep until `count` lines fit. False: they fit already, do not sleep.
     bool wait_for_room(std::uint32_t count) noexcept {
         // Relaxed: the full fence orders it before the check; partner: the fence in give_back().

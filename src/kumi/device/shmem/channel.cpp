@@ -112,10 +112,30 @@ void ShmemChannel::commit(const pm::SendSlot& slot) noexcept {
         std::memcpy(payload(line), &record, sizeof record);
         out.ring.commit(kind_buffer, sizeof record);
     }
+    count_and_ring(slot.to(), slot.bytes().size());
+}
+
+inline void ShmemChannel::count_and_ring(Node to, std::size_t bytes) noexcept {
+    Outgoing& out = outgoing_[to];
     ++out.sent.messages;
-    out.sent.bytes += slot.bytes().size();
+    out.sent.bytes += bytes;
     if (out.bell.press()) [[unlikely]]
-        futex_wake(segment_->mailbox(slot.to()).bell.asleep);
+        futex_wake(segment_->mailbox(to).bell.asleep);
+}
+
+bool ShmemChannel::try_send(Node to, Bytes bytes) noexcept {
+    if (bytes.size() > inline_bytes_max_) return pm::Channel::try_send(to, bytes);
+    KUMI_ASSERT(to < outgoing_.size());
+    Writer& ring = outgoing_[to].ring;
+    // With one line, which is the usual case, much of the reservation is known when this is compiled.
+    const bool short_one = bytes.size() <= sizeof base::RingLine::payload;
+    base::RingLine* line = short_one ? ring.try_reserve(1) : ring.try_reserve(lines_for(bytes.size()));
+    if (line == nullptr) [[unlikely]]
+        return static_cast<bool>(refuse(to, lines_for(bytes.size())));
+    copy_bytes(payload(line), bytes);
+    ring.commit(kind_inline, static_cast<std::uint32_t>(bytes.size()));
+    count_and_ring(to, bytes.size());
+    return true;
 }
 
 void ShmemChannel::cancel(const pm::SendSlot& slot) noexcept {
@@ -124,6 +144,26 @@ void ShmemChannel::cancel(const pm::SendSlot& slot) noexcept {
 }
 
 // ---- receiving
+
+// Part of poll() in all but name: the call would cost a tenth of a small message.
+[[gnu::always_inline]] inline std::size_t ShmemChannel::drain(const Watched& from, pm::Handler handler, std::size_t messages_max) noexcept {
+    Reader& ring = *from.reader;
+    std::size_t handled = 0;
+    for (; handled < messages_max; ++handled) {
+        const base::RecordHeader header = ring.front();
+        if (header.kind == 0) break;
+        const std::byte* record = payload(&ring.line());
+        if (header.kind == kind_inline) [[likely]] {
+            pm::Message message(from.node, Bytes(record, header.bytes));
+            handler(message);
+        } else {
+            deliver_buffer(from.node, record, handler);
+        }
+        if (ring.pop(header)) [[unlikely]]
+            wake_node(from.node);
+    }
+    return handled;
+}
 
 std::size_t ShmemChannel::poll(pm::Handler handler, std::size_t messages_max) noexcept {
     KUMI_ASSERT(!polling_); // a handler must not poll
@@ -138,8 +178,6 @@ std::size_t ShmemChannel::poll(pm::Handler handler, std::size_t messages_max) no
             continue;
         }
         ring.active = true;
-        // A message by itself is often answered: fetch the answer's line while the handler works.
-        if (ring.window == 1) outgoing_[ring.node].ring.prefetch();
         handled += drain(ring, handler, std::min<std::size_t>(ring.window, messages_max - handled));
         ring.window = std::min(2 * ring.window, window_max);
         if (handled >= messages_max) [[unlikely]] { // the next poll starts with the next ring
@@ -179,25 +217,6 @@ void ShmemChannel::forget_quiet_rings() noexcept {
     for (const Watched& ring : forgotten)
         if (ring.reader->front().kind != 0) bell_.watch(ring.node / 64, bit_of(ring.node));
     watched_.resize(static_cast<std::size_t>(staying));
-}
-
-std::size_t ShmemChannel::drain(const Watched& from, pm::Handler handler, std::size_t messages_max) noexcept {
-    Reader& ring = *from.reader;
-    std::size_t handled = 0;
-    for (; handled < messages_max; ++handled) {
-        const base::RecordHeader header = ring.front();
-        if (header.kind == 0) break;
-        const std::byte* record = payload(&ring.line());
-        if (header.kind == kind_inline) [[likely]] {
-            pm::Message message(from.node, Bytes(record, header.bytes));
-            handler(message);
-        } else {
-            deliver_buffer(from.node, record, handler);
-        }
-        if (ring.pop(header)) [[unlikely]]
-            wake_node(from.node);
-    }
-    return handled;
 }
 
 void ShmemChannel::deliver_buffer(Node from, const std::byte* record, pm::Handler handler) noexcept {

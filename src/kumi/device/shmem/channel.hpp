@@ -26,6 +26,8 @@ public:
 
     pm::SendSlot try_reserve(Node to, std::size_t bytes) noexcept override;
     void commit(const pm::SendSlot& slot) noexcept override;
+    using pm::Channel::try_send;
+    bool try_send(Node to, Bytes bytes) noexcept override;
     void cancel(const pm::SendSlot& slot) noexcept override;
     std::size_t poll(pm::Handler handler, std::size_t messages_max) noexcept override;
     bool arm() noexcept override;
@@ -70,6 +72,7 @@ private:
     // BufferOwner: a kept buffer comes back.
     void release(std::uint64_t token) noexcept override;
 
+    void count_and_ring(Node to, std::size_t bytes) noexcept;
     pm::SendSlot refuse(Node to, std::uint32_t lines) noexcept;
     pm::SendSlot try_reserve_buffer(Node to, std::size_t bytes) noexcept;
     void watch_rings(std::size_t word, std::uint64_t bits) noexcept;
