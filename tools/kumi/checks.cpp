@@ -3,6 +3,7 @@
 #include "kumi/base/descriptor.hpp"
 #include "kumi/base/machine.hpp"
 #include "kumi/base/memory_policy.hpp"
+#include "kumi/launch/process.hpp"
 
 #include <cerrno>
 #include <cstdlib>
@@ -159,14 +160,7 @@ Finding examine_library(const std::string& name, std::initializer_list<const cha
 }
 
 Finding examine_program(const std::string& program, const std::string& use, const std::string& package) {
-    const char* path = std::getenv("PATH");
-    std::string_view left = path == nullptr ? "" : path;
-    while (!left.empty()) {
-        const std::size_t colon = std::min(left.find(':'), left.size());
-        const std::string candidate = fmt::format("{}/{}", left.substr(0, colon), program);
-        if (::access(candidate.c_str(), X_OK) == 0) return {libraries, program, State::good, fmt::format("found; {}", use)};
-        left.remove_prefix(std::min(colon + 1, left.size()));
-    }
+    if (launch::find_program(program)) return {libraries, program, State::good, fmt::format("found; {}", use)};
     return {libraries, program, State::could_be_better, fmt::format("not found; {}", use), fmt::format("apt-get install {}", package)};
 }
 
