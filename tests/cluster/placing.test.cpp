@@ -160,6 +160,31 @@ TEST(Surroundings, a_variable_set_for_the_nodes_replaces_ours) {
     EXPECT_EQ(first.out, "red\n");
 }
 
+TEST(Surroundings, a_node_is_told_by_its_environment_where_to_join_and_nothing_else) {
+    // What is on a command line or in an environment is there for all to see: the job's keys must not be.
+    Running command({.words = kumi_run_actor({"-n", "2"}, {"join", "say=here", "wait"})});
+    ASSERT_TRUE(command.printed("here", 2));
+    const auto variables_of = [](const std::string& pid) {
+        std::set<std::string> variables;
+        std::istringstream stream(file_text("/proc/" + pid + "/environ"));
+        for (std::string variable; std::getline(stream, variable, '\0');) variables.insert(variable);
+        return variables;
+    };
+    std::set<std::string> expected = variables_of(std::to_string(command.pid()));
+    expected.insert("KUMI_BOOT=3");
+    int nodes = 0;
+    for (const std::string& process : processes_marked(command.mark())) { // "PID WORD WORD ... "
+        const std::size_t space = process.find(' ');
+        if (process.find(program("actor")) != space + 1) continue; // kumi run, or its guardian
+        ++nodes;
+        EXPECT_EQ(process.substr(space + 1), program("actor") + " join say=here wait ");
+        EXPECT_EQ(variables_of(process.substr(0, space)), expected);
+    }
+    EXPECT_EQ(nodes, 2);
+    command.signal(SIGTERM);
+    EXPECT_EQ(command.finish().code, 143);
+}
+
 TEST(Surroundings, a_job_may_start_a_job) {
     const Outcome outcome =
         run({.words = kumi_run({"-n", "2", "--no-join", kumi_command, "run", "-n", "2", example("02_ring"), "3"})});

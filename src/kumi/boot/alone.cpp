@@ -7,9 +7,10 @@ namespace {
 
 class AloneSession final : public Session {
 public:
-    AloneSession() {
+    explicit AloneSession(const base::JobKeys& keys) {
         standing_.host = base::host_name();
         standing_.cores_on_host = base::cores_allowed();
+        standing_.keys = keys;
     }
 
     const Standing& standing() const noexcept override { return standing_; }
@@ -27,6 +28,10 @@ private:
 
 } // namespace
 
-std::unique_ptr<Session> make_alone_session() { return std::make_unique<AloneSession>(); }
+Result<std::unique_ptr<Session>> make_alone_session() {
+    auto keys = base::make_job_keys();
+    if (!keys) return keys.error();
+    return std::unique_ptr<Session>(std::make_unique<AloneSession>(*keys));
+}
 
 } // namespace kumi::boot

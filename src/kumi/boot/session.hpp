@@ -4,6 +4,7 @@
 
 #include "kumi/base/bytes.hpp"
 #include "kumi/base/descriptor.hpp"
+#include "kumi/base/keys.hpp"
 #include "kumi/base/result.hpp"
 #include "kumi/boot/wire.hpp"
 
@@ -24,6 +25,7 @@ struct Standing {
     std::uint32_t cores_on_host = 1; // for these nodes together
     std::string host;
     bool traffic_wanted = false; // report_traffic() before leaving
+    base::JobKeys keys{};
 };
 
 /// This node's line to whoever started it, from joining to leaving. Calls block, to a deadline.

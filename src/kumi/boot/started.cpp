@@ -30,7 +30,8 @@ public:
                      .nodes_on_host = welcome.nodes_on_host,
                      .cores_on_host = welcome.cores_on_host,
                      .host = std::string(text_of(Bytes(frame->body).subspan(sizeof welcome))),
-                     .traffic_wanted = welcome.traffic_wanted != 0};
+                     .traffic_wanted = welcome.traffic_wanted != 0,
+                     .keys = welcome.keys};
         answer_max_ = std::chrono::seconds(welcome.answer_seconds_max);
         return {};
     }

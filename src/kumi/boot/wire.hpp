@@ -17,6 +17,7 @@
 #include "kumi/base/bytes.hpp"
 #include "kumi/base/clock.hpp"
 #include "kumi/base/descriptor.hpp"
+#include "kumi/base/keys.hpp"
 #include "kumi/base/result.hpp"
 
 #include <cstdint>
@@ -30,7 +31,7 @@ namespace kumi::boot {
 inline constexpr const char* socket_variable = "KUMI_BOOT";
 
 /// Both sides must agree on it.
-inline constexpr std::uint32_t wire_version = 1;
+inline constexpr std::uint32_t wire_version = 2;
 
 enum class Kind : std::uint32_t { join = 1, welcome, refused, share, shared, exchange, exchanged, traffic, leave, failed };
 
@@ -50,7 +51,7 @@ struct JoinBody {
     std::int32_t pid;
 };
 
-/// Followed by the host's name.
+/// Followed by the host's name. The only place where the job's keys travel.
 struct WelcomeBody {
     std::uint32_t node;
     std::uint32_t nodes;
@@ -59,7 +60,10 @@ struct WelcomeBody {
     std::uint32_t cores_on_host; // for all its nodes together
     std::uint32_t traffic_wanted;
     std::uint32_t answer_seconds_max; // how long the node waits for an answer before it gives up; 0: for ever
+    std::uint32_t reserved;
+    base::JobKeys keys;
 };
+static_assert(sizeof(WelcomeBody) == 72);
 
 /// What one node sent to another over one device.
 struct TrafficEntry {

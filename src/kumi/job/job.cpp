@@ -33,7 +33,11 @@ Result<std::unique_ptr<pm::Channel>> open_channel(boot::Session& session) {
     if (!options) return options.error();
     HostMeeting meeting(session);
     const boot::Standing& standing = session.standing();
-    return device::shmem::ShmemDevice(*options).open({.self = standing.slot, .nodes = standing.nodes_on_host, .cores_on_host = standing.cores_on_host, .meeting = meeting});
+    return device::shmem::ShmemDevice(*options).open({.self = standing.slot,
+                                                      .nodes = standing.nodes_on_host,
+                                                      .cores_on_host = standing.cores_on_host,
+                                                      .meeting = meeting,
+                                                      .keys = standing.keys});
 }
 
 } // namespace

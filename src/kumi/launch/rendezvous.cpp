@@ -50,7 +50,9 @@ std::vector<Reply> Rendezvous::on_join(std::uint32_t node, const boot::Frame& fr
                                     .nodes_on_host = options_.nodes,
                                     .cores_on_host = options_.cores,
                                     .traffic_wanted = options_.traffic_wanted ? 1u : 0u,
-                                    .answer_seconds_max = options_.answer_seconds_max};
+                                    .answer_seconds_max = options_.answer_seconds_max,
+                                    .reserved = 0,
+                                    .keys = options_.keys};
     std::vector<std::byte> body(sizeof welcome + options_.host.size());
     std::memcpy(body.data(), &welcome, sizeof welcome);
     std::memcpy(body.data() + sizeof welcome, options_.host.data(), options_.host.size());

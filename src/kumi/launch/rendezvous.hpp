@@ -4,6 +4,7 @@
 
 #include "kumi/base/bitmap.hpp"
 #include "kumi/base/descriptor.hpp"
+#include "kumi/base/keys.hpp"
 #include "kumi/boot/wire.hpp"
 
 #include <cstdint>
@@ -20,6 +21,7 @@ struct RendezvousOptions {
     std::uint32_t cores = 1;
     bool traffic_wanted = false;
     std::uint32_t answer_seconds_max = 0;
+    base::JobKeys keys{}; // every node gets them
 };
 
 /// A frame for one node. The descriptor is shared by all frames that carry it.

@@ -25,6 +25,14 @@ Kind kind_of(const Reply& reply) {
     return header.kind;
 }
 
+boot::WelcomeBody welcome_of(Rendezvous& rendezvous, std::uint32_t node) {
+    const auto replies = rendezvous.on_frame(node, join_frame());
+    boot::WelcomeBody welcome{};
+    EXPECT_EQ(kind_of(replies.at(0)), Kind::welcome);
+    EXPECT_TRUE(read_value(Bytes(replies.at(0).frame).subspan(sizeof(boot::FrameHeader)), welcome));
+    return welcome;
+}
+
 TEST(Rendezvous, a_node_that_joins_learns_who_it_is) {
     Rendezvous rendezvous({.nodes = 3, .host = "here", .cores = 8});
     const auto replies = rendezvous.on_frame(2, join_frame());
@@ -38,6 +46,17 @@ TEST(Rendezvous, a_node_that_joins_learns_who_it_is) {
     EXPECT_EQ(welcome.cores_on_host, 8u);
     EXPECT_TRUE(rendezvous.has_joined(2));
     EXPECT_EQ(rendezvous.missing(), "0, 1");
+}
+
+TEST(Rendezvous, all_nodes_of_a_job_get_its_keys_and_another_job_has_others) {
+    Rendezvous job({.nodes = 3, .host = "here", .keys = *base::make_job_keys()});
+    Rendezvous other({.nodes = 1, .host = "here", .keys = *base::make_job_keys()});
+    const base::JobKeys keys = welcome_of(job, 0).keys;
+    EXPECT_NE(keys.token, 0u);
+    for (const std::uint32_t node : {1u, 2u}) EXPECT_EQ(welcome_of(job, node).keys, keys);
+    const base::JobKeys others = welcome_of(other, 0).keys;
+    EXPECT_NE(others.token, keys.token);
+    EXPECT_NE(others.secret, keys.secret);
 }
 
 TEST(Rendezvous, another_version_and_a_second_join_are_refused) {

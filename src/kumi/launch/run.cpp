@@ -1,5 +1,6 @@
 #include "kumi/launch/run.hpp"
 
+#include "kumi/base/keys.hpp"
 #include "kumi/launch/limits.hpp"
 #include "kumi/launch/process.hpp"
 #include "kumi/launch/watch.hpp"
@@ -16,7 +17,9 @@ int run(const RunOptions& options) {
     auto program = find_program(options.program);
     if (!program) return complain(program.error());
     if (auto fits = check_limits(options.nodes); !fits) return complain(fits.error());
-    Watch watch(options, *std::move(program));
+    auto keys = base::make_job_keys();
+    if (!keys) return complain(keys.error());
+    Watch watch(options, *std::move(program), *keys);
     if (auto started = watch.start(); !started) return complain(started.error());
     return watch.until_end();
 }

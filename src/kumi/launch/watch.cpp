@@ -47,7 +47,7 @@ std::string plural(std::size_t count, std::string_view thing) {
 
 } // namespace
 
-Watch::Watch(const RunOptions& options, std::string program_path)
+Watch::Watch(const RunOptions& options, std::string program_path, const base::JobKeys& keys)
     : options_(options), program_path_(std::move(program_path)), host_(base::host_name()), out_sink_(STDOUT_FILENO),
       err_sink_(STDERR_FILENO),
       rendezvous_({.nodes = options.nodes,
@@ -57,7 +57,8 @@ Watch::Watch(const RunOptions& options, std::string program_path)
                    // We are the ones who notice; this is for a node whose kumi run is stopped.
                    .answer_seconds_max = options.join_max.count() == 0
                                              ? 0u
-                                             : static_cast<std::uint32_t>(options.join_max.count()) + 30}) {}
+                                             : static_cast<std::uint32_t>(options.join_max.count()) + 30,
+                   .keys = keys}) {}
 
 Watch::~Watch() {
     signal_nodes(SIGKILL);

@@ -6,6 +6,7 @@
 
 #include "kumi/base/clock.hpp"
 #include "kumi/base/descriptor.hpp"
+#include "kumi/base/keys.hpp"
 #include "kumi/base/result.hpp"
 #include "kumi/launch/guardian.hpp"
 #include "kumi/launch/output.hpp"
@@ -23,7 +24,7 @@ namespace kumi::launch {
 
 class Watch final {
 public:
-    Watch(const RunOptions& options, std::string program_path);
+    Watch(const RunOptions& options, std::string program_path, const base::JobKeys& keys);
     Watch(const Watch&) = delete;
     Watch& operator=(const Watch&) = delete;
     ~Watch();

@@ -4,6 +4,7 @@
 
 #include "kumi/base/bytes.hpp"
 #include "kumi/base/descriptor.hpp"
+#include "kumi/base/keys.hpp"
 #include "kumi/base/result.hpp"
 #include "kumi/pm/channel.hpp"
 
@@ -34,6 +35,7 @@ struct Opening {
     Node nodes = 1;
     unsigned cores_on_host = 1; // that this node shares with the others of its host
     Meeting& meeting;
+    base::JobKeys keys{}; // the job's, the same on every node
 };
 
 /// The code that drives one kind of network.

@@ -1,0 +1,26 @@
+#pragma once
+
+// What the nodes of one job know and nobody else does.
+
+#include "kumi/base/result.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace kumi::base {
+
+/// Tell a job's packets from those of other jobs and of strangers. Whoever starts the job makes them, and they reach
+/// its nodes over the boot socket only: no command line, environment, file or log ever holds them.
+struct JobKeys {
+    std::uint64_t token = 0; // names the job; 0 is no job's
+    std::array<std::byte, 32> secret{};
+
+    friend bool operator==(const JobKeys&, const JobKeys&) = default;
+};
+static_assert(sizeof(JobKeys) == 40);
+
+/// Keys that no other job has: the kernel's random bytes.
+Result<JobKeys> make_job_keys();
+
+} // namespace kumi::base

@@ -1,0 +1,61 @@
+#include "kumi/boot/started.hpp"
+
+#include "kumi/boot/alone.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+namespace kumi::boot {
+namespace {
+
+/// The other end of a node's socket. What it says may lie there before the node asks.
+struct Starter {
+    Starter() {
+        int pair[2];
+        EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+        ours.reset(pair[0]);
+        nodes.reset(pair[1]);
+    }
+
+    Result<std::unique_ptr<Session>> welcome_node(const WelcomeBody& welcome) {
+        EXPECT_TRUE(send_frame(ours.get(), Kind::welcome, bytes_of(welcome)));
+        return join_started_job(std::move(nodes));
+    }
+
+    /// The next frame that the node has sent.
+    Frame heard() {
+        EXPECT_TRUE(reader.read_from(ours.get()));
+        auto frame = reader.next();
+        if (frame && *frame) return std::move(**frame);
+        ADD_FAILURE() << "nothing was said";
+        return {};
+    }
+
+    base::Descriptor ours, nodes;
+    FrameReader reader;
+};
+
+TEST(StartedSession, a_node_knows_what_the_welcome_said) {
+    Starter starter;
+    WelcomeBody welcome{};
+    welcome.node = 3;
+    welcome.nodes = 5;
+    welcome.keys = *base::make_job_keys();
+    auto session = starter.welcome_node(welcome);
+    ASSERT_TRUE(session) << session.error().text();
+    EXPECT_EQ((*session)->standing().node, 3u);
+    EXPECT_EQ((*session)->standing().nodes, 5u);
+    EXPECT_EQ((*session)->standing().keys, welcome.keys);
+    EXPECT_EQ(starter.heard().kind, Kind::join);
+}
+
+TEST(AloneSession, a_job_of_one_node_has_keys_of_its_own) {
+    auto one = make_alone_session();
+    auto other = make_alone_session();
+    ASSERT_TRUE(one && other);
+    EXPECT_NE((*one)->standing().keys.token, 0u);
+    EXPECT_NE((*one)->standing().keys, (*other)->standing().keys);
+}
+
+} // namespace
+} // namespace kumi::boot
