@@ -107,6 +107,8 @@ void Job::on_message(std::function<void(Message&)> handler) {
     }
 }
 
+void Job::flush() noexcept { channel().flush(); }
+
 std::size_t Job::poll() { return channel().poll(handler(), pm::all_messages); }
 
 Result<void> Job::check(Node to, std::size_t bytes) const {

@@ -47,6 +47,10 @@ public:
         return {};
     }
 
+    /// Sends what was held back so that small messages share a packet. The calls below do it too; for a node that
+    /// sends and then computes.
+    void flush() noexcept;
+
     /// Handles what has arrived; answers how many messages.
     std::size_t poll();
 

@@ -67,7 +67,8 @@ public:
     /// node every reservation is refused.
     virtual SendSlot try_reserve(Node to, std::size_t bytes) noexcept = 0;
 
-    /// Sends what try_reserve() gave room for.
+    /// Sends what try_reserve() gave room for. A small message that follows others back to back may be held back a
+    /// little, to share a packet with them; flush(), poll() and arm() send it.
     virtual void commit(const SendSlot& slot) noexcept = 0;
 
     /// Gives a reservation up; nothing is sent.
@@ -115,6 +116,10 @@ public:
         commit(slot);
         return true;
     }
+
+    /// Sends what was held back so that small messages share a packet. poll() and arm() do it too; for a node that
+    /// sends and then computes.
+    virtual void flush() noexcept {}
 };
 
 /// No limit for poll(): everything that has arrived by now. Bounded all the same: a device hands out at most what
