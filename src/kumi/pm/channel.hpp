@@ -5,6 +5,7 @@
 #include "kumi/base/bytes.hpp"
 #include "kumi/base/clock.hpp"
 #include "kumi/base/function_ref.hpp"
+#include "kumi/pm/counters.hpp"
 #include "kumi/pm/message.hpp"
 #include "kumi/pm/node.hpp"
 #include "kumi/pm/remote_memory.hpp"
@@ -13,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <vector>
 
 namespace kumi::pm {
 
@@ -92,6 +94,12 @@ public:
 
     /// What was committed to `to` so far.
     virtual Traffic sent(Node to) const noexcept = 0;
+
+    /// What the device counts, of the channel as a whole. Each device has counters of its own.
+    virtual std::vector<Counter> counters() const { return {}; }
+    /// What it counts about one peer; the same counters in the same order for each. A counter that the whole has too
+    /// is there the sum over the peers.
+    virtual std::vector<Counter> counters(Node) const { return {}; }
 
     /// The memory of other nodes, where the device reaches it by itself; otherwise null.
     virtual RemoteMemory* remote_memory() noexcept { return nullptr; }

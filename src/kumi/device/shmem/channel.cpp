@@ -78,6 +78,7 @@ pm::SendSlot ShmemChannel::refuse(Node to, std::uint32_t lines) noexcept {
     Outgoing& out = outgoing_[to];
     if (out.lines_refused == 0) refused_.push_back(to);
     out.lines_refused = lines;
+    ++sends_refused_;
     return {};
 }
 
@@ -96,6 +97,7 @@ pm::SendSlot ShmemChannel::try_reserve_buffer(Node to, std::size_t bytes) noexce
     const auto unit = buffers_.try_take(bytes);
     if (!unit) {
         buffer_refused_ = bytes;
+        ++sends_refused_;
         return {};
     }
     return {to, MutableBytes(buffers_.address(*unit), bytes), std::uint64_t{*unit} + 1};
@@ -279,6 +281,7 @@ void ShmemChannel::stop_waiting_for_room() noexcept {
 }
 
 void ShmemChannel::sleep(Instant deadline) noexcept {
+    ++sleeps_;
     futex_wait(bell_.state().asleep, 1, deadline);
     bell_.wake_up();
     stop_waiting_for_room();
@@ -294,6 +297,25 @@ void ShmemChannel::wake() noexcept {
 void ShmemChannel::wake_node(Node node) noexcept {
     base::DoorbellState<Memory>& bell = segment_->mailbox(node).bell;
     if (Button::wake(bell)) futex_wake(bell.asleep);
+}
+
+// ---- counters
+
+std::vector<pm::Counter> ShmemChannel::counters() const {
+    pm::Traffic all;
+    for (const Outgoing& out : outgoing_) {
+        all.messages += out.sent.messages;
+        all.bytes += out.sent.bytes;
+    }
+    return {{"messages_sent", all.messages},
+            {"bytes_sent", all.bytes},
+            {"sends_refused", sends_refused_},
+            {"sleeps", sleeps_}};
+}
+
+std::vector<pm::Counter> ShmemChannel::counters(Node peer) const {
+    KUMI_ASSERT(peer < outgoing_.size());
+    return {{"messages_sent", outgoing_[peer].sent.messages}, {"bytes_sent", outgoing_[peer].sent.bytes}};
 }
 
 // ---- remote memory

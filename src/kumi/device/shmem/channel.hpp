@@ -36,6 +36,8 @@ public:
     /// A node of this host that dies ends the job; there is nothing to tell in between.
     bool lost(Node) const noexcept override { return false; }
     pm::Traffic sent(Node to) const noexcept override { return outgoing_[to].sent; }
+    std::vector<pm::Counter> counters() const override;
+    std::vector<pm::Counter> counters(Node peer) const override;
     pm::RemoteMemory* remote_memory() noexcept override { return this; }
 
     /// How many rings the next poll() looks at.
@@ -98,6 +100,8 @@ private:
     std::size_t buffer_refused_ = 0;   // not zero: the last try_reserve() found no buffer of this size
     std::atomic<bool> woken_{false};   // wake() was called
     std::size_t exposed_bytes_ = 0;
+    std::uint64_t sends_refused_ = 0;
+    std::uint64_t sleeps_ = 0;
     pm::Traits traits_;
 };
 

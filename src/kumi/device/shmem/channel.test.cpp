@@ -90,5 +90,33 @@ TEST(ShmemSegment, more_memory_than_there_is_is_refused_with_a_remedy) {
     EXPECT_NE(made.error().text().find("KUMI_SHMEM_MEMORY"), std::string::npos);
 }
 
+std::uint64_t counted(const std::vector<pm::Counter>& counters, std::string_view name) {
+    for (const pm::Counter& counter : counters)
+        if (counter.name == name) return counter.value;
+    ADD_FAILURE() << "no counter " << name;
+    return 0;
+}
+
+TEST(ShmemChannel, counters_say_what_was_sent_to_whom_what_was_refused_and_how_often_it_slept) {
+    Host host(3);
+    ShmemChannel& sender = *host.channels[0];
+    const std::uint64_t word = 1;
+    std::uint64_t messages = 0;
+    while (sender.try_send(1, bytes_of(word))) ++messages; // until the ring is full
+    ASSERT_TRUE(sender.try_send(2, bytes_of(word)));
+    EXPECT_EQ(counted(sender.counters(), "messages_sent"), messages + 1);
+    EXPECT_EQ(counted(sender.counters(), "bytes_sent"), 8 * (messages + 1));
+    EXPECT_EQ(counted(sender.counters(), "sends_refused"), 1u);
+    EXPECT_EQ(counted(sender.counters(1), "messages_sent"), messages);
+    EXPECT_EQ(counted(sender.counters(2), "bytes_sent"), 8u);
+    EXPECT_EQ(counted(sender.counters(0), "messages_sent"), 0u);
+
+    EXPECT_EQ(counted(host.channels[2]->counters(), "sleeps"), 0u);
+    while (host.channels[2]->poll(ignore, pm::all_messages) != 0) {}
+    ASSERT_TRUE(host.channels[2]->arm());
+    host.channels[2]->sleep(now());
+    EXPECT_EQ(counted(host.channels[2]->counters(), "sleeps"), 1u);
+}
+
 } // namespace
 } // namespace kumi::device::shmem
