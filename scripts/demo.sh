@@ -28,7 +28,7 @@ cat <<'END'
 
 What to try next, from the project's root:
   build/release/bin/kumi doctor      what Kumi sees on this machine
-  build/release/bin/kumi run --help  labels, traffic, binding, environment
+  build/release/bin/kumi run --help  labels, traffic, counters, binding, environment
   examples/01_hello.cpp              the program that greeted you
   make bench                         beside Open MPI and MPICH, on this machine
   make check                         all tests, with and without sanitizers

@@ -39,6 +39,7 @@ void add_run_command(CLI::App& app, int& exit_code) {
         ->check(whole_number(1, std::numeric_limits<std::uint32_t>::max(), "how many, 1 or more"));
     command->add_flag("-l,--label", options->label, "start each line of output with its node's number: [3] text");
     command->add_flag("--traffic", options->show_traffic, "at the end, draw who sent how much to whom, over what");
+    command->add_flag("--stats", options->show_stats, "at the end, show what the nodes counted on each device");
     command->add_flag_callback("--no-bind", [options] { options->bind = false; },
                                "let the system move nodes between cores; otherwise each gets a core, where there are enough");
     command->add_flag_callback("--no-join", [options] { options->must_join = false; }, "the program is not a Kumi program and will not join");

@@ -19,6 +19,7 @@ public:
     }
     Result<base::Descriptor> share_on_host(base::Descriptor) override { return base::Descriptor{}; }
     void report_traffic(std::span<const TrafficEntry>) override {}
+    void report_stats(std::span<const StatsEntry>) override {}
     bool report_failure(const Error&) override { return false; }
     void leave() override {}
 

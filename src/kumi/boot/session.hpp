@@ -25,6 +25,7 @@ struct Standing {
     std::uint32_t cores_on_host = 1; // for these nodes together
     std::string host;
     bool traffic_wanted = false; // report_traffic() before leaving
+    bool stats_wanted = false;   // report_stats() before leaving
     base::JobKeys keys{};
 };
 
@@ -42,6 +43,7 @@ public:
     virtual Result<base::Descriptor> share_on_host(base::Descriptor mine) = 0;
 
     virtual void report_traffic(std::span<const TrafficEntry> entries) = 0;
+    virtual void report_stats(std::span<const StatsEntry> entries) = 0;
 
     /// Says why this node gives up. True when whoever started it tells the user.
     virtual bool report_failure(const Error& reason) = 0;

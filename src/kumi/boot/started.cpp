@@ -31,6 +31,7 @@ public:
                      .cores_on_host = welcome.cores_on_host,
                      .host = std::string(text_of(Bytes(frame->body).subspan(sizeof welcome))),
                      .traffic_wanted = welcome.traffic_wanted != 0,
+                     .stats_wanted = welcome.stats_wanted != 0,
                      .keys = welcome.keys};
         answer_max_ = std::chrono::seconds(welcome.answer_seconds_max);
         return {};
@@ -60,6 +61,10 @@ public:
 
     void report_traffic(std::span<const TrafficEntry> entries) override {
         (void)send_frame(socket_.get(), Kind::traffic, std::as_bytes(entries)); // if nobody listens, nobody asks
+    }
+
+    void report_stats(std::span<const StatsEntry> entries) override {
+        (void)send_frame(socket_.get(), Kind::stats, std::as_bytes(entries));
     }
 
     bool report_failure(const Error& reason) override {

@@ -49,6 +49,31 @@ TEST(StartedSession, a_node_knows_what_the_welcome_said) {
     EXPECT_EQ(starter.heard().kind, Kind::join);
 }
 
+TEST(StartedSession, what_a_node_counted_is_reported_as_it_stands) {
+    Starter starter;
+    WelcomeBody welcome{};
+    welcome.nodes = 1;
+    welcome.stats_wanted = 1;
+    auto session = starter.welcome_node(welcome);
+    ASSERT_TRUE(session) << session.error().text();
+    EXPECT_TRUE((*session)->standing().stats_wanted);
+    EXPECT_FALSE((*session)->standing().traffic_wanted);
+    StatsEntry entry{.peer = whole_channel, .device = {}, .name = {}, .value = 42};
+    put_text(entry.device, "udp");
+    put_text(entry.name, "a_name_that_is_much_too_long_for_its_field");
+    (*session)->report_stats({&entry, 1});
+    EXPECT_EQ(starter.heard().kind, Kind::join);
+    const Frame frame = starter.heard();
+    EXPECT_EQ(frame.kind, Kind::stats);
+    StatsEntry heard{};
+    ASSERT_EQ(frame.body.size(), sizeof heard);
+    ASSERT_TRUE(read_value(frame.body, heard));
+    EXPECT_EQ(heard.peer, whole_channel);
+    EXPECT_EQ(text_in(heard.device), "udp");
+    EXPECT_EQ(text_in(heard.name), "a_name_that_is_much_too_long_fo");
+    EXPECT_EQ(heard.value, 42u);
+}
+
 TEST(AloneSession, a_job_of_one_node_has_keys_of_its_own) {
     auto one = make_alone_session();
     auto other = make_alone_session();

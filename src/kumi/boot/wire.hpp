@@ -11,6 +11,7 @@
 //   exchange {bytes}              ->
 //                                 <-    exchanged {length, bytes}...          when all have given theirs
 //   traffic {TrafficEntry}...     ->                                          if welcome asked for it
+//   stats {StatsEntry}...         ->                                          if welcome asked for it
 //   leave                         ->                                          from now on the node may exit
 //   failed {text}                 ->                                          at any time before leave
 
@@ -20,9 +21,12 @@
 #include "kumi/base/keys.hpp"
 #include "kumi/base/result.hpp"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace kumi::boot {
@@ -33,7 +37,19 @@ inline constexpr const char* socket_variable = "KUMI_BOOT";
 /// Both sides must agree on it.
 inline constexpr std::uint32_t wire_version = 2;
 
-enum class Kind : std::uint32_t { join = 1, welcome, refused, share, shared, exchange, exchanged, traffic, leave, failed };
+enum class Kind : std::uint32_t {
+    join = 1,
+    welcome,
+    refused,
+    share,
+    shared,
+    exchange,
+    exchanged,
+    traffic,
+    stats,
+    leave,
+    failed
+};
 
 struct FrameHeader {
     Kind kind;
@@ -59,8 +75,8 @@ struct WelcomeBody {
     std::uint32_t nodes_on_host;
     std::uint32_t cores_on_host; // for all its nodes together
     std::uint32_t traffic_wanted;
+    std::uint32_t stats_wanted;
     std::uint32_t answer_seconds_max; // how long the node waits for an answer before it gives up; 0: for ever
-    std::uint32_t reserved;
     base::JobKeys keys;
 };
 static_assert(sizeof(WelcomeBody) == 72);
@@ -73,6 +89,36 @@ struct TrafficEntry {
     std::uint64_t bytes;
 };
 static_assert(sizeof(TrafficEntry) == 32);
+
+/// What a node counted, on one device. A device that counts nothing says so by an entry without a name.
+struct StatsEntry {
+    std::uint32_t peer; // or whole_channel
+    char device[12];    // zero-padded
+    char name[32];      // zero-padded
+    std::uint64_t value;
+};
+static_assert(sizeof(StatsEntry) == 56);
+
+/// For a peer: the entry is about no peer but the channel as a whole.
+inline constexpr std::uint32_t whole_channel = 0xffffffff;
+
+/// So many entries may be about each peer, and as many about the whole; a report with more is garbage.
+inline constexpr std::size_t stats_per_peer_max = 64;
+
+/// Writes text into a zero-padded field, as much of it as leaves one zero.
+template <std::size_t Size>
+void put_text(char (&field)[Size], std::string_view text) noexcept {
+    text = text.substr(0, Size - 1);
+    std::copy_n(text.begin(), text.size(), field);
+    std::fill(field + text.size(), field + Size, '\0');
+}
+
+/// The text in a zero-padded field.
+template <std::size_t Size>
+std::string_view text_in(const char (&field)[Size]) noexcept {
+    const std::string_view whole(field, Size);
+    return whole.substr(0, whole.find('\0'));
+}
 
 struct Frame {
     Kind kind;

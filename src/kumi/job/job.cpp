@@ -5,9 +5,7 @@
 #include "kumi/device/shmem/shmem.hpp"
 #include "kumi/pm/device.hpp"
 
-#include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <vector>
 
 namespace kumi {
@@ -38,6 +36,32 @@ Result<std::unique_ptr<pm::Channel>> open_channel(boot::Session& session) {
                                                       .cores_on_host = standing.cores_on_host,
                                                       .meeting = meeting,
                                                       .keys = standing.keys});
+}
+
+std::vector<boot::TrafficEntry> traffic_of(const pm::Channel& channel) {
+    std::vector<boot::TrafficEntry> entries;
+    for (Node to = 0; to < channel.nodes(); ++to) {
+        const pm::Traffic sent = channel.sent(to);
+        boot::put_text(entries.emplace_back(boot::TrafficEntry{to, {}, sent.messages, sent.bytes}).device,
+                       channel.traits().device);
+    }
+    return entries;
+}
+
+std::vector<boot::StatsEntry> stats_of(const pm::Channel& channel) {
+    std::vector<boot::StatsEntry> entries;
+    const auto add = [&](std::uint32_t peer, std::vector<pm::Counter> counters) {
+        if (counters.size() > boot::stats_per_peer_max) counters.resize(boot::stats_per_peer_max);
+        for (const pm::Counter& counter : counters) {
+            boot::StatsEntry& entry = entries.emplace_back(boot::StatsEntry{peer, {}, {}, counter.value});
+            boot::put_text(entry.device, channel.traits().device);
+            boot::put_text(entry.name, counter.name);
+        }
+    };
+    add(boot::whole_channel, channel.counters());
+    for (Node peer = 0; peer < channel.nodes(); ++peer) add(peer, channel.counters(peer));
+    if (entries.empty()) add(boot::whole_channel, {{"", 0}}); // says which device it is that counts nothing
+    return entries;
 }
 
 } // namespace
@@ -77,16 +101,9 @@ Result<Job> Job::join() {
 
 Job::~Job() {
     if (!state_) return;
-    if (state_->session->standing().traffic_wanted) {
-        std::vector<boot::TrafficEntry> entries;
-        for (Node to = 0; to < nodes(); ++to) {
-            const pm::Traffic sent = channel().sent(to);
-            boot::TrafficEntry& entry = entries.emplace_back(boot::TrafficEntry{to, {}, sent.messages, sent.bytes});
-            const std::string_view device = channel().traits().device;
-            std::memcpy(entry.device, device.data(), std::min(device.size(), sizeof entry.device - 1));
-        }
-        state_->session->report_traffic(entries);
-    }
+    const boot::Standing& standing = state_->session->standing();
+    if (standing.traffic_wanted) state_->session->report_traffic(traffic_of(channel()));
+    if (standing.stats_wanted) state_->session->report_stats(stats_of(channel()));
     state_->early.clear();
     state_->channel.reset();
     state_->session->leave();

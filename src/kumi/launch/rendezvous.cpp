@@ -17,7 +17,8 @@ Reply reply(std::uint32_t node, Kind kind, Bytes body, std::shared_ptr<base::Des
 
 Rendezvous::Rendezvous(RendezvousOptions options)
     : options_(std::move(options)), joined_(options_.nodes), left_(options_.nodes), waiting_for_share_(options_.nodes),
-      exchanging_(options_.nodes), exchanged_(options_.nodes), traffic_(options_.nodes), failures_(options_.nodes) {}
+      exchanging_(options_.nodes), exchanged_(options_.nodes), traffic_(options_.nodes), stats_(options_.nodes),
+      failures_(options_.nodes) {}
 
 std::vector<Reply> Rendezvous::on_frame(std::uint32_t node, boot::Frame frame) {
     switch (frame.kind) {
@@ -25,6 +26,7 @@ std::vector<Reply> Rendezvous::on_frame(std::uint32_t node, boot::Frame frame) {
     case Kind::share: return on_share(node, std::move(frame));
     case Kind::exchange: return on_exchange(node, std::move(frame));
     case Kind::traffic: return on_traffic(node, frame), std::vector<Reply>{};
+    case Kind::stats: return on_stats(node, frame), std::vector<Reply>{};
     case Kind::leave: return left_.set(node), std::vector<Reply>{};
     case Kind::failed: return failures_[node] = std::string(text_of(frame.body)), std::vector<Reply>{};
     default: return {}; // what only kumi run says; a node that says it is answered by its own deadline
@@ -50,8 +52,8 @@ std::vector<Reply> Rendezvous::on_join(std::uint32_t node, const boot::Frame& fr
                                     .nodes_on_host = options_.nodes,
                                     .cores_on_host = options_.cores,
                                     .traffic_wanted = options_.traffic_wanted ? 1u : 0u,
+                                    .stats_wanted = options_.stats_wanted ? 1u : 0u,
                                     .answer_seconds_max = options_.answer_seconds_max,
-                                    .reserved = 0,
                                     .keys = options_.keys};
     std::vector<std::byte> body(sizeof welcome + options_.host.size());
     std::memcpy(body.data(), &welcome, sizeof welcome);
@@ -97,6 +99,17 @@ void Rendezvous::on_traffic(std::uint32_t node, const boot::Frame& frame) {
     entries.resize(frame.body.size() / sizeof(boot::TrafficEntry));
     if (!entries.empty()) std::memcpy(entries.data(), frame.body.data(), entries.size() * sizeof entries[0]);
     std::erase_if(entries, [&](const boot::TrafficEntry& entry) { return entry.to >= options_.nodes; });
+}
+
+void Rendezvous::on_stats(std::uint32_t node, const boot::Frame& frame) {
+    const std::size_t count = frame.body.size() / sizeof(boot::StatsEntry);
+    const std::size_t count_max = (std::size_t{options_.nodes} + 1) * boot::stats_per_peer_max;
+    if (frame.body.size() % sizeof(boot::StatsEntry) != 0 || count > count_max) return;
+    auto& entries = stats_[node].emplace(count);
+    if (count != 0) std::memcpy(entries.data(), frame.body.data(), frame.body.size());
+    std::erase_if(entries, [&](const boot::StatsEntry& entry) {
+        return entry.peer >= options_.nodes && entry.peer != boot::whole_channel;
+    });
 }
 
 std::string Rendezvous::missing() const {

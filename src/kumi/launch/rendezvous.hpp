@@ -6,6 +6,7 @@
 #include "kumi/base/descriptor.hpp"
 #include "kumi/base/keys.hpp"
 #include "kumi/boot/wire.hpp"
+#include "kumi/launch/stats_table.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -20,6 +21,7 @@ struct RendezvousOptions {
     std::string host;
     std::uint32_t cores = 1;
     bool traffic_wanted = false;
+    bool stats_wanted = false;
     std::uint32_t answer_seconds_max = 0;
     base::JobKeys keys{}; // every node gets them
 };
@@ -49,12 +51,14 @@ public:
 
     /// What each node reported on leaving; empty when it did not.
     const std::vector<std::vector<boot::TrafficEntry>>& traffic() const { return traffic_; }
+    const StatsReports& stats() const { return stats_; }
 
 private:
     std::vector<Reply> on_join(std::uint32_t node, const boot::Frame& frame);
     std::vector<Reply> on_share(std::uint32_t node, boot::Frame frame);
     std::vector<Reply> on_exchange(std::uint32_t node, boot::Frame frame);
     void on_traffic(std::uint32_t node, const boot::Frame& frame);
+    void on_stats(std::uint32_t node, const boot::Frame& frame);
 
     RendezvousOptions options_;
     base::Bitmap joined_;
@@ -65,6 +69,7 @@ private:
     base::Bitmap exchanging_;
     std::vector<std::vector<std::byte>> exchanged_;
     std::vector<std::vector<boot::TrafficEntry>> traffic_;
+    StatsReports stats_;
     std::vector<std::optional<std::string>> failures_;
 };
 

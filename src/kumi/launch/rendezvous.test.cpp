@@ -99,6 +99,39 @@ TEST(Rendezvous, traffic_that_names_nodes_which_do_not_exist_is_dropped) {
     EXPECT_EQ(rendezvous.traffic()[0][0].to, 1u);
 }
 
+TEST(Rendezvous, a_node_is_asked_for_its_counters_only_if_they_are_wanted) {
+    Rendezvous wanted({.nodes = 1, .host = "here", .stats_wanted = true});
+    Rendezvous not_wanted({.nodes = 1, .host = "here", .traffic_wanted = true});
+    EXPECT_EQ(welcome_of(wanted, 0).stats_wanted, 1u);
+    EXPECT_EQ(welcome_of(not_wanted, 0).stats_wanted, 0u);
+}
+
+TEST(Rendezvous, counters_about_nodes_which_do_not_exist_are_dropped) {
+    Rendezvous rendezvous({.nodes = 2, .host = "here"});
+    const boot::StatsEntry entries[] = {
+        {1, "udp", "resent", 5}, {2, "udp", "resent", 6}, {boot::whole_channel, "udp", "lost", 7}};
+    rendezvous.on_frame(1, frame(Kind::stats, std::as_bytes(std::span(entries))));
+    EXPECT_FALSE(rendezvous.stats()[0]);
+    ASSERT_TRUE(rendezvous.stats()[1]);
+    ASSERT_EQ(rendezvous.stats()[1]->size(), 2u);
+    EXPECT_EQ(rendezvous.stats()[1]->at(0).value, 5u);
+    EXPECT_EQ(rendezvous.stats()[1]->at(1).value, 7u);
+}
+
+TEST(Rendezvous, a_report_of_counters_that_is_cut_or_too_long_is_no_report) {
+    Rendezvous rendezvous({.nodes = 2, .host = "here"});
+    const std::vector<boot::StatsEntry> most(3 * boot::stats_per_peer_max);
+    const Bytes bytes = std::as_bytes(std::span(most));
+    rendezvous.on_frame(0, frame(Kind::stats, bytes.first(bytes.size() - 1)));
+    EXPECT_FALSE(rendezvous.stats()[0]);
+    const std::vector<boot::StatsEntry> too_many(most.size() + 1);
+    rendezvous.on_frame(0, frame(Kind::stats, std::as_bytes(std::span(too_many))));
+    EXPECT_FALSE(rendezvous.stats()[0]);
+    rendezvous.on_frame(0, frame(Kind::stats, bytes));
+    ASSERT_TRUE(rendezvous.stats()[0]);
+    EXPECT_EQ(rendezvous.stats()[0]->size(), most.size());
+}
+
 TEST(Rendezvous, many_missing_nodes_are_counted_and_not_listed) {
     Rendezvous rendezvous({.nodes = 20, .host = "here"});
     rendezvous.on_frame(1, join_frame());

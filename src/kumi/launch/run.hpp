@@ -18,6 +18,7 @@ struct RunOptions {
     bool bind = true;           // a core for each node, where there are enough
     bool must_join = true;      // a program that never joins is an error
     bool show_traffic = false;  // at the end: who sent how much to whom, over what
+    bool show_stats = false;    // at the end: what the nodes counted
     std::chrono::seconds join_max{60}; // until all nodes have joined; 0: no limit
 };
 

@@ -26,8 +26,7 @@ std::string short_count(std::uint64_t count) {
 }
 
 std::string_view device_of(const boot::TrafficEntry& entry) {
-    const std::string_view whole(entry.device, sizeof entry.device);
-    return whole.substr(0, whole.find('\0'));
+    return boot::text_in(entry.device);
 }
 
 /// The paper's notation: S for shmem, U for udp, ...

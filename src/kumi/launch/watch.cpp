@@ -3,6 +3,7 @@
 #include "kumi/base/machine.hpp"
 #include "kumi/launch/binding.hpp"
 #include "kumi/launch/process.hpp"
+#include "kumi/launch/stats_table.hpp"
 #include "kumi/launch/traffic_map.hpp"
 
 #include <algorithm>
@@ -54,6 +55,7 @@ Watch::Watch(const RunOptions& options, std::string program_path, const base::Jo
                    .host = host_,
                    .cores = base::cores_allowed(),
                    .traffic_wanted = options.show_traffic,
+                   .stats_wanted = options.show_stats,
                    // We are the ones who notice; this is for a node whose kumi run is stopped.
                    .answer_seconds_max = options.join_max.count() == 0
                                              ? 0u
@@ -434,6 +436,10 @@ int Watch::finish() {
                             "that are not Kumi's",
                             options_.program));
     if (options_.show_traffic && exit_code_ == 0) out_sink_.add(draw_traffic(rendezvous_.traffic()));
+    // When the job failed, what nodes counted may tell why; unless they had no time to say.
+    const auto& stats = rendezvous_.stats();
+    const bool reported = std::any_of(stats.begin(), stats.end(), [](const auto& report) { return report.has_value(); });
+    if (options_.show_stats && (reported || exit_code_ == 0)) out_sink_.add(draw_stats(stats));
     flush_patiently(out_sink_);
     check_output();
     flush_patiently(err_sink_);
