@@ -1,0 +1,219 @@
+#pragma once
+
+// A reliable-datagram protocol as a pure state machine: packets and the time go in, packets and deadlines come out. It
+// has no socket, no clock and no thread, so that a test can replay any schedule. One endpoint is one node's end of the
+// ways to all its peers (and to itself).
+//
+// The driver's loop:
+//   on_packet() for each datagram, then next_message() until there is none;
+//   on_time() at next_deadline();
+//   then next_series() until there is none: put the packets on the wire, and say so by on_sent().
+
+#include "kumi/base/clock.hpp"
+#include "kumi/reliable/blocks.hpp"
+#include "kumi/reliable/counters.hpp"
+#include "kumi/reliable/credits.hpp"
+#include "kumi/reliable/packet.hpp"
+#include "kumi/reliable/receiver.hpp"
+#include "kumi/reliable/sender.hpp"
+
+#include <array>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace kumi::reliable {
+
+struct EndpointOptions {
+    Node self = 0;
+    Node nodes = 1;
+    std::uint64_t token = 0;
+    std::uint32_t incarnation = 0; // larger in each life of this node
+    bool checked = true;           // a checksum in every packet; false where something better protects it
+    std::size_t message_bytes_max = std::size_t{16} << 20;
+    std::size_t receive_bytes = std::size_t{1} << 20; // where packets wait for this node: the socket's buffer
+    std::uint32_t window_packets_max = 2048;          // a power of two
+    Duration ack_delay_max = std::chrono::microseconds(100); // for an answer that carries the acknowledgement
+    Duration hold_max = std::chrono::microseconds(50);       // between messages that are sent back to back
+    Duration silence_max = std::chrono::seconds(60); // of a peer that is asked; 0: for ever
+    Sequence first_sequence = 0;                     // the same on all nodes
+};
+
+/// What a peer says about itself when the job starts.
+struct Introduction {
+    std::uint32_t incarnation = 0;
+    std::uint32_t credit_own_part = 0;
+    std::uint32_t packet_bytes = 1472; // the largest that the path carries; a multiple of 8
+};
+
+enum class Gone : std::uint8_t {
+    no,
+    left,      // it said so
+    refused,   // its host says that nobody listens there
+    silent,    // it was asked for silence_max, and its host did not answer either
+    restarted, // it lives again, and knows nothing of this life
+};
+const char* name_of(Gone reason) noexcept;
+
+/// Packets to one peer that may leave in one go: all of one size, but the last may be smaller. Valid until the endpoint
+/// is called again.
+struct Series {
+    Node to = 0;
+    bool again = false; // repairs
+    std::size_t count = 0;
+    std::array<OutPacket, Sender::series_max> packets;
+    alignas(64) std::byte heads[Sender::series_max][piece_head_bytes];
+
+    std::size_t bytes() const noexcept;
+};
+
+class Endpoint final {
+public:
+    explicit Endpoint(const EndpointOptions& options);
+    Endpoint(const Endpoint&) = delete;
+    Endpoint& operator=(const Endpoint&) = delete;
+
+    /// What to tell the peers about this one.
+    Introduction introduction() const noexcept;
+    /// Makes `peer` known; again, when it has started a new life. All peers (self included) before anything else.
+    void introduce(Node peer, const Introduction& introduction);
+
+    // ---- messages out
+
+    /// Room for a message to fill in place; null is back-pressure, for ever if the peer is gone. One per peer at a time.
+    std::byte* try_reserve(Node to, std::size_t bytes) noexcept;
+    void commit(Node to, std::size_t bytes, Instant now) noexcept;
+    void cancel(Node to) noexcept;
+    bool try_send(Node to, Bytes message, Instant now) noexcept;
+    /// What was held back for company leaves.
+    void flush() noexcept;
+
+    // ---- packets in
+
+    /// Takes a datagram that starts with a packet; answers how many bytes the packet has (all, if it makes no sense).
+    /// The bytes stay as they are until next_message() has answered false.
+    std::size_t on_packet(Bytes datagram, Instant now) noexcept;
+    /// The next message that is complete, in order of its source. A block is given back by release().
+    bool next_message(Arrival& arrival, Instant now) noexcept;
+    /// From any thread.
+    void release(Block* block) noexcept { pool_.give_back_from_outside(block); }
+    /// A message waits for a release().
+    bool is_stalled() const noexcept { return !stalled_.empty(); }
+
+    // ---- packets out
+
+    /// Packets for somebody; false: nothing may leave now.
+    bool next_series(Series& series, Instant now) noexcept;
+    /// The first `count` packets of the series left; `in_burst`: cut by the system or the card. With 0 they are
+    /// offered again later.
+    void on_sent(const Series& series, std::size_t count, bool in_burst, Instant now) noexcept;
+    /// Something may leave.
+    bool has_ready() const noexcept { return !ready_.empty(); }
+    /// A last packet to every peer that this one has talked to, and that must not wait for it.
+    bool next_farewell(Series& series) noexcept;
+
+    // ---- time and fate
+
+    Instant next_deadline() const noexcept { return deadline_; }
+    void on_time(Instant now) noexcept;
+
+    /// The peer's host says that nobody listens at its address.
+    void on_refused(Node peer, Instant now) noexcept;
+    /// The peer is silent: find out whether its host is alive; the driver calls on_host_alive() if it is.
+    std::optional<Node> next_host_check() noexcept;
+    void on_host_alive(Node peer) noexcept;
+    Gone gone(Node peer) const noexcept { return peers_[peer]->gone; }
+    /// Counts peers that went; a waiter looks whether it has changed.
+    std::uint64_t fates() const noexcept { return fates_; }
+
+    /// The path carries no more than that, from now on.
+    void set_packet_bytes(Node peer, std::uint32_t bytes) noexcept;
+
+    // ---- state
+
+    /// Nothing is under way to anybody who could still take it.
+    bool all_arrived() const noexcept;
+    const PeerCounters& counters(Node peer) const noexcept { return peers_[peer]->counters; }
+    const DropCounters& drops() const noexcept { return drops_; }
+    const Sender& sender(Node peer) const noexcept { return peers_[peer]->sender; }
+    const Receiver& receiver(Node peer) const noexcept { return peers_[peer]->receiver; }
+    const CreditPool& credits() const noexcept { return credits_; }
+    /// The largest message that try_send() takes without a block of its own.
+    std::size_t append_bytes_max(Node peer) const noexcept { return peers_[peer]->sender.append_bytes_max(); }
+
+    /// Memory that one peer may cost this node at most, all told.
+    static std::size_t bytes_per_peer_max(const EndpointOptions& options) noexcept;
+    std::size_t bytes_used() const noexcept { return pool_.bytes_used(); }
+
+private:
+    struct Peer {
+        Peer(BlockPool& pool, const SenderOptions& sending, const ReceiverOptions& receiving)
+            : sender(pool, sending, counters), receiver(pool, receiving, counters) {}
+
+        PeerCounters counters;
+        Sender sender;
+        Receiver receiver;
+        std::uint32_t incarnation = 0;
+        Sequence transmission = 1; // of the next packet to it
+        Gone gone = Gone::no;
+        bool ready = false;   // in ready_
+        bool timed = false;   // in timed_
+        bool open = false;    // in open_: messages wait for company
+        bool ask = false;     // for an answer, by a bare packet
+        bool stalled = false; // in stalled_
+        bool talked = false;  // a packet was sent to it
+        std::uint32_t told_credit = 0;
+        // How long it has been silent, by this node's own waking hours.
+        Duration heard_at{0};
+        Duration checked_at{0};
+        unsigned refusals = 0;
+        Instant refused_at{};
+    };
+
+    bool is_gone(Node peer) const noexcept { return peers_[peer]->gone != Gone::no; }
+    void after_commit(Node to, Instant now) noexcept;
+    void make_ready(Node peer) noexcept;
+    void watch(Node peer, Instant deadline) noexcept;
+    void begin_reading(Node peer, Bytes records, Block* block, std::uint32_t weight, Instant now) noexcept;
+    void end_reading() noexcept;
+    bool read_on(Node peer, Instant now) noexcept;
+    void acknowledge_if_due(Node peer, Instant now) noexcept;
+    void collect() noexcept;
+    void on_peer_time(Node peer, Instant now) noexcept;
+    void check_life(Node peer) noexcept;
+    void lose(Node peer, Gone reason) noexcept;
+    bool fill_series(Node peer, Series& series, Instant now) noexcept;
+    bool fill_bare(Node peer, Series& series, Instant now) noexcept;
+    PacketHeader header_for(Node peer) const noexcept;
+    void finish(const Peer& peer, PacketHeader& header, OutPacket& packet, std::size_t index) noexcept;
+    Instant deadline_of(Node peer, Instant now) const noexcept;
+
+    EndpointOptions options_;
+    BlockPool pool_;
+    CreditPool credits_;
+    std::uint32_t own_part_;
+    std::vector<std::unique_ptr<Peer>> peers_;
+    DropCounters drops_;
+
+    std::deque<Node> ready_;    // may have something to send; each once
+    std::vector<Node> timed_;   // may have a deadline; each once
+    std::vector<Node> open_;    // have messages that wait for company; each once
+    std::vector<Node> stalled_; // have a message for which there was no room; each once
+    std::vector<Node> checks_;  // hosts to look for
+    Instant deadline_ = never;  // no later than any peer's
+
+    // What next_message() reads.
+    struct Reading {
+        Node peer = 0;
+        Bytes records;
+        Block* block = nullptr; // that holds the records; null: the driver's datagram
+        bool active = false;
+    } reading_;
+
+    Instant last_time_{};
+    Duration awake_{0}; // how long this node has been running, without the times when it was stopped
+    std::uint64_t fates_ = 0;
+};
+
+} // namespace kumi::reliable

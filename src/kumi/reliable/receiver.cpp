@@ -1,0 +1,217 @@
+#include "kumi/reliable/receiver.hpp"
+
+#include "kumi/base/assert.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace kumi::reliable {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// A gap that stays is told again after this time, then after twice as long, and so on.
+constexpr Duration ask_again_first = 1ms;
+
+/// Reads the record at the front of `records`: its header, and the bytes that belong to it.
+bool read_record(Bytes records, RecordHeader& record, Bytes& content) noexcept {
+    if (!read_value(records, record)) return false;
+    records = records.subspan(sizeof record);
+    const std::size_t bytes = record.offset == whole_message ? record.bytes : std::min<std::size_t>(records.size(), record.bytes - record.offset);
+    if (bytes > records.size()) return false;
+    content = records.first(bytes);
+    return true;
+}
+
+} // namespace
+
+Receiver::Receiver(BlockPool& pool, const ReceiverOptions& options, PeerCounters& counters)
+    : pool_(pool), options_(options), counters_(counters), expected_(options.first_sequence) {}
+
+Receiver::~Receiver() { clear(); }
+
+void Receiver::on_packet(const PacketHeader& header, Instant now) noexcept {
+    ++counters_.packets_received;
+    counters_.bytes_received += header.bytes;
+    if (is_before(latest_, header.transmission)) {
+        latest_ = header.transmission;
+        latest_at_ = now;
+    }
+    if ((header.flags & flag::please) != 0) ack_deadline_ = now;
+}
+
+/// Everything about a packet's records that needs no earlier packet.
+bool Receiver::is_sound(Bytes records) const noexcept {
+    RecordHeader record;
+    Bytes content;
+    if (!read_value(records, record)) return false;
+    if (record.offset != whole_message) {
+        if (record.bytes > options_.message_bytes_max || record.offset >= record.bytes) return false;
+        return read_record(records, record, content) && sizeof record + padded(content.size()) == records.size();
+    }
+    while (!records.empty()) {
+        if (!read_record(records, record, content) || record.offset != whole_message) return false;
+        if (record_bytes(content.size()) > records.size()) return false;
+        records = records.subspan(record_bytes(content.size()));
+    }
+    return true;
+}
+
+bool Receiver::has_room_for(Bytes records) noexcept {
+    RecordHeader record{};
+    read_value(records, record);
+    if (record.offset != 0) return true; // whole, or a piece of a message that has its block
+    if (record.bytes + piece_head_bytes <= records.size() + sizeof(PacketHeader)) return true; // whole in one piece
+    const std::size_t needed = std::size_t{1} << BlockPool::size_class_of(record.bytes);
+    return held_bytes_ == 0 || held_bytes_ + needed <= options_.held_bytes_max;
+}
+
+Receiver::Verdict Receiver::on_data(const PacketHeader& header, Bytes records, Instant now) noexcept {
+    if (is_before(header.sequence, expected_)) {
+        ++counters_.duplicates;
+        ack_deadline_ = now; // our acknowledgement was lost, or is late
+        return Verdict::duplicate;
+    }
+    if (!is_sound(records)) return Verdict::malformed;
+    const std::uint32_t ahead = header.sequence - expected_;
+    if (ahead >= options_.window_packets_max) return Verdict::beyond_window;
+    if (ahead == 0 && !stalled_ && has_room_for(records)) {
+        ++expected_;
+        asked_ = 0;
+        unacknowledged_weight_ += weight_of(header.bytes);
+        acknowledge_by(now + options_.ack_delay_max);
+        if (aside_count_ != 0) ack_deadline_ = now; // a repair: tell what is still missing
+        return Verdict::next;
+    }
+    if (!aside_.empty() && aside(header.sequence) != nullptr) {
+        ++counters_.duplicates;
+        acknowledge_by(now + options_.ack_delay_max);
+        return Verdict::duplicate;
+    }
+    if (!put_aside(header.sequence, records)) return Verdict::beyond_window;
+    if (ahead == 0) stalled_ = true;
+    else ++counters_.overtaken;
+    ack_deadline_ = stalled_ ? std::min(ack_deadline_, now + options_.ack_delay_max) : now;
+    return Verdict::put_aside;
+}
+
+bool Receiver::put_aside(Sequence sequence, Bytes records) noexcept {
+    if (aside_bytes_ + records.size() > options_.aside_bytes_max) return false;
+    Block* block = pool_.take(records.size());
+    if (block == nullptr) return false;
+    if (aside_.empty()) aside_.resize(options_.window_packets_max);
+    std::memcpy(block->data(), records.data(), records.size());
+    block->bytes = static_cast<std::uint32_t>(records.size());
+    if (aside_count_ == 0 || is_before(aside_last_, sequence)) aside_last_ = sequence;
+    aside(sequence) = block;
+    aside_bytes_ += block->capacity();
+    ++aside_count_;
+    return true;
+}
+
+Block* Receiver::take_aside() noexcept {
+    if (aside_count_ == 0) return nullptr;
+    Block* const block = aside(expected_);
+    if (block == nullptr) return nullptr;
+    if (!has_room_for(Bytes(block->data(), block->bytes))) {
+        stalled_ = true;
+        return nullptr;
+    }
+    stalled_ = false;
+    aside(expected_) = nullptr;
+    aside_bytes_ -= block->capacity();
+    --aside_count_;
+    ++expected_;
+    unacknowledged_weight_ += weight_of(block->bytes + sizeof(PacketHeader));
+    return block;
+}
+
+// ---- messages
+
+bool Receiver::next_message(Bytes& records, Arrival& arrival) noexcept {
+    RecordHeader record;
+    Bytes content;
+    while (!records.empty()) {
+        const bool sound = read_record(records, record, content);
+        KUMI_ASSERT(sound); // on_data() has looked
+        records = records.subspan(record_bytes(content.size()));
+        if (record.offset == whole_message) {
+            arrival = {options_.peer, content, nullptr};
+            return true;
+        }
+        if (read_piece(record, content, arrival)) return true;
+    }
+    return false;
+}
+
+bool Receiver::read_piece(const RecordHeader& record, Bytes piece, Arrival& arrival) noexcept {
+    if (record.offset == 0) {
+        if (message_ != nullptr) on_released(*message_), pool_.give_back(message_); // its end never came: not our peer's way
+        message_ = nullptr;
+        if (piece.size() == record.bytes) { // all in one piece: read where it lies
+            arrival = {options_.peer, piece, nullptr};
+            return true;
+        }
+        message_ = pool_.take(record.bytes);
+        if (message_ == nullptr) return false; // dropped like a malformed one; the system has no memory
+        message_->bytes = record.bytes;
+        message_->node = options_.peer;
+        held_bytes_ += message_->capacity();
+    }
+    if (message_ == nullptr || record.bytes != message_->bytes || record.offset != message_->cut) return false;
+    std::memcpy(message_->data() + record.offset, piece.data(), piece.size());
+    message_->cut += static_cast<std::uint32_t>(piece.size());
+    if (message_->cut != message_->bytes) return false;
+    arrival = {options_.peer, Bytes(message_->data(), message_->bytes), message_};
+    message_ = nullptr;
+    return true;
+}
+
+// ---- acknowledgements
+
+Sequence Receiver::arrived() const noexcept {
+    Sequence sequence = expected_;
+    for (std::uint32_t i = 0; stalled_ && i < aside_count_ && aside(sequence) != nullptr; ++i) ++sequence;
+    return sequence;
+}
+
+void Receiver::acknowledge(PacketHeader& header, Instant now) noexcept {
+    header.expected = arrived();
+    header.latest = latest_;
+    header.held_us = static_cast<std::uint32_t>(std::max<std::int64_t>(0, (now - latest_at_) / 1us));
+    unacknowledged_weight_ = 0;
+    ack_deadline_ = never;
+    if (!has_gap()) return;
+    ack_deadline_ = now + ask_again_first * (1u << std::min(asked_, 6u));
+    ++asked_;
+}
+
+std::size_t Receiver::write_words(std::byte* to, std::size_t words_max) noexcept {
+    if (!has_gap()) return 0;
+    const Sequence missing = arrived();
+    const std::uint32_t bits = aside_last_ - missing; // for the sequences behind it, to aside_last_
+    const std::size_t words = std::min<std::size_t>((bits + 63) / 64, words_max);
+    for (std::size_t i = 0; i < words; ++i) {
+        std::uint64_t word = 0;
+        for (std::uint32_t bit = 0; bit < 64 && i * 64 + bit < bits; ++bit)
+            if (aside(missing + 1 + static_cast<Sequence>(i * 64) + bit) != nullptr) word |= std::uint64_t{1} << bit;
+        std::memcpy(to + i * 8, &word, sizeof word);
+    }
+    ++counters_.repairs_asked;
+    return words;
+}
+
+void Receiver::clear() noexcept {
+    for (Block*& block : aside_)
+        if (block != nullptr) pool_.give_back(std::exchange(block, nullptr));
+    aside_count_ = 0;
+    aside_bytes_ = 0;
+    stalled_ = false;
+    if (message_ != nullptr) {
+        on_released(*message_);
+        pool_.give_back(std::exchange(message_, nullptr));
+    }
+    ack_deadline_ = never;
+}
+
+} // namespace kumi::reliable

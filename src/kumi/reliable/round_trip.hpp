@@ -1,0 +1,42 @@
+#pragma once
+
+#include "kumi/base/clock.hpp"
+
+#include <algorithm>
+
+namespace kumi::reliable {
+
+/// How long an answer takes, and how long to wait for one (RFC 6298's estimate with a LAN's bounds).
+class RoundTrip {
+public:
+    void on_sample(Duration sample) noexcept {
+        sample = std::max(sample, Duration{1});
+        if (smooth_ == Duration{0}) {
+            smooth_ = least_ = sample;
+            deviation_ = sample / 2;
+            return;
+        }
+        deviation_ += ((sample > smooth_ ? sample - smooth_ : smooth_ - sample) - deviation_) / 4;
+        smooth_ += (sample - smooth_) / 8;
+        // Paths change: an old minimum fades slowly.
+        least_ = sample < least_ ? sample : least_ + least_ / 4096;
+    }
+
+    bool known() const noexcept { return smooth_ != Duration{0}; }
+    Duration smooth() const noexcept { return known() ? smooth_ : std::chrono::milliseconds(1); }
+    Duration least() const noexcept { return known() ? least_ : smooth(); }
+
+    /// When to send again what nobody has answered, after `tries` of it.
+    Duration timeout(unsigned tries) const noexcept {
+        using namespace std::chrono_literals;
+        const Duration first = known() ? std::max<Duration>(smooth_ + 4 * deviation_, 5ms) : Duration{20ms};
+        return std::min<Duration>(first * (1u << std::min(tries, 10u)), 1s);
+    }
+
+private:
+    Duration smooth_{0};
+    Duration deviation_{0};
+    Duration least_{0};
+};
+
+} // namespace kumi::reliable

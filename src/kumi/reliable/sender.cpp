@@ -1,0 +1,348 @@
+#include "kumi/reliable/sender.hpp"
+
+#include "kumi/base/assert.hpp"
+#include "kumi/reliable/credits.hpp"
+
+#include <algorithm>
+
+namespace kumi::reliable {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// A block for small messages is no larger, even where packets may be: it is held until the peer has it.
+constexpr std::size_t packed_bytes_most = 8192;
+constexpr std::size_t slots_at_first = 64;
+constexpr std::uint32_t overtaking_max = 256;
+/// Arrivals after which overtaking is believed to be rarer.
+constexpr std::uint32_t arrivals_per_easing = 512;
+
+} // namespace
+
+Sender::Sender(BlockPool& pool, const SenderOptions& options, PeerCounters& counters)
+    : pool_(pool), options_(options), counters_(counters), first_(options.first_sequence), unsent_(first_), next_(first_),
+      credit_(options.credit_own_part) {
+    set_packet_bytes(options.packet_bytes);
+}
+
+Sender::~Sender() {
+    if (reserved_ != nullptr) cancel();
+    clear();
+}
+
+void Sender::set_packet_bytes(std::uint32_t bytes) noexcept {
+    KUMI_ASSERT(bytes >= packet_bytes_min && bytes <= packet_bytes_max && bytes % 8 == 0);
+    options_.packet_bytes = bytes;
+    packed_bytes_max_ = std::min<std::size_t>(bytes, packed_bytes_most);
+}
+
+// ---- messages in
+
+Block* Sender::take(std::size_t bytes) noexcept {
+    Block* block = pool_.take(bytes);
+    if (block != nullptr) queue_bytes_ += block->capacity();
+    return block;
+}
+
+void Sender::give_back(Block* block) noexcept {
+    queue_bytes_ -= block->capacity();
+    pool_.give_back(block);
+}
+
+std::byte* Sender::try_reserve(std::size_t bytes) noexcept {
+    KUMI_ASSERT(reserved_ == nullptr);
+    if (!has_room(bytes)) return nullptr;
+    reserved_ = take(padded(bytes));
+    return reserved_ == nullptr ? nullptr : reserved_->data();
+}
+
+void Sender::commit(std::size_t bytes) noexcept {
+    Block* const block = reserved_;
+    KUMI_ASSERT(block != nullptr);
+    reserved_ = nullptr;
+    if (bytes <= append_bytes_max()) { // it has room by right: the reservation takes it
+        const std::size_t limit = options_.queue_bytes_max;
+        options_.queue_bytes_max = ~std::size_t{0};
+        const bool appended = try_append(Bytes(block->data(), bytes));
+        options_.queue_bytes_max = limit;
+        if (appended) return give_back(block);
+    }
+    std::memset(block->data() + bytes, 0, padded(bytes) - bytes);
+    block->bytes = static_cast<std::uint32_t>(bytes);
+    close_open_packet();
+    queue_.push(block);
+}
+
+void Sender::cancel() noexcept {
+    KUMI_ASSERT(reserved_ != nullptr);
+    give_back(reserved_);
+    reserved_ = nullptr;
+}
+
+bool Sender::try_append(Bytes message) noexcept {
+    const std::size_t needed = record_bytes(message.size());
+    if (open_ != nullptr && open_->bytes + needed > open_limit_) close_open_packet();
+    if (open_ == nullptr) {
+        if (!has_room(packed_bytes_max_)) return false;
+        open_ = take(packed_bytes_max_);
+        if (open_ == nullptr) return false;
+        open_->packed = true;
+        open_->bytes = sizeof(PacketHeader);
+        open_limit_ = packed_bytes_max_;
+    }
+    std::byte* at = open_->data() + open_->bytes;
+    const RecordHeader record{static_cast<std::uint32_t>(message.size()), whole_message};
+    std::memcpy(at, &record, sizeof record);
+    if (message.size() % 8 != 0) std::memset(at + needed - 8, 0, 8);
+    copy_bytes(at + sizeof record, message);
+    open_->bytes += static_cast<std::uint32_t>(needed);
+    return true;
+}
+
+void Sender::close_open_packet() noexcept {
+    if (open_ == nullptr) return;
+    queue_.push(open_);
+    open_ = nullptr;
+}
+
+// ---- packets out
+
+bool Sender::grow_slots() noexcept {
+    if (slots_.size() >= options_.window_packets_max) return false;
+    std::vector<Slot> more(slots_.empty() ? slots_at_first : slots_.size() * 2);
+    for (Sequence i = first_; i != next_; ++i) more[i & (more.size() - 1)] = slot(i);
+    slots_ = std::move(more);
+    return true;
+}
+
+/// Gives the next piece of the queue a sequence.
+bool Sender::cut() noexcept {
+    if (queue_.empty()) return false;
+    if (next_ - first_ == slots_.size() && !grow_slots()) return false;
+    Block* const block = queue_.front();
+    Slot& cut = slot(next_);
+    cut = Slot{.block = block, .offset = block->cut, .bytes = block->bytes, .sent_at = {}, .transmission = 0, .ends_block = true,
+               .arrived = false, .lost = false, .again = false, .in_burst = false};
+    if (!block->packed) {
+        const std::uint32_t piece = std::min(block->bytes - block->cut, options_.packet_bytes - static_cast<std::uint32_t>(piece_head_bytes));
+        block->cut += piece;
+        cut.bytes = static_cast<std::uint32_t>(piece_head_bytes + padded(piece));
+        cut.ends_block = block->cut == block->bytes;
+    }
+    if (cut.ends_block) queue_.pop();
+    ++next_;
+    return true;
+}
+
+std::uint32_t Sender::credit_line(Instant now) const noexcept {
+    const std::uint32_t own_line = weight_sent_ + options_.credit_own_part;
+    const bool quiet = first_ == unsent_ && now - last_sent_ > CreditPool::quiet_sender;
+    return quiet && is_before(own_line, credit_) ? own_line : credit_;
+}
+
+bool Sender::may_leave_next(Instant now) noexcept {
+    const Sequence sequence = unsent_ + static_cast<Sequence>(prepared_again_ ? 0 : prepared_count_);
+    if (sequence == next_ && !cut()) return false;
+    const Slot& next = slot(sequence);
+    const std::uint64_t under_way = under_way_bytes_ + prepared_bytes_;
+    if (under_way != 0 && under_way + next.bytes > congestion_.window_bytes()) return false;
+    if (congestion_.paced_until() > now) return false;
+    const std::uint32_t line = weight_sent_ + prepared_weight_ + weight_of(next.bytes);
+    if (!is_before(credit_line(now), line)) return true;
+    // Nothing that is under way will bring the answer that brings credit: ask for it after a while.
+    if (first_ == unsent_ && prepared_count_ == 0 && timeout_deadline_ == never)
+        timeout_deadline_ = now + round_trip_.timeout(tries_);
+    return false;
+}
+
+bool Sender::next_packet(std::size_t room, Instant now, PacketHeader& header, OutPacket& packet, std::byte* head_memory) noexcept {
+    if (prepared_count_ == 0) prepared_again_ = repairs_ != 0;
+    if (prepared_count_ == series_max) return false;
+    Sequence sequence = unsent_ + static_cast<Sequence>(prepared_count_);
+    if (prepared_again_) {
+        if (prepared_count_ == repairs_) return false;
+        sequence = prepared_count_ == 0 ? first_ : prepared_[prepared_count_ - 1] + 1;
+        while (!slot(sequence).lost) ++sequence;
+    } else if (!may_leave_next(now)) {
+        return false;
+    }
+    const Slot& next = slot(sequence);
+    if (next.bytes > room) return false;
+    describe(sequence, header, packet, head_memory);
+    if (prepared_again_ && tries_ != 0) header.flags |= flag::please;
+    prepared_[prepared_count_++] = sequence;
+    prepared_bytes_ += next.bytes;
+    prepared_weight_ += weight_of(next.bytes);
+    if (!prepared_again_ && since_please_ + prepared_bytes_ >= congestion_.window_bytes() / 4) header.flags |= flag::please;
+    return true;
+}
+
+void Sender::describe(Sequence sequence, PacketHeader& header, OutPacket& packet, std::byte* head_memory) noexcept {
+    const Slot& which = slot(sequence);
+    header.sequence = sequence;
+    header.flags = static_cast<std::uint8_t>(flag::data | (which.lost ? flag::again : 0));
+    header.bytes = static_cast<std::uint16_t>(which.bytes);
+    if (which.block->packed) {
+        packet = {which.block->data(), which.bytes, {}};
+        return;
+    }
+    const RecordHeader record{which.block->bytes, which.offset};
+    std::memcpy(head_memory + sizeof(PacketHeader), &record, sizeof record);
+    packet = {head_memory, piece_head_bytes, Bytes(which.block->data() + which.offset, which.bytes - piece_head_bytes)};
+}
+
+void Sender::on_sent(std::size_t count, Sequence transmission, bool in_burst, Instant now) noexcept {
+    if (!prepared_again_) credit_ = credit_line(now);
+    std::uint32_t bytes = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        Slot& sent = slot(prepared_[i]);
+        sent.sent_at = now;
+        sent.transmission = transmission + static_cast<Sequence>(i);
+        bytes += sent.bytes;
+        if (prepared_again_) {
+            sent.lost = false;
+            sent.again = true;
+            --repairs_;
+            ++counters_.repairs_sent;
+            continue;
+        }
+        sent.in_burst = in_burst;
+        weight_sent_ += weight_of(sent.bytes);
+        ++unsent_;
+    }
+    under_way_bytes_ += bytes;
+    since_please_ += bytes;
+    if (since_please_ >= congestion_.window_bytes() / 4) since_please_ = 0;
+    congestion_.on_sent(bytes, now, round_trip_);
+    forget_prepared();
+    last_sent_ = now;
+    if (timeout_deadline_ == never) timeout_deadline_ = now + round_trip_.timeout(tries_);
+}
+
+// ---- acknowledgements in
+
+void Sender::tolerate_overtaking() noexcept {
+    overtaking_ = std::min(overtaking_ * 2 + 4, overtaking_max);
+    arrivals_ = 0;
+}
+
+std::uint32_t Sender::on_arrived(Slot& arrived, const PacketHeader& header, Instant now) noexcept {
+    arrived.arrived = true;
+    if (arrived.lost) { // marked, but it was only late
+        arrived.lost = false;
+        --repairs_;
+        tolerate_overtaking();
+    } else {
+        under_way_bytes_ -= arrived.bytes;
+    }
+    if (arrived.again && is_before(header.latest, arrived.transmission)) { // the first one came, not the repair
+        ++counters_.repairs_needless;
+        tolerate_overtaking();
+    }
+    if (arrived.transmission == header.latest) {
+        const Duration sample = now - arrived.sent_at - std::chrono::microseconds(header.held_us);
+        if (sample > Duration{0}) {
+            round_trip_.on_sample(sample);
+            congestion_.on_sample(sample);
+        }
+    }
+    if (arrived.in_burst && !arrived.again) ++burst_arrived_;
+    if (++arrivals_ % arrivals_per_easing == 0 && overtaking_ != 0) overtaking_ -= overtaking_ / 8 + 1;
+    return arrived.bytes;
+}
+
+bool Sender::on_ack(const PacketHeader& header, Bytes words, Sequence next_transmission, Instant now) noexcept {
+    if (is_before(unsent_, header.expected) || !is_before(header.latest, next_transmission)) return false;
+    if (is_before(credit_, header.credit)) {
+        credit_ = header.credit;
+        if (first_ == unsent_) timeout_deadline_ = never, tries_ = 0; // what waited for credit need not ask for it
+    }
+    const bool later = is_before(latest_, header.latest);
+    if (later) latest_ = header.latest;
+    std::uint32_t bytes = 0;
+    for (; is_before(first_, header.expected); ++first_) {
+        Slot& done = slot(first_);
+        if (done.arrived) --arrived_ahead_;
+        else bytes += on_arrived(done, header, now);
+        if (done.ends_block) give_back(done.block);
+    }
+    for (std::size_t i = 0; i < words.size() / 8; ++i) {
+        std::uint64_t word = 0;
+        std::memcpy(&word, words.data() + i * 8, sizeof word);
+        for (; word != 0; word &= word - 1) {
+            const Sequence sequence = header.expected + 1 + static_cast<Sequence>(i * 64) + static_cast<Sequence>(std::countr_zero(word));
+            if (!is_before(sequence, unsent_)) return false;
+            if (is_before(sequence, first_) || slot(sequence).arrived) continue;
+            ++arrived_ahead_;
+            bytes += on_arrived(slot(sequence), header, now);
+        }
+    }
+    if (bytes == 0) {
+        if (later) find_lost(overtaking_, now);
+        return true;
+    }
+    if (congestion_.on_arrived(bytes, latest_, next_transmission, round_trip_)) ++counters_.congested;
+    tries_ = 0;
+    timeout_deadline_ = first_ == unsent_ ? never : now + round_trip_.timeout(0);
+    find_lost(overtaking_, now);
+    return true;
+}
+
+void Sender::find_lost(std::uint32_t overtaking, Instant now) noexcept {
+    suspect_deadline_ = never;
+    if (first_ == unsent_) return;
+    if (arrived_ahead_ == 0 && !is_before(slot(first_).transmission, latest_)) return; // nothing was overtaken
+    for (Sequence i = first_; i != unsent_; ++i) {
+        Slot& candidate = slot(i);
+        if (candidate.arrived || candidate.lost || !is_before(candidate.transmission, latest_)) continue;
+        if (is_before(candidate.transmission + overtaking, latest_)) mark_lost(candidate);
+        else suspect_deadline_ = now + std::max<Duration>(round_trip_.smooth() / 2, 100us);
+    }
+}
+
+void Sender::mark_lost(Slot& lost) noexcept {
+    lost.lost = true;
+    ++repairs_;
+    under_way_bytes_ -= lost.bytes;
+    congestion_.on_lost(lost.bytes);
+    if (lost.in_burst && !lost.again) ++burst_lost_;
+}
+
+// ---- time
+
+Instant Sender::deadline(Instant now) const noexcept {
+    Instant next = std::min(suspect_deadline_, timeout_deadline_);
+    const bool has_more = unsent_ != next_ || !queue_.empty();
+    if (has_more && congestion_.paced_until() > now) next = std::min(next, congestion_.paced_until());
+    return next;
+}
+
+bool Sender::on_time(Instant now) noexcept {
+    if (now >= suspect_deadline_) find_lost(0, now);
+    if (now < timeout_deadline_) return false;
+    timeout_deadline_ = never;
+    const bool has_more = unsent_ != next_ || !queue_.empty();
+    if (first_ == unsent_ && !has_more) return false;
+    ++tries_;
+    ++counters_.timeouts;
+    if (tries_ >= 3) congestion_.on_silence();
+    timeout_deadline_ = now + round_trip_.timeout(tries_);
+    if (first_ == unsent_) return true; // credit is what is missing
+    if (!slot(first_).lost) mark_lost(slot(first_));
+    return false;
+}
+
+void Sender::clear() noexcept {
+    for (; first_ != next_; ++first_)
+        if (slot(first_).ends_block) give_back(slot(first_).block);
+    unsent_ = next_;
+    close_open_packet();
+    while (!queue_.empty()) give_back(queue_.pop());
+    repairs_ = arrived_ahead_ = 0;
+    under_way_bytes_ = 0;
+    forget_prepared();
+    suspect_deadline_ = timeout_deadline_ = never;
+    tries_ = 0;
+}
+
+} // namespace kumi::reliable

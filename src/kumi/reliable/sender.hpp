@@ -1,0 +1,186 @@
+#pragma once
+
+// The sending half of the way to one peer. Messages wait in blocks; small ones share a block that is a packet already.
+// Blocks are cut into packets as the window, the peer's credit and congestion allow; each packet has a slot until the
+// peer has it. The block that a message was written to is sent from, and sent from again.
+//
+//      first_          unsent_            next_
+//   ---- | ---------------- | --------------- |--- queue_ ---> open_
+//   done   under way, or    cut, not yet       blocks without    the packet that small
+//          arrived, or lost handed out         sequence          messages are added to
+
+#include "kumi/base/clock.hpp"
+#include "kumi/reliable/blocks.hpp"
+#include "kumi/reliable/congestion.hpp"
+#include "kumi/reliable/counters.hpp"
+#include "kumi/reliable/packet.hpp"
+#include "kumi/reliable/round_trip.hpp"
+
+#include <vector>
+
+namespace kumi::reliable {
+
+/// One packet as it leaves: two pieces of memory, valid until the sender is called again.
+struct OutPacket {
+    std::byte* head;
+    std::size_t head_bytes;
+    Bytes body; // multiple of 8; empty when the head is all
+
+    std::size_t bytes() const noexcept { return head_bytes + body.size(); }
+};
+
+struct SenderOptions {
+    std::uint32_t packet_bytes = 1472;
+    std::uint32_t window_packets_max = 2048;
+    std::size_t queue_bytes_max = 0;   // blocks of messages that are not done
+    std::uint32_t credit_own_part = 0; // what the peer grants at any time
+    Sequence first_sequence = 0;
+    Duration hold_max{};
+};
+
+class Sender {
+    struct Slot {
+        Block* block;
+        std::uint32_t offset;
+        std::uint32_t bytes; // of the packet
+        Instant sent_at;
+        Sequence transmission;
+        bool ends_block;
+        bool arrived;
+        bool lost; // to be sent again
+        bool again;
+        bool in_burst;
+    };
+
+public:
+    Sender(BlockPool& pool, const SenderOptions& options, PeerCounters& counters);
+    Sender(const Sender&) = delete;
+    Sender& operator=(const Sender&) = delete;
+    ~Sender();
+
+    // ---- messages in
+
+    /// Room for a message; null is back-pressure. At most one at a time.
+    std::byte* try_reserve(std::size_t bytes) noexcept;
+    void commit(std::size_t bytes) noexcept;
+    void cancel() noexcept;
+    /// Copies a message that fits a packet.
+    bool try_append(Bytes message) noexcept;
+    /// The largest message for try_append().
+    std::size_t append_bytes_max() const noexcept { return packed_bytes_max_ - sizeof(PacketHeader) - sizeof(RecordHeader); }
+
+    /// Whether what was committed should leave now, or may wait for company.
+    bool is_urgent(Instant now) const noexcept {
+        return (first_ == next_ && queue_.empty()) || now - last_sent_ > options_.hold_max;
+    }
+    bool has_open() const noexcept { return open_ != nullptr; }
+    /// Something waits that is not held back.
+    bool has_closed() const noexcept { return unsent_ != next_ || !queue_.empty(); }
+    /// Ends the waiting for company.
+    void close_open_packet() noexcept;
+
+    // ---- packets out
+
+    /// The next packet of at most `room` bytes that may leave; false: none. Of `header` it sets what is about data.
+    /// Repairs come first, and never in the same series as new packets. Before on_sent() nothing has left, and the
+    /// series may be got again after forget_prepared(). `head_memory` has piece_head_bytes.
+    bool next_packet(std::size_t room, Instant now, PacketHeader& header, OutPacket& packet, std::byte* head_memory) noexcept;
+    /// The first `count` of the series left, with transmissions from `transmission` on.
+    void on_sent(std::size_t count, Sequence transmission, bool in_burst, Instant now) noexcept;
+    bool has_prepared() const noexcept { return prepared_count_ != 0; }
+    void forget_prepared() noexcept { prepared_count_ = 0, prepared_bytes_ = prepared_weight_ = 0; }
+    bool has_repairs() const noexcept { return repairs_ != 0; }
+    /// Whether next_packet() would give one.
+    bool may_send(Instant now) noexcept { return repairs_ != 0 || may_leave_next(now); }
+    /// The longest series.
+    static constexpr std::size_t series_max = 64;
+
+    // ---- acknowledgements in
+
+    /// False: it speaks of packets that were never sent.
+    bool on_ack(const PacketHeader& header, Bytes words, Sequence next_transmission, Instant now) noexcept;
+
+    // ---- time
+
+    /// What on_time() waits for.
+    Instant deadline(Instant now) const noexcept;
+    /// True: the peer is to be asked for an answer, though there is no packet to send again.
+    bool on_time(Instant now) noexcept;
+
+    // ---- state
+
+    bool idle() const noexcept { return first_ == next_ && queue_.empty() && open_ == nullptr; }
+    /// Something was sent that has not been acknowledged, or waits for credit.
+    bool waits_for_peer() const noexcept { return first_ != unsent_ || !queue_.empty() || unsent_ != next_; }
+    /// Forgets everything: the peer is gone.
+    void clear() noexcept;
+    void set_packet_bytes(std::uint32_t bytes) noexcept;
+
+    const RoundTrip& round_trip() const noexcept { return round_trip_; }
+    const Congestion& congestion() const noexcept { return congestion_; }
+    std::size_t queue_bytes() const noexcept { return queue_bytes_; }
+    static constexpr std::size_t slots_bytes_max(std::size_t window_packets) noexcept { return window_packets * sizeof(Slot); }
+    unsigned timeouts_in_a_row() const noexcept { return tries_; }
+    /// Of packets that left in bursts, how many arrived, and how many had to be sent again.
+    std::uint64_t burst_arrived() const noexcept { return burst_arrived_; }
+    std::uint64_t burst_lost() const noexcept { return burst_lost_; }
+
+private:
+    Slot& slot(Sequence sequence) noexcept { return slots_[sequence & (slots_.size() - 1)]; }
+    const Slot& slot(Sequence sequence) const noexcept { return slots_[sequence & (slots_.size() - 1)]; }
+    bool has_room(std::size_t bytes) const noexcept {
+        return queue_bytes_ == 0 || queue_bytes_ + (std::size_t{1} << BlockPool::size_class_of(bytes)) <= options_.queue_bytes_max;
+    }
+    Block* take(std::size_t bytes) noexcept;
+    void give_back(Block* block) noexcept;
+    bool cut() noexcept;
+    bool grow_slots() noexcept;
+    bool may_leave_next(Instant now) noexcept;
+    std::uint32_t credit_line(Instant now) const noexcept;
+    void describe(Sequence sequence, PacketHeader& header, OutPacket& packet, std::byte* head_memory) noexcept;
+    std::uint32_t on_arrived(Slot& slot, const PacketHeader& header, Instant now) noexcept;
+    void tolerate_overtaking() noexcept;
+    void find_lost(std::uint32_t overtaking, Instant now) noexcept;
+    void mark_lost(Slot& slot) noexcept;
+
+    BlockPool& pool_;
+    SenderOptions options_;
+    PeerCounters& counters_;
+    std::size_t packed_bytes_max_;
+
+    Block* reserved_ = nullptr;
+    Block* open_ = nullptr;
+    std::size_t open_limit_ = 0;
+    BlockQueue queue_;
+    std::size_t queue_bytes_ = 0;
+
+    std::vector<Slot> slots_; // a power of two of them; grows to the window
+    Sequence first_;
+    Sequence unsent_;
+    Sequence next_;
+    std::uint32_t repairs_ = 0;       // slots that are lost
+    std::uint32_t arrived_ahead_ = 0; // slots that have arrived behind a gap
+    std::uint64_t under_way_bytes_ = 0;
+    Sequence prepared_[series_max];    // got by next_packet(), not yet reported as sent
+    std::size_t prepared_count_ = 0;
+    bool prepared_again_ = false;
+    std::uint32_t prepared_bytes_ = 0;
+    std::uint32_t prepared_weight_ = 0;
+    std::uint32_t weight_sent_ = 0;
+    std::uint32_t since_please_ = 0; // bytes sent since the peer was last asked to acknowledge at once
+    std::uint32_t credit_; // the line that the peer told
+
+    RoundTrip round_trip_;
+    Congestion congestion_;
+    std::uint32_t overtaking_ = 0; // transmissions by which one may overtake another before that counts as lost
+    std::uint32_t arrivals_ = 0;   // since it was last made smaller
+    Sequence latest_ = 0;          // transmission that the peer has told to have arrived
+    Instant suspect_deadline_ = never; // then what was overtaken is lost
+    Instant timeout_deadline_ = never;
+    unsigned tries_ = 0;
+    Instant last_sent_{};
+    std::uint64_t burst_arrived_ = 0;
+    std::uint64_t burst_lost_ = 0;
+};
+
+} // namespace kumi::reliable
