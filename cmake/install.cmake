@@ -38,6 +38,9 @@ install(FILES ${PROJECT_BINARY_DIR}/kumi-config.cmake ${PROJECT_BINARY_DIR}/kumi
 
 file(RELATIVE_PATH pc_to_prefix ${CMAKE_INSTALL_PREFIX}/${pkgconfig_dir} ${CMAKE_INSTALL_PREFIX})
 string(REGEX REPLACE "/$" "" pc_to_prefix ${pc_to_prefix})
+if(OPENSSL_FOUND)
+    set(pc_crypto " libcrypto")
+endif()
 configure_file(cmake/kumi.pc.in ${PROJECT_BINARY_DIR}/kumi.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/kumi.pc DESTINATION ${pkgconfig_dir})
 

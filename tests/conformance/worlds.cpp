@@ -3,6 +3,7 @@
 #include "kumi/base/memory_policy.hpp"
 #include "kumi/device/shmem/shmem.hpp"
 #include "kumi/device/simulated/network.hpp"
+#include "kumi/device/udp/udp.hpp"
 
 #include <cstdlib>
 #include <gtest/gtest.h>
@@ -66,13 +67,31 @@ World simulated_world() {
     return {"simulated", run};
 }
 
+World udp_world(std::string name, const std::string& address, const device::udp::Options& options) {
+    const auto run = [=](pm::Node nodes, const Body& body) {
+        device::udp::Options seeded = options;
+        seeded.faults.seed = seed();
+        auto channels = device::udp::open_in_one_process(std::vector<std::string>(nodes, address), seeded);
+        ASSERT_TRUE(channels) << channels.error().text();
+        run_threads(*std::move(channels), body);
+    };
+    return {std::move(name), run};
+}
+
 } // namespace
 
 std::vector<World> worlds() {
     return {simulated_world(), shmem_world("shmem", base::Fencing::by_reader, true),
             shmem_world("shmem_writer_fences", base::Fencing::by_writer, true),
             shmem_world("shmem_processes", base::Fencing::by_reader, false),
-            shmem_world("shmem_processes_writer_fences", base::Fencing::by_writer, false)};
+            shmem_world("shmem_processes_writer_fences", base::Fencing::by_writer, false),
+            udp_world("udp", "127.0.0.1", {}),
+            udp_world("udp_v6_small_packets", "::1", {.packet_bytes_max = 1232}),
+            udp_world("udp_encrypted", "127.0.0.1", {.encrypt = true}),
+            udp_world("udp_loss_1", "127.0.0.1", {.packet_bytes_max = 1472, .faults = {.loss = 0.01}}),
+            udp_world("udp_loss_10", "127.0.0.1",
+                      {.packet_bytes_max = 1472,
+                       .faults = {.loss = 0.10, .duplicate = 0.01, .reorder = 0.02, .corrupt = 0.01, .truncate = 0.005}})};
 }
 
 std::uint64_t seed() {

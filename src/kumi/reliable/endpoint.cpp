@@ -18,8 +18,8 @@ constexpr Duration awake_step_max = 1500ms;
 /// A host that says so this often, for this long, is believed: nobody listens there.
 constexpr unsigned refusals_needed = 3;
 constexpr Duration refused_time = 300ms;
-/// What one sendmsg(2) may carry.
-constexpr std::size_t series_bytes_max = 65'000;
+/// What one sendmsg(2) may carry, with room for what encryption adds to each packet.
+constexpr std::size_t series_bytes_max = 62'900;
 /// Selective acknowledgement in one packet: for 4,096 packets behind the first that is missing, or as the path allows.
 constexpr std::size_t ack_words_max = 56;
 static_assert(sizeof(PacketHeader) + ack_words_max * 8 <= packet_bytes_min);
@@ -313,7 +313,7 @@ bool Endpoint::fill_series(Node node, Series& series, Instant now) noexcept {
     while (series.count < Sender::series_max) {
         const std::size_t i = series.count;
         headers[i] = header;
-        if (!peer.sender.next_packet(std::min(room, left), now, headers[i], series.packets[i], series.heads[i])) break;
+        if (!peer.sender.next_packet(i == 0 ? room : std::min(room, left), now, headers[i], series.packets[i], series.heads[i])) break;
         const std::size_t bytes = series.packets[i].bytes();
         ++series.count;
         left -= std::min(left, bytes);
@@ -371,16 +371,17 @@ void Endpoint::on_sent(const Series& series, std::size_t count, bool in_burst, I
     watch(series.to, deadline_of(series.to, now));
 }
 
-bool Endpoint::next_farewell(Series& series) noexcept {
+bool Endpoint::next_farewell(Series& series, bool more) noexcept {
+    const unsigned round = more ? 1 : 2;
     for (Node node = 0; node < options_.nodes; ++node) {
         Peer& peer = *peers_[node];
-        if (is_gone(node) || !std::exchange(peer.talked, false)) continue;
-        fill_bare(node, series, Instant{});
+        if (is_gone(node) || !peer.talked || peer.farewells >= round) continue;
+        peer.farewells = round;
+        fill_bare(node, series, last_time_);
         PacketHeader header;
         std::memcpy(&header, series.packets[0].head, sizeof header);
         header.flags |= flag::bye;
         finish(peer, header, series.packets[0], 0);
-        ++peer.transmission;
         return true;
     }
     return false;
@@ -399,6 +400,15 @@ void Endpoint::on_time(Instant now) noexcept {
         deadline_ = std::min(deadline_, next);
         return next == never ? (peers_[node]->timed = false, true) : false;
     });
+}
+
+void Endpoint::acknowledge_all(Instant now) noexcept {
+    for (const Node node : timed_) {
+        Peer& peer = *peers_[node];
+        if (is_gone(node) || peer.receiver.ack_deadline() == never || peer.receiver.has_gap()) continue;
+        peer.receiver.acknowledge_by(now);
+        make_ready(node);
+    }
 }
 
 void Endpoint::on_peer_time(Node node, Instant now) noexcept {

@@ -98,6 +98,8 @@ public:
     bool next_message(Arrival& arrival, Instant now) noexcept;
     /// From any thread.
     void release(Block* block) noexcept { pool_.give_back_from_outside(block); }
+    /// next_message() has not answered false yet.
+    bool is_reading() const noexcept { return reading_.active; }
     /// A message waits for a release().
     bool is_stalled() const noexcept { return !stalled_.empty(); }
 
@@ -110,12 +112,15 @@ public:
     void on_sent(const Series& series, std::size_t count, bool in_burst, Instant now) noexcept;
     /// Something may leave.
     bool has_ready() const noexcept { return !ready_.empty(); }
-    /// A last packet to every peer that this one has talked to, and that must not wait for it.
-    bool next_farewell(Series& series) noexcept;
+    /// A last packet to every peer that this one has talked to: it need not wait for more. `more`: there is another
+    /// round of them to come, in case these are lost.
+    bool next_farewell(Series& series, bool more) noexcept;
 
     // ---- time and fate
 
     Instant next_deadline() const noexcept { return deadline_; }
+    /// The driver is about to wait: no answer is coming that could carry the acknowledgements that are owed.
+    void acknowledge_all(Instant now) noexcept;
     void on_time(Instant now) noexcept;
 
     /// The peer's host says that nobody listens at its address.
@@ -127,6 +132,7 @@ public:
     /// Counts peers that went; a waiter looks whether it has changed.
     std::uint64_t fates() const noexcept { return fates_; }
 
+    std::uint32_t packet_bytes(Node peer) const noexcept { return peers_[peer]->sender.packet_bytes(); }
     /// The path carries no more than that, from now on.
     void set_packet_bytes(Node peer, std::uint32_t bytes) noexcept;
 
@@ -139,6 +145,7 @@ public:
     const Sender& sender(Node peer) const noexcept { return peers_[peer]->sender; }
     const Receiver& receiver(Node peer) const noexcept { return peers_[peer]->receiver; }
     const CreditPool& credits() const noexcept { return credits_; }
+    std::size_t receive_bytes() const noexcept { return options_.receive_bytes; }
     /// The largest message that try_send() takes without a block of its own.
     std::size_t append_bytes_max(Node peer) const noexcept { return peers_[peer]->sender.append_bytes_max(); }
 
@@ -163,6 +170,7 @@ private:
         bool ask = false;     // for an answer, by a bare packet
         bool stalled = false; // in stalled_
         bool talked = false;  // a packet was sent to it
+        unsigned farewells = 0;
         std::uint32_t told_credit = 0;
         // How long it has been silent, by this node's own waking hours.
         Duration heard_at{0};

@@ -115,6 +115,7 @@ public:
     /// Forgets everything: the peer is gone.
     void clear() noexcept;
     void set_packet_bytes(std::uint32_t bytes) noexcept;
+    std::uint32_t packet_bytes() const noexcept { return options_.packet_bytes; }
 
     const RoundTrip& round_trip() const noexcept { return round_trip_; }
     const Congestion& congestion() const noexcept { return congestion_; }

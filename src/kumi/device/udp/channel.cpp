@@ -1,0 +1,454 @@
+#include "kumi/device/udp/channel.hpp"
+
+#include "kumi/base/assert.hpp"
+#include "kumi/base/log.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+namespace kumi::device::udp {
+namespace {
+
+using namespace std::chrono_literals;
+using reliable::Gone;
+
+constexpr std::uint32_t hello_version = 1;
+/// Nobody listens there; a host that is alive says so.
+constexpr std::uint16_t nobodys_port = 1;
+/// How long a channel that closes waits for what it sent to arrive.
+constexpr Duration linger_max = 60s;
+constexpr std::size_t message_bytes_all = std::size_t{256} << 20;
+constexpr std::size_t message_bytes_most = std::size_t{16} << 20;
+constexpr std::size_t message_bytes_least = std::size_t{64} << 10;
+
+/// Grows by one every 16 ms: a node that lives again has a larger one.
+std::uint32_t new_incarnation() noexcept {
+    const auto wall = std::chrono::system_clock::now().time_since_epoch();
+    return static_cast<std::uint32_t>(std::chrono::duration_cast<std::chrono::milliseconds>(wall).count() / 16);
+}
+
+std::size_t message_bytes_max(const Options& options, Node nodes) noexcept {
+    if (options.message_bytes_max != 0) return options.message_bytes_max;
+    return std::clamp(message_bytes_all / nodes, message_bytes_least, message_bytes_most);
+}
+
+reliable::EndpointOptions endpoint_options(const Options& options, Node self, Node nodes, const base::JobKeys& keys,
+                                           std::uint32_t incarnation, std::size_t receive_bytes) {
+    return {.self = self,
+            .nodes = nodes,
+            .token = keys.token,
+            .incarnation = incarnation,
+            .checked = !options.encrypt, // encryption proves more than a checksum
+            .message_bytes_max = message_bytes_max(options, nodes),
+            .receive_bytes = receive_bytes,
+            .silence_max = options.silence_max};
+}
+
+} // namespace
+
+// ---- opening and closing
+
+Result<std::unique_ptr<UdpChannel>> UdpChannel::bind(const Options& options, Node self, Node nodes, const base::JobKeys& keys) {
+    auto local = Address::parse(options.address, options.port);
+    if (!local) return error("udp: {}", local.error().text());
+    if (local->is_any())
+        return error("udp: {} is no address that other nodes can send to: name that of one interface", options.address);
+    auto socket = Socket::open(*local, options);
+    if (!socket) return socket.error();
+    std::unique_ptr<UdpChannel> channel(new UdpChannel(options, self, nodes, keys, *std::move(socket)));
+    if (!channel->waker_) return system_error(errno, "udp: making an eventfd");
+    return channel;
+}
+
+UdpChannel::UdpChannel(const Options& options, Node self, Node nodes, const base::JobKeys& keys, Socket socket)
+    : options_(options), self_(self), nodes_(nodes), keys_(keys), incarnation_(new_incarnation()), socket_(std::move(socket)),
+      waker_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
+      endpoint_(endpoint_options(options, self, nodes, keys, incarnation_, socket_.receive_buffer_bytes())), addresses_(nodes),
+      sent_(nodes) {
+    if (options.faults.any()) faults_.emplace(options.faults);
+    const reliable::EndpointOptions limits = endpoint_options(options, self, nodes, keys, incarnation_, socket_.receive_buffer_bytes());
+    traits_ = {.device = "udp",
+               .message_bytes_max = limits.message_bytes_max,
+               .bytes_per_peer_max = reliable::Endpoint::bytes_per_peer_max(limits),
+               .latency_class_ns = 20'000,
+               .bandwidth_class_mb = 1'000};
+}
+
+Hello UdpChannel::hello() const noexcept {
+    const reliable::Introduction mine = endpoint_.introduction();
+    return {.address = socket_.local().wire(), .incarnation = mine.incarnation, .credit_own_part = mine.credit_own_part,
+            .encrypt = options_.encrypt ? 1u : 0u, .version = hello_version};
+}
+
+Result<void> UdpChannel::meet(std::span<const Hello> hellos) {
+    std::vector<std::uint32_t> incarnations;
+    for (Node node = 0; node < nodes_; ++node) {
+        const Hello& hello = hellos[node];
+        if (hello.version != hello_version)
+            return error("udp: node {} speaks version {} of the protocol and this one {}: use one version of Kumi", node,
+                         hello.version, hello_version);
+        if (hello.encrypt != (options_.encrypt ? 1u : 0u))
+            return error("udp: node {} {} and this one {}: set encrypt alike on all nodes", node,
+                         hello.encrypt != 0 ? "encrypts" : "does not encrypt", options_.encrypt ? "does" : "does not");
+        if (!Address::from_wire(hello.address, addresses_[node])) return error("udp: node {} tells an address that is none", node);
+        if (addresses_[node].family() != socket_.local().family())
+            return error("udp: this node is at {} and node {} at {}: use IPv4 or IPv6 on all nodes", socket_.local().host_text(),
+                         node, addresses_[node].host_text());
+        const bool known = node > 0 && addresses_[node].host_text() == addresses_[node - 1].host_text() && node - 1 != self_;
+        std::uint32_t packet_bytes = reliable::packet_bytes_max;
+        if (known) {
+            packet_bytes = endpoint_.packet_bytes(node - 1);
+        } else if (node != self_) {
+            auto path = socket_.path_bytes(addresses_[node]);
+            if (!path) return path.error();
+            packet_bytes = packet_bytes_for(*path);
+        }
+        endpoint_.introduce(node, {hello.incarnation, hello.credit_own_part, packet_bytes});
+        incarnations.push_back(hello.incarnation);
+    }
+    if (options_.encrypt) {
+        auto seal = Seal::make(keys_, self_, incarnation_, incarnations);
+        if (!seal) return seal.error();
+        seal_ = *std::move(seal);
+        sealed_.resize(reliable::Sender::series_max * seal_bytes + 2 * reliable::packet_bytes_max);
+    }
+    met_ = true;
+    return {};
+}
+
+std::uint32_t UdpChannel::packet_bytes_for(std::uint32_t path_bytes) const noexcept {
+    if (options_.packet_bytes_max != 0) path_bytes = std::min(path_bytes, options_.packet_bytes_max);
+    const std::uint32_t room = path_bytes - std::min<std::uint32_t>(path_bytes, options_.encrypt ? seal_bytes : 0);
+    return std::clamp(room & ~7u, reliable::packet_bytes_min, reliable::packet_bytes_max);
+}
+
+UdpChannel::~UdpChannel() {
+    if (met_) linger();
+}
+
+/// What was sent before is delivered to nodes that go on; then they are told that this one is not there any more.
+void UdpChannel::linger() noexcept {
+    const auto forget = [](pm::Message&) {};
+    const Instant deadline = now() + linger_max;
+    flush();
+    while (!endpoint_.all_arrived() && now() < deadline) {
+        if (poll(forget, pm::all_messages) == 0 && arm()) sleep(deadline);
+    }
+    if (faults_) faults_->flush([&](Node to, Bytes packet) { socket_.send(addresses_[to], {packet, {}}); });
+    for (int i = 0; i < 2; ++i) // one may get lost; if both do, the closed port tells
+        while (endpoint_.next_farewell(series_, i == 0)) put_on_wire(series_, now());
+}
+
+// ---- sending
+
+pm::SendSlot UdpChannel::try_reserve(Node to, std::size_t bytes) noexcept {
+    KUMI_ASSERT(to < nodes_ && bytes <= traits_.message_bytes_max);
+    std::byte* const room = endpoint_.try_reserve(to, bytes);
+    return room == nullptr ? pm::SendSlot{} : pm::SendSlot(to, MutableBytes(room, bytes));
+}
+
+void UdpChannel::commit(const pm::SendSlot& slot) noexcept {
+    const Instant time = now();
+    endpoint_.commit(slot.to(), slot.bytes().size(), time);
+    ++sent_[slot.to()].messages;
+    sent_[slot.to()].bytes += slot.bytes().size();
+    if (endpoint_.has_ready()) transmit(time);
+}
+
+void UdpChannel::cancel(const pm::SendSlot& slot) noexcept { endpoint_.cancel(slot.to()); }
+
+bool UdpChannel::try_send(Node to, Bytes bytes) noexcept {
+    KUMI_ASSERT(to < nodes_ && bytes.size() <= traits_.message_bytes_max);
+    const Instant time = now();
+    if (!endpoint_.try_send(to, bytes, time)) return false;
+    ++sent_[to].messages;
+    sent_[to].bytes += bytes.size();
+    if (endpoint_.has_ready()) transmit(time);
+    return true;
+}
+
+void UdpChannel::flush() noexcept {
+    endpoint_.flush();
+    if (endpoint_.has_ready()) transmit(now());
+}
+
+void UdpChannel::transmit(Instant time) noexcept {
+    blocked_ = false;
+    while (endpoint_.next_series(series_, time))
+        if (!put_on_wire(series_, time)) {
+            blocked_ = true;
+            ++sends_blocked_;
+            return;
+        }
+}
+
+/// False when the socket takes nothing at the moment.
+bool UdpChannel::put_on_wire(const reliable::Series& series, Instant time) noexcept {
+    std::span<const Datagram> datagrams = seal_series(series);
+    if (series.to == self_) pass_to_self(datagrams);
+    else if (faults_) pass_through_faults(series.to, datagrams);
+    else return send_packets(series, datagrams, time);
+    endpoint_.on_sent(series, series.count, datagrams.size() > 1, time);
+    return true;
+}
+
+std::span<const Datagram> UdpChannel::seal_series(const reliable::Series& series) noexcept {
+    std::byte* at = sealed_.data();
+    for (std::size_t i = 0; i < series.count; ++i) {
+        const reliable::OutPacket& packet = series.packets[i];
+        const Bytes head(packet.head, packet.head_bytes);
+        if (seal_ == nullptr) {
+            datagrams_[i] = {head, packet.body};
+            continue;
+        }
+        const std::size_t bytes = seal_->close(series.to, head, packet.body, at);
+        datagrams_[i] = {Bytes(at, bytes), {}};
+        at += bytes;
+    }
+    return {datagrams_.data(), series.count};
+}
+
+bool UdpChannel::send_packets(const reliable::Series& series, std::span<const Datagram> datagrams, Instant time) noexcept {
+    const Address& to = addresses_[series.to];
+    const bool burst = datagrams.size() > 1 && socket_.has_bursts() && !series.again;
+    std::size_t count = datagrams.size();
+    Socket::Sent sent = Socket::Sent::all;
+    if (count == 1) sent = socket_.send(to, datagrams[0]);
+    else if (burst) sent = socket_.send_burst(to, datagrams);
+    else sent = socket_.send_each(to, datagrams, count);
+    bursts_ += burst ? 1 : 0;
+    switch (sent) {
+    case Socket::Sent::all: break;
+    case Socket::Sent::blocked: return endpoint_.on_sent(series, 0, burst, time), false;
+    case Socket::Sent::too_large: on_too_large(series.to, 0); break; // these are lost; their repairs may be cut
+    case Socket::Sent::burst_refused:
+        if (burst) {
+            base::log_warning("udp: the system refuses to cut bursts on the way to {} ({}); going on without", to.host_text(),
+                              "UDP_SEGMENT");
+            socket_.stop_bursts();
+        }
+        break;
+    case Socket::Sent::unreachable:
+        if (!std::exchange(unreachable_told_, true))
+            base::log_warning("udp: cannot send from {} to {} at the moment (is the network up?); trying on", socket_.local().host_text(),
+                              to.text());
+        break;
+    }
+    endpoint_.on_sent(series, sent == Socket::Sent::all ? count : datagrams.size(), burst, time);
+    if (socket_.has_errors()) take_errors(time);
+    return true;
+}
+
+void UdpChannel::pass_to_self(std::span<const Datagram> datagrams) {
+    for (const Datagram& datagram : datagrams) {
+        auto& packet = to_self_.emplace_back(datagram.head.begin(), datagram.head.end());
+        packet.insert(packet.end(), datagram.body.begin(), datagram.body.end());
+    }
+}
+
+void UdpChannel::pass_through_faults(Node to, std::span<const Datagram> datagrams) {
+    if (datagrams.size() > 1 && faults_->faults().burst_vanish && socket_.has_bursts()) {
+        ++bursts_;
+        return;
+    }
+    for (const Datagram& datagram : datagrams) {
+        std::vector<std::byte> packet(datagram.head.begin(), datagram.head.end());
+        packet.insert(packet.end(), datagram.body.begin(), datagram.body.end());
+        faults_->pass(to, packet, [&](Node where, Bytes bytes) { socket_.send(addresses_[where], {bytes, {}}); });
+    }
+}
+
+// ---- receiving
+
+std::size_t UdpChannel::poll(pm::Handler handler, std::size_t messages_max) noexcept {
+    KUMI_ASSERT(!polling_); // a handler must not poll
+    polling_ = true;
+    const Instant time = now();
+    endpoint_.flush();
+    if (endpoint_.has_ready()) transmit(time);
+    bool may_receive = true; // once: another look would keep an answer waiting
+    std::size_t handed_out = 0;
+    reliable::Arrival arrival;
+    while (handed_out < messages_max) {
+        if (endpoint_.next_message(arrival, time)) {
+            ++handed_out;
+            deliver(arrival, handler);
+        } else if (!feed(time)) {
+            if (!std::exchange(may_receive, false)) break;
+            batches_ = socket_.receive(receive_window_);
+            batch_at_ = 0;
+            receives_ += batches_.empty() ? 0 : 1;
+            receive_window_ = batches_.size() < receive_window_ ? 1 : std::min(receive_window_ * 2, Socket::batches_max);
+            if (batches_.empty() && to_self_.empty() && !endpoint_.is_stalled()) break;
+        }
+    }
+    if (socket_.has_errors()) take_errors(time);
+    if (faults_) faults_->flush([&](Node to, Bytes packet) { socket_.send(addresses_[to], {packet, {}}); });
+    if (time >= endpoint_.next_deadline()) on_time(time);
+    if (endpoint_.has_ready()) transmit(time);
+    polling_ = false;
+    return handed_out;
+}
+
+/// Gives the protocol the next datagram that is here; false: there is none.
+bool UdpChannel::feed(Instant time) noexcept {
+    if (!to_self_.empty()) {
+        from_self_ = std::move(to_self_.front());
+        to_self_.pop_front();
+        feed_segment(from_self_, time);
+        return true;
+    }
+    if (batches_.empty()) return false;
+    const Batch& batch = batches_.front();
+    const MutableBytes rest = batch.bytes.subspan(batch_at_);
+    const MutableBytes segment = rest.first(std::min(batch.segment_bytes, rest.size()));
+    feed_segment(segment, time);
+    batch_at_ += segment.size();
+    if (batch_at_ >= batch.bytes.size()) {
+        batches_ = batches_.subspan(1);
+        batch_at_ = 0;
+    }
+    return true;
+}
+
+void UdpChannel::feed_segment(MutableBytes segment, Instant time) noexcept {
+    Bytes packet = segment;
+    if (seal_ != nullptr) {
+        switch (seal_->open(segment, packet)) {
+        case Seal::Opened::yes: break;
+        case Seal::Opened::truncated: return static_cast<void>(++truncated_);
+        case Seal::Opened::foreign: return static_cast<void>(++foreign_);
+        case Seal::Opened::forged: return static_cast<void>(++forged_);
+        case Seal::Opened::replayed: return static_cast<void>(++replayed_);
+        }
+    }
+    endpoint_.on_packet(packet, time);
+}
+
+void UdpChannel::deliver(reliable::Arrival& arrival, pm::Handler handler) noexcept {
+    if (arrival.block == nullptr) {
+        pm::Message message(arrival.source, arrival.bytes);
+        return handler(message);
+    }
+    pm::Message message(arrival.source, arrival.bytes, this, reinterpret_cast<std::uintptr_t>(arrival.block));
+    handler(message);
+    if (!message.was_kept()) endpoint_.release(arrival.block);
+}
+
+void UdpChannel::release(std::uint64_t token) noexcept {
+    endpoint_.release(reinterpret_cast<reliable::Block*>(static_cast<std::uintptr_t>(token)));
+    wake(); // a message may have waited for this
+}
+
+// ---- time, waiting
+
+void UdpChannel::on_time(Instant time) noexcept {
+    endpoint_.on_time(time);
+    while (const auto silent = endpoint_.next_host_check()) socket_.send(addresses_[*silent].with_port(nobodys_port), {});
+    if (socket_.has_bursts())
+        for (Node peer = 0; peer < nodes_; ++peer)
+            if (peer != self_) check_bursts(peer);
+}
+
+/// Bursts that never arrive while single packets do: the offload of some card or virtual switch is broken.
+void UdpChannel::check_bursts(Node peer) noexcept {
+    constexpr std::uint64_t lost_needed = 32;
+    const reliable::Sender& sender = endpoint_.sender(peer);
+    if (sender.burst_arrived() != 0 || sender.burst_lost() < lost_needed) return;
+    base::log_warning("udp: bursts to {} vanish though single packets arrive: some offload (UDP_SEGMENT) is broken; going on without",
+                      addresses_[peer].host_text());
+    socket_.stop_bursts();
+}
+
+bool UdpChannel::arm() noexcept {
+    const Instant time = now();
+    endpoint_.flush();
+    endpoint_.acknowledge_all(time); // no answer is coming that could carry it
+    if (endpoint_.has_ready()) transmit(time);
+    return batches_.empty() && to_self_.empty() && !endpoint_.is_reading();
+}
+
+void UdpChannel::sleep(Instant deadline) noexcept {
+    deadline = std::min(deadline, endpoint_.next_deadline());
+    timespec timeout{};
+    if (deadline != never) {
+        const auto left = std::max<Duration>(deadline - now(), Duration{0}).count();
+        timeout = {static_cast<time_t>(left / 1'000'000'000), static_cast<long>(left % 1'000'000'000)};
+    }
+    const auto events = static_cast<short>(blocked_ ? POLLIN | POLLOUT : POLLIN);
+    pollfd watched[2] = {{socket_.descriptor(), events, 0}, {waker_.get(), POLLIN, 0}};
+    ::ppoll(watched, 2, deadline == never ? nullptr : &timeout, nullptr);
+    if ((watched[1].revents & POLLIN) != 0) {
+        std::uint64_t calls = 0;
+        (void)!::read(waker_.get(), &calls, sizeof calls);
+    }
+}
+
+void UdpChannel::wake() noexcept {
+    const std::uint64_t one = 1;
+    (void)!::write(waker_.get(), &one, sizeof one);
+}
+
+// ---- what the path says
+
+void UdpChannel::take_errors(Instant time) noexcept {
+    constexpr int errors_max = 64; // at a time
+    PathError said;
+    for (int i = 0; i < errors_max && socket_.next_error(said); ++i) {
+        const bool about_host = said.error_number == ECONNREFUSED && said.destination.port() == nobodys_port;
+        for (Node peer = 0; peer < nodes_; ++peer) {
+            if (about_host && said.destination == addresses_[peer].with_port(nobodys_port)) endpoint_.on_host_alive(peer);
+            else if (!(said.destination == addresses_[peer])) continue;
+            else if (said.error_number == ECONNREFUSED) endpoint_.on_refused(peer, time);
+            else if (said.error_number == EMSGSIZE) on_too_large(peer, said.packet_bytes_max);
+        }
+    }
+}
+
+/// The path carries less than it did. New packets are made smaller; those that are cut already, and have their
+/// sequence, may be cut once more on the way.
+void UdpChannel::on_too_large(Node peer, std::uint32_t path_bytes) noexcept {
+    if (path_bytes == 0) {
+        const auto path = socket_.path_bytes(addresses_[peer]);
+        path_bytes = path ? *path : reliable::packet_bytes_min;
+    }
+    const std::uint32_t before = endpoint_.packet_bytes(peer);
+    const std::uint32_t bytes = std::min(before, packet_bytes_for(path_bytes));
+    if (bytes != before) base::log_debug("udp: packets to node {} shrink from {} to {} bytes", peer, before, bytes);
+    endpoint_.set_packet_bytes(peer, bytes);
+    if (std::exchange(fragments_allowed_, true)) return;
+    socket_.allow_fragments();
+}
+
+// ---- counters
+
+std::vector<pm::Counter> UdpChannel::counters() const {
+    std::vector<pm::Counter> all{{"receives", receives_},           {"bursts_sent", bursts_},
+                                 {"sends_blocked", sends_blocked_}, {"sends_unreachable", socket_.unreachables()},
+                                 {"receive_overruns", socket_.overruns()}};
+    for (std::size_t i = 0; i < reliable::drop_causes; ++i) {
+        const auto cause = static_cast<reliable::Drop>(i);
+        std::uint64_t count = endpoint_.drops().of(cause);
+        if (cause == reliable::Drop::truncated) count += truncated_;
+        if (cause == reliable::Drop::foreign) count += foreign_;
+        all.push_back({name_of(cause), count});
+    }
+    all.push_back({"dropped_forged", forged_});
+    all.push_back({"dropped_replayed", replayed_});
+    return all;
+}
+
+std::vector<pm::Counter> UdpChannel::counters(Node peer) const {
+    const reliable::PeerCounters& counted = endpoint_.counters(peer);
+    return {{"packets_sent", counted.packets_sent},         {"bytes_sent", counted.bytes_sent},
+            {"packets_received", counted.packets_received}, {"bytes_received", counted.bytes_received},
+            {"repairs_sent", counted.repairs_sent},         {"repairs_needless", counted.repairs_needless},
+            {"repairs_asked", counted.repairs_asked},       {"timeouts", counted.timeouts},
+            {"bare_acks_sent", counted.bare_acks_sent},     {"duplicates", counted.duplicates},
+            {"overtaken", counted.overtaken},               {"congested", counted.congested}};
+}
+
+} // namespace kumi::device::udp

@@ -1,0 +1,122 @@
+#pragma once
+
+// PM over UDP: one socket, one port, whatever the number of peers. The protocol is reliable::Endpoint; this drives it
+// from the socket and the clock. Nothing happens in the background: whoever sends, polls or sleeps moves it on.
+
+#include "kumi/device/udp/faults.hpp"
+#include "kumi/device/udp/options.hpp"
+#include "kumi/device/udp/seal.hpp"
+#include "kumi/device/udp/socket.hpp"
+#include "kumi/pm/channel.hpp"
+#include "kumi/pm/device.hpp"
+#include "kumi/reliable/endpoint.hpp"
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace kumi::device::udp {
+
+using pm::Node;
+
+/// What a node tells the others of itself when the channel opens.
+struct Hello {
+    Address::Wire address;
+    std::uint32_t incarnation;
+    std::uint32_t credit_own_part;
+    std::uint32_t encrypt;
+    std::uint32_t version;
+};
+static_assert(sizeof(Hello) == 40);
+
+class UdpChannel final : public pm::Channel, private pm::BufferOwner {
+public:
+    /// Binds the socket; hello() is then to reach the others, and theirs meet().
+    static Result<std::unique_ptr<UdpChannel>> bind(const Options& options, Node self, Node nodes, const base::JobKeys& keys);
+    Result<void> meet(std::span<const Hello> hellos);
+    ~UdpChannel() override;
+
+    Hello hello() const noexcept;
+    const Address& address() const noexcept { return socket_.local(); }
+
+    Node self() const noexcept override { return self_; }
+    Node nodes() const noexcept override { return nodes_; }
+    const pm::Traits& traits() const noexcept override { return traits_; }
+
+    pm::SendSlot try_reserve(Node to, std::size_t bytes) noexcept override;
+    void commit(const pm::SendSlot& slot) noexcept override;
+    void cancel(const pm::SendSlot& slot) noexcept override;
+    using pm::Channel::try_send;
+    bool try_send(Node to, Bytes bytes) noexcept override;
+    void flush() noexcept override;
+    std::size_t poll(pm::Handler handler, std::size_t messages_max) noexcept override;
+    bool arm() noexcept override;
+    void sleep(Instant deadline) noexcept override;
+    void wake() noexcept override;
+    bool lost(Node node) const noexcept override { return endpoint_.gone(node) != reliable::Gone::no; }
+    pm::Traffic sent(Node to) const noexcept override { return sent_[to]; }
+    std::vector<pm::Counter> counters() const override;
+    std::vector<pm::Counter> counters(Node peer) const override;
+
+    const reliable::Endpoint& endpoint() const noexcept { return endpoint_; }
+
+private:
+    UdpChannel(const Options& options, Node self, Node nodes, const base::JobKeys& keys, Socket socket);
+
+    void release(std::uint64_t token) noexcept override;
+
+    void transmit(Instant time) noexcept;
+    bool put_on_wire(const reliable::Series& series, Instant time) noexcept;
+    bool send_packets(const reliable::Series& series, std::span<const Datagram> datagrams, Instant time) noexcept;
+    std::span<const Datagram> seal_series(const reliable::Series& series) noexcept;
+    void pass_to_self(std::span<const Datagram> datagrams);
+    void pass_through_faults(Node to, std::span<const Datagram> datagrams);
+    bool feed(Instant time) noexcept;
+    void feed_segment(MutableBytes segment, Instant time) noexcept;
+    void deliver(reliable::Arrival& arrival, pm::Handler handler) noexcept;
+    void on_time(Instant time) noexcept;
+    void take_errors(Instant time) noexcept;
+    void on_too_large(Node peer, std::uint32_t path_bytes) noexcept;
+    void check_bursts(Node peer) noexcept;
+    void linger() noexcept;
+    std::uint32_t packet_bytes_for(std::uint32_t path_bytes) const noexcept;
+
+    Options options_;
+    Node self_;
+    Node nodes_;
+    base::JobKeys keys_;
+    std::uint32_t incarnation_;
+    Socket socket_;
+    base::Descriptor waker_;
+    reliable::Endpoint endpoint_;
+    std::unique_ptr<Seal> seal_;
+    std::optional<FaultyWire> faults_;
+    std::vector<Address> addresses_; // by node
+    std::vector<pm::Traffic> sent_;
+    pm::Traits traits_;
+
+    reliable::Series series_;
+    std::vector<std::byte> sealed_;       // a series as it leaves, when it is encrypted
+    std::array<Datagram, reliable::Sender::series_max> datagrams_;
+    std::deque<std::vector<std::byte>> to_self_;
+    std::vector<std::byte> from_self_;    // being read
+    std::span<const Batch> batches_;      // received and not yet fed
+    std::size_t batch_at_ = 0;            // bytes of the first that have been
+    std::size_t receive_window_ = 1;      // batches to ask for: one while answers matter, more in streams
+    bool polling_ = false;
+    bool met_ = false;
+    bool blocked_ = false;                // the socket takes nothing at the moment
+    bool fragments_allowed_ = false;
+    bool unreachable_told_ = false;
+    std::uint64_t foreign_ = 0;           // drops that happen before the protocol sees the packet
+    std::uint64_t forged_ = 0;
+    std::uint64_t replayed_ = 0;
+    std::uint64_t truncated_ = 0;
+    std::uint64_t bursts_ = 0;
+    std::uint64_t sends_blocked_ = 0;
+    std::uint64_t receives_ = 0;
+};
+
+} // namespace kumi::device::udp

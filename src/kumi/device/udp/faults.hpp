@@ -1,0 +1,48 @@
+#pragma once
+
+// Trouble made on purpose: KUMI_FAULT=udp.loss=0.01,udp.reorder=0.05 for users' own tests.
+
+#include "kumi/base/function_ref.hpp"
+#include "kumi/base/result.hpp"
+#include "kumi/base/bytes.hpp"
+#include "kumi/device/udp/options.hpp"
+#include "kumi/pm/node.hpp"
+
+#include <random>
+#include <string_view>
+#include <vector>
+
+namespace kumi::device::udp {
+
+/// Reads "udp.loss=0.01,udp.duplicate=0.01,udp.reorder=0.05,udp.corrupt=0.001,udp.truncate=0.001,udp.burst=vanish,
+/// udp.seed=7"; what does not start with udp. is somebody else's.
+Result<Faults> parse_faults(std::string_view text);
+
+/// Decides what happens to each packet that leaves.
+class FaultyWire {
+public:
+    using Send = base::FunctionRef<void(pm::Node, Bytes)>;
+
+    explicit FaultyWire(const Faults& faults) : faults_(faults), random_(faults.seed) {}
+
+    const Faults& faults() const noexcept { return faults_; }
+    /// Passes the packet to `send` once, twice, changed, later or never.
+    void pass(pm::Node to, Bytes packet, Send send);
+    /// What was held back to be overtaken goes.
+    void flush(Send send);
+
+private:
+    bool happens(double chance) { return chance > 0 && std::uniform_real_distribution<double>()(random_) < chance; }
+
+    struct Held {
+        pm::Node to;
+        std::vector<std::byte> packet;
+        unsigned overtakers; // to come
+    };
+
+    Faults faults_;
+    std::mt19937_64 random_;
+    std::vector<Held> held_;
+};
+
+} // namespace kumi::device::udp

@@ -1,0 +1,37 @@
+#pragma once
+
+#include "kumi/base/clock.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace kumi::device::udp {
+
+/// Trouble made on purpose, for users' own tests: what happens to packets that leave. Chances from 0 to 1.
+struct Faults {
+    double loss = 0;
+    double duplicate = 0;
+    double reorder = 0;
+    double corrupt = 0;
+    double truncate = 0;
+    bool burst_vanish = false; // bursts that the system or the card should cut get lost, as with a broken offload
+    std::uint64_t seed = 1;
+
+    bool any() const noexcept { return loss + duplicate + reorder + corrupt + truncate > 0 || burst_vanish; }
+};
+
+struct Options {
+    std::string address = "127.0.0.1"; // of this node on the network, numeric; IPv4 or IPv6
+    std::uint16_t port = 0;            // 0: the system chooses
+    bool encrypt = false;              // AES-256-GCM under a key that comes from the job's secret
+    std::size_t buffer_bytes = std::size_t{4} << 20; // of the socket, for each direction; less is a warning
+    std::uint32_t packet_bytes_max = 0;              // 0: what the path carries
+    bool offload = true;                             // let the system cut bursts into packets (GSO, GRO)
+    std::size_t message_bytes_max = 0;               // 0: 16 MiB, less with more than 16 nodes
+    /// A peer that is asked and silent for so long is gone, unless its host answers; 0: never.
+    Duration silence_max = std::chrono::seconds(60);
+    Faults faults;
+};
+
+} // namespace kumi::device::udp

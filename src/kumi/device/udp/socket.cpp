@@ -1,0 +1,279 @@
+#include "kumi/device/udp/socket.hpp"
+
+#include "kumi/base/log.hpp"
+#include "kumi/base/machine.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <linux/errqueue.h>
+#include <linux/sock_diag.h>
+#include <netinet/in.h>
+#include <netinet/udp.h>
+
+#ifndef UDP_SEGMENT
+#define UDP_SEGMENT 103
+#endif
+#ifndef UDP_GRO
+#define UDP_GRO 104
+#endif
+
+namespace kumi::device::udp {
+namespace {
+
+constexpr std::size_t batch_bytes = 65'536;
+constexpr std::size_t udp_header_bytes = 8;
+
+bool set(int descriptor, int level, int name, int value) noexcept {
+    return ::setsockopt(descriptor, level, name, &value, sizeof value) == 0;
+}
+
+int get(int descriptor, int level, int name) noexcept {
+    int value = 0;
+    socklen_t bytes = sizeof value;
+    return ::getsockopt(descriptor, level, name, &value, &bytes) == 0 ? value : 0;
+}
+
+/// Asks for a buffer; answers what there is. The system tells twice of what it grants, for its own bookkeeping.
+std::size_t size_buffer(int descriptor, int name, int force_name, std::size_t wanted, const char* sysctl) {
+    const int bytes = static_cast<int>(std::min<std::size_t>(wanted, 1 << 30));
+    if (!set(descriptor, SOL_SOCKET, force_name, bytes)) set(descriptor, SOL_SOCKET, name, bytes);
+    const auto granted = static_cast<std::size_t>(get(descriptor, SOL_SOCKET, name)) / 2;
+    if (granted < wanted)
+        base::log_warning("udp: the system grants a socket buffer of {} where {} are wanted, so many senders at once are "
+                          "held back more; sysctl -w {}={} allows it",
+                          base::readable_bytes(granted), base::readable_bytes(wanted), sysctl, wanted);
+    return granted;
+}
+
+std::size_t ip_header_bytes(int family) noexcept { return family == AF_INET ? 20 : 40; }
+
+void set_fragments(int descriptor, int family, bool allowed) noexcept {
+    if (family == AF_INET) set(descriptor, IPPROTO_IP, IP_MTU_DISCOVER, allowed ? IP_PMTUDISC_DONT : IP_PMTUDISC_DO);
+    else set(descriptor, IPPROTO_IPV6, IPV6_MTU_DISCOVER, allowed ? IPV6_PMTUDISC_DONT : IPV6_PMTUDISC_DO);
+}
+
+} // namespace
+
+struct Socket::Buffers {
+    alignas(64) std::byte bytes[batches_max][batch_bytes];
+    std::array<mmsghdr, batches_max> headers;
+    std::array<iovec, batches_max> pieces;
+    std::array<Batch, batches_max> batches;
+    alignas(cmsghdr) char control[batches_max][CMSG_SPACE(sizeof(int))];
+};
+
+void Socket::BuffersDeleter::operator()(Buffers* buffers) const noexcept { delete buffers; }
+
+Result<Socket> Socket::open(const Address& local, const Options& options) {
+    Socket socket;
+    const int family = local.family();
+    socket.descriptor_.reset(::socket(family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_UDP));
+    const int descriptor = socket.descriptor_.get();
+    if (descriptor < 0) return system_error(errno, "udp: making a socket");
+    if (family == AF_INET6) set(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, 1);
+    if (::bind(descriptor, local.data(), local.bytes()) != 0) {
+        const int reason = errno;
+        const Error said = system_error(reason, fmt::format("udp: opening {}", local.text()));
+        if (reason == EADDRINUSE) return error("{}; another program has this port: choose another, or 0 for any", said.text());
+        if (reason == EADDRNOTAVAIL) return error("{}; this host has no such address: see `ip address`", said.text());
+        return said;
+    }
+    sockaddr_storage bound{};
+    socklen_t bytes = sizeof bound;
+    ::getsockname(descriptor, reinterpret_cast<sockaddr*>(&bound), &bytes);
+    socket.local_ = Address(reinterpret_cast<const sockaddr*>(&bound), bytes);
+
+    socket.receive_buffer_bytes_ = size_buffer(descriptor, SO_RCVBUF, SO_RCVBUFFORCE, options.buffer_bytes, "net.core.rmem_max");
+    size_buffer(descriptor, SO_SNDBUF, SO_SNDBUFFORCE, options.buffer_bytes, "net.core.wmem_max");
+    // The path's own words about what it cannot deliver, and no cutting on the way.
+    family == AF_INET ? set(descriptor, IPPROTO_IP, IP_RECVERR, 1) : set(descriptor, IPPROTO_IPV6, IPV6_RECVERR, 1);
+    set_fragments(descriptor, family, false);
+    if (options.offload) {
+        socket.has_bursts_ = set(descriptor, IPPROTO_UDP, UDP_SEGMENT, 0);
+        const bool joins = set(descriptor, IPPROTO_UDP, UDP_GRO, 1);
+        if (!socket.has_bursts_ || !joins)
+            base::log_warning("udp: this system cannot {} bursts (UDP_{}), so large messages cost more processor time",
+                              socket.has_bursts_ ? "receive" : "send", socket.has_bursts_ ? "GRO" : "SEGMENT");
+    }
+
+    socket.buffers_.reset(new Buffers);
+    Buffers& buffers = *socket.buffers_;
+    for (std::size_t i = 0; i < batches_max; ++i) {
+        buffers.pieces[i] = {buffers.bytes[i], batch_bytes};
+        buffers.headers[i] = {};
+        buffers.headers[i].msg_hdr.msg_iov = &buffers.pieces[i];
+        buffers.headers[i].msg_hdr.msg_iovlen = 1;
+        buffers.headers[i].msg_hdr.msg_control = buffers.control[i];
+    }
+    return socket;
+}
+
+Result<std::uint32_t> Socket::path_bytes(const Address& peer) const {
+    const base::Descriptor probe(::socket(peer.family(), SOCK_DGRAM | SOCK_CLOEXEC, IPPROTO_UDP));
+    const Address from = local_.with_port(0);
+    if (!probe || ::bind(probe.get(), from.data(), from.bytes()) != 0 || ::connect(probe.get(), peer.data(), peer.bytes()) != 0)
+        return system_error(errno, fmt::format("udp: finding the way from {} to {}", local_.host_text(), peer.host_text()));
+    const int mtu = peer.family() == AF_INET ? get(probe.get(), IPPROTO_IP, IP_MTU) : get(probe.get(), IPPROTO_IPV6, IPV6_MTU);
+    const std::size_t headers = ip_header_bytes(peer.family()) + udp_header_bytes;
+    const std::size_t path = std::max<std::size_t>(static_cast<std::size_t>(mtu), 576);
+    return static_cast<std::uint32_t>(std::min<std::size_t>(path, 65'535) - headers);
+}
+
+// ---- receiving
+
+std::span<const Batch> Socket::receive(std::size_t count) noexcept {
+    Buffers& buffers = *buffers_;
+    for (std::size_t i = 0; i < count; ++i) buffers.headers[i].msg_hdr.msg_controllen = sizeof buffers.control[i];
+    int got = 0;
+    if (count == 1) {
+        const ssize_t bytes = ::recvmsg(descriptor_.get(), &buffers.headers[0].msg_hdr, 0);
+        got = bytes < 0 ? -1 : 1;
+        buffers.headers[0].msg_len = static_cast<unsigned>(bytes);
+    } else {
+        got = ::recvmmsg(descriptor_.get(), buffers.headers.data(), static_cast<unsigned>(count), 0, nullptr);
+    }
+    if (got < 0) {
+        if (errno != EAGAIN && errno != EINTR) has_errors_ = true;
+        return {};
+    }
+    for (std::size_t i = 0; i < static_cast<std::size_t>(got); ++i) {
+        msghdr& header = buffers.headers[i].msg_hdr;
+        const std::size_t bytes = buffers.headers[i].msg_len;
+        std::size_t segment = bytes;
+        if (header.msg_controllen != 0) {
+            const cmsghdr* control = CMSG_FIRSTHDR(&header);
+            int value = 0;
+            if (control != nullptr && control->cmsg_level == IPPROTO_UDP && control->cmsg_type == UDP_GRO)
+                std::memcpy(&value, CMSG_DATA(control), sizeof value);
+            if (value > 0) segment = static_cast<std::size_t>(value);
+        }
+        buffers.batches[i] = {MutableBytes(buffers.bytes[i], bytes), segment};
+    }
+    return {buffers.batches.data(), static_cast<std::size_t>(got)};
+}
+
+// ---- sending
+
+Socket::Sent Socket::classify(int error_number) noexcept {
+    switch (error_number) {
+    case EAGAIN:
+    case EINTR:
+    case ENOBUFS: return Sent::blocked;
+    case EMSGSIZE: return Sent::too_large;
+    case EIO:
+    case EINVAL:
+    case ENOPROTOOPT:
+    case EOPNOTSUPP: return Sent::burst_refused;
+    default: ++unreachables_; return Sent::unreachable; // no route, no interface: as good as lost
+    }
+}
+
+Socket::Sent Socket::send_message(const msghdr& message) noexcept {
+    // An error of an earlier packet, perhaps to another peer, may answer in place of this one: take it and try again.
+    for (int tries = 0; tries < 3; ++tries) {
+        if (::sendmsg(descriptor_.get(), &message, 0) >= 0) return Sent::all;
+        if (errno != ECONNREFUSED && errno != EHOSTUNREACH) return classify(errno);
+        has_errors_ = true;
+    }
+    return Sent::unreachable;
+}
+
+Socket::Sent Socket::send(const Address& to, const Datagram& datagram) noexcept {
+    iovec pieces[2] = {{const_cast<std::byte*>(datagram.head.data()), datagram.head.size()},
+                       {const_cast<std::byte*>(datagram.body.data()), datagram.body.size()}};
+    msghdr message{};
+    message.msg_name = const_cast<sockaddr*>(to.data());
+    message.msg_namelen = to.bytes();
+    message.msg_iov = pieces;
+    message.msg_iovlen = datagram.body.empty() ? 1 : 2;
+    return send_message(message);
+}
+
+Socket::Sent Socket::send_burst(const Address& to, std::span<const Datagram> datagrams) noexcept {
+    iovec pieces[2 * datagrams_max];
+    std::size_t count = 0;
+    for (const Datagram& datagram : datagrams) {
+        pieces[count++] = {const_cast<std::byte*>(datagram.head.data()), datagram.head.size()};
+        if (!datagram.body.empty()) pieces[count++] = {const_cast<std::byte*>(datagram.body.data()), datagram.body.size()};
+    }
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(std::uint16_t))] = {};
+    msghdr message{};
+    message.msg_name = const_cast<sockaddr*>(to.data());
+    message.msg_namelen = to.bytes();
+    message.msg_iov = pieces;
+    message.msg_iovlen = count;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    cmsghdr* segment = CMSG_FIRSTHDR(&message);
+    segment->cmsg_level = IPPROTO_UDP;
+    segment->cmsg_type = UDP_SEGMENT;
+    segment->cmsg_len = CMSG_LEN(sizeof(std::uint16_t));
+    const auto bytes = static_cast<std::uint16_t>(datagrams[0].head.size() + datagrams[0].body.size());
+    std::memcpy(CMSG_DATA(segment), &bytes, sizeof bytes);
+    return send_message(message);
+}
+
+Socket::Sent Socket::send_each(const Address& to, std::span<const Datagram> datagrams, std::size_t& count) noexcept {
+    std::array<mmsghdr, datagrams_max> headers;
+    std::array<iovec, 2 * datagrams_max> pieces;
+    for (std::size_t i = 0; i < datagrams.size(); ++i) {
+        pieces[2 * i] = {const_cast<std::byte*>(datagrams[i].head.data()), datagrams[i].head.size()};
+        pieces[2 * i + 1] = {const_cast<std::byte*>(datagrams[i].body.data()), datagrams[i].body.size()};
+        headers[i] = {};
+        headers[i].msg_hdr.msg_name = const_cast<sockaddr*>(to.data());
+        headers[i].msg_hdr.msg_namelen = to.bytes();
+        headers[i].msg_hdr.msg_iov = &pieces[2 * i];
+        headers[i].msg_hdr.msg_iovlen = datagrams[i].body.empty() ? 1 : 2;
+    }
+    for (int tries = 0; tries < 3; ++tries) {
+        const int sent = ::sendmmsg(descriptor_.get(), headers.data(), static_cast<unsigned>(datagrams.size()), 0);
+        count = sent > 0 ? static_cast<std::size_t>(sent) : 0;
+        if (sent > 0) return Sent::all;
+        if (errno != ECONNREFUSED && errno != EHOSTUNREACH) return classify(errno);
+        has_errors_ = true;
+    }
+    return Sent::unreachable;
+}
+
+// ---- errors of the path
+
+bool Socket::next_error(PathError& reported) noexcept {
+    char content[64];
+    iovec piece{content, sizeof content};
+    alignas(cmsghdr) char control[512];
+    sockaddr_storage destination{};
+    msghdr message{};
+    message.msg_name = &destination;
+    message.msg_namelen = sizeof destination;
+    message.msg_iov = &piece;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    if (::recvmsg(descriptor_.get(), &message, MSG_ERRQUEUE | MSG_DONTWAIT) < 0) return has_errors_ = false;
+    for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr; part = CMSG_NXTHDR(&message, part)) {
+        const bool is_error = (part->cmsg_level == IPPROTO_IP && part->cmsg_type == IP_RECVERR) ||
+                              (part->cmsg_level == IPPROTO_IPV6 && part->cmsg_type == IPV6_RECVERR);
+        if (!is_error) continue;
+        sock_extended_err said;
+        std::memcpy(&said, CMSG_DATA(part), sizeof said);
+        const Address where(reinterpret_cast<const sockaddr*>(&destination), message.msg_namelen);
+        const std::size_t headers = ip_header_bytes(where.family()) + udp_header_bytes;
+        reported = {where, static_cast<int>(said.ee_errno),
+                    said.ee_info > headers ? static_cast<std::uint32_t>(said.ee_info - headers) : 0};
+        return true;
+    }
+    reported = {};
+    return true;
+}
+
+void Socket::allow_fragments() noexcept { set_fragments(descriptor_.get(), local_.family(), true); }
+
+std::uint64_t Socket::overruns() const noexcept {
+    std::uint32_t info[SK_MEMINFO_VARS] = {};
+    socklen_t bytes = sizeof info;
+    if (::getsockopt(descriptor_.get(), SOL_SOCKET, SO_MEMINFO, info, &bytes) != 0) return 0;
+    return info[SK_MEMINFO_DROPS];
+}
+
+} // namespace kumi::device::udp

@@ -1,0 +1,98 @@
+#pragma once
+
+// A UDP socket with what Linux offers for speed: bursts that the system cuts into packets (GSO) and puts together
+// again (GRO), several datagrams per call, errors of the path as a queue.
+
+#include "kumi/base/bytes.hpp"
+#include "kumi/base/descriptor.hpp"
+#include "kumi/base/result.hpp"
+#include "kumi/device/udp/address.hpp"
+#include "kumi/device/udp/options.hpp"
+
+#include <array>
+#include <memory>
+#include <span>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+namespace kumi::device::udp {
+
+/// What came in one go: one datagram, or several of one size (the last may be shorter) one behind the other.
+struct Batch {
+    MutableBytes bytes; // may be changed: decryption is done in place
+    std::size_t segment_bytes; // of each datagram
+};
+
+/// One datagram to send, in two pieces.
+struct Datagram {
+    Bytes head;
+    Bytes body;
+};
+
+/// The path says no about something that was sent earlier.
+struct PathError {
+    Address destination;
+    int error_number;
+    std::uint32_t packet_bytes_max; // with EMSGSIZE: what the path carries
+};
+
+class Socket {
+public:
+    enum class Sent : std::uint8_t { all, blocked, too_large, burst_refused, unreachable };
+
+    static constexpr std::size_t batches_max = 8;
+    static constexpr std::size_t datagrams_max = 64;
+
+    /// Binds. What the system refuses to give is a warning if one can live without it.
+    static Result<Socket> open(const Address& local, const Options& options);
+
+    int descriptor() const noexcept { return descriptor_.get(); }
+    const Address& local() const noexcept { return local_; }
+    /// As the system grants it.
+    std::size_t receive_buffer_bytes() const noexcept { return receive_buffer_bytes_; }
+    bool has_bursts() const noexcept { return has_bursts_; }
+    void stop_bursts() noexcept { has_bursts_ = false; }
+
+    /// The largest datagram that the way to `peer` carries without being cut.
+    Result<std::uint32_t> path_bytes(const Address& peer) const;
+
+    /// Takes what has come, up to `count` batches; valid until the next call.
+    std::span<const Batch> receive(std::size_t count) noexcept;
+
+    /// One datagram.
+    Sent send(const Address& to, const Datagram& datagram) noexcept;
+    /// Several of one size, the last may be shorter, as one burst.
+    Sent send_burst(const Address& to, std::span<const Datagram> datagrams) noexcept;
+    /// Several of any size; answers how many were taken in `count`.
+    Sent send_each(const Address& to, std::span<const Datagram> datagrams, std::size_t& count) noexcept;
+
+    /// The next error that the path reported.
+    bool next_error(PathError& reported) noexcept;
+    /// An earlier send or receive noticed that there are some.
+    bool has_errors() const noexcept { return has_errors_; }
+
+    /// Datagrams that were too large for the path until now may be cut on the way.
+    void allow_fragments() noexcept;
+    /// Datagrams dropped because the receive buffer was full.
+    std::uint64_t overruns() const noexcept;
+    std::uint64_t unreachables() const noexcept { return unreachables_; }
+
+private:
+    struct Buffers;
+    struct BuffersDeleter {
+        void operator()(Buffers* buffers) const noexcept;
+    };
+
+    Sent send_message(const msghdr& message) noexcept;
+    Sent classify(int error_number) noexcept;
+
+    base::Descriptor descriptor_;
+    Address local_;
+    std::size_t receive_buffer_bytes_ = 0;
+    bool has_bursts_ = false;
+    bool has_errors_ = false;
+    std::uint64_t unreachables_ = 0;
+    std::unique_ptr<Buffers, BuffersDeleter> buffers_;
+};
+
+} // namespace kumi::device::udp

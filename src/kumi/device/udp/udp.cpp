@@ -1,0 +1,99 @@
+#include "kumi/device/udp/udp.hpp"
+
+#include "kumi/base/log.hpp"
+#include "kumi/base/machine.hpp"
+#include "kumi/base/size_text.hpp"
+#include "kumi/device/udp/channel.hpp"
+
+#include <charconv>
+#include <cstdlib>
+
+namespace kumi::device::udp {
+namespace {
+
+/// A whole number in a range, from the environment.
+Result<std::uint64_t> number_from(const char* name, const char* text, std::uint64_t most) {
+    const std::string_view digits = text;
+    std::uint64_t number = 0;
+    const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    if (status != std::errc{} || end != digits.data() + digits.size() || number > most)
+        return error("{}={}: write a whole number from 0 to {}", name, text, most);
+    return number;
+}
+
+} // namespace
+
+Result<std::unique_ptr<pm::Channel>> UdpDevice::open(const pm::Opening& opening) {
+    auto channel = UdpChannel::bind(options_, opening.self, opening.nodes, opening.keys);
+    if (!channel) return channel.error();
+    const Hello mine = (*channel)->hello();
+    auto told = opening.meeting.exchange(bytes_of(mine));
+    if (!told) return told.error();
+    std::vector<Hello> hellos(opening.nodes);
+    for (pm::Node node = 0; node < opening.nodes; ++node)
+        if (!read_value((*told)[node], hellos[node])) return error("udp: node {} opens another device: use udp on all nodes", node);
+    if (auto met = (*channel)->meet(hellos); !met) return met.error();
+    base::log_debug("udp: at {}, buffer {}, packets to node {} of {} bytes, {}", (*channel)->address().text(),
+                    base::readable_bytes((*channel)->endpoint().receive_bytes()), opening.nodes - 1,
+                    (*channel)->endpoint().packet_bytes(opening.nodes - 1), options_.encrypt ? "encrypted" : "not encrypted");
+    return std::unique_ptr<pm::Channel>(*std::move(channel));
+}
+
+Result<std::vector<std::unique_ptr<pm::Channel>>> open_in_one_process(std::span<const std::string> addresses, const Options& options,
+                                                                      base::FunctionRef<Result<void>(pm::Node)> before_open) {
+    const auto keys = base::make_job_keys();
+    if (!keys) return keys.error();
+    const auto nodes = static_cast<pm::Node>(addresses.size());
+    std::vector<std::unique_ptr<UdpChannel>> bound;
+    std::vector<Hello> hellos;
+    for (pm::Node node = 0; node < nodes; ++node) {
+        if (auto ready = before_open(node); !ready) return ready.error();
+        Options own = options;
+        own.address = addresses[node];
+        own.faults.seed += node;
+        auto channel = UdpChannel::bind(own, node, nodes, *keys);
+        if (!channel) return channel.error();
+        hellos.push_back((*channel)->hello());
+        bound.push_back(*std::move(channel));
+    }
+    std::vector<std::unique_ptr<pm::Channel>> channels;
+    for (pm::Node node = 0; node < nodes; ++node) {
+        if (auto ready = before_open(node); !ready) return ready.error(); // meeting looks at the way to the others
+        if (auto met = bound[node]->meet(hellos); !met) return met.error();
+        channels.push_back(std::move(bound[node]));
+    }
+    return channels;
+}
+
+Result<Options> options_from_environment() {
+    Options options;
+    if (const char* text = std::getenv("KUMI_UDP_ADDRESS")) options.address = text;
+    if (const char* text = std::getenv("KUMI_UDP_PORT")) {
+        const auto port = number_from("KUMI_UDP_PORT", text, 65'535);
+        if (!port) return port.error();
+        options.port = static_cast<std::uint16_t>(*port);
+    }
+    if (const char* text = std::getenv("KUMI_UDP_ENCRYPT")) {
+        const std::string_view choice = text;
+        if (choice != "yes" && choice != "no") return error("KUMI_UDP_ENCRYPT={}: say yes or no", text);
+        options.encrypt = choice == "yes";
+    }
+    if (const char* text = std::getenv("KUMI_UDP_BUFFER")) {
+        const auto bytes = base::parse_size(text);
+        if (!bytes) return error("KUMI_UDP_BUFFER={}: {}", text, bytes.error().text());
+        options.buffer_bytes = *bytes;
+    }
+    if (const char* text = std::getenv("KUMI_UDP_SILENCE")) {
+        const auto seconds = number_from("KUMI_UDP_SILENCE", text, 1'000'000);
+        if (!seconds) return seconds.error();
+        options.silence_max = std::chrono::seconds(*seconds);
+    }
+    if (const char* text = std::getenv("KUMI_FAULT")) {
+        auto faults = parse_faults(text);
+        if (!faults) return faults.error();
+        options.faults = *faults;
+    }
+    return options;
+}
+
+} // namespace kumi::device::udp

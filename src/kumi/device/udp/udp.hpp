@@ -1,0 +1,37 @@
+#pragma once
+
+#include "kumi/base/function_ref.hpp"
+#include "kumi/device/udp/options.hpp"
+#include "kumi/pm/device.hpp"
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace kumi::device::udp {
+
+/// Joins nodes over any IP network, each by one UDP port.
+class UdpDevice final : public pm::Device {
+public:
+    explicit UdpDevice(Options options = {}) : options_(std::move(options)) {}
+
+    std::string_view name() const noexcept override { return "udp"; }
+    Result<std::unique_ptr<pm::Channel>> open(const pm::Opening& opening) override;
+
+private:
+    Options options_;
+};
+
+/// All ends of one channel in this process, one per address: for threads as nodes, or to be shared out by fork().
+/// `before_open` is called before each end's socket is made, and may enter a network namespace.
+Result<std::vector<std::unique_ptr<pm::Channel>>> open_in_one_process(std::span<const std::string> addresses, const Options& options = {},
+                                                                      base::FunctionRef<Result<void>(pm::Node)> before_open = [](pm::Node) {
+                                                                          return Result<void>{};
+                                                                      });
+
+/// The options with what KUMI_UDP_ADDRESS, KUMI_UDP_PORT, KUMI_UDP_ENCRYPT (yes or no), KUMI_UDP_BUFFER (a size such as
+/// 4M), KUMI_UDP_SILENCE (seconds) and KUMI_FAULT say.
+Result<Options> options_from_environment();
+
+} // namespace kumi::device::udp
