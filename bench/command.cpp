@@ -3,7 +3,9 @@
 #include "kumi/base/clock.hpp"
 #include "kumi/base/descriptor.hpp"
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -20,7 +22,7 @@ namespace {
     ::setpgid(0, 0);
     ::dup2(out, STDOUT_FILENO);
     ::dup2(::open("/dev/null", O_RDWR), STDIN_FILENO);
-    ::dup2(::open("/dev/null", O_RDWR), STDERR_FILENO);
+    ::dup2(out, STDERR_FILENO);
     for (const std::string& setting : environment_added) ::putenv(const_cast<char*>(setting.c_str()));
     std::vector<char*> arguments;
     for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
@@ -42,28 +44,45 @@ bool read_all(int from, std::string& text, Instant deadline) {
     }
 }
 
+/// What a failed command said, in one line: the first that has a word in it.
+std::string complaint(const std::string& text) {
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);)
+        if (std::any_of(line.begin(), line.end(), [](unsigned char c) { return std::isalpha(c) != 0; }) && !line.starts_with("result "))
+            return line;
+    return "failed";
+}
+
 } // namespace
 
-Result<Heard> run_contestant(const std::vector<std::string>& words, const std::vector<std::string>& environment_added,
-                             std::chrono::seconds seconds_max) {
+Result<std::string> output_of(const std::vector<std::string>& words, const std::vector<std::string>& environment_added,
+                              std::chrono::seconds seconds_max) {
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC) != 0) return system_error(errno, "starting a benchmark (pipe)");
     base::Descriptor in(ends[0]);
     base::Descriptor out(ends[1]);
-    const Instant start = now();
     const pid_t pid = ::fork();
     if (pid < 0) return system_error(errno, "starting a benchmark (fork)");
     if (pid == 0) become(words, environment_added, out.get());
     out.reset();
     std::string text;
-    const bool ended = read_all(in.get(), text, start + seconds_max);
+    const bool ended = read_all(in.get(), text, now() + seconds_max);
     if (!ended) ::kill(-pid, SIGKILL);
     int status = 0;
     ::waitpid(pid, &status, 0);
     if (!ended) return error("{}: not done within {} s", words.front(), seconds_max.count());
-    if (status != 0) return error("{}: {}", words.front(), WIFEXITED(status) && WEXITSTATUS(status) == 127 ? "not found" : "failed");
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 127 && text.empty()) return error("{}: not found", words.front());
+    if (status != 0) return error("{}", complaint(text));
+    return text;
+}
+
+Result<Heard> run_contestant(const std::vector<std::string>& words, const std::vector<std::string>& environment_added,
+                             std::chrono::seconds seconds_max) {
+    const Instant start = now();
+    const auto text = output_of(words, environment_added, seconds_max);
+    if (!text) return text.error();
     Heard heard{.results = {}, .seconds = std::chrono::duration<double>(now() - start).count()};
-    std::istringstream lines(text);
+    std::istringstream lines(*text);
     for (std::string line; std::getline(lines, line);) {
         std::istringstream fields(line);
         std::string word, id;

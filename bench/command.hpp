@@ -16,8 +16,12 @@ struct Heard {
     double seconds = 0;                    // how long the command took
 };
 
-/// Runs a command to its end and collects its "result ID VALUE" lines. An error when it fails, cannot be started, or
-/// takes longer than `seconds_max`.
+/// Runs a command to its end; answers what it printed. An error when it fails, cannot be started, or takes longer than
+/// `seconds_max`.
+Result<std::string> output_of(const std::vector<std::string>& words, const std::vector<std::string>& environment_added,
+                              std::chrono::seconds seconds_max);
+
+/// Runs a command to its end and collects its "result ID VALUE" lines.
 Result<Heard> run_contestant(const std::vector<std::string>& words, const std::vector<std::string>& environment_added,
                              std::chrono::seconds seconds_max);
 

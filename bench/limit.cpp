@@ -1,5 +1,6 @@
 #include "limit.hpp"
 
+#include "core.hpp"
 #include "work.hpp"
 
 #include <atomic>
@@ -7,7 +8,6 @@
 #include <cstring>
 #include <new>
 #include <linux/futex.h>
-#include <sched.h>
 #include <string>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -31,19 +31,6 @@ struct Shared {
     Line there;
     alignas(128) Line back;
 };
-
-void bind_to_core(unsigned index) {
-    cpu_set_t allowed;
-    if (::sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
-    for (unsigned cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-        if (!CPU_ISSET(cpu, &allowed) || index-- != 0) continue;
-        cpu_set_t one;
-        CPU_ZERO(&one);
-        CPU_SET(cpu, &one);
-        ::sched_setaffinity(0, sizeof one, &one);
-        return;
-    }
-}
 
 void hand_over(Line& line, std::uint64_t number) {
     line.data = number;

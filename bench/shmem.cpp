@@ -1,6 +1,6 @@
 #include "shmem.hpp"
 
-#include "command.hpp"
+#include "stage.hpp"
 #include "work.hpp"
 
 #include <algorithm>
@@ -11,14 +11,6 @@ namespace kumi::bench {
 namespace {
 
 using Words = std::vector<std::string>;
-
-/// One contestant in one case.
-struct Entry {
-    std::string who;
-    Words words;
-    Words environment;
-    std::string timed_row = {}; // not empty: the row is how long the command takes, in ms
-};
 
 constexpr std::chrono::seconds entry_seconds_max{10};
 
@@ -40,12 +32,15 @@ std::vector<Words> waiting_settings(const std::string& peer) {
 class ShmemBench {
 public:
     explicit ShmemBench(const BenchOptions& options)
-        : options_(options), table_(rows(), options.peers) {}
+        : options_(options), table_(rows(), options.peers),
+          stage_(table_, options.on_progress) {}
 
     Table run() {
-        for (int round = 0; round < options_.rounds; ++round)
+        for (int round = 0; round < options_.rounds; ++round) {
+            stage_.begin_round(round + 1, options_.rounds);
             for (const auto& entries : {pair_entries(), ring_entries(), launch_entries(), idle_entries()})
-                for (const Entry& entry : entries) measure(round, entry);
+                for (const Entry& entry : entries) measure(entry);
+        }
         keep_best_settings();
         return std::move(table_);
     }
@@ -81,20 +76,21 @@ private:
     }
     std::string peer_program(const std::string& peer) const { return options_.peers_folder + "/kumi-bench-" + peer; }
 
+    Entry kumi_entry(int nodes, const std::string& what) const { return {"kumi", what, node_words(nodes, what)}; }
     Entry peer_entry(const std::string& peer, int nodes, bool bound, const std::string& what) const {
-        Entry entry{peer, mpi_words(peer, nodes, bound), {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"}};
+        Entry entry{peer, what, mpi_words(peer, nodes, bound), {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"}};
         entry.words.insert(entry.words.end(), {peer_program(peer), what});
         return entry;
     }
 
     std::vector<Entry> pair_entries() {
-        std::vector<Entry> entries{{"kumi", node_words(2, "pair"), {}}, {"limit", {options_.own_path, "bench-node", "limit"}, {}}};
+        std::vector<Entry> entries{kumi_entry(2, "pair"), {"limit", "pair", {options_.own_path, "bench-node", "limit"}}};
         for (const std::string& peer : peers_present()) entries.push_back(peer_entry(peer, 2, true, "pair"));
         return entries;
     }
 
     std::vector<Entry> ring_entries() {
-        std::vector<Entry> entries{{"kumi", node_words(16, "ring"), {}}};
+        std::vector<Entry> entries{kumi_entry(16, "ring")};
         for (const std::string& peer : peers_present()) {
             int number = 0;
             for (const Words& setting : waiting_settings(peer)) {
@@ -108,34 +104,22 @@ private:
     }
 
     std::vector<Entry> launch_entries() {
-        std::vector<Entry> entries{{"kumi", node_words(4, "join"), {}, "shmem.launch.4"}};
-        for (const std::string& peer : peers_present()) {
-            entries.push_back(peer_entry(peer, 4, false, "join"));
-            entries.back().timed_row = "shmem.launch.4";
-        }
+        std::vector<Entry> entries{kumi_entry(4, "join")};
+        for (const std::string& peer : peers_present()) entries.push_back(peer_entry(peer, 4, false, "join"));
         return entries;
     }
 
-    std::vector<Entry> idle_entries() { return {{"kumi", node_words(2, "idle"), {}}}; }
+    std::vector<Entry> idle_entries() { return {kumi_entry(2, "idle")}; }
 
-    void measure(int round, const Entry& entry) {
-        if (given_up(entry)) return;
-        options_.on_progress(fmt::format("round {} of {}: {} {}", round + 1, options_.rounds, entry.who, entry.words.back()));
-        const auto heard = run_contestant(entry.words, entry.environment, entry_seconds_max);
-        if (!heard) {
-            failed_.push_back(key(entry));
-            return table_.note(fmt::format("{} {}: not measured: {}", entry.who, entry.words.back(), heard.error().text()));
-        }
-        if (!entry.timed_row.empty()) table_.add(entry.who, entry.timed_row, heard->seconds * 1e3);
+    void measure(const Entry& entry) {
+        const auto heard = stage_.run(entry, entry_seconds_max);
+        if (!heard) return;
+        if (entry.what == "join") table_.add(entry.who, "shmem.launch.4", heard->seconds * 1e3); // the row is how long it takes
         for (const auto& [id, value] : heard->results) {
             if (entry.who.find('#') == std::string::npos) table_.add(entry.who, id, value);
             else settings_[entry.who].push_back(value);
         }
     }
-
-    /// What failed once is not tried again: it would only take its minute in each round.
-    static std::string key(const Entry& entry) { return entry.who + " " + entry.words.back(); }
-    bool given_up(const Entry& entry) const { return std::find(failed_.begin(), failed_.end(), key(entry)) != failed_.end(); }
 
     void keep_best_settings() {
         for (const std::string& peer : options_.peers) {
@@ -153,7 +137,7 @@ private:
 
     const BenchOptions& options_;
     Table table_;
-    std::vector<std::string> failed_;
+    Stage stage_;
     std::map<std::string, std::vector<double>> settings_; // ring results by peer#setting
 };
 

@@ -1,20 +1,9 @@
 #pragma once
 
+#include "options.hpp"
 #include "table.hpp"
 
-#include <functional>
-#include <string>
-#include <vector>
-
 namespace kumi::bench {
-
-struct BenchOptions {
-    std::vector<std::string> peers;
-    int rounds = 7;
-    std::string own_path;      // of the kumi command, which is also every node
-    std::string peers_folder;  // where the peers' programs are
-    std::function<void(const std::string&)> on_progress; // what is being measured now
-};
 
 /// Kumi over shared memory beside the limit and MPI, interleaved round by round.
 Table run_shmem_bench(const BenchOptions& options);

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <sched.h>
+
+namespace kumi::bench {
+
+/// Binds this process to one of the cores that it may run on, counted from 0 and round again.
+inline void bind_to_core(unsigned index) {
+    cpu_set_t allowed;
+    if (::sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
+    index %= static_cast<unsigned>(CPU_COUNT(&allowed));
+    for (unsigned cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+        if (!CPU_ISSET(cpu, &allowed) || index-- != 0) continue;
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        CPU_SET(cpu, &one);
+        ::sched_setaffinity(0, sizeof one, &one);
+        return;
+    }
+}
+
+} // namespace kumi::bench

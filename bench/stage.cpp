@@ -1,0 +1,21 @@
+#include "stage.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace kumi::bench {
+
+void Stage::begin_round(int number, int count) { round_ = fmt::format("round {} of {}: ", number, count); }
+
+std::optional<Heard> Stage::run(const Entry& entry, std::chrono::seconds seconds_max) {
+    const std::string name = fmt::format("{} {}", entry.who, entry.what);
+    if (std::find(failed_.begin(), failed_.end(), name) != failed_.end()) return std::nullopt;
+    on_progress_(round_ + name);
+    auto heard = run_contestant(entry.words, entry.environment, seconds_max);
+    if (heard) return std::move(*heard);
+    failed_.push_back(name);
+    table_.note(fmt::format("{}: not measured: {}", name, heard.error().text()));
+    return std::nullopt;
+}
+
+} // namespace kumi::bench
