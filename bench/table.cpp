@@ -52,17 +52,18 @@ std::optional<double> Table::best_peer(const RowKind& row) const {
 }
 
 std::string Table::text() const {
-    std::string text = fmt::format("{:<34} {:>6} {:>6} {:>9} {:>9} {:>9}", "median of several runs", "unit", "better", "kumi", "best", "limit");
-    for (const std::string& peer : peers_) text += fmt::format(" {:>9}", peer);
-    text += fmt::format(" {:>9} {:>9}\n", "to limit", "to peer");
+    std::string text = fmt::format("{:<34} {:>6} {:>6} {:>9} {:>9} {:>9} {:>9} {:>9}  {}\n", "median of several runs", "unit", "better", "kumi",
+                                   "best", "limit", "to limit", "to peer", peers_.empty() ? "" : "peers");
     for (const RowKind& row : rows_) {
         const auto mine = summary("kumi", row);
         const auto limit = median("limit", row);
         const auto value = mine ? std::optional(mine->median) : std::nullopt;
-        text += fmt::format("{:<34} {:>6} {:>6} {:>9} {:>9} {:>9}", row.id, row.unit, row.lower_is_better ? "lower" : "higher",
-                            number(value), number(mine ? std::optional(mine->best) : std::nullopt), number(limit));
-        for (const std::string& peer : peers_) text += fmt::format(" {:>9}", number(median(peer, row)));
-        text += fmt::format(" {:>9} {:>9}\n", ratio(value, limit), ratio(value, best_peer(row)));
+        text += fmt::format("{:<34} {:>6} {:>6} {:>9} {:>9} {:>9} {:>9} {:>9}", row.id, row.unit, row.lower_is_better ? "lower" : "higher",
+                            number(value), number(mine ? std::optional(mine->best) : std::nullopt), number(limit), ratio(value, limit),
+                            ratio(value, best_peer(row)));
+        for (const std::string& peer : peers_)
+            if (const auto measured = median(peer, row)) text += fmt::format("  {} {}", peer, number(measured));
+        text += '\n';
     }
     for (const RowKind& row : rows_) text += fmt::format("  {}: {}\n", row.id, row.what);
     for (const std::string& line : notes_) text += fmt::format("  note: {}\n", line);
@@ -89,6 +90,27 @@ std::string Table::json() const {
     return rows.dump(2) + "\n";
 }
 
+std::optional<double> Table::base_of(const std::string& name, const RowKind& row) const {
+    if (name == "value") return 1.0;
+    return name == "peer" ? best_peer(row) : median(name, row);
+}
+
+std::string Table::check_goal(const RowKind& row, const std::string& key, double wanted, bool& good) const {
+    const bool at_most = key.ends_with("_at_most");
+    const std::string against = key.substr(0, key.rfind("_at_"));
+    const std::string of_what = against == "value" ? row.unit : against == "peer" ? "of the best peer" : "of " + against;
+    const auto mine = median("kumi", row);
+    const auto base = base_of(against, row);
+    const std::string goal = fmt::format("goal: at {} {:.2f}", at_most ? "most" : "least", wanted);
+    if (!mine || !base) {
+        good = false;
+        return fmt::format("missed   {:<34} not measured {}; {}\n", row.id, of_what, goal);
+    }
+    const double reached = *mine / *base;
+    good = at_most ? reached <= wanted : reached >= wanted;
+    return fmt::format("{:<8} {:<34} {:.2f} {}; {}\n", good ? "reached" : "missed", row.id, reached, of_what, goal);
+}
+
 Result<std::string> Table::check(const std::string& goals_path, int& missed) const {
     toml::table goals;
     try {
@@ -101,26 +123,15 @@ Result<std::string> Table::check(const std::string& goals_path, int& missed) con
     for (const RowKind& row : rows_) {
         const toml::table* goal = goals[row.id].as_table();
         if (goal == nullptr) continue;
-        const auto mine = median("kumi", row);
-        const auto hold = [&](const char* key, std::optional<double> base, const char* of_what, bool at_most) {
-            const auto wanted = (*goal)[key].value<double>();
-            if (!wanted) return;
-            if (!mine || !base) {
-                ++missed;
-                report += fmt::format("missed   {:<34} not measured against the {}\n", row.id, of_what);
-                return;
-            }
-            const double reached = *mine / *base;
-            const bool good = at_most ? reached <= *wanted : reached >= *wanted;
+        for (const auto& [key, value] : *goal) {
+            const std::string name(key.str());
+            const auto wanted = value.value<double>();
+            if (!wanted || !(name.ends_with("_at_most") || name.ends_with("_at_least")))
+                return error("{}: {}: {} is no goal; those are NAME_at_most and NAME_at_least, and numbers", goals_path, row.id, name);
+            bool good = false;
+            report += check_goal(row, name, *wanted, good);
             missed += good ? 0 : 1;
-            report += fmt::format("{} {:<34} {:.2f} of the {}; goal: at {} {:.2f}\n", good ? "reached " : "missed  ", row.id, reached,
-                                  of_what, at_most ? "most" : "least", *wanted);
-        };
-        hold("limit_at_most", median("limit", row), "limit", true);
-        hold("limit_at_least", median("limit", row), "limit", false);
-        hold("peer_at_most", best_peer(row), "best peer", true);
-        hold("peer_at_least", best_peer(row), "best peer", false);
-        hold("value_at_most", 1.0, row.unit.c_str(), true);
+        }
     }
     return report;
 }

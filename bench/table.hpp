@@ -31,7 +31,9 @@ public:
     std::string text() const;
     std::string json() const;
 
-    /// Holds the rows against a goals file. Answers the report; `missed` counts.
+    /// Holds the rows against a goals file. A goal is NAME_at_most or NAME_at_least: Kumi's median over that of NAME,
+    /// which is "limit", "peer" (the best one) or a peer's name; or "value", Kumi's median itself. What was not measured
+    /// is missed. Answers the report; `missed` counts.
     Result<std::string> check(const std::string& goals_path, int& missed) const;
 
 private:
@@ -44,6 +46,9 @@ private:
     std::optional<double> median(const std::string& who, const RowKind& row) const;
     /// The better of the peers.
     std::optional<double> best_peer(const RowKind& row) const;
+    /// What a goal that starts with `name` compares with.
+    std::optional<double> base_of(const std::string& name, const RowKind& row) const;
+    std::string check_goal(const RowKind& row, const std::string& key, double wanted, bool& good) const;
 
     std::vector<RowKind> rows_;
     std::vector<std::string> peers_;
