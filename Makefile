@@ -38,6 +38,7 @@ bench: build/release/build.ninja
 	@cmake --preset release -DKUMI_PEERS=ON >/dev/null
 	@$(build)
 	@build/release/bin/kumi bench shmem --against openmpi,mpich
+	@build/release/bin/kumi bench udp --against tcp,openmpi,enet,zeromq
 
 install: release
 	@cmake --install build/release --prefix "$(PREFIX)"
@@ -53,7 +54,7 @@ help:
 	@echo "make            build the library, the kumi command and the examples in build/release"
 	@echo "make demo       build what is needed and show it"
 	@echo "make check      run all tests: release, asan, tsan; PRESETS=release runs only those"
-	@echo "make bench      measure beside Open MPI and MPICH"
+	@echo "make bench      measure beside bare sockets, MPI and other libraries"
 	@echo "make install    install to PREFIX ($(PREFIX)); DESTDIR is honoured"
 	@echo "make format     format all sources with clang-format"
 	@echo "make clean      remove build/"

@@ -1,5 +1,8 @@
-// The same cases as bench/shmem_node.cpp, written as MPI programs are written. Built once per MPI that is found.
+// The same cases as bench/shmem_node.cpp and bench/udp_node.cpp, written as MPI programs are written. Built once per
+// MPI that is found.
 
+#include "../core.hpp"
+#include "../measure.hpp"
 #include "../work.hpp"
 
 #include <algorithm>
@@ -135,6 +138,21 @@ void ring() {
     if (rank_ == 0) report("shmem.ring.16", seconds_since(start) / ring_rounds / size_ * 1e6);
 }
 
+/// One row of `kumi bench udp`.
+void net(std::string_view what, const char* row) {
+    bind_to_core(static_cast<unsigned>(rank_)); // here, since mpirun takes two hosts on one machine for two machines
+    if (what == "latency.64") {
+        pingpong_seconds(pingpong_bytes, pingpongs_small / 50);
+        const double seconds = pingpong_seconds(pingpong_bytes, pingpongs_small / 5);
+        if (rank_ == 0) report(row, seconds * 1e9);
+    }
+    if (what == "bulk") {
+        stream_seconds(bulk_message_bytes, stream_large);
+        const double seconds = stream_seconds(bulk_message_bytes, stream_large * 10);
+        if (rank_ == 0) report(row, bulk_message_bytes * 1e-6 / seconds);
+    }
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -144,5 +162,6 @@ int main(int argc, char** argv) {
     const std::string_view what = argc > 1 ? argv[1] : "join";
     if (what == "pair") pair();
     if (what == "ring") ring();
+    if (what == "net" && argc == 4) net(argv[2], argv[3]);
     MPI_Finalize();
 }

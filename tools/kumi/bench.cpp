@@ -2,20 +2,38 @@
 
 #include "shmem.hpp"
 #include "shmem_node.hpp"
+#include "udp.hpp"
+#include "udp_node.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstdio>
 #include <filesystem>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <fstream>
 #include <memory>
+#include <span>
 #include <unistd.h>
 
 namespace kumi::tools {
 namespace {
 
-constexpr std::array peers_known{"openmpi", "mpich"};
+constexpr std::array shmem_peers{"openmpi", "mpich"};
+
+/// What can be measured, and beside whom.
+struct BenchCase {
+    const char* name;
+    std::span<const char* const> peers;
+    bench::Table (*run)(const bench::BenchOptions&);
+};
+const std::array bench_cases{BenchCase{"shmem", shmem_peers, bench::run_shmem_bench},
+                             BenchCase{"udp", bench::udp_peers(), bench::run_udp_bench}};
+
+const BenchCase* find_case(const std::string& name) {
+    const auto found = std::find_if(bench_cases.begin(), bench_cases.end(), [&](const BenchCase& one) { return one.name == name; });
+    return found == bench_cases.end() ? nullptr : &*found;
+}
 
 struct Choices {
     std::string bench;
@@ -32,7 +50,17 @@ void show_progress(const std::string& text) {
     if (::isatty(STDERR_FILENO) != 0) std::fprintf(stderr, "\r\033[K%s", text.c_str());
 }
 
+/// A peer that the case does not know.
+const std::string* unknown_peer(const BenchCase& one, const std::vector<std::string>& against) {
+    for (const std::string& peer : against)
+        if (std::find(one.peers.begin(), one.peers.end(), peer) == one.peers.end()) return &peer;
+    return nullptr;
+}
+
 int run_bench(const Choices& choices) {
+    const BenchCase& chosen = *find_case(choices.bench);
+    if (const std::string* peer = unknown_peer(chosen, choices.against))
+        return complain(fmt::format("--against: {} has no peer {}; there are: {}", chosen.name, *peer, fmt::join(chosen.peers, ", "))), 2;
     std::ofstream json;
     if (!choices.json_path.empty()) { // before minutes of work, not after
         json.open(choices.json_path);
@@ -45,7 +73,7 @@ int run_bench(const Choices& choices) {
                                 .own_path = own,
                                 .peers_folder = prefix / "libexec/kumi",
                                 .on_progress = show_progress};
-    const bench::Table table = bench::run_shmem_bench(options);
+    const bench::Table table = chosen.run(options);
     show_progress("");
     fmt::print("{}", table.text());
     if (json.is_open() && !(json << table.json() << std::flush)) return complain(fmt::format("--json {}: cannot be written", choices.json_path));
@@ -57,21 +85,21 @@ int run_bench(const Choices& choices) {
     return missed == 0 ? 0 : 1;
 }
 
+std::string peers_help() {
+    std::string text = "peers to measure beside Kumi";
+    for (const BenchCase& one : bench_cases) text += fmt::format("; {}: {}", one.name, fmt::join(one.peers, ", "));
+    return text;
+}
+
 } // namespace
 
 void add_bench_command(CLI::App& app, int& exit_code) {
     CLI::App* command = app.add_subcommand("bench", "measure Kumi beside its peers and the machine's limit, in one run");
     auto choices = std::make_shared<Choices>();
-    command->add_option("case", choices->bench, "what to measure: shmem")->required()->type_name("CASE")->check([](const std::string& name) {
-        return name == "shmem" ? "" : fmt::format("no case {}; there is: shmem", name);
+    command->add_option("case", choices->bench, "what to measure: shmem, udp")->required()->type_name("CASE")->check([](const std::string& name) {
+        return find_case(name) != nullptr ? "" : fmt::format("no case {}; there are: shmem, udp", name);
     });
-    command->add_option("--against", choices->against, "peers to measure beside Kumi: openmpi, mpich")
-        ->delimiter(',')
-        ->type_name("PEER,...")
-        ->check([](const std::string& peer) {
-            const bool known = std::find(peers_known.begin(), peers_known.end(), peer) != peers_known.end();
-            return known ? "" : fmt::format("no peer {}; there are: {}", peer, fmt::join(peers_known, ", "));
-        });
+    command->add_option("--against", choices->against, peers_help())->delimiter(',')->type_name("PEER,...");
     command->add_option("--rounds", choices->rounds, "how often each is measured")->type_name("COUNT")->check(CLI::Range(1, 1000))->capture_default_str();
     command->add_option("--json", choices->json_path, "also write the rows to a file")->type_name("FILE");
     command->add_flag("--check", choices->check, "hold the rows against the goals; exit code 1 when one is missed");
@@ -80,9 +108,12 @@ void add_bench_command(CLI::App& app, int& exit_code) {
 
     // What the nodes of a benchmark run.
     CLI::App* node = app.add_subcommand("bench-node", "")->group("");
-    auto what = std::make_shared<std::string>();
-    node->add_option("what", *what)->required();
-    node->callback([=, &exit_code] { exit_code = bench::shmem_node(*what); });
+    auto words = std::make_shared<std::vector<std::string>>();
+    node->add_option("what", *words)->required();
+    node->callback([=, &exit_code] {
+        const std::span<const std::string> all(*words);
+        exit_code = all.front() == "udp" ? bench::udp_node(all.subspan(1)) : bench::shmem_node(all.front());
+    });
 }
 
 } // namespace kumi::tools

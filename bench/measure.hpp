@@ -1,0 +1,52 @@
+#pragma once
+
+// How long and how often, alike for all contestants of a network benchmark.
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+namespace kumi::bench {
+
+using Seconds = std::chrono::duration<double>;
+using MeasuringClock = std::chrono::steady_clock;
+
+inline constexpr std::chrono::milliseconds warm_up{100};
+inline constexpr std::chrono::milliseconds window{500};
+inline constexpr std::chrono::milliseconds long_window{1000}; // where the system's own rhythm shows: loss, many nodes
+
+inline constexpr std::size_t small_message_bytes = 32;
+inline constexpr std::size_t pingpong_bytes = 64;
+inline constexpr std::size_t bulk_message_bytes = 64 << 10;
+
+/// Seconds that one call of `once` takes.
+template <class Once>
+double seconds_per_call(Once&& once) {
+    const auto run = [&](auto duration) {
+        constexpr int calls_per_clock = 16;
+        const auto start = MeasuringClock::now();
+        std::uint64_t calls = 0;
+        Seconds taken{};
+        do {
+            for (int i = 0; i < calls_per_clock; ++i) once();
+            calls += calls_per_clock;
+            taken = MeasuringClock::now() - start;
+        } while (taken < duration);
+        return taken.count() / static_cast<double>(calls);
+    };
+    run(warm_up);
+    return run(window);
+}
+
+/// How fast `count` grows by calls of `take_until(instant)`, which wait and count, from the first arrival on.
+template <class TakeUntil>
+double per_second(const std::uint64_t& count, TakeUntil&& take_until, std::chrono::milliseconds duration = window) {
+    while (count == 0) take_until(MeasuringClock::now() + std::chrono::milliseconds(10));
+    take_until(MeasuringClock::now() + warm_up);
+    const std::uint64_t before = count;
+    const auto start = MeasuringClock::now();
+    take_until(start + duration);
+    return static_cast<double>(count - before) / Seconds(MeasuringClock::now() - start).count();
+}
+
+} // namespace kumi::bench

@@ -1,0 +1,33 @@
+#pragma once
+
+#include "kumi/lab/namespaces.hpp"
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace kumi::bench {
+
+/// Where a benchmark runs. "veth": side 0 and side 1 are two hosts joined by a cable of MTU 1500, which loses
+/// `loss_percent` of the packets. "loopback": both are on one host, with a loopback that nobody else uses.
+class Network {
+public:
+    static Result<Network> open(std::string_view name, double loss_percent = 0);
+
+    /// This process, and the sockets that it makes from now on, is on that side.
+    Result<void> enter(unsigned side) const;
+    std::string address(unsigned side) const;
+
+    bool is_loopback() const noexcept { return loopback_; }
+    const char* interface() const noexcept { return loopback_ ? "lo" : "kumi0"; }
+    /// For nsenter.
+    std::string path(unsigned side) const { return hosts_->path(side); }
+
+private:
+    Network() = default;
+
+    bool loopback_ = false;
+    std::optional<lab::TwoHosts> hosts_; // none: the machine's own loopback, where namespaces are refused
+};
+
+} // namespace kumi::bench

@@ -1,0 +1,25 @@
+#pragma once
+
+// What the peers of udp.rate do alike: one side gives 32-byte messages for ever, the other counts them and reports.
+
+#include "../measure.hpp"
+#include "../work.hpp"
+
+#include <cstdio>
+#include <string_view>
+
+namespace kumi::bench {
+
+/// `take(address, row)` and `give(address)` answer exit codes; arguments are "take ADDRESS ROW" or "give ADDRESS".
+template <class Take, class Give>
+int stream_main(int argc, char** argv, Take&& take, Give&& give) {
+    const std::string_view what = argc > 1 ? argv[1] : "";
+    if (what == "take" && argc == 4) return take(argv[2], argv[3]);
+    if (what == "give" && argc == 3) return give(argv[2]);
+    std::fprintf(stderr, "take ADDRESS ROW or give ADDRESS is wanted\n");
+    return 2;
+}
+
+inline constexpr unsigned short stream_port = 7700;
+
+} // namespace kumi::bench

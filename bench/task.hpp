@@ -1,0 +1,28 @@
+#pragma once
+
+// One measurement of `kumi bench udp`: who does what, and where. It travels as the words of `kumi bench-node udp`.
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace kumi::bench {
+
+struct Task {
+    std::string what;         // "latency.64", "loss.0.1"; with the network it names the row
+    std::string who;          // "kumi", "limit" or a peer
+    std::string network;      // "loopback" or "veth"
+    std::string peers_folder; // where the peers' programs are
+
+    std::vector<std::string> words() const { return {what, who, network, peers_folder}; }
+    static std::optional<Task> from(std::span<const std::string> words) {
+        if (words.size() != 4) return std::nullopt;
+        return Task{words[0], words[1], words[2], words[3]};
+    }
+
+    std::string row() const { return "udp." + what + "." + network; }
+    bool is(const char* name) const { return what == name || what.starts_with(std::string(name) + "."); }
+};
+
+} // namespace kumi::bench

@@ -1,0 +1,126 @@
+#include "udp.hpp"
+
+#include "measure.hpp"
+#include "stage.hpp"
+#include "task.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace kumi::bench {
+namespace {
+
+using Words = std::vector<std::string>;
+
+constexpr std::chrono::seconds entry_seconds_max{15};
+constexpr const char* peers_to_name[] = {"tcp", "iperf3", "openmpi", "enet", "zeromq"};
+
+/// A case: what is measured, by whom, on which networks.
+struct Case {
+    RowKind row; // its id without "udp." and the network
+    Words who;
+    Words networks = {"loopback", "veth"};
+};
+
+std::vector<Case> cases() {
+    std::vector<Case> all{
+        {{"latency.64", "ns", true, "64 bytes, one way, half a ping-pong, spinning; limit: bare UDP sockets"},
+         {"kumi", "limit", "tcp", "openmpi"}},
+        {{"sleeping.64", "ns", true, "the same with waiters that sleep; limit: bare UDP sockets that block"}, {"kumi", "limit", "tcp"}},
+        {{"bulk", "MB/s", false, "one stream of 64 KiB messages; limit: bare GSO datagrams into a GRO receiver, those that arrive"},
+         {"kumi", "limit", "tcp", "iperf3", "openmpi"}},
+        {{"rate.32", "M/s", false, "32-byte messages, one way, as many as will go"},
+         {"kumi", "tcp_nodelay", "tcp_nagle", "enet", "zeromq"}},
+        {{"mix", "k/s", false, "requests answered, one at a time, sizes of both from the paper's mix, spinning"}, {"kumi", "tcp"}},
+        {{"incast.8", "MB/s", false, "64 KiB messages, 8 senders to 1 receiver, together; limit: one sender"}, {"kumi", "limit"}},
+        {{"fairness.8", "ratio", false, "of these, what the slowest sender got through, over the fastest"}, {}}};
+    for (const char* percent : {"0.1", "1", "5"})
+        all.push_back({{fmt::format("loss.{}", percent), "MB/s", false, fmt::format("bulk while {} % of the packets are lost, both ways", percent)},
+                       {"kumi", "tcp_cubic", "tcp_bbr"},
+                       {"veth"}});
+    return all;
+}
+
+const RowKind ports_row{"udp.ports.60", "ports", true, "UDP sockets that a job of 60 nodes has open"};
+
+/// The columns: "tcp" stands for TCP in all its variants.
+Words columns(const Words& peers) {
+    Words names;
+    const auto add = [&](const std::string& name) {
+        if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    };
+    for (const std::string& peer : peers) {
+        add(peer);
+        if (peer != "tcp") continue;
+        for (const char* variant : {"iperf3", "tcp_nodelay", "tcp_nagle", "tcp_cubic", "tcp_bbr"}) add(variant);
+    }
+    return names;
+}
+
+std::vector<RowKind> rows() {
+    std::vector<RowKind> rows;
+    for (const Case& one : cases())
+        for (const std::string& network : one.networks) {
+            rows.push_back(one.row);
+            rows.back().id = Task{one.row.id, "", network, ""}.row();
+        }
+    rows.push_back(ports_row);
+    return rows;
+}
+
+class UdpBench {
+public:
+    explicit UdpBench(const BenchOptions& options)
+        : options_(options), columns_(columns(options.peers)), table_(rows(), columns_), stage_(table_, options.on_progress) {}
+
+    Table run() {
+        for (int round = 0; round < options_.rounds; ++round) {
+            stage_.begin_round(round + 1, options_.rounds);
+            for (const Case& one : cases())
+                for (const std::string& network : one.networks)
+                    for (const std::string& who : one.who)
+                        if (chosen(who)) measure(entry({one.row.id, who, network, options_.peers_folder}));
+            if (round == 0) measure(ports_entry());
+        }
+        return std::move(table_);
+    }
+
+private:
+    bool chosen(const std::string& who) const {
+        return who == "kumi" || who == "limit" || std::find(columns_.begin(), columns_.end(), who) != columns_.end();
+    }
+
+    Entry entry(const Task& task) const {
+        Entry made{task.who, task.what + " " + task.network, {options_.own_path, "bench-node", "udp"}};
+        for (const std::string& word : task.words()) made.words.push_back(word);
+        return made;
+    }
+
+    /// It is a count and the same each time, so once is enough.
+    Entry ports_entry() const {
+        Entry made = entry({"ports.60", "kumi", "loopback", options_.peers_folder});
+        made.words.insert(made.words.begin(), {options_.own_path, "run", "-n", "60", "--"});
+        made.environment = {"KUMI_DEVICE=udp"};
+        return made;
+    }
+
+    void measure(const Entry& one) {
+        const auto heard = stage_.run(one, entry_seconds_max);
+        if (!heard) return;
+        if (heard->results.empty()) table_.note(fmt::format("{} {}: ended without a result", one.who, one.what));
+        for (const auto& [id, value] : heard->results) table_.add(one.who, id, value);
+    }
+
+    const BenchOptions& options_;
+    Words columns_;
+    Table table_;
+    Stage stage_;
+};
+
+} // namespace
+
+Table run_udp_bench(const BenchOptions& options) { return UdpBench(options).run(); }
+
+std::span<const char* const> udp_peers() noexcept { return peers_to_name; }
+
+} // namespace kumi::bench

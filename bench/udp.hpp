@@ -1,0 +1,17 @@
+#pragma once
+
+#include "options.hpp"
+#include "table.hpp"
+
+#include <span>
+
+namespace kumi::bench {
+
+/// Kumi over UDP beside bare sockets and other libraries, on a loopback and between two hosts joined by a veth pair,
+/// interleaved round by round.
+Table run_udp_bench(const BenchOptions& options);
+
+/// What `--against` may name.
+std::span<const char* const> udp_peers() noexcept;
+
+} // namespace kumi::bench

@@ -1,0 +1,187 @@
+#include "udp_node.hpp"
+
+#include "bare.hpp"
+#include "foreign.hpp"
+#include "measure.hpp"
+#include "mix.hpp"
+#include "processes.hpp"
+#include "work.hpp"
+
+#include "kumi/base/machine.hpp"
+#if __has_include("kumi/device/udp/udp.hpp")
+#include "kumi/device/udp/udp.hpp"
+#endif
+#include "kumi/pm/channel.hpp"
+#include "kumi/pm/wait.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+namespace kumi::bench {
+namespace {
+
+using pm::Channel;
+using Ends = std::vector<std::unique_ptr<Channel>>;
+
+constexpr pm::Patience spinning{std::chrono::microseconds(50)};
+constexpr pm::Patience sleeping{};
+
+/// One end for each element of `sides`, opened on that side of the network.
+Result<Ends> open_ends(const Network& network, const std::vector<unsigned>& sides) {
+#if __has_include("kumi/device/udp/udp.hpp")
+    std::vector<std::string> addresses;
+    for (const unsigned side : sides) addresses.push_back(network.address(side));
+    return device::udp::open_in_one_process(addresses, {}, [&](pm::Node node) { return network.enter(sides[node]); });
+#else
+    (void)network, (void)sides;
+    return error("this build has no udp device");
+#endif
+}
+
+constexpr auto ignore = [](pm::Message&) {};
+
+/// Waits for room, if need be.
+void send(Channel& channel, pm::Node to, Bytes bytes, pm::Patience patience) {
+    pm::poll_until(channel, ignore, [&] { return channel.try_send(to, bytes); }, patience);
+}
+
+/// Node 0 asks, node 1 answers. `Sizes` says how long messages are.
+template <class Sizes>
+int request_and_reply(const Ends& ends, pm::Patience patience, Sizes ask_sizes, Sizes answer_sizes, auto&& on_seconds) {
+    std::vector<std::byte> bytes(mix_bytes_max);
+    const auto wait = [&](Channel& channel) {
+        bool came = false;
+        pm::poll_until(channel, [&](pm::Message&) { came = true; }, [&] { return came; }, patience);
+    };
+    const auto ask = [&] {
+        on_seconds(seconds_per_call([&] {
+            send(*ends[0], 1, Bytes(bytes).first(ask_sizes.next()), patience);
+            wait(*ends[0]);
+        }));
+        return 0;
+    };
+    const auto answer = [&] {
+        while (true) {
+            wait(*ends[1]);
+            send(*ends[1], 0, Bytes(bytes).first(answer_sizes.next()), patience);
+        }
+        return 0;
+    };
+    return run_parts({{ask, 0}, {answer, 1}});
+}
+
+/// Sizes that are all the same.
+struct Always {
+    std::size_t bytes;
+    std::size_t next() const noexcept { return bytes; }
+};
+
+int pingpong(const Task& task, const Ends& ends, pm::Patience patience) {
+    constexpr Always size{pingpong_bytes};
+    return request_and_reply(ends, patience, size, size, [&](double seconds) { report(task.row().c_str(), seconds / 2 * 1e9); });
+}
+
+int mix(const Task& task, const Ends& ends) {
+    return request_and_reply(ends, spinning, Mix(1), Mix(2), [&](double seconds) { report(task.row().c_str(), 1e-3 / seconds); });
+}
+
+/// Sends the same message again and again, from private memory.
+int send_for_ever(Channel& channel, pm::Node to, std::size_t bytes, pm::Patience patience) {
+    const std::vector<std::byte> message(bytes);
+    while (true) send(channel, to, message, patience);
+    return 0;
+}
+
+/// Hands out messages until then.
+void take_until(Channel& channel, pm::Handler handler, Instant deadline, pm::Patience patience) {
+    pm::poll_until(channel, handler, [&] { return now() >= deadline; }, patience, deadline);
+}
+
+/// One way from node 0 to node 1; `unit` is a number of bytes.
+int stream(const Task& task, const Ends& ends, std::size_t message_bytes, double unit) {
+    const auto take = [&] {
+        std::uint64_t bytes = 0;
+        const auto count = [&](pm::Message& message) { bytes += message.bytes().size(); };
+        const auto more = [&](Instant deadline) { take_until(*ends[1], count, deadline, spinning); };
+        report(task.row().c_str(), per_second(bytes, more, task.is("loss") ? long_window : window) / unit);
+        return 0;
+    };
+    const auto give = [&] { return send_for_ever(*ends[0], 1, message_bytes, spinning); };
+    return run_parts({{take, 1}, {give, 0}});
+}
+
+/// What arrives at node 0, by source. Node 0's own entry stays zero.
+class Arrivals {
+public:
+    explicit Arrivals(std::size_t nodes) : bytes_(nodes) {}
+
+    void operator()(pm::Message& message) noexcept {
+        bytes_[message.source()] += message.bytes().size();
+        total_ += message.bytes().size();
+    }
+    const std::uint64_t& total() const noexcept { return total_; }
+    bool from_all() const noexcept { return std::find(bytes_.begin() + 1, bytes_.end(), 0u) == bytes_.end(); }
+    void forget_sources() noexcept { std::fill(bytes_.begin(), bytes_.end(), 0u); }
+    /// The slowest sender's share of the fastest's.
+    double fairness() const noexcept {
+        const auto [least, most] = std::minmax_element(bytes_.begin() + 1, bytes_.end());
+        return static_cast<double>(*least) / static_cast<double>(*most);
+    }
+
+private:
+    std::vector<std::uint64_t> bytes_;
+    std::uint64_t total_ = 0;
+};
+
+/// Many to one: node 0 counts what comes, by source.
+int incast(const Task& task, const Ends& ends) {
+    const auto patience = pm::patience_for(static_cast<unsigned>(ends.size()), base::cores_allowed());
+    const auto take = [&] {
+        Arrivals arrivals(ends.size());
+        pm::poll_until(*ends[0], arrivals, [&] { return arrivals.from_all(); }, patience);
+        take_until(*ends[0], arrivals, now() + warm_up, patience);
+        arrivals.forget_sources();
+        const auto before = arrivals.total();
+        const Instant start = now();
+        take_until(*ends[0], arrivals, start + long_window, patience);
+        const double seconds = Seconds(now() - start).count();
+        report(task.row().c_str(), static_cast<double>(arrivals.total() - before) * 1e-6 / seconds);
+        if (task.who == "kumi") report(("udp.fairness.8." + task.network).c_str(), arrivals.fairness());
+        return 0;
+    };
+    std::vector<Part> parts{{take}};
+    for (std::size_t sender = 1; sender < ends.size(); ++sender)
+        parts.push_back({[&, sender] { return send_for_ever(*ends[sender], 0, bulk_message_bytes, patience); }});
+    return run_parts(parts);
+}
+
+} // namespace
+
+int run_kumi(const Task& task, const Network& network) {
+    std::vector<unsigned> sides{0, 1};
+    if (task.is("incast") && task.who == "kumi") sides.resize(9, 1); // the limit is what one sender reaches
+    const auto ends = open_ends(network, sides);
+    if (!ends) return fail(ends.error());
+    if (task.is("latency")) return pingpong(task, *ends, spinning);
+    if (task.is("sleeping")) return pingpong(task, *ends, sleeping);
+    if (task.is("bulk") || task.is("loss")) return stream(task, *ends, bulk_message_bytes, 1e6);
+    if (task.is("rate")) return stream(task, *ends, small_message_bytes, small_message_bytes * 1e6);
+    if (task.is("mix")) return mix(task, *ends);
+    if (task.is("incast")) return incast(task, *ends);
+    return fail(error("bench-node: no case {}", task.what));
+}
+
+int udp_node(std::span<const std::string> words) {
+    const auto task = Task::from(words);
+    if (!task) return fail(error("bench-node: what, who, network and folder are wanted"));
+    if (task->is("ports")) return count_ports(*task);
+    const double loss = task->is("loss") ? std::stod(task->what.substr(task->what.find('.') + 1)) : 0;
+    const auto network = Network::open(task->network, loss);
+    if (!network) return fail(network.error());
+    if (task->who == "kumi" || (task->who == "limit" && task->is("incast"))) return run_kumi(*task, *network);
+    if (task->who == "limit" || task->who.starts_with("tcp")) return run_bare(*task, *network);
+    return run_foreign(*task, *network);
+}
+
+} // namespace kumi::bench
