@@ -65,7 +65,7 @@ double stream_rate(const SocketPair& sockets, std::chrono::milliseconds duration
 
 int stream(const Task& task, const SocketPair& sockets, std::size_t write_bytes, double unit) {
     const auto take = [&] {
-        report(task.row().c_str(), stream_rate(sockets, task.is("loss") ? long_window : window) / unit);
+        report(task.row().c_str(), stream_rate(sockets, task.is("loss") ? loss_window : window) / unit);
         return 0;
     };
     const auto give = [&] {

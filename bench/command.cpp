@@ -44,12 +44,14 @@ bool read_all(int from, std::string& text, Instant deadline) {
     }
 }
 
-/// What a failed command said, in one line: the first that has a word in it.
+/// What a failed command said, in one line: the first that has a word in it and is no result.
 std::string complaint(const std::string& text) {
+    constexpr std::string_view ours = "kumi: ";
     std::istringstream lines(text);
-    for (std::string line; std::getline(lines, line);)
-        if (std::any_of(line.begin(), line.end(), [](unsigned char c) { return std::isalpha(c) != 0; }) && !line.starts_with("result "))
-            return line;
+    for (std::string line; std::getline(lines, line);) {
+        const bool has_word = std::any_of(line.begin(), line.end(), [](unsigned char c) { return std::isalpha(c) != 0; });
+        if (has_word && !line.starts_with("result ")) return line.starts_with(ours) ? line.substr(ours.size()) : line;
+    }
     return "failed";
 }
 

@@ -13,7 +13,8 @@ using MeasuringClock = std::chrono::steady_clock;
 
 inline constexpr std::chrono::milliseconds warm_up{100};
 inline constexpr std::chrono::milliseconds window{500};
-inline constexpr std::chrono::milliseconds long_window{1000}; // where the system's own rhythm shows: loss, many nodes
+inline constexpr std::chrono::milliseconds incast_window{1000}; // in which every process has its turns on few cores
+inline constexpr std::chrono::milliseconds loss_window{2000};   // TCP waits 200 ms and more when it has to time out
 
 inline constexpr std::size_t small_message_bytes = 32;
 inline constexpr std::size_t pingpong_bytes = 64;

@@ -8,6 +8,7 @@ namespace kumi::bench {
 
 struct BenchOptions {
     std::vector<std::string> peers;
+    std::vector<std::string> rows = {}; // only those whose names begin so; none: all
     int rounds = 7;
     std::string own_path;      // of the kumi command, which is also every node
     std::string peers_folder;  // where the peers' programs are

@@ -1,6 +1,5 @@
 #include "udp.hpp"
 
-#include "measure.hpp"
 #include "stage.hpp"
 #include "task.hpp"
 
@@ -15,15 +14,15 @@ using Words = std::vector<std::string>;
 constexpr std::chrono::seconds entry_seconds_max{15};
 constexpr const char* peers_to_name[] = {"tcp", "iperf3", "openmpi", "enet", "zeromq"};
 
-/// A case: what is measured, by whom, on which networks.
-struct Case {
+/// What is measured, by whom, on which networks.
+struct Kind {
     RowKind row; // its id without "udp." and the network
     Words who;
     Words networks = {"loopback", "veth"};
 };
 
-std::vector<Case> cases() {
-    std::vector<Case> all{
+std::vector<Kind> kinds() {
+    std::vector<Kind> all{
         {{"latency.64", "ns", true, "64 bytes, one way, half a ping-pong, spinning; limit: bare UDP sockets"},
          {"kumi", "limit", "tcp", "openmpi"}},
         {{"sleeping.64", "ns", true, "the same with waiters that sleep; limit: bare UDP sockets that block"}, {"kumi", "limit", "tcp"}},
@@ -33,7 +32,7 @@ std::vector<Case> cases() {
          {"kumi", "tcp_nodelay", "tcp_nagle", "enet", "zeromq"}},
         {{"mix", "k/s", false, "requests answered, one at a time, sizes of both from the paper's mix, spinning"}, {"kumi", "tcp"}},
         {{"incast.8", "MB/s", false, "64 KiB messages, 8 senders to 1 receiver, together; limit: one sender"}, {"kumi", "limit"}},
-        {{"fairness.8", "ratio", false, "of these, what the slowest sender got through, over the fastest"}, {}}};
+        {{"fairness.8", "ratio", false, "of these, what the slowest sender got through, over the fastest"}, {}}}; // by incast.8
     for (const char* percent : {"0.1", "1", "5"})
         all.push_back({{fmt::format("loss.{}", percent), "MB/s", false, fmt::format("bulk while {} % of the packets are lost, both ways", percent)},
                        {"kumi", "tcp_cubic", "tcp_bbr"},
@@ -41,7 +40,41 @@ std::vector<Case> cases() {
     return all;
 }
 
-const RowKind ports_row{"udp.ports.60", "ports", true, "UDP sockets that a job of 60 nodes has open"};
+/// One kind on one network: a row, and who fills it.
+struct Case {
+    RowKind row;
+    std::vector<Task> tasks;
+};
+
+std::vector<Case> all_cases(const std::string& peers_folder) {
+    std::vector<Case> cases;
+    for (const Kind& kind : kinds())
+        for (const std::string& network : kind.networks) {
+            Case one{kind.row, {}};
+            one.row.id = Task{kind.row.id, "", network, ""}.row();
+            for (const std::string& who : kind.who) one.tasks.push_back({kind.row.id, who, network, peers_folder});
+            cases.push_back(std::move(one));
+        }
+    cases.push_back({{"udp.ports.60", "ports", true, "UDP sockets that a job of 60 nodes has open"},
+                     {{"ports.60", "kumi", "loopback", peers_folder}}});
+    return cases;
+}
+
+/// Those whose rows were asked for.
+std::vector<Case> chosen_cases(const BenchOptions& options) {
+    std::vector<Case> cases = all_cases(options.peers_folder);
+    std::erase_if(cases, [&](const Case& one) {
+        const auto names_it = [&](const std::string& start) { return one.row.id.starts_with(start); };
+        return !options.rows.empty() && std::none_of(options.rows.begin(), options.rows.end(), names_it);
+    });
+    return cases;
+}
+
+std::vector<RowKind> rows(const std::vector<Case>& cases) {
+    std::vector<RowKind> rows;
+    for (const Case& one : cases) rows.push_back(one.row);
+    return rows;
+}
 
 /// The columns: "tcp" stands for TCP in all its variants.
 Words columns(const Words& peers) {
@@ -57,30 +90,18 @@ Words columns(const Words& peers) {
     return names;
 }
 
-std::vector<RowKind> rows() {
-    std::vector<RowKind> rows;
-    for (const Case& one : cases())
-        for (const std::string& network : one.networks) {
-            rows.push_back(one.row);
-            rows.back().id = Task{one.row.id, "", network, ""}.row();
-        }
-    rows.push_back(ports_row);
-    return rows;
-}
-
 class UdpBench {
 public:
     explicit UdpBench(const BenchOptions& options)
-        : options_(options), columns_(columns(options.peers)), table_(rows(), columns_), stage_(table_, options.on_progress) {}
+        : options_(options), cases_(chosen_cases(options)), columns_(columns(options.peers)), table_(rows(cases_), columns_),
+          stage_(table_, options.on_progress) {}
 
     Table run() {
         for (int round = 0; round < options_.rounds; ++round) {
             stage_.begin_round(round + 1, options_.rounds);
-            for (const Case& one : cases())
-                for (const std::string& network : one.networks)
-                    for (const std::string& who : one.who)
-                        if (chosen(who)) measure(entry({one.row.id, who, network, options_.peers_folder}));
-            if (round == 0) measure(ports_entry());
+            for (const Case& one : cases_)
+                for (const Task& task : one.tasks)
+                    if (chosen(task.who) && !(task.is("ports") && round > 0)) measure(entry(task)); // a count is always the same
         }
         return std::move(table_);
     }
@@ -93,14 +114,10 @@ private:
     Entry entry(const Task& task) const {
         Entry made{task.who, task.what + " " + task.network, {options_.own_path, "bench-node", "udp"}};
         for (const std::string& word : task.words()) made.words.push_back(word);
-        return made;
-    }
-
-    /// It is a count and the same each time, so once is enough.
-    Entry ports_entry() const {
-        Entry made = entry({"ports.60", "kumi", "loopback", options_.peers_folder});
-        made.words.insert(made.words.begin(), {options_.own_path, "run", "-n", "60", "--"});
-        made.environment = {"KUMI_DEVICE=udp"};
+        if (task.is("ports")) { // a job as users start it
+            made.words.insert(made.words.begin(), {options_.own_path, "run", "-n", "60", "--"});
+            made.environment = {"KUMI_DEVICE=udp"};
+        }
         return made;
     }
 
@@ -112,6 +129,7 @@ private:
     }
 
     const BenchOptions& options_;
+    std::vector<Case> cases_;
     Words columns_;
     Table table_;
     Stage stage_;

@@ -5,6 +5,7 @@
 #include "measure.hpp"
 #include "mix.hpp"
 #include "processes.hpp"
+#include "udp_ports.hpp"
 #include "work.hpp"
 
 #include "kumi/base/machine.hpp"
@@ -104,7 +105,7 @@ int stream(const Task& task, const Ends& ends, std::size_t message_bytes, double
         std::uint64_t bytes = 0;
         const auto count = [&](pm::Message& message) { bytes += message.bytes().size(); };
         const auto more = [&](Instant deadline) { take_until(*ends[1], count, deadline, spinning); };
-        report(task.row().c_str(), per_second(bytes, more, task.is("loss") ? long_window : window) / unit);
+        report(task.row().c_str(), per_second(bytes, more, task.is("loss") ? loss_window : window) / unit);
         return 0;
     };
     const auto give = [&] { return send_for_ever(*ends[0], 1, message_bytes, spinning); };
@@ -144,7 +145,7 @@ int incast(const Task& task, const Ends& ends) {
         arrivals.forget_sources();
         const auto before = arrivals.total();
         const Instant start = now();
-        take_until(*ends[0], arrivals, start + long_window, patience);
+        take_until(*ends[0], arrivals, start + incast_window, patience);
         const double seconds = Seconds(now() - start).count();
         report(task.row().c_str(), static_cast<double>(arrivals.total() - before) * 1e-6 / seconds);
         if (task.who == "kumi") report(("udp.fairness.8." + task.network).c_str(), arrivals.fairness());

@@ -1,4 +1,4 @@
-#include "udp_node.hpp"
+#include "udp_ports.hpp"
 
 #include "work.hpp"
 
@@ -42,6 +42,8 @@ std::set<std::string> udp_inodes() {
     return inodes;
 }
 
+} // namespace
+
 std::size_t udp_sockets_of(const std::vector<pid_t>& processes) {
     const std::set<std::string> udp = udp_inodes();
     std::set<std::string> found; // one that several processes hold is one
@@ -57,8 +59,6 @@ std::size_t udp_sockets_of(const std::vector<pid_t>& processes) {
     }
     return found.size();
 }
-
-} // namespace
 
 int count_ports(const Task& task) {
     auto job = Job::join();

@@ -17,12 +17,12 @@ if(kumi_type STREQUAL "SHARED_LIBRARY")
     set_target_properties(kumi_command PROPERTIES INSTALL_RPATH "$ORIGIN/${bin_to_lib}")
 endif()
 
-# launch/ is the command's own: its code is not in the library.
+# launch/ and lab/ are the command's own: their code is not in the library.
 install(DIRECTORY src/kumi/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/kumi
         FILES_MATCHING PATTERN "*.hpp"
         PATTERN "internal" EXCLUDE
         PATTERN "*.test.hpp" EXCLUDE
-        REGEX "/src/kumi/launch$" EXCLUDE)
+        REGEX "/src/kumi/(launch|lab)$" EXCLUDE)
 install(DIRECTORY examples/ DESTINATION ${CMAKE_INSTALL_DATADIR}/kumi/examples FILES_MATCHING PATTERN "*.cpp")
 # Where `kumi bench` looks, from its own place: goals, and a program per peer that was found.
 install(FILES bench/goals.toml DESTINATION share/kumi)

@@ -38,6 +38,7 @@ const BenchCase* find_case(const std::string& name) {
 struct Choices {
     std::string bench;
     std::vector<std::string> against;
+    std::vector<std::string> rows;
     std::string json_path;
     int rounds = 7;
     bool check = false;
@@ -61,6 +62,7 @@ int run_bench(const Choices& choices) {
     const BenchCase& chosen = *find_case(choices.bench);
     if (const std::string* peer = unknown_peer(chosen, choices.against))
         return complain(fmt::format("--against: {} has no peer {}; there are: {}", chosen.name, *peer, fmt::join(chosen.peers, ", "))), 2;
+    if (!choices.rows.empty() && choices.bench == "shmem") return complain("--rows: shmem is measured as a whole"), 2;
     std::ofstream json;
     if (!choices.json_path.empty()) { // before minutes of work, not after
         json.open(choices.json_path);
@@ -69,6 +71,7 @@ int run_bench(const Choices& choices) {
     const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe");
     const std::filesystem::path prefix = own.parent_path().parent_path();
     bench::BenchOptions options{.peers = choices.against,
+                                .rows = choices.rows,
                                 .rounds = choices.rounds,
                                 .own_path = own,
                                 .peers_folder = prefix / "libexec/kumi",
@@ -100,6 +103,7 @@ void add_bench_command(CLI::App& app, int& exit_code) {
         return find_case(name) != nullptr ? "" : fmt::format("no case {}; there are: shmem, udp", name);
     });
     command->add_option("--against", choices->against, peers_help())->delimiter(',')->type_name("PEER,...");
+    command->add_option("--rows", choices->rows, "udp: only the rows whose names begin so, as udp.latency does")->delimiter(',')->type_name("ROW,...");
     command->add_option("--rounds", choices->rounds, "how often each is measured")->type_name("COUNT")->check(CLI::Range(1, 1000))->capture_default_str();
     command->add_option("--json", choices->json_path, "also write the rows to a file")->type_name("FILE");
     command->add_flag("--check", choices->check, "hold the rows against the goals; exit code 1 when one is missed");
