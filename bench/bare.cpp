@@ -45,7 +45,8 @@ int pingpong(const Task& task, const SocketPair& sockets, Waiting waiting) {
     };
     const auto answer = [&] {
         auto once = exchange(sockets[1].get(), false);
-        while (once()) {}
+        while (once()) {
+        }
         return 0;
     };
     return run_parts({{ask, 0}, {answer, 1}});
@@ -70,7 +71,8 @@ int stream(const Task& task, const SocketPair& sockets, std::size_t write_bytes,
     };
     const auto give = [&] {
         const Buffer from(write_bytes);
-        while (send_all(sockets[0].get(), from)) {}
+        while (send_all(sockets[0].get(), from)) {
+        }
         return 1;
     };
     return run_parts({{take, 1}, {give, 0}});
@@ -104,7 +106,8 @@ int mix(const Task& task, const SocketPair& sockets) {
     const auto answer = [&] {
         Mix sizes(2);
         Buffer buffer(mix_bytes_max + sizeof(std::uint32_t));
-        while (receive_next(sockets[1].get(), buffer) && send_next(sockets[1].get(), sizes, buffer)) {}
+        while (receive_next(sockets[1].get(), buffer) && send_next(sockets[1].get(), sizes, buffer)) {
+        }
         return 0;
     };
     return run_parts({{ask, 0}, {answer, 1}});
@@ -127,7 +130,8 @@ double burst_rate(const SocketPair& sockets, const Burst& burst) {
         return ::send(tell.get(), &rate, sizeof rate, 0) == sizeof rate ? 0 : 1;
     };
     const auto give = [&] {
-        if (burst.bytes > burst.segment_bytes) ::setsockopt(sockets[0].get(), SOL_UDP, UDP_SEGMENT, &burst.segment_bytes, sizeof(int));
+        if (burst.bytes > burst.segment_bytes)
+            ::setsockopt(sockets[0].get(), SOL_UDP, UDP_SEGMENT, &burst.segment_bytes, sizeof(int));
         const Buffer from(static_cast<std::size_t>(burst.bytes));
         while (true) (void)::send(sockets[0].get(), from.data(), from.size(), 0); // what is refused is tried again
         return 0;

@@ -44,7 +44,8 @@ int run_iperf3(const Task& task, const Network& network) {
         if (!said) return fail(said.error());
         const auto figures = nlohmann::json::parse(*said, nullptr, false);
         const nlohmann::json::json_pointer received("/end/sum_received/bits_per_second");
-        if (figures.is_discarded() || !figures.contains(received)) return fail(error("iperf3: its answer has no figure"));
+        if (figures.is_discarded() || !figures.contains(received))
+            return fail(error("iperf3: its answer has no figure"));
         report(task.row().c_str(), figures[received].get<double>() / 8e6);
         return 0;
     };
@@ -62,11 +63,11 @@ int run_library(const Task& task, const Network& network, const std::string& pro
 /// side a name of its own, for Open MPI knows hosts by their names.
 Result<base::Descriptor> remote_shell(const Network& network) {
     const base::Descriptor writable(::memfd_create("kumi-bench-rsh", MFD_CLOEXEC));
-    const std::string script =
-        fmt::format("#!/bin/sh\nshift\nexec nsenter --net={} unshare --uts sh -c "
-                    "'hostname kumi-host-1; exec sh -c \"$0\"' \"$*\"\n",
-                    network.path(1));
-    if (!writable || ::write(writable.get(), script.data(), script.size()) < 0) return system_error(errno, "writing a script for mpirun");
+    const std::string script = fmt::format("#!/bin/sh\nshift\nexec nsenter --net={} unshare --uts sh -c "
+                                           "'hostname kumi-host-1; exec sh -c \"$0\"' \"$*\"\n",
+                                           network.path(1));
+    if (!writable || ::write(writable.get(), script.data(), script.size()) < 0)
+        return system_error(errno, "writing a script for mpirun");
     // A script that is open for writing does not run.
     base::Descriptor readable(::open(fmt::format("/proc/self/fd/{}", writable.get()).c_str(), O_RDONLY | O_CLOEXEC));
     if (!readable) return system_error(errno, "opening a script for mpirun");
@@ -76,11 +77,27 @@ Result<base::Descriptor> remote_shell(const Network& network) {
 int run_openmpi(const Task& task, const Network& network, const std::string& program) {
     const auto shell = remote_shell(network);
     if (!shell) return fail(shell.error());
-    Words words{"mpirun.openmpi", "-n", "2", "--oversubscribe", "--bind-to", "none", "--mca", "pml", "ob1", "--mca", "btl", "tcp,self",
-                "--mca", "btl_tcp_if_include", network.interface(), "--mca", "oob_tcp_if_include", network.interface()};
+    Words words{"mpirun.openmpi",
+                "-n",
+                "2",
+                "--oversubscribe",
+                "--bind-to",
+                "none",
+                "--mca",
+                "pml",
+                "ob1",
+                "--mca",
+                "btl",
+                "tcp,self",
+                "--mca",
+                "btl_tcp_if_include",
+                network.interface(),
+                "--mca",
+                "oob_tcp_if_include",
+                network.interface()};
     if (!network.is_loopback())
-        words.insert(words.end(), {"--host", fmt::format("{}:1,{}:1", network.address(0), network.address(1)), "--mca", "plm_rsh_agent",
-                                   fmt::format("/proc/{}/fd/{}", ::getpid(), shell->get())});
+        words.insert(words.end(), {"--host", fmt::format("{}:1,{}:1", network.address(0), network.address(1)), "--mca",
+                                   "plm_rsh_agent", fmt::format("/proc/{}/fd/{}", ::getpid(), shell->get())});
     words.insert(words.end(), {program, "net", task.what, task.row()});
     ::setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
     ::setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);

@@ -35,7 +35,8 @@ int run_parts(const std::vector<Part>& parts) {
         if (ended == first || exit_code != 0) break;
     }
     for (const pid_t pid : running) ::kill(pid, SIGKILL);
-    while (::wait(nullptr) > 0) {}
+    while (::wait(nullptr) > 0) {
+    }
     return exit_code;
 }
 

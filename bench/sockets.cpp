@@ -29,7 +29,8 @@ Result<sockaddr_in> bind_to(const base::Descriptor& socket, const std::string& a
 }
 
 Result<void> connect_to(const base::Descriptor& socket, const sockaddr_in& address) {
-    if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) return refused("connect");
+    if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+        return refused("connect");
     return {};
 }
 
@@ -37,7 +38,8 @@ Result<void> set(const base::Descriptor& socket, const TcpOptions& options) {
     const int nodelay = options.nodelay ? 1 : 0;
     ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &nodelay, sizeof nodelay);
     const std::string& name = options.congestion;
-    if (!name.empty() && ::setsockopt(socket.get(), IPPROTO_TCP, TCP_CONGESTION, name.data(), static_cast<socklen_t>(name.size())) != 0)
+    if (!name.empty() &&
+        ::setsockopt(socket.get(), IPPROTO_TCP, TCP_CONGESTION, name.data(), static_cast<socklen_t>(name.size())) != 0)
         return error("this system has no TCP congestion control called {}", name);
     return {};
 }
@@ -73,7 +75,8 @@ Result<SocketPair> udp_pair(const Network& network) {
         addresses[side] = *bound;
         pair[side] = std::move(*made);
         const int bytes = 4 << 20;
-        for (const int buffer : {SO_RCVBUF, SO_SNDBUF}) ::setsockopt(pair[side].get(), SOL_SOCKET, buffer, &bytes, sizeof bytes);
+        for (const int buffer : {SO_RCVBUF, SO_SNDBUF})
+            ::setsockopt(pair[side].get(), SOL_SOCKET, buffer, &bytes, sizeof bytes);
     }
     for (const unsigned side : {0u, 1u})
         if (auto done = connect_to(pair[side], addresses[1 - side]); !done) return done.error();
@@ -92,7 +95,8 @@ bool send_all(int socket, Bytes bytes) {
 std::size_t receive(int socket, MutableBytes into, std::size_t bytes_min, Waiting waiting) {
     std::size_t have = 0;
     while (have < bytes_min) {
-        const ssize_t got = ::recv(socket, into.data() + have, into.size() - have, waiting == Waiting::spinning ? MSG_DONTWAIT : 0);
+        const ssize_t got =
+            ::recv(socket, into.data() + have, into.size() - have, waiting == Waiting::spinning ? MSG_DONTWAIT : 0);
         if (got > 0) have += static_cast<std::size_t>(got);
         else if (got == 0) return 0;
         else if (errno != EAGAIN && errno != EINTR) return 0;

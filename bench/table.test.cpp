@@ -35,7 +35,8 @@ private:
 };
 
 Table two_rows() {
-    Table table({{"time", "ns", true, "less is better"}, {"speed", "MB/s", false, "more is better"}}, {"slow", "quick"});
+    Table table({{"time", "ns", true, "less is better"}, {"speed", "MB/s", false, "more is better"}},
+                {"slow", "quick"});
     for (const double value : {100.0, 90.0, 500.0}) table.add("kumi", "time", value); // median 100
     table.add("limit", "time", 80);
     table.add("slow", "time", 400);
@@ -46,8 +47,9 @@ Table two_rows() {
 }
 
 TEST_F(Goals, hold_the_median_against_limit_best_peer_named_peer_and_value) {
-    const std::string report = check(two_rows(), "[time]\nlimit_at_most = 1.25\npeer_at_most = 0.5\nslow_at_most = 0.25\n"
-                                                 "[speed]\npeer_at_least = 2.0\nvalue_at_least = 1000\n");
+    const std::string report =
+        check(two_rows(), "[time]\nlimit_at_most = 1.25\npeer_at_most = 0.5\nslow_at_most = 0.25\n"
+                          "[speed]\npeer_at_least = 2.0\nvalue_at_least = 1000\n");
     EXPECT_EQ(missed(), 0) << report;
     EXPECT_NE(report.find("1.25 of limit; goal: at most 1.25"), std::string::npos) << report;
     EXPECT_NE(report.find("0.50 of the best peer"), std::string::npos) << report;
@@ -76,7 +78,8 @@ TEST_F(Goals, for_rows_of_other_benchmarks_are_left_alone) {
 
 TEST_F(Goals, that_cannot_be_read_are_an_error) {
     EXPECT_NE(check(two_rows(), "[time]\nlimit_below = 1\n").find("limit_below is no goal"), std::string::npos);
-    EXPECT_NE(check(two_rows(), "[time]\nlimit_at_most = \"much\"\n").find("limit_at_most is no goal"), std::string::npos);
+    EXPECT_NE(check(two_rows(), "[time]\nlimit_at_most = \"much\"\n").find("limit_at_most is no goal"),
+              std::string::npos);
     EXPECT_NE(check(two_rows(), "[time\n").find("line 1"), std::string::npos);
 }
 

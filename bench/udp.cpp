@@ -25,16 +25,22 @@ std::vector<Kind> kinds() {
     std::vector<Kind> all{
         {{"latency.64", "ns", true, "64 bytes, one way, half a ping-pong, spinning; limit: bare UDP sockets"},
          {"kumi", "limit", "tcp", "openmpi"}},
-        {{"sleeping.64", "ns", true, "the same with waiters that sleep; limit: bare UDP sockets that block"}, {"kumi", "limit", "tcp"}},
-        {{"bulk", "MB/s", false, "one stream of 64 KiB messages; limit: bare GSO datagrams into a GRO receiver, those that arrive"},
+        {{"sleeping.64", "ns", true, "the same with waiters that sleep; limit: bare UDP sockets that block"},
+         {"kumi", "limit", "tcp"}},
+        {{"bulk", "MB/s", false,
+          "one stream of 64 KiB messages; limit: bare GSO datagrams into a GRO receiver, those that arrive"},
          {"kumi", "limit", "tcp", "iperf3", "openmpi"}},
         {{"rate.32", "M/s", false, "32-byte messages, one way, as many as will go"},
          {"kumi", "tcp_nodelay", "tcp_nagle", "enet", "zeromq"}},
-        {{"mix", "k/s", false, "requests answered, one at a time, sizes of both from the paper's mix, spinning"}, {"kumi", "tcp"}},
-        {{"incast.8", "MB/s", false, "64 KiB messages, 8 senders to 1 receiver, together; limit: one sender"}, {"kumi", "limit"}},
-        {{"fairness.8", "ratio", false, "of these, what the slowest sender got through, over the fastest"}, {}}}; // by incast.8
+        {{"mix", "k/s", false, "requests answered, one at a time, sizes of both from the paper's mix, spinning"},
+         {"kumi", "tcp"}},
+        {{"incast.8", "MB/s", false, "64 KiB messages, 8 senders to 1 receiver, together; limit: one sender"},
+         {"kumi", "limit"}},
+        {{"fairness.8", "ratio", false, "of these, what the slowest sender got through, over the fastest"},
+         {}}}; // by incast.8
     for (const char* percent : {"0.1", "1", "5"})
-        all.push_back({{fmt::format("loss.{}", percent), "MB/s", false, fmt::format("bulk while {} % of the packets are lost, both ways", percent)},
+        all.push_back({{fmt::format("loss.{}", percent), "MB/s", false,
+                        fmt::format("bulk while {} % of the packets are lost, both ways", percent)},
                        {"kumi", "tcp_cubic", "tcp_bbr"},
                        {"veth"}});
     return all;
@@ -93,15 +99,16 @@ Words columns(const Words& peers) {
 class UdpBench {
 public:
     explicit UdpBench(const BenchOptions& options)
-        : options_(options), cases_(chosen_cases(options)), columns_(columns(options.peers)), table_(rows(cases_), columns_),
-          stage_(table_, options.on_progress) {}
+        : options_(options), cases_(chosen_cases(options)), columns_(columns(options.peers)),
+          table_(rows(cases_), columns_), stage_(table_, options.on_progress) {}
 
     Table run() {
         for (int round = 0; round < options_.rounds; ++round) {
             stage_.begin_round(round + 1, options_.rounds);
             for (const Case& one : cases_)
                 for (const Task& task : one.tasks)
-                    if (chosen(task.who) && !(task.is("ports") && round > 0)) measure(entry(task)); // a count is always the same
+                    if (chosen(task.who) && !(task.is("ports") && round > 0))
+                        measure(entry(task)); // a count is always the same
         }
         return std::move(table_);
     }

@@ -44,7 +44,8 @@ constexpr auto ignore = [](pm::Message&) {};
 
 /// Waits for room, if need be.
 void send(Channel& channel, pm::Node to, Bytes bytes, pm::Patience patience) {
-    pm::poll_until(channel, ignore, [&] { return channel.try_send(to, bytes); }, patience);
+    pm::poll_until(
+        channel, ignore, [&] { return channel.try_send(to, bytes); }, patience);
 }
 
 /// Node 0 asks, node 1 answers. `Sizes` says how long messages are.
@@ -53,7 +54,8 @@ int request_and_reply(const Ends& ends, pm::Patience patience, Sizes ask_sizes, 
     std::vector<std::byte> bytes(mix_bytes_max);
     const auto wait = [&](Channel& channel) {
         bool came = false;
-        pm::poll_until(channel, [&](pm::Message&) { came = true; }, [&] { return came; }, patience);
+        pm::poll_until(
+            channel, [&](pm::Message&) { came = true; }, [&] { return came; }, patience);
     };
     const auto ask = [&] {
         on_seconds(seconds_per_call([&] {
@@ -80,11 +82,13 @@ struct Always {
 
 int pingpong(const Task& task, const Ends& ends, pm::Patience patience) {
     constexpr Always size{pingpong_bytes};
-    return request_and_reply(ends, patience, size, size, [&](double seconds) { report(task.row().c_str(), seconds / 2 * 1e9); });
+    return request_and_reply(ends, patience, size, size,
+                             [&](double seconds) { report(task.row().c_str(), seconds / 2 * 1e9); });
 }
 
 int mix(const Task& task, const Ends& ends) {
-    return request_and_reply(ends, spinning, Mix(1), Mix(2), [&](double seconds) { report(task.row().c_str(), 1e-3 / seconds); });
+    return request_and_reply(ends, spinning, Mix(1), Mix(2),
+                             [&](double seconds) { report(task.row().c_str(), 1e-3 / seconds); });
 }
 
 /// Sends the same message again and again, from private memory.
@@ -96,7 +100,8 @@ int send_for_ever(Channel& channel, pm::Node to, std::size_t bytes, pm::Patience
 
 /// Hands out messages until then.
 void take_until(Channel& channel, pm::Handler handler, Instant deadline, pm::Patience patience) {
-    pm::poll_until(channel, handler, [&] { return now() >= deadline; }, patience, deadline);
+    pm::poll_until(
+        channel, handler, [&] { return now() >= deadline; }, patience, deadline);
 }
 
 /// One way from node 0 to node 1; `unit` is a number of bytes.
@@ -140,7 +145,8 @@ int incast(const Task& task, const Ends& ends) {
     const auto patience = pm::patience_for(static_cast<unsigned>(ends.size()), base::cores_allowed());
     const auto take = [&] {
         Arrivals arrivals(ends.size());
-        pm::poll_until(*ends[0], arrivals, [&] { return arrivals.from_all(); }, patience);
+        pm::poll_until(
+            *ends[0], arrivals, [&] { return arrivals.from_all(); }, patience);
         take_until(*ends[0], arrivals, now() + warm_up, patience);
         arrivals.forget_sources();
         const auto before = arrivals.total();

@@ -81,7 +81,8 @@ int count_ports(const Task& task) {
     job->wait_until([&] { return processes.size() == job->nodes(); });
     processes.push_back(::getppid()); // kumi run
     const std::size_t sockets = udp_sockets_of(processes);
-    if (sockets == 0) return fail(error("no node has a UDP socket: the job does not run over udp, which KUMI_DEVICE=udp asks for"));
+    if (sockets == 0)
+        return fail(error("no node has a UDP socket: the job does not run over udp, which KUMI_DEVICE=udp asks for"));
     report(("udp." + task.what).c_str(), static_cast<double>(sockets));
     for (Node node = 1; node < job->nodes(); ++node)
         if (auto sent = say(node, Word::end); !sent) return fail(sent.error());

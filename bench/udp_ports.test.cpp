@@ -3,8 +3,8 @@
 #include "kumi/base/descriptor.hpp"
 
 #include <gtest/gtest.h>
-#include <sys/socket.h>
 #include <netinet/in.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 namespace kumi::bench {
@@ -14,7 +14,9 @@ base::Descriptor bound_socket(int family, int type) {
     base::Descriptor made(::socket(family, type | SOCK_CLOEXEC, 0));
     sockaddr_storage any{};
     any.ss_family = static_cast<sa_family_t>(family);
-    EXPECT_EQ(::bind(made.get(), reinterpret_cast<sockaddr*>(&any), family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6)), 0);
+    EXPECT_EQ(::bind(made.get(), reinterpret_cast<sockaddr*>(&any),
+                     family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6)),
+              0);
     return made;
 }
 

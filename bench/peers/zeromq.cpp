@@ -41,7 +41,8 @@ int give(const char* host) {
     zmq_setsockopt(socket, ZMQ_RECONNECT_IVL, &soon_ms, sizeof soon_ms);
     if (zmq_connect(socket, endpoint(host).c_str()) != 0) return failed("zmq_connect");
     const char message[small_message_bytes] = {};
-    while (zmq_send(socket, message, sizeof message, 0) >= 0) {}
+    while (zmq_send(socket, message, sizeof message, 0) >= 0) {
+    }
     return failed("zmq_send");
 }
 

@@ -26,16 +26,20 @@ INSTANTIATE_TEST_SUITE_P(Bench, BareSockets,
                          testing::Values(std::pair("latency.64", "limit"), std::pair("sleeping.64", "tcp"),
                                          std::pair("bulk", "limit"), std::pair("rate.32", "tcp_nagle"),
                                          std::pair("mix", "tcp")),
-                         [](const auto& what) { return std::string(what.param.first).substr(0, 3) + what.param.second; });
+                         [](const auto& what) {
+                             return std::string(what.param.first).substr(0, 3) + what.param.second;
+                         });
 
 TEST(Bench, measures_the_rows_that_were_asked_for_and_says_who_was_not_measured) {
-    const Outcome outcome = run({.words = {kumi_command, "bench", "udp", "--rows", "udp.rate.32.loopback", "--rounds", "1",
-                                           "--against", "tcp,enet,zeromq"}});
+    const Outcome outcome = run({.words = {kumi_command, "bench", "udp", "--rows", "udp.rate.32.loopback", "--rounds",
+                                           "1", "--against", "tcp,enet,zeromq"}});
     EXPECT_EQ(outcome.code, 0) << outcome.err;
-    EXPECT_TRUE(matches(lines_of(outcome.out).at(1), "udp.rate.32.loopback .* tcp_nodelay [0-9.]+  tcp_nagle [0-9.]+.*"))
+    EXPECT_TRUE(
+        matches(lines_of(outcome.out).at(1), "udp.rate.32.loopback .* tcp_nodelay [0-9.]+  tcp_nagle [0-9.]+.*"))
         << outcome.out;
     for (const char* peer : {"enet", "zeromq"}) // a figure, or why there is none
-        EXPECT_TRUE(contains(outcome.out, std::string("  ") + peer + " ") || contains(outcome.out, std::string("note: ") + peer))
+        EXPECT_TRUE(contains(outcome.out, std::string("  ") + peer + " ") ||
+                    contains(outcome.out, std::string("note: ") + peer))
             << outcome.out;
 }
 
