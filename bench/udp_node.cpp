@@ -9,9 +9,7 @@
 #include "work.hpp"
 
 #include "kumi/base/machine.hpp"
-#if __has_include("kumi/device/udp/udp.hpp")
 #include "kumi/device/udp/udp.hpp"
-#endif
 #include "kumi/pm/channel.hpp"
 #include "kumi/pm/wait.hpp"
 
@@ -30,14 +28,9 @@ constexpr pm::Patience sleeping{};
 
 /// One end for each element of `sides`, opened on that side of the network.
 Result<Ends> open_ends(const Network& network, const std::vector<unsigned>& sides) {
-#if __has_include("kumi/device/udp/udp.hpp")
     std::vector<std::string> addresses;
     for (const unsigned side : sides) addresses.push_back(network.address(side));
     return device::udp::open_in_one_process(addresses, {}, [&](pm::Node node) { return network.enter(sides[node]); });
-#else
-    (void)network, (void)sides;
-    return error("this build has no udp device");
-#endif
 }
 
 constexpr auto ignore = [](pm::Message&) {};

@@ -64,6 +64,13 @@ void add_run_command(CLI::App& app, int& exit_code) {
                     "  KUMI_SHMEM_MEMORY=320M     shared memory for messages on this host; more allows larger messages\n"
                     "  KUMI_SHMEM_EXPOSED=1G      addresses that a node may expose to the others\n"
                     "  KUMI_SHMEM_FENCING=writer  who pays when receivers sleep: reader or writer\n"
+                    "  KUMI_DEVICE=udp            over UDP instead of shared memory\n"
+                    "  KUMI_UDP_ADDRESS=10.0.0.1  this node's address, numeric; 127.0.0.1 unless told\n"
+                    "  KUMI_UDP_PORT=0            its port; 0 for any\n"
+                    "  KUMI_UDP_ENCRYPT=yes       encrypt with a key that only this job's nodes have\n"
+                    "  KUMI_UDP_BUFFER=4M         wanted of the socket, for each direction\n"
+                    "  KUMI_UDP_SILENCE=60        seconds until a node that does not answer is lost; 0: never\n"
+                    "  KUMI_FAULT=udp.loss=0.01   make trouble: also duplicate, reorder, corrupt, truncate, seed\n"
                     "  KUMI_LOG=debug             say what was set up\n\n"
                     "Example: kumi run -n 4 ./program input.txt");
     command->callback([=, &exit_code] {

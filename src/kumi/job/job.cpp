@@ -3,9 +3,11 @@
 #include "kumi/base/machine.hpp"
 #include "kumi/boot/session.hpp"
 #include "kumi/device/shmem/shmem.hpp"
+#include "kumi/device/udp/udp.hpp"
 #include "kumi/pm/device.hpp"
 
 #include <atomic>
+#include <cstdlib>
 #include <vector>
 
 namespace kumi {
@@ -26,16 +28,33 @@ private:
     boot::Session& session_;
 };
 
+/// The device that KUMI_DEVICE names; shared memory unless it says otherwise.
+Result<std::unique_ptr<pm::Device>> choose_device() {
+    const char* const text = std::getenv("KUMI_DEVICE");
+    const std::string_view name = text == nullptr ? "shmem" : text;
+    if (name == "shmem") {
+        const auto options = device::shmem::options_from_environment();
+        if (!options) return options.error();
+        return std::unique_ptr<pm::Device>(std::make_unique<device::shmem::ShmemDevice>(*options));
+    }
+    if (name == "udp") {
+        const auto options = device::udp::options_from_environment();
+        if (!options) return options.error();
+        return std::unique_ptr<pm::Device>(std::make_unique<device::udp::UdpDevice>(*options));
+    }
+    return error("KUMI_DEVICE={}: there is shmem and udp", name);
+}
+
 Result<std::unique_ptr<pm::Channel>> open_channel(boot::Session& session) {
-    auto options = device::shmem::options_from_environment();
-    if (!options) return options.error();
+    auto device = choose_device();
+    if (!device) return device.error();
     HostMeeting meeting(session);
     const boot::Standing& standing = session.standing();
-    return device::shmem::ShmemDevice(*options).open({.self = standing.slot,
-                                                      .nodes = standing.nodes_on_host,
-                                                      .cores_on_host = standing.cores_on_host,
-                                                      .meeting = meeting,
-                                                      .keys = standing.keys});
+    return (*device)->open({.self = standing.slot,
+                            .nodes = standing.nodes_on_host,
+                            .cores_on_host = standing.cores_on_host,
+                            .meeting = meeting,
+                            .keys = standing.keys});
 }
 
 std::vector<boot::TrafficEntry> traffic_of(const pm::Channel& channel) {
@@ -139,7 +158,7 @@ Result<void> Job::check(Node to, std::size_t bytes) const {
 }
 
 Result<void> Job::wait_for_room(Node to) {
-    if (channel().lost(to)) return error("sending to node {}: it is lost", to);
+    if (channel().lost(to)) return error("sending to node {}: it has left, or is lost", to);
     if (poll() != 0) return {};
     // Full, and nothing comes: let the receiver run.
     if (patience().spin_max > Duration{0}) pm::relax();

@@ -321,8 +321,7 @@ bool Endpoint::fill_series(Node node, Series& series, Instant now) noexcept {
         room = bytes;
     }
     if (series.count == 0) return false;
-    const bool stuck = !peer.sender.may_send(now) && peer.sender.has_closed();
-    if (stuck) headers[series.count - 1].flags |= flag::please;
+    if (peer.sender.is_stuck_after_prepared(now)) headers[series.count - 1].flags |= flag::please;
     header.credit = credits_.grant(node);
     peer.receiver.acknowledge(header, now);
     for (std::size_t i = 0; i < series.count; ++i) {
@@ -400,15 +399,6 @@ void Endpoint::on_time(Instant now) noexcept {
         deadline_ = std::min(deadline_, next);
         return next == never ? (peers_[node]->timed = false, true) : false;
     });
-}
-
-void Endpoint::acknowledge_all(Instant now) noexcept {
-    for (const Node node : timed_) {
-        Peer& peer = *peers_[node];
-        if (is_gone(node) || peer.receiver.ack_deadline() == never || peer.receiver.has_gap()) continue;
-        peer.receiver.acknowledge_by(now);
-        make_ready(node);
-    }
 }
 
 void Endpoint::on_peer_time(Node node, Instant now) noexcept {

@@ -34,7 +34,7 @@ struct EndpointOptions {
     std::size_t message_bytes_max = std::size_t{16} << 20;
     std::size_t receive_bytes = std::size_t{1} << 20; // where packets wait for this node: the socket's buffer
     std::uint32_t window_packets_max = 2048;          // a power of two
-    Duration ack_delay_max = std::chrono::microseconds(100); // for an answer that carries the acknowledgement
+    Duration ack_delay_max = std::chrono::milliseconds(1); // for an answer that carries the acknowledgement
     Duration hold_max = std::chrono::microseconds(50);       // between messages that are sent back to back
     Duration silence_max = std::chrono::seconds(60); // of a peer that is asked; 0: for ever
     Sequence first_sequence = 0;                     // the same on all nodes
@@ -119,8 +119,6 @@ public:
     // ---- time and fate
 
     Instant next_deadline() const noexcept { return deadline_; }
-    /// The driver is about to wait: no answer is coming that could carry the acknowledgements that are owed.
-    void acknowledge_all(Instant now) noexcept;
     void on_time(Instant now) noexcept;
 
     /// The peer's host says that nobody listens at its address.

@@ -90,6 +90,12 @@ public:
     bool has_prepared() const noexcept { return prepared_count_ != 0; }
     void forget_prepared() noexcept { prepared_count_ = 0, prepared_bytes_ = prepared_weight_ = 0; }
     bool has_repairs() const noexcept { return repairs_ != 0; }
+    /// Behind the series that was got something waits, and may not leave before the peer answers.
+    bool is_stuck_after_prepared(Instant now) noexcept {
+        if (prepared_again_) return false;
+        const bool has_more = next_ - unsent_ > prepared_count_ || !queue_.empty();
+        return has_more && !may_leave_next(now);
+    }
     /// Whether next_packet() would give one.
     bool may_send(Instant now) noexcept { return repairs_ != 0 || may_leave_next(now); }
     /// The longest series.

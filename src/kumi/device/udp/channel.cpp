@@ -20,6 +20,8 @@ constexpr std::uint32_t hello_version = 1;
 constexpr std::uint16_t nobodys_port = 1;
 /// How long a channel that closes waits for what it sent to arrive.
 constexpr Duration linger_max = 60s;
+/// Receives that find something, one right after the other, which make it a stream.
+constexpr unsigned stream_receives = 4;
 constexpr std::size_t message_bytes_all = std::size_t{256} << 20;
 constexpr std::size_t message_bytes_most = std::size_t{16} << 20;
 constexpr std::size_t message_bytes_least = std::size_t{64} << 10;
@@ -281,7 +283,9 @@ std::size_t UdpChannel::poll(pm::Handler handler, std::size_t messages_max) noex
             batches_ = socket_.receive(receive_window_);
             batch_at_ = 0;
             receives_ += batches_.empty() ? 0 : 1;
-            receive_window_ = batches_.size() < receive_window_ ? 1 : std::min(receive_window_ * 2, Socket::batches_max);
+            const bool full = batches_.size() == receive_window_;
+            receives_in_a_row_ = full ? receives_in_a_row_ + 1 : 0;
+            receive_window_ = receives_in_a_row_ < stream_receives ? 1 : std::min(receive_window_ * 2, Socket::batches_max);
             if (batches_.empty() && to_self_.empty() && !endpoint_.is_stalled()) break;
         }
     }
@@ -298,34 +302,30 @@ bool UdpChannel::feed(Instant time) noexcept {
     if (!to_self_.empty()) {
         from_self_ = std::move(to_self_.front());
         to_self_.pop_front();
-        feed_segment(from_self_, time);
+        feed_packet(from_self_, time);
         return true;
     }
     if (batches_.empty()) return false;
-    const Batch& batch = batches_.front();
-    const MutableBytes rest = batch.bytes.subspan(batch_at_);
-    const MutableBytes segment = rest.first(std::min(batch.segment_bytes, rest.size()));
-    feed_segment(segment, time);
-    batch_at_ += segment.size();
-    if (batch_at_ >= batch.bytes.size()) {
+    batch_at_ += feed_packet(batches_.front().subspan(batch_at_), time);
+    if (batch_at_ >= batches_.front().size()) {
         batches_ = batches_.subspan(1);
         batch_at_ = 0;
     }
     return true;
 }
 
-void UdpChannel::feed_segment(MutableBytes segment, Instant time) noexcept {
-    Bytes packet = segment;
-    if (seal_ != nullptr) {
-        switch (seal_->open(segment, packet)) {
-        case Seal::Opened::yes: break;
-        case Seal::Opened::truncated: return static_cast<void>(++truncated_);
-        case Seal::Opened::foreign: return static_cast<void>(++foreign_);
-        case Seal::Opened::forged: return static_cast<void>(++forged_);
-        case Seal::Opened::replayed: return static_cast<void>(++replayed_);
-        }
+/// Answers how many of the bytes the first packet has; all, if that cannot be told.
+std::size_t UdpChannel::feed_packet(MutableBytes bytes, Instant time) noexcept {
+    if (seal_ == nullptr) return endpoint_.on_packet(bytes, time);
+    Bytes packet;
+    switch (seal_->open(bytes, packet)) {
+    case Seal::Opened::yes: endpoint_.on_packet(packet, time); return packet.size() + seal_bytes;
+    case Seal::Opened::truncated: ++truncated_; break;
+    case Seal::Opened::foreign: ++foreign_; break;
+    case Seal::Opened::forged: ++forged_; break;
+    case Seal::Opened::replayed: ++replayed_; return Seal::bytes_of_sealed(bytes);
     }
-    endpoint_.on_packet(packet, time);
+    return bytes.size();
 }
 
 void UdpChannel::deliver(reliable::Arrival& arrival, pm::Handler handler) noexcept {
@@ -366,7 +366,6 @@ void UdpChannel::check_bursts(Node peer) noexcept {
 bool UdpChannel::arm() noexcept {
     const Instant time = now();
     endpoint_.flush();
-    endpoint_.acknowledge_all(time); // no answer is coming that could carry it
     if (endpoint_.has_ready()) transmit(time);
     return batches_.empty() && to_self_.empty() && !endpoint_.is_reading();
 }

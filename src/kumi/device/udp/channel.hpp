@@ -74,7 +74,7 @@ private:
     void pass_to_self(std::span<const Datagram> datagrams);
     void pass_through_faults(Node to, std::span<const Datagram> datagrams);
     bool feed(Instant time) noexcept;
-    void feed_segment(MutableBytes segment, Instant time) noexcept;
+    std::size_t feed_packet(MutableBytes bytes, Instant time) noexcept;
     void deliver(reliable::Arrival& arrival, pm::Handler handler) noexcept;
     void on_time(Instant time) noexcept;
     void take_errors(Instant time) noexcept;
@@ -105,6 +105,7 @@ private:
     std::span<const Batch> batches_;      // received and not yet fed
     std::size_t batch_at_ = 0;            // bytes of the first that have been
     std::size_t receive_window_ = 1;      // batches to ask for: one while answers matter, more in streams
+    unsigned receives_in_a_row_ = 0;      // that found as many as they asked for
     bool polling_ = false;
     bool met_ = false;
     bool blocked_ = false;                // the socket takes nothing at the moment

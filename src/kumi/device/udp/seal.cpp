@@ -11,6 +11,12 @@
 
 namespace kumi::device::udp {
 
+std::size_t Seal::bytes_of_sealed(Bytes bytes) noexcept {
+    SealHeader header{};
+    read_value(bytes, header);
+    return header.bytes;
+}
+
 bool ReplayWindow::is_new(std::uint64_t number) const noexcept {
     if (number >= next_) return true;
     if (next_ - number > width) return false;
@@ -105,7 +111,8 @@ Result<std::unique_ptr<Seal>> Seal::make(const base::JobKeys& keys, pm::Node sel
 }
 
 std::size_t Seal::close(pm::Node to, Bytes head, Bytes body, std::byte* out) noexcept {
-    const SealHeader header{state_->token, state_->self, 0, state_->numbers[to]++};
+    const auto all = static_cast<std::uint32_t>(head.size() + body.size() + seal_bytes);
+    const SealHeader header{state_->token, state_->self, all, state_->numbers[to]++};
     const Nonce nonce = nonce_of(to, header.number);
     EVP_CIPHER_CTX* context = state_->closing.get();
     std::memcpy(out, &header, sizeof header);
@@ -125,8 +132,10 @@ std::size_t Seal::close(pm::Node to, Bytes head, Bytes body, std::byte* out) noe
 
 Seal::Opened Seal::open(MutableBytes datagram, Bytes& packet) noexcept {
     SealHeader header;
-    if (datagram.size() < seal_bytes || !read_value(datagram, header)) return Opened::truncated;
+    if (!read_value(datagram, header)) return Opened::truncated;
     if (header.token != state_->token) return Opened::foreign;
+    if (header.bytes < seal_bytes || header.bytes > datagram.size()) return Opened::truncated;
+    datagram = datagram.first(header.bytes);
     if (header.source >= state_->opening.size()) return Opened::forged;
     if (!state_->windows[header.source].is_new(header.number)) return Opened::replayed;
     const Nonce nonce = nonce_of(state_->self, header.number);

@@ -20,7 +20,7 @@ namespace kumi::device::udp {
 struct SealHeader {
     std::uint64_t token;
     std::uint32_t source;
-    std::uint32_t reserved;
+    std::uint32_t bytes;  // of the sealed packet, all told
     std::uint64_t number; // of this packet from source to destination
 };
 static_assert(sizeof(SealHeader) == 24);
@@ -52,8 +52,10 @@ public:
     /// Seals head and body for `to` into `out`, which has room for seal_bytes more; answers the bytes used.
     std::size_t close(pm::Node to, Bytes head, Bytes body, std::byte* out) noexcept;
 
-    /// Opens a sealed datagram in place; `packet` is what was in it.
-    Opened open(MutableBytes datagram, Bytes& packet) noexcept;
+    /// Opens the sealed packet that `bytes` start with, in place; `packet` is what was in it.
+    Opened open(MutableBytes bytes, Bytes& packet) noexcept;
+    /// What the header says, of bytes that open() did not call truncated.
+    static std::size_t bytes_of_sealed(Bytes bytes) noexcept;
 
 private:
     struct State;

@@ -60,7 +60,6 @@ struct Socket::Buffers {
     std::array<mmsghdr, batches_max> headers;
     std::array<iovec, batches_max> pieces;
     std::array<Batch, batches_max> batches;
-    alignas(cmsghdr) char control[batches_max][CMSG_SPACE(sizeof(int))];
 };
 
 void Socket::BuffersDeleter::operator()(Buffers* buffers) const noexcept { delete buffers; }
@@ -104,7 +103,6 @@ Result<Socket> Socket::open(const Address& local, const Options& options) {
         buffers.headers[i] = {};
         buffers.headers[i].msg_hdr.msg_iov = &buffers.pieces[i];
         buffers.headers[i].msg_hdr.msg_iovlen = 1;
-        buffers.headers[i].msg_hdr.msg_control = buffers.control[i];
     }
     return socket;
 }
@@ -124,12 +122,13 @@ Result<std::uint32_t> Socket::path_bytes(const Address& peer) const {
 
 std::span<const Batch> Socket::receive(std::size_t count) noexcept {
     Buffers& buffers = *buffers_;
-    for (std::size_t i = 0; i < count; ++i) buffers.headers[i].msg_hdr.msg_controllen = sizeof buffers.control[i];
-    int got = 0;
-    if (count == 1) {
-        const ssize_t bytes = ::recvmsg(descriptor_.get(), &buffers.headers[0].msg_hdr, 0);
-        got = bytes < 0 ? -1 : 1;
-        buffers.headers[0].msg_len = static_cast<unsigned>(bytes);
+    ssize_t got = 0;
+    if (count == 1) { // the plainest call there is: this one is in the way of every answer
+        got = ::recv(descriptor_.get(), buffers.bytes[0], batch_bytes, 0);
+        if (got >= 0) {
+            buffers.batches[0] = MutableBytes(buffers.bytes[0], static_cast<std::size_t>(got));
+            return {buffers.batches.data(), 1};
+        }
     } else {
         got = ::recvmmsg(descriptor_.get(), buffers.headers.data(), static_cast<unsigned>(count), 0, nullptr);
     }
@@ -137,19 +136,8 @@ std::span<const Batch> Socket::receive(std::size_t count) noexcept {
         if (errno != EAGAIN && errno != EINTR) has_errors_ = true;
         return {};
     }
-    for (std::size_t i = 0; i < static_cast<std::size_t>(got); ++i) {
-        msghdr& header = buffers.headers[i].msg_hdr;
-        const std::size_t bytes = buffers.headers[i].msg_len;
-        std::size_t segment = bytes;
-        if (header.msg_controllen != 0) {
-            const cmsghdr* control = CMSG_FIRSTHDR(&header);
-            int value = 0;
-            if (control != nullptr && control->cmsg_level == IPPROTO_UDP && control->cmsg_type == UDP_GRO)
-                std::memcpy(&value, CMSG_DATA(control), sizeof value);
-            if (value > 0) segment = static_cast<std::size_t>(value);
-        }
-        buffers.batches[i] = {MutableBytes(buffers.bytes[i], bytes), segment};
-    }
+    for (std::size_t i = 0; i < static_cast<std::size_t>(got); ++i)
+        buffers.batches[i] = MutableBytes(buffers.bytes[i], buffers.headers[i].msg_len);
     return {buffers.batches.data(), static_cast<std::size_t>(got)};
 }
 
@@ -180,6 +168,10 @@ Socket::Sent Socket::send_message(const msghdr& message) noexcept {
 }
 
 Socket::Sent Socket::send(const Address& to, const Datagram& datagram) noexcept {
+    if (datagram.body.empty()) { // the plainest call, if it does
+        if (::sendto(descriptor_.get(), datagram.head.data(), datagram.head.size(), 0, to.data(), to.bytes()) >= 0) return Sent::all;
+        if (errno == EAGAIN) return Sent::blocked;
+    }
     iovec pieces[2] = {{const_cast<std::byte*>(datagram.head.data()), datagram.head.size()},
                        {const_cast<std::byte*>(datagram.body.data()), datagram.body.size()}};
     msghdr message{};

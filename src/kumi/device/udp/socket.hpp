@@ -17,11 +17,10 @@
 
 namespace kumi::device::udp {
 
-/// What came in one go: one datagram, or several of one size (the last may be shorter) one behind the other.
-struct Batch {
-    MutableBytes bytes; // may be changed: decryption is done in place
-    std::size_t segment_bytes; // of each datagram
-};
+/// What came in one go: one datagram, or several of one sender one behind the other. Their own headers tell where each
+/// ends: that is cheaper than asking the system, and works where the system gets it wrong. May be changed, to decrypt
+/// in place.
+using Batch = MutableBytes;
 
 /// One datagram to send, in two pieces.
 struct Datagram {
