@@ -1,0 +1,51 @@
+#include "kumi/reliable/endpoint.hpp"
+
+#include "simulation/reliable_network.hpp"
+
+#include <gtest/gtest.h>
+#include <string>
+
+namespace kumi::reliable {
+namespace {
+
+using namespace std::chrono_literals;
+using simulation::NetworkOptions;
+using simulation::ReliableNetwork;
+
+/// A network that remembers what arrived: sizes, and texts of short messages.
+class Wire : public ReliableNetwork {
+public:
+    explicit Wire(const NetworkOptions& options = {}) : ReliableNetwork(options) {
+        on_message = [this](Node at, const Arrival& arrival) {
+            sizes.push_back(arrival.bytes.size());
+            texts.emplace_back(arrival.bytes.size() < 64 ? text_of(arrival.bytes) : std::string_view{});
+            if (arrival.block != nullptr && keeps) kept.push_back(arrival.block);
+            else if (arrival.block != nullptr) (*this)[at].release(arrival.block);
+        };
+    }
+    bool send_bytes(Node from, Node to, std::size_t bytes) { return send(from, to, std::vector<std::byte>(bytes, std::byte{7})); }
+    bool say(Node from, Node to, std::string_view text) { return send(from, to, bytes_of(text)); }
+    /// Its turn comes now.
+    void wake(Node node) { wake_at(node, time()); }
+    bool arrives(std::size_t count, Duration within) {
+        return run_until([&] { return sizes.size() >= count; }, within);
+    }
+
+    std::vector<std::size_t> sizes;
+    std::vector<std::string> texts;
+    bool keeps = false;
+    std::vector<Block*> kept;
+};
+
+// ---- packets
+
+TEST(Endpoint, a_packet_of_the_largest_size_leaves) {
+    NetworkOptions options;
+    options.packet_bytes = packet_bytes_max;
+    Wire wire(options);
+    ASSERT_TRUE(wire.send_bytes(0, 1, 200'000));
+    EXPECT_TRUE(wire.arrives(1, 10ms));
+}
+
+} // namespace
+} // namespace kumi::reliable
