@@ -107,7 +107,9 @@ void Endpoint::watch(Node peer, Instant deadline) noexcept {
 
 Instant Endpoint::deadline_of(Node node, Instant now) const noexcept {
     const Peer& peer = *peers_[node];
-    return std::min(peer.sender.deadline(now), peer.receiver.ack_deadline());
+    const Instant ack = peer.receiver.ack_deadline();
+    // What is ready already waits for the driver, not for the time.
+    return std::min(peer.sender.deadline(now), peer.ready && ack <= now ? never : ack);
 }
 
 // ---- messages out

@@ -47,5 +47,16 @@ TEST(Endpoint, a_packet_of_the_largest_size_leaves) {
     EXPECT_TRUE(wire.arrives(1, 10ms));
 }
 
+TEST(Endpoint, what_is_ready_sets_no_deadline_in_the_past) {
+    Wire wire;
+    wire.refuse_sending(1, 50ms);
+    ASSERT_TRUE(wire.say(0, 1, "hello"));
+    wire.run_for(10ms);
+    EXPECT_TRUE(wire[1].has_ready());
+    EXPECT_GT(wire[1].next_deadline(), wire.now(1));
+    wire.run_for(100ms);
+    EXPECT_TRUE(wire[0].all_arrived());
+}
+
 } // namespace
 } // namespace kumi::reliable
