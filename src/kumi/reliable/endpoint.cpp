@@ -49,6 +49,7 @@ Endpoint::Endpoint(const EndpointOptions& options)
       credits_(options.receive_bytes, options.nodes, CreditPool::own_part(options.receive_bytes, options.nodes, packet_bytes_min)),
       own_part_(CreditPool::own_part(options.receive_bytes, options.nodes, packet_bytes_min)), peers_(options.nodes) {
     KUMI_ASSERT((options.window_packets_max & (options.window_packets_max - 1)) == 0);
+    KUMI_ASSERT(options.window_packets_max <= ack_words_max * 64); // or else what arrived would be taken for lost
     timed_.reserve(options.nodes);
     open_.reserve(options.nodes);
     stalled_.reserve(options.nodes);

@@ -58,5 +58,23 @@ TEST(Endpoint, what_is_ready_sets_no_deadline_in_the_past) {
     EXPECT_TRUE(wire[0].all_arrived());
 }
 
+TEST(Endpoint, a_small_window_is_kept_to) {
+    NetworkOptions options;
+    options.endpoint.window_packets_max = 8;
+    Wire wire(options);
+    Sequence lowest_unsent = 0;
+    wire.on_packet = [&](const PacketHeader& header) {
+        if (header.source == 0 && (header.flags & flag::data) != 0) lowest_unsent = std::max(lowest_unsent, header.sequence + 1);
+    };
+    wire.cut(0, 1, true);
+    ASSERT_TRUE(wire.send_bytes(0, 1, 100'000));
+    wire.wake(0);
+    wire.run_for(1ms);
+    EXPECT_EQ(lowest_unsent, 8u);
+    wire.cut(0, 1, false);
+    EXPECT_TRUE(wire.arrives(1, 1s));
+    EXPECT_EQ(wire[1].drops().of(Drop::beyond_window), 0u);
+}
+
 } // namespace
 } // namespace kumi::reliable

@@ -109,7 +109,7 @@ void Sender::close_open_packet() noexcept {
 
 bool Sender::grow_slots() noexcept {
     if (slots_.size() >= options_.window_packets_max) return false;
-    std::vector<Slot> more(slots_.empty() ? slots_at_first : slots_.size() * 2);
+    std::vector<Slot> more(slots_.empty() ? std::min<std::size_t>(slots_at_first, options_.window_packets_max) : slots_.size() * 2);
     for (Sequence i = first_; i != next_; ++i) more[i & (more.size() - 1)] = slot(i);
     slots_ = std::move(more);
     return true;
