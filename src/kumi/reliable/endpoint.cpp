@@ -27,6 +27,11 @@ constexpr std::size_t idle_bytes_max = std::size_t{64} << 20;
 
 std::size_t capacity_for(std::size_t bytes) noexcept { return std::size_t{1} << BlockPool::size_class_of(bytes); }
 
+/// Two packets must fit into what the peer grants at any time.
+std::uint32_t fitting(std::uint32_t packet_bytes, std::uint32_t credit_own_part) noexcept {
+    return std::clamp((credit_own_part / 2 - weight_of(0)) & ~7u, packet_bytes_min, packet_bytes);
+}
+
 std::size_t queue_bytes_max(const EndpointOptions& options) noexcept {
     return std::max<std::size_t>(std::size_t{1} << 20, capacity_for(options.message_bytes_max)) + (64 << 10);
 }
@@ -60,9 +65,7 @@ Introduction Endpoint::introduction() const noexcept {
 }
 
 void Endpoint::introduce(Node peer, const Introduction& introduction) {
-    // Two packets must fit into what the peer grants at any time.
-    const std::uint32_t fitting = (introduction.credit_own_part / 2 - weight_of(0)) & ~7u;
-    const SenderOptions sending{.packet_bytes = std::clamp(fitting, packet_bytes_min, introduction.packet_bytes),
+    const SenderOptions sending{.packet_bytes = fitting(introduction.packet_bytes, introduction.credit_own_part),
                                 .window_packets_max = options_.window_packets_max,
                                 .queue_bytes_max = queue_bytes_max(options_),
                                 .credit_own_part = introduction.credit_own_part,
@@ -445,7 +448,10 @@ void Endpoint::lose(Node node, Gone reason) noexcept {
     peer.receiver.stop_acknowledging();
 }
 
-void Endpoint::set_packet_bytes(Node node, std::uint32_t bytes) noexcept { peers_[node]->sender.set_packet_bytes(bytes); }
+void Endpoint::set_packet_bytes(Node node, std::uint32_t bytes) noexcept {
+    Sender& sender = peers_[node]->sender;
+    sender.set_packet_bytes(fitting(bytes, sender.credit_own_part()));
+}
 
 bool Endpoint::all_arrived() const noexcept {
     return std::all_of(peers_.begin(), peers_.end(), [](const auto& peer) { return peer->gone != Gone::no || peer->sender.idle(); });

@@ -76,5 +76,15 @@ TEST(Endpoint, a_small_window_is_kept_to) {
     EXPECT_EQ(wire[1].drops().of(Drop::beyond_window), 0u);
 }
 
+TEST(Endpoint, packets_made_larger_still_fit_what_the_peer_grants) {
+    NetworkOptions options;
+    options.endpoint.receive_bytes = 32 << 10;
+    options.socket_bytes = 1 << 20;
+    Wire wire(options);
+    wire[0].set_packet_bytes(1, packet_bytes_max);
+    ASSERT_TRUE(wire.send_bytes(0, 1, 100'000));
+    EXPECT_TRUE(wire.arrives(1, 1s));
+}
+
 } // namespace
 } // namespace kumi::reliable

@@ -126,6 +126,7 @@ public:
     const RoundTrip& round_trip() const noexcept { return round_trip_; }
     const Congestion& congestion() const noexcept { return congestion_; }
     std::size_t queue_bytes() const noexcept { return queue_bytes_; }
+    std::uint32_t credit_own_part() const noexcept { return options_.credit_own_part; }
     static constexpr std::size_t slots_bytes_max(std::size_t window_packets) noexcept { return window_packets * sizeof(Slot); }
     unsigned timeouts_in_a_row() const noexcept { return tries_; }
     /// Of packets that left in bursts, how many arrived, and how many had to be sent again.
