@@ -363,6 +363,9 @@ bool Endpoint::fill_bare(Node node, Series& series, Instant now) noexcept {
 void Endpoint::on_sent(const Series& series, std::size_t count, bool in_burst, Instant now) noexcept {
     Peer& peer = *peers_[series.to];
     if (count == 0) {
+        PacketHeader header;
+        std::memcpy(&header, series.packets[0].head, sizeof header);
+        if ((header.flags & (flag::data | flag::please)) == flag::please) peer.ask = true;
         peer.sender.forget_prepared();
         if (!is_gone(series.to)) peer.receiver.acknowledge_by(now);
         return;

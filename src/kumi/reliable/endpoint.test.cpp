@@ -86,5 +86,25 @@ TEST(Endpoint, packets_made_larger_still_fit_what_the_peer_grants) {
     EXPECT_TRUE(wire.arrives(1, 1s));
 }
 
+TEST(Endpoint, a_question_that_could_not_leave_is_asked_again_at_once) {
+    NetworkOptions options;
+    options.endpoint.receive_bytes = 16 << 10;
+    Wire wire(options);
+    bool update_lost = false;
+    std::uint64_t questions = 0;
+    wire.loses = [&](const PacketHeader& header) { return header.source == 1 && !update_lost && header.credit > 8 << 10; };
+    wire.on_packet = [&](const PacketHeader& header) {
+        if ((header.flags & (flag::data | flag::please)) == flag::please) ++questions;
+    };
+    ASSERT_TRUE(wire.send_bytes(0, 1, 60'000)); // more than its credit
+    wire.wake(0);
+    wire.run_for(5ms);
+    update_lost = true;
+    wire.refuse_sending(0, 16ms); // when it would ask
+    wire.run_for(15ms);
+    EXPECT_EQ(questions, 0u);
+    EXPECT_TRUE(wire.arrives(1, 5ms));
+}
+
 } // namespace
 } // namespace kumi::reliable
