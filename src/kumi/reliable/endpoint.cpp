@@ -329,7 +329,7 @@ bool Endpoint::fill_series(Node node, Series& series, Instant now) noexcept {
     if (series.count == 0) return false;
     if (peer.sender.is_stuck_after_prepared(now)) headers[series.count - 1].flags |= flag::please;
     header.credit = credits_.grant(node);
-    peer.receiver.acknowledge(header, now);
+    peer.receiver.acknowledge(header, false, now);
     for (std::size_t i = 0; i < series.count; ++i) {
         headers[i].credit = header.credit;
         headers[i].expected = header.expected;
@@ -347,7 +347,7 @@ bool Endpoint::fill_bare(Node node, Series& series, Instant now) noexcept {
     std::byte* const memory = series.heads[0];
     header.credit = credits_.grant(node);
     const std::size_t words = peer.receiver.write_words(memory + sizeof header, ack_words_max);
-    peer.receiver.acknowledge(header, now);
+    peer.receiver.acknowledge(header, true, now);
     header.ack_words = static_cast<std::uint8_t>(words);
     header.bytes = static_cast<std::uint16_t>(sizeof header + words * 8);
     if (std::exchange(peer.ask, false)) header.flags |= flag::please;

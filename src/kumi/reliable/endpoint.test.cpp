@@ -106,5 +106,44 @@ TEST(Endpoint, a_question_that_could_not_leave_is_asked_again_at_once) {
     EXPECT_TRUE(wire.arrives(1, 5ms));
 }
 
+TEST(Endpoint, data_that_goes_back_does_not_make_what_arrived_behind_a_gap_look_lost) {
+    Wire wire;
+    bool lost = false;
+    wire.loses = [&](const PacketHeader& header) {
+        if (header.source == 0) return (header.flags & flag::data) != 0 && !std::exchange(lost, true);
+        return (header.flags & flag::data) == 0; // whatever tells of the gap
+    };
+    ASSERT_TRUE(wire.send_bytes(0, 1, 50'000));
+    wire.wake(0);
+    for (int i = 0; i < 20; ++i) {
+        ASSERT_TRUE(wire.say(1, 0, "something"));
+        wire.wake(1);
+        wire.run_for(100us);
+    }
+    EXPECT_TRUE(wire.arrives(21, 100ms));
+    EXPECT_EQ(wire[1].counters(0).duplicates, 0u);
+}
+
+TEST(Endpoint, data_that_goes_back_does_not_put_off_telling_of_a_gap) {
+    NetworkOptions options;
+    Wire wire(options);
+    bool lost = false;
+    int tellings = 0;
+    wire.loses = [&](const PacketHeader& header) {
+        if (header.source == 0) return (header.flags & flag::data) != 0 && !std::exchange(lost, true);
+        return (header.flags & flag::data) == 0 && ++tellings == 1;
+    };
+    ASSERT_TRUE(wire.send_bytes(0, 1, 10'000));
+    wire.wake(0);
+    for (int i = 0; i < 40; ++i) {
+        ASSERT_TRUE(wire.say(1, 0, "something"));
+        wire.wake(1);
+        wire.run_for(50us);
+    }
+    EXPECT_GE(tellings, 2);
+    EXPECT_EQ(wire.sizes.size(), 41u);
+    EXPECT_EQ(wire[0].counters(1).timeouts, 0u);
+}
+
 } // namespace
 } // namespace kumi::reliable

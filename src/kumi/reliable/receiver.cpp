@@ -175,13 +175,19 @@ Sequence Receiver::arrived() const noexcept {
     return sequence;
 }
 
-void Receiver::acknowledge(PacketHeader& header, Instant now) noexcept {
+void Receiver::acknowledge(PacketHeader& header, bool with_words, Instant now) noexcept {
+    const bool gap = has_gap();
+    if (!gap) told_latest_ = latest_, told_latest_at_ = latest_at_;
+    // Without the words, what has arrived behind the gap would look lost: then no later transmission is told than
+    // when there was none.
+    const bool tells_all = !gap || with_words;
     header.expected = arrived();
-    header.latest = latest_;
-    header.held_us = static_cast<std::uint32_t>(std::max<std::int64_t>(0, (now - latest_at_) / 1us));
+    header.latest = tells_all ? latest_ : told_latest_;
+    header.held_us = static_cast<std::uint32_t>(std::max<std::int64_t>(0, (now - (tells_all ? latest_at_ : told_latest_at_)) / 1us));
     unacknowledged_weight_ = 0;
+    if (!tells_all) return; // the gap is still to be told
     ack_deadline_ = never;
-    if (!has_gap()) return;
+    if (!gap) return;
     ack_deadline_ = now + ask_again_first * (1u << std::min(asked_, 6u));
     ++asked_;
 }

@@ -64,9 +64,9 @@ public:
     Instant ack_deadline() const noexcept { return ack_deadline_; }
     void acknowledge_by(Instant when) noexcept { ack_deadline_ = std::min(ack_deadline_, when); }
     bool has_gap() const noexcept { return aside_count_ != 0 && is_before(arrived(), aside_last_); }
-    /// Writes what has arrived into `header`, and nothing is owed any more.
-    void acknowledge(PacketHeader& header, Instant now) noexcept;
-    /// Writes selective acknowledgement; answers how many words.
+    /// Writes what has arrived into `header`; `with_words`, or without a gap, nothing is owed any more.
+    void acknowledge(PacketHeader& header, bool with_words, Instant now) noexcept;
+    /// Writes selective acknowledgement; answers how many words. Before acknowledge().
     std::size_t write_words(std::byte* to, std::size_t words_max) noexcept;
 
     std::uint32_t unacknowledged_weight() const noexcept { return unacknowledged_weight_; }
@@ -101,6 +101,8 @@ private:
 
     Sequence latest_ = 0;
     Instant latest_at_{};
+    Sequence told_latest_ = 0; // when there was no gap last
+    Instant told_latest_at_{};
     Instant ack_deadline_ = never;
     std::uint32_t unacknowledged_weight_ = 0;
     unsigned asked_ = 0; // times in a row that a gap was told
