@@ -7,7 +7,7 @@
 namespace kumi::base {
 
 /// Tells damaged bytes from whole ones; not a protection against malice. CRC-32C over four interleaved lanes of
-/// words, which the processor's own instruction does at memory speed, folded into one. `head` is a multiple of 32
+/// words, which the processor's own instruction does at memory speed, mixed into one. `head` is a multiple of 32
 /// bytes long unless `body` is empty, and both are multiples of 8: so cutting a packet in two does not change its sum.
 std::uint32_t checksum(Bytes head, Bytes body = {}) noexcept;
 

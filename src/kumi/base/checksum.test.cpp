@@ -37,6 +37,20 @@ TEST(Checksum, every_flipped_bit_changes_it) {
     }
 }
 
+TEST(Checksum, every_two_flipped_bits_change_it) {
+    auto bytes = random_bytes(96, 3); // three rounds of the lanes
+    const std::uint32_t whole = checksum(bytes);
+    const auto flip = [&](std::size_t bit) { bytes[bit / 8] ^= static_cast<std::byte>(1 << bit % 8); };
+    std::size_t unseen = 0;
+    for (std::size_t first = 0; first < bytes.size() * 8; ++first)
+        for (std::size_t second = first + 1; second < bytes.size() * 8; ++second) {
+            flip(first), flip(second);
+            if (checksum(bytes) == whole) ++unseen;
+            flip(first), flip(second);
+        }
+    EXPECT_EQ(unseen, 0u);
+}
+
 TEST(Checksum, zeros_of_different_length_differ) {
     const std::vector<std::byte> zeros(128);
     EXPECT_NE(checksum(Bytes(zeros).first(64)), checksum(zeros));
