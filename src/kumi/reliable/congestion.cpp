@@ -12,6 +12,8 @@ constexpr std::uint32_t burst_bytes = 32 * 1024;
 /// Above the shortest round trip by this factor and this time, a queue stands somewhere.
 constexpr int queue_factor = 8;
 constexpr Duration queue_time = 20ms;
+/// Between two series that are paced.
+constexpr Duration pause_max = 20ms;
 
 } // namespace
 
@@ -51,7 +53,8 @@ void Congestion::on_sent(std::uint32_t bytes, Instant now, const RoundTrip& roun
     // A window per round trip, a little faster so that pacing is not what limits.
     const Duration gap = round_trip.smooth() * bytes / window_bytes_ * 4 / 5;
     const Duration credit = round_trip.smooth() * burst_bytes / window_bytes_;
-    paced_until_ = std::max(paced_until_, now - credit) + gap;
+    // The window is what limits; a round trip that was long for once must not stop the sender for many of them.
+    paced_until_ = std::min(std::max(paced_until_, now - credit) + gap, now + pause_max);
 }
 
 } // namespace kumi::reliable

@@ -10,7 +10,7 @@ namespace kumi::reliable {
 class RoundTrip {
 public:
     void on_sample(Duration sample) noexcept {
-        sample = std::max(sample, Duration{1});
+        sample = std::clamp(sample, Duration{1}, sample_max);
         if (smooth_ == Duration{0}) {
             smooth_ = least_ = sample;
             deviation_ = sample / 2;
@@ -34,6 +34,9 @@ public:
     }
 
 private:
+    /// A longer one only says that somebody was stopped.
+    static constexpr Duration sample_max = std::chrono::seconds(1);
+
     Duration smooth_{0};
     Duration deviation_{0};
     Duration least_{0};
