@@ -61,7 +61,7 @@ NetworkOptions ReliableSchedule::choose_options(Random& random) {
     if (random.chance(0.4)) faults.late = static_cast<double>(random.below(30)) / 100;
     faults.delay_min = random.time(5us, 200us);
     faults.delay_max = faults.delay_min + (random.chance(0.5) ? random.time(0us, 1ms) : Duration{0});
-    if (random.chance(0.1)) faults.delay_min += 20ms, faults.delay_max += 25ms; // a far one
+    if (endpoint.receive_bytes > 512 << 10 && random.chance(0.15)) faults.delay_min += 20ms, faults.delay_max += 25ms; // a far one
     return options;
 }
 

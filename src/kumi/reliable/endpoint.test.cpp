@@ -1,5 +1,6 @@
 #include "kumi/reliable/endpoint.hpp"
 
+#include "kumi/base/checksum.hpp"
 #include "simulation/reliable_network.hpp"
 
 #include <gtest/gtest.h>
@@ -36,6 +37,21 @@ public:
     bool keeps = false;
     std::vector<Block*> kept;
 };
+
+/// A packet as a peer might send it that does not keep to the rules.
+std::vector<std::byte> forged(PacketHeader header, std::vector<std::uint64_t> rest) {
+    header.token = 0x1234'5678'9ABC'DEF0u;
+    header.source_incarnation = header.destination_incarnation = 1;
+    header.bytes = static_cast<std::uint16_t>(sizeof header + rest.size() * 8);
+    header.checksum = 0;
+    if ((header.flags & flag::data) == 0) header.ack_words = static_cast<std::uint8_t>(rest.size());
+    std::vector<std::byte> packet(header.bytes);
+    std::memcpy(packet.data(), &header, sizeof header);
+    if (!rest.empty()) std::memcpy(packet.data() + sizeof header, rest.data(), rest.size() * 8);
+    header.checksum = base::checksum(packet);
+    std::memcpy(packet.data(), &header, sizeof header);
+    return packet;
+}
 
 // ---- packets
 
@@ -143,6 +159,26 @@ TEST(Endpoint, data_that_goes_back_does_not_put_off_telling_of_a_gap) {
     EXPECT_GE(tellings, 2);
     EXPECT_EQ(wire.sizes.size(), 41u);
     EXPECT_EQ(wire[0].counters(1).timeouts, 0u);
+}
+
+TEST(Endpoint, a_peer_that_tells_nonsense_about_the_first_missing_packet_does_not_hang_it) {
+    Wire wire;
+    wire.cut(0, 1, true);
+    ASSERT_TRUE(wire.send_bytes(0, 1, 20'000));
+    wire.wake(0);
+    wire.run_for(1ms);
+    // Sequence 0 has arrived, it says, and yet is expected; and so again, with one that was never sent.
+    wire.inject(0, forged({.source = 1, .destination = 0, .expected = 0xFFFF'FFFFu, .transmission = 1}, {1}));
+    wire.run_for(1s);
+    wire.inject(0, forged({.source = 1, .destination = 0, .expected = 0, .transmission = 2}, {1, ~std::uint64_t{0}}));
+    wire.run_for(1s);
+    wire.inject(0, forged({.source = 1, .destination = 0, .expected = 3, .transmission = 3}, {}));
+    wire.run_for(1s);
+    EXPECT_EQ(wire[0].drops().of(Drop::malformed), 1u);
+    wire.inject(0, forged({.source = 1, .destination = 0, .expected = 15, .transmission = 4}, {}));
+    wire.run_for(1ms);
+    EXPECT_TRUE(wire[0].all_arrived());
+    EXPECT_EQ(wire[0].bytes_used(), 0u);
 }
 
 } // namespace

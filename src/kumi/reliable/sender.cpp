@@ -260,32 +260,41 @@ bool Sender::on_ack(const PacketHeader& header, Bytes words, Sequence next_trans
     const bool later = is_before(latest_, header.latest);
     if (later) latest_ = header.latest;
     std::uint32_t bytes = 0;
+    bool sound = true;
     for (; is_before(first_, header.expected); ++first_) {
         Slot& done = slot(first_);
         if (done.arrived) --arrived_ahead_;
         else bytes += on_arrived(done, header, now);
         if (done.ends_block) give_back(done.block);
     }
-    for (std::size_t i = 0; i < words.size() / 8; ++i) {
+    for (std::size_t i = 0; sound && i < words.size() / 8; ++i) {
         std::uint64_t word = 0;
         std::memcpy(&word, words.data() + i * 8, sizeof word);
         for (; word != 0; word &= word - 1) {
             const Sequence sequence = header.expected + 1 + static_cast<Sequence>(i * 64) + static_cast<Sequence>(std::countr_zero(word));
-            if (!is_before(sequence, unsent_)) return false;
+            if (!is_before(sequence, unsent_)) {
+                sound = false;
+                break;
+            }
             if (is_before(sequence, first_) || slot(sequence).arrived) continue;
             ++arrived_ahead_;
             bytes += on_arrived(slot(sequence), header, now);
         }
     }
+    // The first has never arrived; a peer that says so all the same is taken at its word.
+    for (; first_ != unsent_ && slot(first_).arrived; ++first_) {
+        --arrived_ahead_;
+        if (slot(first_).ends_block) give_back(slot(first_).block);
+    }
     if (bytes == 0) {
         if (later) find_lost(overtaking_, now);
-        return true;
+        return sound;
     }
     if (congestion_.on_arrived(bytes, latest_, next_transmission, round_trip_)) ++counters_.congested;
     tries_ = 0;
     timeout_deadline_ = first_ == unsent_ ? never : now + round_trip_.timeout(0);
     find_lost(overtaking_, now);
-    return true;
+    return sound;
 }
 
 void Sender::find_lost(std::uint32_t overtaking, Instant now) noexcept {
