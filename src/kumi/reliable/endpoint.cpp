@@ -240,19 +240,29 @@ bool Endpoint::read_on(Node node, Instant now) noexcept {
 
 bool Endpoint::next_message(Arrival& arrival, Instant now) noexcept {
     collect();
-    for (std::size_t i = 0; !reading_.active && i < stalled_.size(); ++i)
-        if (read_on(stalled_[i], now)) {
-            peers_[stalled_[i]]->stalled = false;
-            stalled_.erase(stalled_.begin() + static_cast<std::ptrdiff_t>(i));
-        }
-    while (reading_.active) {
+    while (reading_.active || read_stalled(now)) {
         const Node node = reading_.peer;
         if (peers_[node]->receiver.next_message(reading_.records, arrival)) return true;
         end_reading();
-        if (read_on(node, now)) continue;
-        if (is_gone(node)) break;
+        if (read_on(node, now) || is_gone(node)) continue;
         acknowledge_if_due(node, now);
         watch(node, deadline_of(node, now));
+    }
+    return false;
+}
+
+/// Goes on with somebody for whose message there was no room, if there is now.
+bool Endpoint::read_stalled(Instant now) noexcept {
+    for (std::size_t i = 0; i < stalled_.size();) {
+        const Node node = stalled_[i];
+        const bool reads = read_on(node, now);
+        if (peers_[node]->receiver.is_stalled()) {
+            ++i;
+            continue;
+        }
+        peers_[node]->stalled = false;
+        stalled_.erase(stalled_.begin() + static_cast<std::ptrdiff_t>(i));
+        if (reads) return true;
     }
     return false;
 }

@@ -184,6 +184,7 @@ private:
     void begin_reading(Node peer, Bytes records, Block* block, std::uint32_t weight, Instant now) noexcept;
     void end_reading() noexcept;
     bool read_on(Node peer, Instant now) noexcept;
+    bool read_stalled(Instant now) noexcept;
     void acknowledge_if_due(Node peer, Instant now) noexcept;
     void collect() noexcept;
     void on_peer_time(Node peer, Instant now) noexcept;

@@ -181,5 +181,37 @@ TEST(Endpoint, a_peer_that_tells_nonsense_about_the_first_missing_packet_does_no
     EXPECT_EQ(wire[0].bytes_used(), 0u);
 }
 
+// ---- readers that keep messages
+
+/// Endpoints whose readers may keep one message of 64 KiB of each peer.
+NetworkOptions for_keepers() {
+    NetworkOptions options;
+    options.nodes = 3;
+    options.endpoint.message_bytes_max = 64 << 10;
+    return options;
+}
+
+TEST(Endpoint, two_peers_that_waited_for_room_are_read_in_one_go) {
+    Wire wire(for_keepers());
+    wire.keeps = true;
+    for (const Node from : {1u, 2u})
+        for (int i = 0; i < 2; ++i) {
+            ASSERT_TRUE(wire.send_bytes(from, 0, 60'000));
+            wire.wake(from);
+        }
+    wire.run_for(10ms);
+    ASSERT_EQ(wire.kept.size(), 2u);
+    EXPECT_TRUE(wire[0].is_stalled());
+    wire.keeps = false;
+    for (Block* block : wire.kept) wire[0].release(block);
+    Arrival arrival;
+    for (int i = 0; i < 2; ++i) {
+        ASSERT_TRUE(wire[0].next_message(arrival, wire.now(0))) << "message " << i;
+        wire[0].release(arrival.block);
+    }
+    EXPECT_FALSE(wire[0].next_message(arrival, wire.now(0)));
+    EXPECT_FALSE(wire[0].is_stalled());
+}
+
 } // namespace
 } // namespace kumi::reliable
