@@ -86,6 +86,8 @@ void Endpoint::introduce(Node peer, const Introduction& introduction) {
         made->timed = old->timed;
         made->open = old->open;
         made->stalled = old->stalled;
+        old->receiver.clear();
+        made->receiver.on_kept(old->receiver.held_bytes());
         credits_.reset(peer);
     }
     peers_[peer] = std::move(made);

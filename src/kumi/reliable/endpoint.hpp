@@ -76,7 +76,8 @@ public:
 
     /// What to tell the peers about this one.
     Introduction introduction() const noexcept;
-    /// Makes `peer` known; again, when it has started a new life. All peers (self included) before anything else.
+    /// Makes `peer` known; again, when it has started a new life (and no room is reserved for a message to it). All
+    /// peers (self included) before anything else.
     void introduce(Node peer, const Introduction& introduction);
 
     // ---- messages out

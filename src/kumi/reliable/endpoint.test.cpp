@@ -213,5 +213,20 @@ TEST(Endpoint, two_peers_that_waited_for_room_are_read_in_one_go) {
     EXPECT_FALSE(wire[0].is_stalled());
 }
 
+TEST(Endpoint, a_message_kept_from_a_peers_earlier_life_may_be_released_in_its_next) {
+    Wire wire(for_keepers());
+    wire.keeps = true;
+    ASSERT_TRUE(wire.send_bytes(1, 0, 60'000));
+    ASSERT_TRUE(wire.arrives(1, 10ms));
+    wire.restart(1, true);
+    wire[0].release(wire.kept[0]);
+    wire.keeps = false;
+    for (int i = 0; i < 3; ++i) ASSERT_TRUE(wire.send_bytes(1, 0, 60'000));
+    EXPECT_TRUE(wire.arrives(4, 100ms));
+    wire.run_for(1s);
+    EXPECT_EQ(wire[0].receiver(1).held_bytes(), 0u);
+    EXPECT_EQ(wire[0].bytes_used(), 0u);
+}
+
 } // namespace
 } // namespace kumi::reliable

@@ -57,6 +57,8 @@ public:
 
     /// A message's block was given back.
     void on_released(const Block& block) noexcept { held_bytes_ -= block.capacity(); }
+    /// The reader still has blocks from the peer's earlier life.
+    void on_kept(std::size_t bytes) noexcept { held_bytes_ += bytes; }
 
     // ---- acknowledgements out
 
