@@ -246,7 +246,11 @@ bool Endpoint::next_message(Arrival& arrival, Instant now) noexcept {
         const Node node = reading_.peer;
         if (peers_[node]->receiver.next_message(reading_.records, arrival)) return true;
         end_reading();
-        if (read_on(node, now) || is_gone(node)) continue;
+        if (read_on(node, now)) continue;
+        if (is_gone(node)) {
+            forget_unreadable(node);
+            continue;
+        }
         acknowledge_if_due(node, now);
         watch(node, deadline_of(node, now));
     }
@@ -461,6 +465,14 @@ void Endpoint::lose(Node node, Gone reason) noexcept {
     ++fates_;
     peer.sender.clear();
     peer.receiver.stop_acknowledging();
+    forget_unreadable(node);
+}
+
+/// Of a peer that is gone, what lies behind a gap will never be read.
+void Endpoint::forget_unreadable(Node node) noexcept {
+    Receiver& receiver = peers_[node]->receiver;
+    const bool is_read = reading_.active && reading_.peer == node;
+    if (!is_read && !receiver.is_stalled()) receiver.clear();
 }
 
 void Endpoint::set_packet_bytes(Node node, std::uint32_t bytes) noexcept {

@@ -191,6 +191,7 @@ private:
     void on_peer_time(Node peer, Instant now) noexcept;
     void check_life(Node peer) noexcept;
     void lose(Node peer, Gone reason) noexcept;
+    void forget_unreadable(Node peer) noexcept;
     bool fill_series(Node peer, Series& series, Instant now) noexcept;
     bool fill_bare(Node peer, Series& series, Instant now) noexcept;
     PacketHeader header_for(Node peer) const noexcept;

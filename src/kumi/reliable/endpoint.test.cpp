@@ -228,5 +228,29 @@ TEST(Endpoint, a_message_kept_from_a_peers_earlier_life_may_be_released_in_its_n
     EXPECT_EQ(wire[0].bytes_used(), 0u);
 }
 
+TEST(Endpoint, a_peer_that_is_gone_costs_no_memory_but_for_what_can_still_be_read) {
+    Wire wire(for_keepers());
+    wire.keeps = true;
+    wire.loses = [](const PacketHeader& header) { return header.source == 2 && header.sequence == 9; };
+    for (int i = 0; i < 2; ++i) ASSERT_TRUE(wire.send_bytes(1, 0, 60'000)); // the second waits for room
+    ASSERT_TRUE(wire.send_bytes(2, 0, 60'000));
+    wire.wake(1), wire.wake(2);
+    wire.run_for(50us);
+    ASSERT_EQ(wire.sizes.size(), 1u);
+    for (const Node node : {1u, 2u})
+        wire.inject(0, forged({.flags = flag::bye, .source = node, .destination = 0, .transmission = 1000}, {}));
+    wire.run_for(100us);
+    EXPECT_EQ(wire[0].gone(1), Gone::left);
+    EXPECT_EQ(wire[0].receiver(2).held_bytes() + wire[0].receiver(2).aside_bytes(), 0u);
+    wire.keeps = false;
+    wire[0].release(wire.kept[0]);
+    wire.wake(0);
+    wire.run_for(1ms);
+    wire.wake(0);
+    wire.run_for(1ms);
+    EXPECT_EQ(wire.sizes.size(), 2u);
+    EXPECT_EQ(wire[0].bytes_used(), 0u);
+}
+
 } // namespace
 } // namespace kumi::reliable
