@@ -25,8 +25,7 @@ ReliableSchedule::ReliableSchedule(std::uint64_t seed)
     choose_ways();
     choose_troubles();
     if (random_.chance(0.5)) keeps_ = 0.7, keeps_for_ = random_.time(100us, 200ms);
-    const std::uint32_t own_part =
-        reliable::CreditPool::own_part(options_.endpoint.receive_bytes, options_.nodes, reliable::packet_bytes_min);
+    const std::uint32_t own_part = network_[0].introduction().credit_own_part;
     own_parts_fit_ = std::size_t{own_part} * options_.nodes <= options_.endpoint.receive_bytes;
     network_.on_message = [this](Node at, const Arrival& arrival) { on_message(at, arrival); };
     network_.on_turn = [this](Node node) { on_turn(node); };

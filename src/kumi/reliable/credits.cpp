@@ -9,10 +9,10 @@ std::uint32_t CreditPool::own_part(std::size_t capacity_bytes, Node peers, std::
     return static_cast<std::uint32_t>(std::max<std::size_t>(part, 2 * weight_of(packet_bytes)));
 }
 
-CreditPool::CreditPool(std::size_t capacity_bytes, Node peers, std::uint32_t own_part)
-    : own_part_(own_part),
+CreditPool::CreditPool(std::size_t capacity_bytes, Node peers, std::uint32_t own_part, std::uint32_t peer_max, std::uint32_t first)
+    : own_part_(own_part), peer_max_(peer_max), first_(first),
       loans_(static_cast<std::uint32_t>(capacity_bytes - std::min<std::size_t>(capacity_bytes, std::size_t{own_part} * peers))),
-      peers_(peers, Peer{.line = own_part}) {
+      peers_(peers, Peer{.line = first + own_part, .consumed = first}) {
     active_.reserve(peers);
 }
 
@@ -38,7 +38,7 @@ void CreditPool::on_consumed(Node node, std::uint32_t weight, Instant now) noexc
 
 void CreditPool::reset(Node node) noexcept {
     lent_ -= lent(peers_[node]);
-    peers_[node] = Peer{.line = own_part_, .active = peers_[node].active};
+    peers_[node] = Peer{.line = first_ + own_part_, .consumed = first_, .active = peers_[node].active};
 }
 
 void CreditPool::end_loans(Instant now) noexcept {
@@ -59,7 +59,7 @@ void CreditPool::end_loans(Instant now) noexcept {
 }
 
 std::uint32_t CreditPool::share() const noexcept {
-    return own_part_ + loans_ / static_cast<std::uint32_t>(std::max<std::size_t>(active_.size(), 1));
+    return std::min(own_part_ + loans_ / static_cast<std::uint32_t>(std::max<std::size_t>(active_.size(), 1)), peer_max_);
 }
 
 std::uint32_t CreditPool::growth(Node node) const noexcept {

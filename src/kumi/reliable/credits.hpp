@@ -24,7 +24,8 @@ public:
     /// A part below what one packet needs would stop a peer for good.
     static std::uint32_t own_part(std::size_t capacity_bytes, Node peers, std::size_t packet_bytes) noexcept;
 
-    CreditPool(std::size_t capacity_bytes, Node peers, std::uint32_t own_part);
+    /// No peer gets more than `peer_max` at once. Lines start at `first`.
+    CreditPool(std::size_t capacity_bytes, Node peers, std::uint32_t own_part, std::uint32_t peer_max, std::uint32_t first = 0);
 
     /// `weight` from `peer` is out of the way.
     void on_consumed(Node peer, std::uint32_t weight, Instant now) noexcept;
@@ -48,7 +49,7 @@ public:
 private:
     struct Peer {
         std::uint32_t line;
-        std::uint32_t consumed = 0;
+        std::uint32_t consumed;
         bool active = false;
         Instant last_consumed{};
     };
@@ -57,6 +58,8 @@ private:
     void end_loans(Instant now) noexcept;
 
     std::uint32_t own_part_;
+    std::uint32_t peer_max_;
+    std::uint32_t first_;
     std::uint32_t loans_; // that there are to give
     std::uint64_t lent_ = 0;
     std::vector<Peer> peers_;

@@ -32,6 +32,12 @@ std::uint32_t fitting(std::uint32_t packet_bytes, std::uint32_t credit_own_part)
     return std::clamp((credit_own_part / 2 - weight_of(0)) & ~7u, packet_bytes_min, packet_bytes);
 }
 
+/// What one peer may have sent that is not read yet: even in the smallest packets no more of them than a window. While
+/// readers keep messages a peer's packets are acknowledged but not read, so its window alone does not see to that.
+std::uint32_t unread_weight_max(const EndpointOptions& options) noexcept {
+    return options.window_packets_max * weight_of(sizeof(PacketHeader) + sizeof(RecordHeader));
+}
+
 std::size_t queue_bytes_max(const EndpointOptions& options) noexcept {
     return std::max<std::size_t>(std::size_t{1} << 20, capacity_for(options.message_bytes_max)) + (64 << 10);
 }
@@ -51,8 +57,8 @@ std::size_t Series::bytes() const noexcept {
 
 Endpoint::Endpoint(const EndpointOptions& options)
     : options_(options), pool_(idle_bytes_max),
-      credits_(options.receive_bytes, options.nodes, CreditPool::own_part(options.receive_bytes, options.nodes, packet_bytes_min)),
-      own_part_(CreditPool::own_part(options.receive_bytes, options.nodes, packet_bytes_min)), peers_(options.nodes) {
+      own_part_(std::min(CreditPool::own_part(options.receive_bytes, options.nodes, packet_bytes_min), unread_weight_max(options))),
+      credits_(options.receive_bytes, options.nodes, own_part_, unread_weight_max(options), options.first_sequence), peers_(options.nodes) {
     KUMI_ASSERT((options.window_packets_max & (options.window_packets_max - 1)) == 0);
     KUMI_ASSERT(options.window_packets_max <= ack_words_max * 64); // or else what arrived would be taken for lost
     timed_.reserve(options.nodes);

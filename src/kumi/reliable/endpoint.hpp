@@ -200,8 +200,8 @@ private:
 
     EndpointOptions options_;
     BlockPool pool_;
-    CreditPool credits_;
     std::uint32_t own_part_;
+    CreditPool credits_;
     std::vector<std::unique_ptr<Peer>> peers_;
     DropCounters drops_;
 
