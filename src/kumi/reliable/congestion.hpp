@@ -20,6 +20,9 @@ public:
     static constexpr std::uint32_t window_bytes_start = 256 * 1024;
     static constexpr std::uint32_t window_bytes_max = 8 * 1024 * 1024;
 
+    /// `first`: transmissions start behind it.
+    explicit Congestion(Sequence first = 0) : round_end_(first) {}
+
     std::uint32_t window_bytes() const noexcept { return window_bytes_; }
 
     /// `first_of_next_round` is the next transmission: once it has arrived, a round trip is over.
@@ -40,7 +43,7 @@ private:
     std::uint32_t window_bytes_ = window_bytes_start;
     bool starting_ = true;   // nothing went wrong so far
     bool congested_ = false; // paced
-    Sequence round_end_ = 0;
+    Sequence round_end_;
     std::uint64_t arrived_bytes_ = 0; // in this round
     std::uint64_t lost_bytes_ = 0;
     Duration round_least_ = Duration::max();

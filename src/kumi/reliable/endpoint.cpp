@@ -86,6 +86,7 @@ void Endpoint::introduce(Node peer, const Introduction& introduction) {
                                     .ack_delay_max = options_.ack_delay_max};
     auto made = std::make_unique<Peer>(pool_, sending, receiving);
     made->incarnation = introduction.incarnation;
+    made->transmission = options_.first_sequence + 1;
     made->heard_at = awake_;
     if (const auto& old = peers_[peer]) { // the lists that it is in
         made->ready = old->ready;

@@ -37,7 +37,7 @@ struct EndpointOptions {
     Duration ack_delay_max = std::chrono::milliseconds(1); // for an answer that carries the acknowledgement
     Duration hold_max = std::chrono::microseconds(50);       // between messages that are sent back to back
     Duration silence_max = std::chrono::seconds(60); // of a peer that is asked; 0: for ever
-    Sequence first_sequence = 0;                     // the same on all nodes
+    Sequence first_sequence = 0; // where all counts start that wrap; the same on all nodes
 };
 
 /// What a peer says about itself when the job starts.
@@ -161,7 +161,7 @@ private:
         Sender sender;
         Receiver receiver;
         std::uint32_t incarnation = 0;
-        Sequence transmission = 1; // of the next packet to it
+        Sequence transmission = 0; // of the next packet to it
         Gone gone = Gone::no;
         bool ready = false;   // in ready_
         bool timed = false;   // in timed_

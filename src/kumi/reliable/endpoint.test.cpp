@@ -273,5 +273,25 @@ TEST(Endpoint, nothing_is_dropped_while_a_reader_keeps_what_it_got) {
     EXPECT_TRUE(wire.arrives(302, 1s));
 }
 
+// ---- counts that wrap
+
+TEST(Endpoint, sequences_transmissions_and_credit_wrap) {
+    NetworkOptions options;
+    options.endpoint.first_sequence = 0xFFFF'FFF0u;
+    options.faults = {.loss = 0.05, .duplicate = 0.05, .late = 0.05};
+    Wire wire(options);
+    Sequence highest_transmission = 0xFFFF'FFF0u;
+    wire.on_packet = [&](const PacketHeader& header) {
+        if (header.source == 0 && is_before(highest_transmission, header.transmission)) highest_transmission = header.transmission;
+    };
+    for (std::size_t i = 0; i < 20; ++i) ASSERT_TRUE(wire.send_bytes(0, 1, 4000 * i));
+    ASSERT_TRUE(wire.arrives(20, 1s));
+    for (std::size_t i = 0; i < 20; ++i) EXPECT_EQ(wire.sizes[i], 4000 * i);
+    EXPECT_LT(highest_transmission, 10'000u);
+    wire.run_for(10s);
+    EXPECT_TRUE(wire[0].all_arrived());
+    EXPECT_TRUE(wire.is_silent());
+}
+
 } // namespace
 } // namespace kumi::reliable

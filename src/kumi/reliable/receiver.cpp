@@ -26,7 +26,8 @@ bool read_record(Bytes records, RecordHeader& record, Bytes& content) noexcept {
 } // namespace
 
 Receiver::Receiver(BlockPool& pool, const ReceiverOptions& options, PeerCounters& counters)
-    : pool_(pool), options_(options), counters_(counters), expected_(options.first_sequence) {}
+    : pool_(pool), options_(options), counters_(counters), expected_(options.first_sequence),
+      latest_(options.first_sequence), told_latest_(options.first_sequence) {}
 
 Receiver::~Receiver() { clear(); }
 

@@ -101,9 +101,9 @@ private:
     Block* message_ = nullptr; // being put together; its `cut` says how far
     std::size_t held_bytes_ = 0;
 
-    Sequence latest_ = 0;
+    Sequence latest_;
     Instant latest_at_{};
-    Sequence told_latest_ = 0; // when there was no gap last
+    Sequence told_latest_; // when there was no gap last
     Instant told_latest_at_{};
     Instant ack_deadline_ = never;
     std::uint32_t unacknowledged_weight_ = 0;

@@ -21,7 +21,8 @@ constexpr std::uint32_t arrivals_per_easing = 512;
 
 Sender::Sender(BlockPool& pool, const SenderOptions& options, PeerCounters& counters)
     : pool_(pool), options_(options), counters_(counters), first_(options.first_sequence), unsent_(first_), next_(first_),
-      credit_(options.credit_own_part) {
+      weight_sent_(options.first_sequence), credit_(options.first_sequence + options.credit_own_part),
+      congestion_(options.first_sequence), latest_(options.first_sequence) {
     set_packet_bytes(options.packet_bytes);
 }
 

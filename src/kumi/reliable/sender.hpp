@@ -174,7 +174,7 @@ private:
     bool prepared_again_ = false;
     std::uint32_t prepared_bytes_ = 0;
     std::uint32_t prepared_weight_ = 0;
-    std::uint32_t weight_sent_ = 0;
+    std::uint32_t weight_sent_;
     std::uint32_t since_please_ = 0; // bytes sent since the peer was last asked to acknowledge at once
     std::uint32_t credit_; // the line that the peer told
 
@@ -182,7 +182,7 @@ private:
     Congestion congestion_;
     std::uint32_t overtaking_ = 0; // transmissions by which one may overtake another before that counts as lost
     std::uint32_t arrivals_ = 0;   // since it was last made smaller
-    Sequence latest_ = 0;          // transmission that the peer has told to have arrived
+    Sequence latest_;              // transmission that the peer has told to have arrived
     Instant suspect_deadline_ = never; // then what was overtaken is lost
     Instant timeout_deadline_ = never;
     unsigned tries_ = 0;
