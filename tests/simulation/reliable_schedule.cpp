@@ -60,7 +60,7 @@ NetworkOptions ReliableSchedule::choose_options(Random& random) {
     if (random.chance(0.4)) faults.late = static_cast<double>(random.below(30)) / 100;
     faults.delay_min = random.time(5us, 200us);
     faults.delay_max = faults.delay_min + (random.chance(0.5) ? random.time(0us, 1ms) : Duration{0});
-    if (endpoint.receive_bytes > 512 << 10 && random.chance(0.15)) faults.delay_min += 20ms, faults.delay_max += 25ms; // a far one
+    if (endpoint.receive_bytes > 512 << 10 && endpoint.window_packets_max >= 256 && random.chance(0.15)) faults.delay_min += 20ms, faults.delay_max += 25ms; // a far one
     return options;
 }
 
@@ -75,7 +75,7 @@ void ReliableSchedule::choose_ways() {
                 made.count = static_cast<std::uint32_t>(random_.between(1, random_.chance(0.5) ? 20 : 200));
                 made.bytes_max = random_.chance(0.4) ? std::min<std::size_t>(message_max, 200) : message_max;
                 made.style = random_.chance(0.6) ? Style::burst : Style::paced;
-                const std::size_t budget = 3 << 20;
+                const std::size_t budget = 1 << 20;
                 if (made.count * made.bytes_max / 4 > budget)
                     made.count = static_cast<std::uint32_t>(std::max<std::size_t>(1, budget * 4 / made.bytes_max));
             }
@@ -84,7 +84,7 @@ void ReliableSchedule::choose_ways() {
     for (Node a = 0; a < nodes; ++a)
         for (Node b = a + 1; b < nodes; ++b)
             if (way(a, b).count != 0 && way(b, a).count != 0 && random_.chance(0.4)) {
-                way(b, a).count = way(a, b).count;
+                way(a, b).count = way(b, a).count = std::min(way(a, b).count, way(b, a).count);
                 way(a, b).style = way(b, a).style = Style::ping_pong;
             }
     if (all_received()) ways_[1].count = 5, ways_[1].bytes_max = message_max; // at least somebody says something

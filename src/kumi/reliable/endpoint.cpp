@@ -219,8 +219,10 @@ std::size_t Endpoint::on_packet(Bytes datagram, Instant now) noexcept {
 
 void Endpoint::acknowledge_if_due(Node node, Instant now) noexcept {
     Peer& peer = *peers_[node];
-    const std::uint32_t enough = credits_.share() / 4;
-    if (peer.receiver.unacknowledged_weight() >= enough || credits_.growth(node) >= enough) peer.receiver.acknowledge_by(now);
+    // The peer may be left with little: a quarter of what it can have now is worth a packet.
+    const std::uint32_t growth = credits_.growth(node);
+    const bool worth_telling = growth != 0 && growth >= (growth + credits_.exposure(node)) / 4;
+    if (worth_telling || peer.receiver.unacknowledged_weight() >= credits_.share() / 4) peer.receiver.acknowledge_by(now);
     if (peer.receiver.ack_deadline() <= now) make_ready(node);
 }
 
