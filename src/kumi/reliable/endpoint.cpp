@@ -20,7 +20,7 @@ constexpr unsigned refusals_needed = 3;
 constexpr Duration refused_time = 300ms;
 /// What one sendmsg(2) may carry, with room for what encryption adds to each packet.
 constexpr std::size_t series_bytes_max = 62'900;
-/// Selective acknowledgement in one packet: for 4,096 packets behind the first that is missing, or as the path allows.
+/// Selective acknowledgement in one packet: for 3,584 packets behind the first that is missing.
 constexpr std::size_t ack_words_max = 56;
 static_assert(sizeof(PacketHeader) + ack_words_max * 8 <= packet_bytes_min);
 constexpr std::size_t idle_bytes_max = std::size_t{64} << 20;

@@ -33,7 +33,7 @@ struct EndpointOptions {
     bool checked = true;           // a checksum in every packet; false where something better protects it
     std::size_t message_bytes_max = std::size_t{16} << 20;
     std::size_t receive_bytes = std::size_t{1} << 20; // where packets wait for this node: the socket's buffer
-    std::uint32_t window_packets_max = 2048;          // a power of two
+    std::uint32_t window_packets_max = 2048;          // a power of two, 2048 at most
     Duration ack_delay_max = std::chrono::milliseconds(1); // for an answer that carries the acknowledgement
     Duration hold_max = std::chrono::microseconds(50);       // between messages that are sent back to back
     Duration silence_max = std::chrono::seconds(60); // of a peer that is asked; 0: for ever
@@ -170,7 +170,6 @@ private:
         bool stalled = false; // in stalled_
         bool talked = false;  // a packet was sent to it
         unsigned farewells = 0;
-        std::uint32_t told_credit = 0;
         // How long it has been silent, by this node's own waking hours.
         Duration heard_at{0};
         Duration checked_at{0};

@@ -1,6 +1,7 @@
 #include "kumi/device/udp/address.hpp"
 
 #include <arpa/inet.h>
+#include <cstddef>
 #include <cstring>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -83,11 +84,11 @@ std::uint16_t Address::port() const noexcept {
 }
 
 Address Address::with_port(std::uint16_t port) const noexcept {
-    Wire changed = wire();
-    changed.port = port;
-    Address address;
-    from_wire(changed, address);
-    return address;
+    Address changed = *this;
+    static_assert(offsetof(sockaddr_in, sin_port) == offsetof(sockaddr_in6, sin6_port));
+    const std::uint16_t value = htons(port);
+    std::memcpy(reinterpret_cast<std::byte*>(&changed.storage_) + offsetof(sockaddr_in, sin_port), &value, sizeof value);
+    return changed;
 }
 
 bool Address::is_any() const noexcept {

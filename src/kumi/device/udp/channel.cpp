@@ -137,7 +137,7 @@ void UdpChannel::linger() noexcept {
     const Instant deadline = now() + linger_max;
     flush();
     while (!endpoint_.all_arrived() && now() < deadline) {
-        if (poll(forget, pm::all_messages) == 0 && arm()) sleep(deadline);
+        if (poll(forget, pm::all_messages) == 0 && !endpoint_.all_arrived() && arm()) sleep(deadline);
     }
     if (faults_) faults_->flush([&](Node to, Bytes packet) { socket_.send(addresses_[to], {packet, {}}); });
     for (int i = 0; i < 2; ++i) // one may get lost; if both do, the closed port tells
