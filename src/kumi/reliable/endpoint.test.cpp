@@ -293,5 +293,21 @@ TEST(Endpoint, sequences_transmissions_and_credit_wrap) {
     EXPECT_TRUE(wire.is_silent());
 }
 
+TEST(Endpoint, a_peer_that_answers_but_grants_nothing_is_not_taken_for_a_bad_path) {
+    NetworkOptions options = for_keepers();
+    options.endpoint.receive_bytes = 64 << 10;
+    Wire wire(options);
+    wire.keeps = true;
+    for (int i = 0; i < 5; ++i) ASSERT_TRUE(wire.send_bytes(1, 0, 60'000));
+    wire.wake(1);
+    wire.run_for(2s);
+    EXPECT_GE(wire[1].counters(0).timeouts, 3u); // it asks
+    EXPECT_GE(wire[1].sender(0).congestion().window_bytes(), Congestion::window_bytes_start);
+    wire.keeps = false;
+    wire[0].release(wire.kept[0]);
+    wire.wake(0);
+    EXPECT_TRUE(wire.arrives(5, 10ms));
+}
+
 } // namespace
 } // namespace kumi::reliable

@@ -259,7 +259,7 @@ bool Sender::on_ack(const PacketHeader& header, Bytes words, Sequence next_trans
         if (first_ == unsent_) timeout_deadline_ = never, tries_ = 0; // what waited for credit need not ask for it
     }
     const bool later = is_before(latest_, header.latest);
-    if (later) latest_ = header.latest;
+    if (later) latest_ = header.latest, silent_tries_ = 0;
     std::uint32_t bytes = 0;
     bool sound = true;
     for (; is_before(first_, header.expected); ++first_) {
@@ -335,7 +335,7 @@ bool Sender::on_time(Instant now) noexcept {
     if (first_ == unsent_ && !has_more) return false;
     ++tries_;
     ++counters_.timeouts;
-    if (tries_ >= 3) congestion_.on_silence();
+    if (++silent_tries_ >= 3) congestion_.on_silence();
     timeout_deadline_ = now + round_trip_.timeout(tries_);
     if (first_ == unsent_) return true; // credit is what is missing
     if (!slot(first_).lost) mark_lost(slot(first_));
@@ -352,7 +352,7 @@ void Sender::clear() noexcept {
     under_way_bytes_ = 0;
     forget_prepared();
     suspect_deadline_ = timeout_deadline_ = never;
-    tries_ = 0;
+    tries_ = silent_tries_ = 0;
 }
 
 } // namespace kumi::reliable

@@ -186,6 +186,7 @@ private:
     Instant suspect_deadline_ = never; // then what was overtaken is lost
     Instant timeout_deadline_ = never;
     unsigned tries_ = 0;
+    unsigned silent_tries_ = 0; // that nothing answered
     Instant last_sent_{};
     std::uint64_t burst_arrived_ = 0;
     std::uint64_t burst_lost_ = 0;
