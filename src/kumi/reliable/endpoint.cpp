@@ -102,7 +102,7 @@ void Endpoint::introduce(Node peer, const Introduction& introduction) {
 
 std::size_t Endpoint::bytes_per_peer_max(const EndpointOptions& options) noexcept {
     return sizeof(Peer) + Sender::slots_bytes_max(options.window_packets_max) + options.window_packets_max * sizeof(Block*) +
-           queue_bytes_max(options) + capacity_for(options.message_bytes_max) + 2 * options.receive_bytes;
+           queue_bytes_max(options) + Sender::packed_bytes_most + capacity_for(options.message_bytes_max) + 2 * options.receive_bytes;
 }
 
 // ---- lists

@@ -150,6 +150,8 @@ public:
 
     /// Memory that one peer may cost this node at most, all told.
     static std::size_t bytes_per_peer_max(const EndpointOptions& options) noexcept;
+    /// Memory that a peer costs that was never talked to.
+    static std::size_t bytes_per_idle_peer() noexcept { return sizeof(Peer); }
     std::size_t bytes_used() const noexcept { return pool_.bytes_used(); }
 
 private:

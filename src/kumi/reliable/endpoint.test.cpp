@@ -309,5 +309,48 @@ TEST(Endpoint, a_peer_that_answers_but_grants_nothing_is_not_taken_for_a_bad_pat
     EXPECT_TRUE(wire.arrives(5, 10ms));
 }
 
+TEST(Endpoint, a_peer_that_never_ends_a_message_does_not_make_it_wait_for_a_reader) {
+    Wire wire(for_keepers());
+    const std::uint64_t first_piece = 60'000; // of so many bytes, at offset 0
+    for (Sequence i = 0; i < 3; ++i)
+        wire.inject(0, forged({.flags = flag::data, .source = 1, .destination = 0, .sequence = i, .transmission = i + 1}, {first_piece, 7}));
+    wire.run_for(1ms);
+    EXPECT_FALSE(wire[0].is_stalled());
+    EXPECT_EQ(wire[0].receiver(1).held_bytes(), 65'536u);
+}
+
+// ---- memory
+
+TEST(Endpoint, a_peer_costs_what_is_stated_and_no_more) {
+    const EndpointOptions usual{.message_bytes_max = 1 << 20, .receive_bytes = 1 << 20};
+    EXPECT_LE(Endpoint::bytes_per_peer_max(usual), 5u << 20); // queue, message, twice the receive buffer; the rest is small
+    EXPECT_LE(Endpoint::bytes_per_idle_peer(), 1536u);
+    EXPECT_LE(Sender::slots_bytes_max(1), 40u);
+    EXPECT_EQ(Block::data_offset, 64u);
+    EXPECT_LE(sizeof(Series), 8192u);
+}
+
+TEST(Endpoint, all_that_one_peer_can_make_it_use_is_within_what_is_stated) {
+    NetworkOptions options = for_keepers();
+    options.endpoint.receive_bytes = 64 << 10;
+    Wire wire(options);
+    wire.keeps = true;
+    wire.cut(0, 2, true);
+    wire.loses = [](const PacketHeader& header) { return header.source == 1 && header.sequence == 100; }; // a gap for ever
+    while (wire.send_bytes(1, 0, 30'000)) {}
+    std::size_t most = 0;
+    for (int i = 0; i < 200; ++i) {
+        while (wire.send_bytes(0, 1, 100)) {}
+        while (wire.send_bytes(0, 2, 3'000)) {}
+        while (std::byte* room = wire[0].try_reserve(2, 10)) wire[0].commit(2, static_cast<std::size_t>(room != nullptr), wire.now(0));
+        wire.wake(0), wire.wake(1);
+        wire.run_for(100us);
+        most = std::max(most, wire[0].bytes_used());
+    }
+    EXPECT_GT(most, 1u << 20);
+    EXPECT_LE(most, 2 * Endpoint::bytes_per_peer_max(options.endpoint));
+    EXPECT_LE(wire[0].sender(2).queue_bytes(), Endpoint::bytes_per_peer_max(options.endpoint));
+}
+
 } // namespace
 } // namespace kumi::reliable

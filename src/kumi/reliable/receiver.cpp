@@ -64,7 +64,9 @@ bool Receiver::has_room_for(Bytes records) noexcept {
     if (record.offset != 0) return true; // whole, or a piece of a message that has its block
     if (record.bytes + piece_head_bytes <= records.size() + sizeof(PacketHeader)) return true; // whole in one piece
     const std::size_t needed = std::size_t{1} << BlockPool::size_class_of(record.bytes);
-    return held_bytes_ == 0 || held_bytes_ + needed <= options_.held_bytes_max;
+    // One that is being put together makes way: its peer has begun another.
+    const std::size_t held = held_bytes_ - (message_ == nullptr ? 0 : message_->capacity());
+    return held == 0 || held + needed <= options_.held_bytes_max;
 }
 
 Receiver::Verdict Receiver::on_data(const PacketHeader& header, Bytes records, Instant now) noexcept {
@@ -97,7 +99,8 @@ Receiver::Verdict Receiver::on_data(const PacketHeader& header, Bytes records, I
 }
 
 bool Receiver::put_aside(Sequence sequence, Bytes records) noexcept {
-    if (aside_bytes_ + records.size() > options_.aside_bytes_max) return false;
+    const std::size_t needed = std::size_t{1} << BlockPool::size_class_of(records.size());
+    if (aside_bytes_ + needed > options_.aside_bytes_max) return false;
     Block* block = pool_.take(records.size());
     if (block == nullptr) return false;
     if (aside_.empty()) aside_.resize(options_.window_packets_max);

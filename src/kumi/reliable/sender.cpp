@@ -10,8 +10,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A block for small messages is no larger, even where packets may be: it is held until the peer has it.
-constexpr std::size_t packed_bytes_most = 8192;
 constexpr std::size_t slots_at_first = 64;
 constexpr std::uint32_t overtaking_max = 256;
 /// Arrivals after which overtaking is believed to be rarer.

@@ -98,6 +98,8 @@ public:
     }
     /// Whether next_packet() would give one.
     bool may_send(Instant now) noexcept { return repairs_ != 0 || may_leave_next(now); }
+    /// A block for small messages is no larger, even where packets may be: it is held until the peer has it.
+    static constexpr std::size_t packed_bytes_most = 8192;
     /// The longest series.
     static constexpr std::size_t series_max = 64;
 
