@@ -58,12 +58,14 @@ std::size_t Series::bytes() const noexcept {
 Endpoint::Endpoint(const EndpointOptions& options)
     : options_(options), pool_(idle_bytes_max),
       own_part_(std::min(CreditPool::own_part(options.receive_bytes, options.nodes, packet_bytes_min), unread_weight_max(options))),
-      credits_(options.receive_bytes, options.nodes, own_part_, unread_weight_max(options), options.first_sequence), peers_(options.nodes) {
+      credits_(options.receive_bytes, options.nodes, own_part_, unread_weight_max(options), options.first_sequence), peers_(options.nodes),
+      ready_(options.nodes) {
     KUMI_ASSERT((options.window_packets_max & (options.window_packets_max - 1)) == 0);
     KUMI_ASSERT(options.window_packets_max <= ack_words_max * 64); // or else what arrived would be taken for lost
     timed_.reserve(options.nodes);
     open_.reserve(options.nodes);
     stalled_.reserve(options.nodes);
+    checks_.reserve(options.nodes);
 }
 
 Introduction Endpoint::introduction() const noexcept {
@@ -109,7 +111,7 @@ std::size_t Endpoint::bytes_per_peer_max(const EndpointOptions& options) noexcep
 
 void Endpoint::make_ready(Node peer) noexcept {
     if (std::exchange(peers_[peer]->ready, true)) return;
-    ready_.push_back(peer);
+    ready_.push(peer);
 }
 
 void Endpoint::watch(Node peer, Instant deadline) noexcept {
@@ -315,8 +317,7 @@ void Endpoint::finish(const Peer& peer, PacketHeader& header, OutPacket& packet,
 
 bool Endpoint::next_series(Series& series, Instant now) noexcept {
     while (!ready_.empty()) {
-        const Node node = ready_.front();
-        ready_.pop_front();
+        const Node node = ready_.pop();
         Peer& peer = *peers_[node];
         peer.ready = false;
         if (is_gone(node)) continue;
@@ -449,7 +450,7 @@ void Endpoint::check_life(Node node) noexcept {
     if (silent >= options_.silence_max) return lose(node, Gone::silent);
     if (silent < options_.silence_max / 2 || awake_ - peer.checked_at < options_.silence_max / 16) return;
     peer.checked_at = awake_;
-    checks_.push_back(node);
+    if (std::find(checks_.begin(), checks_.end(), node) == checks_.end()) checks_.push_back(node);
 }
 
 std::optional<Node> Endpoint::next_host_check() noexcept {

@@ -13,12 +13,12 @@
 #include "kumi/reliable/blocks.hpp"
 #include "kumi/reliable/counters.hpp"
 #include "kumi/reliable/credits.hpp"
+#include "kumi/reliable/node_ring.hpp"
 #include "kumi/reliable/packet.hpp"
 #include "kumi/reliable/receiver.hpp"
 #include "kumi/reliable/sender.hpp"
 
 #include <array>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -206,11 +206,11 @@ private:
     std::vector<std::unique_ptr<Peer>> peers_;
     DropCounters drops_;
 
-    std::deque<Node> ready_;    // may have something to send; each once
+    NodeRing ready_;            // may have something to send; each once
     std::vector<Node> timed_;   // may have a deadline; each once
     std::vector<Node> open_;    // have messages that wait for company; each once
     std::vector<Node> stalled_; // have a message for which there was no room; each once
-    std::vector<Node> checks_;  // hosts to look for
+    std::vector<Node> checks_;  // hosts to look for; each once
     Instant deadline_ = never;  // no later than any peer's
 
     // What next_message() reads.

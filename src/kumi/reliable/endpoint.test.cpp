@@ -352,5 +352,25 @@ TEST(Endpoint, all_that_one_peer_can_make_it_use_is_within_what_is_stated) {
     EXPECT_LE(wire[0].sender(2).queue_bytes(), Endpoint::bytes_per_peer_max(options.endpoint));
 }
 
+TEST(Endpoint, a_stream_asks_to_be_acknowledged_four_times_per_window_and_no_more) {
+    NetworkOptions options;
+    options.packet_bytes = 1024;
+    options.endpoint.receive_bytes = 4 << 20;
+    Wire wire(options);
+    std::uint64_t asked = 0;
+    std::uint64_t sent = 0;
+    std::uint32_t window = Congestion::window_bytes_max;
+    wire.on_packet = [&](const PacketHeader& header) {
+        if (header.source != 0) return;
+        window = std::min(window, wire[0].sender(1).congestion().window_bytes());
+        ++sent;
+        if ((header.flags & flag::please) != 0) ++asked;
+    };
+    ASSERT_TRUE(wire.send_bytes(0, 1, 4'000'000));
+    ASSERT_TRUE(wire.arrives(1, 100ms));
+    EXPECT_GT(sent, 4000u);
+    EXPECT_LE(asked, 4 * sent * 1024 / window + 16); // and when it has to wait
+}
+
 } // namespace
 } // namespace kumi::reliable

@@ -172,7 +172,9 @@ bool Sender::next_packet(std::size_t room, Instant now, PacketHeader& header, Ou
     prepared_[prepared_count_++] = sequence;
     prepared_bytes_ += next.bytes;
     prepared_weight_ += weight_of(next.bytes);
-    if (!prepared_again_ && since_please_ + prepared_bytes_ >= congestion_.window_bytes() / 4) header.flags |= flag::please;
+    const std::uint32_t often = congestion_.window_bytes() / 4;
+    const std::uint32_t since = since_please_ + prepared_bytes_;
+    if (!prepared_again_ && since / often != (since - next.bytes) / often) header.flags |= flag::please;
     return true;
 }
 
@@ -210,8 +212,7 @@ void Sender::on_sent(std::size_t count, Sequence transmission, bool in_burst, In
         ++unsent_;
     }
     under_way_bytes_ += bytes;
-    since_please_ += bytes;
-    if (since_please_ >= congestion_.window_bytes() / 4) since_please_ = 0;
+    since_please_ = (since_please_ + bytes) % (congestion_.window_bytes() / 4);
     congestion_.on_sent(bytes, now, round_trip_);
     forget_prepared();
     last_sent_ = now;
