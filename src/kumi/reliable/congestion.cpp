@@ -9,6 +9,8 @@ using namespace std::chrono_literals;
 
 /// Packets that leave together though they are paced.
 constexpr std::uint32_t burst_bytes = 32 * 1024;
+/// Of fewer packets, one or two that are lost are a tenth by chance.
+constexpr std::uint32_t packets_to_judge = 64;
 /// Above the shortest round trip by this factor and this time, a queue stands somewhere.
 constexpr int queue_factor = 8;
 constexpr Duration queue_time = 20ms;
@@ -19,25 +21,28 @@ constexpr Duration pause_max = 20ms;
 
 bool Congestion::on_arrived(std::uint32_t bytes, Sequence latest, Sequence first_of_next_round,
                             const RoundTrip& round_trip) noexcept {
-    arrived_bytes_ += bytes;
+    round_bytes_ += bytes;
     if (is_before(latest, round_end_)) return false;
     round_end_ = first_of_next_round;
     return end_round(round_trip);
 }
 
 bool Congestion::end_round(const RoundTrip& round_trip) noexcept {
+    arrived_bytes_ += round_bytes_;
     const std::uint64_t all = arrived_bytes_ + lost_bytes_;
-    const bool lossy = lost_bytes_ * 10 > all && lost_bytes_ > window_bytes_min / 4;
+    const bool judged = all >= std::uint64_t{lost_packet_bytes_} * packets_to_judge;
+    const bool lossy = judged && lost_bytes_ * 10 > all;
     const bool queued = round_least_ != Duration::max() && round_least_ > round_trip.least() * queue_factor + queue_time;
     const std::uint32_t before = window_bytes_;
     if (lossy) window_bytes_ = std::max(window_bytes_min, window_bytes_ / 10 * 7);
     else if (queued) window_bytes_ = std::max(window_bytes_min, window_bytes_ / 8 * 7);
     // Only a window that was made use of grows.
-    else if (arrived_bytes_ * 2 >= window_bytes_)
+    else if (round_bytes_ * 2 >= window_bytes_)
         window_bytes_ = std::min(window_bytes_max, starting_ ? window_bytes_ * 2 : window_bytes_ + window_bytes_ / 8);
     if (lossy || queued) congested_ = true, starting_ = false;
     else if (window_bytes_ >= window_bytes_start) congested_ = false;
-    arrived_bytes_ = lost_bytes_ = 0;
+    if (judged) arrived_bytes_ = lost_bytes_ = 0, lost_packet_bytes_ = 0;
+    round_bytes_ = 0;
     round_least_ = Duration::max();
     return window_bytes_ < before;
 }

@@ -1,0 +1,199 @@
+// Who is gone, and who is not.
+
+#include "simulation/wire.hpp"
+
+#include <gtest/gtest.h>
+
+namespace kumi::reliable {
+namespace {
+
+using namespace std::chrono_literals;
+using simulation::forged;
+using simulation::NetworkOptions;
+using simulation::Wire;
+
+NetworkOptions with_silence_of(Duration silence_max) {
+    NetworkOptions options;
+    options.endpoint.silence_max = silence_max;
+    return options;
+}
+
+TEST(Fate, a_new_life_takes_nothing_that_was_meant_for_the_old_one) {
+    NetworkOptions options;
+    options.faults.delay_min = options.faults.delay_max = 1ms;
+    Wire wire(options);
+    for (int i = 0; i < 10; ++i) ASSERT_TRUE(wire.say(0, 1, "for the old one"));
+    wire.wake(0);
+    wire.run_for(500us);
+    wire.restart(1, true);
+    wire.run_for(1s);
+    EXPECT_TRUE(wire.sizes.empty());
+    EXPECT_GT(wire[1].drops().of(Drop::stale), 0u);
+    ASSERT_TRUE(wire.say(0, 1, "for the new one"));
+    wire.wake(0);
+    wire.run_for(1s);
+    EXPECT_EQ(wire.texts, std::vector<std::string>{"for the new one"});
+}
+
+TEST(Fate, nobody_takes_what_an_old_life_has_sent) {
+    Wire wire;
+    wire.restart(1, true);
+    wire.inject(0, forged({.flags = flag::data, .source = 1, .destination = 0, .transmission = 1}, {0xFFFF'FFFF'0000'0000u}));
+    wire.run_for(1s);
+    EXPECT_TRUE(wire.sizes.empty());
+    EXPECT_EQ(wire[0].gone(1), Gone::no);
+    EXPECT_EQ(wire[0].drops().of(Drop::stale), 1u);
+}
+
+TEST(Fate, a_peer_that_has_restarted_is_gone) {
+    Wire wire;
+    wire.restart(1, false);
+    ASSERT_TRUE(wire.say(1, 0, "hello from the next life"));
+    wire.wake(1);
+    wire.run_for(1ms);
+    EXPECT_EQ(wire[0].gone(1), Gone::restarted);
+    EXPECT_EQ(wire[0].fates(), 1u);
+    EXPECT_FALSE(wire.say(0, 1, "hello"));
+    EXPECT_EQ(wire[0].try_reserve(1, 10), nullptr);
+}
+
+TEST(Fate, a_peer_that_says_goodbye_has_left_and_what_it_sent_before_is_read) {
+    Wire wire;
+    ASSERT_TRUE(wire.say(1, 0, "the last word"));
+    ASSERT_TRUE(wire.say(0, 1, "never mind"));
+    wire.wake(0), wire.wake(1);
+    wire.run_for(1ms);
+    Series series;
+    std::vector<Node> told;
+    while (wire[1].next_farewell(series)) {
+        told.push_back(series.to);
+        wire.inject(series.to, Bytes(series.packets[0].head, series.packets[0].bytes()));
+    }
+    EXPECT_EQ(told, std::vector<Node>{0u}) << "whom it has talked to, once";
+    wire.run_for(1ms);
+    EXPECT_EQ(wire[0].gone(1), Gone::left);
+    EXPECT_EQ(wire.sizes.size(), 2u);
+    EXPECT_FALSE(wire.say(0, 1, "still there?"));
+    wire.run_for(100s);
+    EXPECT_TRUE(wire.is_silent());
+}
+
+TEST(Fate, a_peer_whose_host_refuses_is_gone_after_300_ms) {
+    Wire wire;
+    wire.cut(0, 1, true);
+    ASSERT_TRUE(wire.say(0, 1, "hello"));
+    wire.wake(0);
+    for (int i = 0; i < 15; ++i) {
+        EXPECT_EQ(wire[0].gone(1), Gone::no) << i * 20 << " ms";
+        wire[0].on_refused(1, wire.now(0));
+        wire.run_for(20ms);
+    }
+    wire[0].on_refused(1, wire.now(0));
+    EXPECT_EQ(wire[0].gone(1), Gone::refused);
+    EXPECT_TRUE(wire[0].all_arrived()) << "nothing is under way to anybody who could take it";
+}
+
+TEST(Fate, refusals_before_a_peer_has_answered_do_not_count_afterwards) {
+    Wire wire;
+    for (int i = 0; i < 5; ++i) wire[0].on_refused(1, wire.now(0)); // it was not there yet
+    ASSERT_TRUE(wire.say(0, 1, "hello"));
+    wire.run_for(1s);
+    wire[0].on_refused(1, wire.now(0));
+    EXPECT_EQ(wire[0].gone(1), Gone::no);
+}
+
+TEST(Fate, a_peer_that_is_silent_is_gone_after_the_stated_time) {
+    Wire wire(with_silence_of(5s));
+    wire.cut(0, 1, true);
+    ASSERT_TRUE(wire.say(0, 1, "hello"));
+    wire.wake(0);
+    wire.run_for(4900ms);
+    EXPECT_EQ(wire[0].gone(1), Gone::no);
+    EXPECT_TRUE(wire[0].next_host_check().has_value()) << "its host was to be asked";
+    EXPECT_FALSE(wire[0].next_host_check().has_value());
+    wire.run_for(1200ms);
+    EXPECT_EQ(wire[0].gone(1), Gone::silent);
+    EXPECT_EQ(wire[0].bytes_used(), 0u);
+    wire.run_for(100s);
+    EXPECT_TRUE(wire.is_silent());
+}
+
+TEST(Fate, a_peer_that_nobody_asks_may_be_silent_for_ever) {
+    Wire wire(with_silence_of(5s));
+    ASSERT_TRUE(wire.say(0, 1, "hello"));
+    wire.wake(0);
+    wire.run_for(1h);
+    wire.cut(0, 1, true);
+    ASSERT_TRUE(wire.say(0, 1, "are you there?"));
+    wire.wake(0);
+    wire.run_for(3s);
+    wire.cut(0, 1, false);
+    EXPECT_TRUE(wire.arrives(2, 2s));
+}
+
+TEST(Fate, with_no_limit_a_peer_may_be_silent_for_ever_though_it_is_asked) {
+    Wire wire(with_silence_of(0s));
+    wire.cut(0, 1, true);
+    ASSERT_TRUE(wire.say(0, 1, "hello"));
+    wire.wake(0);
+    wire.run_for(1h);
+    wire.cut(0, 1, false);
+    EXPECT_TRUE(wire.arrives(1, 2s));
+}
+
+TEST(Fate, one_that_was_stopped_for_an_hour_calls_nobody_gone) {
+    Wire wire(with_silence_of(5s));
+    wire.cut(0, 1, true);
+    ASSERT_TRUE(wire.say(0, 1, "hello"));
+    wire.wake(0);
+    wire.run_for(2s);
+    wire.freeze(0, 1h);
+    wire.run_for(1h);
+    EXPECT_EQ(wire[0].gone(1), Gone::no);
+    wire.cut(0, 1, false);
+    EXPECT_TRUE(wire.arrives(1, 2s));
+    EXPECT_EQ(wire[0].gone(1), Gone::no);
+}
+
+TEST(Fate, one_whose_clock_jumps_calls_nobody_gone) {
+    Wire wire(with_silence_of(5s));
+    wire.cut(0, 1, true);
+    ASSERT_TRUE(wire.say(0, 1, "hello"));
+    wire.wake(0);
+    wire.run_for(100ms);
+    wire.jump_clock(0, 10h);
+    wire.run_for(100ms);
+    wire.cut(0, 1, false);
+    EXPECT_TRUE(wire.arrives(1, 2s));
+}
+
+TEST(Fate, a_frozen_peer_whose_host_answers_is_not_gone) {
+    Wire wire(with_silence_of(5s));
+    wire.on_turn = [&](Node node) {
+        while (const auto asked = wire[node].next_host_check()) wire[node].on_host_alive(*asked);
+    };
+    wire.freeze(1, 300s);
+    ASSERT_TRUE(wire.say(0, 1, "hello"));
+    wire.wake(0);
+    wire.run_for(299s);
+    EXPECT_EQ(wire[0].gone(1), Gone::no);
+    EXPECT_TRUE(wire.arrives(1, 2s));
+    wire.run_for(2s);
+    EXPECT_TRUE(wire[0].all_arrived());
+    EXPECT_EQ(wire.sizes.size(), 1u);
+}
+
+TEST(Fate, a_message_that_was_being_written_when_its_peer_went_is_dropped) {
+    Wire wire;
+    ASSERT_NE(wire[0].try_reserve(1, 100), nullptr);
+    wire.inject(0, forged({.flags = flag::bye, .source = 1, .destination = 0, .transmission = 1}, {}));
+    wire.run_for(1ms);
+    wire[0].commit(1, 100, wire.now(0));
+    wire[0].flush();
+    wire.run_for(1s);
+    EXPECT_EQ(wire[0].bytes_used(), 0u);
+    EXPECT_EQ(wire.packets(), 0u);
+}
+
+} // namespace
+} // namespace kumi::reliable
