@@ -70,8 +70,9 @@ public:
     std::size_t append_bytes_max() const noexcept { return packed_bytes_max_ - sizeof(PacketHeader) - sizeof(RecordHeader); }
 
     /// Whether what was committed should leave now, or may wait for company.
+    /// Behind what is about to leave it waits: more may follow, and nothing is lost by it.
     bool is_urgent(Instant now) const noexcept {
-        return (first_ == next_ && queue_.empty()) || now - last_sent_ > options_.hold_max;
+        return !has_closed() && (first_ == next_ || now - last_sent_ > options_.hold_max);
     }
     bool has_open() const noexcept { return open_ != nullptr; }
     /// Something waits that is not held back.
