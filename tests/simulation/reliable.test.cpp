@@ -11,7 +11,7 @@ namespace {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr std::uint64_t seeds_usually = 100;
 #else
-constexpr std::uint64_t seeds_usually = 2000;
+constexpr std::uint64_t seeds_usually = 4000;
 #endif
 
 std::optional<std::uint64_t> number_from(const char* name) {
