@@ -18,7 +18,7 @@ inline constexpr std::chrono::milliseconds loss_window{2000};   // TCP waits 200
 
 inline constexpr std::size_t small_message_bytes = 32;
 inline constexpr std::size_t pingpong_bytes = 64;
-inline constexpr std::size_t bulk_message_bytes = 64 << 10;
+inline constexpr std::size_t bulk_message_bytes = 128 << 10; // as iperf3 writes
 
 /// Seconds that one call of `once` takes.
 template <class Once>

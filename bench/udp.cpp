@@ -23,18 +23,19 @@ struct Kind {
 
 std::vector<Kind> kinds() {
     std::vector<Kind> all{
-        {{"latency.64", "ns", true, "64 bytes, one way, half a ping-pong, spinning; limit: bare UDP sockets"},
-         {"kumi", "limit", "tcp", "openmpi"}},
+        {{"latency.64", "ns", true, "64 bytes, one way, half a ping-pong, spinning; limit: bare UDP sockets, one for all peers"},
+         {"kumi", "limit", "udp_connected", "tcp", "openmpi"}},
         {{"sleeping.64", "ns", true, "the same with waiters that sleep; limit: bare UDP sockets that block"},
-         {"kumi", "limit", "tcp"}},
+         {"kumi", "limit", "udp_connected", "tcp"}},
         {{"bulk", "MB/s", false,
-          "one stream of 64 KiB messages; limit: bare GSO datagrams into a GRO receiver, those that arrive"},
+          "one stream, 128 KiB at a time, where it lies; limit: bare GSO datagrams into a GRO receiver, those that arrive"},
          {"kumi", "limit", "tcp", "iperf3", "openmpi"}},
+        {{"copied", "MB/s", false, "the same, copied from the sender's own memory"}, {"kumi"}},
         {{"rate.32", "M/s", false, "32-byte messages, one way, as many as will go"},
          {"kumi", "tcp_nodelay", "tcp_nagle", "enet", "zeromq"}},
         {{"mix", "k/s", false, "requests answered, one at a time, sizes of both from the paper's mix, spinning"},
          {"kumi", "tcp"}},
-        {{"incast.8", "MB/s", false, "64 KiB messages, 8 senders to 1 receiver, together; limit: one sender"},
+        {{"incast.8", "MB/s", false, "128 KiB messages, 8 senders to 1 receiver, together; limit: one sender"},
          {"kumi", "limit"}},
         {{"fairness.8", "ratio", false, "of these, what the slowest sender got through, over the fastest"},
          {}}}; // by incast.8
@@ -91,7 +92,7 @@ Words columns(const Words& peers) {
     for (const std::string& peer : peers) {
         add(peer);
         if (peer != "tcp") continue;
-        for (const char* variant : {"iperf3", "tcp_nodelay", "tcp_nagle", "tcp_cubic", "tcp_bbr"}) add(variant);
+        for (const char* variant : {"iperf3", "udp_connected", "tcp_nodelay", "tcp_nagle", "tcp_cubic", "tcp_bbr"}) add(variant);
     }
     return names;
 }

@@ -91,6 +91,17 @@ int send_for_ever(Channel& channel, pm::Node to, std::size_t bytes, pm::Patience
     return 0;
 }
 
+/// The same where messages are made in place. What is in them stays as it was: bare senders do not write theirs either.
+int send_in_place_for_ever(Channel& channel, pm::Node to, std::size_t bytes, pm::Patience patience) {
+    while (true) {
+        pm::SendSlot slot;
+        pm::poll_until(
+            channel, ignore, [&] { return static_cast<bool>(slot = channel.try_reserve(to, bytes)); }, patience);
+        channel.commit(slot);
+    }
+    return 0;
+}
+
 /// Hands out messages until then.
 void take_until(Channel& channel, pm::Handler handler, Instant deadline, pm::Patience patience) {
     pm::poll_until(
@@ -106,7 +117,10 @@ int stream(const Task& task, const Ends& ends, std::size_t message_bytes, double
         report(task.row().c_str(), per_second(bytes, more, task.is("loss") ? loss_window : window) / unit);
         return 0;
     };
-    const auto give = [&] { return send_for_ever(*ends[0], 1, message_bytes, spinning); };
+    const auto give = [&] {
+        if (task.is("bulk") || task.is("loss")) return send_in_place_for_ever(*ends[0], 1, message_bytes, spinning);
+        return send_for_ever(*ends[0], 1, message_bytes, spinning);
+    };
     return run_parts({{take, 1}, {give, 0}});
 }
 
@@ -165,7 +179,7 @@ int run_kumi(const Task& task, const Network& network) {
     if (!ends) return fail(ends.error());
     if (task.is("latency")) return pingpong(task, *ends, spinning);
     if (task.is("sleeping")) return pingpong(task, *ends, sleeping);
-    if (task.is("bulk") || task.is("loss")) return stream(task, *ends, bulk_message_bytes, 1e6);
+    if (task.is("bulk") || task.is("copied") || task.is("loss")) return stream(task, *ends, bulk_message_bytes, 1e6);
     if (task.is("rate")) return stream(task, *ends, small_message_bytes, small_message_bytes * 1e6);
     if (task.is("mix")) return mix(task, *ends);
     if (task.is("incast")) return incast(task, *ends);
@@ -180,7 +194,7 @@ int udp_node(std::span<const std::string> words) {
     const auto network = Network::open(task->network, loss);
     if (!network) return fail(network.error());
     if (task->who == "kumi" || (task->who == "limit" && task->is("incast"))) return run_kumi(*task, *network);
-    if (task->who == "limit" || task->who.starts_with("tcp")) return run_bare(*task, *network);
+    if (task->who == "limit" || task->who == "udp_connected" || task->who.starts_with("tcp")) return run_bare(*task, *network);
     return run_foreign(*task, *network);
 }
 

@@ -41,7 +41,7 @@ NetworkOptions ReliableSchedule::choose_options(Random& random) {
     endpoint.window_packets_max = 1u << random.between(3, 11);
     if (random.chance(0.4)) endpoint.first_sequence = 0xFFFF'FF00u + static_cast<std::uint32_t>(random.below(256));
     if (random.chance(0.3)) endpoint.ack_delay_max = random.time(0us, 1ms);
-    endpoint.checked = true;
+    endpoint.checked = reliable::Checked::everything;
     constexpr std::uint32_t usual[] = {512, 1472, 8968, 65'472};
     options.packet_bytes = random.chance(0.6) ? usual[random.below(4)] : static_cast<std::uint32_t>(random.between(64, 8184) * 8);
     options.socket_bytes = random.chance(0.3) ? std::max<std::size_t>(endpoint.receive_bytes / 2, 80 << 10) : endpoint.receive_bytes;

@@ -14,6 +14,10 @@ constexpr std::uint32_t packets_to_judge = 64;
 /// Above the shortest round trip by this factor and this time, a queue stands somewhere.
 constexpr int queue_factor = 8;
 constexpr Duration queue_time = 20ms;
+/// And above this, packets wait somewhere for no use: a larger window would only make them wait longer, and push what is
+/// under way out of the caches.
+constexpr int waiting_factor = 2;
+constexpr Duration waiting_time = 50us;
 /// Between two series that are paced.
 constexpr Duration pause_max = 20ms;
 
@@ -33,9 +37,11 @@ bool Congestion::end_round(const RoundTrip& round_trip) noexcept {
     const bool judged = all >= std::uint64_t{lost_packet_bytes_} * packets_to_judge;
     const bool lossy = judged && lost_bytes_ * 10 > all;
     const bool queued = round_least_ != Duration::max() && round_least_ > round_trip.least() * queue_factor + queue_time;
+    const bool waiting = round_least_ != Duration::max() && round_least_ > round_trip.least() * waiting_factor + waiting_time;
     const std::uint32_t before = window_bytes_;
     if (lossy) window_bytes_ = std::max(window_bytes_min, window_bytes_ / 10 * 7);
     else if (queued) window_bytes_ = std::max(window_bytes_min, window_bytes_ / 8 * 7);
+    else if (waiting) window_bytes_ = std::max(std::min(window_bytes_, window_bytes_start), window_bytes_ / 8 * 7);
     // Only a window that was made use of grows.
     else if (round_bytes_ * 2 >= window_bytes_)
         window_bytes_ = std::min(window_bytes_max, starting_ ? window_bytes_ * 2 : window_bytes_ + window_bytes_ / 8);

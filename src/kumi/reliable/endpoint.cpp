@@ -38,8 +38,10 @@ std::uint32_t unread_weight_max(const EndpointOptions& options) noexcept {
     return options.window_packets_max * weight_of(sizeof(PacketHeader) + sizeof(RecordHeader));
 }
 
+constexpr std::size_t queue_bytes = std::size_t{1} << 21;
+
 std::size_t queue_bytes_max(const EndpointOptions& options) noexcept {
-    return std::max<std::size_t>(std::size_t{1} << 20, capacity_for(options.message_bytes_max)) + (64 << 10);
+    return std::max(queue_bytes, 2 * capacity_for(options.message_bytes_max));
 }
 
 } // namespace
@@ -75,7 +77,7 @@ Introduction Endpoint::introduction() const noexcept {
 void Endpoint::introduce(Node peer, const Introduction& introduction) {
     const SenderOptions sending{.packet_bytes = fitting(introduction.packet_bytes, introduction.credit_own_part),
                                 .window_packets_max = options_.window_packets_max,
-                                .queue_bytes_max = queue_bytes_max(options_),
+                                .queue_bytes = queue_bytes,
                                 .credit_own_part = introduction.credit_own_part,
                                 .first_sequence = options_.first_sequence,
                                 .hold_max = options_.hold_max};
@@ -213,10 +215,21 @@ std::size_t Endpoint::on_packet(Bytes datagram, Instant now) noexcept {
         case Receiver::Verdict::duplicate: break;
         }
     }
-    if (peer.sender.may_send(now)) make_ready(node);
-    acknowledge_if_due(node, now);
-    watch(node, deadline_of(node, now));
+    if (!std::exchange(peer.touched, true)) touched_.push_back(node);
     return packet.size();
+}
+
+/// Draws the consequences of packets: once for all that came in one go.
+void Endpoint::settle(Instant now) noexcept {
+    for (const Node node : touched_) {
+        Peer& peer = *peers_[node];
+        peer.touched = false;
+        if (is_gone(node)) continue;
+        if (peer.sender.has_repairs() || (peer.sender.has_closed() && peer.sender.may_send(now))) make_ready(node);
+        acknowledge_if_due(node, now);
+        watch(node, deadline_of(node, now));
+    }
+    touched_.clear();
 }
 
 void Endpoint::acknowledge_if_due(Node node, Instant now) noexcept {
@@ -262,8 +275,7 @@ bool Endpoint::next_message(Arrival& arrival, Instant now) noexcept {
             forget_unreadable(node);
             continue;
         }
-        acknowledge_if_due(node, now);
-        watch(node, deadline_of(node, now));
+        if (!std::exchange(peers_[node]->touched, true)) touched_.push_back(node);
     }
     return false;
 }
@@ -295,27 +307,33 @@ void Endpoint::collect() noexcept {
 
 // ---- packets out
 
-PacketHeader Endpoint::header_for(Node node) const noexcept {
-    PacketHeader header{};
+/// Writes everything into `header` that is not about the packet's content.
+void Endpoint::address(Node node, PacketHeader& header, bool tells_gaps, Instant now) noexcept {
+    Peer& peer = *peers_[node];
     header.token = options_.token;
+    header.ack_words = 0;
     header.source = options_.self;
     header.destination = node;
     header.source_incarnation = options_.incarnation;
-    header.destination_incarnation = peers_[node]->incarnation;
-    return header;
+    header.destination_incarnation = peer.incarnation;
+    header.credit = credits_.grant(node);
+    peer.receiver.acknowledge(header, tells_gaps, now);
 }
 
 /// Completes the header, and puts it and the checksum in front of the packet.
 void Endpoint::finish(const Peer& peer, PacketHeader& header, OutPacket& packet, std::size_t index) noexcept {
     header.transmission = peer.transmission + static_cast<Sequence>(index);
     header.checksum = 0;
+    const bool head_only = options_.checked == Checked::heads && !packet.body.empty();
+    if (head_only) header.flags |= flag::head_checked;
     std::memcpy(packet.head, &header, sizeof header);
-    if (!options_.checked) return;
-    header.checksum = base::checksum(Bytes(packet.head, packet.head_bytes), packet.body);
-    std::memcpy(packet.head + offsetof(PacketHeader, checksum), &header.checksum, sizeof header.checksum);
+    if (options_.checked == Checked::nothing) return;
+    const std::uint32_t sum = base::checksum(Bytes(packet.head, packet.head_bytes), head_only ? Bytes{} : packet.body);
+    std::memcpy(packet.head + offsetof(PacketHeader, checksum), &sum, sizeof sum);
 }
 
 bool Endpoint::next_series(Series& series, Instant now) noexcept {
+    settle(now);
     while (!ready_.empty()) {
         const Node node = ready_.pop();
         Peer& peer = *peers_[node];
@@ -323,8 +341,13 @@ bool Endpoint::next_series(Series& series, Instant now) noexcept {
         if (is_gone(node)) continue;
         const bool ack_due = peer.receiver.ack_deadline() <= now;
         const bool gap_due = ack_due && peer.receiver.has_gap();
-        if ((!gap_due && fill_series(node, series, now)) || ((ack_due || peer.ask) && fill_bare(node, series, now))) {
-            make_ready(node); // at the end of the line: there may be more
+        if (!gap_due && fill_series(node, series, now)) {
+            if (peer.sender.has_more_after_prepared() || peer.ask) make_ready(node); // at the end of the line
+            return true;
+        }
+        if (ack_due || peer.ask) {
+            fill_bare(node, series, now);
+            if (peer.sender.has_closed() || peer.sender.has_repairs()) make_ready(node);
             return true;
         }
         watch(node, deadline_of(node, now));
@@ -334,18 +357,18 @@ bool Endpoint::next_series(Series& series, Instant now) noexcept {
 
 bool Endpoint::fill_series(Node node, Series& series, Instant now) noexcept {
     Peer& peer = *peers_[node];
-    std::array<PacketHeader, Sender::series_max> headers;
-    PacketHeader header = header_for(node);
     std::size_t room = packet_bytes_max;
     std::size_t left = series_bytes_max;
+    PacketHeader header;
     series.to = node;
     series.count = 0;
     series.again = peer.sender.has_repairs();
     peer.sender.forget_prepared();
     while (series.count < Sender::series_max) {
         const std::size_t i = series.count;
-        headers[i] = header;
-        if (!peer.sender.next_packet(i == 0 ? room : std::min(room, left), now, headers[i], series.packets[i], series.heads[i])) break;
+        if (!peer.sender.next_packet(i == 0 ? room : std::min(room, left), now, header, series.packets[i], series.heads[i])) break;
+        if (i == 0) address(node, header, false, now);
+        finish(peer, header, series.packets[i], i);
         const std::size_t bytes = series.packets[i].bytes();
         ++series.count;
         left -= std::min(left, bytes);
@@ -353,27 +376,20 @@ bool Endpoint::fill_series(Node node, Series& series, Instant now) noexcept {
         room = bytes;
     }
     if (series.count == 0) return false;
-    if (peer.sender.is_stuck_after_prepared(now)) headers[series.count - 1].flags |= flag::please;
-    header.credit = credits_.grant(node);
-    peer.receiver.acknowledge(header, false, now);
-    for (std::size_t i = 0; i < series.count; ++i) {
-        headers[i].credit = header.credit;
-        headers[i].expected = header.expected;
-        headers[i].latest = header.latest;
-        headers[i].held_us = header.held_us;
-        finish(peer, headers[i], series.packets[i], i);
+    if (peer.sender.is_stuck_after_prepared(now)) {
+        header.flags |= flag::please;
+        finish(peer, header, series.packets[series.count - 1], series.count - 1);
     }
     return true;
 }
 
-bool Endpoint::fill_bare(Node node, Series& series, Instant now) noexcept {
+void Endpoint::fill_bare(Node node, Series& series, Instant now) noexcept {
     Peer& peer = *peers_[node];
-    PacketHeader header = header_for(node);
+    PacketHeader header{};
     static_assert(sizeof series.heads >= packet_bytes_min);
     std::byte* const memory = series.heads[0];
-    header.credit = credits_.grant(node);
     const std::size_t words = peer.receiver.write_words(memory + sizeof header, ack_words_max);
-    peer.receiver.acknowledge(header, true, now);
+    address(node, header, true, now);
     header.ack_words = static_cast<std::uint8_t>(words);
     header.bytes = static_cast<std::uint16_t>(sizeof header + words * 8);
     if (std::exchange(peer.ask, false)) header.flags |= flag::please;
@@ -383,7 +399,6 @@ bool Endpoint::fill_bare(Node node, Series& series, Instant now) noexcept {
     series.packets[0] = {memory, header.bytes, {}};
     peer.sender.forget_prepared();
     finish(peer, header, series.packets[0], 0);
-    return true;
 }
 
 void Endpoint::on_sent(const Series& series, std::size_t count, bool in_burst, Instant now) noexcept {
@@ -393,12 +408,15 @@ void Endpoint::on_sent(const Series& series, std::size_t count, bool in_burst, I
         std::memcpy(&header, series.packets[0].head, sizeof header);
         if ((header.flags & (flag::data | flag::please)) == flag::please) peer.ask = true;
         peer.sender.forget_prepared();
-        if (!is_gone(series.to)) peer.receiver.acknowledge_by(now);
+        if (is_gone(series.to)) return;
+        peer.receiver.acknowledge_by(now);
+        make_ready(series.to);
         return;
     }
     peer.talked = true;
     peer.counters.packets_sent += count;
     for (std::size_t i = 0; i < count; ++i) peer.counters.bytes_sent += series.packets[i].bytes();
+    if (count < series.count) make_ready(series.to);
     if (peer.sender.has_prepared()) peer.sender.on_sent(count, peer.transmission, in_burst, now);
     else ++peer.counters.bare_acks_sent;
     peer.transmission += static_cast<Sequence>(count);
@@ -426,6 +444,7 @@ bool Endpoint::next_farewell(Series& series, bool more) noexcept {
 void Endpoint::on_time(Instant now) noexcept {
     if (last_time_ != Instant{}) awake_ += std::min(now - last_time_, awake_step_max);
     last_time_ = now;
+    settle(now);
     if (now < deadline_) return;
     deadline_ = never;
     std::erase_if(timed_, [&](Node node) {

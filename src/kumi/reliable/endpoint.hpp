@@ -30,7 +30,7 @@ struct EndpointOptions {
     Node nodes = 1;
     std::uint64_t token = 0;
     std::uint32_t incarnation = 0; // larger in each life of this node
-    bool checked = true;           // a checksum in every packet; false where something better protects it
+    Checked checked = Checked::heads; // `nothing` where something better protects packets
     std::size_t message_bytes_max = std::size_t{16} << 20;
     std::size_t receive_bytes = std::size_t{1} << 20; // where packets wait for this node: the socket's buffer
     std::uint32_t window_packets_max = 2048;          // a power of two, 2048 at most
@@ -112,14 +112,14 @@ public:
     /// offered again later.
     void on_sent(const Series& series, std::size_t count, bool in_burst, Instant now) noexcept;
     /// Something may leave.
-    bool has_ready() const noexcept { return !ready_.empty(); }
+    bool has_ready() const noexcept { return !ready_.empty() || !touched_.empty(); }
     /// A last packet to every peer that this one has talked to: it need not wait for more. `more`: there is another
     /// round of them to come, in case these are lost.
     bool next_farewell(Series& series, bool more) noexcept;
 
     // ---- time and fate
 
-    Instant next_deadline() const noexcept { return deadline_; }
+    Instant next_deadline() const noexcept { return touched_.empty() ? deadline_ : Instant::min(); }
     void on_time(Instant now) noexcept;
 
     /// The peer's host says that nobody listens at its address.
@@ -170,6 +170,7 @@ private:
         bool open = false;    // in open_: messages wait for company
         bool ask = false;     // for an answer, by a bare packet
         bool stalled = false; // in stalled_
+        bool touched = false; // in touched_
         bool talked = false;  // a packet was sent to it
         unsigned farewells = 0;
         // How long it has been silent, by this node's own waking hours.
@@ -183,6 +184,7 @@ private:
     void after_commit(Node to, Instant now) noexcept;
     void make_ready(Node peer) noexcept;
     void watch(Node peer, Instant deadline) noexcept;
+    void settle(Instant now) noexcept;
     void begin_reading(Node peer, Bytes records, Block* block, std::uint32_t weight, Instant now) noexcept;
     void end_reading() noexcept;
     bool read_on(Node peer, Instant now) noexcept;
@@ -194,8 +196,8 @@ private:
     void lose(Node peer, Gone reason) noexcept;
     void forget_unreadable(Node peer) noexcept;
     bool fill_series(Node peer, Series& series, Instant now) noexcept;
-    bool fill_bare(Node peer, Series& series, Instant now) noexcept;
-    PacketHeader header_for(Node peer) const noexcept;
+    void fill_bare(Node peer, Series& series, Instant now) noexcept;
+    void address(Node peer, PacketHeader& header, bool tells_gaps, Instant now) noexcept;
     void finish(const Peer& peer, PacketHeader& header, OutPacket& packet, std::size_t index) noexcept;
     Instant deadline_of(Node peer, Instant now) const noexcept;
 
@@ -211,6 +213,7 @@ private:
     std::vector<Node> open_;    // have messages that wait for company; each once
     std::vector<Node> stalled_; // have a message for which there was no room; each once
     std::vector<Node> checks_;  // hosts to look for; each once
+    std::vector<Node> touched_; // had packets that may have changed what is to be sent, and when; each once
     Instant deadline_ = never;  // no later than any peer's
 
     // What next_message() reads.

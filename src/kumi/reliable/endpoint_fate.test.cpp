@@ -65,7 +65,7 @@ TEST(Fate, a_peer_that_says_goodbye_has_left_and_what_it_sent_before_is_read) {
     wire.run_for(1ms);
     Series series;
     std::vector<Node> told;
-    while (wire[1].next_farewell(series)) {
+    while (wire[1].next_farewell(series, false)) {
         told.push_back(series.to);
         wire.inject(series.to, Bytes(series.packets[0].head, series.packets[0].bytes()));
     }

@@ -2,6 +2,7 @@
 
 #include "kumi/base/checksum.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 
@@ -14,20 +15,20 @@ const char* name_of(Drop cause) noexcept {
     return names[static_cast<std::size_t>(cause)];
 }
 
-bool parse(Bytes& bytes, std::uint64_t token, bool checked, PacketHeader& header, Drop& cause) noexcept {
+bool parse(Bytes& bytes, std::uint64_t token, Checked checked, PacketHeader& header, Drop& cause) noexcept {
     cause = Drop::truncated;
     if (!read_value(bytes, header)) return false;
     if (header.token != token) return cause = Drop::foreign, false;
     if (header.bytes < sizeof header || header.bytes % 8 != 0 || header.bytes > bytes.size()) return false;
     bytes = bytes.first(header.bytes);
-    if (checked) {
+    if (checked != Checked::nothing) {
         // The sum was taken with its own field zero: take it of a copy of the head, and of the rest where it lies.
-        constexpr std::size_t head_bytes = 64;
-        alignas(8) std::byte head[head_bytes];
-        const std::size_t copied = bytes.size() < head_bytes ? bytes.size() : head_bytes;
+        alignas(8) std::byte head[summed_head_bytes];
+        const std::size_t copied = std::min(bytes.size(), summed_head_bytes);
         std::memcpy(head, bytes.data(), copied);
         std::memset(head + offsetof(PacketHeader, checksum), 0, sizeof header.checksum);
-        if (base::checksum(Bytes(head, copied), bytes.subspan(copied)) != header.checksum) return cause = Drop::damaged, false;
+        const Bytes rest = (header.flags & flag::head_checked) != 0 ? Bytes{} : bytes.subspan(copied);
+        if (base::checksum(Bytes(head, copied), rest) != header.checksum) return cause = Drop::damaged, false;
     }
     const bool is_data = (header.flags & flag::data) != 0;
     const std::size_t ack_bytes = std::size_t{header.ack_words} * 8;

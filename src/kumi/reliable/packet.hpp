@@ -30,11 +30,12 @@ inline constexpr std::uint8_t data = 1;   // has a sequence and records
 inline constexpr std::uint8_t again = 2;  // was sent before
 inline constexpr std::uint8_t please = 4; // acknowledge at once: the sender waits for it
 inline constexpr std::uint8_t bye = 8;    // the sender closes; it takes nothing any more and has nothing to send
+inline constexpr std::uint8_t head_checked = 16; // the checksum is of the first summed_head_bytes only
 } // namespace flag
 
 struct PacketHeader {
     std::uint64_t token; // the job's
-    std::uint32_t checksum; // of the packet, with this field zero
+    std::uint32_t checksum; // of the packet or its head, with this field zero
     std::uint16_t bytes; // of the packet
     std::uint8_t flags;
     std::uint8_t ack_words; // of selective acknowledgement, in a bare packet
@@ -61,6 +62,11 @@ inline constexpr std::uint32_t whole_message = 0xFFFF'FFFF;
 inline constexpr std::size_t piece_head_bytes = sizeof(PacketHeader) + sizeof(RecordHeader);
 static_assert(piece_head_bytes % 32 == 0); // see base::checksum()
 
+/// What of a packet is protected by its checksum. UDP has a sum of its own over all of it, of 16 bits: what TCP relies on
+/// too. `heads` adds 32 bits over headers and small messages, and nothing to the cost of long messages.
+enum class Checked : std::uint8_t { nothing, heads, everything };
+inline constexpr std::size_t summed_head_bytes = piece_head_bytes;
+
 constexpr std::size_t padded(std::size_t bytes) noexcept { return (bytes + 7) & ~std::size_t{7}; }
 constexpr std::size_t record_bytes(std::size_t message_bytes) noexcept { return sizeof(RecordHeader) + padded(message_bytes); }
 
@@ -85,8 +91,8 @@ enum class Drop : std::uint8_t {
 inline constexpr std::size_t drop_causes = 8;
 const char* name_of(Drop cause) noexcept;
 
-/// Reads and checks everything about `bytes` that needs no state: length, token, checksum (if `checked`).
+/// Reads and checks everything about `bytes` that needs no state: length, token, checksum (unless nothing is checked).
 /// True: `header` is sound and `bytes` is cut to the packet. False: `cause` says why not.
-bool parse(Bytes& bytes, std::uint64_t token, bool checked, PacketHeader& header, Drop& cause) noexcept;
+bool parse(Bytes& bytes, std::uint64_t token, Checked checked, PacketHeader& header, Drop& cause) noexcept;
 
 } // namespace kumi::reliable

@@ -26,7 +26,7 @@ std::vector<std::byte> packet_of(PacketHeader header, std::size_t rest) {
 }
 
 /// Nothing: it is sound.
-std::optional<Drop> drop_of(const std::vector<std::byte>& packet, bool checked = true) {
+std::optional<Drop> drop_of(const std::vector<std::byte>& packet, Checked checked = Checked::everything) {
     Bytes bytes = packet;
     PacketHeader header;
     Drop cause;
@@ -42,7 +42,7 @@ TEST(Packet, sound_ones_are_taken_and_cut_to_their_size) {
         Bytes bytes = packet;
         PacketHeader header;
         Drop cause;
-        ASSERT_TRUE(parse(bytes, token, true, header, cause));
+        ASSERT_TRUE(parse(bytes, token, Checked::everything, header, cause));
         EXPECT_EQ(bytes.size(), sizeof header + rest);
         EXPECT_EQ(header.sequence, 17u);
     }
@@ -67,7 +67,7 @@ TEST(Packet, one_without_the_token_is_foreign) {
     auto packet = packet_of({.flags = flag::data}, 64);
     packet[3] ^= std::byte{1};
     EXPECT_EQ(drop_of(packet), Drop::foreign);
-    EXPECT_EQ(drop_of(packet, false), Drop::foreign);
+    EXPECT_EQ(drop_of(packet, Checked::nothing), Drop::foreign);
 }
 
 TEST(Packet, words_that_do_not_add_up_are_malformed) {
@@ -81,7 +81,7 @@ TEST(Packet, one_of_an_odd_size_is_dropped) {
     auto packet = packet_of({.flags = flag::data}, 16);
     const std::uint16_t bytes = sizeof(PacketHeader) + 12;
     std::memcpy(packet.data() + offsetof(PacketHeader, bytes), &bytes, sizeof bytes);
-    EXPECT_EQ(drop_of(packet, false), Drop::truncated);
+    EXPECT_EQ(drop_of(packet, Checked::nothing), Drop::truncated);
 }
 
 TEST(Packet, every_cause_has_a_name_of_its_own) {

@@ -60,10 +60,10 @@ void Sender::commit(std::size_t bytes) noexcept {
     KUMI_ASSERT(block != nullptr);
     reserved_ = nullptr;
     if (bytes <= append_bytes_max()) { // it has room by right: the reservation takes it
-        const std::size_t limit = options_.queue_bytes_max;
-        options_.queue_bytes_max = ~std::size_t{0};
+        const std::size_t limit = options_.queue_bytes;
+        options_.queue_bytes = ~std::size_t{0};
         const bool appended = try_append(Bytes(block->data(), bytes));
-        options_.queue_bytes_max = limit;
+        options_.queue_bytes = limit;
         if (appended) return give_back(block);
     }
     std::memset(block->data() + bytes, 0, padded(bytes) - bytes);
@@ -172,7 +172,7 @@ bool Sender::next_packet(std::size_t room, Instant now, PacketHeader& header, Ou
     prepared_[prepared_count_++] = sequence;
     prepared_bytes_ += next.bytes;
     prepared_weight_ += weight_of(next.bytes);
-    const std::uint32_t often = congestion_.window_bytes() / 4;
+    const std::uint32_t often = bytes_per_please();
     const std::uint32_t since = since_please_ + prepared_bytes_;
     if (!prepared_again_ && since / often != (since - next.bytes) / often) header.flags |= flag::please;
     return true;
@@ -212,7 +212,7 @@ void Sender::on_sent(std::size_t count, Sequence transmission, bool in_burst, In
         ++unsent_;
     }
     under_way_bytes_ += bytes;
-    since_please_ = (since_please_ + bytes) % (congestion_.window_bytes() / 4);
+    since_please_ = (since_please_ + bytes) % bytes_per_please();
     congestion_.on_sent(bytes, now, round_trip_);
     forget_prepared();
     last_sent_ = now;
@@ -251,7 +251,7 @@ std::uint32_t Sender::on_arrived(Slot& arrived, const PacketHeader& header, Inst
     return arrived.bytes;
 }
 
-bool Sender::on_ack(const PacketHeader& header, Bytes words, Sequence next_transmission, Instant now) noexcept {
+bool Sender::on_news(const PacketHeader& header, Bytes words, Sequence next_transmission, Instant now) noexcept {
     if (is_before(unsent_, header.expected) || !is_before(header.latest, next_transmission)) return false;
     if (is_before(credit_, header.credit)) {
         credit_ = header.credit;

@@ -32,7 +32,7 @@ struct OutPacket {
 struct SenderOptions {
     std::uint32_t packet_bytes = 1472;
     std::uint32_t window_packets_max = 2048;
-    std::size_t queue_bytes_max = 0;   // blocks of messages that are not done
+    std::size_t queue_bytes = 0;       // blocks of messages that are not done; or two messages, if that is more
     std::uint32_t credit_own_part = 0; // what the peer grants at any time
     Sequence first_sequence = 0;
     Duration hold_max{};
@@ -91,11 +91,14 @@ public:
     bool has_prepared() const noexcept { return prepared_count_ != 0; }
     void forget_prepared() noexcept { prepared_count_ = 0, prepared_bytes_ = prepared_weight_ = 0; }
     bool has_repairs() const noexcept { return repairs_ != 0; }
-    /// Behind the series that was got something waits, and may not leave before the peer answers.
+    /// Behind the series that was got something waits.
+    bool has_more_after_prepared() const noexcept {
+        if (prepared_again_) return repairs_ > prepared_count_ || has_closed();
+        return next_ - unsent_ > prepared_count_ || !queue_.empty();
+    }
+    /// And it may not leave before the peer answers.
     bool is_stuck_after_prepared(Instant now) noexcept {
-        if (prepared_again_) return false;
-        const bool has_more = next_ - unsent_ > prepared_count_ || !queue_.empty();
-        return has_more && !may_leave_next(now);
+        return !prepared_again_ && has_more_after_prepared() && !may_leave_next(now);
     }
     /// Whether next_packet() would give one.
     bool may_send(Instant now) noexcept { return repairs_ != 0 || may_leave_next(now); }
@@ -107,7 +110,10 @@ public:
     // ---- acknowledgements in
 
     /// False: it speaks of packets that were never sent.
-    bool on_ack(const PacketHeader& header, Bytes words, Sequence next_transmission, Instant now) noexcept;
+    bool on_ack(const PacketHeader& header, Bytes words, Sequence next_transmission, Instant now) noexcept {
+        const bool is_news = header.expected != first_ || header.latest != latest_ || is_before(credit_, header.credit);
+        return is_news || !words.empty() ? on_news(header, words, next_transmission, now) : true;
+    }
 
     // ---- time
 
@@ -140,17 +146,22 @@ private:
     Slot& slot(Sequence sequence) noexcept { return slots_[sequence & (slots_.size() - 1)]; }
     const Slot& slot(Sequence sequence) const noexcept { return slots_[sequence & (slots_.size() - 1)]; }
     bool has_room(std::size_t bytes) const noexcept {
-        return queue_bytes_ == 0 || queue_bytes_ + (std::size_t{1} << BlockPool::size_class_of(bytes)) <= options_.queue_bytes_max;
+        // Little enough to stay in the caches, but two of any size: one on its way, one being filled.
+        const std::size_t needed = std::size_t{1} << BlockPool::size_class_of(bytes);
+        return queue_bytes_ + needed <= (needed * 2 > options_.queue_bytes ? needed * 2 : options_.queue_bytes);
     }
     Block* take(std::size_t bytes) noexcept;
     void give_back(Block* block) noexcept;
     bool cut() noexcept;
     bool grow_slots() noexcept;
     bool may_leave_next(Instant now) noexcept;
+    /// How often the peer is asked to acknowledge at once: in time for the window, and for what waits for room here.
+    std::uint32_t bytes_per_please() const noexcept { return std::min<std::uint32_t>(congestion_.window_bytes() / 4, 128 * 1024); }
     std::uint32_t credit_line(Instant now) const noexcept;
     void describe(Sequence sequence, PacketHeader& header, OutPacket& packet, std::byte* head_memory) noexcept;
     std::uint32_t on_arrived(Slot& slot, const PacketHeader& header, Instant now) noexcept;
     void tolerate_overtaking() noexcept;
+    bool on_news(const PacketHeader& header, Bytes words, Sequence next_transmission, Instant now) noexcept;
     void find_lost(std::uint32_t overtaking, Instant now) noexcept;
     void mark_lost(Slot& slot) noexcept;
 
