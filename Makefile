@@ -4,6 +4,8 @@ PRESETS ?= release asan tsan
 PREFIX ?= /usr/local
 # JOBS=2 builds with two processes; unset, with one per core.
 JOBS ?=
+# make fuzz explores for so long.
+FUZZ_SECONDS ?= 600
 # KUMI_PACKAGES=no: never install packages.
 export JOBS KUMI_PACKAGES
 
@@ -12,7 +14,7 @@ build = cmake --build build/release $(if $(JOBS),-j $(JOBS))
 demo_programs = 01_hello 02_ring 03_pingpong
 formatted = $(shell find src tools examples tests bench -name '*.[ch]pp')
 
-.PHONY: all release demo check bench install format clean help
+.PHONY: all release demo check fuzz bench install format clean help
 .NOTPARALLEL:
 
 all: release
@@ -32,6 +34,15 @@ demo: build/release/build.ninja
 check:
 	@$(packages) core test
 	@scripts/check.sh $(PRESETS)
+
+# New inputs that reach new places are added to build/fuzz/corpus; what it finds wrong is left there as crash-*.
+fuzz:
+	@$(packages) core fuzz
+	@cmake --preset fuzz >/dev/null
+	@cmake --build build/fuzz $(if $(JOBS),-j $(JOBS)) --target fuzz_packets
+	@mkdir -p build/fuzz/corpus
+	@cd build/fuzz && tests/fuzz/fuzz_packets -max_total_time=$(FUZZ_SECONDS) -timeout=20 -max_len=4096 \
+	    corpus ../../tests/fuzz/corpus
 
 bench: build/release/build.ninja
 	@$(packages) bench

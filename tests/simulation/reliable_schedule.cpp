@@ -141,7 +141,7 @@ void ReliableSchedule::fill(const Way& way, std::uint32_t index, std::byte* to, 
         std::memcpy(to + at, &word, 8);
     }
     const std::uint64_t word = word_of(key, at);
-    std::memcpy(to + at, &word, bytes - at);
+    if (at != bytes) std::memcpy(to + at, &word, bytes - at);
 }
 
 bool ReliableSchedule::is_intact(const Way& way, std::uint32_t index, Bytes message) const {
