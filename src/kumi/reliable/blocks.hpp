@@ -16,7 +16,8 @@ struct Block {
     std::uint32_t cut = 0;     // of these, given a sequence already
     std::uint32_t node = 0;    // whom it is charged to
     std::uint8_t size_class = 0;
-    bool packed = false; // a whole packet with its header, not a message
+    bool is_long = false;      // one message in pieces, not several that share a packet
+    std::uint32_t stride = 0;  // not 0: whole packets with their headers, one every so many bytes; 0: a message as it is
 
     std::byte* data() noexcept { return reinterpret_cast<std::byte*>(this) + data_offset; }
     std::size_t capacity() const noexcept { return std::size_t{1} << size_class; }
@@ -42,6 +43,9 @@ public:
     void give_back_from_outside(Block* block) noexcept;
     /// What came from outside since the last call, as a list; the caller gives each back.
     Block* collect() noexcept;
+
+    /// A look, from the owner's thread: collect() decides.
+    bool has_outside() const noexcept { return outside_.load(std::memory_order_relaxed) != nullptr; }
 
     std::size_t bytes_used() const noexcept { return bytes_used_; }
 

@@ -38,11 +38,11 @@ TEST(Blocks, one_that_is_used_again_is_as_new) {
     BlockPool pool(1 << 20);
     Block* block = pool.take(1000);
     block->bytes = block->cut = block->node = 7;
-    block->packed = true;
+    block->stride = 1472;
     pool.give_back(block);
     block = pool.take(1000);
     EXPECT_EQ(block->bytes + block->cut + block->node, 0u);
-    EXPECT_FALSE(block->packed);
+    EXPECT_EQ(block->stride, 0u);
     pool.give_back(block);
 }
 

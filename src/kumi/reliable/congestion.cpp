@@ -27,6 +27,7 @@ bool Congestion::on_arrived(std::uint32_t bytes, Sequence latest, Sequence first
                             const RoundTrip& round_trip) noexcept {
     round_bytes_ += bytes;
     if (is_before(latest, round_end_)) return false;
+    if (round_bytes_ + lost_bytes_ < window_bytes_min) return false; // tells nothing: the round goes on
     round_end_ = first_of_next_round;
     return end_round(round_trip);
 }

@@ -33,6 +33,8 @@ public:
     /// `peer` starts anew.
     void reset(Node peer) noexcept;
 
+    /// The line that `peer` was told last.
+    std::uint32_t line(Node peer) const noexcept { return peers_[peer].line; }
     /// The line to tell `peer` now.
     std::uint32_t grant(Node peer) noexcept;
 

@@ -87,6 +87,11 @@ public:
     void commit(Node to, std::size_t bytes, Instant now) noexcept;
     void cancel(Node to) noexcept;
     bool try_send(Node to, Bytes message, Instant now) noexcept;
+    /// The same for a small message when nothing else is under way, in one go: a whole packet to put on the wire at once,
+    /// which counts as sent. Nothing: try_send() is to be asked.
+    Bytes try_send_now(Node to, Bytes message, Instant now) noexcept;
+    /// The packet of try_send_now() did not leave.
+    void on_not_sent(Node to) noexcept;
     /// What was held back for company leaves.
     void flush() noexcept;
 
@@ -96,7 +101,10 @@ public:
     /// The bytes stay as they are until next_message() has answered false.
     std::size_t on_packet(Bytes datagram, Instant now) noexcept;
     /// The next message that is complete, in order of its source. A block is given back by release().
-    bool next_message(Arrival& arrival, Instant now) noexcept;
+    bool next_message(Arrival& arrival, Instant now) noexcept {
+        const bool is_nothing_to_read = !reading_.active && stalled_.empty() && !pool_.has_outside();
+        return is_nothing_to_read ? false : read_next(arrival, now);
+    }
     /// From any thread.
     void release(Block* block) noexcept { pool_.give_back_from_outside(block); }
     /// next_message() has not answered false yet.
@@ -188,6 +196,7 @@ private:
     void begin_reading(Node peer, Bytes records, Block* block, std::uint32_t weight, Instant now) noexcept;
     void end_reading() noexcept;
     bool read_on(Node peer, Instant now) noexcept;
+    bool read_next(Arrival& arrival, Instant now) noexcept;
     bool read_stalled(Instant now) noexcept;
     void acknowledge_if_due(Node peer, Instant now) noexcept;
     void collect() noexcept;

@@ -65,6 +65,8 @@ public:
     /// When an acknowledgement is due; `never` when none is owed.
     Instant ack_deadline() const noexcept { return ack_deadline_; }
     void acknowledge_by(Instant when) noexcept { ack_deadline_ = std::min(ack_deadline_, when); }
+    /// Packets came before their turn, or wait for room.
+    bool has_aside() const noexcept { return aside_count_ != 0; }
     bool has_gap() const noexcept { return aside_count_ != 0 && is_before(arrived(), aside_last_); }
     /// Writes what has arrived into `header`; `with_words`, or without a gap, nothing is owed any more.
     void acknowledge(PacketHeader& header, bool with_words, Instant now) noexcept;

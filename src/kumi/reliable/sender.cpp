@@ -85,7 +85,7 @@ bool Sender::try_append(Bytes message) noexcept {
         if (!has_room(packed_bytes_max_)) return false;
         open_ = take(packed_bytes_max_);
         if (open_ == nullptr) return false;
-        open_->packed = true;
+        open_->stride = static_cast<std::uint32_t>(packed_bytes_max_);
         open_->bytes = sizeof(PacketHeader);
         open_limit_ = packed_bytes_max_;
     }
@@ -95,6 +95,29 @@ bool Sender::try_append(Bytes message) noexcept {
     if (message.size() % 8 != 0) std::memset(at + needed - 8, 0, 8);
     copy_bytes(at + sizeof record, message);
     open_->bytes += static_cast<std::uint32_t>(needed);
+    return true;
+}
+
+bool Sender::try_append_long(Bytes message) noexcept {
+    const std::size_t piece_max = options_.packet_bytes - piece_head_bytes;
+    const std::size_t pieces = (message.size() + piece_max - 1) / piece_max;
+    const std::size_t bytes = padded(message.size()) + pieces * piece_head_bytes;
+    if (!has_room(bytes)) return false;
+    Block* const block = take(bytes);
+    if (block == nullptr) return false;
+    std::byte* at = block->data();
+    for (std::size_t offset = 0; offset < message.size(); offset += piece_max, at += options_.packet_bytes) {
+        const RecordHeader record{static_cast<std::uint32_t>(message.size()), static_cast<std::uint32_t>(offset)};
+        const std::size_t piece = std::min(piece_max, message.size() - offset);
+        std::memcpy(at + sizeof(PacketHeader), &record, sizeof record);
+        std::memset(at + piece_head_bytes + padded(piece) - 8, 0, 8); // what the last word has too much
+        std::memcpy(at + piece_head_bytes, message.data() + offset, piece);
+    }
+    block->bytes = static_cast<std::uint32_t>(bytes);
+    block->stride = options_.packet_bytes;
+    block->is_long = true;
+    close_open_packet();
+    queue_.push(block);
     return true;
 }
 
@@ -122,7 +145,11 @@ bool Sender::cut() noexcept {
     Slot& cut = slot(next_);
     cut = Slot{.block = block, .offset = block->cut, .bytes = block->bytes, .sent_at = {}, .transmission = 0, .ends_block = true,
                .arrived = false, .lost = false, .again = false, .in_burst = false};
-    if (!block->packed) {
+    if (block->stride != 0) {
+        cut.bytes = std::min(block->bytes - block->cut, block->stride);
+        block->cut += cut.bytes;
+        cut.ends_block = block->cut == block->bytes;
+    } else {
         const std::uint32_t piece = std::min(block->bytes - block->cut, options_.packet_bytes - static_cast<std::uint32_t>(piece_head_bytes));
         block->cut += piece;
         cut.bytes = static_cast<std::uint32_t>(piece_head_bytes + padded(piece));
@@ -183,13 +210,13 @@ void Sender::describe(Sequence sequence, PacketHeader& header, OutPacket& packet
     header.sequence = sequence;
     header.flags = static_cast<std::uint8_t>(flag::data | (which.lost ? flag::again : 0));
     header.bytes = static_cast<std::uint16_t>(which.bytes);
-    if (which.block->packed) {
-        packet = {which.block->data(), which.bytes, {}};
+    if (which.block->stride != 0) {
+        packet = {which.block->data() + which.offset, which.bytes, {}, which.block->is_long};
         return;
     }
     const RecordHeader record{which.block->bytes, which.offset};
     std::memcpy(head_memory + sizeof(PacketHeader), &record, sizeof record);
-    packet = {head_memory, piece_head_bytes, Bytes(which.block->data() + which.offset, which.bytes - piece_head_bytes)};
+    packet = {head_memory, piece_head_bytes, Bytes(which.block->data() + which.offset, which.bytes - piece_head_bytes), true};
 }
 
 void Sender::on_sent(std::size_t count, Sequence transmission, bool in_burst, Instant now) noexcept {
@@ -217,6 +244,23 @@ void Sender::on_sent(std::size_t count, Sequence transmission, bool in_burst, In
     forget_prepared();
     last_sent_ = now;
     if (timeout_deadline_ == never) timeout_deadline_ = now + round_trip_.timeout(tries_);
+}
+
+std::byte* Sender::send_alone(std::uint32_t packet_bytes, Sequence transmission, Instant now) noexcept {
+    const bool alone = idle() && !slots_.empty() && congestion_.paced_until() <= now;
+    if (!alone || queue_bytes_ != 0 || is_before(credit_line(now), weight_sent_ + weight_of(packet_bytes))) return nullptr;
+    Block* const block = take(packet_bytes);
+    if (block == nullptr) return nullptr;
+    credit_ = credit_line(now);
+    block->bytes = block->cut = block->stride = packet_bytes;
+    slot(next_) = Slot{.block = block, .offset = 0, .bytes = packet_bytes, .sent_at = now, .transmission = transmission, .ends_block = true,
+                       .arrived = false, .lost = false, .again = false, .in_burst = false};
+    unsent_ = ++next_;
+    under_way_bytes_ += packet_bytes;
+    weight_sent_ += weight_of(packet_bytes);
+    last_sent_ = now;
+    timeout_deadline_ = now + round_trip_.timeout(tries_);
+    return block->data();
 }
 
 // ---- acknowledgements in

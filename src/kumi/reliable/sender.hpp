@@ -25,6 +25,7 @@ struct OutPacket {
     std::byte* head;
     std::size_t head_bytes;
     Bytes body; // multiple of 8; empty when the head is all
+    bool is_piece; // of a long message
 
     std::size_t bytes() const noexcept { return head_bytes + body.size(); }
 };
@@ -66,6 +67,9 @@ public:
     void cancel() noexcept;
     /// Copies a message that fits a packet.
     bool try_append(Bytes message) noexcept;
+    /// Copies a longer one, in between the headers of its packets: so a burst of them is one piece of memory, which the
+    /// system takes nearly twice as fast as one gathered from many.
+    bool try_append_long(Bytes message) noexcept;
     /// The largest message for try_append().
     std::size_t append_bytes_max() const noexcept { return packed_bytes_max_ - sizeof(PacketHeader) - sizeof(RecordHeader); }
 
@@ -106,6 +110,14 @@ public:
     static constexpr std::size_t packed_bytes_most = 8192;
     /// The longest series.
     static constexpr std::size_t series_max = 64;
+
+    /// Takes a block for one packet of that size and counts it as sent, if it may leave now and nothing else is under way
+    /// or waits; null: not so. The caller fills it.
+    std::byte* send_alone(std::uint32_t packet_bytes, Sequence transmission, Instant now) noexcept;
+    Sequence last_sequence() const noexcept { return next_ - 1; }
+    /// What send_alone() counted did not leave.
+    void send_again() noexcept { mark_lost(slot(next_ - 1)); }
+    Instant timeout_deadline() const noexcept { return timeout_deadline_; }
 
     // ---- acknowledgements in
 

@@ -5,9 +5,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <poll.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 namespace kumi::device::udp {
 namespace {
@@ -22,6 +19,9 @@ constexpr std::uint16_t nobodys_port = 1;
 constexpr Duration linger_max = 60s;
 /// Receives that find something, one right after the other, which make it a stream.
 constexpr unsigned stream_receives = 4;
+/// Of large batches few are taken at a time, so that they stay in the caches.
+constexpr std::size_t small_batch_bytes = 4096;
+constexpr std::size_t large_batches_max = 4;
 constexpr std::size_t message_bytes_all = std::size_t{256} << 20;
 constexpr std::size_t message_bytes_most = std::size_t{16} << 20;
 constexpr std::size_t message_bytes_least = std::size_t{64} << 10;
@@ -64,13 +64,11 @@ Result<std::unique_ptr<UdpChannel>> UdpChannel::bind(const Options& options, Nod
     auto socket = Socket::open(*local, options);
     if (!socket) return socket.error();
     std::unique_ptr<UdpChannel> channel(new UdpChannel(options, self, nodes, keys, *std::move(socket)));
-    if (!channel->waker_) return system_error(errno, "udp: making an eventfd");
     return channel;
 }
 
 UdpChannel::UdpChannel(const Options& options, Node self, Node nodes, const base::JobKeys& keys, Socket socket)
     : options_(options), self_(self), nodes_(nodes), keys_(keys), incarnation_(new_incarnation()), socket_(std::move(socket)),
-      waker_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
       endpoint_(endpoint_options(options, self, nodes, keys, incarnation_, socket_.receive_buffer_bytes())), addresses_(nodes),
       sent_(nodes) {
     if (options.faults.any()) faults_.emplace(options.faults);
@@ -121,6 +119,7 @@ Result<void> UdpChannel::meet(std::span<const Hello> hellos) {
         sealed_.resize(reliable::Sender::series_max * seal_bytes + 2 * reliable::packet_bytes_max);
     }
     met_ = true;
+    is_plain_ = seal_ == nullptr && !faults_;
     return {};
 }
 
@@ -168,6 +167,15 @@ void UdpChannel::cancel(const pm::SendSlot& slot) noexcept { endpoint_.cancel(sl
 bool UdpChannel::try_send(Node to, Bytes bytes) noexcept {
     KUMI_ASSERT(to < nodes_ && bytes.size() <= traits_.message_bytes_max);
     const Instant time = now();
+    if (is_plain_ && to != self_) {
+        if (const Bytes packet = endpoint_.try_send_now(to, bytes, time); !packet.empty()) {
+            ++sent_[to].messages;
+            sent_[to].bytes += bytes.size();
+            if (!socket_.send_plain(addresses_[to], packet)) [[unlikely]]
+                endpoint_.on_not_sent(to);
+            return true;
+        }
+    }
     if (!endpoint_.try_send(to, bytes, time)) return false;
     ++sent_[to].messages;
     sent_[to].bytes += bytes.size();
@@ -274,7 +282,7 @@ std::size_t UdpChannel::poll(pm::Handler handler, std::size_t messages_max) noex
     const Instant time = now();
     endpoint_.flush();
     if (endpoint_.has_ready()) transmit(time);
-    bool may_receive = true; // once: another look would keep an answer waiting
+    bool may_receive = batches_.empty(); // and once: another look would keep an answer waiting
     std::size_t handed_out = 0;
     reliable::Arrival arrival;
     while (handed_out < messages_max) {
@@ -288,14 +296,18 @@ std::size_t UdpChannel::poll(pm::Handler handler, std::size_t messages_max) noex
             receives_ += batches_.empty() ? 0 : 1;
             const bool full = batches_.size() == receive_window_;
             receives_in_a_row_ = full ? receives_in_a_row_ + 1 : 0;
-            receive_window_ = receives_in_a_row_ < stream_receives ? 1 : std::min(receive_window_ * 2, Socket::batches_max);
+            const std::size_t most = !batches_.empty() && batches_.front().size() > small_batch_bytes ? large_batches_max : Socket::batches_max;
+            receive_window_ = receives_in_a_row_ < stream_receives ? 1 : std::min(receive_window_ * 2, most);
             if (batches_.empty() && to_self_.empty() && !endpoint_.is_stalled()) break;
         }
     }
     if (socket_.has_errors()) take_errors(time);
     if (faults_) faults_->flush([&](Node to, Bytes packet) { socket_.send(addresses_[to], {packet, {}}); });
-    if (time >= endpoint_.next_deadline()) on_time(time);
     if (endpoint_.has_ready()) transmit(time);
+    if (time >= endpoint_.next_deadline()) {
+        on_time(time);
+        transmit(time);
+    }
     polling_ = false;
     return handed_out;
 }
@@ -309,7 +321,7 @@ bool UdpChannel::feed(Instant time) noexcept {
         return true;
     }
     if (batches_.empty()) return false;
-    batch_at_ += feed_packet(batches_.front().subspan(batch_at_), time);
+    if (!batches_.front().empty()) batch_at_ += feed_packet(batches_.front().subspan(batch_at_), time); // else a wake()
     if (batch_at_ >= batches_.front().size()) {
         batches_ = batches_.subspan(1);
         batch_at_ = 0;
@@ -367,31 +379,25 @@ void UdpChannel::check_bursts(Node peer) noexcept {
 }
 
 bool UdpChannel::arm() noexcept {
-    const Instant time = now();
-    endpoint_.flush();
-    if (endpoint_.has_ready()) transmit(time);
+    flush();
     return batches_.empty() && to_self_.empty() && !endpoint_.is_reading();
 }
 
 void UdpChannel::sleep(Instant deadline) noexcept {
     deadline = std::min(deadline, endpoint_.next_deadline());
-    timespec timeout{};
-    if (deadline != never) {
-        const auto left = std::max<Duration>(deadline - now(), Duration{0}).count();
-        timeout = {static_cast<time_t>(left / 1'000'000'000), static_cast<long>(left % 1'000'000'000)};
+    // Sequentially consistent, as in wake(): either it sees that we sleep, or we see that it was called.
+    asleep_.store(true);
+    if (!woken_.exchange(false)) {
+        if (blocked_) socket_.wait_for_room(deadline);
+        else batches_ = socket_.receive_by(deadline);
     }
-    const auto events = static_cast<short>(blocked_ ? POLLIN | POLLOUT : POLLIN);
-    pollfd watched[2] = {{socket_.descriptor(), events, 0}, {waker_.get(), POLLIN, 0}};
-    ::ppoll(watched, 2, deadline == never ? nullptr : &timeout, nullptr);
-    if ((watched[1].revents & POLLIN) != 0) {
-        std::uint64_t calls = 0;
-        (void)!::read(waker_.get(), &calls, sizeof calls);
-    }
+    asleep_.store(false);
 }
 
 void UdpChannel::wake() noexcept {
-    const std::uint64_t one = 1;
-    (void)!::write(waker_.get(), &one, sizeof one);
+    woken_.store(true);
+    // An empty datagram to itself: so a sleep is one plain receive, which answers fastest.
+    if (asleep_.load()) socket_.send(socket_.local(), {});
 }
 
 // ---- what the path says

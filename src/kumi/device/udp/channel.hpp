@@ -11,6 +11,7 @@
 #include "kumi/pm/device.hpp"
 #include "kumi/reliable/endpoint.hpp"
 
+#include <atomic>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -89,7 +90,6 @@ private:
     base::JobKeys keys_;
     std::uint32_t incarnation_;
     Socket socket_;
-    base::Descriptor waker_;
     reliable::Endpoint endpoint_;
     std::unique_ptr<Seal> seal_;
     std::optional<FaultyWire> faults_;
@@ -107,7 +107,10 @@ private:
     std::size_t receive_window_ = 1;      // batches to ask for: one while answers matter, more in streams
     unsigned receives_in_a_row_ = 0;      // that found as many as they asked for
     bool polling_ = false;
+    std::atomic<bool> asleep_{false};     // in sleep(), or about to be
+    std::atomic<bool> woken_{false};      // wake() was called since the last sleep
     bool met_ = false;
+    bool is_plain_ = false;               // packets leave as they are
     bool blocked_ = false;                // the socket takes nothing at the moment
     bool fragments_allowed_ = false;
     bool unreachable_told_ = false;

@@ -10,6 +10,9 @@
 #include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
+#include <poll.h>
+#include <sys/time.h>
+#include <utility>
 
 #ifndef UDP_SEGMENT
 #define UDP_SEGMENT 103
@@ -67,7 +70,7 @@ void Socket::BuffersDeleter::operator()(Buffers* buffers) const noexcept { delet
 Result<Socket> Socket::open(const Address& local, const Options& options) {
     Socket socket;
     const int family = local.family();
-    socket.descriptor_.reset(::socket(family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_UDP));
+    socket.descriptor_.reset(::socket(family, SOCK_DGRAM | SOCK_CLOEXEC, IPPROTO_UDP));
     const int descriptor = socket.descriptor_.get();
     if (descriptor < 0) return system_error(errno, "udp: making a socket");
     if (family == AF_INET6) set(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, 1);
@@ -124,13 +127,13 @@ std::span<const Batch> Socket::receive(std::size_t count) noexcept {
     Buffers& buffers = *buffers_;
     ssize_t got = 0;
     if (count == 1) { // the plainest call there is: this one is in the way of every answer
-        got = ::recv(descriptor_.get(), buffers.bytes[0], batch_bytes, 0);
+        got = ::recv(descriptor_.get(), buffers.bytes[0], batch_bytes, MSG_DONTWAIT);
         if (got >= 0) {
             buffers.batches[0] = MutableBytes(buffers.bytes[0], static_cast<std::size_t>(got));
             return {buffers.batches.data(), 1};
         }
     } else {
-        got = ::recvmmsg(descriptor_.get(), buffers.headers.data(), static_cast<unsigned>(count), 0, nullptr);
+        got = ::recvmmsg(descriptor_.get(), buffers.headers.data(), static_cast<unsigned>(count), MSG_DONTWAIT, nullptr);
     }
     if (got < 0) {
         if (errno != EAGAIN && errno != EINTR) has_errors_ = true;
@@ -139,6 +142,36 @@ std::span<const Batch> Socket::receive(std::size_t count) noexcept {
     for (std::size_t i = 0; i < static_cast<std::size_t>(got); ++i)
         buffers.batches[i] = MutableBytes(buffers.bytes[i], buffers.headers[i].msg_len);
     return {buffers.batches.data(), static_cast<std::size_t>(got)};
+}
+
+std::span<const Batch> Socket::receive_by(Instant deadline) noexcept {
+    // One call that sleeps and receives: what wakes is there at once. Its time limit is set by another call, so there are
+    // only a few of them, and a sleep may end early.
+    constexpr long limits_ms[] = {1, 10, 100, 1000};
+    long limit_ms = 0;
+    if (deadline != never) {
+        const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - now()).count();
+        if (left <= 0) return {};
+        limit_ms = limits_ms[0];
+        for (const long candidate : limits_ms)
+            if (candidate <= left) limit_ms = candidate;
+    }
+    if (limit_ms != std::exchange(patience_ms_, limit_ms)) {
+        const timeval limit{limit_ms / 1000, limit_ms % 1000 * 1000};
+        ::setsockopt(descriptor_.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    }
+    Buffers& buffers = *buffers_;
+    const ssize_t got = ::recv(descriptor_.get(), buffers.bytes[0], batch_bytes, 0);
+    if (got < 0 && errno != EAGAIN && errno != EINTR) has_errors_ = true;
+    if (got <= 0) return {};
+    buffers.batches[0] = MutableBytes(buffers.bytes[0], static_cast<std::size_t>(got));
+    return {buffers.batches.data(), 1};
+}
+
+void Socket::wait_for_room(Instant deadline) const noexcept {
+    pollfd watched{descriptor_.get(), POLLIN | POLLOUT, 0};
+    const auto left = deadline == never ? -1 : std::chrono::ceil<std::chrono::milliseconds>(deadline - now()).count();
+    ::poll(&watched, 1, static_cast<int>(std::clamp<std::int64_t>(left, -1, 1000)));
 }
 
 // ---- sending
@@ -160,7 +193,7 @@ Socket::Sent Socket::classify(int error_number) noexcept {
 Socket::Sent Socket::send_message(const msghdr& message) noexcept {
     // An error of an earlier packet, perhaps to another peer, may answer in place of this one: take it and try again.
     for (int tries = 0; tries < 3; ++tries) {
-        if (::sendmsg(descriptor_.get(), &message, 0) >= 0) return Sent::all;
+        if (::sendmsg(descriptor_.get(), &message, MSG_DONTWAIT) >= 0) return Sent::all;
         if (errno != ECONNREFUSED && errno != EHOSTUNREACH) return classify(errno);
         has_errors_ = true;
     }
@@ -168,10 +201,7 @@ Socket::Sent Socket::send_message(const msghdr& message) noexcept {
 }
 
 Socket::Sent Socket::send(const Address& to, const Datagram& datagram) noexcept {
-    if (datagram.body.empty()) { // the plainest call, if it does
-        if (::sendto(descriptor_.get(), datagram.head.data(), datagram.head.size(), 0, to.data(), to.bytes()) >= 0) return Sent::all;
-        if (errno == EAGAIN) return Sent::blocked;
-    }
+    if (datagram.body.empty() && send_plain(to, datagram.head)) return Sent::all;
     iovec pieces[2] = {{const_cast<std::byte*>(datagram.head.data()), datagram.head.size()},
                        {const_cast<std::byte*>(datagram.body.data()), datagram.body.size()}};
     msghdr message{};
@@ -186,7 +216,11 @@ Socket::Sent Socket::send_burst(const Address& to, std::span<const Datagram> dat
     iovec pieces[2 * datagrams_max];
     std::size_t count = 0;
     for (const Datagram& datagram : datagrams) {
-        pieces[count++] = {const_cast<std::byte*>(datagram.head.data()), datagram.head.size()};
+        std::byte* const head = const_cast<std::byte*>(datagram.head.data());
+        iovec* const last = count == 0 ? nullptr : &pieces[count - 1];
+        // What lies in one piece goes in one piece: the system is nearly twice as fast then.
+        if (last != nullptr && static_cast<std::byte*>(last->iov_base) + last->iov_len == head) last->iov_len += datagram.head.size();
+        else pieces[count++] = {head, datagram.head.size()};
         if (!datagram.body.empty()) pieces[count++] = {const_cast<std::byte*>(datagram.body.data()), datagram.body.size()};
     }
     alignas(cmsghdr) char control[CMSG_SPACE(sizeof(std::uint16_t))] = {};
@@ -219,7 +253,7 @@ Socket::Sent Socket::send_each(const Address& to, std::span<const Datagram> data
         headers[i].msg_hdr.msg_iovlen = datagrams[i].body.empty() ? 1 : 2;
     }
     for (int tries = 0; tries < 3; ++tries) {
-        const int sent = ::sendmmsg(descriptor_.get(), headers.data(), static_cast<unsigned>(datagrams.size()), 0);
+        const int sent = ::sendmmsg(descriptor_.get(), headers.data(), static_cast<unsigned>(datagrams.size()), MSG_DONTWAIT);
         count = sent > 0 ? static_cast<std::size_t>(sent) : 0;
         if (sent > 0) return Sent::all;
         if (errno != ECONNREFUSED && errno != EHOSTUNREACH) return classify(errno);

@@ -4,6 +4,7 @@
 // again (GRO), several datagrams per call, errors of the path as a queue.
 
 #include "kumi/base/bytes.hpp"
+#include "kumi/base/clock.hpp"
 #include "kumi/base/descriptor.hpp"
 #include "kumi/base/result.hpp"
 #include "kumi/device/udp/address.hpp"
@@ -39,7 +40,7 @@ class Socket {
 public:
     enum class Sent : std::uint8_t { all, blocked, too_large, burst_refused, unreachable };
 
-    static constexpr std::size_t batches_max = 8;
+    static constexpr std::size_t batches_max = 64;
     static constexpr std::size_t datagrams_max = 64;
 
     /// Binds. What the system refuses to give is a warning if one can live without it.
@@ -57,7 +58,15 @@ public:
 
     /// Takes what has come, up to `count` batches; valid until the next call.
     std::span<const Batch> receive(std::size_t count) noexcept;
+    /// Sleeps until something comes, and takes it, or until about the deadline. An empty one is only meant to wake.
+    std::span<const Batch> receive_by(Instant deadline) noexcept;
+    /// Sleeps until something comes or something may be sent, or until the deadline.
+    void wait_for_room(Instant deadline) const noexcept;
 
+    /// One datagram, by the plainest call there is. False: it did not leave; send() says why.
+    bool send_plain(const Address& to, Bytes datagram) noexcept {
+        return ::sendto(descriptor_.get(), datagram.data(), datagram.size(), MSG_DONTWAIT, to.data(), to.bytes()) >= 0;
+    }
     /// One datagram.
     Sent send(const Address& to, const Datagram& datagram) noexcept;
     /// Several of one size, the last may be shorter, as one burst.
@@ -86,6 +95,7 @@ private:
     Sent classify(int error_number) noexcept;
 
     base::Descriptor descriptor_;
+    long patience_ms_ = 0; // how long a receive sleeps at most, as the system knows it; 0: for ever
     Address local_;
     std::size_t receive_buffer_bytes_ = 0;
     bool has_bursts_ = false;
