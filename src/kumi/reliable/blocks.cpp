@@ -48,6 +48,7 @@ Block* BlockPool::take(std::size_t bytes) noexcept {
 }
 
 void BlockPool::give_back(Block* block) noexcept {
+    ++given_back_;
     bytes_used_ -= block->capacity();
     if (idle_bytes_ + block->capacity() > idle_bytes_max_) return ::operator delete(block, alignment);
     idle_bytes_ += block->capacity();

@@ -48,6 +48,8 @@ public:
     bool has_outside() const noexcept { return outside_.load(std::memory_order_relaxed) != nullptr; }
 
     std::size_t bytes_used() const noexcept { return bytes_used_; }
+    /// How many were given back so far: whoever was refused one looks whether it has changed.
+    std::uint64_t given_back() const noexcept { return given_back_; }
 
     static std::uint8_t size_class_of(std::size_t bytes) noexcept;
 
@@ -58,6 +60,7 @@ private:
     std::size_t idle_bytes_ = 0;
     std::size_t idle_bytes_max_;
     std::size_t bytes_used_ = 0;
+    std::uint64_t given_back_ = 0;
     std::atomic<Block*> outside_{nullptr};
 };
 

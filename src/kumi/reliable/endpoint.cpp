@@ -38,7 +38,7 @@ std::uint32_t unread_weight_max(const EndpointOptions& options) noexcept {
     return options.window_packets_max * weight_of(sizeof(PacketHeader) + sizeof(RecordHeader));
 }
 
-constexpr std::size_t queue_bytes = std::size_t{1} << 20;
+constexpr std::size_t queue_bytes = std::size_t{1} << 19;
 
 std::size_t queue_bytes_max(const EndpointOptions& options) noexcept {
     // A message that is copied lies in between its packets' headers.

@@ -161,6 +161,8 @@ public:
     /// Memory that a peer costs that was never talked to.
     static std::size_t bytes_per_idle_peer() noexcept { return sizeof(Peer); }
     std::size_t bytes_used() const noexcept { return pool_.bytes_used(); }
+    /// Changes when a message that was refused may find room.
+    std::uint64_t rooms_made() const noexcept { return pool_.given_back() + fates_; }
 
 private:
     struct Peer {

@@ -100,9 +100,11 @@ public:
         if (prepared_again_) return repairs_ > prepared_count_ || has_closed();
         return next_ - unsent_ > prepared_count_ || !queue_.empty();
     }
-    /// And it may not leave before the peer answers.
+    /// Behind the series that was got nothing may leave before the peer answers: because of the window, or because there
+    /// is little room left for more messages.
     bool is_stuck_after_prepared(Instant now) noexcept {
-        return !prepared_again_ && has_more_after_prepared() && !may_leave_next(now);
+        if (prepared_again_) return false;
+        return has_more_after_prepared() ? !may_leave_next(now) : queue_bytes_ * 2 >= options_.queue_bytes;
     }
     /// Whether next_packet() would give one.
     bool may_send(Instant now) noexcept { return repairs_ != 0 || may_leave_next(now); }
@@ -168,7 +170,7 @@ private:
     bool grow_slots() noexcept;
     bool may_leave_next(Instant now) noexcept;
     /// How often the peer is asked to acknowledge at once: in time for the window, and for what waits for room here.
-    std::uint32_t bytes_per_please() const noexcept { return std::min<std::uint32_t>(congestion_.window_bytes() / 4, 128 * 1024); }
+    std::uint32_t bytes_per_please() const noexcept { return std::min<std::uint32_t>(congestion_.window_bytes() / 2, 256 * 1024); }
     std::uint32_t credit_line(Instant now) const noexcept;
     void describe(Sequence sequence, PacketHeader& header, OutPacket& packet, std::byte* head_memory) noexcept;
     std::uint32_t on_arrived(Slot& slot, const PacketHeader& header, Instant now) noexcept;

@@ -151,7 +151,9 @@ void UdpChannel::linger() noexcept {
 pm::SendSlot UdpChannel::try_reserve(Node to, std::size_t bytes) noexcept {
     KUMI_ASSERT(to < nodes_ && bytes <= traits_.message_bytes_max);
     std::byte* const room = endpoint_.try_reserve(to, bytes);
-    return room == nullptr ? pm::SendSlot{} : pm::SendSlot(to, MutableBytes(room, bytes));
+    if (room != nullptr) return {to, MutableBytes(room, bytes)};
+    note_refusal();
+    return {};
 }
 
 void UdpChannel::commit(const pm::SendSlot& slot) noexcept {
@@ -176,7 +178,7 @@ bool UdpChannel::try_send(Node to, Bytes bytes) noexcept {
             return true;
         }
     }
-    if (!endpoint_.try_send(to, bytes, time)) return false;
+    if (!endpoint_.try_send(to, bytes, time)) return note_refusal(), false;
     ++sent_[to].messages;
     sent_[to].bytes += bytes.size();
     if (endpoint_.has_ready()) transmit(time);
@@ -380,6 +382,8 @@ void UdpChannel::check_bursts(Node peer) noexcept {
 
 bool UdpChannel::arm() noexcept {
     flush();
+    // What was refused may have found room since: then its sender is to try again, not to sleep.
+    if (std::exchange(refused_, false) && refused_at_ != endpoint_.rooms_made()) return false;
     return batches_.empty() && to_self_.empty() && !endpoint_.is_reading();
 }
 

@@ -77,6 +77,7 @@ private:
     bool feed(Instant time) noexcept;
     std::size_t feed_packet(MutableBytes bytes, Instant time) noexcept;
     void deliver(reliable::Arrival& arrival, pm::Handler handler) noexcept;
+    void note_refusal() noexcept { refused_ = true, refused_at_ = endpoint_.rooms_made(); }
     void on_time(Instant time) noexcept;
     void take_errors(Instant time) noexcept;
     void on_too_large(Node peer, std::uint32_t path_bytes) noexcept;
@@ -112,6 +113,8 @@ private:
     bool met_ = false;
     bool is_plain_ = false;               // packets leave as they are
     bool blocked_ = false;                // the socket takes nothing at the moment
+    bool refused_ = false;                // a message found no room, when rooms_made() was:
+    std::uint64_t refused_at_ = 0;
     bool fragments_allowed_ = false;
     bool unreachable_told_ = false;
     std::uint64_t foreign_ = 0;           // drops that happen before the protocol sees the packet
