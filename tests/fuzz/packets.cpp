@@ -213,7 +213,7 @@ private:
 };
 
 void parse_alone(Bytes bytes) {
-    for (const bool checked : {false, true}) {
+    for (const auto checked : {reliable::Checked::nothing, reliable::Checked::heads}) {
         Bytes packet = bytes;
         PacketHeader header;
         std::uint64_t own = 0;

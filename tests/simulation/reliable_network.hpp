@@ -87,7 +87,7 @@ public:
     /// Sees each packet that leaves.
     std::function<void(const PacketHeader&)> on_packet;
     void wake_at(Node node, Duration time) { nodes_[node].wake = std::min(nodes_[node].wake, time); }
-    bool send(Node from, Node to, Bytes message) { return (*this)[from].try_send(to, message, now(from)); }
+    bool send(Node from, Node to, Bytes message);
 
     // ---- what is done to them
 

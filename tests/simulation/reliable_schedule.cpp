@@ -191,7 +191,7 @@ bool ReliableSchedule::send(Way& out, std::size_t bytes) {
     if (random_.chance(0.5)) {
         scratch_.resize(bytes);
         fill(out, out.sent, scratch_.data(), bytes);
-        return endpoint.try_send(out.to, scratch_, now);
+        return network_.send(out.from, out.to, scratch_);
     }
     const std::size_t more = std::min(bytes + random_.below(100), options_.endpoint.message_bytes_max);
     std::byte* room = endpoint.try_reserve(out.to, more);

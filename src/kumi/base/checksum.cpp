@@ -5,9 +5,8 @@
 #include <array>
 
 #if defined(__aarch64__)
-#include <arm_acle.h>
 #include <sys/auxv.h>
-#define KUMI_CRC_TARGET __attribute__((target("+crc")))
+#define KUMI_CRC_TARGET // the assembler is told, see below: compilers differ in how they want to be
 #elif defined(__x86_64__)
 #include <nmmintrin.h>
 #define KUMI_CRC_TARGET __attribute__((target("sse4.2")))
@@ -60,7 +59,8 @@ std::uint32_t step_by_table(std::uint32_t sum, std::uint64_t word) noexcept {
 #if defined(KUMI_CRC_TARGET)
 KUMI_CRC_TARGET inline std::uint32_t step_by_instruction(std::uint32_t sum, std::uint64_t word) noexcept {
 #if defined(__aarch64__)
-    return __crc32cd(sum, word);
+    asm(".arch_extension crc\n\tcrc32cx %w0, %w0, %x1" : "+r"(sum) : "r"(word));
+    return sum;
 #else
     return static_cast<std::uint32_t>(_mm_crc32_u64(sum, word));
 #endif

@@ -152,8 +152,9 @@ Result<void> Job::check(Node to, std::size_t bytes) const {
     if (to >= nodes()) return error("sending to node {}: this job has nodes 0 to {}", to, nodes() - 1);
     const std::size_t bytes_max = state_->channel->traits().message_bytes_max;
     if (bytes > bytes_max)
-        return error("sending {} to node {}: the largest message here is {}; send it in parts, or raise KUMI_SHMEM_MEMORY",
-                     base::readable_bytes(bytes), to, base::readable_bytes(bytes_max));
+        return error("sending {} to node {}: the largest message here is {}; send it in parts{}", base::readable_bytes(bytes), to,
+                     base::readable_bytes(bytes_max),
+                     state_->channel->traits().device == "shmem" ? ", or raise KUMI_SHMEM_MEMORY" : "");
     return {};
 }
 

@@ -512,6 +512,13 @@ void Endpoint::on_time(Instant now) noexcept {
     });
 }
 
+Instant Endpoint::next_ack_deadline() const noexcept {
+    Instant next = never;
+    for (const Node node : timed_)
+        if (!is_gone(node)) next = std::min(next, peers_[node]->receiver.ack_deadline());
+    return next;
+}
+
 void Endpoint::on_peer_time(Node node, Instant now) noexcept {
     Peer& peer = *peers_[node];
     if (peer.sender.on_time(now)) peer.ask = true;

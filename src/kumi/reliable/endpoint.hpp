@@ -129,6 +129,8 @@ public:
 
     Instant next_deadline() const noexcept { return touched_.empty() ? deadline_ : Instant::min(); }
     void on_time(Instant now) noexcept;
+    /// When an acknowledgement is due; the other deadlines may be met late, this one makes the peer repeat itself.
+    Instant next_ack_deadline() const noexcept;
 
     /// The peer's host says that nobody listens at its address.
     void on_refused(Node peer, Instant now) noexcept;

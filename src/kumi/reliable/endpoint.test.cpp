@@ -201,8 +201,9 @@ TEST(Endpoint, nothing_is_dropped_while_a_reader_keeps_what_it_got) {
     Wire wire(options);
     wire.keeps = true;
     for (int i = 0; i < 2; ++i) ASSERT_TRUE(wire.send_bytes(1, 0, 60'000)); // the second waits
+    std::size_t said = 2;
     for (int i = 0; i < 300; ++i) {
-        wire.say(1, 0, "small");
+        said += wire.say(1, 0, "small") ? 1 : 0; // until there is no room for more
         wire[1].flush(); // each in a packet of its own
         wire.wake(1);
         wire.run_for(30us);
@@ -212,7 +213,8 @@ TEST(Endpoint, nothing_is_dropped_while_a_reader_keeps_what_it_got) {
     wire.keeps = false;
     wire[0].release(wire.kept[0]);
     wire.wake(0);
-    EXPECT_TRUE(wire.arrives(302, 1s));
+    EXPECT_GT(said, 100u);
+    EXPECT_TRUE(wire.arrives(said, 1s));
 }
 
 // ---- counts that wrap
@@ -290,7 +292,7 @@ TEST(Endpoint, all_that_one_peer_can_make_it_use_is_within_what_is_stated) {
         wire.run_for(100us);
         most = std::max(most, wire[0].bytes_used());
     }
-    EXPECT_GT(most, 1u << 20);
+    EXPECT_GT(most, 1u << 19);
     EXPECT_LE(most, 2 * Endpoint::bytes_per_peer_max(options.endpoint));
     EXPECT_LE(wire[0].sender(2).queue_bytes(), Endpoint::bytes_per_peer_max(options.endpoint));
 }

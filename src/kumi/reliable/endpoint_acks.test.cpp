@@ -72,11 +72,11 @@ TEST(Acknowledgement, duplicates_of_every_packet_change_nothing) {
     NetworkOptions options;
     options.faults.duplicate = 1;
     Wire wire(options);
-    for (std::size_t i = 0; i < 100; ++i) ASSERT_TRUE(wire.send_bytes(0, 1, i * 100));
+    for (std::size_t i = 0; i < 100; ++i) ASSERT_TRUE(wire.send_bytes(0, 1, i * 50));
     wire.run_for(10s);
     ASSERT_EQ(wire.sizes.size(), 100u);
-    for (std::size_t i = 0; i < 100; ++i) EXPECT_EQ(wire.sizes[i], i * 100);
-    EXPECT_GT(wire[1].counters(0).duplicates, 50u);
+    for (std::size_t i = 0; i < 100; ++i) EXPECT_EQ(wire.sizes[i], i * 50);
+    EXPECT_GT(wire[1].counters(0).duplicates, 20u);
     EXPECT_TRUE(wire.is_silent());
 }
 

@@ -4,6 +4,7 @@
 #include "kumi/reliable/credits.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace kumi::reliable {
 namespace {
@@ -290,7 +291,8 @@ std::uint32_t Sender::on_arrived(Slot& arrived, const PacketHeader& header, Inst
             congestion_.on_sample(sample);
         }
     }
-    if (arrived.in_burst && !arrived.again) ++burst_arrived_;
+    if (arrived.in_burst && !arrived.again) burst_arrived_ = true, bursts_lost_alone_ = 0;
+    else if (std::exchange(burst_lost_, false) && !burst_arrived_) ++bursts_lost_alone_;
     if (++arrivals_ % arrivals_per_easing == 0 && overtaking_ != 0) overtaking_ -= overtaking_ / 8 + 1;
     return arrived.bytes;
 }
@@ -358,7 +360,7 @@ void Sender::mark_lost(Slot& lost) noexcept {
     ++repairs_;
     under_way_bytes_ -= lost.bytes;
     congestion_.on_lost(lost.bytes);
-    if (lost.in_burst && !lost.again) ++burst_lost_;
+    if (lost.in_burst && !lost.again) burst_lost_ = true;
 }
 
 // ---- time

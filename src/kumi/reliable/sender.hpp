@@ -104,7 +104,8 @@ public:
     /// is little room left for more messages.
     bool is_stuck_after_prepared(Instant now) noexcept {
         if (prepared_again_) return false;
-        return has_more_after_prepared() ? !may_leave_next(now) : queue_bytes_ * 2 >= options_.queue_bytes;
+        if (has_more_after_prepared()) return !may_leave_next(now);
+        return queue_bytes_ * 2 >= options_.queue_bytes && since_please_ + prepared_bytes_ >= options_.queue_bytes / 8;
     }
     /// Whether next_packet() would give one.
     bool may_send(Instant now) noexcept { return repairs_ != 0 || may_leave_next(now); }
@@ -152,9 +153,8 @@ public:
     std::uint32_t credit_own_part() const noexcept { return options_.credit_own_part; }
     static constexpr std::size_t slots_bytes_max(std::size_t window_packets) noexcept { return window_packets * sizeof(Slot); }
     unsigned timeouts_in_a_row() const noexcept { return tries_; }
-    /// Of packets that left in bursts, how many arrived, and how many had to be sent again.
-    std::uint64_t burst_arrived() const noexcept { return burst_arrived_; }
-    std::uint64_t burst_lost() const noexcept { return burst_lost_; }
+    /// How often packets of bursts were lost and, after that, single ones arrived, while never one of a burst did.
+    unsigned bursts_lost_alone() const noexcept { return bursts_lost_alone_; }
 
 private:
     Slot& slot(Sequence sequence) noexcept { return slots_[sequence & (slots_.size() - 1)]; }
@@ -216,8 +216,9 @@ private:
     unsigned tries_ = 0;
     unsigned silent_tries_ = 0; // that nothing answered
     Instant last_sent_{};
-    std::uint64_t burst_arrived_ = 0;
-    std::uint64_t burst_lost_ = 0;
+    bool burst_arrived_ = false;   // at least once
+    bool burst_lost_ = false;      // since a single packet last arrived
+    unsigned bursts_lost_alone_ = 0;
 };
 
 } // namespace kumi::reliable

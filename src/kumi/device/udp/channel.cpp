@@ -71,11 +71,14 @@ UdpChannel::UdpChannel(const Options& options, Node self, Node nodes, const base
     : options_(options), self_(self), nodes_(nodes), keys_(keys), incarnation_(new_incarnation()), socket_(std::move(socket)),
       endpoint_(endpoint_options(options, self, nodes, keys, incarnation_, socket_.receive_buffer_bytes())), addresses_(nodes),
       sent_(nodes) {
-    if (options.faults.any()) faults_.emplace(options.faults);
+    if (options.faults.any()) {
+        faults_.emplace(options.faults);
+        faults_->seed(options.faults.seed + self); // not the same trouble for all
+    }
     const reliable::EndpointOptions limits = endpoint_options(options, self, nodes, keys, incarnation_, socket_.receive_buffer_bytes());
     traits_ = {.device = "udp",
                .message_bytes_max = limits.message_bytes_max,
-               .bytes_per_peer_max = reliable::Endpoint::bytes_per_peer_max(limits),
+               .bytes_per_peer_max = 2 * reliable::Endpoint::bytes_per_peer_max(limits),
                .latency_class_ns = 20'000,
                .bandwidth_class_mb = 1'000};
 }
@@ -372,9 +375,8 @@ void UdpChannel::on_time(Instant time) noexcept {
 
 /// Bursts that never arrive while single packets do: the offload of some card or virtual switch is broken.
 void UdpChannel::check_bursts(Node peer) noexcept {
-    constexpr std::uint64_t lost_needed = 32;
-    const reliable::Sender& sender = endpoint_.sender(peer);
-    if (sender.burst_arrived() != 0 || sender.burst_lost() < lost_needed) return;
+    constexpr unsigned losses_needed = 3;
+    if (endpoint_.sender(peer).bursts_lost_alone() < losses_needed) return;
     base::log_warning("udp: bursts to {} vanish though single packets arrive: some offload (UDP_SEGMENT) is broken; going on without",
                       addresses_[peer].host_text());
     socket_.stop_bursts();
@@ -392,8 +394,12 @@ void UdpChannel::sleep(Instant deadline) noexcept {
     // Sequentially consistent, as in wake(): either it sees that we sleep, or we see that it was called.
     asleep_.store(true);
     if (!woken_.exchange(false)) {
-        if (blocked_) socket_.wait_for_room(deadline);
-        else batches_ = socket_.receive_by(deadline);
+        if (blocked_ || endpoint_.next_ack_deadline() != never) {
+            socket_.wait(deadline, blocked_);
+        } else {
+            batches_ = socket_.receive_by(deadline);
+            receives_ += batches_.empty() ? 0 : 1;
+        }
     }
     asleep_.store(false);
 }

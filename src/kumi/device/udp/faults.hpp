@@ -26,6 +26,7 @@ public:
     explicit FaultyWire(const Faults& faults) : faults_(faults), random_(faults.seed) {}
 
     const Faults& faults() const noexcept { return faults_; }
+    void seed(std::uint64_t seed) { random_.seed(seed); }
     /// Passes the packet to `send` once, twice, changed, later or never.
     void pass(pm::Node to, Bytes packet, Send send);
     /// What was held back to be overtaken goes.

@@ -59,7 +59,8 @@ void set_fragments(int descriptor, int family, bool allowed) noexcept {
 } // namespace
 
 struct Socket::Buffers {
-    alignas(64) std::byte bytes[batches_max][batch_bytes];
+    // Not a power of two apart: or else all starts would want the same few lines of the caches.
+    alignas(64) std::byte bytes[batches_max][batch_bytes + 1600];
     std::array<mmsghdr, batches_max> headers;
     std::array<iovec, batches_max> pieces;
     std::array<Batch, batches_max> batches;
@@ -168,10 +169,14 @@ std::span<const Batch> Socket::receive_by(Instant deadline) noexcept {
     return {buffers.batches.data(), 1};
 }
 
-void Socket::wait_for_room(Instant deadline) const noexcept {
-    pollfd watched{descriptor_.get(), POLLIN | POLLOUT, 0};
-    const auto left = deadline == never ? -1 : std::chrono::ceil<std::chrono::milliseconds>(deadline - now()).count();
-    ::poll(&watched, 1, static_cast<int>(std::clamp<std::int64_t>(left, -1, 1000)));
+void Socket::wait(Instant deadline, bool or_room) const noexcept {
+    timespec limit{};
+    if (deadline != never) {
+        const auto left = std::max<Duration>(deadline - now(), Duration{0}).count();
+        limit = {static_cast<time_t>(left / 1'000'000'000), static_cast<long>(left % 1'000'000'000)};
+    }
+    pollfd watched{descriptor_.get(), static_cast<short>(or_room ? POLLIN | POLLOUT : POLLIN), 0};
+    ::ppoll(&watched, 1, deadline == never ? nullptr : &limit, nullptr);
 }
 
 // ---- sending

@@ -58,10 +58,11 @@ public:
 
     /// Takes what has come, up to `count` batches; valid until the next call.
     std::span<const Batch> receive(std::size_t count) noexcept;
-    /// Sleeps until something comes, and takes it, or until about the deadline. An empty one is only meant to wake.
+    /// Sleeps until something comes, and takes it, or until about the deadline: the system's ticks may make it some
+    /// milliseconds later. An empty one is only meant to wake.
     std::span<const Batch> receive_by(Instant deadline) noexcept;
-    /// Sleeps until something comes or something may be sent, or until the deadline.
-    void wait_for_room(Instant deadline) const noexcept;
+    /// Sleeps until something comes, or `or_room` something may be sent, or until the deadline, by a finer clock.
+    void wait(Instant deadline, bool or_room) const noexcept;
 
     /// One datagram, by the plainest call there is. False: it did not leave; send() says why.
     bool send_plain(const Address& to, Bytes datagram) noexcept {

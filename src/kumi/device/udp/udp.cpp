@@ -50,7 +50,6 @@ Result<std::vector<std::unique_ptr<pm::Channel>>> open_in_one_process(std::span<
         if (auto ready = before_open(node); !ready) return ready.error();
         Options own = options;
         own.address = addresses[node];
-        own.faults.seed += node;
         auto channel = UdpChannel::bind(own, node, nodes, *keys);
         if (!channel) return channel.error();
         hellos.push_back((*channel)->hello());
