@@ -5,8 +5,8 @@
 #include "kumi/base/memory_policy.hpp"
 #include "kumi/launch/process.hpp"
 
+#include <array>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -22,6 +22,7 @@
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <utility>
 
 namespace kumi::tools {
 namespace {
@@ -31,11 +32,12 @@ constexpr std::string_view shared_memory = "shared memory";
 constexpr std::string_view networks = "networks";
 constexpr std::string_view libraries = "optional libraries and programs";
 
-std::string first_line(const std::string& path) {
-    std::ifstream file(path);
-    std::string line;
-    std::getline(file, line);
-    return line;
+/// The largest socket buffer that a user may have, by the setting of that name.
+std::size_t limit_of(const std::string& name) {
+    std::ifstream file("/proc/sys/net/core/" + name);
+    std::size_t bytes = 0;
+    file >> bytes;
+    return bytes;
 }
 
 // ---- machine
@@ -122,27 +124,74 @@ Finding examine_membarrier() {
 
 // ---- networks
 
-Finding examine_segmentation() {
-    base::Descriptor socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    const int segment = 1200;
+/// What device/udp wants of a socket, for each direction.
+constexpr int udp_buffer_bytes_wanted = 4 << 20;
+
+/// A UDP socket on the loopback that sends to itself, or none.
+base::Descriptor open_udp_to_itself() {
+    base::Descriptor socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    auto* const where = reinterpret_cast<sockaddr*>(&address);
+    socklen_t bytes = sizeof address;
+    const bool works = socket && ::bind(socket.get(), where, bytes) == 0 && ::getsockname(socket.get(), where, &bytes) == 0 &&
+                       ::connect(socket.get(), where, bytes) == 0;
+    return works ? std::move(socket) : base::Descriptor();
+}
+
+/// Three datagrams sent in one go, and received in one go.
+Finding examine_bursts() {
+    constexpr std::string_view what = "UDP bursts";
+    const base::Descriptor socket = open_udp_to_itself();
+    if (!socket)
+        return {networks, std::string(what), State::could_be_better, fmt::format("no socket on 127.0.0.1: {}", std::strerror(errno)),
+                "KUMI_DEVICE=udp needs one: `ip link set lo up`, or a sandbox forbids it"};
+    constexpr int packet_bytes = 1200;
+    constexpr std::size_t burst_bytes = 3 * packet_bytes;
     const int on = 1;
-    const bool send = ::setsockopt(socket.get(), SOL_UDP, UDP_SEGMENT, &segment, sizeof segment) == 0;
-    const bool receive = ::setsockopt(socket.get(), SOL_UDP, UDP_GRO, &on, sizeof on) == 0;
-    Finding finding{networks, "UDP offloads", State::good, fmt::format("send (GSO) {}, receive (GRO) {}", send ? "yes" : "no", receive ? "yes" : "no")};
-    if (!send || !receive) {
+    std::array<char, burst_bytes> burst{};
+    const bool joins = ::setsockopt(socket.get(), IPPROTO_UDP, UDP_GRO, &on, sizeof on) == 0;
+    const bool cuts = ::setsockopt(socket.get(), IPPROTO_UDP, UDP_SEGMENT, &packet_bytes, sizeof packet_bytes) == 0 &&
+                      ::send(socket.get(), burst.data(), burst.size(), 0) == static_cast<ssize_t>(burst.size());
+    const ssize_t got = cuts ? ::recv(socket.get(), burst.data(), burst.size(), 0) : 0;
+    const bool arrives_whole = joins && got == static_cast<ssize_t>(burst.size());
+    Finding finding{networks, std::string(what), State::good,
+                    fmt::format("send (UDP_SEGMENT) {}, receive (UDP_GRO) {}", cuts ? "works" : "refused",
+                                arrives_whole ? "works" : !joins ? "refused" : cuts ? "takes packets one by one" : "not tried")};
+    if (!cuts || !arrives_whole) {
         finding.state = State::could_be_better;
-        finding.remedy = "Linux 5.0 or later has both";
+        finding.remedy = "Linux 5.0 or later has both; without them long messages over UDP cost more processor time";
     }
     return finding;
 }
 
+/// What a socket gets that asks as device/udp does.
+std::size_t granted_buffer_bytes(int socket, int name, int force_name) {
+    const int wanted = udp_buffer_bytes_wanted;
+    if (::setsockopt(socket, SOL_SOCKET, force_name, &wanted, sizeof wanted) != 0)
+        ::setsockopt(socket, SOL_SOCKET, name, &wanted, sizeof wanted);
+    int granted = 0;
+    socklen_t bytes = sizeof granted;
+    ::getsockopt(socket, SOL_SOCKET, name, &granted, &bytes);
+    return static_cast<std::size_t>(granted) / 2; // the system tells twice of what it grants
+}
+
 Finding examine_socket_buffers() {
-    const std::string receive = first_line("/proc/sys/net/core/rmem_max");
-    const std::string send = first_line("/proc/sys/net/core/wmem_max");
-    Finding finding{networks, "socket buffers", State::good, fmt::format("receive up to {}, send up to {} bytes", receive, send)};
-    if (std::atol(receive.c_str()) < (4 << 20)) {
+    const base::Descriptor socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    const std::size_t receive = granted_buffer_bytes(socket.get(), SO_RCVBUF, SO_RCVBUFFORCE);
+    const std::size_t send = granted_buffer_bytes(socket.get(), SO_SNDBUF, SO_SNDBUFFORCE);
+    const std::string wanted = base::readable_bytes(udp_buffer_bytes_wanted);
+    const std::string line = fmt::format("sysctl -w net.core.rmem_max={0} net.core.wmem_max={0}", udp_buffer_bytes_wanted);
+    Finding finding{networks, "UDP buffers", State::good,
+                    fmt::format("receive {}, send {} granted where {} are wanted", base::readable_bytes(receive), base::readable_bytes(send), wanted)};
+    if (receive < udp_buffer_bytes_wanted || send < udp_buffer_bytes_wanted) {
         finding.state = State::could_be_better;
-        finding.remedy = "sysctl -w net.core.rmem_max=4194304 net.core.wmem_max=4194304 helps any fast UDP traffic";
+        finding.remedy = line + "; many senders at once are held back less then";
+    } else if (limit_of("rmem_max") < udp_buffer_bytes_wanted || limit_of("wmem_max") < udp_buffer_bytes_wanted) {
+        finding.found += fmt::format(", by privilege: others get up to {} and {}", base::readable_bytes(limit_of("rmem_max")),
+                                     base::readable_bytes(limit_of("wmem_max")));
+        finding.remedy = line + " grants it to all";
     }
     return finding;
 }
@@ -175,13 +224,13 @@ std::vector<Finding> examine_machine() {
             examine_user_namespaces(),
             examine_memfd(),
             examine_membarrier(),
-            examine_segmentation(),
+            examine_bursts(),
             examine_socket_buffers(),
             examine_program("mpirun.openmpi", "for kumi bench --against openmpi", "openmpi-bin libopenmpi-dev"),
             examine_program("mpiexec.mpich", "for kumi bench --against mpich", "mpich libmpich-dev"),
             examine_library("libfabric", {"libfabric.so.1"}, not_yet, "libfabric-dev"),
             examine_library("PMIx", {"libpmix.so.2"}, not_yet, "libpmix-dev"),
-            examine_library("OpenSSL", {"libcrypto.so.3"}, not_yet, "libssl-dev")};
+            examine_library("OpenSSL", {"libcrypto.so.3"}, "for KUMI_UDP_ENCRYPT=yes", "libssl-dev")};
 }
 
 } // namespace kumi::tools
