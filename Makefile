@@ -66,6 +66,7 @@ help:
 	@echo "make demo       build what is needed and show it"
 	@echo "make check      run all tests: release, asan, tsan; PRESETS=release runs only those"
 	@echo "make bench      measure beside bare sockets, MPI and other libraries"
+	@echo "make fuzz       explore the reliable protocol with arbitrary packets, FUZZ_SECONDS ($(FUZZ_SECONDS)) long"
 	@echo "make install    install to PREFIX ($(PREFIX)); DESTDIR is honoured"
 	@echo "make format     format all sources with clang-format"
 	@echo "make clean      remove build/"
