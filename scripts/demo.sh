@@ -23,6 +23,8 @@ show "A token goes round four nodes. Then: who talked to whom, over what." \
     kumi run -n 4 --traffic examples/02_ring
 show "How fast are messages between two nodes, by size?" \
     kumi run -n 2 examples/03_pingpong
+show "Two nodes over UDP, while one packet of twenty is lost on purpose. Then: what was repaired." \
+    kumi run -n 2 --stats -x KUMI_DEVICE=udp -x KUMI_FAULT=udp.loss=0.05 examples/02_ring
 
 cat <<'END'
 
