@@ -74,6 +74,10 @@ constexpr std::size_t record_bytes(std::size_t message_bytes) noexcept { return 
 inline constexpr std::uint32_t packet_bytes_min = 512;
 inline constexpr std::uint32_t packet_bytes_max = 65'472;
 
+/// Words of selective acknowledgement in one packet at most: for 3,584 packets behind the first that is missing.
+inline constexpr std::size_t ack_words_max = 56;
+static_assert(sizeof(PacketHeader) + ack_words_max * 8 <= packet_bytes_min);
+
 /// What a packet takes of its receiver's memory while it waits there: itself, and what the system adds.
 constexpr std::uint32_t weight_of(std::size_t packet_bytes) noexcept { return static_cast<std::uint32_t>(packet_bytes) + 768; }
 

@@ -1,0 +1,97 @@
+// Time, and what becomes of peers.
+
+#include "kumi/reliable/endpoint.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace kumi::reliable {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// A longer time between two looks at the clock means that this process was stopped, or computed, and it counts as
+/// this much: timers are never further apart than a second.
+constexpr Duration awake_step_max = 1500ms;
+/// A host that says so this often, for this long, is believed: nobody listens there.
+constexpr unsigned refusals_needed = 3;
+constexpr Duration refused_time = 300ms;
+
+} // namespace
+
+const char* name_of(Gone reason) noexcept {
+    constexpr std::array names{"there", "left", "refused", "silent", "restarted"};
+    return names[static_cast<std::size_t>(reason)];
+}
+
+void Endpoint::on_time(Instant now) noexcept {
+    if (last_time_ != Instant{}) awake_ += std::min(now - last_time_, awake_step_max);
+    last_time_ = now;
+    settle(now);
+    if (now < deadline_) return;
+    deadline_ = never;
+    std::erase_if(timed_, [&](Node node) {
+        if (!is_gone(node)) on_peer_time(node, now);
+        const Instant next = is_gone(node) ? never : deadline_of(node, now);
+        deadline_ = std::min(deadline_, next);
+        return next == never ? (peers_[node]->timed = false, true) : false;
+    });
+}
+
+Instant Endpoint::next_ack_deadline() const noexcept {
+    Instant next = never;
+    for (const Node node : timed_)
+        if (!is_gone(node)) next = std::min(next, peers_[node]->receiver.ack_deadline());
+    return next;
+}
+
+void Endpoint::on_peer_time(Node node, Instant now) noexcept {
+    Peer& peer = *peers_[node];
+    if (peer.sender.on_time(now)) peer.ask = true;
+    if (peer.ask || peer.receiver.ack_deadline() <= now || peer.sender.may_send(now)) make_ready(node);
+    if (peer.sender.waits_for_peer()) check_life(node);
+}
+
+void Endpoint::check_life(Node node) noexcept {
+    Peer& peer = *peers_[node];
+    if (options_.silence_max == Duration{0}) return;
+    const Duration silent = awake_ - peer.heard_at;
+    if (silent >= options_.silence_max) return lose(node, Gone::silent);
+    if (silent < options_.silence_max / 2 || awake_ - peer.checked_at < options_.silence_max / 16) return;
+    peer.checked_at = awake_;
+    if (std::find(checks_.begin(), checks_.end(), node) == checks_.end()) checks_.push_back(node);
+}
+
+std::optional<Node> Endpoint::next_host_check() noexcept {
+    if (checks_.empty()) return std::nullopt;
+    const Node node = checks_.back();
+    checks_.pop_back();
+    return node;
+}
+
+void Endpoint::on_host_alive(Node node) noexcept { peers_[node]->heard_at = awake_; }
+
+void Endpoint::on_refused(Node node, Instant now) noexcept {
+    Peer& peer = *peers_[node];
+    if (is_gone(node)) return;
+    if (peer.refusals++ == 0) peer.refused_at = now;
+    if (peer.refusals >= refusals_needed && now - peer.refused_at >= refused_time) lose(node, Gone::refused);
+}
+
+void Endpoint::lose(Node node, Gone reason) noexcept {
+    Peer& peer = *peers_[node];
+    peer.gone = reason;
+    ++fates_;
+    peer.sender.clear();
+    peer.receiver.stop_acknowledging();
+    forget_unreadable(node);
+}
+
+/// Of a peer that is gone, what lies behind a gap will never be read.
+void Endpoint::forget_unreadable(Node node) noexcept {
+    Receiver& receiver = peers_[node]->receiver;
+    const bool is_read = reading_.active && reading_.peer == node;
+    if (!is_read && !receiver.is_stalled()) receiver.clear();
+}
+
+} // namespace kumi::reliable
