@@ -16,6 +16,8 @@ constexpr Duration awake_step_max = 1500ms;
 /// A host that says so this often, for this long, is believed: nobody listens there.
 constexpr unsigned refusals_needed = 3;
 constexpr Duration refused_time = 300ms;
+/// A host that is alive answers within this time.
+constexpr Duration host_answer_time = 100ms;
 
 } // namespace
 
@@ -56,7 +58,9 @@ void Endpoint::check_life(Node node) noexcept {
     Peer& peer = *peers_[node];
     if (options_.silence_max == Duration{0}) return;
     const Duration silent = awake_ - peer.heard_at;
-    if (silent >= options_.silence_max) return lose(node, Gone::silent);
+    // However long the last look was ago: its host is asked first, and has time to answer.
+    const bool was_asked = peer.checked_at > peer.heard_at && awake_ - peer.checked_at >= host_answer_time;
+    if (silent >= options_.silence_max && was_asked) return lose(node, Gone::silent);
     if (silent < options_.silence_max / 2 || awake_ - peer.checked_at < options_.silence_max / 16) return;
     peer.checked_at = awake_;
     if (std::find(checks_.begin(), checks_.end(), node) == checks_.end()) checks_.push_back(node);

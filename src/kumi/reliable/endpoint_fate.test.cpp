@@ -183,6 +183,21 @@ TEST(Fate, a_frozen_peer_whose_host_answers_is_not_gone) {
     EXPECT_EQ(wire.sizes.size(), 1u);
 }
 
+TEST(Fate, a_host_is_asked_before_its_peer_is_called_gone_however_short_the_silence) {
+    for (const Duration silence : {200ms, 400ms, 1000ms, 2000ms}) {
+        Wire wire(with_silence_of(silence));
+        wire.on_turn = [&](Node node) {
+            while (const auto asked = wire[node].next_host_check()) wire[node].on_host_alive(*asked);
+        };
+        wire.freeze(1, 30s);
+        ASSERT_TRUE(wire.say(0, 1, "hello"));
+        wire.wake(0);
+        wire.run_for(29s);
+        EXPECT_EQ(wire[0].gone(1), Gone::no) << silence.count();
+        EXPECT_TRUE(wire.arrives(1, 3s));
+    }
+}
+
 TEST(Fate, a_message_that_was_being_written_when_its_peer_went_is_dropped) {
     Wire wire;
     ASSERT_NE(wire[0].try_reserve(1, 100), nullptr);
