@@ -47,7 +47,7 @@ Result<Faults> parse_faults(std::string_view text) {
         const std::string_view part = text.substr(0, text.find(','));
         text.remove_prefix(std::min(part.size() + 1, text.size()));
         if (!part.starts_with("udp.")) {
-            if (part.find('.') == std::string_view::npos) return wrong(part);
+            if (part.substr(0, part.find('=')).find('.') == std::string_view::npos) return wrong(part);
             continue;
         }
         if (auto read = read_part(part, faults); !read) return read.error();
