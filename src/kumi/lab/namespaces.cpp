@@ -156,4 +156,13 @@ Result<void> TwoHosts::link(unsigned host, bool up) const {
     return done;
 }
 
+Result<void> TwoHosts::set_mtu(unsigned host, unsigned bytes) const {
+    const auto before = this_network();
+    if (!before) return before.error();
+    if (auto done = enter(host); !done) return done;
+    auto done = run_command({"ip", "link", "set", cable, "mtu", std::to_string(bytes)});
+    if (::setns(before->get(), CLONE_NEWNET) != 0) return system_error(errno, "leaving a host's network");
+    return done;
+}
+
 } // namespace kumi::lab

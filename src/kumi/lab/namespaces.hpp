@@ -41,6 +41,9 @@ public:
     /// Pulls this host's end of the cable out, or puts it back; the system takes up to a second to see that it is.
     Result<void> link(unsigned host, bool up) const;
 
+    /// The largest packet that this host's end of the cable sends, IP header included.
+    Result<void> set_mtu(unsigned host, unsigned bytes) const;
+
 private:
     TwoHosts() = default;
     Result<void> join_by_cable() const;
