@@ -66,7 +66,9 @@ public:
 
     /// One datagram, by the plainest call there is. False: it did not leave; send() says why.
     bool send_plain(const Address& to, Bytes datagram) noexcept {
-        return ::sendto(descriptor_.get(), datagram.data(), datagram.size(), MSG_DONTWAIT, to.data(), to.bytes()) >= 0;
+        if (::sendto(descriptor_.get(), datagram.data(), datagram.size(), MSG_DONTWAIT, to.data(), to.bytes()) >= 0) return true;
+        has_errors_ = true; // the answer may be about an earlier packet, and is given only once
+        return false;
     }
     /// One datagram.
     Sent send(const Address& to, const Datagram& datagram) noexcept;

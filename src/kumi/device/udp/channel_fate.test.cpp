@@ -1,0 +1,256 @@
+// What becomes of peers that die, stop or cannot be reached, and of the messages to them.
+#include "kumi/device/udp/channel.hpp"
+
+#include "kumi/device/udp/udp.hpp"
+#include "kumi/lab/namespaces.hpp"
+#include "kumi/pm/wait.hpp"
+#include "loopback/ends.hpp"
+
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+namespace kumi::device::udp {
+namespace {
+
+using namespace std::chrono_literals;
+using loopback::patience;
+using loopback::value_of;
+
+using Channels = std::vector<std::unique_ptr<pm::Channel>>;
+
+/// Sends back what comes, for ever or until `messages` have come.
+void echo(pm::Channel& channel, std::uint64_t messages) {
+    std::uint64_t answered = 0;
+    const auto answer = [&](pm::Message& message) {
+        while (!channel.try_send(message.source(), message.bytes())) {}
+        ++answered;
+    };
+    pm::poll_until(channel, answer, [&] { return answered >= messages; }, {}, now() + 2 * patience);
+}
+
+/// Node 1 in a process of its own, which echoes `messages` and ends without a word.
+class OtherProcess {
+public:
+    OtherProcess(Channels& channels, std::uint64_t messages) {
+        std::fflush(nullptr);
+        pid_ = ::fork();
+        if (pid_ == 0) {
+            echo(*channels[1], messages);
+            ::_exit(0);
+        }
+        channels[1].reset(); // it never talked, and so says no farewell
+    }
+    OtherProcess(const OtherProcess&) = delete;
+    OtherProcess& operator=(const OtherProcess&) = delete;
+    ~OtherProcess() {
+        if (pid_ > 0) end();
+    }
+
+    void signal(int number) const { ::kill(pid_, number); }
+    void end() {
+        ::kill(pid_, SIGKILL);
+        wait();
+    }
+    void wait() { ::waitpid(std::exchange(pid_, -1), nullptr, 0); }
+
+private:
+    pid_t pid_;
+};
+
+/// Sends numbers, and takes the answers.
+struct Questions {
+    pm::Channel& channel;
+    std::uint64_t asked = 0;
+    std::uint64_t answered = 0;
+
+    bool ask() {
+        const bool sent = channel.try_send(1, bytes_of(asked));
+        asked += sent ? 1 : 0;
+        return sent;
+    }
+    bool run(base::FunctionRef<bool()> done, Duration limit = patience) {
+        const auto take = [&](pm::Message& message) {
+            std::uint64_t number = 0;
+            EXPECT_TRUE(read_value(message.bytes(), number) && number == answered) << "not the next answer";
+            ++answered;
+        };
+        return pm::poll_until(channel, take, done, {}, now() + limit);
+    }
+    const char* fate() const { return reliable::name_of(dynamic_cast<UdpChannel&>(channel).endpoint().gone(1)); }
+    bool all_answered() {
+        return run([&] { return answered == asked || channel.lost(1); }) && answered == asked;
+    }
+};
+
+TEST(UdpFate, a_killed_peer_is_lost_soon_after_something_is_sent_to_it) {
+    auto channels = open_in_one_process(std::vector<std::string>(2, "127.0.0.1"));
+    ASSERT_TRUE(channels) << channels.error().text();
+    OtherProcess other(*channels, ~std::uint64_t{0});
+    Questions questions{*channels->front()};
+    ASSERT_TRUE(questions.ask());
+    ASSERT_TRUE(questions.all_answered());
+    other.end();
+    EXPECT_FALSE(questions.channel.lost(1)) << "nobody has asked";
+    questions.ask();
+    const Instant start = now();
+    EXPECT_TRUE(questions.run([&] { return questions.channel.lost(1); }));
+    EXPECT_LT(now() - start, 3s);
+    EXPECT_FALSE(questions.ask());
+    const Instant closing = now();
+    channels->front().reset();
+    EXPECT_LT(now() - closing, 3s) << "it waited for somebody who is gone";
+}
+
+TEST(UdpFate, a_peer_that_leaves_is_lost_at_once_after_its_last_message) {
+    auto channels = open_in_one_process(std::vector<std::string>(2, "127.0.0.1"));
+    ASSERT_TRUE(channels) << channels.error().text();
+    std::thread other([&] {
+        echo(*(*channels)[1], 100);
+        (*channels)[1].reset();
+    });
+    Questions questions{*channels->front()};
+    for (int i = 0; i < 100; ++i) ASSERT_TRUE(questions.ask());
+    EXPECT_TRUE(questions.run([&] { return questions.channel.lost(1); }));
+    EXPECT_EQ(questions.answered, 100u);
+    other.join();
+}
+
+TEST(UdpFate, a_stopped_peer_is_not_lost_for_its_host_answers) {
+    auto channels = open_in_one_process(std::vector<std::string>(2, "127.0.0.1"), {.silence_max = 400ms});
+    ASSERT_TRUE(channels) << channels.error().text();
+    OtherProcess other(*channels, ~std::uint64_t{0});
+    Questions questions{*channels->front()};
+    ASSERT_TRUE(questions.ask());
+    ASSERT_TRUE(questions.all_answered());
+    other.signal(SIGSTOP);
+    for (int i = 0; i < 50; ++i) ASSERT_TRUE(questions.ask());
+    questions.run([&] { return questions.channel.lost(1); }, 1200ms);
+    EXPECT_FALSE(questions.channel.lost(1)) << questions.fate();
+    other.signal(SIGCONT);
+    EXPECT_TRUE(questions.all_answered());
+}
+
+TEST(UdpFate, a_node_that_was_stopped_itself_finds_its_peers_as_they_were) {
+    auto channels = open_in_one_process(std::vector<std::string>(2, "127.0.0.1"), {.silence_max = 300ms});
+    ASSERT_TRUE(channels) << channels.error().text();
+    OtherProcess other(*channels, ~std::uint64_t{0});
+    Questions questions{*channels->front()};
+    for (int round = 0; round < 2; ++round) {
+        for (int i = 0; i < 20; ++i) ASSERT_TRUE(questions.ask());
+        std::this_thread::sleep_for(700ms); // as good as stopped: nothing happens in the background
+        EXPECT_TRUE(questions.all_answered()) << questions.fate();
+    }
+    EXPECT_FALSE(questions.channel.lost(1));
+}
+
+// ---- between two hosts
+
+class UdpHosts : public testing::Test {
+protected:
+    void SetUp() override {
+        if (!hosts_) GTEST_SKIP() << hosts_.error().text();
+    }
+    void TearDown() override {
+        if (other_.joinable()) stop();
+        if (!hosts_) return;
+        EXPECT_TRUE(hosts_->leave());
+    }
+
+    /// Node 0 on host 0 asks here; node 1 on host 1 answers in a thread until stop().
+    void start(const Options& options) {
+        const std::vector<std::string> addresses{hosts_->address(0), hosts_->address(1)};
+        auto opened = open_in_one_process(addresses, options, [&](pm::Node node) { return hosts_->enter(node); });
+        ASSERT_TRUE(opened) << opened.error().text();
+        channels_ = *std::move(opened);
+        other_ = std::thread([this] {
+            EXPECT_TRUE(hosts_->enter(1));
+            const auto answer = [&](pm::Message& message) {
+                while (!channels_[1]->try_send(0, message.bytes()) && !channels_[1]->lost(0)) channels_[1]->flush();
+            };
+            while (!stopped_) pm::poll_until(*channels_[1], answer, [&] { return stopped_.load(); }, {}, now() + 10ms);
+            channels_[1].reset();
+            closed_ = true;
+            channels_[0]->wake();
+        });
+        ASSERT_TRUE(hosts_->enter(0));
+    }
+    void stop() {
+        stopped_ = true;
+        // It waits for the acknowledgement of its last answers.
+        pm::poll_until(*channels_[0], [](pm::Message&) {}, [&] { return closed_.load(); }, {}, now() + patience);
+        other_.join();
+        channels_.clear();
+    }
+
+    Result<lab::TwoHosts> hosts_ = lab::TwoHosts::make();
+    Channels channels_;
+    std::atomic<bool> stopped_{false}, closed_{false};
+    std::thread other_;
+};
+
+TEST_F(UdpHosts, a_cable_that_was_out_for_a_while_costs_no_message) {
+    start({});
+    if (HasFatalFailure()) return;
+    Questions questions{*channels_[0]};
+    for (int i = 0; i < 20; ++i) ASSERT_TRUE(questions.ask());
+    EXPECT_TRUE(questions.all_answered());
+    for (const unsigned host : {0u, 1u}) { // its own end, and that of the other
+        ASSERT_TRUE(hosts_->link(host, false));
+        for (int i = 0; i < 20; ++i) EXPECT_TRUE(questions.ask());
+        questions.run([] { return false; }, 300ms);
+        ASSERT_TRUE(hosts_->link(host, true));
+        EXPECT_TRUE(questions.all_answered()) << questions.answered << " of " << questions.asked;
+    }
+    EXPECT_FALSE(questions.channel.lost(1));
+}
+
+TEST_F(UdpHosts, a_peer_whose_host_does_not_answer_is_lost_after_the_stated_time) {
+    start({.silence_max = 500ms});
+    if (HasFatalFailure()) return;
+    Questions questions{*channels_[0]};
+    ASSERT_TRUE(questions.ask());
+    EXPECT_TRUE(questions.all_answered());
+    ASSERT_TRUE(hosts_->link(1, false));
+    questions.ask();
+    const Instant start = now();
+    EXPECT_TRUE(questions.run([&] { return questions.channel.lost(1); }));
+    EXPECT_GE(now() - start, 400ms);
+}
+
+TEST_F(UdpHosts, a_path_that_carries_less_than_before_costs_no_message) {
+    start({});
+    if (HasFatalFailure()) return;
+    pm::Channel& channel = *channels_[0];
+    std::uint64_t arrived = 0;
+    std::size_t wrong = 0;
+    const auto take = [&](pm::Message& message) {
+        const auto sent = loopback::message_of(0, arrived, 20'000);
+        wrong += std::ranges::equal(message.bytes(), sent) ? 0 : 1;
+        ++arrived;
+    };
+    std::uint64_t asked = 0;
+    const auto ask_and_wait = [&](int messages) {
+        for (int i = 0; i < messages; ++i) {
+            const auto message = loopback::message_of(0, asked, 20'000);
+            EXPECT_TRUE(pm::poll_until(channel, take, [&] { return channel.try_send(1, Bytes(message)); }, {}, now() + patience));
+            ++asked;
+        }
+        EXPECT_TRUE(pm::poll_until(channel, take, [&] { return arrived == asked; }, {}, now() + patience)) << arrived << " of " << asked;
+    };
+    ask_and_wait(20);
+    for (const unsigned host : {0u, 1u}) {
+        const auto narrowed = hosts_->set_mtu(host, 1000);
+        EXPECT_TRUE(narrowed) << narrowed.error().text();
+    }
+    ask_and_wait(20);
+    EXPECT_EQ(wrong, 0u);
+    EXPECT_LE(dynamic_cast<UdpChannel&>(channel).endpoint().packet_bytes(1), 1000u - 28);
+}
+
+} // namespace
+} // namespace kumi::device::udp
