@@ -1,0 +1,245 @@
+#include "kumi/device/udp/channel.hpp"
+
+#include "kumi/device/udp/udp.hpp"
+#include "kumi/pm/wait.hpp"
+#include "loopback/ends.hpp"
+
+#include <atomic>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <set>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+namespace kumi::device::udp {
+namespace {
+
+using loopback::BareSocket;
+using loopback::Ends;
+using loopback::patience;
+using loopback::value_of;
+
+std::vector<std::string> here(std::size_t nodes) { return std::vector<std::string>(nodes, "127.0.0.1"); }
+
+std::string refusal(const std::vector<std::string>& addresses, const Options& options = {}) {
+    const auto channels = open_in_one_process(addresses, options);
+    EXPECT_FALSE(channels);
+    const std::string text = channels ? "" : channels.error().text();
+    EXPECT_EQ(text.find('\n'), std::string::npos) << text;
+    return text;
+}
+
+bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+/// What `body` writes to standard error.
+template <class Body>
+std::string said_by(Body&& body) {
+    testing::internal::CaptureStderr();
+    body();
+    return testing::internal::GetCapturedStderr();
+}
+
+// ---- opening
+
+TEST(UdpChannel, a_port_that_is_taken_is_named_with_the_remedy) {
+    const BareSocket other;
+    const std::string text = refusal(here(1), {.port = other.address().port()});
+    EXPECT_EQ(text.find("udp: opening " + other.address().text() + ": "), 0u) << text;
+    EXPECT_TRUE(contains(text, "another program has this port: choose another, or 0 for any")) << text;
+}
+
+TEST(UdpChannel, two_nodes_of_one_host_cannot_have_one_port) {
+    std::uint16_t port = 0;
+    {
+        const BareSocket free;
+        port = free.address().port();
+    }
+    const std::string text = refusal(here(2), {.port = port});
+    EXPECT_TRUE(contains(text, "127.0.0.1:" + std::to_string(port))) << text;
+}
+
+TEST(UdpChannel, an_address_of_another_host_is_refused) {
+    const std::string text = refusal({"192.0.2.1"}); // which nobody has: it is for documents
+    EXPECT_EQ(text.find("udp: opening 192.0.2.1:0: "), 0u) << text;
+    EXPECT_TRUE(contains(text, "this host has no such address: see `ip address`")) << text;
+}
+
+TEST(UdpChannel, an_address_that_others_cannot_send_to_is_refused) {
+    for (const char* any : {"0.0.0.0", "::"})
+        EXPECT_EQ(refusal({any}), std::string("udp: ") + any +
+                                      " is no address that other nodes can send to: name that of one interface");
+    EXPECT_EQ(refusal({"localhost"}), "udp: localhost: write a numeric address such as 10.0.0.1 or fd00::1");
+}
+
+/// What node 0 says about what node 1 tells it.
+std::string refusal_of(void (*change)(Hello&)) {
+    const base::JobKeys keys{.token = 1};
+    auto zero = UdpChannel::bind({}, 0, 2, keys), one = UdpChannel::bind({}, 1, 2, keys);
+    EXPECT_TRUE(zero && one);
+    Hello hellos[] = {(*zero)->hello(), (*one)->hello()};
+    change(hellos[1]);
+    const auto met = (*zero)->meet(hellos);
+    EXPECT_FALSE(met);
+    return met ? "" : met.error().text();
+}
+
+TEST(UdpChannel, nodes_that_do_not_agree_are_told_about_what) {
+    EXPECT_EQ(refusal_of([](Hello& hello) { hello.encrypt = 1; }),
+              "udp: node 1 encrypts and this one does not: set encrypt alike on all nodes");
+    EXPECT_TRUE(contains(refusal_of([](Hello& hello) { hello.version = 99; }), "use one version of Kumi"));
+    EXPECT_EQ(refusal_of([](Hello& hello) { hello.address.port = 0; }), "udp: node 1 tells an address that is none");
+    EXPECT_TRUE(contains(refusal_of([](Hello& hello) { hello.address.family = 6; }), "use IPv4 or IPv6 on all nodes"));
+}
+
+TEST(UdpChannel, sixty_nodes_have_sixty_sockets_and_ports) {
+    const auto sockets = [] {
+        std::size_t count = 0;
+        for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+            struct stat found {};
+            count += ::stat(entry.path().c_str(), &found) == 0 && S_ISSOCK(found.st_mode) ? 1 : 0;
+        }
+        return count;
+    };
+    const std::size_t before = sockets();
+    const auto channels = open_in_one_process(here(60));
+    ASSERT_TRUE(channels) << channels.error().text();
+    EXPECT_EQ(sockets(), before + 60);
+    std::set<std::uint16_t> ports;
+    for (const auto& channel : *channels) ports.insert(dynamic_cast<const UdpChannel&>(*channel).address().port());
+    EXPECT_EQ(ports.size(), 60u);
+}
+
+// ---- buffers and offload
+
+TEST(UdpChannel, a_buffer_that_the_system_refuses_is_a_warning_that_names_the_sysctl) {
+    std::size_t most = 0;
+    std::ifstream("/proc/sys/net/core/rmem_max") >> most;
+    if (most == 0 || most > std::size_t{256} << 20) GTEST_SKIP() << "this system has no limit that could be in the way";
+    std::fflush(nullptr);
+    const pid_t child = ::fork(); // as an ordinary user
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+        if (::geteuid() == 0 && (::setresgid(65534, 65534, 65534) != 0 || ::setresuid(65534, 65534, 65534) != 0)) ::_exit(2);
+        const std::string said = said_by([&] {
+            Ends ends(2, {.buffer_bytes = 2 * most});
+            ends.talk(100, 10'000);
+        });
+        EXPECT_TRUE(contains(said, "kumi: warning: udp: the system grants a socket buffer of ")) << said;
+        EXPECT_TRUE(contains(said, "sysctl -w net.core.rmem_max=" + std::to_string(2 * most) + " allows it\n")) << said;
+        std::fflush(nullptr);
+        ::_exit(testing::Test::HasFailure() ? 1 : 0);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 2) GTEST_SKIP() << "this system lets nobody become an ordinary user";
+    EXPECT_EQ(status, 0);
+}
+
+TEST(UdpChannel, the_smallest_buffer_that_the_system_has_still_carries_everything) {
+    for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{4096}, std::size_t{65'536}}) {
+        SCOPED_TRACE(bytes);
+        Ends ends(2, {.buffer_bytes = bytes, .packet_bytes_max = 1472});
+        ends.talk(20, 100);
+        ends.talk(3, 30'000);
+    }
+}
+
+TEST(UdpChannel, bursts_that_vanish_are_given_up_with_a_warning_and_everything_arrives) {
+    Options options{.packet_bytes_max = 1472};
+    options.faults.burst_vanish = true;
+    bool has_bursts = false;
+    const std::string said = said_by([&] {
+        Ends ends(2, options);
+        ends.talk(5, 100'000);
+        has_bursts = value_of(ends[0].counters(), "bursts_sent") > 0;
+    });
+    if (!has_bursts) GTEST_SKIP() << "this system cuts no bursts";
+    EXPECT_TRUE(contains(said, "kumi: warning: udp: bursts to 127.0.0.1 vanish though single packets arrive: some offload "
+                               "(UDP_SEGMENT) is broken; going on without\n"))
+        << said;
+}
+
+TEST(UdpChannel, without_offload_everything_arrives_too) {
+    Ends ends(2, {.packet_bytes_max = 1472, .offload = false});
+    ends.talk(5, 100'000);
+    EXPECT_EQ(value_of(ends[0].counters(), "bursts_sent"), 0u);
+}
+
+TEST(UdpChannel, every_fault_at_once_is_survived_in_the_clear_and_encrypted) {
+    for (const bool encrypt : {false, true}) {
+        if (encrypt && !Seal::make({}, 0, 1, {1})) continue;
+        SCOPED_TRACE(encrypt);
+        Options options{.encrypt = encrypt, .packet_bytes_max = 1472};
+        options.faults = {.loss = 0.05, .duplicate = 0.05, .reorder = 0.05, .corrupt = 0.05, .truncate = 0.05, .seed = 3};
+        Ends ends(2, options);
+        ends.talk(200, 100);
+        ends.talk(3, 50'000);
+        EXPECT_GT(value_of(ends[1].counters(0), "repairs_sent") + value_of(ends[1].counters(0), "timeouts"), 0u);
+        EXPECT_GT(value_of(ends[1].counters(), "dropped_truncated"), 0u);
+        EXPECT_GT(value_of(ends[1].counters(), encrypt ? "dropped_forged" : "dropped_damaged"), 0u);
+        EXPECT_EQ(value_of(ends[1].counters(), "dropped_replayed") > 0, encrypt);
+    }
+}
+
+// ---- sleeping
+
+TEST(UdpChannel, no_wake_is_lost_however_many_there_are) {
+    auto opened = open_in_one_process(here(1));
+    ASSERT_TRUE(opened) << opened.error().text();
+    pm::Channel& channel = *opened->front();
+    constexpr int rounds = 2000;
+    std::atomic<int> asked{0}, seen{0};
+    std::thread waker([&] {
+        for (int round = 1; round <= rounds; ++round) {
+            asked = round;
+            channel.wake();
+            while (seen < round) std::this_thread::yield();
+        }
+    });
+    const auto nothing = [](pm::Message&) { ADD_FAILURE() << "nobody sent this"; };
+    for (int round = 1; round <= rounds; ++round) {
+        const Instant start = now();
+        while (asked < round)
+            if (channel.poll(nothing, pm::all_messages) == 0 && asked < round && channel.arm()) channel.sleep(start + patience);
+        EXPECT_LT(now() - start, patience / 2) << "slept through the wake of round " << round;
+        seen = round;
+    }
+    waker.join();
+}
+
+TEST(UdpChannel, wakes_from_many_threads_come_between_messages_and_disturb_none) {
+    auto opened = open_in_one_process(here(2));
+    ASSERT_TRUE(opened) << opened.error().text();
+    std::atomic<bool> done{false};
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 2; ++i)
+        threads.emplace_back([&] {
+            while (!done) opened->front()->wake(), std::this_thread::yield();
+        });
+    threads.emplace_back([&] {
+        const auto echo = [&](pm::Message& message) { EXPECT_TRUE((*opened)[1]->try_send(0, message.bytes())); };
+        pm::poll_until(*(*opened)[1], echo, [&] { return done.load(); }, {}, now() + patience);
+    });
+    std::uint64_t next = 0;
+    const auto take = [&](pm::Message& message) {
+        std::uint64_t number = 0;
+        EXPECT_TRUE(read_value(message.bytes(), number) && number == next);
+        ++next;
+    };
+    for (std::uint64_t number = 0; number < 500; ++number) {
+        ASSERT_TRUE(opened->front()->try_send(1, bytes_of(number)));
+        EXPECT_TRUE(pm::poll_until(*opened->front(), take, [&] { return next == number + 1; }, {}, now() + patience));
+    }
+    done = true;
+    (*opened)[1]->wake();
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(loopback::dropped(*opened->front()), 0u);
+}
+
+} // namespace
+} // namespace kumi::device::udp
