@@ -407,7 +407,7 @@ void UdpChannel::sleep(Instant deadline) noexcept {
 void UdpChannel::wake() noexcept {
     woken_.store(true);
     // An empty datagram to itself: so a sleep is one plain receive, which answers fastest.
-    if (asleep_.load()) socket_.send(socket_.local(), {});
+    if (asleep_.load()) socket_.nudge();
 }
 
 // ---- what the path says

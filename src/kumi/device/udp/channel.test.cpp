@@ -188,6 +188,32 @@ TEST(UdpChannel, every_fault_at_once_is_survived_in_the_clear_and_encrypted) {
 
 // ---- sleeping
 
+TEST(UdpChannel, a_refused_sender_for_whom_the_last_poll_made_room_does_not_sleep) {
+    auto channels = open_in_one_process(std::vector<std::string>(2, "127.0.0.1"));
+    ASSERT_TRUE(channels) << channels.error().text();
+    pm::Channel& sender = *(*channels)[0];
+    pm::Channel& receiver = *(*channels)[1];
+    const std::vector<std::byte> content(100'000);
+    std::size_t sent = 0;
+    std::size_t received = 0;
+    const auto ignore = [](pm::Message&) {};
+    const auto count = [&](pm::Message&) { ++received; };
+    const Instant end = now() + loopback::patience;
+    while (sender.try_send(1, content)) ++sent;
+    // The receiver takes what is under way and says so; the sender hears it in a poll that hands out nothing.
+    while (received == 0 && now() < end) receiver.poll(count, pm::all_messages);
+    for (Instant quiet = now() + std::chrono::milliseconds(20); now() < quiet;) receiver.poll(count, pm::all_messages);
+    EXPECT_FALSE(sender.try_send(1, content)) << "it has not looked yet";
+    EXPECT_EQ(sender.poll(ignore, pm::all_messages), 0u);
+    EXPECT_FALSE(sender.arm()) << "there is room for what was refused";
+    std::thread other([&] {
+        while (received < sent && now() < end) receiver.poll(count, pm::all_messages);
+    });
+    (*channels)[0].reset(); // waits until all has arrived
+    other.join();
+    EXPECT_EQ(received, sent);
+}
+
 TEST(UdpChannel, no_wake_is_lost_however_many_there_are) {
     auto opened = open_in_one_process(here(1));
     ASSERT_TRUE(opened) << opened.error().text();

@@ -70,6 +70,8 @@ public:
         has_errors_ = true; // the answer may be about an earlier packet, and is given only once
         return false;
     }
+    /// An empty datagram to itself, which ends a sleep. From any thread.
+    void nudge() const noexcept { ::sendto(descriptor_.get(), nullptr, 0, MSG_DONTWAIT, local_.data(), local_.bytes()); }
     /// One datagram.
     Sent send(const Address& to, const Datagram& datagram) noexcept;
     /// Several of one size, the last may be shorter, as one burst.
