@@ -9,6 +9,7 @@
 #include <atomic>
 #include <csignal>
 #include <cstdio>
+#include <deque>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <thread>
@@ -23,14 +24,17 @@ using loopback::value_of;
 
 using Channels = std::vector<std::unique_ptr<pm::Channel>>;
 
-/// Sends back what comes, for ever or until `messages` have come.
-void echo(pm::Channel& channel, std::uint64_t messages) {
+/// Sends back what comes until `done(answered)`. A handler must not wait for room, so answers may queue here.
+void echo(pm::Channel& channel, base::FunctionRef<bool(std::uint64_t)> done) {
+    std::deque<std::vector<std::byte>> answers;
     std::uint64_t answered = 0;
-    const auto answer = [&](pm::Message& message) {
-        while (!channel.try_send(message.source(), message.bytes())) {}
-        ++answered;
+    const auto take = [&](pm::Message& message) { answers.emplace_back(message.bytes().begin(), message.bytes().end()); };
+    const auto answer = [&] {
+        for (; !answers.empty() && channel.try_send(0, Bytes(answers.front())); ++answered) answers.pop_front();
+        return done(answered);
     };
-    pm::poll_until(channel, answer, [&] { return answered >= messages; }, {}, now() + 2 * patience);
+    for (const Instant deadline = now() + 2 * patience; now() < deadline;)
+        if (pm::poll_until(channel, take, answer, {}, now() + 10ms)) return;
 }
 
 /// Node 1 in a process of its own, which echoes `messages` and ends without a word.
@@ -40,7 +44,7 @@ public:
         std::fflush(nullptr);
         pid_ = ::fork();
         if (pid_ == 0) {
-            echo(*channels[1], messages);
+            echo(*channels[1], [&](std::uint64_t answered) { return answered >= messages; });
             ::_exit(0);
         }
         channels[1].reset(); // it never talked, and so says no farewell
@@ -110,7 +114,7 @@ TEST(UdpFate, a_peer_that_leaves_is_lost_at_once_after_its_last_message) {
     auto channels = open_in_one_process(std::vector<std::string>(2, "127.0.0.1"));
     ASSERT_TRUE(channels) << channels.error().text();
     std::thread other([&] {
-        echo(*(*channels)[1], 100);
+        echo(*(*channels)[1], [](std::uint64_t answered) { return answered == 100; });
         (*channels)[1].reset();
     });
     Questions questions{*channels->front()};
@@ -169,10 +173,7 @@ protected:
         channels_ = *std::move(opened);
         other_ = std::thread([this] {
             EXPECT_TRUE(hosts_->enter(1));
-            const auto answer = [&](pm::Message& message) {
-                while (!channels_[1]->try_send(0, message.bytes()) && !channels_[1]->lost(0)) channels_[1]->flush();
-            };
-            while (!stopped_) pm::poll_until(*channels_[1], answer, [&] { return stopped_.load(); }, {}, now() + 10ms);
+            echo(*channels_[1], [&](std::uint64_t) { return stopped_.load(); });
             channels_[1].reset();
             closed_ = true;
             channels_[0]->wake();
