@@ -1,11 +1,17 @@
 #include "kumi/lab/namespaces.hpp"
 
+#include "kumi/base/clock.hpp"
 #include "kumi/lab/command.hpp"
 
 #include <cerrno>
 #include <cmath>
+#include <cstring>
 #include <fcntl.h>
+#include <net/if.h>
 #include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <thread>
 #include <unistd.h>
 
 namespace kumi::lab {
@@ -76,6 +82,8 @@ Result<TwoHosts> TwoHosts::make() {
         if (auto done = two.join_by_cable(); !done) return done;
         for (const unsigned host : {0u, 1u})
             if (auto done = two.set_up(host); !done) return done;
+        for (const unsigned host : {0u, 1u})
+            if (auto done = two.wait_for_cable(host); !done) return done;
         return {};
     };
     const auto built = build();
@@ -88,6 +96,20 @@ Result<void> TwoHosts::join_by_cable() const {
     if (auto done = enter(0); !done) return done;
     return run_command({"ip", "link", "add", cable, "mtu", "1500", "type", "veth", "peer", "name", cable, "mtu", "1500",
                         "netns", path(1)});
+}
+
+/// Until the system has seen that both ends are in, it drops what is sent, and on a busy machine that takes a while.
+Result<void> TwoHosts::wait_for_cable(unsigned host) const {
+    if (auto done = enter(host); !done) return done;
+    const base::Descriptor asker(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    ifreq question{};
+    std::strncpy(question.ifr_name, cable, sizeof question.ifr_name - 1);
+    for (const Instant deadline = now() + std::chrono::seconds(5); now() < deadline;) {
+        if (::ioctl(asker.get(), SIOCGIFFLAGS, &question) != 0) return system_error(errno, "looking at the cable between the hosts");
+        if ((question.ifr_flags & IFF_RUNNING) != 0) return {};
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return error("the cable between the hosts did not come up within 5 s");
 }
 
 Result<void> TwoHosts::set_up(unsigned host) const {

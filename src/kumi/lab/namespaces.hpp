@@ -48,6 +48,7 @@ private:
     TwoHosts() = default;
     Result<void> join_by_cable() const;
     Result<void> set_up(unsigned host) const;
+    Result<void> wait_for_cable(unsigned host) const;
     Result<void> set_loss_at(unsigned host, double percent) const;
 
     base::Descriptor home_;
