@@ -1,10 +1,8 @@
 #include "kumi/reliable/endpoint.hpp"
 
 #include "kumi/base/assert.hpp"
-#include "kumi/base/checksum.hpp"
 
 #include <algorithm>
-#include <cstddef>
 #include <utility>
 
 namespace kumi::reliable {
@@ -46,6 +44,7 @@ Endpoint::Endpoint(const EndpointOptions& options)
     open_.reserve(options.nodes);
     stalled_.reserve(options.nodes);
     checks_.reserve(options.nodes);
+    touched_.reserve(options.nodes);
 }
 
 Introduction Endpoint::introduction() const noexcept {
@@ -75,6 +74,7 @@ void Endpoint::introduce(Node peer, const Introduction& introduction) {
         made->timed = old->timed;
         made->open = old->open;
         made->stalled = old->stalled;
+        made->touched = old->touched;
         old->receiver.clear();
         made->receiver.on_kept(old->receiver.held_bytes());
         credits_.reset(peer);
@@ -109,6 +109,10 @@ void Endpoint::watch(Node peer, Instant deadline) noexcept {
     if (deadline == never) return;
     deadline_ = std::min(deadline_, deadline);
     if (!std::exchange(peers_[peer]->timed, true)) timed_.push_back(peer);
+}
+
+void Endpoint::touch(Node peer) noexcept {
+    if (!std::exchange(peers_[peer]->touched, true)) touched_.push_back(peer);
 }
 
 Instant Endpoint::deadline_of(Node node, Instant now) const noexcept {
@@ -181,32 +185,15 @@ Bytes Endpoint::try_send_now(Node to, Bytes message, Instant now) noexcept {
     ++peer.counters.packets_sent;
     peer.counters.bytes_sent += packet_bytes;
 
-    PacketHeader header{.token = options_.token,
-                        .checksum = 0,
-                        .bytes = static_cast<std::uint16_t>(packet_bytes),
-                        .flags = flag::data,
-                        .ack_words = 0,
-                        .source = options_.self,
-                        .destination = to,
-                        .source_incarnation = options_.incarnation,
-                        .destination_incarnation = peer.incarnation,
-                        .sequence = sender.last_sequence(),
-                        .expected = 0,
-                        .credit = credits_.line(to),
-                        .transmission = peer.transmission++,
-                        .latest = 0,
-                        .held_us = 0};
-    receiver.acknowledge(header, false, now);
-    std::memcpy(packet, &header, sizeof header);
-    std::byte* const record_at = packet + sizeof header;
-    const RecordHeader record{static_cast<std::uint32_t>(message.size()), whole_message};
-    std::memcpy(record_at, &record, sizeof record);
-    if (message.size() % 8 != 0) std::memset(packet + packet_bytes - 8, 0, 8);
-    copy_bytes(record_at + sizeof record, message);
-    if (options_.checked != Checked::nothing) {
-        const std::uint32_t sum = base::checksum(Bytes(packet, packet_bytes));
-        std::memcpy(packet + offsetof(PacketHeader, checksum), &sum, sizeof sum);
-    }
+    write_record(packet + sizeof(PacketHeader), message);
+    PacketHeader header;
+    header.sequence = sender.last_sequence();
+    header.flags = flag::data;
+    header.bytes = static_cast<std::uint16_t>(packet_bytes);
+    address(to, header, credits_.line(to), false, now);
+    OutPacket whole{packet, packet_bytes, {}, false};
+    finish(peer, header, whole, 0);
+    ++peer.transmission;
     watch(to, sender.timeout_deadline());
     return {packet, packet_bytes};
 }

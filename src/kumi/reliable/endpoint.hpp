@@ -64,8 +64,6 @@ struct Series {
     std::size_t count = 0;
     std::array<OutPacket, Sender::series_max> packets;
     alignas(64) std::byte heads[Sender::series_max][piece_head_bytes];
-
-    std::size_t bytes() const noexcept;
 };
 
 class Endpoint final {
@@ -154,9 +152,7 @@ public:
     const Sender& sender(Node peer) const noexcept { return peers_[peer]->sender; }
     const Receiver& receiver(Node peer) const noexcept { return peers_[peer]->receiver; }
     const CreditPool& credits() const noexcept { return credits_; }
-    std::size_t receive_bytes() const noexcept { return options_.receive_bytes; }
-    /// The largest message that try_send() takes without a block of its own.
-    std::size_t append_bytes_max(Node peer) const noexcept { return peers_[peer]->sender.append_bytes_max(); }
+    const EndpointOptions& options() const noexcept { return options_; }
 
     /// Memory that one peer may cost this node at most, all told.
     static std::size_t bytes_per_peer_max(const EndpointOptions& options) noexcept;
@@ -196,6 +192,7 @@ private:
     void after_commit(Node to, Instant now) noexcept;
     void make_ready(Node peer) noexcept;
     void watch(Node peer, Instant deadline) noexcept;
+    void touch(Node peer) noexcept;
     void settle(Instant now) noexcept;
     void begin_reading(Node peer, Bytes records, Block* block, std::uint32_t weight, Instant now) noexcept;
     void end_reading() noexcept;
@@ -210,7 +207,7 @@ private:
     void forget_unreadable(Node peer) noexcept;
     bool fill_series(Node peer, Series& series, Instant now) noexcept;
     void fill_bare(Node peer, Series& series, Instant now) noexcept;
-    void address(Node peer, PacketHeader& header, bool tells_gaps, Instant now) noexcept;
+    void address(Node peer, PacketHeader& header, std::uint32_t credit, bool tells_gaps, Instant now) noexcept;
     void finish(const Peer& peer, PacketHeader& header, OutPacket& packet, std::size_t index) noexcept;
     Instant deadline_of(Node peer, Instant now) const noexcept;
 

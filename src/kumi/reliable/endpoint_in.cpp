@@ -41,7 +41,7 @@ std::size_t Endpoint::on_packet(Bytes datagram, Instant now) noexcept {
         case Receiver::Verdict::duplicate: break;
         }
     }
-    if (!std::exchange(peer.touched, true)) touched_.push_back(node);
+    touch(node);
     return packet.size();
 }
 
@@ -108,7 +108,7 @@ bool Endpoint::read_next(Arrival& arrival, Instant now) noexcept {
             forget_unreadable(node);
             continue;
         }
-        if (!std::exchange(peers_[node]->touched, true)) touched_.push_back(node);
+        touch(node);
     }
     return false;
 }

@@ -16,14 +16,8 @@ constexpr std::size_t series_bytes_max = 62'900;
 
 } // namespace
 
-std::size_t Series::bytes() const noexcept {
-    std::size_t all = 0;
-    for (std::size_t i = 0; i < count; ++i) all += packets[i].bytes();
-    return all;
-}
-
 /// Writes everything into `header` that is not about the packet's content.
-void Endpoint::address(Node node, PacketHeader& header, bool tells_gaps, Instant now) noexcept {
+void Endpoint::address(Node node, PacketHeader& header, std::uint32_t credit, bool tells_gaps, Instant now) noexcept {
     Peer& peer = *peers_[node];
     header.token = options_.token;
     header.ack_words = 0;
@@ -31,7 +25,7 @@ void Endpoint::address(Node node, PacketHeader& header, bool tells_gaps, Instant
     header.destination = node;
     header.source_incarnation = options_.incarnation;
     header.destination_incarnation = peer.incarnation;
-    header.credit = credits_.grant(node);
+    header.credit = credit;
     peer.receiver.acknowledge(header, tells_gaps, now);
 }
 
@@ -83,7 +77,7 @@ bool Endpoint::fill_series(Node node, Series& series, Instant now) noexcept {
     while (series.count < Sender::series_max) {
         const std::size_t i = series.count;
         if (!peer.sender.next_packet(i == 0 ? room : std::min(room, left), now, header, series.packets[i], series.heads[i])) break;
-        if (i == 0) address(node, header, false, now);
+        if (i == 0) address(node, header, credits_.grant(node), false, now);
         finish(peer, header, series.packets[i], i);
         const std::size_t bytes = series.packets[i].bytes();
         ++series.count;
@@ -105,7 +99,7 @@ void Endpoint::fill_bare(Node node, Series& series, Instant now) noexcept {
     static_assert(sizeof series.heads >= packet_bytes_min);
     std::byte* const memory = series.heads[0];
     const std::size_t words = peer.receiver.write_words(memory + sizeof header, ack_words_max);
-    address(node, header, true, now);
+    address(node, header, credits_.grant(node), true, now);
     header.ack_words = static_cast<std::uint8_t>(words);
     header.bytes = static_cast<std::uint16_t>(sizeof header + words * 8);
     if (std::exchange(peer.ask, false)) header.flags |= flag::please;

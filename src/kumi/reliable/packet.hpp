@@ -70,6 +70,14 @@ inline constexpr std::size_t summed_head_bytes = piece_head_bytes;
 constexpr std::size_t padded(std::size_t bytes) noexcept { return (bytes + 7) & ~std::size_t{7}; }
 constexpr std::size_t record_bytes(std::size_t message_bytes) noexcept { return sizeof(RecordHeader) + padded(message_bytes); }
 
+/// Writes a whole message behind its header; there are record_bytes() of room.
+inline void write_record(std::byte* at, Bytes message) noexcept {
+    const RecordHeader record{static_cast<std::uint32_t>(message.size()), whole_message};
+    std::memcpy(at, &record, sizeof record);
+    if (message.size() % 8 != 0) std::memset(at + record_bytes(message.size()) - 8, 0, 8); // what the last word has too much
+    copy_bytes(at + sizeof record, message);
+}
+
 /// Smallest and largest packet that a path may be set to.
 inline constexpr std::uint32_t packet_bytes_min = 512;
 inline constexpr std::uint32_t packet_bytes_max = 65'472;

@@ -61,11 +61,8 @@ void Sender::commit(std::size_t bytes) noexcept {
     KUMI_ASSERT(block != nullptr);
     reserved_ = nullptr;
     if (bytes <= append_bytes_max()) { // it has room by right: the reservation takes it
-        const std::size_t limit = options_.queue_bytes;
-        options_.queue_bytes = ~std::size_t{0};
-        const bool appended = try_append(Bytes(block->data(), bytes));
-        options_.queue_bytes = limit;
-        if (appended) return give_back(block);
+        if (!fits_open_packet(bytes)) close_open_packet();
+        if (append(Bytes(block->data(), bytes))) return give_back(block);
     }
     std::memset(block->data() + bytes, 0, padded(bytes) - bytes);
     block->bytes = static_cast<std::uint32_t>(bytes);
@@ -80,22 +77,23 @@ void Sender::cancel() noexcept {
 }
 
 bool Sender::try_append(Bytes message) noexcept {
-    const std::size_t needed = record_bytes(message.size());
-    if (open_ != nullptr && open_->bytes + needed > open_limit_) close_open_packet();
-    if (open_ == nullptr) {
+    if (!fits_open_packet(message.size())) {
+        close_open_packet();
         if (!has_room(packed_bytes_max_)) return false;
+    }
+    return append(message);
+}
+
+/// Adds to the open packet, or to a new one if there is none; false when the system has no memory.
+bool Sender::append(Bytes message) noexcept {
+    if (open_ == nullptr) {
         open_ = take(packed_bytes_max_);
         if (open_ == nullptr) return false;
         open_->stride = static_cast<std::uint32_t>(packed_bytes_max_);
         open_->bytes = sizeof(PacketHeader);
-        open_limit_ = packed_bytes_max_;
     }
-    std::byte* at = open_->data() + open_->bytes;
-    const RecordHeader record{static_cast<std::uint32_t>(message.size()), whole_message};
-    std::memcpy(at, &record, sizeof record);
-    if (message.size() % 8 != 0) std::memset(at + needed - 8, 0, 8);
-    copy_bytes(at + sizeof record, message);
-    open_->bytes += static_cast<std::uint32_t>(needed);
+    write_record(open_->data() + open_->bytes, message);
+    open_->bytes += static_cast<std::uint32_t>(record_bytes(message.size()));
     return true;
 }
 
@@ -144,18 +142,17 @@ bool Sender::cut() noexcept {
     if (next_ - first_ == slots_.size() && !grow_slots()) return false;
     Block* const block = queue_.front();
     Slot& cut = slot(next_);
-    cut = Slot{.block = block, .offset = block->cut, .bytes = block->bytes, .sent_at = {}, .transmission = 0, .ends_block = true,
+    cut = Slot{.block = block, .offset = block->cut, .bytes = 0, .sent_at = {}, .transmission = 0, .ends_block = false,
                .arrived = false, .lost = false, .again = false, .in_burst = false};
     if (block->stride != 0) {
         cut.bytes = std::min(block->bytes - block->cut, block->stride);
         block->cut += cut.bytes;
-        cut.ends_block = block->cut == block->bytes;
     } else {
         const std::uint32_t piece = std::min(block->bytes - block->cut, options_.packet_bytes - static_cast<std::uint32_t>(piece_head_bytes));
         block->cut += piece;
         cut.bytes = static_cast<std::uint32_t>(piece_head_bytes + padded(piece));
-        cut.ends_block = block->cut == block->bytes;
     }
+    cut.ends_block = block->cut == block->bytes;
     if (cut.ends_block) queue_.pop();
     ++next_;
     return true;
@@ -367,8 +364,7 @@ void Sender::mark_lost(Slot& lost) noexcept {
 
 Instant Sender::deadline(Instant now) const noexcept {
     Instant next = std::min(suspect_deadline_, timeout_deadline_);
-    const bool has_more = unsent_ != next_ || !queue_.empty();
-    if (has_more && congestion_.paced_until() > now) next = std::min(next, congestion_.paced_until());
+    if (has_closed() && congestion_.paced_until() > now) next = std::min(next, congestion_.paced_until());
     return next;
 }
 
@@ -376,8 +372,7 @@ bool Sender::on_time(Instant now) noexcept {
     if (now >= suspect_deadline_) find_lost(0, now);
     if (now < timeout_deadline_) return false;
     timeout_deadline_ = never;
-    const bool has_more = unsent_ != next_ || !queue_.empty();
-    if (first_ == unsent_ && !has_more) return false;
+    if (!waits_for_peer()) return false;
     ++tries_;
     ++counters_.timeouts;
     if (++silent_tries_ >= 3) congestion_.on_silence();

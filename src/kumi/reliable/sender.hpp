@@ -141,7 +141,7 @@ public:
 
     bool idle() const noexcept { return first_ == next_ && queue_.empty() && open_ == nullptr; }
     /// Something was sent that has not been acknowledged, or waits for credit.
-    bool waits_for_peer() const noexcept { return first_ != unsent_ || !queue_.empty() || unsent_ != next_; }
+    bool waits_for_peer() const noexcept { return first_ != unsent_ || has_closed(); }
     /// Forgets everything: the peer is gone.
     void clear() noexcept;
     void set_packet_bytes(std::uint32_t bytes) noexcept;
@@ -166,6 +166,10 @@ private:
     }
     Block* take(std::size_t bytes) noexcept;
     void give_back(Block* block) noexcept;
+    bool fits_open_packet(std::size_t message_bytes) const noexcept {
+        return open_ != nullptr && open_->bytes + record_bytes(message_bytes) <= open_->stride;
+    }
+    bool append(Bytes message) noexcept;
     bool cut() noexcept;
     bool grow_slots() noexcept;
     bool may_leave_next(Instant now) noexcept;
@@ -186,7 +190,6 @@ private:
 
     Block* reserved_ = nullptr;
     Block* open_ = nullptr;
-    std::size_t open_limit_ = 0;
     BlockQueue queue_;
     std::size_t queue_bytes_ = 0;
 

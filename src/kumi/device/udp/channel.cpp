@@ -10,7 +10,6 @@ namespace kumi::device::udp {
 namespace {
 
 using namespace std::chrono_literals;
-using reliable::Gone;
 
 constexpr std::uint32_t hello_version = 1;
 /// Nobody listens there; a host that is alive says so.
@@ -75,10 +74,9 @@ UdpChannel::UdpChannel(const Options& options, Node self, Node nodes, const base
         faults_.emplace(options.faults);
         faults_->seed(options.faults.seed + self); // not the same trouble for all
     }
-    const reliable::EndpointOptions limits = endpoint_options(options, self, nodes, keys, incarnation_, socket_.receive_buffer_bytes());
     traits_ = {.device = "udp",
-               .message_bytes_max = limits.message_bytes_max,
-               .bytes_per_peer_max = 2 * reliable::Endpoint::bytes_per_peer_max(limits),
+               .message_bytes_max = endpoint_.options().message_bytes_max,
+               .bytes_per_peer_max = 2 * reliable::Endpoint::bytes_per_peer_max(endpoint_.options()),
                .latency_class_ns = 20'000,
                .bandwidth_class_mb = 1'000};
 }
@@ -144,7 +142,7 @@ void UdpChannel::linger() noexcept {
     while (!endpoint_.all_arrived() && now() < deadline) {
         if (poll(forget, pm::all_messages) == 0 && !endpoint_.all_arrived() && arm()) sleep(deadline);
     }
-    if (faults_) faults_->flush([&](Node to, Bytes packet) { socket_.send(addresses_[to], {packet, {}}); });
+    if (faults_) faults_->flush([&](Node to, Bytes packet) { send_packet(to, packet); });
     for (int i = 0; i < 2; ++i) // one may get lost; if both do, the closed port tells
         while (endpoint_.next_farewell(series_, i == 0)) put_on_wire(series_, now());
 }
@@ -162,8 +160,7 @@ pm::SendSlot UdpChannel::try_reserve(Node to, std::size_t bytes) noexcept {
 void UdpChannel::commit(const pm::SendSlot& slot) noexcept {
     const Instant time = now();
     endpoint_.commit(slot.to(), slot.bytes().size(), time);
-    ++sent_[slot.to()].messages;
-    sent_[slot.to()].bytes += slot.bytes().size();
+    count_sent(slot.to(), slot.bytes().size());
     if (endpoint_.has_ready()) transmit(time);
 }
 
@@ -174,16 +171,14 @@ bool UdpChannel::try_send(Node to, Bytes bytes) noexcept {
     const Instant time = now();
     if (is_plain_ && to != self_) {
         if (const Bytes packet = endpoint_.try_send_now(to, bytes, time); !packet.empty()) {
-            ++sent_[to].messages;
-            sent_[to].bytes += bytes.size();
+            count_sent(to, bytes.size());
             if (!socket_.send_plain(addresses_[to], packet)) [[unlikely]]
                 endpoint_.on_not_sent(to);
             return true;
         }
     }
     if (!endpoint_.try_send(to, bytes, time)) return note_refusal(), false;
-    ++sent_[to].messages;
-    sent_[to].bytes += bytes.size();
+    count_sent(to, bytes.size());
     if (endpoint_.has_ready()) transmit(time);
     return true;
 }
@@ -244,8 +239,7 @@ bool UdpChannel::send_packets(const reliable::Series& series, std::span<const Da
     case Socket::Sent::too_large: on_too_large(series.to, 0); break; // these are lost; their repairs may be cut
     case Socket::Sent::burst_refused:
         if (burst) {
-            base::log_warning("udp: the system refuses to cut bursts on the way to {} ({}); going on without", to.host_text(),
-                              "UDP_SEGMENT");
+            base::log_warning("udp: the system refuses to cut bursts on the way to {} (UDP_SEGMENT); going on without", to.host_text());
             socket_.stop_bursts();
         }
         break;
@@ -275,7 +269,7 @@ void UdpChannel::pass_through_faults(Node to, std::span<const Datagram> datagram
     for (const Datagram& datagram : datagrams) {
         std::vector<std::byte> packet(datagram.head.begin(), datagram.head.end());
         packet.insert(packet.end(), datagram.body.begin(), datagram.body.end());
-        faults_->pass(to, packet, [&](Node where, Bytes bytes) { socket_.send(addresses_[where], {bytes, {}}); });
+        faults_->pass(to, packet, [&](Node where, Bytes bytes) { send_packet(where, bytes); });
     }
 }
 
@@ -307,7 +301,7 @@ std::size_t UdpChannel::poll(pm::Handler handler, std::size_t messages_max) noex
         }
     }
     if (socket_.has_errors()) take_errors(time);
-    if (faults_) faults_->flush([&](Node to, Bytes packet) { socket_.send(addresses_[to], {packet, {}}); });
+    if (faults_) faults_->flush([&](Node to, Bytes packet) { send_packet(to, packet); });
     if (endpoint_.has_ready()) transmit(time);
     if (time >= endpoint_.next_deadline()) {
         on_time(time);

@@ -68,6 +68,11 @@ private:
 
     void release(std::uint64_t token) noexcept override;
 
+    void count_sent(Node to, std::size_t bytes) noexcept {
+        ++sent_[to].messages;
+        sent_[to].bytes += bytes;
+    }
+    void send_packet(Node to, Bytes packet) noexcept { socket_.send(addresses_[to], {packet, {}}); }
     void transmit(Instant time) noexcept;
     bool put_on_wire(const reliable::Series& series, Instant time) noexcept;
     bool send_packets(const reliable::Series& series, std::span<const Datagram> datagrams, Instant time) noexcept;

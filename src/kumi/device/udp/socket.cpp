@@ -195,14 +195,20 @@ Socket::Sent Socket::classify(int error_number) noexcept {
     }
 }
 
-Socket::Sent Socket::send_message(const msghdr& message) noexcept {
-    // An error of an earlier packet, perhaps to another peer, may answer in place of this one: take it and try again.
+/// Calls until it answers 0 or more. An error of an earlier packet, perhaps to another peer, may answer in place of this
+/// one: it is noted, and the call made again.
+template <class Call>
+Socket::Sent Socket::send_by(Call&& call) noexcept {
     for (int tries = 0; tries < 3; ++tries) {
-        if (::sendmsg(descriptor_.get(), &message, MSG_DONTWAIT) >= 0) return Sent::all;
+        if (call() >= 0) return Sent::all;
         if (errno != ECONNREFUSED && errno != EHOSTUNREACH) return classify(errno);
         has_errors_ = true;
     }
     return Sent::unreachable;
+}
+
+Socket::Sent Socket::send_message(const msghdr& message) noexcept {
+    return send_by([&] { return ::sendmsg(descriptor_.get(), &message, MSG_DONTWAIT); });
 }
 
 Socket::Sent Socket::send(const Address& to, const Datagram& datagram) noexcept {
@@ -257,14 +263,11 @@ Socket::Sent Socket::send_each(const Address& to, std::span<const Datagram> data
         headers[i].msg_hdr.msg_iov = &pieces[2 * i];
         headers[i].msg_hdr.msg_iovlen = datagrams[i].body.empty() ? 1 : 2;
     }
-    for (int tries = 0; tries < 3; ++tries) {
+    return send_by([&] {
         const int sent = ::sendmmsg(descriptor_.get(), headers.data(), static_cast<unsigned>(datagrams.size()), MSG_DONTWAIT);
         count = sent > 0 ? static_cast<std::size_t>(sent) : 0;
-        if (sent > 0) return Sent::all;
-        if (errno != ECONNREFUSED && errno != EHOSTUNREACH) return classify(errno);
-        has_errors_ = true;
-    }
-    return Sent::unreachable;
+        return sent;
+    });
 }
 
 // ---- errors of the path

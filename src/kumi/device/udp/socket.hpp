@@ -96,6 +96,8 @@ private:
         void operator()(Buffers* buffers) const noexcept;
     };
 
+    template <class Call>
+    Sent send_by(Call&& call) noexcept;
     Sent send_message(const msghdr& message) noexcept;
     Sent classify(int error_number) noexcept;
 

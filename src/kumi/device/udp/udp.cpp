@@ -34,7 +34,7 @@ Result<std::unique_ptr<pm::Channel>> UdpDevice::open(const pm::Opening& opening)
         if (!read_value((*told)[node], hellos[node])) return error("udp: node {} opens another device: use udp on all nodes", node);
     if (auto met = (*channel)->meet(hellos); !met) return met.error();
     base::log_debug("udp: at {}, buffer {}, packets to node {} of {} bytes, {}", (*channel)->address().text(),
-                    base::readable_bytes((*channel)->endpoint().receive_bytes()), opening.nodes - 1,
+                    base::readable_bytes((*channel)->endpoint().options().receive_bytes), opening.nodes - 1,
                     (*channel)->endpoint().packet_bytes(opening.nodes - 1), options_.encrypt ? "encrypted" : "not encrypted");
     return std::unique_ptr<pm::Channel>(*std::move(channel));
 }
