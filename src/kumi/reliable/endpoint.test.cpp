@@ -295,6 +295,7 @@ TEST(Endpoint, all_that_one_peer_can_make_it_use_is_within_what_is_stated) {
     EXPECT_GT(most, 1u << 19);
     EXPECT_LE(most, 2 * Endpoint::bytes_per_peer_max(options.endpoint));
     EXPECT_LE(wire[0].sender(2).queue_bytes(), Endpoint::bytes_per_peer_max(options.endpoint));
+    for (Block* block : wire.kept) wire[0].release(block);
 }
 
 TEST(Endpoint, a_stream_asks_to_be_acknowledged_four_times_per_window_and_no_more) {
