@@ -26,6 +26,9 @@ namespace {
 
 constexpr std::size_t batch_bytes = 65'536;
 constexpr std::size_t udp_header_bytes = 8;
+/// A burst of smaller datagrams whose pieces lie apart is put together here first: the system takes one large piece so
+/// much faster than many small ones that the copy pays.
+constexpr std::size_t gathered_bytes_min = 4096;
 
 bool set(int descriptor, int level, int name, int value) noexcept {
     return ::setsockopt(descriptor, level, name, &value, sizeof value) == 0;
@@ -64,6 +67,7 @@ struct Socket::Buffers {
     std::array<mmsghdr, batches_max> headers;
     std::array<iovec, batches_max> pieces;
     std::array<Batch, batches_max> batches;
+    alignas(64) std::byte burst[batch_bytes]; // a burst put together
 };
 
 void Socket::BuffersDeleter::operator()(Buffers* buffers) const noexcept { delete buffers; }
@@ -226,13 +230,21 @@ Socket::Sent Socket::send(const Address& to, const Datagram& datagram) noexcept 
 Socket::Sent Socket::send_burst(const Address& to, std::span<const Datagram> datagrams) noexcept {
     iovec pieces[2 * datagrams_max];
     std::size_t count = 0;
-    for (const Datagram& datagram : datagrams) {
-        std::byte* const head = const_cast<std::byte*>(datagram.head.data());
+    const std::size_t datagram_bytes = datagrams[0].head.size() + datagrams[0].body.size();
+    std::byte* put_together = datagram_bytes < gathered_bytes_min && !datagrams[0].body.empty() ? buffers_->burst : nullptr;
+    const auto add = [&](Bytes piece) {
         iovec* const last = count == 0 ? nullptr : &pieces[count - 1];
-        // What lies in one piece goes in one piece: the system is nearly twice as fast then.
-        if (last != nullptr && static_cast<std::byte*>(last->iov_base) + last->iov_len == head) last->iov_len += datagram.head.size();
-        else pieces[count++] = {head, datagram.head.size()};
-        if (!datagram.body.empty()) pieces[count++] = {const_cast<std::byte*>(datagram.body.data()), datagram.body.size()};
+        std::byte* at = const_cast<std::byte*>(piece.data());
+        if (put_together != nullptr) {
+            std::memcpy(put_together, piece.data(), piece.size());
+            at = std::exchange(put_together, put_together + piece.size());
+        }
+        if (last != nullptr && static_cast<std::byte*>(last->iov_base) + last->iov_len == at) last->iov_len += piece.size();
+        else pieces[count++] = {at, piece.size()};
+    };
+    for (const Datagram& datagram : datagrams) {
+        add(datagram.head);
+        if (!datagram.body.empty()) add(datagram.body);
     }
     alignas(cmsghdr) char control[CMSG_SPACE(sizeof(std::uint16_t))] = {};
     msghdr message{};
@@ -246,7 +258,7 @@ Socket::Sent Socket::send_burst(const Address& to, std::span<const Datagram> dat
     segment->cmsg_level = IPPROTO_UDP;
     segment->cmsg_type = UDP_SEGMENT;
     segment->cmsg_len = CMSG_LEN(sizeof(std::uint16_t));
-    const auto bytes = static_cast<std::uint16_t>(datagrams[0].head.size() + datagrams[0].body.size());
+    const auto bytes = static_cast<std::uint16_t>(datagram_bytes);
     std::memcpy(CMSG_DATA(segment), &bytes, sizeof bytes);
     return send_message(message);
 }
