@@ -39,7 +39,7 @@ Error error(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
     return Error(fmt::format(format, std::forward<Arguments>(arguments)...));
 }
 
-/// Makes an Error that ends in what the system says about `error_number`: "open x: Permission denied (13)".
+/// Makes an Error that ends in what the system says about `error_number`: "open x: Permission denied".
 Error system_error(int error_number, std::string tried);
 
 /// Prints "kumi: TEXT" to standard error, unless the user has been told already; answers an exit code for main().

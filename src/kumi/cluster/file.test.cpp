@@ -1,0 +1,138 @@
+#include "kumi/cluster/file.hpp"
+
+#include "kumi/cluster/ranges.hpp"
+
+#include <gtest/gtest.h>
+
+namespace kumi::cluster {
+namespace {
+
+using Names = std::vector<std::string>;
+
+std::string refusal(std::string_view text) {
+    const auto read = parse_cluster(text, "c.toml");
+    return read ? "" : read.error().text();
+}
+
+TEST(Ranges, brackets_stand_for_many_names) {
+    EXPECT_EQ(*expand("a"), (Names{"a"}));
+    EXPECT_EQ(*expand("a[0-3,7]"), (Names{"a0", "a1", "a2", "a3", "a7"}));
+    EXPECT_EQ(*expand("n[08-10].lab"), (Names{"n08.lab", "n09.lab", "n10.lab"}));
+    EXPECT_EQ(*expand("r[0-1]n[1-2]"), (Names{"r0n1", "r0n2", "r1n1", "r1n2"}));
+    EXPECT_EQ(expand("a[0-18446744073709551615]").error().text(), "\"a[0-18446744073709551615]\" stands for more than 65536 names");
+    EXPECT_EQ(expand("a[18446744073709551615]")->front(), "a18446744073709551615");
+    for (const char* bad : {"a[", "a]", "a]0[", "a[]", "a[x]", "a[3-1]", "a[1-]", "a[0-65536]", "a[0-999]b[0-999]"}) EXPECT_FALSE(expand(bad)) << bad;
+}
+
+TEST(Ranges, a_list_is_cut_outside_brackets_only) {
+    EXPECT_EQ(split_list("a,b[0,2]:2,c"), (std::vector<std::string_view>{"a", "b[0,2]:2", "c"}));
+    EXPECT_EQ(split_list(""), (std::vector<std::string_view>{""}));
+}
+
+TEST(ClusterFile, says_hosts_slots_networks_and_addresses) {
+    const auto read = parse_cluster(R"(
+        [[network]]
+        name = "lan"
+        encrypt = true
+        options = { buffer = "4M", silence = 10 }
+        [[network]]
+        name = "fast"
+        priority = 5
+        mtu = 9000
+        [[host]]
+        name = "a[0-1]"
+        slots = 2
+        address.fast = "10.0.0.[1-2]"
+        address.lan = "fd00::[1-2]"
+        [[host]]
+        name = "b"
+    )", "c.toml");
+    ASSERT_TRUE(read) << read.error().text();
+    ASSERT_EQ(read->networks.size(), 2u);
+    EXPECT_EQ(read->networks[0].name, "fast"); // the better one
+    EXPECT_EQ(read->networks[0].letter, 'F');
+    EXPECT_TRUE(read->networks[1].encrypt);
+    ASSERT_EQ(read->networks[1].options.size(), 2u);
+    EXPECT_EQ(read->networks[1].options[1].value, "10");
+    ASSERT_EQ(read->hosts.size(), 3u);
+    EXPECT_EQ(read->hosts[1].addresses, (Names{"10.0.0.2", "fd00::2"}));
+    EXPECT_EQ(read->hosts[2].slots, 1u);
+    EXPECT_FALSE(read->hosts[2].is_on(0));
+    EXPECT_EQ(read->slots(), 5u);
+}
+
+TEST(ClusterFile, what_is_wrong_is_said_with_its_place_and_the_remedy) {
+    const std::pair<const char*, const char*> cases[] = {
+        {"", "c.toml: no hosts; write [[host]] and name = \"...\" for each"},
+        {"[host]\nname = \"a\"", "c.toml:1:1: write [[host]] with two brackets, once for each host"},
+        {"[[hots]]\nname = \"a\"", "c.toml:1:3: \"hots\" means nothing here; did you mean \"host\"?"},
+        {"[[host]]\nname = \"a\"\nslot = 2", "c.toml:3:1: \"slot\" means nothing here; did you mean \"slots\"?"},
+        {"[[host]]\nslots = 2", "c.toml:1:1: this host has no name; write name = \"...\""},
+        {"[[host]]\nname = \"a\"\nslots = 0", "c.toml:3:9: slots = 0: write 1 to 1048576"},
+        {"[[host]]\nname = \"a\"\nslots = \"2\"", "c.toml:3:9: slots is to be a whole number"},
+        {"[[host]]\nname = \"a\"\n[[host]]\nname = \"a\"", "c.toml:4:8: there are two hosts \"a\""},
+        {"[[host]]\nname = \"a b\"", "c.toml:2:8: \"a b\" is no host name; use letters, digits, - and ."},
+        {"[[host]]\nname = \"a[0-\"", "c.toml:2:8: \"a[0-\": a bracket is missing; write a range like a[0-7]"},
+        {"[[host]]\nname = \"a\"\naddress.lan = \"10.0.0.1\"", "c.toml:3:9: no network \"lan\" is described; write [[network]] and its name"},
+        {"[[network]]\nname = \"lan\"\n[[host]]\nname = \"a\"\naddress.lam = \"10.0.0.1\"",
+         "c.toml:5:9: no network \"lam\" is described; did you mean \"lan\"?"},
+        {"[[network]]\nname = \"lan\"\n[[host]]\nname = \"a[0-1]\"\naddress.lan = \"10.0.0.1\"",
+         "c.toml:5:15: \"10.0.0.1\" is 1 addresses for 2 hosts; write one for each"},
+        {"[[network]]\nname = \"lan\"\n[[host]]\nname = \"a\"\naddress.lan = \"myhost\"",
+         "c.toml:5:15: \"myhost\" is no address; write it in numbers, like \"10.0.0.1\" or \"fd00::1\""},
+        {"[[network]]\nname = \"lan\"\n[[host]]\nname = \"a\"\naddress.lan = \"10.0.0.1\"\n[[host]]\nname = \"b\"\naddress.lan = \"10.0.0.1\"",
+         "c.toml:8:15: a and b have the same address 10.0.0.1 on lan"},
+        {"[[network]]\nname = \"lan\"\n[[network]]\nname = \"lan\"", "c.toml:4:8: there are two networks \"lan\"; call one of them otherwise"},
+        {"[[network]]\nname = \"lan\"\ndevice = \"myrinet\"", "c.toml:3:10: no device \"myrinet\"; a network is driven by \"udp\""},
+        {"[[network]]\nname = \"lan\"\nletter = \"S\"", "c.toml:3:10: the letter S stands for shared memory already; take another"},
+        {"[[network]]\nname = \"lan\"\nletter = \"xy\"", "c.toml:3:10: letter = \"xy\": write one capital letter"},
+        {"[[network]]\nname = \"lan\"\nencrypt = 1", "c.toml:3:11: encrypt is to be true or false"},
+        {"[[network]]\nname = \"lan\"\ntopology = \"star\"",
+         "c.toml:3:12: \"star\" is no topology; write \"all\", \"chain\", \"ring\", \"tree\" or \"torus 4x2\""},
+        {"[[network]]\nname = \"lan\"\ntopology = \"torus 2x2\"\n[[host]]\nname = \"a\"\naddress.lan = \"10.0.0.1\"",
+         "c.toml: network \"lan\": a torus of 2x2 has 4 hosts, and 1 are on this network"},
+    };
+    for (const auto& [text, expected] : cases) EXPECT_EQ(refusal(text), expected) << text;
+    EXPECT_TRUE(refusal("[[host]]\nname = ").starts_with("c.toml:2:")) << refusal("[[host]]\nname = ");
+    EXPECT_EQ(read_cluster_file("/nowhere.toml").error().text(), "reading the cluster file /nowhere.toml: No such file or directory");
+}
+
+TEST(ClusterFile, networks_get_letters_that_tell_them_apart) {
+    const auto read = parse_cluster("[[network]]\nname = \"san\"\n[[network]]\nname = \"aa\"\n[[network]]\nname = \"sa\"\n[[host]]\nname = \"h\"", "c.toml");
+    ASSERT_TRUE(read) << read.error().text();
+    EXPECT_EQ(read->networks[0].letter, 'A'); // S is shared memory
+    EXPECT_EQ(read->networks[1].letter, 'B');
+    EXPECT_EQ(read->networks[2].letter, 'C');
+}
+
+TEST(Topology, says_who_are_neighbours) {
+    const auto neighbours = [](const char* text, std::uint32_t place, std::uint32_t members) {
+        std::vector<std::uint32_t> found;
+        for (std::uint32_t other = 0; other < members; ++other)
+            if (Topology::parse(text)->joins(place, other, members)) found.push_back(other);
+        return found;
+    };
+    using Places = std::vector<std::uint32_t>;
+    EXPECT_EQ(neighbours("all", 1, 4), (Places{0, 2, 3}));
+    EXPECT_EQ(neighbours("chain", 0, 4), (Places{1}));
+    EXPECT_EQ(neighbours("ring", 0, 4), (Places{1, 3}));
+    EXPECT_EQ(neighbours("tree", 1, 7), (Places{0, 3, 4}));
+    EXPECT_EQ(neighbours("torus 3x3", 0, 9), (Places{1, 2, 3, 6}));
+    EXPECT_EQ(neighbours("torus 4x2", 1, 8), (Places{0, 2, 5}));
+    for (const char* bad : {"", "torus", "torus 4", "torus 0x2", "torus 4x", "torus 4x2x", "ring 4", "rings"}) EXPECT_FALSE(Topology::parse(bad)) << bad;
+    EXPECT_EQ(Topology::parse("torus 4x2")->text(), "torus 4x2");
+}
+
+TEST(HostList, hosts_and_slots_on_one_line) {
+    const auto read = parse_host_list("a,b:2,c[0-1]:4");
+    ASSERT_TRUE(read);
+    ASSERT_EQ(read->hosts.size(), 4u);
+    EXPECT_EQ(read->hosts[0].slots, 1u);
+    EXPECT_EQ(read->hosts[1].slots, 2u);
+    EXPECT_EQ(read->hosts[3].name, "c1");
+    EXPECT_EQ(read->hosts[3].slots, 4u);
+    for (const char* bad : {"", "a,,b", "a:0", "a:x", "a:", "a,a", "a b", "a:99999999"}) EXPECT_FALSE(parse_host_list(bad)) << bad;
+}
+
+} // namespace
+} // namespace kumi::cluster

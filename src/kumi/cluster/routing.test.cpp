@@ -1,0 +1,193 @@
+#include "kumi/cluster/routing.hpp"
+
+#include "kumi/cluster/file.hpp"
+
+#include <algorithm>
+#include <gtest/gtest.h>
+#include <random>
+#include <set>
+
+namespace kumi::cluster {
+namespace {
+
+Cluster cluster_of(std::string_view text) {
+    auto read = parse_cluster(text, "test");
+    EXPECT_TRUE(read) << (read ? "" : read.error().text());
+    return read ? *read : Cluster{};
+}
+
+/// The paper's figure 3.
+constexpr std::string_view figure3 = R"(
+    [[network]]
+    name = "myrinet"
+    [[network]]
+    name = "gnic"
+    [[network]]
+    name = "udp"
+    [[host]]
+    name = "a[0-3]"
+    slots = 2
+    address = { myrinet = "10.1.0.[1-4]", udp = "10.3.0.[1-4]" }
+    [[host]]
+    name = "b[0-3]"
+    address = { gnic = "10.2.0.[1-4]", udp = "10.3.0.[5-8]" }
+)";
+
+Routing routing_of(const Cluster& cluster, std::uint32_t nodes, Policy policy = Policy::pack(), const std::vector<Broken>& broken = {}) {
+    auto placement = place(cluster, nodes, policy);
+    EXPECT_TRUE(placement) << (placement ? "" : placement.error().text());
+    return Routing(cluster, placement ? *placement : Placement{}, broken);
+}
+
+std::vector<std::string> row(const Routing& routing, Node from) {
+    std::vector<std::string> texts;
+    for (Node to = 0; to < routing.nodes(); ++to) texts.push_back(routing.text(routing.route(from, to)));
+    return texts;
+}
+
+using Row = std::vector<std::string>;
+
+TEST(Routing, the_papers_figure_3_gives_its_table_2) {
+    const Routing routing = routing_of(cluster_of(figure3), 12);
+    // The table in the paper shows nodes 0, 1, 2, 8 and 9, and dots for the others, which follow the same rules.
+    EXPECT_EQ(row(routing, 0), (Row{"-", "S0", "M0", "M1", "M0", "M1", "M0", "M1", "U0", "U0", "U0", "U0"}));
+    EXPECT_EQ(row(routing, 1), (Row{"S0", "-", "M0", "M1", "M0", "M1", "M0", "M1", "U0", "U0", "U0", "U0"}));
+    EXPECT_EQ(row(routing, 2), (Row{"M0", "M1", "-", "S0", "M0", "M1", "M0", "M1", "U0", "U0", "U0", "U0"}));
+    EXPECT_EQ(row(routing, 8), (Row{"U0", "U1", "U0", "U1", "U0", "U1", "U0", "U1", "-", "G0", "G0", "G0"}));
+    EXPECT_EQ(row(routing, 9), (Row{"U0", "U1", "U0", "U1", "U0", "U1", "U0", "U1", "G0", "-", "G0", "G0"}));
+}
+
+TEST(Routing, the_papers_figure_3_needs_the_channels_of_its_figure_5) {
+    const ChannelCounts counts = routing_of(cluster_of(figure3), 12).channels();
+    EXPECT_EQ(counts.shared_memory, 1u);
+    EXPECT_EQ(counts.by_network, (std::vector<std::uint32_t>{2, 1, 2}));
+}
+
+TEST(Routing, priority_counts_and_not_the_order_of_the_file) {
+    const Cluster cluster = cluster_of(R"(
+        [[network]]
+        name = "slow"
+        priority = 1
+        [[network]]
+        name = "fast"
+        priority = 2
+        [[host]]
+        name = "h[0-1]"
+        address = { slow = "10.0.0.[1-2]", fast = "10.0.1.[1-2]" }
+    )");
+    EXPECT_EQ(row(routing_of(cluster, 2), 0), (Row{"-", "F0"}));
+}
+
+TEST(Routing, every_way_not_taken_has_its_reason) {
+    const Routing routing = routing_of(cluster_of(figure3), 12);
+    const auto far = routing.rejected(0, 8);
+    ASSERT_EQ(far.size(), 3u);
+    EXPECT_EQ(far[0].text, "a0 and b0 are two hosts");
+    EXPECT_EQ(far[1].text, "b0 is not on it");
+    EXPECT_EQ(far[2].text, "a0 is not on it");
+    const auto near = routing.rejected(0, 2);
+    ASSERT_EQ(near.size(), 3u);
+    EXPECT_EQ(near[2].way, "udp");
+    EXPECT_EQ(near[2].text, "myrinet has priority");
+    EXPECT_EQ(routing.rejected(0, 1).front().text, "shared memory is better");
+    EXPECT_TRUE(routing.rejected(0, 0).empty());
+}
+
+TEST(Routing, a_network_on_which_nobody_answers_is_passed_over_in_that_direction_only) {
+    const Cluster cluster = cluster_of(figure3);
+    const Routing routing = routing_of(cluster, 12, Policy::pack(), {{0, 1, 0}});
+    EXPECT_EQ(routing.text(routing.route(0, 2)), "U0");
+    EXPECT_EQ(routing.text(routing.route(2, 0)), "M0");
+    EXPECT_EQ(routing.rejected(0, 2)[1].text, "a1 does not answer on it");
+}
+
+/// Follows a message from relay to relay; answers the nodes it passes through.
+std::vector<Node> way(const Routing& routing, Node from, Node to) {
+    std::vector<Node> passed;
+    for (Node at = from; at != to && passed.size() <= routing.nodes();) {
+        const Route route = routing.route(at, to);
+        if (route.kind == Route::Kind::none) return {};
+        at = route.next;
+        passed.push_back(at);
+    }
+    return passed;
+}
+
+TEST(Routing, hosts_without_a_common_network_are_joined_by_a_relay) {
+    const Cluster cluster = cluster_of(R"(
+        [[network]]
+        name = "left"
+        [[network]]
+        name = "right"
+        [[host]]
+        name = "a"
+        address.left = "10.0.0.1"
+        [[host]]
+        name = "gate"
+        slots = 2
+        address = { left = "10.0.0.2", right = "10.0.1.2" }
+        [[host]]
+        name = "b"
+        address.right = "10.0.1.1"
+    )");
+    const Routing routing = routing_of(cluster, 4);
+    EXPECT_EQ(routing.route(0, 3), (Route{Route::Kind::relayed, 0, 1, 2, 2}));
+    EXPECT_EQ(routing.text(routing.route(0, 3)), ">L1");
+    EXPECT_EQ(way(routing, 0, 3), (std::vector<Node>{2, 3}));
+    EXPECT_EQ(way(routing, 3, 0), (std::vector<Node>{1, 0}));
+    EXPECT_TRUE(routing.separated().empty());
+    // A host that runs none of the job's nodes cannot help.
+    EXPECT_EQ(Routing(cluster, {{0, 0}, {2, 0}}).separated(), (std::vector<std::pair<Node, Node>>{{0, 1}, {1, 0}}));
+}
+
+TEST(Routing, a_ring_is_walked_the_shorter_way_round) {
+    const Cluster cluster = cluster_of(R"(
+        [[network]]
+        name = "lan"
+        topology = "ring"
+        [[host]]
+        name = "h[0-5]"
+        address.lan = "10.0.0.[1-6]"
+    )");
+    const Routing routing = routing_of(cluster, 6);
+    EXPECT_EQ(way(routing, 0, 2), (std::vector<Node>{1, 2}));
+    EXPECT_EQ(way(routing, 0, 4), (std::vector<Node>{5, 4}));
+    EXPECT_EQ(routing.route(0, 3).hops, 3u);
+}
+
+TEST(Routing, whatever_the_networks_a_relayed_message_comes_nearer_with_every_hop) {
+    for (unsigned seed = 1; seed <= 300; ++seed) {
+        std::mt19937 random(seed);
+        const auto below = [&](unsigned bound) { return static_cast<std::uint32_t>(random() % bound); };
+        Cluster cluster;
+        const std::uint32_t networks = 1 + below(5), hosts = 2 + below(9);
+        for (std::uint32_t i = 0; i < networks; ++i) {
+            cluster.networks.push_back({.name = fmt::format("n{}", i)});
+            if (below(3) == 0) cluster.networks.back().topology = *Topology::parse(below(2) == 0 ? "ring" : "chain");
+        }
+        for (std::uint32_t i = 0; i < hosts; ++i) {
+            cluster.hosts.push_back({.name = fmt::format("h{}", i), .slots = 1 + below(3), .addresses = {}});
+            for (std::uint32_t k = 0; k < networks; ++k) cluster.hosts.back().addresses.push_back(below(3) == 0 ? "x" : "");
+        }
+        std::vector<Broken> broken;
+        for (std::uint32_t i = below(6); i > 0; --i) broken.push_back({below(hosts), below(hosts), below(networks)});
+        const auto nodes = static_cast<Node>(1 + below(static_cast<unsigned>(cluster.slots())));
+        const Routing routing = routing_of(cluster, nodes, below(2) == 0 ? Policy::pack() : Policy::spread(), broken);
+        for (Node from = 0; from < nodes; ++from)
+            for (Node to = 0; to < nodes; ++to) {
+                const Route route = routing.route(from, to);
+                if (route.kind == Route::Kind::none || from == to) continue;
+                std::uint32_t left = route.hops;
+                Node at = from;
+                for (; left > 0; --left) {
+                    const Route step = routing.route(at, to);
+                    ASSERT_EQ(step.hops, left) << "seed " << seed << ", " << from << " to " << to << " at " << at;
+                    at = step.next;
+                }
+                ASSERT_EQ(at, to) << "seed " << seed;
+            }
+    }
+}
+
+} // namespace
+} // namespace kumi::cluster
