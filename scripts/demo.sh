@@ -25,6 +25,8 @@ show "How fast are messages between two nodes, by size?" \
     kumi run -n 2 examples/03_pingpong
 show "Two nodes over UDP, while one packet of twenty is lost on purpose. Then: what was repaired." \
     kumi run -n 2 --stats -x KUMI_DEVICE=udp -x KUMI_FAULT=udp.loss=0.05 examples/02_ring
+show "A cluster of clusters: which node reaches which over what, and why." \
+    kumi map --cluster ../../lab/figure3.toml -n 12
 
 cat <<'END'
 
@@ -32,6 +34,6 @@ What to try next, from the project's root:
   build/release/bin/kumi doctor      what Kumi sees on this machine
   build/release/bin/kumi run --help  labels, traffic, counters, binding, environment
   examples/01_hello.cpp              the program that greeted you
-  make bench                         beside Open MPI and MPICH, on this machine
+  make bench                         beside MPI, TCP and other libraries, on this machine
   make check                         all tests, with and without sanitizers
 END

@@ -3,6 +3,10 @@
 // The subcommands of `kumi`. Each adds itself to the command line and runs when it was chosen.
 
 #include <CLI/CLI.hpp>
+#include <charconv>
+#include <cstdint>
+#include <fmt/format.h>
+#include <string>
 
 namespace kumi::tools {
 
@@ -10,9 +14,20 @@ namespace kumi::tools {
 /// it there, the run command takes it away again.
 inline constexpr char verbatim_mark = '\1';
 
+/// Accepts whole numbers in a range; otherwise says what to write.
+inline auto whole_number(std::uint64_t least, std::uint64_t most, const char* what_to_write) {
+    return [=](const std::string& text) -> std::string {
+        std::uint64_t number = 0;
+        const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
+        const bool whole = status == std::errc{} && end == text.data() + text.size();
+        return whole && number >= least && number <= most ? "" : fmt::format("{}: write {}", text, what_to_write);
+    };
+}
+
 /// Each sets `exit_code` when its command ran.
 void add_run_command(CLI::App& app, int& exit_code);
 void add_doctor_command(CLI::App& app, int& exit_code);
+void add_map_command(CLI::App& app, int& exit_code);
 void add_bench_command(CLI::App& app, int& exit_code);
 
 } // namespace kumi::tools

@@ -53,6 +53,7 @@ int main(int argc, char** argv) {
     app.footer("Start with: kumi run -n 4 ./program");
     int exit_code = 0;
     kumi::tools::add_run_command(app, exit_code);
+    kumi::tools::add_map_command(app, exit_code);
     kumi::tools::add_bench_command(app, exit_code);
     kumi::tools::add_doctor_command(app, exit_code);
     try {

@@ -2,7 +2,6 @@
 
 #include "kumi/launch/run.hpp"
 
-#include <charconv>
 #include <cstdint>
 #include <fmt/format.h>
 #include <limits>
@@ -11,16 +10,6 @@
 
 namespace kumi::tools {
 namespace {
-
-/// Accepts whole numbers in a range; otherwise says what to write.
-auto whole_number(std::uint64_t least, std::uint64_t most, const char* what_to_write) {
-    return [=](const std::string& text) -> std::string {
-        std::uint64_t number = 0;
-        const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
-        const bool whole = status == std::errc{} && end == text.data() + text.size();
-        return whole && number >= least && number <= most ? "" : fmt::format("{}: write {}", text, what_to_write);
-    };
-}
 
 constexpr std::uint64_t seconds_max = 1'000'000'000; // as good as no limit, and no sum with it overflows
 
