@@ -6,6 +6,7 @@
 #include "kumi/base/clock.hpp"
 #include "kumi/base/function_ref.hpp"
 #include "kumi/pm/counters.hpp"
+#include "kumi/pm/joint_sleep.hpp"
 #include "kumi/pm/message.hpp"
 #include "kumi/pm/node.hpp"
 #include "kumi/pm/remote_memory.hpp"
@@ -14,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <string_view>
 #include <vector>
 
 namespace kumi::pm {
@@ -94,12 +96,17 @@ public:
 
     /// What was committed to `to` so far.
     virtual Traffic sent(Node to) const noexcept = 0;
+    /// The device that carries it there: this channel's, unless it is made of several.
+    virtual std::string_view carrier(Node) const noexcept { return traits().device; }
 
     /// What the device counts, of the channel as a whole. Each device has counters of its own.
     virtual std::vector<Counter> counters() const { return {}; }
     /// What it counts about one peer; the same counters in the same order for each. A counter that the whole has too
     /// is there the sum over the peers.
     virtual std::vector<Counter> counters(Node) const { return {}; }
+
+    /// For whoever sleeps on several channels at once; null where the device cannot.
+    virtual JointSleep* joint_sleep() noexcept { return nullptr; }
 
     /// The memory of other nodes, where the device reaches it by itself; otherwise null.
     virtual RemoteMemory* remote_memory() noexcept { return nullptr; }

@@ -36,6 +36,7 @@ struct Opening {
     unsigned cores_on_host = 1; // that this node shares with the others of its host
     Meeting& meeting;
     base::JobKeys keys{}; // the job's, the same on every node
+    Waker* waker = nullptr; // set on all nodes, or on none: the channel is slept on jointly with others
 };
 
 /// The code that drives one kind of network.

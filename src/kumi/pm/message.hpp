@@ -65,6 +65,10 @@ class Message {
 public:
     Message(Node source, Bytes bytes, BufferOwner* owner = nullptr, std::uint64_t token = 0) noexcept
         : bytes_(bytes), owner_(owner), token_(token), source_(source) {}
+    /// The same message, for somebody who knows its source by another number. If that one is kept, `same` is too: tell
+    /// it by note_kept().
+    Message(const Message& same, Node source) noexcept
+        : bytes_(same.bytes_), owner_(same.owner_), token_(same.token_), source_(source) {}
     Message(const Message&) = delete;
     Message& operator=(const Message&) = delete;
 
@@ -77,6 +81,7 @@ public:
     KeptMessage keep();
 
     bool was_kept() const noexcept { return kept_; }
+    void note_kept() noexcept { kept_ = true; }
 
 private:
     Bytes bytes_;

@@ -13,6 +13,8 @@ struct Traits {
     std::size_t bytes_per_peer_max;   // memory that one more peer costs at most, on both sides together
     std::uint32_t latency_class_ns;   // order of magnitude, one way, small message
     std::uint32_t bandwidth_class_mb; // order of magnitude, megabytes per second, large messages
+    bool polls_memory = false;        // an empty poll() costs next to nothing: no system call
+    bool sends_apart = false;         // one thread may send while another polls; arm() and what follows count as both
 };
 
 } // namespace kumi::pm

@@ -47,8 +47,8 @@ std::byte* payload(base::RingLine* line) noexcept { return reinterpret_cast<std:
 
 } // namespace
 
-ShmemChannel::ShmemChannel(std::shared_ptr<Segment> segment, Node self)
-    : segment_(std::move(segment)), self_(self),
+ShmemChannel::ShmemChannel(std::shared_ptr<Segment> segment, Node self, pm::Waker* waker)
+    : segment_(std::move(segment)), self_(self), waker_(waker),
       inline_bytes_max_(static_cast<std::uint32_t>(segment_->layout().inline_bytes_max())),
       bell_(segment_->mailbox(self).bell, segment_->attention(self), segment_->fencing()),
       watched_bits_(segment_->layout().attention_words()), buffers_(*segment_, self) {
@@ -67,7 +67,9 @@ ShmemChannel::ShmemChannel(std::shared_ptr<Segment> segment, Node self)
                .message_bytes_max = layout.buffer_bytes,
                .bytes_per_peer_max = 2 * layout.bytes_per_pair() + sizeof(Outgoing) + sizeof(Reader),
                .latency_class_ns = 100,
-               .bandwidth_class_mb = 10'000};
+               .bandwidth_class_mb = 10'000,
+               .polls_memory = true,
+               .sends_apart = true};
 }
 
 ShmemChannel::~ShmemChannel() = default;
@@ -122,7 +124,7 @@ inline void ShmemChannel::count_and_ring(Node to, std::size_t bytes) noexcept {
     ++out.sent.messages;
     out.sent.bytes += bytes;
     if (out.bell.press()) [[unlikely]]
-        futex_wake(segment_->mailbox(to).bell.asleep);
+        rouse(to);
 }
 
 bool ShmemChannel::try_send(Node to, Bytes bytes) noexcept {
@@ -281,8 +283,18 @@ void ShmemChannel::stop_waiting_for_room() noexcept {
 }
 
 void ShmemChannel::sleep(Instant deadline) noexcept {
+    KUMI_ASSERT(waker_ == nullptr); // nobody would wake the futex
     ++sleeps_;
     futex_wait(bell_.state().asleep, 1, deadline);
+    end_sleep();
+}
+
+pm::Watched ShmemChannel::begin_sleep() noexcept {
+    ++sleeps_;
+    return {};
+}
+
+void ShmemChannel::end_sleep() noexcept {
     bell_.wake_up();
     stop_waiting_for_room();
     // Acquire: partner of the store in wake(): a wake-up that this sleep uses up has shown what it was for.
@@ -295,8 +307,13 @@ void ShmemChannel::wake() noexcept {
 }
 
 void ShmemChannel::wake_node(Node node) noexcept {
-    base::DoorbellState<Memory>& bell = segment_->mailbox(node).bell;
-    if (Button::wake(bell)) futex_wake(bell.asleep);
+    if (Button::wake(segment_->mailbox(node).bell)) rouse(node);
+}
+
+/// Wakes a node that is awake in name.
+void ShmemChannel::rouse(Node node) noexcept {
+    if (waker_ != nullptr) waker_->wake(node);
+    else futex_wake(segment_->mailbox(node).bell.asleep);
 }
 
 // ---- counters

@@ -14,10 +14,10 @@
 
 namespace kumi::device::shmem {
 
-class ShmemChannel final : public pm::Channel, private pm::BufferOwner, private pm::RemoteMemory {
+class ShmemChannel final : public pm::Channel, private pm::BufferOwner, private pm::RemoteMemory, private pm::JointSleep {
 public:
-    /// The segment's part of `self` must have been reserved.
-    ShmemChannel(std::shared_ptr<Segment> segment, Node self);
+    /// The segment's part of `self` must have been reserved. With a waker, nodes sleep on this channel and others.
+    ShmemChannel(std::shared_ptr<Segment> segment, Node self, pm::Waker* waker = nullptr);
     ~ShmemChannel() override;
 
     Node self() const noexcept override { return self_; }
@@ -38,6 +38,7 @@ public:
     pm::Traffic sent(Node to) const noexcept override { return outgoing_[to].sent; }
     std::vector<pm::Counter> counters() const override;
     std::vector<pm::Counter> counters(Node peer) const override;
+    pm::JointSleep* joint_sleep() noexcept override { return waker_ == nullptr ? nullptr : this; }
     pm::RemoteMemory* remote_memory() noexcept override { return this; }
 
     /// How many rings the next poll() looks at.
@@ -71,6 +72,10 @@ private:
     bool try_get(Node from, std::uint64_t offset, MutableBytes target) noexcept override;
     std::byte* direct(Node node, std::uint64_t offset) noexcept override;
 
+    // JointSleep
+    pm::Watched begin_sleep() noexcept override;
+    void end_sleep() noexcept override;
+
     // BufferOwner: a kept buffer comes back.
     void release(std::uint64_t token) noexcept override;
 
@@ -84,9 +89,11 @@ private:
     void stop_waiting_for_room() noexcept;
     bool something_to_do() noexcept;
     void wake_node(Node node) noexcept;
+    void rouse(Node node) noexcept;
 
     std::shared_ptr<Segment> segment_;
     Node self_;
+    pm::Waker* waker_;
     bool polling_ = false;
     std::uint32_t inline_bytes_max_;
     std::vector<Outgoing> outgoing_; // by destination

@@ -39,16 +39,17 @@ Result<std::unique_ptr<pm::Channel>> ShmemDevice::open(const pm::Opening& openin
     if (auto reserved = segment->reserve_part(opening.self); !reserved) return reserved.error();
     // Nobody may write to a part before its memory is set aside.
     if (auto all = opening.meeting.exchange({}); !all) return all.error();
-    return std::unique_ptr<pm::Channel>(std::make_unique<ShmemChannel>(std::move(segment), opening.self));
+    return std::unique_ptr<pm::Channel>(std::make_unique<ShmemChannel>(std::move(segment), opening.self, opening.waker));
 }
 
-Result<std::vector<std::unique_ptr<pm::Channel>>> open_in_one_process(pm::Node nodes, const Options& options) {
+Result<std::vector<std::unique_ptr<pm::Channel>>> open_in_one_process(pm::Node nodes, const Options& options,
+                                                                      std::span<pm::Waker* const> wakers) {
     auto segment = Segment::create(nodes, options);
     if (!segment) return segment.error();
     std::vector<std::unique_ptr<pm::Channel>> channels;
     for (pm::Node node = 0; node < nodes; ++node) {
         if (auto reserved = (*segment)->reserve_part(node); !reserved) return reserved.error();
-        channels.push_back(std::make_unique<ShmemChannel>(*segment, node));
+        channels.push_back(std::make_unique<ShmemChannel>(*segment, node, wakers.empty() ? nullptr : wakers[node]));
     }
     return channels;
 }

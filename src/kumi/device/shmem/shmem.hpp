@@ -4,6 +4,7 @@
 #include "kumi/pm/device.hpp"
 
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace kumi::device::shmem {
@@ -21,8 +22,9 @@ private:
 };
 
 /// All ends of one channel in this process, over one mapping: for threads as nodes, and for race detectors, which
-/// see a race only at equal addresses.
-Result<std::vector<std::unique_ptr<pm::Channel>>> open_in_one_process(pm::Node nodes, const Options& options = {});
+/// see a race only at equal addresses. With wakers, one per node, as Opening has it.
+Result<std::vector<std::unique_ptr<pm::Channel>>> open_in_one_process(pm::Node nodes, const Options& options = {},
+                                                                      std::span<pm::Waker* const> wakers = {});
 
 /// The options with what KUMI_SHMEM_MEMORY, KUMI_SHMEM_EXPOSED (sizes such as 64M) and KUMI_SHMEM_FENCING
 /// (reader or writer) say.

@@ -15,7 +15,8 @@ public:
                   .message_bytes_max = network.options_.message_bytes_max,
                   .bytes_per_peer_max = 2 * network.options_.in_flight_max * network.options_.message_bytes_max,
                   .latency_class_ns = 10'000,
-                  .bandwidth_class_mb = 1'000} {}
+                  .bandwidth_class_mb = 1'000,
+                  .polls_memory = true} {}
     ~SimulatedChannel() override {
         const std::lock_guard lock(network_.mutex_);
         --network_.channels_;

@@ -398,6 +398,14 @@ void UdpChannel::sleep(Instant deadline) noexcept {
     asleep_.store(false);
 }
 
+pm::Watched UdpChannel::begin_sleep() noexcept {
+    asleep_.store(true); // as in sleep()
+    const bool was_woken = woken_.exchange(false);
+    return {socket_.descriptor(), blocked_, was_woken ? Instant::min() : endpoint_.next_deadline()};
+}
+
+void UdpChannel::end_sleep() noexcept { asleep_.store(false); }
+
 void UdpChannel::wake() noexcept {
     woken_.store(true);
     // An empty datagram to itself: so a sleep is one plain receive, which answers fastest.

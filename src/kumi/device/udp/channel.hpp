@@ -32,7 +32,7 @@ struct Hello {
 };
 static_assert(sizeof(Hello) == 40);
 
-class UdpChannel final : public pm::Channel, private pm::BufferOwner {
+class UdpChannel final : public pm::Channel, private pm::BufferOwner, private pm::JointSleep {
 public:
     /// Binds the socket; hello() is then to reach the others, and theirs meet().
     static Result<std::unique_ptr<UdpChannel>> bind(const Options& options, Node self, Node nodes, const base::JobKeys& keys);
@@ -56,6 +56,7 @@ public:
     bool arm() noexcept override;
     void sleep(Instant deadline) noexcept override;
     void wake() noexcept override;
+    pm::JointSleep* joint_sleep() noexcept override { return this; }
     bool lost(Node node) const noexcept override { return endpoint_.gone(node) != reliable::Gone::no; }
     pm::Traffic sent(Node to) const noexcept override { return sent_[to]; }
     std::vector<pm::Counter> counters() const override;
@@ -67,6 +68,8 @@ private:
     UdpChannel(const Options& options, Node self, Node nodes, const base::JobKeys& keys, Socket socket);
 
     void release(std::uint64_t token) noexcept override;
+    pm::Watched begin_sleep() noexcept override;
+    void end_sleep() noexcept override;
 
     void count_sent(Node to, std::size_t bytes) noexcept {
         ++sent_[to].messages;
