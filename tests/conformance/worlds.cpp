@@ -1,4 +1,5 @@
 #include "conformance/world.hpp"
+#include "loopback/composites.hpp"
 
 #include "kumi/base/memory_policy.hpp"
 #include "kumi/device/shmem/shmem.hpp"
@@ -98,6 +99,12 @@ World udp_hosts_world(std::string name, int family, device::udp::Options options
     return {std::move(name), run};
 }
 
+/// Even nodes on one host, odd ones on another: shared memory inside, UDP in between; or UDP for all.
+World composite_world(std::string name, bool with_shmem) {
+    const auto run = [=](pm::Node nodes, const Body& body) { run_threads(loopback::two_hosts(nodes, with_shmem), body); };
+    return {std::move(name), run};
+}
+
 } // namespace
 
 std::vector<World> worlds() {
@@ -112,6 +119,8 @@ std::vector<World> worlds() {
                            udp_world("udp_encrypted", {.encrypt = true}),
                            udp_world("udp_loss_1", {.faults = little}),
                            udp_world("udp_loss_10", {.packet_bytes_max = 1472, .faults = much}),
+                           composite_world("composite", true),
+                           composite_world("composite_udp_only", false),
                            udp_hosts_world("udp_hosts", 4, {}),
                            udp_hosts_world("udp_hosts_v6", 6, {}),
                            udp_hosts_world("udp_hosts_loss_1", 4, {.faults = little}),

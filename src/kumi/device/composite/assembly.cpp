@@ -1,0 +1,53 @@
+#include "kumi/device/composite/assembly.hpp"
+
+namespace kumi::device::composite {
+namespace {
+
+constexpr std::uint32_t none = 0xffffffff;
+
+} // namespace
+
+Result<void> Assembly::open_sockets() {
+    parts_.resize(nodes_);
+    part_of_.assign(nodes_, std::vector<std::uint32_t>(nodes_, none));
+    while (sockets_.size() < nodes_) {
+        auto socket = WakeSocket::open();
+        if (!socket) return socket.error();
+        sockets_.push_back(std::make_unique<WakeSocket>(*std::move(socket)));
+    }
+    return {};
+}
+
+Result<void> Assembly::add(const std::vector<Node>& members, base::FunctionRef<Result<Ends>(std::span<pm::Waker* const>)> open) {
+    if (sockets_.empty())
+        if (auto opened = open_sockets(); !opened) return opened;
+    std::vector<WakeSocket::Name> names;
+    for (const Node member : members) names.push_back(sockets_[member]->name());
+    std::vector<std::unique_ptr<SocketWaker>> wakers;
+    std::vector<pm::Waker*> given;
+    for (const Node member : members) {
+        wakers.push_back(std::make_unique<SocketWaker>(*sockets_[member]));
+        wakers.back()->set_names(names);
+        given.push_back(wakers.back().get());
+    }
+    auto ends = open(given);
+    if (!ends) return ends.error();
+    for (std::size_t i = 0; i < members.size(); ++i) {
+        const Node node = members[i];
+        for (const Node other : members) part_of_[node][other] = static_cast<std::uint32_t>(parts_[node].size());
+        parts_[node].push_back({std::move(wakers[i]), std::move((*ends)[i]), members});
+    }
+    return {};
+}
+
+Result<Assembly::Ends> Assembly::finish() {
+    Ends made;
+    for (Node node = 0; node < nodes_; ++node) {
+        for (Node to = 0; to < nodes_; ++to)
+            if (part_of_.empty() || part_of_[node][to] == none) return error("nodes {} and {} have no channel", node, to);
+        made.push_back(std::make_unique<CompositeChannel>(node, std::move(parts_[node]), part_of_[node], std::move(sockets_[node])));
+    }
+    return made;
+}
+
+} // namespace kumi::device::composite

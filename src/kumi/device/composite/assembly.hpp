@@ -1,0 +1,37 @@
+#pragma once
+
+#include "kumi/base/function_ref.hpp"
+#include "kumi/base/result.hpp"
+#include "kumi/device/composite/channel.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace kumi::device::composite {
+
+/// The composites of all nodes in one process, in the making: for threads as nodes, or to be shared out by fork().
+class Assembly {
+public:
+    using Ends = std::vector<std::unique_ptr<pm::Channel>>;
+
+    explicit Assembly(Node nodes) : nodes_(nodes) {}
+
+    /// Adds a channel between `members`. What they have for each other goes by it, until another is added. `open` gets a
+    /// waker for each member, for devices that want one, and answers all ends.
+    Result<void> add(const std::vector<Node>& members, base::FunctionRef<Result<Ends>(std::span<pm::Waker* const>)> open);
+
+    /// All composites, by node. Every two nodes must have a channel by now.
+    Result<Ends> finish();
+
+private:
+    Result<void> open_sockets();
+
+    Node nodes_;
+    std::vector<std::unique_ptr<WakeSocket>> sockets_;  // by node
+    std::vector<std::vector<Part>> parts_;              // by node
+    std::vector<std::vector<std::uint32_t>> part_of_;   // by node and destination
+};
+
+} // namespace kumi::device::composite

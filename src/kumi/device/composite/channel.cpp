@@ -1,0 +1,389 @@
+#include "kumi/device/composite/channel.hpp"
+
+#include "kumi/base/assert.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <poll.h>
+
+namespace kumi::device::composite {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Polls in a row that bring nothing after which a link that costs a system call is polled less often, down to one poll
+/// in so many.
+constexpr unsigned quiet_polls = 128;
+constexpr unsigned passed_over_max = 256;
+/// A channel that cannot be slept on together with others is looked at this often.
+constexpr Duration look_after = 1ms;
+
+/// Tells threads apart, cheaply.
+const void* this_thread() noexcept {
+    static thread_local const char mark = 0;
+    return &mark;
+}
+
+} // namespace
+
+/// While a thread is in one of the channel's functions.
+class CompositeChannel::Call {
+public:
+    explicit Call(const CompositeChannel& channel) noexcept : channel_(channel), is_alone_(channel.enter()) {}
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+    ~Call() {
+        if (is_alone_) channel_.bias_.leave();
+    }
+
+    /// No locks are needed: others wait until it is over.
+    bool is_alone() const noexcept { return is_alone_; }
+
+private:
+    const CompositeChannel& channel_;
+    bool is_alone_;
+};
+
+/// The right to use a link for sending: because this thread is alone, or polls it right now and has its lock; or else by
+/// the lock.
+class CompositeChannel::Sending {
+public:
+    explicit Sending(const Link& link, bool is_alone = false) noexcept
+        // Relaxed: only this thread writes its own mark.
+        : lock_(link.lock), locks_(!is_alone && link.poller.load(std::memory_order_relaxed) != this_thread()) {
+        if (locks_) lock_.lock();
+    }
+    Sending(const Sending&) = delete;
+    Sending& operator=(const Sending&) = delete;
+    ~Sending() {
+        if (locks_) lock_.unlock();
+    }
+
+private:
+    SpinLock& lock_;
+    bool locks_;
+};
+
+CompositeChannel::CompositeChannel(Node self, std::vector<Part> parts, const std::vector<std::uint32_t>& part_of,
+                                   std::unique_ptr<WakeSocket> wakes)
+    : self_(self), wakes_(std::move(wakes)), link_memory_(std::make_unique<Link[]>(parts.size())), links_(link_memory_.get(), parts.size()),
+      routes_(part_of.size()) {
+    traits_ = {.device = "composite", .message_bytes_max = std::numeric_limits<std::size_t>::max(), .bytes_per_peer_max = 0,
+               .latency_class_ns = std::numeric_limits<std::uint32_t>::max(), .bandwidth_class_mb = 0, .polls_memory = true};
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        Link& link = links_[i];
+        link.part = std::move(parts[i]);
+        const pm::Traits& traits = link.part.channel->traits();
+        link.sleep = link.part.channel->joint_sleep();
+        link.is_apart = traits.sends_apart;
+        link.is_light = traits.polls_memory;
+        traits_.message_bytes_max = std::min(traits_.message_bytes_max, traits.message_bytes_max);
+        traits_.bytes_per_peer_max = std::max(traits_.bytes_per_peer_max, traits.bytes_per_peer_max);
+        traits_.latency_class_ns = std::min(traits_.latency_class_ns, traits.latency_class_ns);
+        traits_.bandwidth_class_mb = std::max(traits_.bandwidth_class_mb, traits.bandwidth_class_mb);
+        traits_.polls_memory = traits_.polls_memory && traits.polls_memory;
+    }
+    if (!base::register_for_heavy_fence()) bias_.disable();
+    for (Node to = 0; to < routes_.size(); ++to) {
+        Link& link = links_[part_of[to]];
+        const auto place = std::find(link.part.members.begin(), link.part.members.end(), to);
+        KUMI_ASSERT(place != link.part.members.end());
+        routes_[to] = {&link, static_cast<Node>(place - link.part.members.begin())};
+    }
+}
+
+CompositeChannel::~CompositeChannel() = default;
+
+// ---- sending
+
+/// A watcher that sleeps does not know of deadlines that a send brings with it.
+inline void CompositeChannel::after_send(Link& link) noexcept {
+    if (link.is_light) return;
+    if (link.quiet.load(std::memory_order_relaxed) != 0) link.quiet.store(0, std::memory_order_relaxed); // an answer may come
+    if (shared_.load(std::memory_order_relaxed) && asleep_.load()) wake();
+}
+
+pm::SendSlot CompositeChannel::try_reserve(Node to, std::size_t bytes) noexcept {
+    KUMI_ASSERT(to < routes_.size());
+    const Call call(*this);
+    Route& route = routes_[to];
+    const Sending sending(*route.link, call.is_alone());
+    if (route.reserved) return route.missed = true, pm::SendSlot{};
+    const pm::SendSlot slot = route.link->part.channel->try_reserve(route.number, bytes);
+    if (!slot) return {};
+    route.reserved = true;
+    return {to, slot.bytes(), slot.token()};
+}
+
+void CompositeChannel::commit(const pm::SendSlot& slot) noexcept {
+    const Call call(*this);
+    Route& route = routes_[slot.to()];
+    bool missed = false;
+    {
+        const Sending sending(*route.link, call.is_alone());
+        route.link->part.channel->commit({route.number, slot.bytes(), slot.token()});
+        route.reserved = false;
+        missed = std::exchange(route.missed, false);
+    }
+    if (missed) wake();
+    after_send(*route.link);
+}
+
+void CompositeChannel::cancel(const pm::SendSlot& slot) noexcept {
+    const Call call(*this);
+    Route& route = routes_[slot.to()];
+    bool missed = false;
+    {
+        const Sending sending(*route.link, call.is_alone());
+        route.link->part.channel->cancel({route.number, slot.bytes(), slot.token()});
+        route.reserved = false;
+        missed = std::exchange(route.missed, false);
+    }
+    if (missed) wake();
+}
+
+bool CompositeChannel::try_send(Node to, Bytes bytes) noexcept {
+    KUMI_ASSERT(to < routes_.size());
+    const Call call(*this);
+    Route& route = routes_[to];
+    {
+        const Sending sending(*route.link, call.is_alone());
+        if (route.reserved) return route.missed = true, false;
+        if (!route.link->part.channel->try_send(route.number, bytes)) return false;
+    }
+    after_send(*route.link);
+    return true;
+}
+
+void CompositeChannel::flush() noexcept {
+    const Call call(*this);
+    for (Link& link : links_) {
+        const Sending sending(link, call.is_alone());
+        link.part.channel->flush();
+    }
+}
+
+// ---- receiving
+
+/// A link that costs a system call and has been quiet is not asked every time: those who wait for memory would wait for
+/// it too.
+inline bool CompositeChannel::is_due(Link& link) noexcept {
+    if (link.is_light) return true;
+    const unsigned quiet = link.quiet.load(std::memory_order_relaxed);
+    if (quiet < quiet_polls || ++link.passed_over >= std::min(quiet / quiet_polls, passed_over_max)) return link.passed_over = 0, true;
+    return false;
+}
+
+std::size_t CompositeChannel::poll(pm::Handler handler, std::size_t messages_max) noexcept {
+    const Call call(*this);
+    // Relaxed: only this thread writes its own mark.
+    if (receiver_.load(std::memory_order_relaxed) == this_thread()) return 0; // from a handler
+    if (!call.is_alone()) {
+        note_poll();
+        if (!receiving_.try_lock()) return 0;
+    }
+    receiver_.store(this_thread(), std::memory_order_relaxed);
+    const std::size_t handled = poll_links(handler, messages_max, call.is_alone());
+    receiver_.store(nullptr, std::memory_order_relaxed);
+    if (call.is_alone()) return handled;
+    receiving_.unlock();
+    if (handled != 0) announce();
+    return handled;
+}
+
+inline std::size_t CompositeChannel::poll_links(pm::Handler handler, std::size_t messages_max, bool is_alone) noexcept {
+    std::size_t handled = 0;
+    std::size_t next = first_link_;
+    for (std::size_t i = 0; i < links_.size(); ++i) {
+        Link& link = links_[next];
+        if (++next == links_.size()) next = 0;
+        if (!is_due(link)) continue;
+        const std::size_t got = poll_link(link, handler, messages_max - handled, is_alone);
+        handled += got;
+        if (!link.is_light) link.quiet.store(got != 0 ? 0 : link.quiet.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+        if (handled >= messages_max) [[unlikely]] {
+            first_link_ = next; // for the next poll
+            break;
+        }
+    }
+    return handled;
+}
+
+inline std::size_t CompositeChannel::poll_link(Link& link, pm::Handler handler, std::size_t messages_max, bool is_alone) noexcept {
+    const auto hand_out = [&](pm::Message& message) {
+        pm::Message known(message, link.part.members[message.source()]);
+        handler(known);
+        if (known.was_kept()) message.note_kept();
+    };
+    if (is_alone || link.is_apart) return link.part.channel->poll(hand_out, messages_max);
+    link.lock.lock();
+    link.poller.store(this_thread(), std::memory_order_relaxed); // only this thread compares it with its own mark
+    const std::size_t handled = link.part.channel->poll(hand_out, messages_max);
+    link.poller.store(nullptr, std::memory_order_relaxed);
+    link.lock.unlock();
+    return handled;
+}
+
+// ---- threads that wait
+
+/// What a thread knew of the news when it polled last, and the time before: between the two it looked whether it is done.
+struct CompositeChannel::Seen {
+    const CompositeChannel* channel = nullptr;
+    std::uint64_t before = std::numeric_limits<std::uint64_t>::max();
+    std::uint64_t latest = std::numeric_limits<std::uint64_t>::max();
+    std::uint64_t news = 0; // as of arm()
+};
+
+CompositeChannel::Seen& CompositeChannel::seen() const noexcept {
+    static thread_local Seen mine;
+    if (mine.channel != this) mine = {.channel = this};
+    return mine;
+}
+
+/// True: this thread is alone until it leaves.
+inline bool CompositeChannel::enter() const noexcept {
+    // Relaxed: a thread always sees its own mark.
+    if (first_thread_.load(std::memory_order_relaxed) == this_thread()) [[likely]] return bias_.enter();
+    return enter_first();
+}
+
+/// A thread that is not known as the first one.
+bool CompositeChannel::enter_first() const noexcept {
+    if (shared_.load()) return false;
+    const void* nobody = nullptr;
+    if (first_thread_.compare_exchange_strong(nobody, this_thread())) return bias_.enter();
+    bias_.revoke();
+    while (bias_.is_inside()) ::sched_yield();
+    shared_.store(true);
+    const_cast<CompositeChannel*>(this)->wake(); // if the first one sleeps, it did not know that others would come
+    return false;
+}
+
+void CompositeChannel::note_poll() noexcept {
+    Seen& mine = seen();
+    mine.before = mine.latest;
+    mine.latest = news_.load();
+}
+
+/// Something happened that others may wait for.
+void CompositeChannel::announce() noexcept {
+    // Sequentially consistent with arm_behind_watcher(): it sees the news, or we see it waiting.
+    news_.fetch_add(1);
+    if (waiters_.load() == 0) return;
+    { const std::lock_guard lock(waiting_mutex_); } // whoever has looked at the news is asleep by now
+    waiting_.notify_all();
+}
+
+// ---- sleeping
+
+bool CompositeChannel::arm() noexcept {
+    const Call call(*this);
+    const void* nobody = nullptr;
+    const bool is_watcher = watcher_.compare_exchange_strong(nobody, this_thread()) || nobody == this_thread();
+    if (!is_watcher) return arm_behind_watcher();
+    // News since this thread looked whether it is done.
+    const bool has_news = shared_.load() && news_.load() != seen().before;
+    if (!has_news && arm_links()) return true;
+    watcher_.store(nullptr);
+    return false;
+}
+
+bool CompositeChannel::arm_behind_watcher() noexcept {
+    Seen& mine = seen();
+    waiters_.fetch_add(1);
+    mine.news = news_.load();
+    if (mine.news == mine.before && watcher_.load() != nullptr) return true;
+    waiters_.fetch_sub(1);
+    return false;
+}
+
+/// Arms all links, or none.
+bool CompositeChannel::arm_links() noexcept {
+    if (!receiving_.try_lock()) return false; // somebody receives: there may be something to do
+    std::size_t armed = 0;
+    for (; armed < links_.size(); ++armed) {
+        const Sending sending(links_[armed]);
+        if (!links_[armed].part.channel->arm()) break;
+    }
+    const bool all = armed == links_.size();
+    for (std::size_t i = 0; !all && i < armed; ++i) {
+        const Sending sending(links_[i]);
+        if (links_[i].sleep != nullptr) links_[i].sleep->end_sleep();
+    }
+    receiving_.unlock();
+    return all;
+}
+
+void CompositeChannel::sleep(Instant deadline) noexcept {
+    if (watcher_.load() != this_thread()) return sleep_behind_watcher(deadline);
+    sleep_on_links(deadline);
+    watcher_.store(nullptr);
+    if (shared_.load()) announce(); // somebody else may take the post
+}
+
+void CompositeChannel::sleep_on_links(Instant deadline) noexcept {
+    constexpr std::size_t links_max = 63;
+    std::array<pollfd, links_max + 1> watched;
+    std::size_t count = 0;
+    // Sequentially consistent, as in wake(): either it sees that we sleep, or we see that it was called.
+    asleep_.store(true);
+    watched[count++] = {wakes_->descriptor(), POLLIN, 0};
+    for (Link& link : links_) {
+        const Sending sending(link);
+        const pm::Watched what = link.sleep != nullptr ? link.sleep->begin_sleep() : pm::Watched{.deadline = now() + look_after};
+        if (what.descriptor >= 0 && count <= links_max)
+            watched[count++] = {what.descriptor, static_cast<short>(what.or_writable ? POLLIN | POLLOUT : POLLIN), 0};
+        deadline = std::min(deadline, what.deadline);
+    }
+    if (!woken_.exchange(false)) {
+        timespec limit{};
+        if (deadline != never) {
+            const auto left = deadline <= now() ? Duration{0} : deadline - now();
+            limit = {static_cast<time_t>(left.count() / 1'000'000'000), static_cast<long>(left.count() % 1'000'000'000)};
+        }
+        ::ppoll(watched.data(), count, deadline == never ? nullptr : &limit, nullptr);
+    }
+    asleep_.store(false);
+    if (watched[0].revents != 0) wakes_->drain();
+    for (Link& link : links_) {
+        const Sending sending(link);
+        link.quiet.store(0, std::memory_order_relaxed); // what woke us is looked for
+        if (link.sleep != nullptr) link.sleep->end_sleep();
+    }
+}
+
+void CompositeChannel::sleep_behind_watcher(Instant deadline) noexcept {
+    const Seen& mine = seen();
+    const auto is_over = [&] { return news_.load() != mine.news || watcher_.load() == nullptr; };
+    std::unique_lock lock(waiting_mutex_);
+    if (deadline == never) waiting_.wait(lock, is_over);
+    else waiting_.wait_until(lock, deadline, is_over);
+    waiters_.fetch_sub(1);
+}
+
+void CompositeChannel::wake() noexcept {
+    woken_.store(true);
+    if (asleep_.load()) wakes_->wake_self();
+    if (shared_.load()) announce();
+}
+
+// ---- state
+
+bool CompositeChannel::lost(Node node) const noexcept {
+    const Call call(*this);
+    const Route& route = routes_[node];
+    const Sending sending(*route.link, call.is_alone());
+    return route.link->part.channel->lost(route.number);
+}
+
+pm::Traffic CompositeChannel::sent(Node to) const noexcept {
+    const Call call(*this);
+    const Route& route = routes_[to];
+    const Sending sending(*route.link, call.is_alone());
+    return route.link->part.channel->sent(route.number);
+}
+
+std::string_view CompositeChannel::carrier(Node to) const noexcept { return routes_[to].link->part.channel->carrier(routes_[to].number); }
+
+} // namespace kumi::device::composite

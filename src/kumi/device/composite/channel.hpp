@@ -1,0 +1,122 @@
+#pragma once
+
+// Several channels as one (SCore's PM(Composite)): each destination has a route, which is one of the channels and its
+// number there; receiving polls them all. Unlike other channels this one is for many threads at once.
+//
+// Locks. One thread at a time receives (`receiving_`); others that poll meanwhile are told "nothing", because it is being
+// done for them. Each link has a lock for sending, which polling takes too where the device cannot do both at once. The
+// order is receiving_, then a link; whoever holds a link's lock waits for nothing. So a handler may send, on the same
+// link (this thread has its lock already) and on others. It must not wait for another thread that sends: a lock may be
+// held while it runs. A thread that is alone takes no locks (bias.hpp).
+//
+// Sleep. One thread, the watcher, sleeps on all channels at once; others that want to sleep wait until it has handled
+// something, or gives up its post. While only one thread uses the channel it pays for none of that.
+
+#include "kumi/device/composite/bias.hpp"
+#include "kumi/device/composite/lock.hpp"
+#include "kumi/device/composite/wake_socket.hpp"
+#include "kumi/pm/channel.hpp"
+
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+namespace kumi::device::composite {
+
+using pm::Node;
+
+/// One of the channels, and who its nodes are.
+struct Part {
+    std::unique_ptr<SocketWaker> waker; // that the channel was opened with
+    std::unique_ptr<pm::Channel> channel;
+    std::vector<Node> members; // the composite's number for each of the channel's
+};
+
+class CompositeChannel final : public pm::Channel {
+public:
+    /// `part_of` says for each destination, self included, which part carries messages to it.
+    CompositeChannel(Node self, std::vector<Part> parts, const std::vector<std::uint32_t>& part_of, std::unique_ptr<WakeSocket> wakes);
+    ~CompositeChannel() override;
+
+    Node self() const noexcept override { return self_; }
+    Node nodes() const noexcept override { return static_cast<Node>(routes_.size()); }
+    const pm::Traits& traits() const noexcept override { return traits_; }
+
+    // All from any thread, and from handlers, but poll(): a handler that polls is told "nothing".
+    pm::SendSlot try_reserve(Node to, std::size_t bytes) noexcept override;
+    void commit(const pm::SendSlot& slot) noexcept override;
+    void cancel(const pm::SendSlot& slot) noexcept override;
+    using pm::Channel::try_send;
+    bool try_send(Node to, Bytes bytes) noexcept override;
+    void flush() noexcept override;
+    std::size_t poll(pm::Handler handler, std::size_t messages_max) noexcept override;
+    bool arm() noexcept override;
+    void sleep(Instant deadline) noexcept override;
+    void wake() noexcept override;
+    bool lost(Node node) const noexcept override;
+    pm::Traffic sent(Node to) const noexcept override;
+    std::string_view carrier(Node to) const noexcept override;
+
+private:
+    struct Link {
+        Part part;
+        pm::JointSleep* sleep; // null: looked at every now and then
+        bool is_apart;         // sends and polls at once
+        bool is_light;         // polled every time
+        mutable SpinLock lock; // sending; and all else, unless it is apart
+        std::atomic<const void*> poller{nullptr}; // the thread that polls, with the lock
+        std::atomic<unsigned> quiet{0};           // polls since something came or went
+        unsigned passed_over = 0;
+    };
+    struct Route {
+        Link* link;
+        Node number;           // there
+        bool reserved = false; // with link->lock: a slot is out
+        bool missed = false;   // with link->lock: somebody was refused because of that
+    };
+    class Call;
+    class Sending;
+    struct Seen;
+
+    bool enter() const noexcept;
+    bool enter_first() const noexcept;
+    void note_poll() noexcept;
+    Seen& seen() const noexcept;
+    std::size_t poll_links(pm::Handler handler, std::size_t messages_max, bool is_alone) noexcept;
+    std::size_t poll_link(Link& link, pm::Handler handler, std::size_t messages_max, bool is_alone) noexcept;
+    bool is_due(Link& link) noexcept;
+    void after_send(Link& link) noexcept;
+    void announce() noexcept;
+    bool arm_links() noexcept;
+    bool arm_behind_watcher() noexcept;
+    void sleep_on_links(Instant deadline) noexcept;
+    void sleep_behind_watcher(Instant deadline) noexcept;
+
+    Node self_;
+    std::unique_ptr<WakeSocket> wakes_; // outlives the links, whose wakers use it
+    std::unique_ptr<Link[]> link_memory_;
+    std::span<Link> links_;
+    std::vector<Route> routes_; // by destination
+    pm::Traits traits_;
+
+    mutable SpinLock receiving_;
+    std::atomic<const void*> receiver_{nullptr}; // the thread that polls
+    std::size_t first_link_ = 0;                 // to be polled, with receiving_
+
+    std::atomic<const void*> watcher_{nullptr}; // the thread that watches for all
+    std::atomic<bool> asleep_{false};           // and it sleeps, or is about to
+    std::atomic<bool> woken_{false};            // wake() was called since it last slept
+
+    mutable std::atomic<const void*> first_thread_{nullptr};
+    mutable Bias<base::MachineMemory> bias_;  // of the first thread
+    mutable std::atomic<bool> shared_{false}; // others have come since
+    std::atomic<std::uint64_t> news_{0};            // while shared: grows with all that may end a wait
+    std::atomic<unsigned> waiters_{0};              // behind the watcher
+    std::mutex waiting_mutex_;
+    std::condition_variable waiting_;
+};
+
+} // namespace kumi::device::composite

@@ -1,0 +1,153 @@
+#include "kumi/device/composite/channel.hpp"
+
+#include "kumi/pm/wait.hpp"
+#include "loopback/composites.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <functional>
+#include <gtest/gtest.h>
+#include <thread>
+
+namespace kumi::device::composite {
+namespace {
+
+using namespace std::chrono_literals;
+using loopback::Channels;
+
+/// Which thread of the sender, and how many it sent before. The rest of a message is filler.
+struct Note {
+    std::uint32_t thread;
+    std::uint32_t count;
+};
+
+void run_all(const std::vector<std::function<void()>>& parts) {
+    std::vector<std::thread> threads;
+    for (const auto& part : parts) threads.emplace_back(part);
+    for (std::thread& thread : threads) thread.join();
+}
+
+TEST(CompositeChannel, many_threads_of_each_node_send_and_poll_at_once) {
+    constexpr Node nodes = 4;
+    constexpr std::uint32_t threads = 3, messages = 300;
+    Channels channels = loopback::two_hosts(nodes);
+    // Who handled what: by receiver, source and thread of the source. Handlers of a node never run at once.
+    std::array<std::array<std::array<std::uint32_t, threads>, nodes>, nodes> next{};
+    std::array<std::atomic<std::uint32_t>, nodes> received{};
+    constexpr std::uint32_t expected = nodes * threads * messages;
+    std::vector<std::function<void()>> parts;
+    for (Node node = 0; node < nodes; ++node)
+        for (std::uint32_t thread = 0; thread < threads; ++thread)
+            parts.push_back([&, node, thread] {
+                pm::Channel& channel = *channels[node];
+                const auto count = [&](pm::Message& message) {
+                    Note note{};
+                    std::memcpy(&note, message.bytes().data(), sizeof note);
+                    ASSERT_LT(note.thread, threads);
+                    ASSERT_EQ(note.count, next[node][message.source()][note.thread]++);
+                    received[node].fetch_add(1);
+                };
+                std::vector<std::byte> bytes(3000);
+                for (std::uint32_t i = 0; i < messages; ++i)
+                    for (Node to = 0; to < nodes; ++to) {
+                        const Note note{thread, i};
+                        std::memcpy(bytes.data(), &note, sizeof note);
+                        const Bytes message = Bytes(bytes).first(sizeof note + (i * 37 + to) % 2900);
+                        pm::poll_until(channel, count, [&] { return channel.try_send(to, message); }, pm::Patience{20us});
+                    }
+                const bool all = pm::poll_until(channel, count, [&] { return received[node].load() == expected; }, pm::Patience{}, now() + 60s);
+                EXPECT_TRUE(all) << "node " << node << " got " << received[node] << " of " << expected;
+            });
+    run_all(parts);
+}
+
+TEST(CompositeChannel, a_thread_that_sleeps_learns_what_another_handled) {
+    Channels channels = loopback::two_hosts(2);
+    constexpr std::uint32_t rounds = 300;
+    std::atomic<std::uint32_t> handled{0};
+    // Two threads of node 1 wait for each message; whichever gets it, both go on.
+    const auto wait = [&] {
+        for (std::uint32_t round = 1; round <= rounds; ++round) {
+            const bool came = pm::poll_until(
+                *channels[1], [&](pm::Message&) { handled.fetch_add(1); }, [&] { return handled.load() >= round; }, pm::Patience{}, now() + 20s);
+            ASSERT_TRUE(came) << "round " << round;
+        }
+    };
+    const auto send = [&] {
+        for (std::uint32_t round = 0; round < rounds; ++round) {
+            const std::byte byte{1};
+            pm::poll_until(*channels[0], [](pm::Message&) {}, [&] { return channels[0]->try_send(1, Bytes(&byte, 1)); }, pm::Patience{});
+            channels[0]->flush();
+            while (handled.load() <= round) std::this_thread::yield();
+        }
+    };
+    run_all({wait, wait, send});
+}
+
+TEST(CompositeChannel, a_slot_that_is_out_keeps_other_senders_waiting_and_then_wakes_them) {
+    Channels channels = loopback::two_hosts(4);
+    for (const Node to : {Node{2}, Node{1}}) { // through memory, over the network
+        const pm::SendSlot slot = channels[0]->try_reserve(to, 8);
+        ASSERT_TRUE(slot);
+        const std::uint64_t first = 1, second = 2;
+        EXPECT_FALSE(channels[0]->try_send(to, bytes_of(second)));
+        std::thread other([&] {
+            pm::poll_until(*channels[0], [](pm::Message&) {}, [&] { return channels[0]->try_send(to, bytes_of(second)); }, pm::Patience{});
+        });
+        std::this_thread::sleep_for(20ms);
+        std::memcpy(slot.bytes().data(), &first, sizeof first);
+        channels[0]->commit(slot);
+        other.join();
+        channels[0]->flush();
+        std::vector<std::uint64_t> got;
+        const auto take = [&](pm::Message& message) {
+            std::uint64_t value = 0;
+            std::memcpy(&value, message.bytes().data(), sizeof value);
+            got.push_back(value);
+        };
+        pm::poll_until(*channels[to], take, [&] { return got.size() == 2; }, pm::Patience{}, now() + 10s);
+        EXPECT_EQ(got, (std::vector<std::uint64_t>{first, second}));
+    }
+}
+
+TEST(CompositeChannel, a_handler_may_send_by_the_link_that_it_is_called_from_and_by_others) {
+    Channels channels = loopback::two_hosts(3);
+    int answers = 0;
+    const auto answer = [&](pm::Message& message) {
+        EXPECT_EQ(channels[0]->poll([](pm::Message&) { FAIL(); }, 1), 0u); // nor does a poll in a handler hang
+        for (const Node to : {Node{1}, Node{2}}) EXPECT_TRUE(channels[0]->try_send(to, message.bytes()));
+        ++answers;
+    };
+    const std::uint64_t question = 7;
+    for (const Node from : {Node{1}, Node{2}}) ASSERT_TRUE(channels[from]->try_send(0, bytes_of(question)));
+    for (const Node from : {Node{1}, Node{2}}) channels[from]->flush();
+    ASSERT_TRUE(pm::poll_until(*channels[0], answer, [&] { return answers == 2; }, pm::Patience{}, now() + 10s));
+    channels[0]->flush();
+    for (const Node to : {Node{1}, Node{2}}) {
+        int got = 0;
+        EXPECT_TRUE(pm::poll_until(*channels[to], [&](pm::Message&) { ++got; }, [&] { return got == 2; }, pm::Patience{}, now() + 10s));
+    }
+}
+
+TEST(CompositeChannel, each_pair_uses_the_device_that_is_planned_for_it) {
+    Channels channels = loopback::two_hosts(4);
+    EXPECT_EQ(channels[0]->carrier(2), "shmem");
+    EXPECT_EQ(channels[0]->carrier(1), "udp");
+    EXPECT_EQ(channels[0]->carrier(0), "shmem");
+    EXPECT_EQ(channels[0]->traits().device, "composite");
+}
+
+TEST(CompositeChannel, a_link_that_is_quiet_is_still_heard) {
+    Channels channels = loopback::two_hosts(4);
+    for (int i = 0; i < 100'000; ++i) channels[0]->poll([](pm::Message&) { FAIL(); }, pm::all_messages); // UDP is asked rarely by now
+    const std::uint64_t word = 1;
+    ASSERT_TRUE(channels[1]->try_send(0, bytes_of(word)));
+    channels[1]->flush();
+    int got = 0;
+    for (int i = 0; i < 10'000 && got == 0; ++i) channels[0]->poll([&](pm::Message&) { ++got; }, pm::all_messages);
+    EXPECT_EQ(got, 1);
+}
+
+} // namespace
+} // namespace kumi::device::composite

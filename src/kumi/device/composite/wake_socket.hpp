@@ -1,0 +1,56 @@
+#pragma once
+
+// How nodes of one host end each other's sleep when they sleep on several channels at once: a datagram of one byte over
+// an unnamed-to-people Unix socket. The system chooses its name, which the nodes tell each other; nothing is left in the
+// file system. Names hold within one network namespace.
+
+#include "kumi/base/bytes.hpp"
+#include "kumi/base/descriptor.hpp"
+#include "kumi/base/result.hpp"
+#include "kumi/pm/joint_sleep.hpp"
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace kumi::device::composite {
+
+class WakeSocket {
+public:
+    /// What others need to know.
+    struct Name {
+        std::array<char, 15> text;
+        std::uint8_t bytes;
+    };
+    static_assert(sizeof(Name) == 16);
+
+    static Result<WakeSocket> open();
+
+    const Name& name() const noexcept { return name_; }
+    /// Readable when somebody called.
+    int descriptor() const noexcept { return descriptor_.get(); }
+    /// Ends the sleep of whoever owns `name`. From any thread.
+    void wake(const Name& name) const noexcept;
+    void wake_self() const noexcept { wake(name_); }
+    /// Forgets the calls so far.
+    void drain() const noexcept;
+
+private:
+    base::Descriptor descriptor_;
+    Name name_{};
+};
+
+/// Wakes the nodes of one channel.
+class SocketWaker final : public pm::Waker {
+public:
+    explicit SocketWaker(const WakeSocket& socket) : socket_(socket) {}
+    /// By the channel's numbers.
+    void set_names(std::vector<WakeSocket::Name> names) { names_ = std::move(names); }
+    void wake(pm::Node node) noexcept override { socket_.wake(names_[node]); }
+
+private:
+    const WakeSocket& socket_;
+    std::vector<WakeSocket::Name> names_;
+};
+
+} // namespace kumi::device::composite
