@@ -97,8 +97,13 @@ std::optional<double> Table::base_of(const std::string& name, const RowKind& row
 
 std::string Table::check_goal(const RowKind& row, const std::string& key, double wanted, bool& good) const {
     const bool at_most = key.ends_with("_at_most");
-    const std::string against = key.substr(0, key.rfind("_at_"));
-    const std::string of_what = against == "value" ? row.unit : against == "peer" ? "of the best peer" : "of " + against;
+    std::string against = key.substr(0, key.rfind("_at_"));
+    const bool is_difference = against.ends_with("_plus");
+    if (is_difference) against.erase(against.rfind("_plus"));
+    const std::string of_what = is_difference         ? fmt::format("{} above {}", row.unit, against)
+                                : against == "value" ? row.unit
+                                : against == "peer"  ? "of the best peer"
+                                                     : "of " + against;
     const auto mine = median("kumi", row);
     const auto base = base_of(against, row);
     const std::string goal = fmt::format("goal: at {} {:.2f}", at_most ? "most" : "least", wanted);
@@ -106,7 +111,7 @@ std::string Table::check_goal(const RowKind& row, const std::string& key, double
         good = false;
         return fmt::format("missed   {:<34} not measured {}; {}\n", row.id, of_what, goal);
     }
-    const double reached = *mine / *base;
+    const double reached = is_difference ? *mine - *base : *mine / *base;
     good = at_most ? reached <= wanted : reached >= wanted;
     return fmt::format("{:<8} {:<34} {:.2f} {}; {}\n", good ? "reached" : "missed", row.id, reached, of_what, goal);
 }

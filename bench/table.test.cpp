@@ -64,6 +64,13 @@ TEST_F(Goals, that_are_just_not_reached_are_missed) {
     EXPECT_EQ(report.find("reached"), std::string::npos) << report;
 }
 
+TEST_F(Goals, may_be_so_much_above_the_limit) {
+    EXPECT_NE(check(two_rows(), "[time]\nlimit_plus_at_most = 20\n").find("20.00 ns above limit"), std::string::npos);
+    EXPECT_EQ(missed(), 0);
+    check(two_rows(), "[time]\nlimit_plus_at_most = 19\n");
+    EXPECT_EQ(missed(), 1);
+}
+
 TEST_F(Goals, against_what_was_not_measured_are_missed_and_say_so) {
     const std::string report = check(two_rows(), "[speed]\nquick_at_least = 0.1\nlimit_at_least = 0.1\n");
     EXPECT_EQ(missed(), 2) << report;

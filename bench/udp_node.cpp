@@ -5,6 +5,7 @@
 #include "measure.hpp"
 #include "mix.hpp"
 #include "processes.hpp"
+#include "request_reply.hpp"
 #include "udp_ports.hpp"
 #include "work.hpp"
 
@@ -21,10 +22,6 @@ namespace kumi::bench {
 namespace {
 
 using pm::Channel;
-using Ends = std::vector<std::unique_ptr<Channel>>;
-
-constexpr pm::Patience spinning{std::chrono::microseconds(50)};
-constexpr pm::Patience sleeping{};
 
 /// One end for each element of `sides`, opened on that side of the network.
 Result<Ends> open_ends(const Network& network, const std::vector<unsigned>& sides) {
@@ -32,46 +29,6 @@ Result<Ends> open_ends(const Network& network, const std::vector<unsigned>& side
     for (const unsigned side : sides) addresses.push_back(network.address(side));
     return device::udp::open_in_one_process(addresses, {}, [&](pm::Node node) { return network.enter(sides[node]); });
 }
-
-constexpr auto ignore = [](pm::Message&) {};
-
-/// Waits for room, if need be.
-void send(Channel& channel, pm::Node to, Bytes bytes, pm::Patience patience) {
-    pm::poll_until(
-        channel, ignore, [&] { return channel.try_send(to, bytes); }, patience);
-}
-
-/// Node 0 asks, node 1 answers. `Sizes` says how long messages are.
-template <class Sizes>
-int request_and_reply(const Ends& ends, pm::Patience patience, Sizes ask_sizes, Sizes answer_sizes, auto&& on_seconds) {
-    std::vector<std::byte> bytes(mix_bytes_max);
-    const auto wait = [&](Channel& channel) {
-        bool came = false;
-        pm::poll_until(
-            channel, [&](pm::Message&) { came = true; }, [&] { return came; }, patience);
-    };
-    const auto ask = [&] {
-        on_seconds(seconds_per_call([&] {
-            send(*ends[0], 1, Bytes(bytes).first(ask_sizes.next()), patience);
-            wait(*ends[0]);
-        }));
-        return 0;
-    };
-    const auto answer = [&] {
-        while (true) {
-            wait(*ends[1]);
-            send(*ends[1], 0, Bytes(bytes).first(answer_sizes.next()), patience);
-        }
-        return 0;
-    };
-    return run_parts({{ask, 0}, {answer, 1}});
-}
-
-/// Sizes that are all the same.
-struct Always {
-    std::size_t bytes;
-    std::size_t next() const noexcept { return bytes; }
-};
 
 int pingpong(const Task& task, const Ends& ends, pm::Patience patience) {
     constexpr Always size{pingpong_bytes};

@@ -1,5 +1,7 @@
 #include "commands.hpp"
 
+#include "composite.hpp"
+#include "composite_node.hpp"
 #include "shmem.hpp"
 #include "shmem_node.hpp"
 #include "udp.hpp"
@@ -28,7 +30,8 @@ struct BenchCase {
     bench::Table (*run)(const bench::BenchOptions&);
 };
 const std::array bench_cases{BenchCase{"shmem", shmem_peers, bench::run_shmem_bench},
-                             BenchCase{"udp", bench::udp_peers(), bench::run_udp_bench}};
+                             BenchCase{"udp", bench::udp_peers(), bench::run_udp_bench},
+                             BenchCase{"composite", {}, bench::run_composite_bench}};
 
 const BenchCase* find_case(const std::string& name) {
     const auto found = std::find_if(bench_cases.begin(), bench_cases.end(), [&](const BenchCase& one) { return one.name == name; });
@@ -62,7 +65,7 @@ int run_bench(const Choices& choices) {
     const BenchCase& chosen = *find_case(choices.bench);
     if (const std::string* peer = unknown_peer(chosen, choices.against))
         return complain(fmt::format("--against: {} has no peer {}; there are: {}", chosen.name, *peer, fmt::join(chosen.peers, ", "))), 2;
-    if (!choices.rows.empty() && choices.bench == "shmem") return complain("--rows: shmem is measured as a whole"), 2;
+    if (!choices.rows.empty() && choices.bench != "udp") return complain(fmt::format("--rows: {} is measured as a whole", choices.bench)), 2;
     std::ofstream json;
     if (!choices.json_path.empty()) { // before minutes of work, not after
         json.open(choices.json_path);
@@ -90,7 +93,8 @@ int run_bench(const Choices& choices) {
 
 std::string peers_help() {
     std::string text = "peers to measure beside Kumi";
-    for (const BenchCase& one : bench_cases) text += fmt::format("; {}: {}", one.name, fmt::join(one.peers, ", "));
+    for (const BenchCase& one : bench_cases)
+        if (!one.peers.empty()) text += fmt::format("; {}: {}", one.name, fmt::join(one.peers, ", "));
     return text;
 }
 
@@ -99,8 +103,8 @@ std::string peers_help() {
 void add_bench_command(CLI::App& app, int& exit_code) {
     CLI::App* command = app.add_subcommand("bench", "measure Kumi beside its peers and the machine's limit, in one run");
     auto choices = std::make_shared<Choices>();
-    command->add_option("case", choices->bench, "what to measure: shmem, udp")->required()->type_name("CASE")->check([](const std::string& name) {
-        return find_case(name) != nullptr ? "" : fmt::format("no case {}; there are: shmem, udp", name);
+    command->add_option("case", choices->bench, "what to measure: shmem, udp, composite")->required()->type_name("CASE")->check([](const std::string& name) {
+        return find_case(name) != nullptr ? "" : fmt::format("no case {}; there are: shmem, udp, composite", name);
     });
     command->add_option("--against", choices->against, peers_help())->delimiter(',')->type_name("PEER,...");
     command->add_option("--rows", choices->rows, "udp: only the rows whose names begin so, as udp.latency does")->delimiter(',')->type_name("ROW,...");
@@ -116,7 +120,9 @@ void add_bench_command(CLI::App& app, int& exit_code) {
     node->add_option("what", *words)->required();
     node->callback([=, &exit_code] {
         const std::span<const std::string> all(*words);
-        exit_code = all.front() == "udp" ? bench::udp_node(all.subspan(1)) : bench::shmem_node(all.front());
+        if (all.front() == "udp") exit_code = bench::udp_node(all.subspan(1));
+        else if (all.front() == "composite") exit_code = bench::composite_node(all.subspan(1));
+        else exit_code = bench::shmem_node(all.front());
     });
 }
 
