@@ -22,7 +22,8 @@ struct Seat {
     friend bool operator==(const Seat&, const Seat&) = default;
 };
 
-/// By node. Nodes of one host have numbers in a row.
+/// By node. Slots of a host are in the order of its nodes. place() gives the nodes of a host numbers in a row; other
+/// launchers may not.
 using Placement = std::vector<Seat>;
 
 class Policy {

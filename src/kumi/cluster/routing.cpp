@@ -11,18 +11,17 @@ namespace kumi::cluster {
 Routing::Routing(const Cluster& cluster, Placement placement, const std::vector<Broken>& broken)
     : cluster_(cluster), placement_(std::move(placement)), places_(cluster.networks.size()), members_(cluster.networks.size()),
       broken_(cluster.networks.size() * cluster.hosts.size() * cluster.hosts.size()), links_(cluster.hosts.size() * cluster.hosts.size()),
-      first_node_(cluster.hosts.size()), nodes_on_(cluster.hosts.size()) {
+      nodes_on_(cluster.hosts.size()) {
     const auto hosts = static_cast<HostIndex>(cluster_.hosts.size());
     for (NetworkIndex network = 0; network < cluster_.networks.size(); ++network) {
         places_[network].resize(hosts);
         for (HostIndex host = 0; host < hosts; ++host)
             if (cluster_.hosts[host].is_on(network)) places_[network][host] = members_[network]++;
     }
-    for (Node node = nodes(); node-- > 0;) {
+    for (Node node = 0; node < nodes(); ++node) {
         const Seat& seat = placement_[node];
-        KUMI_ASSERT(seat.host < hosts);
-        first_node_[seat.host] = node - seat.slot; // nodes of a host have numbers in a row
-        ++nodes_on_[seat.host];
+        KUMI_ASSERT(seat.host < hosts && seat.slot == nodes_on_[seat.host].size());
+        nodes_on_[seat.host].push_back(node);
     }
     for (const Broken& what : broken) broken_[(what.network * hosts + what.from) * hosts + what.to] = true;
 
@@ -71,7 +70,7 @@ void Routing::find_ways_to(HostIndex destination) {
         reached.pop_front();
         const std::uint32_t hops = (via == destination ? 0 : distance[via]) + 1;
         for (HostIndex from = 0; from < hosts; ++from) {
-            if (from == destination || nodes_on_[from] == 0 || !link(from, via).direct) continue;
+            if (from == destination || nodes_on_[from].empty() || !link(from, via).direct) continue;
             const bool is_new = distance[from] == 0;
             if (is_new) distance[from] = hops, reached.push_back(from);
             if (distance[from] != hops || hops == 1) continue;
@@ -90,8 +89,9 @@ Route Routing::route(Node from, Node to) const noexcept {
     const Link& way = link(here.host, there.host);
     if (way.direct) return {Route::Kind::direct, way.network, there.slot, to, 1};
     if (way.distance == 0) return {};
-    const std::uint32_t slot = to % nodes_on_[way.next]; // destinations share the relay's nodes
-    return {Route::Kind::relayed, way.network, slot, node_at(way.next, slot), way.distance};
+    const std::vector<Node>& relays = nodes_on_[way.next]; // destinations share them
+    const auto slot = static_cast<std::uint32_t>(to % relays.size());
+    return {Route::Kind::relayed, way.network, slot, relays[slot], way.distance};
 }
 
 std::string Routing::text(const Route& route) const {

@@ -84,7 +84,6 @@ private:
     std::optional<Rejected::Why> obstacle(HostIndex from, HostIndex to, NetworkIndex network) const noexcept;
     std::string in_words(Rejected::Why why, HostIndex from, HostIndex to, NetworkIndex network) const;
     void find_ways_to(HostIndex destination);
-    Node node_at(HostIndex host, std::uint32_t slot) const noexcept { return first_node_[host] + slot; }
 
     Cluster cluster_;
     Placement placement_;
@@ -92,8 +91,7 @@ private:
     std::vector<std::uint32_t> members_;             // by network
     std::vector<bool> broken_;                       // by network, from and to
     std::vector<Link> links_;                        // by from and to
-    std::vector<Node> first_node_;                   // by host
-    std::vector<std::uint32_t> nodes_on_;            // by host
+    std::vector<std::vector<Node>> nodes_on_;        // by host and slot
 };
 
 } // namespace kumi::cluster

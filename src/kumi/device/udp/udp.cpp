@@ -11,13 +11,10 @@
 namespace kumi::device::udp {
 namespace {
 
-/// A whole number in a range, from the environment.
-Result<std::uint64_t> number_from(const char* name, const char* text, std::uint64_t most) {
-    const std::string_view digits = text;
+Result<std::uint64_t> whole_number(std::string_view digits, std::uint64_t most) {
     std::uint64_t number = 0;
     const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    if (status != std::errc{} || end != digits.data() + digits.size() || number > most)
-        return error("{}={}: write a whole number from 0 to {}", name, text, most);
+    if (status != std::errc{} || end != digits.data() + digits.size() || number > most) return error("write a whole number from 0 to {}", most);
     return number;
 }
 
@@ -64,29 +61,36 @@ Result<std::vector<std::unique_ptr<pm::Channel>>> open_in_one_process(std::span<
     return channels;
 }
 
-Result<Options> options_from_environment() {
-    Options options;
-    if (const char* text = std::getenv("KUMI_UDP_ADDRESS")) options.address = text;
-    if (const char* text = std::getenv("KUMI_UDP_PORT")) {
-        const auto port = number_from("KUMI_UDP_PORT", text, 65'535);
-        if (!port) return port.error();
-        options.port = static_cast<std::uint16_t>(*port);
-    }
-    if (const char* text = std::getenv("KUMI_UDP_ENCRYPT")) {
-        const std::string_view choice = text;
-        if (choice != "yes" && choice != "no") return error("KUMI_UDP_ENCRYPT={}: say yes or no", text);
-        options.encrypt = choice == "yes";
-    }
-    if (const char* text = std::getenv("KUMI_UDP_BUFFER")) {
-        const auto bytes = base::parse_size(text);
-        if (!bytes) return error("KUMI_UDP_BUFFER={}: {}", text, bytes.error().text());
+Result<void> set_option(Options& options, const std::string& name, const std::string& value) {
+    if (name == "buffer") {
+        const auto bytes = base::parse_size(value);
+        if (!bytes) return bytes.error();
         options.buffer_bytes = *bytes;
-    }
-    if (const char* text = std::getenv("KUMI_UDP_SILENCE")) {
-        const auto seconds = number_from("KUMI_UDP_SILENCE", text, 1'000'000);
+    } else if (name == "silence") {
+        const auto seconds = whole_number(value, 1'000'000);
         if (!seconds) return seconds.error();
         options.silence_max = std::chrono::seconds(*seconds);
+    } else if (name == "port") {
+        const auto port = whole_number(value, 65'535);
+        if (!port) return port.error();
+        options.port = static_cast<std::uint16_t>(*port);
+    } else if (name == "address") {
+        options.address = value;
+    } else if (name == "encrypt") {
+        if (value != "yes" && value != "no") return error("say yes or no");
+        options.encrypt = value == "yes";
+    } else {
+        return error("udp knows address, port, encrypt, buffer and silence");
     }
+    return {};
+}
+
+Result<Options> options_from_environment() {
+    Options options;
+    for (const auto& [variable, name] : {std::pair{"KUMI_UDP_ADDRESS", "address"}, {"KUMI_UDP_PORT", "port"}, {"KUMI_UDP_ENCRYPT", "encrypt"},
+                                         {"KUMI_UDP_BUFFER", "buffer"}, {"KUMI_UDP_SILENCE", "silence"}})
+        if (const char* text = std::getenv(variable))
+            if (auto set = set_option(options, name, text); !set) return error("{}={}: {}", variable, text, set.error().text());
     if (const char* text = std::getenv("KUMI_FAULT")) {
         auto faults = parse_faults(text);
         if (!faults) return faults.error();
