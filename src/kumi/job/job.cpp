@@ -2,12 +2,9 @@
 
 #include "kumi/base/machine.hpp"
 #include "kumi/boot/session.hpp"
-#include "kumi/device/shmem/shmem.hpp"
-#include "kumi/device/udp/udp.hpp"
-#include "kumi/pm/device.hpp"
+#include "kumi/job/opening.hpp"
 
 #include <atomic>
-#include <cstdlib>
 #include <vector>
 
 namespace kumi {
@@ -16,53 +13,12 @@ namespace {
 /// A process is a node, and joins once; this is a fact about the process, hence its only global.
 std::atomic<bool> process_has_joined{false};
 
-/// The nodes of one host meet through the session.
-class HostMeeting final : public pm::Meeting {
-public:
-    explicit HostMeeting(boot::Session& session) : session_(session) {}
-
-    Result<std::vector<std::vector<std::byte>>> exchange(Bytes mine) override { return session_.exchange(mine); }
-    Result<base::Descriptor> share(base::Descriptor mine) override { return session_.share_on_host(std::move(mine)); }
-
-private:
-    boot::Session& session_;
-};
-
-/// The device that KUMI_DEVICE names; shared memory unless it says otherwise.
-Result<std::unique_ptr<pm::Device>> choose_device() {
-    const char* const text = std::getenv("KUMI_DEVICE");
-    const std::string_view name = text == nullptr ? "shmem" : text;
-    if (name == "shmem") {
-        const auto options = device::shmem::options_from_environment();
-        if (!options) return options.error();
-        return std::unique_ptr<pm::Device>(std::make_unique<device::shmem::ShmemDevice>(*options));
-    }
-    if (name == "udp") {
-        const auto options = device::udp::options_from_environment();
-        if (!options) return options.error();
-        return std::unique_ptr<pm::Device>(std::make_unique<device::udp::UdpDevice>(*options));
-    }
-    return error("KUMI_DEVICE={}: there is shmem and udp", name);
-}
-
-Result<std::unique_ptr<pm::Channel>> open_channel(boot::Session& session) {
-    auto device = choose_device();
-    if (!device) return device.error();
-    HostMeeting meeting(session);
-    const boot::Standing& standing = session.standing();
-    return (*device)->open({.self = standing.slot,
-                            .nodes = standing.nodes_on_host,
-                            .cores_on_host = standing.cores_on_host,
-                            .meeting = meeting,
-                            .keys = standing.keys});
-}
-
 std::vector<boot::TrafficEntry> traffic_of(const pm::Channel& channel) {
     std::vector<boot::TrafficEntry> entries;
     for (Node to = 0; to < channel.nodes(); ++to) {
         const pm::Traffic sent = channel.sent(to);
         boot::put_text(entries.emplace_back(boot::TrafficEntry{to, {}, sent.messages, sent.bytes}).device,
-                       channel.traits().device);
+                       channel.carrier(to));
     }
     return entries;
 }
@@ -109,7 +65,7 @@ Result<Job> Job::join() {
         return error("this process has joined already: a node is one process, and joins once");
     auto session = boot::open_session();
     if (!session) return session.error();
-    auto channel = open_channel(**session);
+    auto channel = job::open_channel(**session);
     if (!channel) return (*session)->report_failure(channel.error()) ? channel.error().as_told() : channel.error();
     auto state = std::make_unique<State>();
     state->patience = pm::patience_for((*session)->standing().nodes_on_host, (*session)->standing().cores_on_host);

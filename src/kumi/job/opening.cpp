@@ -1,0 +1,194 @@
+#include "kumi/job/opening.hpp"
+
+#include "kumi/base/log.hpp"
+#include "kumi/cluster/file.hpp"
+#include "kumi/cluster/routing.hpp"
+#include "kumi/device/composite/composite.hpp"
+#include "kumi/device/shmem/shmem.hpp"
+#include "kumi/device/udp/udp.hpp"
+#include "kumi/pm/device.hpp"
+
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kumi::job {
+namespace {
+
+using cluster::Cluster;
+using cluster::NetworkIndex;
+using cluster::Placement;
+using cluster::Route;
+using cluster::Routing;
+using pm::Node;
+
+constexpr const char* cluster_variable = "KUMI_CLUSTER";
+
+/// The nodes of a channel meet through the session.
+class SessionMeeting final : public pm::Meeting {
+public:
+    explicit SessionMeeting(boot::Session& session) : session_(session) {}
+
+    Result<std::vector<std::vector<std::byte>>> exchange(Bytes mine) override { return session_.exchange(mine); }
+    Result<base::Descriptor> share(base::Descriptor mine) override { return session_.share_on_host(std::move(mine)); }
+
+private:
+    boot::Session& session_;
+};
+
+Result<std::unique_ptr<pm::Device>> make_shmem() {
+    const auto options = device::shmem::options_from_environment();
+    if (!options) return options.error();
+    return std::unique_ptr<pm::Device>(std::make_unique<device::shmem::ShmemDevice>(*options));
+}
+
+Result<std::unique_ptr<pm::Device>> make_udp() {
+    const auto options = device::udp::options_from_environment();
+    if (!options) return options.error();
+    return std::unique_ptr<pm::Device>(std::make_unique<device::udp::UdpDevice>(*options));
+}
+
+/// UDP on one of the cluster's networks.
+Result<std::unique_ptr<pm::Device>> make_udp(const cluster::Network& network, const std::string& address) {
+    auto options = device::udp::options_from_environment();
+    if (!options) return options.error();
+    options->address = address;
+    options->encrypt = options->encrypt || network.encrypt;
+    for (const cluster::Option& option : network.options)
+        if (auto set = device::udp::set_option(*options, option.name, option.value); !set)
+            return error("network {}: option {} = {}: {}", network.name, option.name, option.value, set.error().text());
+    return std::unique_ptr<pm::Device>(std::make_unique<device::udp::UdpDevice>(*std::move(options)));
+}
+
+/// Where a node is, as it tells the others.
+struct Place {
+    std::uint32_t host; // in the cluster file
+    std::uint32_t slot;
+};
+
+/// Its entry in the file: by its whole name, or without the domain.
+Result<std::uint32_t> find_own_host(const Cluster& cluster, const std::string& file, const std::string& name) {
+    for (const std::string& known : {name, name.substr(0, name.find('.'))})
+        if (const auto found = cluster.find_host(known)) return *found;
+    return error("this host is {}, and {} describes none of that name: add it, or correct its name there", name, file);
+}
+
+Result<Placement> find_placement(const Cluster& cluster, const std::string& file, boot::Session& session) {
+    const boot::Standing& standing = session.standing();
+    const auto host = find_own_host(cluster, file, standing.host);
+    // A node that gives up tells the others by leaving; they need not be kept waiting for an answer of its.
+    if (!host) return host.error();
+    const Place mine{*host, standing.slot};
+    const auto told = session.exchange(bytes_of(mine));
+    if (!told) return told.error();
+    Placement placement;
+    for (Node node = 0; node < standing.nodes; ++node) {
+        Place place{};
+        if (!read_value((*told)[node], place) || place.host >= cluster.hosts.size())
+            return error("node {} has another cluster file, or none: set {} alike on all nodes", node, cluster_variable);
+        placement.push_back({place.host, place.slot});
+    }
+    return placement;
+}
+
+/// What keeps the composite from joining all nodes.
+Result<void> check_routes(const Cluster& cluster, const Routing& routing, Node self) {
+    for (Node to = 0; to < routing.nodes(); ++to) {
+        const Route route = routing.route(self, to);
+        if (route.kind != Route::Kind::none && route.kind != Route::Kind::relayed) continue;
+        const auto host_of = [&](Node node) { return cluster.hosts[routing.placement()[node].host].name; };
+        return error("node {} on {} and node {} on {} have no network in common, and nodes do not pass on messages yet; see kumi map", self,
+                     host_of(self), to, host_of(to));
+    }
+    return {};
+}
+
+/// One plan for shared memory and one for each network that carries something, the same on all nodes.
+Result<std::unique_ptr<pm::Device>> plan_composite(const Cluster& cluster, const Routing& routing, Node self) {
+    const cluster::HostIndex own_host = routing.placement()[self].host;
+    std::vector<device::composite::Plan> plans(1);
+    std::vector<std::uint32_t> plan_of_network(cluster.networks.size());
+    for (Node node = 0; node < routing.nodes(); ++node)
+        if (routing.placement()[node].host == own_host) plans[0].members.push_back(node);
+    if (plans[0].members.size() > 1 || routing.nodes() == 1) {
+        auto shmem = make_shmem();
+        if (!shmem) return shmem.error();
+        plans[0].device = *std::move(shmem);
+    }
+    const cluster::ChannelCounts used = routing.channels();
+    for (NetworkIndex network = 0; network < cluster.networks.size(); ++network) {
+        if (used.by_network[network] == 0) continue;
+        plan_of_network[network] = static_cast<std::uint32_t>(plans.size());
+        device::composite::Plan& plan = plans.emplace_back();
+        for (Node node = 0; node < routing.nodes(); ++node)
+            if (cluster.hosts[routing.placement()[node].host].is_on(network)) plan.members.push_back(node);
+        if (!cluster.hosts[own_host].is_on(network)) continue;
+        auto udp = make_udp(cluster.networks[network], cluster.hosts[own_host].addresses[network]);
+        if (!udp) return udp.error();
+        plan.device = *std::move(udp);
+    }
+    std::vector<std::uint32_t> plan_of;
+    for (Node to = 0; to < routing.nodes(); ++to) {
+        const Route route = routing.route(self, to);
+        plan_of.push_back(route.kind == Route::Kind::direct ? plan_of_network[route.network] : 0);
+        base::log_debug("node {}: {}", to, routing.text(route));
+    }
+    if (plans[0].device == nullptr) plan_of[self] = plan_of[self == 0 ? 1 : 0]; // what it has for itself goes by any
+    return std::unique_ptr<pm::Device>(std::make_unique<device::composite::CompositeDevice>(std::move(plans), std::move(plan_of)));
+}
+
+Result<std::unique_ptr<pm::Device>> make_composite(boot::Session& session) {
+    const boot::Standing& standing = session.standing();
+    const char* const file = std::getenv(cluster_variable);
+    if (standing.nodes_on_host == standing.nodes) { // whatever networks there are, memory is better
+        const Cluster alone{.networks = {}, .hosts = {{.name = standing.host, .slots = standing.nodes, .addresses = {}}}};
+        return plan_composite(alone, Routing(alone, *cluster::place(alone, standing.nodes, cluster::Policy::pack())), standing.node);
+    }
+    if (file == nullptr)
+        return error("the nodes of this job are on several hosts: set {} to a file that describes their networks (see kumi map), or "
+                     "KUMI_DEVICE=udp and KUMI_UDP_ADDRESS to each host's address",
+                     cluster_variable);
+    const auto cluster = cluster::read_cluster_file(file);
+    if (!cluster) return cluster.error();
+    auto placement = find_placement(*cluster, file, session);
+    if (!placement) return placement.error();
+    const Routing routing(*cluster, *std::move(placement));
+    if (auto good = check_routes(*cluster, routing, standing.node); !good) return good.error();
+    return plan_composite(*cluster, routing, standing.node);
+}
+
+/// The device that joins all nodes, and whether they have their slots' numbers on it.
+struct Choice {
+    std::unique_ptr<pm::Device> device;
+    bool within_host = false;
+};
+
+Result<Choice> choose_device(boot::Session& session) {
+    const boot::Standing& standing = session.standing();
+    const bool one_host = standing.nodes_on_host == standing.nodes;
+    const char* const text = std::getenv("KUMI_DEVICE");
+    const std::string_view name = text != nullptr ? text : one_host ? "shmem" : "composite";
+    if (name != "shmem" && name != "udp" && name != "composite") return error("KUMI_DEVICE={}: there is shmem, udp and composite", name);
+    if (name == "shmem" && !one_host)
+        return error("KUMI_DEVICE=shmem: shared memory joins the nodes of one host, and this job's are on several; unset it");
+    auto device = name == "shmem" ? make_shmem() : name == "udp" ? make_udp() : make_composite(session);
+    if (!device) return device.error();
+    return Choice{*std::move(device), name == "shmem"};
+}
+
+} // namespace
+
+Result<std::unique_ptr<pm::Channel>> open_channel(boot::Session& session) {
+    auto choice = choose_device(session);
+    if (!choice) return choice.error();
+    SessionMeeting meeting(session);
+    const boot::Standing& standing = session.standing();
+    return choice->device->open({.self = choice->within_host ? standing.slot : standing.node,
+                                 .nodes = choice->within_host ? standing.nodes_on_host : standing.nodes,
+                                 .cores_on_host = standing.cores_on_host,
+                                 .meeting = meeting,
+                                 .keys = standing.keys});
+}
+
+} // namespace kumi::job
