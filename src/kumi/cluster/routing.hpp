@@ -63,6 +63,10 @@ public:
     Node nodes() const noexcept { return static_cast<Node>(placement_.size()); }
 
     Route route(Node from, Node to) const noexcept;
+    /// Whether that network, too, takes messages from one to the other without a relay.
+    bool may_use(Node from, Node to, NetworkIndex network) const noexcept {
+        return !obstacle(placement_[from].host, placement_[to].host, network);
+    }
     /// The paper's notation: "S0", "M1"; ">M1" for a relay's first hop, "-" for oneself, "!" for no way at all.
     std::string text(const Route& route) const;
     /// All other ways, the best first.

@@ -104,38 +104,33 @@ Result<void> check_routes(const Cluster& cluster, const Routing& routing, Node s
     return {};
 }
 
-/// One plan for shared memory and one for each network that carries something, the same on all nodes.
+/// One plan for shared memory and one for each network that joins some of the job's hosts, the same on all nodes.
 Result<std::unique_ptr<pm::Device>> plan_composite(const Cluster& cluster, const Routing& routing, Node self) {
-    const cluster::HostIndex own_host = routing.placement()[self].host;
+    const auto host_of = [&](Node node) { return routing.placement()[node].host; };
     std::vector<device::composite::Plan> plans(1);
-    std::vector<std::uint32_t> plan_of_network(cluster.networks.size());
+    plans[0].name = "shared memory";
     for (Node node = 0; node < routing.nodes(); ++node)
-        if (routing.placement()[node].host == own_host) plans[0].members.push_back(node);
+        if (host_of(node) == host_of(self)) plans[0].members.push_back(node);
     if (plans[0].members.size() > 1 || routing.nodes() == 1) {
         auto shmem = make_shmem();
         if (!shmem) return shmem.error();
         plans[0].device = *std::move(shmem);
     }
-    const cluster::ChannelCounts used = routing.channels();
     for (NetworkIndex network = 0; network < cluster.networks.size(); ++network) {
-        if (used.by_network[network] == 0) continue;
-        plan_of_network[network] = static_cast<std::uint32_t>(plans.size());
         device::composite::Plan& plan = plans.emplace_back();
+        plan.name = cluster.networks[network].name;
         for (Node node = 0; node < routing.nodes(); ++node)
-            if (cluster.hosts[routing.placement()[node].host].is_on(network)) plan.members.push_back(node);
-        if (!cluster.hosts[own_host].is_on(network)) continue;
-        auto udp = make_udp(cluster.networks[network], cluster.hosts[own_host].addresses[network]);
+            if (cluster.hosts[host_of(node)].is_on(network)) plan.members.push_back(node);
+        if (plan.members.size() < 2 || !cluster.hosts[host_of(self)].is_on(network)) continue;
+        auto udp = make_udp(cluster.networks[network], cluster.hosts[host_of(self)].addresses[network]);
         if (!udp) return udp.error();
         plan.device = *std::move(udp);
     }
-    std::vector<std::uint32_t> plan_of;
-    for (Node to = 0; to < routing.nodes(); ++to) {
-        const Route route = routing.route(self, to);
-        plan_of.push_back(route.kind == Route::Kind::direct ? plan_of_network[route.network] : 0);
-        base::log_debug("node {}: {}", to, routing.text(route));
-    }
-    if (plans[0].device == nullptr) plan_of[self] = plan_of[self == 0 ? 1 : 0]; // what it has for itself goes by any
-    return std::unique_ptr<pm::Device>(std::make_unique<device::composite::CompositeDevice>(std::move(plans), std::move(plan_of)));
+    const auto joins = [routing, self](std::size_t plan, Node to) {
+        if (plan == 0) return routing.placement()[self].host == routing.placement()[to].host;
+        return to == self || routing.may_use(self, to, static_cast<NetworkIndex>(plan - 1));
+    };
+    return std::unique_ptr<pm::Device>(std::make_unique<device::composite::CompositeDevice>(std::move(plans), joins));
 }
 
 Result<std::unique_ptr<pm::Device>> make_composite(boot::Session& session) {

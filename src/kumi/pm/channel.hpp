@@ -94,6 +94,10 @@ public:
     /// True once it is known that `node` will never answer again.
     virtual bool lost(Node node) const noexcept = 0;
 
+    /// Has nothing to do with `node` on this channel any more: what was sent to it may not arrive, and what it sends is
+    /// not handed out. For whoever has another way to it; nothing, where ways do not fail.
+    virtual void give_up(Node) noexcept {}
+
     /// What was committed to `to` so far.
     virtual Traffic sent(Node to) const noexcept = 0;
     /// The device that carries it there: this channel's, unless it is made of several.

@@ -53,6 +53,7 @@ enum class Gone : std::uint8_t {
     refused,   // its host says that nobody listens there
     silent,    // it was asked for silence_max, and its host did not answer either
     restarted, // it lives again, and knows nothing of this life
+    given_up,  // by whoever uses this
 };
 const char* name_of(Gone reason) noexcept;
 
@@ -136,6 +137,10 @@ public:
     std::optional<Node> next_host_check() noexcept;
     void on_host_alive(Node peer) noexcept;
     Gone gone(Node peer) const noexcept { return peers_[peer]->gone; }
+    /// Has nothing to do with the peer any more: what was sent to it is forgotten, what comes from it is dropped.
+    void give_up(Node peer) noexcept {
+        if (!is_gone(peer)) lose(peer, Gone::given_up);
+    }
     /// Counts peers that went; a waiter looks whether it has changed.
     std::uint64_t fates() const noexcept { return fates_; }
 

@@ -22,7 +22,7 @@ constexpr Duration host_answer_time = 100ms;
 } // namespace
 
 const char* name_of(Gone reason) noexcept {
-    constexpr std::array names{"there", "left", "refused", "silent", "restarted"};
+    constexpr std::array names{"there", "left", "refused", "silent", "restarted", "given up"};
     return names[static_cast<std::size_t>(reason)];
 }
 

@@ -1,9 +1,12 @@
 #include "kumi/device/composite/composite.hpp"
 
 #include "kumi/base/assert.hpp"
+#include "kumi/base/log.hpp"
 #include "kumi/device/composite/channel.hpp"
+#include "kumi/device/composite/probe.hpp"
 
 #include <algorithm>
+#include <fmt/ranges.h>
 
 namespace kumi::device::composite {
 namespace {
@@ -27,49 +30,112 @@ private:
     const std::vector<Node>& members_;
 };
 
+/// The sockets by which nodes wake each other.
+struct Wakes {
+    std::unique_ptr<WakeSocket> own;
+    std::vector<WakeSocket::Name> names; // by node
+};
+
+Result<Wakes> exchange_wakes(const pm::Opening& opening) {
+    auto socket = WakeSocket::open();
+    if (!socket) return socket.error();
+    Wakes wakes{std::make_unique<WakeSocket>(*std::move(socket)), std::vector<WakeSocket::Name>(opening.nodes)};
+    const auto told = opening.meeting.exchange(bytes_of(wakes.own->name()));
+    if (!told) return told.error();
+    for (Node node = 0; node < opening.nodes; ++node)
+        if (!read_value((*told)[node], wakes.names[node])) return error("node {} opens another device: are all nodes of one version?", node);
+    return wakes;
+}
+
+Result<Part> open_part(Plan& plan, const Wakes& wakes, const pm::Opening& opening) {
+    if (plan.device == nullptr) {
+        if (auto done = opening.meeting.exchange({}); !done) return done.error(); // the others meet
+        return Part{};
+    }
+    const auto place = std::find(plan.members.begin(), plan.members.end(), opening.self);
+    KUMI_ASSERT(place != plan.members.end());
+    std::vector<WakeSocket::Name> names;
+    for (const Node member : plan.members) names.push_back(wakes.names[member]);
+    auto waker = std::make_unique<SocketWaker>(*wakes.own);
+    waker->set_names(std::move(names));
+    PartMeeting meeting(opening.meeting, plan.members);
+    auto channel = plan.device->open({.self = static_cast<Node>(place - plan.members.begin()),
+                                      .nodes = static_cast<Node>(plan.members.size()),
+                                      .cores_on_host = opening.cores_on_host,
+                                      .meeting = meeting,
+                                      .keys = opening.keys,
+                                      .waker = waker.get()});
+    if (!channel) return channel.error();
+    return Part{std::move(waker), *std::move(channel), plan.members};
+}
+
+/// "node 3", "nodes 3, 4", "nodes 3, 4, ... and 5 more".
+std::string some_of(const std::vector<Node>& nodes) {
+    constexpr std::size_t shown_max = 8;
+    const auto end = nodes.begin() + static_cast<std::ptrdiff_t>(std::min(nodes.size(), shown_max));
+    std::string text = fmt::format("node{} {}", nodes.size() == 1 ? "" : "s", fmt::join(nodes.begin(), end, ", "));
+    if (nodes.size() > shown_max) text += fmt::format(" and {} more", nodes.size() - shown_max);
+    return text;
+}
+
+/// With whom a channel does not work it has nothing to do: nobody shall wait for what will not come.
+void give_up_silent(const Probed& probed, Node self) {
+    if (probed.part == nullptr) return;
+    const std::vector<Node>& members = probed.part->members;
+    for (std::size_t member = 0; member < members.size(); ++member)
+        if (members[member] != self && !probed.works.test(members[member])) probed.part->channel->give_up(static_cast<Node>(member));
+}
+
 } // namespace
 
 Result<std::unique_ptr<pm::Channel>> CompositeDevice::open(const pm::Opening& opening) {
-    KUMI_ASSERT(plan_of_.size() == opening.nodes);
-    auto socket = WakeSocket::open();
-    if (!socket) return socket.error();
-    auto wakes = std::make_unique<WakeSocket>(*std::move(socket));
-    auto told = opening.meeting.exchange(bytes_of(wakes->name()));
-    if (!told) return told.error();
-
+    auto wakes = exchange_wakes(opening);
+    if (!wakes) return wakes.error();
     std::vector<Part> parts;
-    std::vector<std::uint32_t> part_of_plan(plans_.size());
-    for (std::size_t i = 0; i < plans_.size(); ++i) {
-        Plan& plan = plans_[i];
-        if (plan.device == nullptr) {
-            if (auto done = opening.meeting.exchange({}); !done) return done.error(); // the others meet
-            continue;
+    for (Plan& plan : plans_) {
+        auto part = open_part(plan, *wakes, opening);
+        if (!part) return part.error();
+        parts.push_back(*std::move(part));
+    }
+    std::vector<Probed> probed;
+    for (Part& part : parts) probed.push_back({part.channel != nullptr ? &part : nullptr, base::Bitmap(opening.nodes)});
+    if (auto done = probe(probed, opening.self, opening.nodes, opening.meeting, patience_); !done) return done.error();
+    for (const Probed& one : probed) give_up_silent(one, opening.self);
+    auto plan_of = choose(probed, opening);
+    if (!plan_of) return plan_of.error();
+
+    std::vector<std::uint32_t> part_of_plan;
+    std::uint32_t count = 0;
+    for (const Part& part : parts) part_of_plan.push_back(part.channel != nullptr ? count++ : 0);
+    for (std::uint32_t& plan : *plan_of) plan = part_of_plan[plan];
+    std::erase_if(parts, [](const Part& part) { return part.channel == nullptr; });
+    return std::unique_ptr<pm::Channel>(
+        std::make_unique<CompositeChannel>(opening.self, std::move(parts), *plan_of, std::move(wakes->own)));
+}
+
+/// For each destination the best plan that works. What should work and does not is said.
+Result<std::vector<std::uint32_t>> CompositeDevice::choose(const std::vector<Probed>& probed, const pm::Opening& opening) const {
+    std::vector<std::uint32_t> plan_of;
+    std::vector<Node> unreached;
+    std::vector<std::vector<Node>> silent(plans_.size()); // by plan
+    for (Node to = 0; to < opening.nodes; ++to) {
+        std::uint32_t chosen = 0;
+        for (; chosen < plans_.size(); ++chosen) {
+            if (probed[chosen].part == nullptr || !joins_(chosen, to)) continue;
+            if (to == opening.self || probed[chosen].works.test(to)) break;
+            silent[chosen].push_back(to);
         }
-        std::vector<WakeSocket::Name> names(plan.members.size());
-        for (std::size_t member = 0; member < names.size(); ++member)
-            if (!read_value((*told)[plan.members[member]], names[member]))
-                return error("node {} opens another device: are all nodes of one version?", plan.members[member]);
-        auto waker = std::make_unique<SocketWaker>(*wakes);
-        waker->set_names(std::move(names));
-        PartMeeting meeting(opening.meeting, plan.members);
-        const auto place = std::find(plan.members.begin(), plan.members.end(), opening.self);
-        KUMI_ASSERT(place != plan.members.end());
-        auto channel = plan.device->open({.self = static_cast<Node>(place - plan.members.begin()),
-                                          .nodes = static_cast<Node>(plan.members.size()),
-                                          .cores_on_host = opening.cores_on_host,
-                                          .meeting = meeting,
-                                          .keys = opening.keys,
-                                          .waker = waker.get()});
-        if (!channel) return channel.error();
-        part_of_plan[i] = static_cast<std::uint32_t>(parts.size());
-        parts.push_back({std::move(waker), *std::move(channel), plan.members});
+        if (chosen == plans_.size()) unreached.push_back(to);
+        plan_of.push_back(chosen);
     }
-    std::vector<std::uint32_t> part_of;
-    for (const std::uint32_t plan : plan_of_) {
-        KUMI_ASSERT(plan < plans_.size() && plans_[plan].device != nullptr);
-        part_of.push_back(part_of_plan[plan]);
-    }
-    return std::unique_ptr<pm::Channel>(std::make_unique<CompositeChannel>(opening.self, std::move(parts), part_of, std::move(wakes)));
+    const double seconds = std::chrono::duration<double>(patience_).count();
+    for (std::size_t i = 0; i < plans_.size(); ++i)
+        if (!silent[i].empty())
+            base::log_warning("{}: no answer within {} s between node {} and {}; they use the next network that joins them, if there is one",
+                              plans_[i].name, seconds, opening.self, some_of(silent[i]));
+    if (!unreached.empty())
+        return error("node {} reaches {} by no network, of those that should join them; see kumi map", opening.self, some_of(unreached));
+    return plan_of;
 }
 
 } // namespace kumi::device::composite

@@ -1,34 +1,45 @@
 #pragma once
 
+#include "kumi/base/clock.hpp"
 #include "kumi/pm/device.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace kumi::device::composite {
 
+struct Probed;
+
 /// One of the channels that a composite is made of.
 struct Plan {
-    std::unique_ptr<pm::Device> device;  // null where this node is not on it
-    std::vector<pm::Node> members; // their numbers in the composite, in the order of their numbers on the channel
+    std::string name;                   // of the network, for people
+    std::unique_ptr<pm::Device> device; // null where this node is not on it
+    std::vector<pm::Node> members;      // their numbers in the composite, in the order of their numbers on the channel
 };
 
-/// Joins nodes by several devices: each pair by the one that is planned for it.
+/// Joins nodes by several devices. Before anything else is sent each way is tried; of those that two nodes have and that
+/// work, they use the best.
 class CompositeDevice final : public pm::Device {
 public:
-    /// All nodes have as many plans, in the same order: they open them together. `plan_of` says for each destination,
-    /// this node included, which of them carries messages to it. A device that is part of a composite makes one
-    /// exchange() when it opens.
-    CompositeDevice(std::vector<Plan> plans, std::vector<std::uint32_t> plan_of) : plans_(std::move(plans)), plan_of_(std::move(plan_of)) {}
+    /// All nodes have as many plans, the best first, and open them together. A device that is part of a composite makes
+    /// one exchange() when it opens. `joins(plan, to)` says whether this node may use a plan for what it has for `to`;
+    /// both must be members. Ways that do not answer within `patience` are not used.
+    CompositeDevice(std::vector<Plan> plans, std::function<bool(std::size_t, pm::Node)> joins, Duration patience = std::chrono::seconds(2))
+        : plans_(std::move(plans)), joins_(std::move(joins)), patience_(patience) {}
 
     std::string_view name() const noexcept override { return "composite"; }
     /// Once.
     Result<std::unique_ptr<pm::Channel>> open(const pm::Opening& opening) override;
 
 private:
+    Result<std::vector<std::uint32_t>> choose(const std::vector<Probed>& probed, const pm::Opening& opening) const;
+
     std::vector<Plan> plans_;
-    std::vector<std::uint32_t> plan_of_;
+    std::function<bool(std::size_t, pm::Node)> joins_;
+    Duration patience_;
 };
 
 } // namespace kumi::device::composite

@@ -58,6 +58,7 @@ public:
     void wake() noexcept override;
     pm::JointSleep* joint_sleep() noexcept override { return this; }
     bool lost(Node node) const noexcept override { return endpoint_.gone(node) != reliable::Gone::no; }
+    void give_up(Node node) noexcept override { endpoint_.give_up(node); }
     pm::Traffic sent(Node to) const noexcept override { return sent_[to]; }
     std::vector<pm::Counter> counters() const override;
     std::vector<pm::Counter> counters(Node peer) const override;

@@ -1,0 +1,128 @@
+#include "kumi/device/composite/composite.hpp"
+
+#include "kumi/base/keys.hpp"
+#include "kumi/device/shmem/shmem.hpp"
+#include "kumi/device/udp/udp.hpp"
+#include "kumi/pm/wait.hpp"
+#include "loopback/meeting.hpp"
+
+#include <functional>
+#include <gtest/gtest.h>
+#include <numeric>
+#include <thread>
+
+namespace kumi::device::composite {
+namespace {
+
+using namespace std::chrono_literals;
+using pm::Node;
+
+std::unique_ptr<pm::Device> udp_that_loses(double share) {
+    udp::Options options;
+    options.faults.loss = share;
+    return std::make_unique<udp::UdpDevice>(options);
+}
+
+/// Opens composites of `plans(node)` in as many threads as there are nodes, and calls `body(node, channel)` in each.
+void open_all(Node nodes, Duration patience, const std::function<std::vector<Plan>(Node)>& plans,
+              const std::function<void(Node, Result<std::unique_ptr<pm::Channel>>&)>& body) {
+    loopback::Place place(nodes);
+    const auto keys = base::make_job_keys();
+    std::vector<std::thread> threads;
+    for (Node node = 0; node < nodes; ++node)
+        threads.emplace_back([&, node] {
+            loopback::ThreadMeeting meeting(place, node);
+            auto made = plans(node);
+            for (Plan& plan : made)
+                if (plan.members.empty()) plan.members.resize(nodes), std::iota(plan.members.begin(), plan.members.end(), Node{0});
+            std::vector<std::vector<Node>> members;
+            for (const Plan& plan : made) members.push_back(plan.members);
+            const auto joins = [members](std::size_t plan, Node to) {
+                return std::find(members[plan].begin(), members[plan].end(), to) != members[plan].end();
+            };
+            CompositeDevice device(std::move(made), joins, patience);
+            auto channel = device.open({.self = node, .nodes = nodes, .meeting = meeting, .keys = *keys});
+            body(node, channel);
+        });
+    for (std::thread& thread : threads) thread.join();
+}
+
+std::vector<Plan> two_plans(std::unique_ptr<pm::Device> first, std::unique_ptr<pm::Device> second) {
+    std::vector<Plan> plans(2);
+    plans[0] = {"first", std::move(first), {}};
+    plans[1] = {"second", std::move(second), {}};
+    return plans;
+}
+
+/// Every node says something to every other.
+void talk(pm::Channel& channel) {
+    Node heard = 0;
+    const auto hear = [&](pm::Message&) { ++heard; };
+    for (Node to = 0; to < channel.nodes(); ++to)
+        pm::poll_until(channel, hear, [&] { return channel.try_send(to, bytes_of(to)); }, pm::Patience{}, now() + 10s);
+    EXPECT_TRUE(pm::poll_until(channel, hear, [&] { return heard == channel.nodes(); }, pm::Patience{}, now() + 10s));
+}
+
+TEST(CompositeDevice, the_first_plan_is_used_when_it_works) {
+    open_all(
+        3, 2s, [](Node) { return two_plans(udp_that_loses(0), std::make_unique<shmem::ShmemDevice>()); },
+        [](Node, auto& channel) {
+            ASSERT_TRUE(channel) << channel.error().text();
+            for (Node to = 0; to < 3; ++to) EXPECT_EQ((*channel)->carrier(to), "udp");
+            talk(**channel);
+        });
+}
+
+TEST(CompositeDevice, a_way_that_does_not_answer_is_passed_over) {
+    const Instant start = now();
+    open_all(
+        3, 200ms,
+        [](Node node) { return two_plans(udp_that_loses(node == 1 ? 1 : 0), std::make_unique<shmem::ShmemDevice>()); }, // it hears, but is not heard
+        [](Node node, auto& channel) {
+            ASSERT_TRUE(channel) << channel.error().text();
+            for (Node to = 0; to < 3; ++to)
+                if (to != node) {
+                    EXPECT_EQ((*channel)->carrier(to), node == 1 || to == 1 ? "shmem" : "udp") << node << " to " << to;
+                }
+            talk(**channel);
+        });
+    EXPECT_LT(now() - start, 5s); // nor does anybody wait for it at the end
+}
+
+TEST(CompositeDevice, a_way_that_loses_some_is_used) {
+    open_all(
+        4, 5s, [](Node) { return two_plans(udp_that_loses(0.2), std::make_unique<shmem::ShmemDevice>()); },
+        [](Node, auto& channel) {
+            ASSERT_TRUE(channel) << channel.error().text();
+            for (Node to = 0; to < 4; ++to) EXPECT_EQ((*channel)->carrier(to), "udp");
+        });
+}
+
+TEST(CompositeDevice, nodes_that_reach_each_other_by_nothing_are_named) {
+    open_all(
+        3, 100ms,
+        [](Node node) { return two_plans(udp_that_loses(node == 2 ? 1 : 0), udp_that_loses(node == 2 ? 1 : 0)); },
+        [](Node node, auto& channel) {
+            ASSERT_FALSE(channel);
+            EXPECT_EQ(channel.error().text(), fmt::format("node {} reaches {} by no network, of those that should join them; see kumi map", node,
+                                                          node == 2 ? "nodes 0, 1" : "node 2"));
+        });
+}
+
+TEST(CompositeDevice, a_node_may_be_on_some_of_the_networks_only) {
+    // The first plan joins nobody with anybody; all take part in opening it all the same.
+    open_all(
+        3, 2s,
+        [](Node node) {
+            auto plans = two_plans(nullptr, udp_that_loses(0));
+            plans[0].members = {node};
+            return plans;
+        },
+        [](Node, auto& channel) {
+            ASSERT_TRUE(channel) << channel.error().text();
+            talk(**channel);
+        });
+}
+
+} // namespace
+} // namespace kumi::device::composite
