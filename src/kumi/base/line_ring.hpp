@@ -72,13 +72,8 @@ public:
     /// Null when the ring is full. A later try_reserve() replaces a reservation that was not committed.
     Line* try_reserve(std::uint32_t count) noexcept {
         KUMI_ASSERT(count > 0 && count <= record_lines_max(capacity_));
-        const std::uint32_t at = index(tail_);
-        const std::uint32_t skipped = at + count <= capacity_ ? 0 : capacity_ - at;
-        if (!fits(skipped + count + 1)) { // one more: the header behind the record is cleared
-            // Acquire: partner of the release in give_back(): the reader is done with the lines that we overwrite.
-            consumed_ = control_->consumed.load(std::memory_order_acquire);
-            if (!fits(skipped + count + 1)) return nullptr;
-        }
+        const std::uint32_t skipped = skipped_before(count);
+        if (!has_room(skipped + count)) return nullptr;
         skipped_ = skipped;
         reserved_ = count;
         return &lines_[index(tail_ + skipped)];
@@ -107,12 +102,13 @@ public:
         }
     }
 
-    /// Says that the writer is going to sleep until `count` lines fit. False: they fit already, do not sleep.
+    /// Says that the writer is going to sleep until `count` lines fit. False: they fit already, do not sleep. A reservation
+    /// stays as it is.
     bool wait_for_room(std::uint32_t count) noexcept {
         // Relaxed: the full fence orders it before the check; partner: the fence in give_back().
         control_->writer_waits.store(1, std::memory_order_relaxed);
         Memory::full_fence();
-        if (try_reserve(count) == nullptr) return true;
+        if (!has_room(skipped_before(count) + count)) return true;
         stop_waiting();
         return false;
     }
@@ -128,6 +124,17 @@ private:
         // Relaxed: ordered before the record in front of it by that record's release.
         lines_[index(position)].header.store(0, std::memory_order_relaxed);
         cleared_ = position;
+    }
+    /// Lines at the end of the ring that a record of so many does not fit into.
+    std::uint32_t skipped_before(std::uint32_t count) const noexcept {
+        const std::uint32_t at = index(tail_);
+        return at + count <= capacity_ ? 0 : capacity_ - at;
+    }
+    bool has_room(std::uint32_t count) noexcept {
+        if (fits(count + 1)) return true; // one more: the header behind the record is cleared
+        // Acquire: partner of the release in give_back(): the reader is done with the lines that we overwrite.
+        consumed_ = control_->consumed.load(std::memory_order_acquire);
+        return fits(count + 1);
     }
     bool fits(std::uint64_t count) const noexcept { return tail_ - consumed_ + count <= capacity_; }
 

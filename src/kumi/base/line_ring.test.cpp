@@ -73,6 +73,14 @@ TEST(LineRing, the_reader_says_when_the_writer_waits_for_room) {
     EXPECT_FALSE(ring.writer.wait_for_room(1));
 }
 
+TEST(LineRing, waiting_for_room_leaves_a_reservation_as_it_is) {
+    Ring ring(16);
+    ASSERT_NE(ring.writer.try_reserve(3), nullptr);
+    EXPECT_FALSE(ring.writer.wait_for_room(1));
+    ring.writer.commit(1, 100);
+    EXPECT_EQ(ring.reader.front().lines, 3);
+}
+
 // ---- in every execution that the memory model allows
 
 /// A line as the model sees it: eight bytes of payload stand for all.
