@@ -9,6 +9,7 @@
 #include "kumi/pm/device.hpp"
 
 #include <cstdlib>
+#include <fmt/ranges.h>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -53,11 +54,11 @@ Result<std::unique_ptr<pm::Device>> make_udp() {
 Result<std::unique_ptr<pm::Device>> make_udp(const cluster::Network& network, const std::string& address) {
     auto options = device::udp::options_from_environment();
     if (!options) return options.error();
-    options->address = address;
-    options->encrypt = options->encrypt || network.encrypt;
     for (const cluster::Option& option : network.options)
         if (auto set = device::udp::set_option(*options, option.name, option.value); !set)
             return error("network {}: option {} = {}: {}", network.name, option.name, option.value, set.error().text());
+    options->address = address;
+    options->encrypt = options->encrypt || network.encrypt;
     return std::unique_ptr<pm::Device>(std::make_unique<device::udp::UdpDevice>(*std::move(options)));
 }
 
@@ -65,7 +66,19 @@ Result<std::unique_ptr<pm::Device>> make_udp(const cluster::Network& network, co
 struct Place {
     std::uint32_t host; // in the cluster file
     std::uint32_t slot;
+    std::uint64_t cluster; // all must mean the same one
 };
+
+/// A number that two clusters share only if they are the same in all that routes depend on.
+std::uint64_t number_of(const Cluster& cluster) {
+    std::string text;
+    for (const cluster::Network& network : cluster.networks)
+        text += fmt::format("{} {} {} {}\n", network.name, network.device, network.encrypt, network.topology.text());
+    for (const cluster::Host& host : cluster.hosts) text += fmt::format("{} {}\n", host.name, fmt::join(host.addresses, " "));
+    std::uint64_t number = 14'695'981'039'346'656'037u; // FNV-1a
+    for (const char c : text) number = (number ^ static_cast<unsigned char>(c)) * 1'099'511'628'211u;
+    return number;
+}
 
 /// Its entry in the file: by its whole name, or without the domain.
 Result<std::uint32_t> find_own_host(const Cluster& cluster, const std::string& file, const std::string& name) {
@@ -79,14 +92,17 @@ Result<Placement> find_placement(const Cluster& cluster, const std::string& file
     const auto host = find_own_host(cluster, file, standing.host);
     // A node that gives up tells the others by leaving; they need not be kept waiting for an answer of its.
     if (!host) return host.error();
-    const Place mine{*host, standing.slot};
+    const Place mine{*host, standing.slot, number_of(cluster)};
     const auto told = session.exchange(bytes_of(mine));
     if (!told) return told.error();
     Placement placement;
+    std::vector<std::uint32_t> nodes_on(cluster.hosts.size());
     for (Node node = 0; node < standing.nodes; ++node) {
         Place place{};
-        if (!read_value((*told)[node], place) || place.host >= cluster.hosts.size())
-            return error("node {} has another cluster file, or none: set {} alike on all nodes", node, cluster_variable);
+        if (!read_value((*told)[node], place) || place.cluster != mine.cluster || place.host >= cluster.hosts.size())
+            return error("node {} has another cluster file, or none: let {} name the same on all nodes", node, cluster_variable);
+        if (place.slot != nodes_on[place.host]++)
+            return error("two hosts take themselves for {} of {}: give each its own entry there", cluster.hosts[place.host].name, file);
         placement.push_back({place.host, place.slot});
     }
     return placement;

@@ -6,18 +6,25 @@
 #include <array>
 #include <limits>
 #include <poll.h>
+#include <thread>
 
 namespace kumi::device::composite {
 namespace {
 
 using namespace std::chrono_literals;
 
-/// Polls in a row that bring nothing after which a link that costs a system call is polled less often, down to one poll
-/// in so many.
+/// A link that costs a system call, and brought nothing in so many polls, is polled only every so often.
 constexpr unsigned quiet_polls = 128;
-constexpr unsigned passed_over_max = 256;
+constexpr Duration quiet_time = 10us;
+/// The clock is looked at after so many polls; if they took longer than this, whoever polls does other things in between,
+/// and it does not matter what a poll costs.
+constexpr unsigned polls_per_look = 16;
+constexpr Duration slow_polls_time = 20us;
 /// A channel that cannot be slept on together with others is looked at this often.
 constexpr Duration look_after = 1ms;
+/// The longest sleep where there are several threads.
+constexpr Duration shared_sleep_max = 1ms;
+constexpr std::size_t links_max = 63;
 
 /// Tells threads apart, cheaply.
 const void* this_thread() noexcept {
@@ -84,6 +91,7 @@ CompositeChannel::CompositeChannel(Node self, std::vector<Part> parts, const std
         traits_.bandwidth_class_mb = std::max(traits_.bandwidth_class_mb, traits.bandwidth_class_mb);
         traits_.polls_memory = traits_.polls_memory && traits.polls_memory;
     }
+    KUMI_ASSERT(parts.size() <= links_max);
     if (!base::register_for_heavy_fence()) bias_.disable();
     for (Node to = 0; to < routes_.size(); ++to) {
         Link& link = links_[part_of[to]];
@@ -97,11 +105,9 @@ CompositeChannel::~CompositeChannel() = default;
 
 // ---- sending
 
-/// A watcher that sleeps does not know of deadlines that a send brings with it.
 inline void CompositeChannel::after_send(Link& link) noexcept {
     if (link.is_light) return;
     if (link.quiet.load(std::memory_order_relaxed) != 0) link.quiet.store(0, std::memory_order_relaxed); // an answer may come
-    if (shared_.load(std::memory_order_relaxed) && asleep_.load()) wake();
 }
 
 pm::SendSlot CompositeChannel::try_reserve(Node to, std::size_t bytes) noexcept {
@@ -169,26 +175,32 @@ void CompositeChannel::flush() noexcept {
 /// A link that costs a system call and has been quiet is not asked every time: those who wait for memory would wait for
 /// it too.
 inline bool CompositeChannel::is_due(Link& link) noexcept {
-    if (link.is_light) return true;
-    const unsigned quiet = link.quiet.load(std::memory_order_relaxed);
-    if (quiet < quiet_polls || ++link.passed_over >= std::min(quiet / quiet_polls, passed_over_max)) return link.passed_over = 0, true;
-    return false;
+    if (link.is_light || link.quiet.load(std::memory_order_relaxed) < quiet_polls) return true;
+    if (++link.passed_over < polls_per_look) return false;
+    link.passed_over = 0;
+    const Instant time = now();
+    const bool are_slow = time - std::exchange(link.thought_of, time) > slow_polls_time;
+    if (are_slow) link.quiet.store(0, std::memory_order_relaxed);
+    else if (time - link.polled < quiet_time) return false;
+    link.polled = time;
+    return true;
+}
+
+inline void CompositeChannel::note_quiet(Link& link, bool is_quiet) noexcept {
+    const unsigned quiet = is_quiet ? link.quiet.load(std::memory_order_relaxed) + 1 : 0;
+    link.quiet.store(quiet, std::memory_order_relaxed);
+    if (quiet == quiet_polls) link.thought_of = link.polled = now();
 }
 
 std::size_t CompositeChannel::poll(pm::Handler handler, std::size_t messages_max) noexcept {
     const Call call(*this);
     // Relaxed: only this thread writes its own mark.
     if (receiver_.load(std::memory_order_relaxed) == this_thread()) return 0; // from a handler
-    if (!call.is_alone()) {
-        note_poll();
-        if (!receiving_.try_lock()) return 0;
-    }
+    if (!call.is_alone() && !receiving_.try_lock()) return 0;
     receiver_.store(this_thread(), std::memory_order_relaxed);
     const std::size_t handled = poll_links(handler, messages_max, call.is_alone());
     receiver_.store(nullptr, std::memory_order_relaxed);
-    if (call.is_alone()) return handled;
-    receiving_.unlock();
-    if (handled != 0) announce();
+    if (!call.is_alone()) receiving_.unlock();
     return handled;
 }
 
@@ -201,7 +213,7 @@ inline std::size_t CompositeChannel::poll_links(pm::Handler handler, std::size_t
         if (!is_due(link)) continue;
         const std::size_t got = poll_link(link, handler, messages_max - handled, is_alone);
         handled += got;
-        if (!link.is_light) link.quiet.store(got != 0 ? 0 : link.quiet.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+        if (!link.is_light) note_quiet(link, got == 0);
         if (handled >= messages_max) [[unlikely]] {
             first_link_ = next; // for the next poll
             break;
@@ -225,21 +237,7 @@ inline std::size_t CompositeChannel::poll_link(Link& link, pm::Handler handler, 
     return handled;
 }
 
-// ---- threads that wait
-
-/// What a thread knew of the news when it polled last, and the time before: between the two it looked whether it is done.
-struct CompositeChannel::Seen {
-    const CompositeChannel* channel = nullptr;
-    std::uint64_t before = std::numeric_limits<std::uint64_t>::max();
-    std::uint64_t latest = std::numeric_limits<std::uint64_t>::max();
-    std::uint64_t news = 0; // as of arm()
-};
-
-CompositeChannel::Seen& CompositeChannel::seen() const noexcept {
-    static thread_local Seen mine;
-    if (mine.channel != this) mine = {.channel = this};
-    return mine;
-}
+// ---- threads
 
 /// True: this thread is alone until it leaves.
 inline bool CompositeChannel::enter() const noexcept {
@@ -256,23 +254,8 @@ bool CompositeChannel::enter_first() const noexcept {
     bias_.revoke();
     while (bias_.is_inside()) ::sched_yield();
     shared_.store(true);
-    const_cast<CompositeChannel*>(this)->wake(); // if the first one sleeps, it did not know that others would come
+    end_sleep(); // if the first one sleeps, it did not know that others would come
     return false;
-}
-
-void CompositeChannel::note_poll() noexcept {
-    Seen& mine = seen();
-    mine.before = mine.latest;
-    mine.latest = news_.load();
-}
-
-/// Something happened that others may wait for.
-void CompositeChannel::announce() noexcept {
-    // Sequentially consistent with arm_behind_watcher(): it sees the news, or we see it waiting.
-    news_.fetch_add(1);
-    if (waiters_.load() == 0) return;
-    { const std::lock_guard lock(waiting_mutex_); } // whoever has looked at the news is asleep by now
-    waiting_.notify_all();
 }
 
 // ---- sleeping
@@ -280,21 +263,10 @@ void CompositeChannel::announce() noexcept {
 bool CompositeChannel::arm() noexcept {
     const Call call(*this);
     const void* nobody = nullptr;
-    const bool is_watcher = watcher_.compare_exchange_strong(nobody, this_thread()) || nobody == this_thread();
-    if (!is_watcher) return arm_behind_watcher();
-    // News since this thread looked whether it is done.
-    const bool has_news = shared_.load() && news_.load() != seen().before;
-    if (!has_news && arm_links()) return true;
-    watcher_.store(nullptr);
-    return false;
-}
-
-bool CompositeChannel::arm_behind_watcher() noexcept {
-    Seen& mine = seen();
-    waiters_.fetch_add(1);
-    mine.news = news_.load();
-    if (mine.news == mine.before && watcher_.load() != nullptr) return true;
-    waiters_.fetch_sub(1);
+    const bool is_sleeper = sleeper_.compare_exchange_strong(nobody, this_thread()) || nobody == this_thread();
+    if (!is_sleeper) return true; // it naps
+    if (arm_links()) return true;
+    sleeper_.store(nullptr);
     return false;
 }
 
@@ -316,14 +288,17 @@ bool CompositeChannel::arm_links() noexcept {
 }
 
 void CompositeChannel::sleep(Instant deadline) noexcept {
-    if (watcher_.load() != this_thread()) return sleep_behind_watcher(deadline);
+    const bool is_sleeper = sleeper_.load() == this_thread();
+    if (!is_sleeper || shared_.load()) deadline = std::min(deadline, now() + shared_sleep_max);
+    if (!is_sleeper) {
+        flush(); // as arming would have
+        return std::this_thread::sleep_until(deadline);
+    }
     sleep_on_links(deadline);
-    watcher_.store(nullptr);
-    if (shared_.load()) announce(); // somebody else may take the post
+    sleeper_.store(nullptr);
 }
 
 void CompositeChannel::sleep_on_links(Instant deadline) noexcept {
-    constexpr std::size_t links_max = 63;
     std::array<pollfd, links_max + 1> watched;
     std::size_t count = 0;
     // Sequentially consistent, as in wake(): either it sees that we sleep, or we see that it was called.
@@ -332,7 +307,7 @@ void CompositeChannel::sleep_on_links(Instant deadline) noexcept {
     for (Link& link : links_) {
         const Sending sending(link);
         const pm::Watched what = link.sleep != nullptr ? link.sleep->begin_sleep() : pm::Watched{.deadline = now() + look_after};
-        if (what.descriptor >= 0 && count <= links_max)
+        if (what.descriptor >= 0)
             watched[count++] = {what.descriptor, static_cast<short>(what.or_writable ? POLLIN | POLLOUT : POLLIN), 0};
         deadline = std::min(deadline, what.deadline);
     }
@@ -353,19 +328,9 @@ void CompositeChannel::sleep_on_links(Instant deadline) noexcept {
     }
 }
 
-void CompositeChannel::sleep_behind_watcher(Instant deadline) noexcept {
-    const Seen& mine = seen();
-    const auto is_over = [&] { return news_.load() != mine.news || watcher_.load() == nullptr; };
-    std::unique_lock lock(waiting_mutex_);
-    if (deadline == never) waiting_.wait(lock, is_over);
-    else waiting_.wait_until(lock, deadline, is_over);
-    waiters_.fetch_sub(1);
-}
-
-void CompositeChannel::wake() noexcept {
+void CompositeChannel::end_sleep() const noexcept {
     woken_.store(true);
     if (asleep_.load()) wakes_->wake_self();
-    if (shared_.load()) announce();
 }
 
 // ---- state

@@ -9,8 +9,9 @@
 // link (this thread has its lock already) and on others. It must not wait for another thread that sends: a lock may be
 // held while it runs. A thread that is alone takes no locks (bias.hpp).
 //
-// Sleep. One thread, the watcher, sleeps on all channels at once; others that want to sleep wait until it has handled
-// something, or gives up its post. While only one thread uses the channel it pays for none of that.
+// Sleep. A thread that is alone sleeps on all links at once, until one of them or wake() ends it. Where there are several
+// threads one takes from a link what another waits for, and their sleeps end after a millisecond at the latest: whoever
+// wants to know sooner lets one thread receive, and wakes the others himself.
 
 #include "kumi/device/composite/bias.hpp"
 #include "kumi/device/composite/lock.hpp"
@@ -18,9 +19,7 @@
 #include "kumi/pm/channel.hpp"
 
 #include <atomic>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <vector>
 
@@ -45,7 +44,7 @@ public:
     Node nodes() const noexcept override { return static_cast<Node>(routes_.size()); }
     const pm::Traits& traits() const noexcept override { return traits_; }
 
-    // All from any thread, and from handlers, but poll(): a handler that polls is told "nothing".
+    // All from any thread. From handlers too, but arm() and sleep(); a handler that polls is told "nothing".
     pm::SendSlot try_reserve(Node to, std::size_t bytes) noexcept override;
     void commit(const pm::SendSlot& slot) noexcept override;
     void cancel(const pm::SendSlot& slot) noexcept override;
@@ -55,7 +54,7 @@ public:
     std::size_t poll(pm::Handler handler, std::size_t messages_max) noexcept override;
     bool arm() noexcept override;
     void sleep(Instant deadline) noexcept override;
-    void wake() noexcept override;
+    void wake() noexcept override { end_sleep(); }
     bool lost(Node node) const noexcept override;
     pm::Traffic sent(Node to) const noexcept override;
     std::string_view carrier(Node to) const noexcept override;
@@ -69,7 +68,9 @@ private:
         mutable SpinLock lock; // sending; and all else, unless it is apart
         std::atomic<const void*> poller{nullptr}; // the thread that polls, with the lock
         std::atomic<unsigned> quiet{0};           // polls since something came or went
-        unsigned passed_over = 0;
+        unsigned passed_over = 0;                 // polls of the others since it was last thought of
+        Instant thought_of{};
+        Instant polled{};
     };
     struct Route {
         Link* link;
@@ -79,21 +80,17 @@ private:
     };
     class Call;
     class Sending;
-    struct Seen;
 
     bool enter() const noexcept;
     bool enter_first() const noexcept;
-    void note_poll() noexcept;
-    Seen& seen() const noexcept;
     std::size_t poll_links(pm::Handler handler, std::size_t messages_max, bool is_alone) noexcept;
     std::size_t poll_link(Link& link, pm::Handler handler, std::size_t messages_max, bool is_alone) noexcept;
     bool is_due(Link& link) noexcept;
+    void note_quiet(Link& link, bool is_quiet) noexcept;
     void after_send(Link& link) noexcept;
-    void announce() noexcept;
     bool arm_links() noexcept;
-    bool arm_behind_watcher() noexcept;
     void sleep_on_links(Instant deadline) noexcept;
-    void sleep_behind_watcher(Instant deadline) noexcept;
+    void end_sleep() const noexcept;
 
     Node self_;
     std::unique_ptr<WakeSocket> wakes_; // outlives the links, whose wakers use it
@@ -106,17 +103,13 @@ private:
     std::atomic<const void*> receiver_{nullptr}; // the thread that polls
     std::size_t first_link_ = 0;                 // to be polled, with receiving_
 
-    std::atomic<const void*> watcher_{nullptr}; // the thread that watches for all
-    std::atomic<bool> asleep_{false};           // and it sleeps, or is about to
-    std::atomic<bool> woken_{false};            // wake() was called since it last slept
+    std::atomic<const void*> sleeper_{nullptr}; // the thread that has armed the links
+    std::atomic<bool> asleep_{false};           // it sleeps, or is about to
+    mutable std::atomic<bool> woken_{false};    // wake() was called since
 
     mutable std::atomic<const void*> first_thread_{nullptr};
     mutable Bias<base::MachineMemory> bias_;  // of the first thread
     mutable std::atomic<bool> shared_{false}; // others have come since
-    std::atomic<std::uint64_t> news_{0};            // while shared: grows with all that may end a wait
-    std::atomic<unsigned> waiters_{0};              // behind the watcher
-    std::mutex waiting_mutex_;
-    std::condition_variable waiting_;
 };
 
 } // namespace kumi::device::composite

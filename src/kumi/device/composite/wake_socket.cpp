@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <sched.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -22,7 +23,8 @@ Result<WakeSocket> WakeSocket::open() {
     if (!made.descriptor_ || ::bind(made.descriptor_.get(), reinterpret_cast<sockaddr*>(&address), path_offset) != 0)
         return system_error(errno, "making a socket to be woken by");
     socklen_t bytes = sizeof address;
-    ::getsockname(made.descriptor_.get(), reinterpret_cast<sockaddr*>(&address), &bytes);
+    if (::getsockname(made.descriptor_.get(), reinterpret_cast<sockaddr*>(&address), &bytes) != 0)
+        return system_error(errno, "asking for the name of a socket");
     const std::size_t name_bytes = bytes - path_offset;
     if (name_bytes > made.name_.text.size()) return error("the system's name for a socket is longer than expected: {} bytes", name_bytes);
     std::memcpy(made.name_.text.data(), address.sun_path, name_bytes);
@@ -35,9 +37,14 @@ void WakeSocket::wake(const Name& name) const noexcept {
     address.sun_family = AF_UNIX;
     std::memcpy(address.sun_path, name.text.data(), name.bytes);
     const char call = 0;
-    // A queue that is full wakes as well; a socket that is gone sleeps no more.
-    ::sendto(descriptor_.get(), &call, sizeof call, MSG_DONTWAIT | MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(&address),
-             path_offset + name.bytes);
+    // No room: that sleeper has calls enough, or this socket has called hundreds that have not run since. They will.
+    constexpr int tries_max = 100;
+    for (int i = 0; i < tries_max; ++i) {
+        const ssize_t sent = ::sendto(descriptor_.get(), &call, sizeof call, MSG_DONTWAIT | MSG_NOSIGNAL,
+                                      reinterpret_cast<const sockaddr*>(&address), path_offset + name.bytes);
+        if (sent >= 0 || errno != EAGAIN) return; // a socket that is gone sleeps no more
+        ::sched_yield();
+    }
 }
 
 void WakeSocket::drain() const noexcept {
