@@ -1,0 +1,33 @@
+#include "kumi/lab/rate.hpp"
+
+#include <gtest/gtest.h>
+
+namespace kumi::lab {
+namespace {
+
+TEST(Rate, is_a_number_and_a_unit_or_none) {
+    EXPECT_EQ(*parse_rate("100mbit"), 100'000'000u);
+    EXPECT_EQ(*parse_rate("2.5gbit"), 2'500'000'000u);
+    EXPECT_EQ(*parse_rate("64kbit"), 64'000u);
+    EXPECT_EQ(*parse_rate("none"), 0u);
+    for (const char* wrong : {"", "fast", "100", "mbit", "-1mbit", "0mbit", "1e3gbit", "1001gbit", "nangbit", "100mbit ", "1mbps"}) {
+        const auto refused = parse_rate(wrong);
+        ASSERT_FALSE(refused) << wrong;
+        EXPECT_EQ(refused.error().text(), fmt::format("\"{}\" is no rate; write it like 100mbit, from 1kbit to 1000gbit, or none", wrong));
+    }
+}
+
+TEST(Rate, a_percentage_is_between_0_and_100) {
+    EXPECT_EQ(*parse_percent("0"), 0);
+    EXPECT_EQ(*parse_percent("0.25"), 0.25);
+    EXPECT_EQ(*parse_percent("100"), 100);
+    for (const char* wrong : {"", "101", "-0", "-1", "1%", "inf", "nan", "x"}) EXPECT_FALSE(parse_percent(wrong)) << wrong;
+}
+
+TEST(Rate, a_burst_is_a_millisecond_or_two_packets) {
+    EXPECT_EQ(burst_bytes(1'000'000'000, 1500), 125'000u);
+    EXPECT_EQ(burst_bytes(1'000'000, 1500), 2u * (1500 + 64));
+}
+
+} // namespace
+} // namespace kumi::lab
