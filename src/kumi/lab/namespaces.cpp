@@ -1,30 +1,20 @@
 #include "kumi/lab/namespaces.hpp"
 
 #include "kumi/base/clock.hpp"
+#include "kumi/lab/carrier.hpp"
 #include "kumi/lab/command.hpp"
+#include "kumi/lab/user_namespace.hpp"
 
 #include <cerrno>
 #include <cmath>
-#include <cstring>
 #include <fcntl.h>
-#include <net/if.h>
 #include <sched.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
-#include <thread>
 #include <unistd.h>
 
 namespace kumi::lab {
 namespace {
 
 constexpr const char* cable = "kumi0"; // the same name on both hosts
-
-Result<void> write_file(const char* path, const std::string& text) {
-    const base::Descriptor file(::open(path, O_WRONLY | O_CLOEXEC));
-    if (!file || ::write(file.get(), text.data(), text.size()) < 0)
-        return system_error(errno, fmt::format("writing {}", path));
-    return {};
-}
 
 Result<base::Descriptor> this_network() {
     base::Descriptor found(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
@@ -37,18 +27,6 @@ Result<base::Descriptor> new_network() {
     return this_network();
 }
 
-/// Makes this process the root of a user namespace, where it may make networks.
-Result<void> become_root_of_a_user_namespace() {
-    const auto uid = ::geteuid();
-    const auto gid = ::getegid();
-    if (::unshare(CLONE_NEWUSER) != 0)
-        return system_error(errno, errno == EINVAL ? "making a user namespace in a process that has several threads"
-                                                   : "making a user namespace, which it takes without root");
-    if (auto done = write_file("/proc/self/setgroups", "deny"); !done) return done;
-    if (auto done = write_file("/proc/self/uid_map", fmt::format("0 {} 1", uid)); !done) return done;
-    return write_file("/proc/self/gid_map", fmt::format("0 {} 1", gid));
-}
-
 /// Where the calling thread returns to by leave(), with the right to make networks.
 Result<base::Descriptor> home() {
     auto before = this_network();
@@ -58,7 +36,7 @@ Result<base::Descriptor> home() {
         return before;
     }
     if (errno != EPERM) return system_error(errno, "making a network namespace");
-    if (auto done = become_root_of_a_user_namespace(); !done) return done.error();
+    if (auto done = make_user_namespace(UserInside::root); !done) return done.error();
     auto own = new_network(); // the way back to the machine's network is closed to us now
     if (!own) return own;
     if (auto done = run_command({"ip", "link", "set", "lo", "up"}); !done) return done.error();
@@ -98,18 +76,9 @@ Result<void> TwoHosts::join_by_cable() const {
                         "netns", path(1)});
 }
 
-/// Until the system has seen that both ends are in, it drops what is sent, and on a busy machine that takes a while.
 Result<void> TwoHosts::wait_for_cable(unsigned host) const {
     if (auto done = enter(host); !done) return done;
-    const base::Descriptor asker(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    ifreq question{};
-    std::strncpy(question.ifr_name, cable, sizeof question.ifr_name - 1);
-    for (const Instant deadline = now() + std::chrono::seconds(5); now() < deadline;) {
-        if (::ioctl(asker.get(), SIOCGIFFLAGS, &question) != 0) return system_error(errno, "looking at the cable between the hosts");
-        if ((question.ifr_flags & IFF_RUNNING) != 0) return {};
-        std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-    return error("the cable between the hosts did not come up within 5 s");
+    return wait_for_carrier(cable, now() + std::chrono::seconds(5));
 }
 
 Result<void> TwoHosts::set_up(unsigned host) const {

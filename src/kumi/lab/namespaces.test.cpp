@@ -152,5 +152,15 @@ TEST(Command, an_error_is_one_line_with_what_was_said_or_what_to_install) {
     EXPECT_EQ(missing.error().text(), "kumi-has-no-such-command: not found; install kumi-has-no-such-command");
 }
 
+TEST(Command, lines_are_done_in_one_process_and_the_one_that_failed_is_named) {
+    const auto wrong = run_lines({"ip", "-batch", "-"}, "link show dev lo\nlink show dev nosuch0\nlink show dev lo\n");
+    ASSERT_FALSE(wrong);
+    EXPECT_EQ(wrong.error().text().find("ip link show dev nosuch0: "), 0u) << wrong.error().text();
+    EXPECT_TRUE(run_lines({"kumi-has-no-such-command"}, "")) << "nothing to do";
+    const auto missing = run_lines({"kumi-has-no-such-command"}, "x\n");
+    ASSERT_FALSE(missing);
+    EXPECT_EQ(missing.error().text(), "kumi-has-no-such-command: not found; install kumi-has-no-such-command");
+}
+
 } // namespace
 } // namespace kumi::lab
