@@ -10,8 +10,8 @@
 
 namespace kumi::tools {
 
-/// Stands before a word of `kumi run` that CLI11 shall not look into: it takes "[a,b]" for a list of two. main() puts
-/// it there, the run command takes it away again.
+/// Stands before a word of `kumi run` or `kumi lab` that CLI11 shall not look into: it takes "[a,b]" for a list of two. main() puts
+/// it there, those commands take it away again.
 inline constexpr char verbatim_mark = '\1';
 
 /// Accepts whole numbers in a range; otherwise says what to write.
@@ -29,5 +29,6 @@ void add_run_command(CLI::App& app, int& exit_code);
 void add_doctor_command(CLI::App& app, int& exit_code);
 void add_map_command(CLI::App& app, int& exit_code);
 void add_bench_command(CLI::App& app, int& exit_code);
+void add_lab_command(CLI::App& app, int& exit_code);
 
 } // namespace kumi::tools

@@ -20,12 +20,12 @@ void open_missing_streams() {
     }
 }
 
-/// The command line, with the marks that keep CLI11 from changing what the program of `kumi run` shall get.
+/// The command line, with the marks that keep CLI11 from changing what a program that we start shall get.
 std::vector<std::string> marked_words(int argc, char** argv) {
     std::vector<std::string> words(argv, argv + argc);
-    const bool is_run = argc > 1 && words[1] == "run";
+    const bool starts_program = argc > 1 && (words[1] == "run" || words[1] == "lab");
     for (std::string& word : words)
-        if (is_run && !word.empty() && (word.front() == '[' || word.front() == kumi::tools::verbatim_mark))
+        if (starts_program && !word.empty() && (word.front() == '[' || word.front() == kumi::tools::verbatim_mark))
             word.insert(word.begin(), kumi::tools::verbatim_mark);
     return words;
 }
@@ -33,12 +33,15 @@ std::vector<std::string> marked_words(int argc, char** argv) {
 /// CLI11's own answer to a wrong argument names the library's terms; this is one line that says what to do.
 int complain(const CLI::App& app, const CLI::ParseError& wrong, const char* first_word) {
     const CLI::App* where = &app;
-    while (!where->get_subcommands().empty()) where = where->get_subcommands().front();
+    std::string command = "kumi";
+    while (!where->get_subcommands().empty()) {
+        where = where->get_subcommands().front();
+        command += " " + where->get_name();
+    }
     if (where == &app) {
         std::fprintf(stderr, "kumi: %s: no such command or option; see kumi --help\n", first_word);
         return 2;
     }
-    const std::string command = fmt::format("kumi {}", where->get_name());
     std::fprintf(stderr, "%s: %s; see %s --help\n", command.c_str(), wrong.what(), command.c_str());
     return 2;
 }
@@ -54,6 +57,7 @@ int main(int argc, char** argv) {
     int exit_code = 0;
     kumi::tools::add_run_command(app, exit_code);
     kumi::tools::add_map_command(app, exit_code);
+    kumi::tools::add_lab_command(app, exit_code);
     kumi::tools::add_bench_command(app, exit_code);
     kumi::tools::add_doctor_command(app, exit_code);
     try {

@@ -180,10 +180,11 @@ std::string loss_rules(const PlannedNetwork& network, double percent) {
     std::string rules = fmt::format("add table bridge {0}\ndelete table bridge {0}\n", network.bridge);
     const long losing = std::lround(percent / 100 * static_cast<double>(sides));
     if (losing == 0) return rules;
+    const std::string dice = losing == sides ? "" : fmt::format("numgen random mod {} < {} ", sides, losing);
     // Of what comes in by a port of this network: a rule that asks for the bridge's own name needs a kernel that has it.
     return rules + fmt::format("table bridge {0} {{\n chain loss {{\n  type filter hook forward priority 0;\n"
-                               "  iifname \"{0}h*\" numgen random mod {1} < {2} counter drop\n }}\n}}\n",
-                               network.bridge, sides, losing);
+                               "  iifname \"{0}h*\" {1}counter drop\n }}\n}}\n",
+                               network.bridge, dice);
 }
 
 } // namespace kumi::lab

@@ -116,6 +116,7 @@ TEST(Plan, commands_are_lines_for_one_process_each) {
     EXPECT_EQ(shaping("lan", 0, 1500), "qdisc replace dev lan root noqueue\n");
     EXPECT_EQ(loss_rules(plan->networks[1], 0), "add table bridge n1\ndelete table bridge n1\n");
     EXPECT_NE(loss_rules(plan->networks[1], 2.5).find("iifname \"n1h*\" numgen random mod 1000000 < 25000 counter drop"), std::string::npos);
+    EXPECT_NE(loss_rules(plan->networks[1], 100).find("iifname \"n1h*\" counter drop"), std::string::npos);
 }
 
 TEST(Plan, an_ipv6_address_is_usable_at_once) {

@@ -1,0 +1,46 @@
+#pragma once
+
+// Where a lab that is up is found: a folder of the user's own, with the keeper's socket and, for people, its process id.
+//
+// The keeper holds a lock on the folder for as long as it lives, and the system lets go of it even when the keeper is
+// killed. So a folder that nobody holds is a leftover: nothing depends on process ids, which are used again.
+
+#include "kumi/base/descriptor.hpp"
+#include "kumi/base/result.hpp"
+
+#include <string>
+
+namespace kumi::lab {
+
+/// The folder of the lab with that name, there or not: in $XDG_RUNTIME_DIR, else in /tmp. The error says what is
+/// wrong with the name.
+Result<std::string> state_folder(const std::string& name);
+std::string socket_path(const std::string& folder);
+
+/// A folder that is held: made by claim(), and gone with remove().
+class StateFolder {
+public:
+    /// Makes the folder, or takes over what a killed keeper left. The error says that the lab is up, or why the folder
+    /// cannot be used.
+    static Result<StateFolder> claim(const std::string& name);
+
+    const std::string& path() const noexcept { return path_; }
+    /// Which holds the folders of all labs of this user.
+    std::string parent() const { return path_.substr(0, path_.rfind('/')); }
+    int lock() const noexcept { return lock_.get(); }
+    void remove() noexcept;
+
+private:
+    StateFolder(std::string path, base::Descriptor lock) : path_(std::move(path)), lock_(std::move(lock)) {}
+
+    std::string path_;
+    base::Descriptor lock_;
+};
+
+/// A connection to the keeper of a lab that is up; otherwise the error says that it is not, and how to start it.
+Result<base::Descriptor> connect_to_keeper(const std::string& name);
+
+/// A socket that connections to the keeper arrive at.
+Result<base::Descriptor> listen_in(const std::string& folder);
+
+} // namespace kumi::lab
