@@ -64,16 +64,18 @@ protected:
 
     pid_t keeper() const { return std::atoi(file_text(runtime_ + "/kumi-lab/lab/pid").c_str()); }
 
-    /// How many of `count` datagrams come back from `address`, sent by `host`.
-    int answers(const std::string& host, const std::string& address, int count = 5, int bytes = 8) {
-        const Outcome outcome = exec(host, {program("probe"), "ask", address, "7000", std::to_string(count), std::to_string(bytes)});
+    /// How many of `count` datagrams come back from `address`, sent by `host`, each within `wait_ms`.
+    int answers(const std::string& host, const std::string& address, int count = 5, int bytes = 8, int wait_ms = 2000) {
+        const Outcome outcome = exec(host, {program("probe"), "ask", address, "7000", std::to_string(count), std::to_string(bytes), std::to_string(wait_ms)});
         EXPECT_EQ(outcome.err, "");
         int found = -1;
         EXPECT_EQ(std::sscanf(outcome.out.c_str(), "%d %ld", &found, &fastest_us_), 2) << outcome.out;
         return found;
     }
+    bool is_silent(const std::string& host, const std::string& address) { return answers(host, address, 2, 8, 200) == 0; }
+    /// Soon: after a change the system may take a while to see a carrier, or to ask for the other's hardware address.
     bool carries(const std::string& host, const std::string& address) {
-        return comes_true([&] { return answers(host, address, 1) == 1; }, 5s); // the first packet may be too early for ARP
+        return comes_true([&] { return answers(host, address, 1, 8, 200) == 1; }, 10s);
     }
 
     Folder folder_;
@@ -113,7 +115,7 @@ TEST_F(Lab, hosts_reach_each_other_on_networks_that_they_share_and_on_no_other) 
     ASSERT_TRUE(a1.printed("ready") && b0.printed("ready"));
     EXPECT_EQ(answers("a0", "10.77.1.2"), 5) << "a1 on myrinet";
     EXPECT_EQ(answers("a0", "10.77.3.5"), 5) << "b0 on lan";
-    EXPECT_EQ(answers("a0", "10.77.2.1"), 0) << "b0 on gigabit, where a0 is not";
+    EXPECT_TRUE(is_silent("a0", "10.77.2.1")) << "b0 on gigabit, where a0 is not";
     EXPECT_EQ(answers("front", "10.77.2.1"), 5);
     EXPECT_EQ(answers("a0", "10.77.1.2", 2, 60000), 2) << "in several packets";
     a1.signal(SIGTERM), b0.signal(SIGTERM);
@@ -146,7 +148,7 @@ TEST_F(Lab, a_pulled_cable_loses_its_carrier_and_gets_it_back) {
     EXPECT_EQ(lab({"link", "b2", "lan", "down"}).err, "");
     EXPECT_EQ(carrier("lan"), "0\n");
     EXPECT_EQ(carrier("gigabit"), "1\n");
-    EXPECT_EQ(answers("a0", "10.77.3.7", 2), 0);
+    EXPECT_TRUE(is_silent("a0", "10.77.3.7"));
     EXPECT_TRUE(contains(lab({"status"}).out, "lan 10.77.3.7 (down)\n"));
     EXPECT_EQ(lab({"link", "b2", "lan", "up"}).err, "");
     EXPECT_TRUE(carries("a0", "10.77.3.7"));
@@ -160,13 +162,13 @@ TEST_F(Lab, a_mute_host_has_a_carrier_and_no_traffic) {
     ASSERT_TRUE(b2.printed("ready"));
     ASSERT_EQ(answers("a0", "10.77.3.7"), 5);
     EXPECT_EQ(lab({"mute", "b2", "lan", "on"}).err, "");
-    EXPECT_EQ(answers("a0", "10.77.3.7", 2), 0);
+    EXPECT_TRUE(is_silent("a0", "10.77.3.7"));
     EXPECT_EQ(exec("b2", {"cat", "/sys/class/net/lan/carrier"}).out, "1\n");
     EXPECT_EQ(lab({"link", "b2", "lan", "down"}).err, "");
     EXPECT_EQ(lab({"link", "b2", "lan", "up"}).err, "");
     EXPECT_TRUE(contains(lab({"status"}).out, "(mute)"));
     ::poll(nullptr, 0, 300);
-    EXPECT_EQ(answers("a0", "10.77.3.7", 2), 0) << "it stays mute when its cable was out";
+    EXPECT_TRUE(is_silent("a0", "10.77.3.7")) << "it stays mute when its cable was out";
     EXPECT_EQ(lab({"mute", "b2", "lan", "off"}).err, "");
     EXPECT_TRUE(carries("a0", "10.77.3.7"));
     b2.signal(SIGTERM);
@@ -178,11 +180,11 @@ TEST_F(Lab, loss_is_what_was_asked_for_on_that_network_and_ends) {
     ASSERT_TRUE(a1.printed("ready"));
     ASSERT_EQ(answers("a0", "10.77.3.2"), 5);
     EXPECT_EQ(lab({"loss", "lan", "100"}).err, "");
-    EXPECT_EQ(answers("a0", "10.77.3.2", 3), 0);
+    EXPECT_TRUE(is_silent("a0", "10.77.3.2"));
     EXPECT_EQ(answers("a0", "10.77.1.2"), 5) << "another network";
     EXPECT_TRUE(contains(lab({"status"}).out, "loses 100 %"));
     EXPECT_EQ(lab({"loss", "lan", "30"}).err, "");
-    const int back = answers("a0", "10.77.3.2", 40); // 0.7 * 0.7 of them: 19.6, standard deviation 3.2
+    const int back = answers("a0", "10.77.3.2", 40, 8, 100); // 0.7 * 0.7 of them: 19.6, standard deviation 3.2
     EXPECT_GT(back, 4);
     EXPECT_LT(back, 35);
     EXPECT_EQ(lab({"loss", "lan", "0"}).err, "");
@@ -229,7 +231,7 @@ TEST_F(Lab, exec_passes_on_signals_and_a_killed_exec_takes_its_command_along) {
     ASSERT_TRUE(polite.printed("ready"));
     polite.signal(SIGTERM);
     EXPECT_EQ(polite.finish().code, 7);
-    Running interrupted(on("a0", {"sh", "-c", "echo ready; sleep 1000; echo never"}));
+    Running interrupted(on("a0", {"sh", "-c", "echo ready; exec sleep 1000"}));
     ASSERT_TRUE(interrupted.printed("ready"));
     interrupted.signal(SIGINT);
     EXPECT_EQ(interrupted.finish().code, 128 + SIGINT);
@@ -329,7 +331,7 @@ TEST_F(Lab, an_ordinary_user_needs_no_root) {
     EXPECT_EQ(exec("front", {kumi_command + " lab exec a0 hostname"}).out, "a0\n");
     for (const Words& words : {Words{"loss", "lan", "100"}, {"rate", "lan", "1mbit"}, {"mute", "b2", "lan", "on"}, {"link", "b2", "lan", "down"}})
         EXPECT_EQ(lab(words).err, "") << words[0];
-    EXPECT_EQ(answers("a0", "10.77.3.7", 1), 0);
+    EXPECT_TRUE(is_silent("a0", "10.77.3.7"));
     b2.signal(SIGTERM);
     b2.finish();
     EXPECT_EQ(lab({"down"}).code, 0);

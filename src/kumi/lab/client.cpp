@@ -23,7 +23,6 @@ namespace {
 
 constexpr std::chrono::seconds up_max{40};
 constexpr std::chrono::seconds down_max{20};
-constexpr int not_reached = 255; // as ssh has it
 
 /// All that comes until the other end is closed; false if that takes too long.
 bool read_to_end(int from, std::string& text, Instant deadline) {
@@ -89,7 +88,6 @@ Result<std::string> up(const UpOptions& options) {
     if (!folders) return folders.error();
     auto state = StateFolder::claim(options.name);
     if (!state) return state.error();
-    const std::string folder = state->path();
     const KeeperOptions keeper{options.name, *std::move(plan), *std::move(folders)};
     const auto report = start_keeper(keeper, *std::move(state));
     if (!report) return report.error();

@@ -1,6 +1,7 @@
 #include "kumi/lab/host.hpp"
 
 #include "kumi/lab/carrier.hpp"
+#include "kumi/lab/close_others.hpp"
 #include "kumi/lab/command.hpp"
 #include "kumi/lab/furnish.hpp"
 
@@ -12,6 +13,7 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -42,15 +44,6 @@ bool receive(int line, std::string& text, Instant deadline) {
 
 bool send(int line, std::string_view text) {
     return ::send(line, text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size());
-}
-
-/// Everything but standard streams, `one` and `other`.
-void close_others(int one, int other) {
-    const auto low = static_cast<unsigned>(std::min(one, other));
-    const auto high = static_cast<unsigned>(std::max(one, other));
-    ::close_range(3, low - 1, 0);
-    ::close_range(low + 1, high - 1, 0);
-    ::close_range(high + 1, ~0u, 0);
 }
 
 Result<void> set_up_networks(const Plan& plan, const PlannedHost& host) {
@@ -98,6 +91,7 @@ Result<void> become_host(const Plan& plan, const PlannedHost& host, const std::v
 [[noreturn]] void run_host(const Plan& plan, const PlannedHost& host, const std::vector<std::string>& kept, int line, int keeper) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL); // stay() sees to a keeper that has died already
     ::prctl(PR_SET_NAME, host.name.c_str());
+    ::umask(022); // of the folders and files that make the host
     close_others(line, keeper);
     if (const auto done = become_host(plan, host, kept, line); !done) {
         send(line, done.error().text());

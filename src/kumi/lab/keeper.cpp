@@ -1,6 +1,7 @@
 #include "kumi/lab/keeper.hpp"
 
 #include "kumi/lab/carrier.hpp"
+#include "kumi/lab/close_others.hpp"
 #include "kumi/lab/command.hpp"
 #include "kumi/lab/control.hpp"
 #include "kumi/lab/session.hpp"
@@ -16,7 +17,6 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -183,21 +183,16 @@ private:
 };
 
 /// Holds nothing of whoever started us.
-void leave_terminal(int& report, StateFolder& state) {
-    ::umask(022);
+void leave_terminal(int report, const StateFolder& state) {
     if (::chdir("/") != 0) ::_exit(1);
     ::prctl(PR_SET_NAME, "kumi-lab");
     const int nowhere = ::open("/dev/null", O_RDWR | O_CLOEXEC);
     for (int standard = 0; standard < 3; ++standard) ::dup2(nowhere, standard);
-    const auto first = static_cast<unsigned>(std::min(report, state.lock()));
-    const auto second = static_cast<unsigned>(std::max(report, state.lock()));
-    ::close_range(3, first - 1, 0);
-    ::close_range(first + 1, second - 1, 0);
-    ::close_range(second + 1, ~0u, 0);
+    close_others(report, state.lock());
 }
 
 [[noreturn]] void keep(const KeeperOptions& options, StateFolder state, base::Descriptor report) {
-    int said = report.release();
+    const int said = report.release();
     leave_terminal(said, state);
     Keeper keeper(options, std::move(state));
     const auto built = keeper.build();

@@ -26,6 +26,9 @@ struct Request {
 Result<void> send_request(int socket, const Request& request);
 Result<Request> receive_request(int socket);
 
+/// The exit code of a command that could not be run on its host; ssh has the same.
+inline constexpr int not_reached = 255;
+
 struct Answer {
     std::int32_t code = 0; // to exit with
     std::string text;      // for the user: what was asked for, or what went wrong

@@ -16,7 +16,6 @@
 namespace kumi::lab {
 namespace {
 
-constexpr int not_reached = 255; // as ssh has it
 constexpr int not_found = 127;
 constexpr int not_started = 126;
 
@@ -85,17 +84,19 @@ Answer execute(const Lab& lab, const std::string& lab_name, Request& request, in
     std::erase_if(request.environment, [](const std::string& variable) { return variable.starts_with("KUMI_LAB="); });
     request.environment.push_back("KUMI_LAB=" + lab_name);
     const base::Descriptor self = open_process(::getpid());
-    int started[2];
-    if (::pipe2(started, O_CLOEXEC) != 0) return {not_reached, system_error(errno, "starting a command (pipe)").text()};
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) return {not_reached, system_error(errno, "starting a command (pipe)").text()};
+    const base::Descriptor started(ends[0]);
+    base::Descriptor starting(ends[1]);
     if (const auto done = enter(lab.hosts[*host]); !done) return {not_reached, fmt::format("host {}: {}", name, done.error().text())};
     const pid_t command = ::fork();
     if (command < 0) return {not_reached, system_error(errno, fmt::format("starting a command on {} (fork)", name)).text()};
     if (command == 0) become_command(request, name, self.get());
     request.streams.clear(); // whoever reads what the command writes shall see its end
-    ::close(started[1]);
+    starting.reset();
     char nothing = 0;
     // Ends when exec has closed the other end: a signal before that would not reach the command's process group.
-    while (::read(started[0], &nothing, 1) < 0 && errno == EINTR) {
+    while (::read(started.get(), &nothing, 1) < 0 && errno == EINTR) {
     }
     return {watch(command, connection), ""};
 }

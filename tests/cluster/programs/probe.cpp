@@ -1,8 +1,9 @@
 // Finds out what a network carries. Not a Kumi program.
 //
 //   probe echo PORT                     sends every datagram back; says "ready" first
-//   probe ask ADDRESS PORT COUNT BYTES  sends COUNT datagrams, one after the other, and waits 200 ms for each to come
-//                                       back; prints how many did, and how long the fastest took, in microseconds
+//   probe ask ADDRESS PORT COUNT BYTES WAIT
+//                                       sends COUNT datagrams, one after the other, and waits so many milliseconds for
+//                                       each to come back; prints how many did, and the fastest one's microseconds
 #include <algorithm>
 #include <arpa/inet.h>
 #include <chrono>
@@ -33,7 +34,7 @@ int echo(int socket, sockaddr_in address) {
 }
 
 /// Microseconds until the datagram with that number was back; -1 when it was not.
-long round_trip(int socket, const sockaddr_in& address, std::vector<char>& datagram, int number) {
+long round_trip(int socket, const sockaddr_in& address, std::vector<char>& datagram, int number, long wait_ms) {
     std::memcpy(datagram.data(), &number, sizeof number);
     const auto start = Clock::now();
     sendto(socket, datagram.data(), datagram.size(), 0, reinterpret_cast<const sockaddr*>(&address), sizeof address);
@@ -41,7 +42,7 @@ long round_trip(int socket, const sockaddr_in& address, std::vector<char>& datag
     while (true) {
         const auto passed = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start).count();
         pollfd readable{socket, POLLIN, 0};
-        if (poll(&readable, 1, static_cast<int>(std::max<long>(200 - passed, 0))) <= 0) return -1;
+        if (poll(&readable, 1, static_cast<int>(std::max<long>(wait_ms - passed, 0))) <= 0) return -1;
         int found = -1;
         if (recv(socket, back.data(), back.size(), 0) > 0) std::memcpy(&found, back.data(), sizeof found);
         if (found == number) return std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start).count();
@@ -58,12 +59,12 @@ int main(int argc, char** argv) {
         address.sin_port = htons(static_cast<uint16_t>(std::atoi(argv[2])));
         return echo(socket_number, address);
     }
-    if (argc != 6 || inet_pton(AF_INET, argv[2], &address.sin_addr) != 1) return 2;
+    if (argc != 7 || inet_pton(AF_INET, argv[2], &address.sin_addr) != 1) return 2;
     address.sin_port = htons(static_cast<uint16_t>(std::atoi(argv[3])));
     std::vector<char> datagram(std::max<size_t>(sizeof(int), static_cast<size_t>(std::atoi(argv[5]))));
     long answers = 0, fastest = -1;
     for (int i = 0; i < std::atoi(argv[4]); ++i) {
-        const long took = round_trip(socket_number, address, datagram, i);
+        const long took = round_trip(socket_number, address, datagram, i, std::atol(argv[6]));
         if (took < 0) continue;
         ++answers;
         if (fastest < 0 || took < fastest) fastest = took;

@@ -1,0 +1,8 @@
+#pragma once
+
+namespace kumi::lab {
+
+/// Closes all descriptors of this process but standard input, output and error, and these two.
+void close_others(int one, int other) noexcept;
+
+} // namespace kumi::lab
