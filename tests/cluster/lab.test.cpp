@@ -368,6 +368,19 @@ TEST_F(Lab, a_lab_that_cannot_come_up_says_why_and_leaves_nothing) {
     EXPECT_FALSE(std::filesystem::exists(runtime_ + "/kumi-lab/other"));
 }
 
+TEST_F(Lab, where_user_namespaces_are_forbidden_it_names_the_switch) {
+    // In a user namespace that allows no more of them, as a user without any rights in it.
+    const std::string forbid = "echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --bounding-set=-all --inh-caps=-all ";
+    const auto forbidden = [&](const std::string& command) {
+        return run({.words = {"unshare", "-Ur", "sh", "-c", forbid + command}, .environment = environment()});
+    };
+    if (forbidden("true").code != 0) GTEST_SKIP() << "they are forbidden here anyway";
+    const Outcome outcome = forbidden(kumi_command + " lab up " + figure3);
+    EXPECT_EQ(outcome.code, 1);
+    EXPECT_TRUE(is_one_line(outcome.err, "kumi: making a user namespace.*; an administrator allows it by: sysctl user.max_user_namespaces=10000"));
+    EXPECT_TRUE(std::filesystem::is_empty(runtime_));
+}
+
 TEST_F(Lab, garbage_at_its_socket_does_not_disturb_the_keeper) {
     LAB_OR_SKIP();
     const std::string path = runtime_ + "/kumi-lab/lab/socket";

@@ -1,5 +1,6 @@
 #include "kumi/lab/control.hpp"
 
+#include "kumi/lab/carrier.hpp"
 #include "kumi/lab/command.hpp"
 #include "kumi/lab/rate.hpp"
 
@@ -23,9 +24,11 @@ Result<Change> change_link(const Lab& lab, const Port& port, Change change, cons
     change.kind = Change::Kind::link;
     change.on = *up;
     if (auto done = run_command({"ip", "link", "set", "dev", port.name, *up ? "up" : "down"}); !done) return done.error();
-    // A port that comes up forwards again, whatever it did before.
-    if (*up && lab.conditions.mute.contains({change.host, change.network}))
-        if (auto done = set_mute(port, true); !done) return done.error();
+    if (!*up || !lab.conditions.mute.contains({change.host, change.network})) return change;
+    // A port that gets its carrier forwards again, whatever it did before. A host that has taken its own end down gets
+    // none: then this waits in vain.
+    static_cast<void>(wait_for_carrier(port.name, now() + std::chrono::seconds(2)));
+    if (auto done = set_mute(port, true); !done) return done.error();
     return change;
 }
 
