@@ -79,6 +79,19 @@ unsigned cores_allowed() noexcept {
     return static_cast<unsigned>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN))); // more than 1024 cores
 }
 
+std::vector<std::byte> cores_allowed_bitmap() {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    if (::sched_getaffinity(0, sizeof set, &set) != 0) return {};
+    std::vector<std::byte> bitmap;
+    for (std::size_t core = 0; core < CPU_SETSIZE; ++core) {
+        if (!CPU_ISSET(core, &set)) continue;
+        bitmap.resize(core / 8 + 1);
+        bitmap[core / 8] |= std::byte{1} << (core % 8);
+    }
+    return bitmap;
+}
+
 std::uint64_t memory_available_bytes() { return std::min(meminfo_available(), cgroup_available()); }
 
 std::string host_name() {

@@ -5,11 +5,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace kumi::base {
 
 /// Cores that this process may run on.
 unsigned cores_allowed() noexcept;
+
+/// The same as a bitmap, core 0 in the lowest bit of the first byte: to find out how many cores several processes have
+/// together. Empty when the system does not tell.
+std::vector<std::byte> cores_allowed_bitmap();
 
 /// Memory that can still be had without swapping: the system's, or what the control group leaves of it.
 std::uint64_t memory_available_bytes();

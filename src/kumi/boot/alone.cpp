@@ -9,6 +9,7 @@ class AloneSession final : public Session {
 public:
     explicit AloneSession(const base::JobKeys& keys) {
         standing_.host = base::host_name();
+        standing_.hosts = {standing_.host};
         standing_.cores_on_host = base::cores_allowed();
         standing_.keys = keys;
     }

@@ -24,6 +24,7 @@ struct Standing {
     std::uint32_t nodes_on_host = 1;
     std::uint32_t cores_on_host = 1; // for these nodes together
     std::string host;
+    std::vector<std::string> hosts; // the job's, by their lowest nodes
     bool traffic_wanted = false; // report_traffic() before leaving
     bool stats_wanted = false;   // report_stats() before leaving
     base::JobKeys keys{};
@@ -52,7 +53,7 @@ public:
     virtual void leave() = 0;
 };
 
-/// Finds out how this process was started: by `kumi run`, or by hand, which makes a job of one node.
+/// Finds out how this process was started: by `kumi run`, by another launcher, or by hand, which makes a job of one node.
 Result<std::unique_ptr<Session>> open_session();
 
 } // namespace kumi::boot

@@ -33,6 +33,7 @@ public:
                      .traffic_wanted = welcome.traffic_wanted != 0,
                      .stats_wanted = welcome.stats_wanted != 0,
                      .keys = welcome.keys};
+        standing_.hosts = {standing_.host};
         answer_max_ = std::chrono::seconds(welcome.answer_seconds_max);
         return {};
     }

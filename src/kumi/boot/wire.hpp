@@ -67,7 +67,7 @@ struct JoinBody {
     std::int32_t pid;
 };
 
-/// Followed by the host's name. The only place where the job's keys travel.
+/// Followed by the host's name. The only way in which the keys of a job of `kumi run` travel.
 struct WelcomeBody {
     std::uint32_t node;
     std::uint32_t nodes;
