@@ -10,11 +10,15 @@ install(TARGETS kumi EXPORT kumi-targets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(TARGETS kumi_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+if(TARGET kumi_boot_pmix)
+    install(TARGETS kumi_boot_pmix LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/kumi)
+endif()
 
 get_target_property(kumi_type kumi TYPE)
 if(kumi_type STREQUAL "SHARED_LIBRARY")
     file(RELATIVE_PATH bin_to_lib ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
     set_target_properties(kumi_command PROPERTIES INSTALL_RPATH "$ORIGIN/${bin_to_lib}")
+    set_target_properties(kumi PROPERTIES INSTALL_RPATH "$ORIGIN/kumi")
 endif()
 
 # launch/ and lab/ are the command's own: their code is not in the library.
@@ -31,7 +35,7 @@ install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 install(EXPORT kumi-targets NAMESPACE kumi:: DESTINATION ${package_dir})
 configure_package_config_file(cmake/kumi-config.cmake.in ${PROJECT_BINARY_DIR}/kumi-config.cmake
-                              INSTALL_DESTINATION ${package_dir})
+                              INSTALL_DESTINATION ${package_dir} PATH_VARS CMAKE_INSTALL_LIBDIR)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/kumi-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/kumi-config.cmake ${PROJECT_BINARY_DIR}/kumi-config-version.cmake
         DESTINATION ${package_dir})

@@ -229,7 +229,7 @@ std::vector<Finding> examine_machine() {
             examine_program("mpirun.openmpi", "for kumi bench --against openmpi", "openmpi-bin libopenmpi-dev"),
             examine_program("mpiexec.mpich", "for kumi bench --against mpich", "mpich libmpich-dev"),
             examine_library("libfabric", {"libfabric.so.1"}, not_yet, "libfabric-dev"),
-            examine_library("PMIx", {"libpmix.so.2"}, not_yet, "libpmix-dev"),
+            examine_library("PMIx", {"libpmix.so.2"}, "for programs under mpirun and srun --mpi=pmix", "libpmix-dev"),
             examine_library("OpenSSL", {"libcrypto.so.3"}, "for KUMI_UDP_ENCRYPT=yes", "libssl-dev")};
 }
 
