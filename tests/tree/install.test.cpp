@@ -71,6 +71,16 @@ protected:
         EXPECT_NE(said.find("hello from node 1 of 2"), std::string::npos) << said;
     }
 
+    /// Open MPI speaks PMIx, for which a program needs a plugin that lies where Kumi was moved to.
+    void expect_greetings_under_mpirun(const fs::path& program) {
+        bool has_plugin = false;
+        for (const auto& entry : fs::recursive_directory_iterator(prefix())) has_plugin |= entry.path().filename() == "libkumi-boot-pmix.so";
+        if (!has_plugin || std::system("command -v mpirun.openmpi >/dev/null") != 0) return;
+        const std::string said = run("TMPDIR='{}' timeout 30 mpirun.openmpi --allow-run-as-root --oversubscribe -n 2 '{}'", work_.string(),
+                                     program.string());
+        EXPECT_NE(said.find("hello from node 1 of 2"), std::string::npos) << said;
+    }
+
     fs::path work() const { return work_; }
     fs::path prefix() const { return work_ / "moved here"; }
     std::string hello() const { return (prefix() / "share/kumi/examples/01_hello.cpp").string(); }
@@ -89,6 +99,7 @@ TEST_F(Install, a_project_finds_it_through_cmake_and_its_program_runs) {
         << "another Kumi was found";
     run("cmake --build '{}'", build);
     expect_greetings_from(work() / "build/hello");
+    expect_greetings_under_mpirun(work() / "build/hello");
 }
 
 TEST_F(Install, pkg_config_tells_a_compiler_all_it_needs) {
@@ -101,7 +112,9 @@ TEST_F(Install, pkg_config_tells_a_compiler_all_it_needs) {
     run("flags=$(PKG_CONFIG_PATH='{}' pkg-config --cflags --libs kumi) && "
         "eval \"'{}' -std=c++20 {} -o '{}' '{}' $flags\"",
         description.parent_path().string(), compiler(), sanitizer_flags(), program.string(), hello());
-    if (!HasFailure()) expect_greetings_from(program);
+    if (HasFailure()) return;
+    expect_greetings_from(program);
+    expect_greetings_under_mpirun(program);
 }
 
 TEST_F(Install, headers_come_without_what_is_nobody_elses_business) {

@@ -61,6 +61,8 @@ void add_run_command(CLI::App& app, int& exit_code) {
                     "  KUMI_UDP_SILENCE=60        seconds until a node that does not answer is lost; 0: never\n"
                     "  KUMI_FAULT=udp.loss=0.01   make trouble: also duplicate, reorder, corrupt, truncate, seed\n"
                     "  KUMI_LOG=debug             say what was set up\n\n"
+                    "The same program runs under mpirun, mpiexec.hydra, srun --mpi=pmix and srun --mpi=pmi2, too; there\n"
+                    "KUMI_PLUGINS=FOLDER says where libkumi-boot-pmix.so is, if it is not found by itself.\n\n"
                     "Example: kumi run -n 4 ./program input.txt");
     command->callback([=, &exit_code] {
         options->join_max = std::chrono::seconds(*seconds);

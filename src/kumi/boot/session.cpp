@@ -1,6 +1,10 @@
 #include "kumi/boot/session.hpp"
 
 #include "kumi/boot/alone.hpp"
+#include "kumi/boot/foreign.hpp"
+#include "kumi/boot/launcher.hpp"
+#include "kumi/boot/pmi.hpp"
+#include "kumi/boot/pmix.hpp"
 #include "kumi/boot/started.hpp"
 
 #include <charconv>
@@ -21,15 +25,33 @@ Result<base::Descriptor> inherited_socket(std::string_view text) {
     return base::Descriptor(number);
 }
 
-} // namespace
-
-Result<std::unique_ptr<Session>> open_session() {
-    const char* variable = std::getenv(socket_variable);
-    if (variable == nullptr) return make_alone_session();
-    auto socket = inherited_socket(variable);
+Result<std::unique_ptr<Session>> join_kumi_run() {
+    auto socket = inherited_socket(std::getenv(socket_variable));
     if (!socket) return socket.error();
     ::unsetenv(socket_variable);
     return join_started_job(*std::move(socket));
+}
+
+Result<std::unique_ptr<Session>> join_through(Result<std::unique_ptr<KeyValues>> store) {
+    if (!store) return store.error();
+    const auto host = this_host();
+    if (!host) return host.error();
+    return join_foreign_job(*std::move(store), *host);
+}
+
+} // namespace
+
+Result<std::unique_ptr<Session>> open_session() {
+    const auto variable = [](const char* name) -> const char* { return std::getenv(name); };
+    const auto launcher = find_launcher(variable);
+    if (!launcher) return launcher.error();
+    switch (*launcher) {
+    case Launcher::kumi_run: return join_kumi_run();
+    case Launcher::pmix: return join_through(open_pmix(foreign_answer_max));
+    case Launcher::pmi1: return join_through(open_pmi(variable, foreign_answer_max));
+    case Launcher::none: break;
+    }
+    return make_alone_session();
 }
 
 } // namespace kumi::boot

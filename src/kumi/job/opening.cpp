@@ -8,6 +8,7 @@
 #include "kumi/device/udp/udp.hpp"
 #include "kumi/pm/device.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <fmt/ranges.h>
 #include <string>
@@ -108,6 +109,14 @@ Result<Placement> find_placement(const Cluster& cluster, const std::string& file
     return placement;
 }
 
+/// "a, b, c", or the first few of many.
+std::string names_of(const std::vector<std::string>& hosts) {
+    constexpr std::size_t shown_max = 8;
+    const std::size_t shown = std::min(hosts.size(), shown_max);
+    return fmt::format("{}{}", fmt::join(hosts.begin(), hosts.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
+                       shown < hosts.size() ? ", ..." : "");
+}
+
 /// What keeps the composite from joining all nodes.
 Result<void> check_routes(const Cluster& cluster, const Routing& routing, Node self) {
     for (Node to = 0; to < routing.nodes(); ++to) {
@@ -157,9 +166,9 @@ Result<std::unique_ptr<pm::Device>> make_composite(boot::Session& session) {
         return plan_composite(alone, Routing(alone, *cluster::place(alone, standing.nodes, cluster::Policy::pack())), standing.node);
     }
     if (file == nullptr)
-        return error("the nodes of this job are on several hosts: set {} to a file that describes their networks (see kumi map), or "
-                     "KUMI_DEVICE=udp and KUMI_UDP_ADDRESS to each host's address",
-                     cluster_variable);
+        return error("nodes are on {} hosts ({}): set {} to a file that describes their networks (see kumi map), or KUMI_DEVICE=udp, and "
+                     "KUMI_UDP_ADDRESS on each host to its address in a network that joins them",
+                     standing.hosts.size(), names_of(standing.hosts), cluster_variable);
     const auto cluster = cluster::read_cluster_file(file);
     if (!cluster) return cluster.error();
     auto placement = find_placement(*cluster, file, session);
@@ -182,7 +191,8 @@ Result<Choice> choose_device(boot::Session& session) {
     const std::string_view name = text != nullptr ? text : one_host ? "shmem" : "composite";
     if (name != "shmem" && name != "udp" && name != "composite") return error("KUMI_DEVICE={}: there is shmem, udp and composite", name);
     if (name == "shmem" && !one_host)
-        return error("KUMI_DEVICE=shmem: shared memory joins the nodes of one host, and this job's are on several; unset it");
+        return error("KUMI_DEVICE=shmem: nodes are on {} hosts ({}), and shared memory joins those of one; unset it", standing.hosts.size(),
+                     names_of(standing.hosts));
     auto device = name == "shmem" ? make_shmem() : name == "udp" ? make_udp() : make_composite(session);
     if (!device) return device.error();
     return Choice{*std::move(device), name == "shmem"};

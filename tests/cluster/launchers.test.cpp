@@ -1,0 +1,212 @@
+// The same programs under launchers of others: hydra, Open MPI, Slurm. And what can be wrong with a launcher.
+#include "cluster/command.hpp"
+#include "cluster/slurm.hpp"
+#include "kumi/lab/namespaces.hpp"
+
+#include <sys/socket.h>
+
+using namespace kumi::cluster_test;
+
+namespace {
+
+// Sanitizers need no launcher's company: the code of both sides runs under them in the unit tests.
+#define KUMI_NEEDS(program)                                                                \
+    if (sanitized) GTEST_SKIP() << "launchers are tested in the plain build";              \
+    if (!is_installed(program)) GTEST_SKIP() << program << " is not installed"
+
+Words hydra(const Words& words) {
+    Words all{"mpiexec.hydra"};
+    all.insert(all.end(), words.begin(), words.end());
+    return all;
+}
+
+/// mpirun of Open MPI; it leaves files in TMPDIR.
+struct OpenMpi {
+    Outcome operator()(const Words& words, Words environment = {}) const {
+        Words all{"mpirun.openmpi", "--allow-run-as-root", "--oversubscribe"};
+        all.insert(all.end(), words.begin(), words.end());
+        environment.push_back("TMPDIR=" + folder.path());
+        return run({.words = all, .environment = environment});
+    }
+    Folder folder;
+};
+
+/// 4 greetings from 4 nodes.
+void expect_hello(const Outcome& outcome) {
+    EXPECT_EQ(outcome.code, 0);
+    EXPECT_EQ(outcome.err, "");
+    auto lines = lines_of(outcome.out);
+    std::sort(lines.begin(), lines.end());
+    ASSERT_EQ(lines.size(), 4u) << outcome.out;
+    for (std::size_t node = 0; node < 4; ++node)
+        EXPECT_EQ(lines[node].find("hello from node " + std::to_string(node) + " of 4 on "), 0u) << lines[node];
+}
+
+void expect_ring(const Outcome& outcome, long nodes, long rounds) {
+    EXPECT_EQ(outcome.code, 0);
+    EXPECT_EQ(outcome.err, "");
+    EXPECT_TRUE(is_one_line(outcome.out, std::to_string(rounds) + " rounds over " + std::to_string(nodes) + " nodes: token is " +
+                                             std::to_string(rounds * nodes * (nodes - 1) / 2) + ", .*"));
+}
+
+/// The job fails, and one of the lines says why; launchers add lines of their own. Nobody believes to be alone.
+void expect_refusal(const Outcome& outcome, const std::string& pattern) {
+    EXPECT_NE(outcome.code, 0);
+    EXPECT_FALSE(contains(outcome.out, "of 1 on")) << outcome.out;
+    const auto lines = lines_of(outcome.err);
+    EXPECT_TRUE(std::any_of(lines.begin(), lines.end(), [&](const std::string& line) { return matches(line, "kumi: " + pattern); }))
+        << "no line like: " << pattern << "\nbut: " << outcome.err;
+}
+
+} // namespace
+
+// ---- hydra: PMI-1
+
+TEST(Launchers, hydra_starts_the_examples) {
+    KUMI_NEEDS("mpiexec.hydra");
+    expect_hello(run({.words = hydra({"-n", "4", example("01_hello")})}));
+    expect_ring(run({.words = hydra({"-n", "5", example("02_ring"), "20"})}), 5, 20);
+    expect_ring(run({.words = hydra({"-n", "1", example("02_ring"), "20"})}), 1, 20);
+}
+
+TEST(Launchers, hydra_starts_them_over_a_port_too) {
+    KUMI_NEEDS("mpiexec.hydra");
+    expect_ring(run({.words = hydra({"-pmi-port", "-n", "3", example("02_ring"), "20"})}), 3, 20);
+}
+
+TEST(Launchers, hydra_starts_them_over_udp) {
+    KUMI_NEEDS("mpiexec.hydra");
+    expect_ring(run({.words = hydra({"-n", "3", example("02_ring"), "20"}), .environment = {"KUMI_DEVICE=udp"}}), 3, 20);
+}
+
+TEST(Launchers, many_nodes_start_under_hydra) {
+    KUMI_NEEDS("mpiexec.hydra");
+    expect_ring(run({.words = hydra({"-n", "64", example("02_ring"), "2"})}), 64, 2);
+}
+
+TEST(Launchers, hydra_sees_a_node_that_dies_and_ends_the_job) {
+    KUMI_NEEDS("mpiexec.hydra");
+    EXPECT_NE(run({.words = hydra({"-n", "3", program("actor"), "join", "1:abort", "wait"})}).code, 0);
+}
+
+TEST(Launchers, nodes_on_two_hosts_need_a_device_that_joins_them) {
+    KUMI_NEEDS("mpiexec.hydra");
+    const auto hosts = kumi::lab::TwoHosts::make();
+    if (!hosts) GTEST_SKIP() << hosts.error().text();
+    // Nodes 0 and 2 on one host, node 1 on the other: slots are not node numbers.
+    Words words;
+    for (const unsigned host : {0u, 1u, 0u})
+        for (const std::string& word : Words{words.empty() ? "mpiexec.hydra" : ":", "-n", "1", "nsenter", "--net=" + hosts->path(host), "env",
+                                             "KUMI_UDP_ADDRESS=" + hosts->address(host), example("02_ring"), "20"})
+            words.push_back(word);
+    expect_refusal(run({.words = words}), "nodes are on 2 hosts \\([^ ]+, [^ ]+\\), and shared memory joins those of one: set KUMI_DEVICE=udp, .*");
+    expect_ring(run({.words = words, .environment = {"KUMI_DEVICE=udp"}}), 3, 20);
+}
+
+// ---- Open MPI: PMIx
+
+TEST(Launchers, mpirun_starts_the_examples) {
+    KUMI_NEEDS("mpirun.openmpi");
+    const OpenMpi mpirun;
+    expect_hello(mpirun({"-n", "4", example("01_hello")}));
+    expect_ring(mpirun({"-n", "5", example("02_ring"), "20"}), 5, 20);
+    expect_ring(mpirun({"-n", "3", example("02_ring"), "20"}, {"KUMI_DEVICE=udp"}), 3, 20);
+}
+
+TEST(Launchers, mpirun_sees_a_node_that_dies_and_ends_the_job) {
+    KUMI_NEEDS("mpirun.openmpi");
+    EXPECT_NE(OpenMpi{}({"-n", "3", program("actor"), "join", "1:abort", "wait"}).code, 0);
+}
+
+TEST(Launchers, without_the_plugin_a_program_under_mpirun_says_what_to_install) {
+    KUMI_NEEDS("mpirun.openmpi");
+    expect_refusal(OpenMpi{}({"-n", "2", example("01_hello")}, {"KUMI_PLUGINS=/no/such/folder"}),
+                   "the launcher of this process speaks PMIx, and libkumi-boot-pmix.so, .* is not in /no/such/folder: install libpmix-dev, .*");
+}
+
+TEST(Launchers, programs_do_not_load_pmix_by_themselves) {
+    if (sanitized) GTEST_SKIP() << "the same in every build";
+    EXPECT_FALSE(contains(run({.words = {"ldd", example("01_hello")}}).out, "pmix"));
+}
+
+TEST(Launchers, a_pmix_launcher_that_is_gone_is_an_error) {
+    if (sanitized) GTEST_SKIP() << "launchers are tested in the plain build";
+    expect_refusal(run({.words = {example("01_hello")}, .environment = {"PMIX_NAMESPACE=nobody", "PMIX_RANK=0"}}), ".*PMIx.*");
+}
+
+// ---- Slurm
+
+TEST(Launchers, srun_starts_the_examples_through_pmi2) {
+    KUMI_NEEDS("srun");
+    if (const std::string missing = Slurm::missing(); !missing.empty()) GTEST_SKIP() << missing << " is not installed";
+    const Slurm slurm;
+    expect_hello(slurm.srun({"--mpi=pmi2", example("01_hello")}));
+    expect_ring(slurm.srun({"--mpi=pmi2", example("02_ring"), "20"}), 4, 20);
+    expect_ring(slurm.srun({"--mpi=pmi2", example("02_ring"), "20"}, {"KUMI_DEVICE=udp"}), 4, 20);
+}
+
+TEST(Launchers, srun_starts_the_examples_through_pmix) {
+    KUMI_NEEDS("srun");
+    if (const std::string missing = Slurm::missing(); !missing.empty()) GTEST_SKIP() << missing << " is not installed";
+    const Slurm slurm;
+    expect_hello(slurm.srun({"--mpi=pmix", example("01_hello")}));
+    expect_ring(slurm.srun({"--mpi=pmix", example("02_ring"), "20"}), 4, 20);
+}
+
+TEST(Launchers, srun_without_pmi_is_refused_with_what_to_type) {
+    KUMI_NEEDS("srun");
+    if (const std::string missing = Slurm::missing(); !missing.empty()) GTEST_SKIP() << missing << " is not installed";
+    const Slurm slurm;
+    expect_refusal(slurm.srun({"--mpi=none", example("01_hello")}),
+                   "Slurm runs this as one of 4 tasks, .*: start it with srun --mpi=pmix or srun --mpi=pmi2, or with kumi run");
+    // kumi run inside a step is the innermost launcher.
+    expect_ring(run({.words = kumi_run({"-n", "3", example("02_ring"), "20"}), .environment = {"SLURM_PROCID=0", "SLURM_NTASKS=4"}}), 3, 20);
+}
+
+// ---- launchers that are none
+
+namespace {
+
+/// One end of a socket that programs inherit as PMI_FD.
+struct PmiSocket {
+    PmiSocket() {
+        int pair[2];
+        EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+        ours = pair[0], theirs = pair[1];
+        ::fcntl(ours, F_SETFD, FD_CLOEXEC);
+    }
+    ~PmiSocket() {
+        ::close(ours);
+        ::close(theirs);
+    }
+    Command hello() const {
+        return {.words = {example("01_hello")}, .environment = {"PMI_FD=" + std::to_string(theirs), "PMI_RANK=0", "PMI_SIZE=2"}};
+    }
+    int ours = -1, theirs = -1;
+};
+
+} // namespace
+
+TEST(Launchers, a_pmi_socket_that_is_closed_is_an_error) {
+    expect_refusal(run({.words = {example("01_hello")}, .environment = {"PMI_FD=99", "PMI_RANK=0", "PMI_SIZE=2"}}),
+                   "PMI_FD=99 names no open socket: .*");
+    PmiSocket socket;
+    ::shutdown(socket.ours, SHUT_RDWR);
+    expect_refusal(run(socket.hello()), "PMI_FD=[0-9]+, the launcher of this process, closed the connection at cmd=init: has it ended\\?");
+}
+
+TEST(Launchers, garbage_on_a_pmi_socket_is_an_error) {
+    PmiSocket socket;
+    ASSERT_GT(::write(socket.ours, "SSH-2.0-OpenSSH\r\n", 17), 0);
+    expect_refusal(run(socket.hello()), "PMI_FD=[0-9]+: \"SSH-2.0-OpenSSH\\?\" is no line of PMI-1");
+}
+
+TEST(Launchers, a_pmi_server_that_is_silent_makes_no_job_of_one) {
+    PmiSocket socket;
+    Running hello(socket.hello());
+    EXPECT_TRUE(comes_true([&] { return ::recv(socket.ours, nullptr, 0, MSG_DONTWAIT | MSG_PEEK) == 0; }, 10s)) << "it asks nothing";
+    ::poll(nullptr, 0, 300);
+    EXPECT_FALSE(processes_marked(hello.mark()).empty()) << "it does not wait for the answer"; // for 60 s; see Pmi
+    ::shutdown(socket.ours, SHUT_RDWR);
+    expect_refusal(hello.finish(), ".*closed the connection at cmd=init.*");
+}
