@@ -54,7 +54,8 @@ void expect_refusal(const Outcome& outcome, const std::string& pattern) {
     EXPECT_NE(outcome.code, 0);
     EXPECT_FALSE(contains(outcome.out, "of 1 on")) << outcome.out;
     const auto lines = lines_of(outcome.err);
-    EXPECT_TRUE(std::any_of(lines.begin(), lines.end(), [&](const std::string& line) { return matches(line, "kumi: " + pattern); }))
+    const auto says_why = [&](const std::string& line) { return matches(line, "kumi: " + pattern); };
+    EXPECT_TRUE(std::any_of(lines.begin(), lines.end(), says_why))
         << "no line like: " << pattern << "\nbut: " << outcome.err;
 }
 
@@ -89,20 +90,6 @@ TEST(Launchers, hydra_sees_a_node_that_dies_and_ends_the_job) {
     EXPECT_NE(run({.words = hydra({"-n", "3", program("actor"), "join", "1:abort", "wait"})}).code, 0);
 }
 
-TEST(Launchers, nodes_on_two_hosts_need_a_device_that_joins_them) {
-    KUMI_NEEDS("mpiexec.hydra");
-    const auto hosts = kumi::lab::TwoHosts::make();
-    if (!hosts) GTEST_SKIP() << hosts.error().text();
-    // Nodes 0 and 2 on one host, node 1 on the other: slots are not node numbers.
-    Words words;
-    for (const unsigned host : {0u, 1u, 0u})
-        for (const std::string& word : Words{words.empty() ? "mpiexec.hydra" : ":", "-n", "1", "nsenter", "--net=" + hosts->path(host), "env",
-                                             "KUMI_UDP_ADDRESS=" + hosts->address(host), example("02_ring"), "20"})
-            words.push_back(word);
-    expect_refusal(run({.words = words}), "nodes are on 2 hosts \\([^ ]+, [^ ]+\\), and shared memory joins those of one: set KUMI_DEVICE=udp, .*");
-    expect_ring(run({.words = words, .environment = {"KUMI_DEVICE=udp"}}), 3, 20);
-}
-
 // ---- Open MPI: PMIx
 
 TEST(Launchers, mpirun_starts_the_examples) {
@@ -121,7 +108,8 @@ TEST(Launchers, mpirun_sees_a_node_that_dies_and_ends_the_job) {
 TEST(Launchers, without_the_plugin_a_program_under_mpirun_says_what_to_install) {
     KUMI_NEEDS("mpirun.openmpi");
     expect_refusal(OpenMpi{}({"-n", "2", example("01_hello")}, {"KUMI_PLUGINS=/no/such/folder"}),
-                   "the launcher of this process speaks PMIx, and libkumi-boot-pmix.so, .* is not in /no/such/folder: install libpmix-dev, .*");
+                   "the launcher of this process speaks PMIx, and libkumi-boot-pmix.so, .* is not in /no/such/folder: "
+                   "install libpmix-dev, .*");
 }
 
 TEST(Launchers, programs_do_not_load_pmix_by_themselves) {
@@ -140,6 +128,7 @@ TEST(Launchers, srun_starts_the_examples_through_pmi2) {
     KUMI_NEEDS("srun");
     if (const std::string missing = Slurm::missing(); !missing.empty()) GTEST_SKIP() << missing << " is not installed";
     const Slurm slurm;
+    ASSERT_TRUE(slurm.is_up());
     expect_hello(slurm.srun({"--mpi=pmi2", example("01_hello")}));
     expect_ring(slurm.srun({"--mpi=pmi2", example("02_ring"), "20"}), 4, 20);
     expect_ring(slurm.srun({"--mpi=pmi2", example("02_ring"), "20"}, {"KUMI_DEVICE=udp"}), 4, 20);
@@ -149,6 +138,7 @@ TEST(Launchers, srun_starts_the_examples_through_pmix) {
     KUMI_NEEDS("srun");
     if (const std::string missing = Slurm::missing(); !missing.empty()) GTEST_SKIP() << missing << " is not installed";
     const Slurm slurm;
+    ASSERT_TRUE(slurm.is_up());
     expect_hello(slurm.srun({"--mpi=pmix", example("01_hello")}));
     expect_ring(slurm.srun({"--mpi=pmix", example("02_ring"), "20"}), 4, 20);
 }
@@ -157,10 +147,11 @@ TEST(Launchers, srun_without_pmi_is_refused_with_what_to_type) {
     KUMI_NEEDS("srun");
     if (const std::string missing = Slurm::missing(); !missing.empty()) GTEST_SKIP() << missing << " is not installed";
     const Slurm slurm;
+    ASSERT_TRUE(slurm.is_up());
     expect_refusal(slurm.srun({"--mpi=none", example("01_hello")}),
                    "Slurm runs this as one of 4 tasks, .*: start it with srun --mpi=pmix or srun --mpi=pmi2, or with kumi run");
     // kumi run inside a step is the innermost launcher.
-    expect_ring(run({.words = kumi_run({"-n", "3", example("02_ring"), "20"}), .environment = {"SLURM_PROCID=0", "SLURM_NTASKS=4"}}), 3, 20);
+    expect_ring(slurm.srun({"-N1", "-n1", "--mpi=pmi2", kumi_command, "run", "-n", "3", example("02_ring"), "20"}), 3, 20);
 }
 
 // ---- launchers that are none
@@ -192,7 +183,7 @@ TEST(Launchers, a_pmi_socket_that_is_closed_is_an_error) {
                    "PMI_FD=99 names no open socket: .*");
     PmiSocket socket;
     ::shutdown(socket.ours, SHUT_RDWR);
-    expect_refusal(run(socket.hello()), "PMI_FD=[0-9]+, the launcher of this process, closed the connection at cmd=init: has it ended\\?");
+    expect_refusal(run(socket.hello()), "PMI_FD=[0-9]+, the launcher of this process, closed the connection at cmd=init: has it ended, .*");
 }
 
 TEST(Launchers, garbage_on_a_pmi_socket_is_an_error) {
@@ -204,9 +195,27 @@ TEST(Launchers, garbage_on_a_pmi_socket_is_an_error) {
 TEST(Launchers, a_pmi_server_that_is_silent_makes_no_job_of_one) {
     PmiSocket socket;
     Running hello(socket.hello());
-    EXPECT_TRUE(comes_true([&] { return ::recv(socket.ours, nullptr, 0, MSG_DONTWAIT | MSG_PEEK) == 0; }, 10s)) << "it asks nothing";
+    pollfd asked{socket.ours, POLLIN, 0};
+    EXPECT_EQ(::poll(&asked, 1, 10'000), 1) << "it asks nothing";
     ::poll(nullptr, 0, 300);
     EXPECT_FALSE(processes_marked(hello.mark()).empty()) << "it does not wait for the answer"; // for 60 s; see Pmi
     ::shutdown(socket.ours, SHUT_RDWR);
     expect_refusal(hello.finish(), ".*closed the connection at cmd=init.*");
+}
+
+// ---- several hosts. Last, because an ordinary user's process changes for good when it makes hosts.
+
+TEST(Launchers, nodes_on_two_hosts_need_a_device_that_joins_them) {
+    KUMI_NEEDS("mpiexec.hydra");
+    const auto hosts = kumi::lab::TwoHosts::make();
+    if (!hosts) GTEST_SKIP() << hosts.error().text();
+    // Nodes 0 and 2 on one host, node 1 on the other: slots are not node numbers.
+    Words words;
+    for (const unsigned host : {0u, 1u, 0u})
+        for (const std::string& word : Words{words.empty() ? "mpiexec.hydra" : ":", "-n", "1", "nsenter", "--net=" + hosts->path(host),
+                                             "env", "KUMI_UDP_ADDRESS=" + hosts->address(host), example("02_ring"), "20"})
+            words.push_back(word);
+    expect_refusal(run({.words = words}), "nodes are on 2 hosts \\([^ ]+, [^ ]+\\), and shared memory joins those of one: "
+                                          "set KUMI_DEVICE=udp, .*");
+    expect_ring(run({.words = words, .environment = {"KUMI_DEVICE=udp"}}), 3, 20);
 }

@@ -51,9 +51,12 @@ public:
         start_munged();
         daemons_.push_back(start({path + "slurmctld", "-D", "-c"}));
         for (const char* host : {"n1", "n2"}) daemons_.push_back(start({path + "slurmd", "-D", "-N", host}));
-        const auto ready = [&] { return run({.words = {"sinfo", "-h", "-t", "idle", "-o", "%D"}, .environment = environment()}).out == "2\n"; };
-        EXPECT_TRUE(comes_true(ready, 15s)) << "Slurm does not come up:\n" << file_text(folder_.path() + "/log/slurmctld.log");
+        const Command idle{.words = {"sinfo", "-h", "-t", "idle", "-o", "%D"}, .environment = environment()};
+        is_up_ = comes_true([&] { return run(idle).out == "2\n"; }, 20s);
+        EXPECT_TRUE(is_up_) << "Slurm does not come up:\n" << file_text(folder_.path() + "/log/slurmctld.log");
     }
+
+    bool is_up() const { return is_up_; }
 
     ~Slurm() {
         for (auto daemon = daemons_.rbegin(); daemon != daemons_.rend(); ++daemon) {
@@ -111,6 +114,7 @@ private:
 
     Folder folder_;
     std::vector<std::unique_ptr<Running>> daemons_;
+    bool is_up_ = false;
 };
 
 } // namespace kumi::cluster_test

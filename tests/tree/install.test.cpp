@@ -74,10 +74,11 @@ protected:
     /// Open MPI speaks PMIx, for which a program needs a plugin that lies where Kumi was moved to.
     void expect_greetings_under_mpirun(const fs::path& program) {
         bool has_plugin = false;
-        for (const auto& entry : fs::recursive_directory_iterator(prefix())) has_plugin |= entry.path().filename() == "libkumi-boot-pmix.so";
+        for (const auto& entry : fs::recursive_directory_iterator(prefix()))
+            has_plugin |= entry.path().filename() == "libkumi-boot-pmix.so";
         if (!has_plugin || std::system("command -v mpirun.openmpi >/dev/null") != 0) return;
-        const std::string said = run("TMPDIR='{}' timeout 30 mpirun.openmpi --allow-run-as-root --oversubscribe -n 2 '{}'", work_.string(),
-                                     program.string());
+        const std::string said = run("TMPDIR='{}' timeout 30 mpirun.openmpi --allow-run-as-root --oversubscribe -n 2 '{}'",
+                                     work_.string(), program.string());
         EXPECT_NE(said.find("hello from node 1 of 2"), std::string::npos) << said;
     }
 

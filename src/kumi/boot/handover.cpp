@@ -82,7 +82,7 @@ std::optional<Visitor> next_visitor(const Door& door) {
 Result<void> hand_over(int socket, int descriptor, const std::string& whom) {
     constexpr std::byte here{1}; // a descriptor needs a byte to travel with
     if (send_some(socket, bytes_of(here), descriptor) != 1)
-        return error("handing over shared memory to {}: it is gone, or takes nothing", whom);
+        return error("handing over shared memory to {}: it is gone, and may have said why", whom);
     return {};
 }
 
@@ -106,7 +106,8 @@ Result<base::Descriptor> take_over(int socket, Instant deadline, const std::stri
     if (::recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) != 1)
         return error("{}, which shares its memory with this node, is gone", who);
     const cmsghdr* const rights = CMSG_FIRSTHDR(&message);
-    if (rights == nullptr || rights->cmsg_level != SOL_SOCKET || rights->cmsg_type != SCM_RIGHTS || rights->cmsg_len != CMSG_LEN(sizeof(int)))
+    if (rights == nullptr || rights->cmsg_level != SOL_SOCKET || rights->cmsg_type != SCM_RIGHTS ||
+        rights->cmsg_len != CMSG_LEN(sizeof(int)))
         return error("{} handed over no descriptor: too many open files? see ulimit -n", who);
     int descriptor = -1;
     std::memcpy(&descriptor, CMSG_DATA(rights), sizeof descriptor);

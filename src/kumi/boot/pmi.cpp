@@ -103,7 +103,9 @@ public:
         const std::string whole = fmt::format("{:x}.{}", digits.size(), digits);
         const auto piece_max = static_cast<std::size_t>(digits_max_);
         for (std::size_t at = 0, piece = 0; at < whole.size(); at += piece_max, ++piece) {
-            auto answer = ask("put_result", "put", {{"kvsname", store_name_}, {"key", full_key(node_, key, piece)}, {"value", std::string_view(whole).substr(at, piece_max)}});
+            const std::string name = full_key(node_, key, piece);
+            const std::string_view part = std::string_view(whole).substr(at, piece_max);
+            auto answer = ask("put_result", "put", {{"kvsname", store_name_}, {"key", name}, {"value", part}});
             if (!answer) return answer.error();
         }
         return {};
@@ -196,7 +198,8 @@ private:
         if (auto sent = send(pmi_request(command, fields)); !sent) return sent.error();
         auto line = receive(command, now() + answer_max_);
         if (!line) return line;
-        if (line->command() != answer) return error("{} answered cmd={} to cmd={}: not PMI-1 as Kumi knows it", server_, shown(line->command()), command);
+        if (line->command() != answer)
+            return error("{} answered cmd={} to cmd={}: not PMI-1 as Kumi knows it", server_, shown(line->command()), command);
         if (line->number("rc").value_or(0) != 0)
             return error("{} refused cmd={}: rc={} {}", server_, command, *line->number("rc"), shown(line->field("msg").value_or("")));
         return line;
@@ -204,11 +207,12 @@ private:
 
     Result<void> send(const std::string& text) {
         const Instant deadline = now() + answer_max_;
+        const std::string command = text.substr(0, text.find_first_of(" \n"));
         for (Bytes left = bytes_of(std::string_view(text)); !left.empty();) {
             const std::ptrdiff_t sent = send_some(socket_.get(), left);
-            if (sent < 0) return gone(text.substr(0, text.find_first_of(" \n")));
+            if (sent < 0) return gone(command);
             left = left.subspan(static_cast<std::size_t>(sent));
-            if (!left.empty() && wait_for(socket_.get(), POLLOUT, deadline) != 0) return silent(text.substr(0, text.find_first_of(" \n")));
+            if (!left.empty() && wait_for(socket_.get(), POLLOUT, deadline) != 0) return silent(command);
         }
         return {};
     }
@@ -228,7 +232,9 @@ private:
     }
 
     Error gone(std::string_view command) const {
-        return error("{}, the launcher of this process, closed the connection at {}: has it ended?", server_, command);
+        return error("{}, the launcher of this process, closed the connection at {}: has it ended, or has another program joined in "
+                     "this one's place before?",
+                     server_, command);
     }
     Error silent(std::string_view command) const {
         if (command == "cmd=barrier_in")
@@ -250,12 +256,13 @@ private:
 
 } // namespace
 
-Result<std::unique_ptr<KeyValues>> open_pmi(base::FunctionRef<const char*(const char*)> variable, std::chrono::milliseconds answer_max) {
+Result<std::unique_ptr<KeyValues>> open_pmi(base::FunctionRef<const char*(const char*)> variable,
+                                            std::chrono::milliseconds answer_max) {
     const char* const descriptor = variable("PMI_FD");
     const char* const address = variable("PMI_PORT");
     KUMI_ASSERT(descriptor != nullptr || address != nullptr);
-    auto store = std::make_unique<Pmi>(descriptor != nullptr ? fmt::format("PMI_FD={}", descriptor) : fmt::format("PMI_PORT={}", address),
-                                       answer_max);
+    const std::string server = descriptor != nullptr ? fmt::format("PMI_FD={}", descriptor) : fmt::format("PMI_PORT={}", address);
+    auto store = std::make_unique<Pmi>(server, answer_max);
     auto reached = descriptor != nullptr ? store->inherit(descriptor, variable("PMI_RANK"), variable("PMI_SIZE"))
                                          : store->connect(address, variable("PMI_ID"));
     if (!reached) return reached.error();

@@ -27,11 +27,13 @@ public:
     std::uint32_t nodes() const noexcept override { return nodes_; }
 
     Result<void> put(std::string_view key, Bytes value) override {
-        return calls_.put(client_, name(key).c_str(), value.data(), value.size(), &why_) ? Result<void>() : said("leaving a value");
+        if (calls_.put(client_, name(key).c_str(), value.data(), value.size(), &why_)) return {};
+        return said("leaving a value");
     }
 
     Result<void> fence() override {
-        return calls_.fence(client_, milliseconds(), &why_) ? Result<void>() : said("meeting the other processes of this job");
+        if (calls_.fence(client_, milliseconds(), &why_)) return {};
+        return said(fmt::format("meeting all {} processes of this job", nodes_));
     }
 
     Result<std::vector<std::byte>> get(std::uint32_t node, std::string_view key) override {
@@ -52,7 +54,7 @@ private:
     Error said(std::string_view tried) const {
         const char* const job = std::getenv("PMIX_NAMESPACE");
         return error("{} through PMIx, which this process was started with (PMIX_NAMESPACE={}), failed: {}; is the launcher still there, "
-                     "and of a version that fits?",
+                     "and do all its processes call kumi::Job::join(), once?",
                      tried, job == nullptr ? "" : job, why_.text);
     }
 
