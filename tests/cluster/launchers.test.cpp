@@ -14,6 +14,10 @@ namespace {
     if (sanitized) GTEST_SKIP() << "launchers are tested in the plain build";              \
     if (!is_installed(program)) GTEST_SKIP() << program << " is not installed"
 
+#define KUMI_NEEDS_PMIX()                                                                  \
+    if (!std::filesystem::exists(KUMI_BUILD_DIR "/lib/kumi/libkumi-boot-pmix.so"))         \
+    GTEST_SKIP() << "libpmix-dev was not installed when this was built"
+
 Words hydra(const Words& words) {
     Words all{"mpiexec.hydra"};
     all.insert(all.end(), words.begin(), words.end());
@@ -94,6 +98,7 @@ TEST(Launchers, hydra_sees_a_node_that_dies_and_ends_the_job) {
 
 TEST(Launchers, mpirun_starts_the_examples) {
     KUMI_NEEDS("mpirun.openmpi");
+    KUMI_NEEDS_PMIX();
     const OpenMpi mpirun;
     expect_hello(mpirun({"-n", "4", example("01_hello")}));
     expect_ring(mpirun({"-n", "5", example("02_ring"), "20"}), 5, 20);
@@ -136,6 +141,7 @@ TEST(Launchers, srun_starts_the_examples_through_pmi2) {
 
 TEST(Launchers, srun_starts_the_examples_through_pmix) {
     KUMI_NEEDS("srun");
+    KUMI_NEEDS_PMIX();
     if (const std::string missing = Slurm::missing(); !missing.empty()) GTEST_SKIP() << missing << " is not installed";
     const Slurm slurm;
     ASSERT_TRUE(slurm.is_up());
