@@ -77,8 +77,11 @@ private:
     static inline const std::string path = "/usr/sbin/";
 
     Words environment() const { return {"SLURM_CONF=" + folder_.path() + "/slurm.conf"}; }
+    /// A daemon that ends with the test, also when the test is killed.
     std::unique_ptr<Running> start(const Words& words) const {
-        return std::make_unique<Running>(Command{.words = words, .environment = environment()});
+        Words all{"setpriv", "--pdeathsig", "KILL"};
+        all.insert(all.end(), words.begin(), words.end());
+        return std::make_unique<Running>(Command{.words = all, .environment = environment()});
     }
 
     void start_munged() {
