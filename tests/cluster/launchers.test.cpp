@@ -221,7 +221,6 @@ TEST(Launchers, nodes_on_two_hosts_need_a_device_that_joins_them) {
         for (const std::string& word : Words{words.empty() ? "mpiexec.hydra" : ":", "-n", "1", "nsenter", "--net=" + hosts->path(host),
                                              "env", "KUMI_UDP_ADDRESS=" + hosts->address(host), example("02_ring"), "20"})
             words.push_back(word);
-    expect_refusal(run({.words = words}), "nodes are on 2 hosts \\([^ ]+, [^ ]+\\), and shared memory joins those of one: "
-                                          "set KUMI_DEVICE=udp, .*");
+    expect_refusal(run({.words = words}), "nodes are on 2 hosts \\([^ ]+, [^ ]+\\): set KUMI_CLUSTER to a file .*, or KUMI_DEVICE=udp, .*");
     expect_ring(run({.words = words, .environment = {"KUMI_DEVICE=udp"}}), 3, 20);
 }

@@ -133,7 +133,7 @@ Result<void> check_routes(const Cluster& cluster, const Routing& routing, Node s
 Result<std::unique_ptr<pm::Device>> plan_composite(const Cluster& cluster, const Routing& routing, Node self) {
     const auto host_of = [&](Node node) { return routing.placement()[node].host; };
     std::vector<device::composite::Plan> plans(1);
-    plans[0].name = "shared memory";
+    plans[0].name = "shmem";
     for (Node node = 0; node < routing.nodes(); ++node)
         if (host_of(node) == host_of(self)) plans[0].members.push_back(node);
     if (plans[0].members.size() > 1 || routing.nodes() == 1) {

@@ -100,7 +100,7 @@ public:
 
     /// What was committed to `to` so far.
     virtual Traffic sent(Node to) const noexcept = 0;
-    /// The device that carries it there: this channel's, unless it is made of several.
+    /// What carries it there, by name: this channel's device, or one of the networks that it is made of.
     virtual std::string_view carrier(Node) const noexcept { return traits().device; }
 
     /// What the device counts, of the channel as a whole. Each device has counters of its own.

@@ -120,7 +120,7 @@ public:
     void on_sent(const Series& series, std::size_t count, bool in_burst, Instant now) noexcept;
     /// Something may leave.
     bool has_ready() const noexcept { return !ready_.empty() || !touched_.empty(); }
-    /// A last packet to every peer that this one has talked to: it need not wait for more. `more`: there is another
+    /// A last packet to every peer that this one has sent to or heard from: it need not wait for more. `more`: there is another
     /// round of them to come, in case these are lost.
     bool next_farewell(Series& series, bool more) noexcept;
 
@@ -184,7 +184,7 @@ private:
         bool ask = false;     // for an answer, by a bare packet
         bool stalled = false; // in stalled_
         bool touched = false; // in touched_
-        bool talked = false;  // a packet was sent to it
+        bool talked = false;  // a packet was sent to it, or came from it
         unsigned farewells = 0;
         // How long it has been silent, by this node's own waking hours.
         Duration heard_at{0};

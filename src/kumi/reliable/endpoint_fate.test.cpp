@@ -57,6 +57,19 @@ TEST(Fate, a_peer_that_has_restarted_is_gone) {
     EXPECT_EQ(wire[0].try_reserve(1, 10), nullptr);
 }
 
+TEST(Fate, who_was_only_heard_is_told_goodbye_too) {
+    Wire wire;
+    ASSERT_TRUE(wire.say(1, 0, "a word"));
+    wire.wake(1);
+    wire.run_for(100us); // before node 0 has acknowledged it: node 1 would wait for that
+    Series series;
+    ASSERT_TRUE(wire[0].next_farewell(series, false));
+    EXPECT_EQ(series.to, 1u);
+    wire.inject(1, Bytes(series.packets[0].head, series.packets[0].bytes()));
+    wire.run_for(100us);
+    EXPECT_EQ(wire[1].gone(0), Gone::left);
+}
+
 TEST(Fate, a_peer_that_says_goodbye_has_left_and_what_it_sent_before_is_read) {
     Wire wire;
     ASSERT_TRUE(wire.say(1, 0, "the last word"));

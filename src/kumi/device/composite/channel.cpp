@@ -349,6 +349,9 @@ pm::Traffic CompositeChannel::sent(Node to) const noexcept {
     return route.link->part.channel->sent(route.number);
 }
 
-std::string_view CompositeChannel::carrier(Node to) const noexcept { return routes_[to].link->part.channel->carrier(routes_[to].number); }
+std::string_view CompositeChannel::carrier(Node to) const noexcept {
+    const Part& part = routes_[to].link->part;
+    return part.name.empty() ? part.channel->carrier(routes_[to].number) : std::string_view(part.name);
+}
 
 } // namespace kumi::device::composite

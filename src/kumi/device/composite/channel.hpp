@@ -21,6 +21,7 @@
 #include <atomic>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace kumi::device::composite {
@@ -32,6 +33,7 @@ struct Part {
     std::unique_ptr<SocketWaker> waker; // that the channel was opened with
     std::unique_ptr<pm::Channel> channel;
     std::vector<Node> members; // the composite's number for each of the channel's
+    std::string name = {};     // of the network, for people; the device's if empty
 };
 
 class CompositeChannel final : public pm::Channel {

@@ -66,7 +66,7 @@ Result<Part> open_part(Plan& plan, const Wakes& wakes, const pm::Opening& openin
                                       .keys = opening.keys,
                                       .waker = waker.get()});
     if (!channel) return channel.error();
-    return Part{std::move(waker), *std::move(channel), plan.members};
+    return Part{std::move(waker), *std::move(channel), plan.members, plan.name};
 }
 
 /// "node 3", "nodes 3, 4", "nodes 3, 4, ... and 5 more".

@@ -68,7 +68,7 @@ TEST(CompositeDevice, the_first_plan_is_used_when_it_works) {
         3, 2s, [](Node) { return two_plans(udp_that_loses(0), std::make_unique<shmem::ShmemDevice>()); },
         [](Node, auto& channel) {
             ASSERT_TRUE(channel) << channel.error().text();
-            for (Node to = 0; to < 3; ++to) EXPECT_EQ((*channel)->carrier(to), "udp");
+            for (Node to = 0; to < 3; ++to) EXPECT_EQ((*channel)->carrier(to), "first");
             talk(**channel);
         });
 }
@@ -82,7 +82,7 @@ TEST(CompositeDevice, a_way_that_does_not_answer_is_passed_over) {
             ASSERT_TRUE(channel) << channel.error().text();
             for (Node to = 0; to < 3; ++to)
                 if (to != node) {
-                    EXPECT_EQ((*channel)->carrier(to), node == 1 || to == 1 ? "shmem" : "udp") << node << " to " << to;
+                    EXPECT_EQ((*channel)->carrier(to), node == 1 || to == 1 ? "second" : "first") << node << " to " << to;
                 }
             talk(**channel);
         });
@@ -94,7 +94,7 @@ TEST(CompositeDevice, a_way_that_loses_some_is_used) {
         4, 5s, [](Node) { return two_plans(udp_that_loses(0.2), std::make_unique<shmem::ShmemDevice>()); },
         [](Node, auto& channel) {
             ASSERT_TRUE(channel) << channel.error().text();
-            for (Node to = 0; to < 4; ++to) EXPECT_EQ((*channel)->carrier(to), "udp");
+            for (Node to = 0; to < 4; ++to) EXPECT_EQ((*channel)->carrier(to), "first");
         });
 }
 
