@@ -230,6 +230,10 @@ inline Outcome run(Command command) { return Running(std::move(command)).finish(
 using Words = std::vector<std::string>;
 
 inline const std::string kumi_command = KUMI_BUILD_DIR "/bin/kumi";
+inline bool is_installed(const std::string& program) {
+    return std::system(("command -v " + program + " >/dev/null 2>&1").c_str()) == 0;
+}
+
 inline std::string example(const std::string& name) { return KUMI_BUILD_DIR "/examples/" + name; }
 inline std::string program(const std::string& name) { return KUMI_BUILD_DIR "/tests/programs/" + name; }
 

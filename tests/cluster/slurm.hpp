@@ -13,10 +13,6 @@
 
 namespace kumi::cluster_test {
 
-inline bool is_installed(const std::string& program) {
-    return std::system(("command -v " + program + " >/dev/null 2>&1").c_str()) == 0;
-}
-
 /// TCP ports that nobody has at the moment.
 inline std::vector<int> free_tcp_ports(std::size_t count) {
     std::vector<int> sockets, ports;

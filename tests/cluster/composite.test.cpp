@@ -1,0 +1,93 @@
+// Jobs on several hosts: the paper's cluster of clusters, made by kumi lab, with a foreign launcher on its front end.
+#include "cluster/lab.hpp"
+
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <vector>
+
+using namespace kumi::cluster_test;
+
+namespace {
+
+class Composite : public Lab {
+protected:
+    /// Starts a program on hosts of the lab, "a0:2,b0".
+    Outcome on_hosts(const std::string& hosts, int nodes, const std::string& program, const std::string& file = figure3) {
+        // What hydra takes for ssh: options, a host, and words that a shell there puts together.
+        const std::string agent = folder_.path() + "/agent";
+        std::ofstream(agent) << "#!/bin/sh\nwhile [ \"${1#-}\" != \"$1\" ]; do shift; done\nhost=$1; shift\nexec " << kumi_command
+                             << " lab exec $host \"$*\"\n";
+        ::chmod(agent.c_str(), 0755);
+        return exec("front", {"env", "KUMI_CLUSTER=" + file, "mpiexec.hydra", "-launcher", "ssh", "-launcher-exec", agent, "-iface", "lan", "-hosts",
+                              hosts, "-n", std::to_string(nodes), program});
+    }
+    /// What each node says by what it reaches the others: without its number, by node.
+    static std::vector<std::string> carriers(const Outcome& outcome) {
+        std::map<int, std::string> by_node;
+        std::istringstream lines(outcome.out);
+        for (std::string line; std::getline(lines, line);) by_node[std::atoi(line.c_str())] = line.substr(line.find(' ') + 1);
+        std::vector<std::string> all;
+        for (const auto& [node, text] : by_node) all.push_back(text);
+        return all;
+    }
+};
+
+#define HYDRA_OR_SKIP()                                                                                                \
+    if (!is_installed("mpiexec.hydra")) GTEST_SKIP() << "mpiexec.hydra is not installed"
+
+} // namespace
+
+TEST_F(Composite, the_papers_cluster_talks_by_the_papers_routes) {
+    HYDRA_OR_SKIP();
+    LAB_OR_SKIP();
+    const Outcome outcome = on_hosts("a0:2,a1:2,a2:2,a3:2,b0,b1,b2,b3", 12, program("carriers"));
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(outcome.err, "");
+    std::vector<std::string> expected;
+    for (int from = 0; from < 12; ++from) {
+        std::string line;
+        for (int to = 0; to < 12; ++to) {
+            const bool both_fast = from < 8 && to < 8, both_single = from >= 8 && to >= 8;
+            const bool same_host = both_fast && from / 2 == to / 2;
+            line += std::string(to == 0 ? "" : " ") + (from == to ? "-" : same_host ? "shmem" : both_fast ? "myrinet" : both_single ? "gigabit" : "lan");
+        }
+        expected.push_back(line);
+    }
+    EXPECT_EQ(carriers(outcome), expected);
+}
+
+TEST_F(Composite, a_network_that_is_mute_is_passed_over_and_that_is_said) {
+    HYDRA_OR_SKIP();
+    LAB_OR_SKIP();
+    ASSERT_EQ(lab({"mute", "a0", "myrinet", "on"}).code, 0);
+    const Outcome outcome = on_hosts("a0,a1,a2", 3, program("carriers"));
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(carriers(outcome), (std::vector<std::string>{"- lan lan", "lan - myrinet", "lan myrinet -"}));
+    EXPECT_TRUE(contains(outcome.err, "kumi: warning: myrinet: no answer within 2 s between node 0 and nodes 1, 2; ")) << outcome.err;
+}
+
+TEST_F(Composite, nodes_that_reach_each_other_by_nothing_are_named) {
+    HYDRA_OR_SKIP();
+    LAB_OR_SKIP();
+    ASSERT_EQ(lab({"loss", "myrinet", "100"}).code, 0);
+    const std::string file = folder_.path() + "/cluster.toml";
+    std::ofstream(file) << "[[network]]\nname = \"myrinet\"\n[[host]]\nname = \"a[0-1]\"\naddress.myrinet = \"10.77.1.[1-2]\"\n";
+    const Outcome outcome = on_hosts("a0,a1", 2, program("carriers"), file);
+    EXPECT_NE(outcome.code, 0);
+    EXPECT_TRUE(contains(outcome.err, " by no network, of those that should join them; see kumi map")) << outcome.err;
+}
+
+TEST_F(Composite, a_file_that_does_not_fit_the_hosts_is_refused) {
+    HYDRA_OR_SKIP();
+    LAB_OR_SKIP();
+    const std::string file = folder_.path() + "/cluster.toml";
+    std::ofstream(file) << "[[network]]\nname = \"lan\"\n[[host]]\nname = \"a0\"\naddress.lan = \"10.77.3.1\"\n[[host]]\nname = \"c0\"\n";
+    const Outcome unknown = on_hosts("a0,b0", 2, program("carriers"), file);
+    EXPECT_TRUE(contains(unknown.err, "kumi: this host is b0, and " + file + " describes none of that name")) << unknown.err;
+    const Outcome missing = on_hosts("a0,b0", 2, program("carriers"), folder_.path() + "/nowhere.toml");
+    EXPECT_TRUE(contains(missing.err, "kumi: reading the cluster file ")) << missing.err;
+    std::ofstream(file) << "[[host]]\nname = \"a0\"\n[[host]]\nname = \"b0\"\n";
+    const Outcome apart = on_hosts("a0,b0", 2, program("carriers"), file);
+    EXPECT_TRUE(contains(apart.err, " have no network in common, and nodes do not pass on messages yet")) << apart.err;
+}
