@@ -22,6 +22,19 @@ protected:
         return exec("front", {"env", "KUMI_CLUSTER=" + file, "mpiexec.hydra", "-launcher", "ssh", "-launcher-exec", agent, "-iface", "lan", "-hosts",
                               hosts, "-n", std::to_string(nodes), program});
     }
+    /// Whether a job is refused with these words. hydra drops what a node said when another ends at the same time, so it is
+    /// asked a few times.
+    bool is_refused(const std::string& hosts, int nodes, const std::string& file, const std::string& words) {
+        std::string said;
+        for (int i = 0; i < 10; ++i) {
+            const Outcome outcome = on_hosts(hosts, nodes, program("carriers"), file);
+            EXPECT_NE(outcome.code, 0) << outcome.out;
+            if (contains(outcome.err, words)) return true;
+            said += outcome.err;
+        }
+        ADD_FAILURE() << said;
+        return false;
+    }
     /// What each node says by what it reaches the others: without its number, by node.
     static std::vector<std::string> carriers(const Outcome& outcome) {
         std::map<int, std::string> by_node;
@@ -73,9 +86,7 @@ TEST_F(Composite, nodes_that_reach_each_other_by_nothing_are_named) {
     ASSERT_EQ(lab({"loss", "myrinet", "100"}).code, 0);
     const std::string file = folder_.path() + "/cluster.toml";
     std::ofstream(file) << "[[network]]\nname = \"myrinet\"\n[[host]]\nname = \"a[0-1]\"\naddress.myrinet = \"10.77.1.[1-2]\"\n";
-    const Outcome outcome = on_hosts("a0,a1", 2, program("carriers"), file);
-    EXPECT_NE(outcome.code, 0);
-    EXPECT_TRUE(contains(outcome.err, " by no network, of those that should join them; see kumi map")) << outcome.err;
+    EXPECT_TRUE(is_refused("a0,a1", 2, file, " by no network, of those that should join them; see kumi map"));
 }
 
 TEST_F(Composite, a_file_that_does_not_fit_the_hosts_is_refused) {
@@ -83,11 +94,8 @@ TEST_F(Composite, a_file_that_does_not_fit_the_hosts_is_refused) {
     LAB_OR_SKIP();
     const std::string file = folder_.path() + "/cluster.toml";
     std::ofstream(file) << "[[network]]\nname = \"lan\"\n[[host]]\nname = \"a0\"\naddress.lan = \"10.77.3.1\"\n[[host]]\nname = \"c0\"\n";
-    const Outcome unknown = on_hosts("a0,b0", 2, program("carriers"), file);
-    EXPECT_TRUE(contains(unknown.err, "kumi: this host is b0, and " + file + " describes none of that name")) << unknown.err;
-    const Outcome missing = on_hosts("a0,b0", 2, program("carriers"), folder_.path() + "/nowhere.toml");
-    EXPECT_TRUE(contains(missing.err, "kumi: reading the cluster file ")) << missing.err;
+    EXPECT_TRUE(is_refused("a0,b0", 2, file, "kumi: this host is b0, and " + file + " describes none of that name"));
+    EXPECT_TRUE(is_refused("a0,b0", 2, folder_.path() + "/nowhere.toml", "kumi: reading the cluster file "));
     std::ofstream(file) << "[[host]]\nname = \"a0\"\n[[host]]\nname = \"b0\"\n";
-    const Outcome apart = on_hosts("a0,b0", 2, program("carriers"), file);
-    EXPECT_TRUE(contains(apart.err, " have no network in common, and nodes do not pass on messages yet")) << apart.err;
+    EXPECT_TRUE(is_refused("a0,b0", 2, file, " have no network in common, and nodes do not pass on messages yet"));
 }

@@ -88,22 +88,26 @@ Result<std::uint32_t> find_own_host(const Cluster& cluster, const std::string& f
     return error("this host is {}, and {} describes none of that name: add it, or correct its name there", name, file);
 }
 
-Result<Placement> find_placement(const Cluster& cluster, const std::string& file, boot::Session& session) {
+/// Tells the others where this node is, and learns where they are. One that does not know says so, and all give up: the
+/// others shall not wait for it.
+Result<Placement> exchange_places(const Result<Cluster>& cluster, const std::string& file, boot::Session& session) {
+    constexpr std::uint32_t unknown = 0xffffffff;
     const boot::Standing& standing = session.standing();
-    const auto host = find_own_host(cluster, file, standing.host);
-    // A node that gives up tells the others by leaving; they need not be kept waiting for an answer of its.
-    if (!host) return host.error();
-    const Place mine{*host, standing.slot, number_of(cluster)};
+    const auto host = cluster ? find_own_host(*cluster, file, standing.host) : Result<std::uint32_t>(cluster.error());
+    const Place mine = host ? Place{*host, standing.slot, number_of(*cluster)} : Place{unknown, 0, 0};
     const auto told = session.exchange(bytes_of(mine));
+    if (!host) return host.error();
     if (!told) return told.error();
     Placement placement;
-    std::vector<std::uint32_t> nodes_on(cluster.hosts.size());
+    std::vector<std::uint32_t> nodes_on(cluster->hosts.size());
     for (Node node = 0; node < standing.nodes; ++node) {
         Place place{};
-        if (!read_value((*told)[node], place) || place.cluster != mine.cluster || place.host >= cluster.hosts.size())
-            return error("node {} has another cluster file, or none: let {} name the same on all nodes", node, cluster_variable);
+        const bool read = read_value((*told)[node], place);
+        if (read && place.host == unknown) return error("node {} cannot go on: {} says nothing of its host, or it cannot read it", node, file);
+        if (!read || place.cluster != mine.cluster || place.host >= cluster->hosts.size())
+            return error("node {} has another cluster file: let {} name the same on all nodes", node, cluster_variable);
         if (place.slot != nodes_on[place.host]++)
-            return error("two hosts take themselves for {} of {}: give each its own entry there", cluster.hosts[place.host].name, file);
+            return error("two hosts take themselves for {} of {}: give each its own entry there", cluster->hosts[place.host].name, file);
         placement.push_back({place.host, place.slot});
     }
     return placement;
@@ -170,8 +174,7 @@ Result<std::unique_ptr<pm::Device>> make_composite(boot::Session& session) {
                      "KUMI_UDP_ADDRESS on each host to its address in a network that joins them",
                      standing.hosts.size(), names_of(standing.hosts), cluster_variable);
     const auto cluster = cluster::read_cluster_file(file);
-    if (!cluster) return cluster.error();
-    auto placement = find_placement(*cluster, file, session);
+    auto placement = exchange_places(cluster, file, session);
     if (!placement) return placement.error();
     const Routing routing(*cluster, *std::move(placement));
     if (auto good = check_routes(*cluster, routing, standing.node); !good) return good.error();
