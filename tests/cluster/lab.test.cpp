@@ -27,6 +27,15 @@ TEST_F(Lab, every_host_has_its_name_its_addresses_and_its_own_processes) {
     EXPECT_EQ(exec("a0", {"getent", "hosts", "b1", "a1-myrinet"}).out.substr(0, 9), "10.77.3.6");
 }
 
+TEST_F(Lab, hosts_see_the_folder_of_the_cluster_file) {
+    const Folder elsewhere;
+    std::filesystem::permissions(elsewhere.path(), std::filesystem::perms(0755));
+    const std::string file = elsewhere.path() + "/cluster.toml";
+    std::filesystem::copy_file(figure3, file);
+    LAB_OR_SKIP(file);
+    EXPECT_EQ(exec("a0", {"cat", file}).out, file_text(file));
+}
+
 TEST_F(Lab, hosts_reach_each_other_on_networks_that_they_share_and_on_no_other) {
     LAB_OR_SKIP();
     Running a1(on("a1", {program("probe"), "echo", "7000"}));

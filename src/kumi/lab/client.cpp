@@ -39,11 +39,11 @@ bool read_to_end(int from, std::string& text, Instant deadline) {
     }
 }
 
-/// Folders that hosts shall see although they lie in /tmp: this one, those told, and where this command and its
-/// libraries are.
+/// Folders that hosts shall see although they lie in /tmp: this one, those told, that of the cluster file, which jobs read,
+/// and where this command and its libraries are.
 Result<std::vector<std::string>> folders_for_all(const UpOptions& options) {
     std::error_code wrong;
-    std::vector<std::string> folders{std::filesystem::current_path(wrong)};
+    std::vector<std::string> folders{std::filesystem::current_path(wrong), std::filesystem::absolute(options.cluster_file, wrong).lexically_normal().parent_path()};
     const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", wrong);
     folders.push_back(program.parent_path());
     if (program.parent_path().filename() == "bin") folders.push_back(program.parent_path().parent_path());
