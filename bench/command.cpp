@@ -35,9 +35,8 @@ namespace {
 bool read_all(int from, std::string& text, Instant deadline) {
     std::array<char, 4096> buffer;
     while (true) {
-        const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - now()).count();
         pollfd readable{from, POLLIN, 0};
-        if (left <= 0 || ::poll(&readable, 1, static_cast<int>(left)) == 0) return false;
+        if (now() >= deadline || ::poll(&readable, 1, milliseconds_until(deadline)) == 0) return false;
         const ssize_t got = ::read(from, buffer.data(), buffer.size());
         if (got == 0) return true;
         if (got > 0) text.append(buffer.data(), static_cast<std::size_t>(got));

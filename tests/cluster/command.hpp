@@ -299,4 +299,26 @@ private:
     std::string path_;
 };
 
+/// 4 greetings from 4 nodes.
+inline void expect_hello(const Outcome& outcome) {
+    EXPECT_EQ(outcome.code, 0);
+    EXPECT_EQ(outcome.err, "");
+    auto lines = lines_of(outcome.out);
+    std::sort(lines.begin(), lines.end());
+    ASSERT_EQ(lines.size(), 4u) << outcome.out;
+    for (std::size_t node = 0; node < 4; ++node)
+        EXPECT_EQ(lines[node].find("hello from node " + std::to_string(node) + " of 4 on "), 0u) << lines[node];
+}
+
+/// What 02_ring says first: how often the token went round, and what it collected.
+inline std::string ring_result(long nodes, long rounds) {
+    return std::to_string(rounds) + " rounds over " + std::to_string(nodes) + " nodes: token is " + std::to_string(rounds * nodes * (nodes - 1) / 2) + ", ";
+}
+
+inline void expect_ring(const Outcome& outcome, long nodes, long rounds) {
+    EXPECT_EQ(outcome.code, 0);
+    EXPECT_EQ(outcome.err, "");
+    EXPECT_TRUE(is_one_line(outcome.out, ring_result(nodes, rounds) + ".*"));
+}
+
 } // namespace kumi::cluster_test

@@ -4,14 +4,7 @@
 using namespace kumi::cluster_test;
 
 TEST(Examples, hello_with_4_nodes_prints_4_greetings) {
-    const Outcome outcome = run({.words = kumi_run({"-n", "4", example("01_hello")})});
-    EXPECT_EQ(outcome.code, 0);
-    EXPECT_EQ(outcome.err, "");
-    auto lines = lines_of(outcome.out);
-    std::sort(lines.begin(), lines.end());
-    ASSERT_EQ(lines.size(), 4u) << outcome.out;
-    for (std::size_t node = 0; node < 4; ++node)
-        EXPECT_EQ(lines[node].find("hello from node " + std::to_string(node) + " of 4 on "), 0u) << lines[node];
+    expect_hello(run({.words = kumi_run({"-n", "4", example("01_hello")})}));
 }
 
 TEST(Examples, hello_started_by_hand_is_a_job_of_one_node) {
@@ -26,13 +19,7 @@ class Ring : public testing::TestWithParam<long> {};
 TEST_P(Ring, the_token_collects_every_number_in_every_round) {
     const long nodes = GetParam();
     const long rounds = 20;
-    const Outcome outcome =
-        run({.words = kumi_run({"-n", std::to_string(nodes), example("02_ring"), std::to_string(rounds)})});
-    EXPECT_EQ(outcome.code, 0);
-    EXPECT_EQ(outcome.err, "");
-    EXPECT_TRUE(is_one_line(outcome.out, std::to_string(rounds) + " rounds over " + std::to_string(nodes) +
-                                             " nodes: token is " + std::to_string(rounds * nodes * (nodes - 1) / 2) +
-                                             ", .*"));
+    expect_ring(run({.words = kumi_run({"-n", std::to_string(nodes), example("02_ring"), std::to_string(rounds)})}), nodes, rounds);
 }
 
 INSTANTIATE_TEST_SUITE_P(Examples, Ring, testing::Values(1, 2, 5, 16), testing::PrintToStringParamName());

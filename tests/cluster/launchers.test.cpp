@@ -35,24 +35,6 @@ struct OpenMpi {
     Folder folder;
 };
 
-/// 4 greetings from 4 nodes.
-void expect_hello(const Outcome& outcome) {
-    EXPECT_EQ(outcome.code, 0);
-    EXPECT_EQ(outcome.err, "");
-    auto lines = lines_of(outcome.out);
-    std::sort(lines.begin(), lines.end());
-    ASSERT_EQ(lines.size(), 4u) << outcome.out;
-    for (std::size_t node = 0; node < 4; ++node)
-        EXPECT_EQ(lines[node].find("hello from node " + std::to_string(node) + " of 4 on "), 0u) << lines[node];
-}
-
-void expect_ring(const Outcome& outcome, long nodes, long rounds) {
-    EXPECT_EQ(outcome.code, 0);
-    EXPECT_EQ(outcome.err, "");
-    EXPECT_TRUE(is_one_line(outcome.out, std::to_string(rounds) + " rounds over " + std::to_string(nodes) + " nodes: token is " +
-                                             std::to_string(rounds * nodes * (nodes - 1) / 2) + ", .*"));
-}
-
 /// The job fails, and one of the lines says why; launchers add lines of their own. Nobody believes to be alone.
 void expect_refusal(const Outcome& outcome, const std::string& pattern) {
     EXPECT_NE(outcome.code, 0);

@@ -2,8 +2,9 @@
 
 // The subcommands of `kumi`. Each adds itself to the command line and runs when it was chosen.
 
+#include "kumi/base/number_text.hpp"
+
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <cstdint>
 #include <fmt/format.h>
 #include <string>
@@ -17,10 +18,8 @@ inline constexpr char verbatim_mark = '\1';
 /// Accepts whole numbers in a range; otherwise says what to write.
 inline auto whole_number(std::uint64_t least, std::uint64_t most, const char* what_to_write) {
     return [=](const std::string& text) -> std::string {
-        std::uint64_t number = 0;
-        const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
-        const bool whole = status == std::errc{} && end == text.data() + text.size();
-        return whole && number >= least && number <= most ? "" : fmt::format("{}: write {}", text, what_to_write);
+        const auto number = base::number_in<std::uint64_t>(text);
+        return number && *number >= least && *number <= most ? "" : fmt::format("{}: write {}", text, what_to_write);
     };
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <sys/socket.h>
 #include <utility>
+#include <vector>
 
 namespace kumi::base {
 
@@ -24,5 +26,8 @@ public:
 private:
     int number_ = -1;
 };
+
+/// Takes over the descriptors that came with a message of a Unix socket. None: none came, or there was no room for them.
+std::vector<Descriptor> descriptors_in(msghdr& message);
 
 } // namespace kumi::base

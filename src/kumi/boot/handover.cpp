@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <climits>
 #include <cstddef>
 #include <poll.h>
 #include <sys/random.h>
@@ -88,9 +87,8 @@ Result<void> hand_over(int socket, int descriptor, const std::string& whom) {
 
 Result<base::Descriptor> take_over(int socket, Instant deadline, const std::string& who) {
     while (true) {
-        const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - now());
         pollfd readable{socket, POLLIN, 0};
-        const int ready = ::poll(&readable, 1, static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, INT_MAX)));
+        const int ready = ::poll(&readable, 1, milliseconds_until(deadline));
         if (ready == 0) return error("{} did not hand over its shared memory in time: is it stopped?", who);
         if (ready < 0 && errno != EINTR) return system_error(errno, "waiting for " + who);
         if (ready > 0) break;
@@ -105,13 +103,9 @@ Result<base::Descriptor> take_over(int socket, Instant deadline, const std::stri
     message.msg_controllen = control.size();
     if (::recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) != 1)
         return error("{}, which shares its memory with this node, is gone", who);
-    const cmsghdr* const rights = CMSG_FIRSTHDR(&message);
-    if (rights == nullptr || rights->cmsg_level != SOL_SOCKET || rights->cmsg_type != SCM_RIGHTS ||
-        rights->cmsg_len != CMSG_LEN(sizeof(int)))
-        return error("{} handed over no descriptor: too many open files? see ulimit -n", who);
-    int descriptor = -1;
-    std::memcpy(&descriptor, CMSG_DATA(rights), sizeof descriptor);
-    return base::Descriptor(descriptor);
+    auto came = base::descriptors_in(message);
+    if (came.size() != 1) return error("{} handed over no descriptor: too many open files? see ulimit -n", who);
+    return std::move(came.front());
 }
 
 } // namespace kumi::boot

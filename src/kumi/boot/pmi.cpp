@@ -1,6 +1,7 @@
 #include "kumi/boot/pmi.hpp"
 
 #include "kumi/base/clock.hpp"
+#include "kumi/base/number_text.hpp"
 #include "kumi/boot/pmi_line.hpp"
 #include "kumi/boot/wire.hpp"
 
@@ -8,7 +9,6 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
-#include <climits>
 #include <fcntl.h>
 #include <netdb.h>
 #include <optional>
@@ -20,25 +20,18 @@
 namespace kumi::boot {
 namespace {
 
+using base::number_in;
+
 /// Digits in one value at most, whatever the server allows: some cut lines of more than 1,024 bytes.
 constexpr std::int64_t value_digits_max = 512;
 /// Saying goodbye does not hold up a program's end for long.
 constexpr std::chrono::milliseconds goodbye_max{5'000};
 
-template <class Number>
-std::optional<Number> number_in(std::string_view digits) {
-    Number number = 0;
-    const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    if (status != std::errc{} || end != digits.data() + digits.size()) return std::nullopt;
-    return number;
-}
-
 /// 0: ready; otherwise an error number, ETIMEDOUT after the deadline.
 int wait_for(int socket, short events, Instant deadline) {
     while (true) {
-        const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - now());
         pollfd ready{socket, events, 0};
-        const int count = ::poll(&ready, 1, static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, INT_MAX)));
+        const int count = ::poll(&ready, 1, milliseconds_until(deadline));
         if (count > 0) return 0;
         if (count == 0) return ETIMEDOUT;
         if (errno != EINTR) return errno;

@@ -1,7 +1,8 @@
 #include "kumi/boot/pmi_line.hpp"
 
+#include "kumi/base/number_text.hpp"
+
 #include <algorithm>
-#include <charconv>
 
 namespace kumi::boot {
 namespace {
@@ -44,11 +45,7 @@ std::optional<std::string_view> PmiLine::field(std::string_view name) const noex
 
 std::optional<std::int64_t> PmiLine::number(std::string_view name) const noexcept {
     const auto text = field(name);
-    std::int64_t value = 0;
-    if (!text) return std::nullopt;
-    const auto [end, status] = std::from_chars(text->data(), text->data() + text->size(), value);
-    if (status != std::errc{} || end != text->data() + text->size()) return std::nullopt;
-    return value;
+    return text ? base::number_in<std::int64_t>(*text) : std::nullopt;
 }
 
 std::string pmi_request(std::string_view command, std::initializer_list<std::pair<std::string_view, std::string_view>> fields) {

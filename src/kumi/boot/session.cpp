@@ -1,5 +1,6 @@
 #include "kumi/boot/session.hpp"
 
+#include "kumi/base/number_text.hpp"
 #include "kumi/boot/alone.hpp"
 #include "kumi/boot/foreign.hpp"
 #include "kumi/boot/launcher.hpp"
@@ -7,7 +8,6 @@
 #include "kumi/boot/pmix.hpp"
 #include "kumi/boot/started.hpp"
 
-#include <charconv>
 #include <cstdlib>
 #include <fcntl.h>
 #include <string_view>
@@ -17,12 +17,11 @@ namespace {
 
 /// The socket that `kumi run` left us. Children of this process shall neither see nor use it.
 Result<base::Descriptor> inherited_socket(std::string_view text) {
-    int number = -1;
-    const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (status != std::errc{} || end != text.data() + text.size() || ::fcntl(number, F_SETFD, FD_CLOEXEC) != 0)
+    const auto number = base::number_in<int>(text);
+    if (!number || ::fcntl(*number, F_SETFD, FD_CLOEXEC) != 0)
         return error("{}={} names no open socket: start the program with kumi run, or unset {}", socket_variable, text,
                      socket_variable);
-    return base::Descriptor(number);
+    return base::Descriptor(*number);
 }
 
 Result<std::unique_ptr<Session>> join_kumi_run() {

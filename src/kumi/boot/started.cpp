@@ -102,13 +102,8 @@ private:
 
     Result<void> wait_readable(Instant deadline) {
         while (true) {
-            int timeout_ms = -1;
-            if (deadline != never) {
-                const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - now());
-                timeout_ms = static_cast<int>(std::max<std::chrono::milliseconds::rep>(left.count(), 0));
-            }
             pollfd readable{socket_.get(), POLLIN, 0};
-            const int ready = ::poll(&readable, 1, timeout_ms);
+            const int ready = ::poll(&readable, 1, milliseconds_until(deadline));
             if (ready > 0) return {};
             if (ready == 0) return error("kumi run did not answer within {} s: is it stopped?", answer_max_.count());
             if (errno != EINTR) return system_error(errno, "waiting for kumi run");

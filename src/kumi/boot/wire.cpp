@@ -67,14 +67,7 @@ bool FrameReader::read_from(int socket) {
         if (got < 0 && errno == EINTR) continue;
         if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return true;
         if (got <= 0) return false;
-        for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr; part = CMSG_NXTHDR(&message, part)) {
-            if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
-            for (std::size_t at = 0; at + CMSG_LEN(sizeof(int)) <= part->cmsg_len; at += sizeof(int)) {
-                int descriptor = -1;
-                std::memcpy(&descriptor, CMSG_DATA(part) + at, sizeof(int));
-                descriptors_.emplace_back(descriptor);
-            }
-        }
+        for (base::Descriptor& descriptor : base::descriptors_in(message)) descriptors_.push_back(std::move(descriptor));
         bytes_.insert(bytes_.end(), buffer.begin(), buffer.begin() + got);
     }
 }

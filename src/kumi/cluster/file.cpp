@@ -1,10 +1,10 @@
 #include "kumi/cluster/file.hpp"
 
+#include "kumi/base/number_text.hpp"
 #include "kumi/cluster/ranges.hpp"
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <fstream>
 #include <iterator>
 #include <limits>
@@ -270,9 +270,9 @@ Result<Cluster> parse_host_list(std::string_view text) {
         std::uint32_t slots = 1;
         if (colon != std::string_view::npos) {
             const std::string_view number = part.substr(colon + 1);
-            const auto [end, status] = std::from_chars(number.data(), number.data() + number.size(), slots);
-            if (status != std::errc{} || end != number.data() + number.size() || slots == 0 || slots > slots_max)
-                return error("\"{}\": \"{}\" is no number of slots; write it like a:2", part, number);
+            const auto read = base::number_in<std::uint32_t>(number);
+            if (!read || *read == 0 || *read > slots_max) return error("\"{}\": \"{}\" is no number of slots; write it like a:2", part, number);
+            slots = *read;
         }
         auto names = expand(part.substr(0, colon));
         if (!names) return names.error();

@@ -1,7 +1,8 @@
 #include "kumi/cluster/placement.hpp"
 
+#include "kumi/base/number_text.hpp"
+
 #include <algorithm>
-#include <charconv>
 
 namespace kumi::cluster {
 namespace {
@@ -14,10 +15,8 @@ Result<Policy> Policy::parse(std::string_view text) {
     if (text == "pack") return pack();
     if (text == "spread") return spread();
     if (text.ends_with(per_host_ending)) {
-        const std::string_view number = text.substr(0, text.size() - per_host_ending.size());
-        std::uint32_t count = 0;
-        const auto [end, status] = std::from_chars(number.data(), number.data() + number.size(), count);
-        if (status == std::errc{} && end == number.data() + number.size() && count > 0) return per_host(count);
+        const auto count = base::number_in<std::uint32_t>(text.substr(0, text.size() - per_host_ending.size()));
+        if (count && *count > 0) return per_host(*count);
     }
     return error("{}: write pack, spread, or a number like 2-per-host", text);
 }

@@ -1,6 +1,7 @@
 #include "kumi/cluster/ranges.hpp"
 
-#include <charconv>
+#include "kumi/base/number_text.hpp"
+
 #include <cstdint>
 
 namespace kumi::cluster {
@@ -11,20 +12,17 @@ Result<void> append_numbers(std::string_view part, std::string_view pattern, std
     const std::size_t dash = part.find('-');
     const std::string_view first_text = part.substr(0, dash);
     const std::string_view last_text = dash == std::string_view::npos ? first_text : part.substr(dash + 1);
-    const auto read = [](std::string_view text, std::uint64_t& number) {
-        const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
-        return !text.empty() && status == std::errc{} && end == text.data() + text.size();
-    };
-    std::uint64_t first = 0, last = 0;
-    if (!read(first_text, first) || !read(last_text, last))
+    const auto first = base::number_in<std::uint64_t>(first_text);
+    const auto last = base::number_in<std::uint64_t>(last_text);
+    if (!first || !last)
         return error("\"{}\": \"{}\" is no range of numbers; write it like a[0-7] or a[0-3,6]", pattern, part);
-    if (last < first) return error("\"{}\": the range \"{}\" runs backwards", pattern, part);
-    if (last - first >= range_names_max - numbers.size())
+    if (*last < *first) return error("\"{}\": the range \"{}\" runs backwards", pattern, part);
+    if (*last - *first >= range_names_max - numbers.size())
         return error("\"{}\" stands for more than {} names", pattern, range_names_max);
     const std::size_t width = first_text.size() > 1 && first_text.front() == '0' ? first_text.size() : 0;
-    for (std::uint64_t number = first;; ++number) {
+    for (std::uint64_t number = *first;; ++number) {
         numbers.push_back(fmt::format("{:0{}}", number, width));
-        if (number == last) return {};
+        if (number == *last) return {};
     }
 }
 

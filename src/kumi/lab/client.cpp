@@ -28,9 +28,8 @@ constexpr std::chrono::seconds down_max{20};
 bool read_to_end(int from, std::string& text, Instant deadline) {
     char buffer[1024];
     while (true) {
-        const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - now()).count();
         pollfd readable{from, POLLIN, 0};
-        const int found = ::poll(&readable, 1, static_cast<int>(std::max<long>(left, 0)));
+        const int found = ::poll(&readable, 1, milliseconds_until(deadline));
         if (found == 0) return false;
         const ssize_t got = found < 0 ? -1 : ::read(from, buffer, sizeof buffer);
         if (got < 0 && errno == EINTR) continue;

@@ -32,8 +32,7 @@ bool receive(int line, std::string& text, Instant deadline) {
     pollfd readable{line, POLLIN, 0};
     int found = 0;
     do {
-        const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - now()).count();
-        found = ::poll(&readable, 1, deadline == never ? -1 : static_cast<int>(std::max<long>(left, 0)));
+        found = ::poll(&readable, 1, milliseconds_until(deadline));
     } while (found < 0 && errno == EINTR);
     if (found <= 0) return false;
     const ssize_t got = ::recv(line, buffer.data(), buffer.size(), 0);

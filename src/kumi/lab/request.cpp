@@ -1,7 +1,8 @@
 #include "kumi/lab/request.hpp"
 
+#include "kumi/base/number_text.hpp"
+
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <string_view>
 #include <sys/socket.h>
@@ -53,12 +54,11 @@ Result<Request> parse(std::string_view text) {
         parts.emplace_back(text.substr(0, end));
         text.remove_prefix(end + 1);
     }
-    std::size_t words = 0;
     if (parts.size() < 3) return error("a request that is too short");
-    const auto [end, status] = std::from_chars(parts[2].data(), parts[2].data() + parts[2].size(), words);
-    if (status != std::errc{} || *end != '\0' || words > parts.size() - 3) return error("a request that has fewer words than it says");
+    const auto words = base::number_in<std::size_t>(parts[2]);
+    if (!words || *words > parts.size() - 3) return error("a request that has fewer words than it says");
     const auto first = parts.begin() + 3;
-    const auto last = first + static_cast<std::ptrdiff_t>(words);
+    const auto last = first + static_cast<std::ptrdiff_t>(*words);
     Request request;
     request.verb = std::move(parts[0]);
     request.folder = std::move(parts[1]);
@@ -80,14 +80,7 @@ bool receive_length(int socket, std::uint32_t& length, std::vector<base::Descrip
     while ((got = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC)) < 0 && errno == EINTR) {
     }
     if (got <= 0) return false;
-    for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr; part = CMSG_NXTHDR(&message, part)) {
-        if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
-        for (std::size_t at = 0; at + sizeof(int) <= part->cmsg_len - CMSG_LEN(0); at += sizeof(int)) {
-            int number = -1;
-            std::memcpy(&number, CMSG_DATA(part) + at, sizeof number);
-            streams.emplace_back(number);
-        }
-    }
+    for (base::Descriptor& stream : base::descriptors_in(message)) streams.push_back(std::move(stream));
     const auto rest = sizeof length - static_cast<std::size_t>(got);
     return receive_all(socket, reinterpret_cast<char*>(&length) + got, rest);
 }

@@ -162,15 +162,10 @@ Instant Watch::next_deadline() const {
 }
 
 void Watch::turn() {
-    int timeout_ms = -1;
-    if (const Instant deadline = next_deadline(); deadline != never) {
-        const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - now()).count();
-        timeout_ms = static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000));
-    }
     // Nodes write faster than we are read: their pipes stay full, and would keep waking us.
     if (out_sink_.full() || err_sink_.full()) std::this_thread::sleep_for(2ms);
     std::array<epoll_event, 64> events;
-    const int count = ::epoll_wait(epoll_.get(), events.data(), events.size(), timeout_ms);
+    const int count = ::epoll_wait(epoll_.get(), events.data(), events.size(), milliseconds_until(next_deadline()));
     for (int i = 0; i < count; ++i) {
         const std::uint64_t data = events[static_cast<std::size_t>(i)].data.u64;
         on_event(static_cast<Source>(static_cast<std::uint32_t>(data)), static_cast<std::uint32_t>(data >> 32));

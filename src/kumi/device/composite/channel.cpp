@@ -122,31 +122,28 @@ pm::SendSlot CompositeChannel::try_reserve(Node to, std::size_t bytes) noexcept 
     return {to, slot.bytes(), slot.token()};
 }
 
-void CompositeChannel::commit(const pm::SendSlot& slot) noexcept {
+/// Ends a reservation, one way or the other.
+template <class End>
+inline void CompositeChannel::give_back(const pm::SendSlot& slot, End&& end) noexcept {
     const Call call(*this);
     Route& route = routes_[slot.to()];
     bool missed = false;
     {
         const Sending sending(*route.link, call.is_alone());
-        route.link->part.channel->commit({route.number, slot.bytes(), slot.token()});
+        end(*route.link->part.channel, pm::SendSlot{route.number, slot.bytes(), slot.token()});
         route.reserved = false;
         missed = std::exchange(route.missed, false);
     }
     if (missed) wake();
-    after_send(*route.link);
+}
+
+void CompositeChannel::commit(const pm::SendSlot& slot) noexcept {
+    give_back(slot, [](pm::Channel& channel, const pm::SendSlot& own) { channel.commit(own); });
+    after_send(*routes_[slot.to()].link);
 }
 
 void CompositeChannel::cancel(const pm::SendSlot& slot) noexcept {
-    const Call call(*this);
-    Route& route = routes_[slot.to()];
-    bool missed = false;
-    {
-        const Sending sending(*route.link, call.is_alone());
-        route.link->part.channel->cancel({route.number, slot.bytes(), slot.token()});
-        route.reserved = false;
-        missed = std::exchange(route.missed, false);
-    }
-    if (missed) wake();
+    give_back(slot, [](pm::Channel& channel, const pm::SendSlot& own) { channel.cancel(own); });
 }
 
 bool CompositeChannel::try_send(Node to, Bytes bytes) noexcept {
@@ -312,11 +309,7 @@ void CompositeChannel::sleep_on_links(Instant deadline) noexcept {
         deadline = std::min(deadline, what.deadline);
     }
     if (!woken_.exchange(false)) {
-        timespec limit{};
-        if (deadline != never) {
-            const auto left = deadline <= now() ? Duration{0} : deadline - now();
-            limit = {static_cast<time_t>(left.count() / 1'000'000'000), static_cast<long>(left.count() % 1'000'000'000)};
-        }
+        const timespec limit = time_until(deadline);
         ::ppoll(watched.data(), count, deadline == never ? nullptr : &limit, nullptr);
     }
     asleep_.store(false);

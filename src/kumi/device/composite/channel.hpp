@@ -89,6 +89,8 @@ private:
     std::size_t poll_link(Link& link, pm::Handler handler, std::size_t messages_max, bool is_alone) noexcept;
     bool is_due(Link& link) noexcept;
     void note_quiet(Link& link, bool is_quiet) noexcept;
+    template <class End>
+    void give_back(const pm::SendSlot& slot, End&& end) noexcept;
     void after_send(Link& link) noexcept;
     bool arm_links() noexcept;
     void sleep_on_links(Instant deadline) noexcept;

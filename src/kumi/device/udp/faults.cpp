@@ -1,7 +1,8 @@
 #include "kumi/device/udp/faults.hpp"
 
+#include "kumi/base/number_text.hpp"
+
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 namespace kumi::device::udp {
@@ -25,8 +26,9 @@ Result<void> read_part(std::string_view part, Faults& faults) {
         return {};
     }
     const auto read = [&](auto& number) {
-        const auto [end, status] = std::from_chars(value.data(), value.data() + value.size(), number);
-        return status == std::errc{} && end == value.data() + value.size();
+        const auto found = base::number_in<std::decay_t<decltype(number)>>(value);
+        if (found) number = *found;
+        return found.has_value();
     };
     if (name == "seed") return read(faults.seed) ? Result<void>{} : wrong(part);
     const std::pair<std::string_view, double*> chances[] = {{"loss", &faults.loss},

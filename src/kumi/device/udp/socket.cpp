@@ -174,11 +174,7 @@ std::span<const Batch> Socket::receive_by(Instant deadline) noexcept {
 }
 
 void Socket::wait(Instant deadline, bool or_room) const noexcept {
-    timespec limit{};
-    if (deadline != never) {
-        const auto left = std::max<Duration>(deadline - now(), Duration{0}).count();
-        limit = {static_cast<time_t>(left / 1'000'000'000), static_cast<long>(left % 1'000'000'000)};
-    }
+    const timespec limit = time_until(deadline);
     pollfd watched{descriptor_.get(), static_cast<short>(or_room ? POLLIN | POLLOUT : POLLIN), 0};
     ::ppoll(&watched, 1, deadline == never ? nullptr : &limit, nullptr);
 }

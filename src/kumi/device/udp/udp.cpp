@@ -2,20 +2,19 @@
 
 #include "kumi/base/log.hpp"
 #include "kumi/base/machine.hpp"
+#include "kumi/base/number_text.hpp"
 #include "kumi/base/size_text.hpp"
 #include "kumi/device/udp/channel.hpp"
 
-#include <charconv>
 #include <cstdlib>
 
 namespace kumi::device::udp {
 namespace {
 
 Result<std::uint64_t> whole_number(std::string_view digits, std::uint64_t most) {
-    std::uint64_t number = 0;
-    const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    if (status != std::errc{} || end != digits.data() + digits.size() || number > most) return error("write a whole number from 0 to {}", most);
-    return number;
+    const auto number = base::number_in<std::uint64_t>(digits);
+    if (!number || *number > most) return error("write a whole number from 0 to {}", most);
+    return *number;
 }
 
 } // namespace
