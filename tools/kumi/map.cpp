@@ -61,7 +61,7 @@ void add_map_command(CLI::App& app, int& exit_code) {
     command->add_flag("--json", options->json, "everything, for programs");
     command->add_option("--svg", options->svg_file, "also draw it as a picture")->type_name("FILE")->take_last();
     command->footer("Routes are written as in S0, M1: the network's letter and the channel, which is the receiver's number on its\n"
-                    "host; >M1 goes through other nodes first, ! has no way.\n\n"
+                    "host; >M1 leads through other nodes and ! nowhere: jobs with such pairs are refused.\n\n"
                     "Example: kumi map --cluster lab/figure3.toml --svg map.svg");
     command->callback([options, &exit_code] {
         const auto drawn = draw(*options);

@@ -28,7 +28,7 @@ struct Network {
     std::int64_t priority = 0; // of two networks that join two hosts the one with more is taken
     char letter = '?';         // in maps, as in "M0"
     bool encrypt = false;
-    Topology topology; // who may talk to whom on it; others' messages are relayed
+    Topology topology; // who may talk to whom on it
     std::vector<Option> options;
     // For the lab, which makes it: what it carries at most, "1gbit"; empty for no limit. And the largest packet.
     std::string rate;
