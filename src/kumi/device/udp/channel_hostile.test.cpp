@@ -225,7 +225,8 @@ TEST_F(UdpHostileEncrypted, a_replay_is_counted_as_one) {
     const auto packets = tapped.packets;
     send_while_talking(tapped.ends, packets);
     EXPECT_EQ(count_of(tapped.ends[1], "dropped_replayed"), packets.size());
-    EXPECT_EQ(value_of(tapped.ends[1].counters(0), "duplicates"), 0u);
+    // On a slow machine node 0 repairs what was only late; nothing else may get as far as the protocol a second time.
+    EXPECT_LE(value_of(tapped.ends[1].counters(0), "duplicates"), value_of(tapped.ends[0].counters(1), "repairs_sent"));
 }
 
 TEST_F(UdpHostileEncrypted, a_changed_packet_is_forged_or_truncated_or_foreign) {
