@@ -2,6 +2,7 @@
 
 // Values as bytes and back, without casts at the place of use.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -47,6 +48,30 @@ inline void copy_bytes(std::byte* to, Bytes from) noexcept {
         std::memcpy(to, from.data(), count);
     }
 }
+
+/// A run of bytes in two pieces, of which the first may be empty.
+struct Pieces {
+    Bytes head;
+    Bytes body;
+
+    Pieces(Bytes whole) noexcept : body(whole) {}
+    Pieces(Bytes first, Bytes second) noexcept : head(first), body(second) {}
+
+    std::size_t size() const noexcept { return head.size() + body.size(); }
+    void copy_to(std::byte* to) const noexcept {
+        if (!head.empty()) copy_bytes(to, head);
+        copy_bytes(to + head.size(), body);
+    }
+    /// `count` bytes from `offset` on.
+    void copy_part(std::byte* to, std::size_t offset, std::size_t count) const noexcept {
+        if (offset < head.size()) {
+            const std::size_t part = std::min(head.size() - offset, count);
+            std::memcpy(to, head.data() + offset, part);
+            to += part, offset += part, count -= part;
+        }
+        if (count != 0) std::memcpy(to, body.data() + offset - head.size(), count);
+    }
+};
 
 inline std::string_view text_of(Bytes bytes) noexcept {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};

@@ -11,6 +11,7 @@
 #include "kumi/pm/node.hpp"
 #include "kumi/pm/remote_memory.hpp"
 #include "kumi/pm/traits.hpp"
+#include "kumi/pm/ways.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -112,6 +113,9 @@ public:
     /// For whoever sleeps on several channels at once; null where the device cannot.
     virtual JointSleep* joint_sleep() noexcept { return nullptr; }
 
+    /// For whoever has other ways to the same nodes; null where ways do not fail.
+    virtual Ways* ways() noexcept { return nullptr; }
+
     /// The memory of other nodes, where the device reaches it by itself; otherwise null.
     virtual RemoteMemory* remote_memory() noexcept { return nullptr; }
 
@@ -124,9 +128,18 @@ public:
         return true;
     }
 
-    /// The same for a message that is put together out of several pieces.
+    /// The same for a message in two pieces.
+    virtual bool try_send(Node to, Bytes head, Bytes body) noexcept {
+        const SendSlot slot = try_reserve(to, head.size() + body.size());
+        if (!slot) return false;
+        Pieces(head, body).copy_to(slot.bytes().data());
+        commit(slot);
+        return true;
+    }
+
+    /// The same for a message that is put together out of more pieces.
     template <class... Pieces>
-        requires(sizeof...(Pieces) > 1)
+        requires(sizeof...(Pieces) > 2)
     bool try_send(Node to, const Pieces&... pieces) noexcept {
         const SendSlot slot = try_reserve(to, (Bytes(pieces).size() + ...));
         if (!slot) return false;

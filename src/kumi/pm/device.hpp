@@ -37,6 +37,7 @@ struct Opening {
     Meeting& meeting;
     base::JobKeys keys{}; // the job's, the same on every node
     Waker* waker = nullptr; // set on all nodes, or on none: the channel is slept on jointly with others
+    bool has_alternatives = false; // to its ways: see Ways
 };
 
 /// The code that drives one kind of network.

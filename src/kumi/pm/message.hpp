@@ -69,6 +69,9 @@ public:
     /// it by note_kept().
     Message(const Message& same, Node source) noexcept
         : bytes_(same.bytes_), owner_(same.owner_), token_(same.token_), source_(source) {}
+    /// The same for somebody who knows `bytes` of it only.
+    Message(const Message& same, Node source, Bytes bytes) noexcept
+        : bytes_(bytes), owner_(same.owner_), token_(same.token_), source_(source) {}
     Message(const Message&) = delete;
     Message& operator=(const Message&) = delete;
 

@@ -132,17 +132,17 @@ std::byte* Endpoint::try_reserve(Node to, std::size_t bytes) noexcept {
 void Endpoint::commit(Node to, std::size_t bytes, Instant now) noexcept {
     Peer& peer = *peers_[to];
     if (is_gone(to)) return peer.sender.cancel();
-    if (!peer.sender.waits_for_peer()) peer.heard_at = awake_;
+    if (!peer.sender.waits_for_peer()) peer.asked(awake_, now);
     peer.sender.commit(bytes);
     after_commit(to, now);
 }
 
 void Endpoint::cancel(Node to) noexcept { peers_[to]->sender.cancel(); }
 
-bool Endpoint::try_send(Node to, Bytes message, Instant now) noexcept {
+bool Endpoint::try_send(Node to, const Pieces& message, Instant now) noexcept {
     Peer& peer = *peers_[to];
     if (is_gone(to)) return false;
-    if (!peer.sender.waits_for_peer()) peer.heard_at = awake_;
+    if (!peer.sender.waits_for_peer()) peer.asked(awake_, now);
     const bool is_long = message.size() > peer.sender.append_bytes_max();
     if (!(is_long ? peer.sender.try_append_long(message) : peer.sender.try_append(message))) return false;
     after_commit(to, now);
@@ -170,7 +170,7 @@ void Endpoint::flush() noexcept {
 /// The whole way of a small message when nothing else is under way: what try_send(), next_series() and on_sent() do
 /// together, in one piece. A system call leaves the caches full of the system's own code, so every line that need not run
 /// counts twice.
-Bytes Endpoint::try_send_now(Node to, Bytes message, Instant now) noexcept {
+Bytes Endpoint::try_send_now(Node to, const Pieces& message, Instant now) noexcept {
     Peer& peer = *peers_[to];
     Sender& sender = peer.sender;
     Receiver& receiver = peer.receiver;
@@ -180,7 +180,7 @@ Bytes Endpoint::try_send_now(Node to, Bytes message, Instant now) noexcept {
     const auto packet_bytes = static_cast<std::uint32_t>(sizeof(PacketHeader) + record_bytes(message.size()));
     std::byte* const packet = sender.send_alone(packet_bytes, peer.transmission, now);
     if (packet == nullptr) return {};
-    peer.heard_at = awake_;
+    peer.asked(awake_, now);
     peer.talked = true;
     ++peer.counters.packets_sent;
     peer.counters.bytes_sent += packet_bytes;

@@ -37,6 +37,9 @@ struct EndpointOptions {
     Duration ack_delay_max = std::chrono::milliseconds(1); // for an answer that carries the acknowledgement
     Duration hold_max = std::chrono::microseconds(50);       // between messages that are sent back to back
     Duration silence_max = std::chrono::seconds(60); // of a peer that is asked; 0: for ever
+    // There are other ways to the peers. One that is silent is not gone, it may only be silent here; and what has not
+    // arrived at one that refuses is kept until it is given up, to be sent by another way.
+    bool has_alternatives = false;
     Sequence first_sequence = 0; // where all counts start that wrap; the same on all nodes
 };
 
@@ -85,10 +88,10 @@ public:
     std::byte* try_reserve(Node to, std::size_t bytes) noexcept;
     void commit(Node to, std::size_t bytes, Instant now) noexcept;
     void cancel(Node to) noexcept;
-    bool try_send(Node to, Bytes message, Instant now) noexcept;
+    bool try_send(Node to, const Pieces& message, Instant now) noexcept;
     /// The same for a small message when nothing else is under way, in one go: a whole packet to put on the wire at once,
     /// which counts as sent. Nothing: try_send() is to be asked.
-    Bytes try_send_now(Node to, Bytes message, Instant now) noexcept;
+    Bytes try_send_now(Node to, const Pieces& message, Instant now) noexcept;
     /// The packet of try_send_now() did not leave.
     void on_not_sent(Node to) noexcept;
     /// What was held back for company leaves.
@@ -138,9 +141,14 @@ public:
     void on_host_alive(Node peer) noexcept;
     Gone gone(Node peer) const noexcept { return peers_[peer]->gone; }
     /// Has nothing to do with the peer any more: what was sent to it is forgotten, what comes from it is dropped.
-    void give_up(Node peer) noexcept {
-        if (!is_gone(peer)) lose(peer, Gone::given_up);
+    void give_up(Node peer) noexcept;
+    /// How long it has been asked without an answer; 0 if nothing is asked of it.
+    Duration unanswered(Node peer, Instant now) const noexcept {
+        const Peer& known = *peers_[peer];
+        return known.sender.waits_for_peer() ? now - known.asked_at : Duration{0};
     }
+    /// As Gone::silent; where there are alternatives it may pass.
+    bool is_silent(Node peer) const noexcept { return peers_[peer]->silent; }
     /// Counts peers that went; a waiter looks whether it has changed.
     std::uint64_t fates() const noexcept { return fates_; }
 
@@ -189,8 +197,13 @@ private:
         // How long it has been silent, by this node's own waking hours.
         Duration heard_at{0};
         Duration checked_at{0};
+        Instant asked_at{}; // since when it owes an answer, if it does
+        bool silent = false;
         unsigned refusals = 0;
         Instant refused_at{};
+
+        /// From now on it owes an answer.
+        void asked(Duration awake, Instant now) noexcept { heard_at = awake, asked_at = now; }
     };
 
     bool is_gone(Node peer) const noexcept { return peers_[peer]->gone != Gone::no; }

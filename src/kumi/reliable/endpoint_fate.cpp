@@ -60,7 +60,10 @@ void Endpoint::check_life(Node node) noexcept {
     const Duration silent = awake_ - peer.heard_at;
     // However long the last look was ago: its host is asked first, and has time to answer.
     const bool was_asked = peer.checked_at > peer.heard_at && awake_ - peer.checked_at >= host_answer_time;
-    if (silent >= options_.silence_max && was_asked) return lose(node, Gone::silent);
+    if (silent >= options_.silence_max && was_asked) {
+        peer.silent = true;
+        if (!options_.has_alternatives) return lose(node, Gone::silent);
+    }
     if (silent < options_.silence_max / 2 || awake_ - peer.checked_at < options_.silence_max / 16) return;
     peer.checked_at = awake_;
     if (std::find(checks_.begin(), checks_.end(), node) == checks_.end()) checks_.push_back(node);
@@ -73,7 +76,15 @@ std::optional<Node> Endpoint::next_host_check() noexcept {
     return node;
 }
 
-void Endpoint::on_host_alive(Node node) noexcept { peers_[node]->heard_at = awake_; }
+void Endpoint::on_host_alive(Node node) noexcept {
+    peers_[node]->heard_at = awake_;
+    peers_[node]->silent = false;
+}
+
+void Endpoint::give_up(Node node) noexcept {
+    if (is_gone(node)) return peers_[node]->sender.clear();
+    lose(node, Gone::given_up);
+}
 
 void Endpoint::on_refused(Node node, Instant now) noexcept {
     Peer& peer = *peers_[node];
@@ -86,7 +97,8 @@ void Endpoint::lose(Node node, Gone reason) noexcept {
     Peer& peer = *peers_[node];
     peer.gone = reason;
     ++fates_;
-    peer.sender.clear();
+    const bool is_kept = options_.has_alternatives && reason == Gone::refused;
+    if (!is_kept) peer.sender.clear();
     peer.receiver.stop_acknowledging();
     forget_unreadable(node);
 }

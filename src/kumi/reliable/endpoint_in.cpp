@@ -29,6 +29,8 @@ std::size_t Endpoint::on_packet(Bytes datagram, Instant now) noexcept {
     const Bytes rest = packet.subspan(sizeof header);
     if (!peer.sender.on_ack(header, is_data ? Bytes{} : rest, peer.transmission, now)) return drop(Drop::malformed);
     peer.heard_at = awake_;
+    peer.asked_at = now;
+    peer.silent = false;
     peer.talked = true;
     peer.refusals = 0;
     peer.receiver.on_packet(header, now);

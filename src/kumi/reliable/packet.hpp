@@ -71,11 +71,11 @@ constexpr std::size_t padded(std::size_t bytes) noexcept { return (bytes + 7) & 
 constexpr std::size_t record_bytes(std::size_t message_bytes) noexcept { return sizeof(RecordHeader) + padded(message_bytes); }
 
 /// Writes a whole message behind its header; there are record_bytes() of room.
-inline void write_record(std::byte* at, Bytes message) noexcept {
+inline void write_record(std::byte* at, const Pieces& message) noexcept {
     const RecordHeader record{static_cast<std::uint32_t>(message.size()), whole_message};
     std::memcpy(at, &record, sizeof record);
     if (message.size() % 8 != 0) std::memset(at + record_bytes(message.size()) - 8, 0, 8); // what the last word has too much
-    copy_bytes(at + sizeof record, message);
+    message.copy_to(at + sizeof record);
 }
 
 /// Smallest and largest packet that a path may be set to.

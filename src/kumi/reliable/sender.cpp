@@ -76,7 +76,7 @@ void Sender::cancel() noexcept {
     reserved_ = nullptr;
 }
 
-bool Sender::try_append(Bytes message) noexcept {
+bool Sender::try_append(const Pieces& message) noexcept {
     if (!fits_open_packet(message.size())) {
         close_open_packet();
         if (!has_room(packed_bytes_max_)) return false;
@@ -85,7 +85,7 @@ bool Sender::try_append(Bytes message) noexcept {
 }
 
 /// Adds to the open packet, or to a new one if there is none; false when the system has no memory.
-bool Sender::append(Bytes message) noexcept {
+bool Sender::append(const Pieces& message) noexcept {
     if (open_ == nullptr) {
         open_ = take(packed_bytes_max_);
         if (open_ == nullptr) return false;
@@ -97,7 +97,7 @@ bool Sender::append(Bytes message) noexcept {
     return true;
 }
 
-bool Sender::try_append_long(Bytes message) noexcept {
+bool Sender::try_append_long(const Pieces& message) noexcept {
     const std::size_t piece_max = options_.packet_bytes - piece_head_bytes;
     const std::size_t pieces = (message.size() + piece_max - 1) / piece_max;
     const std::size_t bytes = padded(message.size()) + pieces * piece_head_bytes;
@@ -110,7 +110,7 @@ bool Sender::try_append_long(Bytes message) noexcept {
         const std::size_t piece = std::min(piece_max, message.size() - offset);
         std::memcpy(at + sizeof(PacketHeader), &record, sizeof record);
         std::memset(at + piece_head_bytes + padded(piece) - 8, 0, 8); // what the last word has too much
-        std::memcpy(at + piece_head_bytes, message.data() + offset, piece);
+        message.copy_part(at + piece_head_bytes, offset, piece);
     }
     block->bytes = static_cast<std::uint32_t>(bytes);
     block->stride = options_.packet_bytes;
@@ -380,6 +380,43 @@ bool Sender::on_time(Instant now) noexcept {
     if (first_ == unsent_) return true; // credit is what is missing
     if (!slot(first_).lost) mark_lost(slot(first_));
     return false;
+}
+
+namespace {
+
+/// Calls with each message of a block.
+void each_message(Block& block, base::FunctionRef<void(Bytes)> what) {
+    if (block.stride == 0) return what(Bytes(block.data(), block.bytes));
+    if (!block.is_long) {
+        for (std::size_t at = sizeof(PacketHeader); at < block.bytes;) {
+            RecordHeader record;
+            std::memcpy(&record, block.data() + at, sizeof record);
+            what(Bytes(block.data() + at + sizeof record, record.bytes));
+            at += record_bytes(record.bytes);
+        }
+        return;
+    }
+    std::vector<std::byte> message;
+    for (std::size_t at = 0; at < block.bytes; at += block.stride) {
+        RecordHeader record;
+        std::memcpy(&record, block.data() + at + sizeof(PacketHeader), sizeof record);
+        const std::size_t piece = std::min<std::size_t>(block.stride - piece_head_bytes, record.bytes - record.offset);
+        message.insert(message.end(), block.data() + at + piece_head_bytes, block.data() + at + piece_head_bytes + piece);
+    }
+    what(message);
+}
+
+} // namespace
+
+void Sender::each_unarrived(base::FunctionRef<void(Bytes)> what) const {
+    const Block* last = nullptr; // a block has several slots, and may still be cut
+    const auto look_at = [&](Block* block) {
+        if (block != last) each_message(*block, what);
+        last = block;
+    };
+    for (Sequence i = first_; i != next_; ++i) look_at(slot(i).block);
+    for (Block* block = queue_.front(); block != nullptr; block = block->next) look_at(block);
+    if (open_ != nullptr) look_at(open_);
 }
 
 void Sender::clear() noexcept {

@@ -10,6 +10,7 @@
 //          arrived, or lost handed out         sequence          messages are added to
 
 #include "kumi/base/clock.hpp"
+#include "kumi/base/function_ref.hpp"
 #include "kumi/reliable/blocks.hpp"
 #include "kumi/reliable/congestion.hpp"
 #include "kumi/reliable/counters.hpp"
@@ -66,10 +67,10 @@ public:
     void commit(std::size_t bytes) noexcept;
     void cancel() noexcept;
     /// Copies a message that fits a packet.
-    bool try_append(Bytes message) noexcept;
+    bool try_append(const Pieces& message) noexcept;
     /// Copies a longer one, in between the headers of its packets: so a burst of them is one piece of memory, which the
     /// system takes nearly twice as fast as one gathered from many.
-    bool try_append_long(Bytes message) noexcept;
+    bool try_append_long(const Pieces& message) noexcept;
     /// The largest message for try_append().
     std::size_t append_bytes_max() const noexcept { return packed_bytes_max_ - sizeof(PacketHeader) - sizeof(RecordHeader); }
 
@@ -142,6 +143,8 @@ public:
     bool idle() const noexcept { return first_ == next_ && queue_.empty() && open_ == nullptr; }
     /// Something was sent that has not been acknowledged, or waits for credit.
     bool waits_for_peer() const noexcept { return first_ != unsent_ || has_closed(); }
+    /// Calls with each message that the peer may not have, the oldest first.
+    void each_unarrived(base::FunctionRef<void(Bytes)> what) const;
     /// Forgets everything: the peer is gone.
     void clear() noexcept;
     void set_packet_bytes(std::uint32_t bytes) noexcept;
@@ -169,7 +172,7 @@ private:
     bool fits_open_packet(std::size_t message_bytes) const noexcept {
         return open_ != nullptr && open_->bytes + record_bytes(message_bytes) <= open_->stride;
     }
-    bool append(Bytes message) noexcept;
+    bool append(const Pieces& message) noexcept;
     bool cut() noexcept;
     bool grow_slots() noexcept;
     bool may_leave_next(Instant now) noexcept;

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <cstddef>
 #include <cstring>
+#include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
 
@@ -114,6 +115,22 @@ std::string Address::text() const {
 bool operator==(const Address& a, const Address& b) noexcept {
     const Address::Wire first = a.wire(), second = b.wire();
     return first.family == second.family && first.port == second.port && std::memcmp(first.bytes, second.bytes, 16) == 0;
+}
+
+bool is_up(const Address& address) noexcept {
+    ifaddrs* all = nullptr;
+    if (::getifaddrs(&all) != 0) return true; // nothing is known
+    bool found = false;
+    for (const ifaddrs* one = all; one != nullptr && !found; one = one->ifa_next) {
+        if (one->ifa_addr == nullptr || one->ifa_addr->sa_family != address.family()) continue;
+        const socklen_t bytes = one->ifa_addr->sa_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+        const bool is_same = Address(one->ifa_addr, bytes).with_port(address.port()) == address;
+        found = is_same && (one->ifa_flags & IFF_UP) != 0 && (one->ifa_flags & IFF_RUNNING) != 0;
+    }
+    ::freeifaddrs(all);
+    // All of 127.0.0.0/8 is this host's.
+    const bool is_loopback = address.family() == AF_INET && address.host_text().starts_with("127.");
+    return found || is_loopback;
 }
 
 } // namespace kumi::device::udp

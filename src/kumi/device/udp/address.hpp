@@ -45,4 +45,7 @@ private:
 };
 static_assert(sizeof(Address::Wire) == 24);
 
+/// An interface of this host has that address, is up and has a carrier.
+bool is_up(const Address& address) noexcept;
+
 } // namespace kumi::device::udp

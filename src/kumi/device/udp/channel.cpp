@@ -48,7 +48,8 @@ reliable::EndpointOptions endpoint_options(const Options& options, Node self, No
                                                     : reliable::Checked::heads,
             .message_bytes_max = message_bytes_max(options, nodes),
             .receive_bytes = receive_bytes,
-            .silence_max = options.silence_max};
+            .silence_max = options.silence_max,
+            .has_alternatives = options.has_alternatives};
 }
 
 } // namespace
@@ -166,7 +167,7 @@ void UdpChannel::commit(const pm::SendSlot& slot) noexcept {
 
 void UdpChannel::cancel(const pm::SendSlot& slot) noexcept { endpoint_.cancel(slot.to()); }
 
-bool UdpChannel::try_send(Node to, Bytes bytes) noexcept {
+bool UdpChannel::send(Node to, const Pieces& bytes) noexcept {
     KUMI_ASSERT(to < nodes_ && bytes.size() <= traits_.message_bytes_max);
     const Instant time = now();
     if (is_plain_ && to != self_) {

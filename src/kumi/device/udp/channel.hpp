@@ -32,7 +32,7 @@ struct Hello {
 };
 static_assert(sizeof(Hello) == 40);
 
-class UdpChannel final : public pm::Channel, private pm::BufferOwner, private pm::JointSleep {
+class UdpChannel final : public pm::Channel, private pm::BufferOwner, private pm::JointSleep, private pm::Ways {
 public:
     /// Binds the socket; hello() is then to reach the others, and theirs meet().
     static Result<std::unique_ptr<UdpChannel>> bind(const Options& options, Node self, Node nodes, const base::JobKeys& keys);
@@ -50,13 +50,15 @@ public:
     void commit(const pm::SendSlot& slot) noexcept override;
     void cancel(const pm::SendSlot& slot) noexcept override;
     using pm::Channel::try_send;
-    bool try_send(Node to, Bytes bytes) noexcept override;
+    bool try_send(Node to, Bytes bytes) noexcept override { return send(to, bytes); }
+    bool try_send(Node to, Bytes head, Bytes body) noexcept override { return send(to, {head, body}); }
     void flush() noexcept override;
     std::size_t poll(pm::Handler handler, std::size_t messages_max) noexcept override;
     bool arm() noexcept override;
     void sleep(Instant deadline) noexcept override;
     void wake() noexcept override;
     pm::JointSleep* joint_sleep() noexcept override { return this; }
+    pm::Ways* ways() noexcept override { return options_.has_alternatives ? this : nullptr; }
     bool lost(Node node) const noexcept override { return endpoint_.gone(node) != reliable::Gone::no; }
     void give_up(Node node) noexcept override { endpoint_.give_up(node); }
     pm::Traffic sent(Node to) const noexcept override { return sent_[to]; }
@@ -71,7 +73,14 @@ private:
     void release(std::uint64_t token) noexcept override;
     pm::Watched begin_sleep() noexcept override;
     void end_sleep() noexcept override;
+    bool are_up() noexcept override { return is_up(socket_.local()); }
+    Duration unanswered(Node to, Instant now) const noexcept override { return endpoint_.unanswered(to, now); }
+    bool is_silent(Node to) const noexcept override { return endpoint_.is_silent(to); }
+    bool has_left(Node to) const noexcept override { return endpoint_.gone(to) == reliable::Gone::left; }
+    bool all_arrived(Node to) const noexcept override { return endpoint_.sender(to).idle(); }
+    void each_unarrived(Node to, base::FunctionRef<void(Bytes)> what) const override { endpoint_.sender(to).each_unarrived(what); }
 
+    bool send(Node to, const Pieces& message) noexcept;
     void count_sent(Node to, std::size_t bytes) noexcept {
         ++sent_[to].messages;
         sent_[to].bytes += bytes;

@@ -31,6 +31,7 @@ struct Options {
     std::size_t message_bytes_max = 0;               // 0: 16 MiB, less with more than 16 nodes
     /// A peer that is asked and silent for so long is gone, unless its host answers; 0: never.
     Duration silence_max = std::chrono::seconds(60);
+    bool has_alternatives = false; // see pm::Ways
     Faults faults;
 };
 

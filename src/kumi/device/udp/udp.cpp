@@ -20,7 +20,9 @@ Result<std::uint64_t> whole_number(std::string_view digits, std::uint64_t most) 
 } // namespace
 
 Result<std::unique_ptr<pm::Channel>> UdpDevice::open(const pm::Opening& opening) {
-    auto channel = UdpChannel::bind(options_, opening.self, opening.nodes, opening.keys);
+    Options options = options_;
+    options.has_alternatives = opening.has_alternatives;
+    auto channel = UdpChannel::bind(options, opening.self, opening.nodes, opening.keys);
     if (!channel) return channel.error();
     const Hello mine = (*channel)->hello();
     auto told = opening.meeting.exchange(bytes_of(mine));
