@@ -99,9 +99,8 @@ World udp_hosts_world(std::string name, int family, device::udp::Options options
     return {std::move(name), run};
 }
 
-/// Even nodes on one host, odd ones on another: shared memory inside, UDP in between; or UDP for all.
-World composite_world(std::string name, bool with_shmem) {
-    const auto run = [=](pm::Node nodes, const Body& body) { run_threads(loopback::two_hosts(nodes, with_shmem), body); };
+World composite_world(std::string name, loopback::Channels (*open)(pm::Node)) {
+    const auto run = [=](pm::Node nodes, const Body& body) { run_threads(open(nodes), body); };
     return {std::move(name), run};
 }
 
@@ -119,8 +118,9 @@ std::vector<World> worlds() {
                            udp_world("udp_encrypted", {.encrypt = true}),
                            udp_world("udp_loss_1", {.faults = little}),
                            udp_world("udp_loss_10", {.packet_bytes_max = 1472, .faults = much}),
-                           composite_world("composite", true),
-                           composite_world("composite_udp_only", false),
+                           composite_world("composite", loopback::two_hosts),
+                           composite_world("composite_networks", loopback::two_networks),
+                           composite_world("composite_relays", loopback::chain),
                            udp_hosts_world("udp_hosts", 4, {}),
                            udp_hosts_world("udp_hosts_v6", 6, {}),
                            udp_hosts_world("udp_hosts_loss_1", 4, {.faults = little}),

@@ -27,22 +27,54 @@ public:
     }
 };
 
-/// Even nodes on one host, odd ones on another: UDP for all, and shared memory inside a host if wanted.
-inline Channels two_hosts(pm::Node nodes, bool with_shmem = true) {
+/// UDP that may fail.
+inline void add_network(device::composite::Assembly& composites, const std::vector<pm::Node>& members, const std::string& name = "udp") {
+    const auto open = [&](auto) {
+        return device::udp::open_in_one_process(std::vector<std::string>(members.size(), "127.0.0.1"), {.has_alternatives = true});
+    };
+    const auto added = composites.add(members, open, name);
+    EXPECT_TRUE(added) << added.error().text();
+}
+
+inline Channels finish(device::composite::Assembly& composites) {
+    auto made = composites.finish();
+    EXPECT_TRUE(made) << made.error().text();
+    return made ? Channels(*std::move(made)) : Channels{};
+}
+
+/// Two networks join all.
+inline Channels two_networks(pm::Node nodes) {
+    device::composite::Assembly composites(nodes);
+    std::vector<pm::Node> all;
+    for (pm::Node node = 0; node < nodes; ++node) all.push_back(node);
+    for (const char* const name : {"second", "first"}) add_network(composites, all, name);
+    return finish(composites);
+}
+
+/// Only neighbours are joined; others pass on what is for the rest.
+inline Channels chain(pm::Node nodes) {
+    device::composite::Assembly composites(nodes);
+    if (nodes == 1) add_network(composites, {0});
+    for (pm::Node node = 0; node + 1 < nodes; ++node) add_network(composites, {node, node + 1});
+    for (pm::Node from = 0; from < nodes; ++from)
+        for (pm::Node to = 0; to < nodes; ++to)
+            if (from + 1 < to || to + 1 < from) composites.add_relay(from, from < to ? from + 1 : from - 1, to);
+    return finish(composites);
+}
+
+/// Even nodes on one host, odd ones on another: UDP for all, and shared memory inside a host.
+inline Channels two_hosts(pm::Node nodes) {
     device::composite::Assembly composites(nodes);
     std::vector<pm::Node> all, hosts[2];
     for (pm::Node node = 0; node < nodes; ++node) all.push_back(node), hosts[node % 2].push_back(node);
-    const auto udp = composites.add(all, [&](auto) { return device::udp::open_in_one_process(std::vector<std::string>(nodes, "127.0.0.1")); });
-    EXPECT_TRUE(udp) << udp.error().text();
+    add_network(composites, all);
     for (const std::vector<pm::Node>& host : hosts) {
-        if (!with_shmem || host.empty()) continue;
+        if (host.empty()) continue;
         const auto shmem = composites.add(
             host, [&](auto wakers) { return device::shmem::open_in_one_process(static_cast<pm::Node>(host.size()), {}, wakers); });
         EXPECT_TRUE(shmem) << shmem.error().text();
     }
-    auto made = composites.finish();
-    EXPECT_TRUE(made) << made.error().text();
-    return made ? Channels(*std::move(made)) : Channels{};
+    return finish(composites);
 }
 
 } // namespace kumi::loopback

@@ -125,12 +125,33 @@ std::string names_of(const std::vector<std::string>& hosts) {
 Result<void> check_routes(const Cluster& cluster, const Routing& routing, Node self) {
     for (Node to = 0; to < routing.nodes(); ++to) {
         const Route route = routing.route(self, to);
-        if (route.kind != Route::Kind::none && route.kind != Route::Kind::relayed) continue;
+        if (route.kind != Route::Kind::none) continue;
         const auto host_of = [&](Node node) { return cluster.hosts[routing.placement()[node].host].name; };
-        return error("node {} on {} and node {} on {} have no network in common, and nodes do not pass on messages yet; see kumi map", self,
+        return error("node {} on {} and node {} on {} have no network in common, and no node that could pass on messages; see kumi map", self,
                      host_of(self), to, host_of(to));
     }
     return {};
+}
+
+/// Who passes on what this node has for each other one.
+std::vector<std::vector<Node>> find_relays(const Cluster& cluster, const Placement& placement, Node self,
+                                           const std::vector<device::composite::Silent>& silent) {
+    std::vector<cluster::Broken> broken;
+    for (const device::composite::Silent& pair : silent) {
+        if (pair.plan == 0) continue; // shared memory
+        const auto network = static_cast<NetworkIndex>(pair.plan - 1);
+        const cluster::HostIndex one = placement[pair.one].host, other = placement[pair.other].host;
+        broken.push_back({one, other, network});
+        broken.push_back({other, one, network});
+    }
+    const Routing routing(cluster, placement, broken);
+    std::vector<std::vector<Node>> relays(routing.nodes());
+    for (Node to = 0; to < routing.nodes(); ++to) {
+        const Route route = routing.route(self, to);
+        if (route.kind == Route::Kind::relayed) relays[to] = {route.next};
+        else relays[to] = routing.detours(self, to);
+    }
+    return relays;
 }
 
 /// One plan for shared memory and one for each network that joins some of the job's hosts, the same on all nodes.
@@ -159,7 +180,11 @@ Result<std::unique_ptr<pm::Device>> plan_composite(const Cluster& cluster, const
         if (plan == 0) return routing.placement()[self].host == routing.placement()[to].host;
         return to == self || routing.may_use(self, to, static_cast<NetworkIndex>(plan - 1));
     };
-    return std::unique_ptr<pm::Device>(std::make_unique<device::composite::CompositeDevice>(std::move(plans), joins));
+    auto device = std::make_unique<device::composite::CompositeDevice>(std::move(plans), joins);
+    device->set_relays([cluster, routing, self](const std::vector<device::composite::Silent>& silent) {
+        return find_relays(cluster, routing.placement(), self, silent);
+    });
+    return std::unique_ptr<pm::Device>(std::move(device));
 }
 
 Result<std::unique_ptr<pm::Device>> make_composite(boot::Session& session) {

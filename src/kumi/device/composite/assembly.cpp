@@ -1,15 +1,9 @@
 #include "kumi/device/composite/assembly.hpp"
 
 namespace kumi::device::composite {
-namespace {
-
-constexpr std::uint32_t none = 0xffffffff;
-
-} // namespace
-
 Result<void> Assembly::open_sockets() {
     parts_.resize(nodes_);
-    part_of_.assign(nodes_, std::vector<std::uint32_t>(nodes_, none));
+    ways_to_.assign(nodes_, std::vector<Ways>(nodes_));
     while (sockets_.size() < nodes_) {
         auto socket = WakeSocket::open();
         if (!socket) return socket.error();
@@ -18,7 +12,7 @@ Result<void> Assembly::open_sockets() {
     return {};
 }
 
-Result<void> Assembly::add(const std::vector<Node>& members, base::FunctionRef<Result<Ends>(std::span<pm::Waker* const>)> open) {
+Result<void> Assembly::add(const std::vector<Node>& members, base::FunctionRef<Result<Ends>(std::span<pm::Waker* const>)> open, const std::string& name) {
     if (sockets_.empty())
         if (auto opened = open_sockets(); !opened) return opened;
     std::vector<WakeSocket::Name> names;
@@ -34,18 +28,24 @@ Result<void> Assembly::add(const std::vector<Node>& members, base::FunctionRef<R
     if (!ends) return ends.error();
     for (std::size_t i = 0; i < members.size(); ++i) {
         const Node node = members[i];
-        for (const Node other : members) part_of_[node][other] = static_cast<std::uint32_t>(parts_[node].size());
-        parts_[node].push_back({std::move(wakers[i]), std::move((*ends)[i]), members});
+        for (const Node other : members) {
+            Ways& ways = ways_to_[node][other];
+            ways.insert(ways.begin(), {.part = static_cast<std::uint32_t>(parts_[node].size())});
+        }
+        parts_[node].push_back({std::move(wakers[i]), std::move((*ends)[i]), members, name, count_});
     }
+    ++count_;
     return {};
 }
+
+void Assembly::add_relay(Node from, Node via, Node to) { ways_to_[from][to].push_back({.via = via}); }
 
 Result<Assembly::Ends> Assembly::finish() {
     Ends made;
     for (Node node = 0; node < nodes_; ++node) {
         for (Node to = 0; to < nodes_; ++to)
-            if (part_of_.empty() || part_of_[node][to] == none) return error("nodes {} and {} have no channel", node, to);
-        made.push_back(std::make_unique<CompositeChannel>(node, std::move(parts_[node]), part_of_[node], std::move(sockets_[node])));
+            if (ways_to_.empty() || ways_to_[node][to].empty()) return error("nodes {} and {} have no channel", node, to);
+        made.push_back(std::make_unique<CompositeChannel>(node, std::move(parts_[node]), ways_to_[node], std::move(sockets_[node])));
     }
     return made;
 }

@@ -18,20 +18,26 @@ public:
 
     explicit Assembly(Node nodes) : nodes_(nodes) {}
 
-    /// Adds a channel between `members`. What they have for each other goes by it, until another is added. `open` gets a
-    /// waker for each member, for devices that want one, and answers all ends.
-    Result<void> add(const std::vector<Node>& members, base::FunctionRef<Result<Ends>(std::span<pm::Waker* const>)> open);
+    /// Adds a channel between `members`. What they have for each other goes by it, until another is added; then it is the
+    /// next best. `open` gets a waker for each member, for devices that want one, and answers all ends.
+    Result<void> add(const std::vector<Node>& members, base::FunctionRef<Result<Ends>(std::span<pm::Waker* const>)> open,
+                     const std::string& name = {});
+    /// What `from` has for `to`, and can send by no channel, goes through `via`.
+    void add_relay(Node from, Node via, Node to);
 
     /// All composites, by node. Every two nodes must have a channel by now.
     Result<Ends> finish();
 
 private:
+    using Ways = std::vector<CompositeChannel::Way>;
+
     Result<void> open_sockets();
 
     Node nodes_;
     std::vector<std::unique_ptr<WakeSocket>> sockets_;  // by node
     std::vector<std::vector<Part>> parts_;              // by node
-    std::vector<std::vector<std::uint32_t>> part_of_;   // by node and destination
+    std::vector<std::vector<Ways>> ways_to_;            // by node and destination
+    std::uint32_t count_ = 0;                           // of channels
 };
 
 } // namespace kumi::device::composite

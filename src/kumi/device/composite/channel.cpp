@@ -1,6 +1,7 @@
 #include "kumi/device/composite/channel.hpp"
 
 #include "kumi/base/assert.hpp"
+#include "kumi/base/log.hpp"
 
 #include <algorithm>
 #include <array>
@@ -22,6 +23,8 @@ constexpr unsigned polls_per_look = 16;
 constexpr Duration slow_polls_time = 20us;
 /// A channel that cannot be slept on together with others is looked at this often.
 constexpr Duration look_after = 1ms;
+/// How long a channel that closes waits for what it sent to arrive.
+constexpr Duration linger_max = 60s;
 /// The longest sleep where there are several threads.
 constexpr Duration shared_sleep_max = 1ms;
 constexpr std::size_t links_max = 63;
@@ -56,9 +59,9 @@ private:
 /// the lock.
 class CompositeChannel::Sending {
 public:
-    explicit Sending(const Link& link, bool is_alone = false) noexcept
+    explicit Sending(Guard& guard, bool is_alone = false) noexcept
         // Relaxed: only this thread writes its own mark.
-        : lock_(link.lock), locks_(!is_alone && link.poller.load(std::memory_order_relaxed) != this_thread()) {
+        : lock_(guard.lock), locks_(!is_alone && guard.poller.load(std::memory_order_relaxed) != this_thread()) {
         if (locks_) lock_.lock();
     }
     Sending(const Sending&) = delete;
@@ -72,36 +75,74 @@ private:
     bool locks_;
 };
 
-CompositeChannel::CompositeChannel(Node self, std::vector<Part> parts, const std::vector<std::uint32_t>& part_of,
+CompositeChannel::CompositeChannel(Node self, std::vector<Part> parts, const std::vector<std::vector<Way>>& ways_to,
                                    std::unique_ptr<WakeSocket> wakes)
     : self_(self), wakes_(std::move(wakes)), link_memory_(std::make_unique<Link[]>(parts.size())), links_(link_memory_.get(), parts.size()),
-      routes_(part_of.size()) {
+      routes_(ways_to.size()), networks_(self, {}, std::vector<std::vector<PlannedWay>>(ways_to.size())) {
+    KUMI_ASSERT(parts.size() <= links_max);
     traits_ = {.device = "composite", .message_bytes_max = std::numeric_limits<std::size_t>::max(), .bytes_per_peer_max = 0,
                .latency_class_ns = std::numeric_limits<std::uint32_t>::max(), .bandwidth_class_mb = 0, .polls_memory = true};
+    std::vector<NetworkLink> networks;
     for (std::size_t i = 0; i < parts.size(); ++i) {
         Link& link = links_[i];
         link.part = std::move(parts[i]);
-        const pm::Traits& traits = link.part.channel->traits();
-        link.sleep = link.part.channel->joint_sleep();
+        pm::Channel& channel = *link.part.channel;
+        pm::Traits traits = channel.traits();
+        link.sleep = channel.joint_sleep();
         link.is_apart = traits.sends_apart;
         link.is_light = traits.polls_memory;
+        if (channel.ways() != nullptr) {
+            link.network = static_cast<std::uint32_t>(networks.size());
+            link.guard = &networks_guard_;
+            link.is_apart = false;
+            traits.message_bytes_max -= sizeof(Envelope);
+            networks.push_back({&channel, channel.ways(), link.part.network, link.part.name, link.part.members});
+        }
         traits_.message_bytes_max = std::min(traits_.message_bytes_max, traits.message_bytes_max);
         traits_.bytes_per_peer_max = std::max(traits_.bytes_per_peer_max, traits.bytes_per_peer_max);
         traits_.latency_class_ns = std::min(traits_.latency_class_ns, traits.latency_class_ns);
         traits_.bandwidth_class_mb = std::max(traits_.bandwidth_class_mb, traits.bandwidth_class_mb);
         traits_.polls_memory = traits_.polls_memory && traits.polls_memory;
     }
-    KUMI_ASSERT(parts.size() <= links_max);
     if (!base::register_for_heavy_fence()) bias_.disable();
-    for (Node to = 0; to < routes_.size(); ++to) {
-        Link& link = links_[part_of[to]];
-        const auto place = std::find(link.part.members.begin(), link.part.members.end(), to);
-        KUMI_ASSERT(place != link.part.members.end());
-        routes_[to] = {&link, static_cast<Node>(place - link.part.members.begin())};
-    }
+    std::vector<std::vector<PlannedWay>> planned(ways_to.size());
+    for (Node to = 0; to < routes_.size(); ++to)
+        for (const Way& way : ways_to[to]) {
+            if (way.via) {
+                planned[to].push_back({.via = way.via});
+                continue;
+            }
+            Link& link = links_[way.part];
+            const auto place = std::find(link.part.members.begin(), link.part.members.end(), to);
+            KUMI_ASSERT(place != link.part.members.end());
+            const auto number = static_cast<Node>(place - link.part.members.begin());
+            if (link.network && to != self) {
+                planned[to].push_back({.link = *link.network, .number = number});
+            } else if (planned[to].empty()) { // what cannot fail needs no others
+                routes_[to] = {&link, number};
+                break;
+            }
+        }
+    if (networks.empty()) return;
+    networks_ = Networks(self, std::move(networks), planned);
+    auto interfaces = InterfaceWatch::open();
+    if (interfaces) interfaces_.emplace(*std::move(interfaces));
+    else base::log_warning("{}; a network that fails is noticed later", interfaces.error().text());
 }
 
-CompositeChannel::~CompositeChannel() = default;
+CompositeChannel::~CompositeChannel() {
+    if (!networks_.empty()) linger();
+}
+
+void CompositeChannel::linger() noexcept {
+    const auto forget = [](pm::Message&) {};
+    const Instant deadline = now() + linger_max;
+    flush();
+    networks_.begin_close();
+    while (networks_.is_relaying() || (!networks_.have_all_arrived() && now() < deadline))
+        if (poll(forget, pm::all_messages) == 0 && arm()) sleep(now() + Networks::tick_time);
+    networks_.give_up_unused();
+}
 
 // ---- sending
 
@@ -114,7 +155,11 @@ pm::SendSlot CompositeChannel::try_reserve(Node to, std::size_t bytes) noexcept 
     KUMI_ASSERT(to < routes_.size());
     const Call call(*this);
     Route& route = routes_[to];
-    const Sending sending(*route.link, call.is_alone());
+    if (route.link == nullptr) {
+        const Sending sending(networks_guard_, call.is_alone());
+        return networks_.try_reserve(to, bytes);
+    }
+    const Sending sending(*route.link->guard, call.is_alone());
     if (route.reserved) return route.missed = true, pm::SendSlot{};
     const pm::SendSlot slot = route.link->part.channel->try_reserve(route.number, bytes);
     if (!slot) return {};
@@ -129,7 +174,7 @@ inline void CompositeChannel::give_back(const pm::SendSlot& slot, End&& end) noe
     Route& route = routes_[slot.to()];
     bool missed = false;
     {
-        const Sending sending(*route.link, call.is_alone());
+        const Sending sending(*route.link->guard, call.is_alone());
         end(*route.link->part.channel, pm::SendSlot{route.number, slot.bytes(), slot.token()});
         route.reserved = false;
         missed = std::exchange(route.missed, false);
@@ -137,12 +182,25 @@ inline void CompositeChannel::give_back(const pm::SendSlot& slot, End&& end) noe
     if (missed) wake();
 }
 
+template <class End>
+inline void CompositeChannel::give_back_to_networks(End&& end) noexcept {
+    const Call call(*this);
+    bool missed = false;
+    {
+        const Sending sending(networks_guard_, call.is_alone());
+        missed = end(networks_);
+    }
+    if (missed) wake();
+}
+
 void CompositeChannel::commit(const pm::SendSlot& slot) noexcept {
+    if (routes_[slot.to()].link == nullptr) return give_back_to_networks([&](Networks& networks) { return networks.commit(slot); });
     give_back(slot, [](pm::Channel& channel, const pm::SendSlot& own) { channel.commit(own); });
     after_send(*routes_[slot.to()].link);
 }
 
 void CompositeChannel::cancel(const pm::SendSlot& slot) noexcept {
+    if (routes_[slot.to()].link == nullptr) return give_back_to_networks([&](Networks& networks) { return networks.cancel(slot); });
     give_back(slot, [](pm::Channel& channel, const pm::SendSlot& own) { channel.cancel(own); });
 }
 
@@ -150,8 +208,12 @@ bool CompositeChannel::try_send(Node to, Bytes bytes) noexcept {
     KUMI_ASSERT(to < routes_.size());
     const Call call(*this);
     Route& route = routes_[to];
+    if (route.link == nullptr) {
+        const Sending sending(networks_guard_, call.is_alone());
+        return networks_.try_send(to, bytes);
+    }
     {
-        const Sending sending(*route.link, call.is_alone());
+        const Sending sending(*route.link->guard, call.is_alone());
         if (route.reserved) return route.missed = true, false;
         if (!route.link->part.channel->try_send(route.number, bytes)) return false;
     }
@@ -162,7 +224,7 @@ bool CompositeChannel::try_send(Node to, Bytes bytes) noexcept {
 void CompositeChannel::flush() noexcept {
     const Call call(*this);
     for (Link& link : links_) {
-        const Sending sending(link, call.is_alone());
+        const Sending sending(*link.guard, call.is_alone());
         link.part.channel->flush();
     }
 }
@@ -225,13 +287,42 @@ inline std::size_t CompositeChannel::poll_link(Link& link, pm::Handler handler, 
         handler(known);
         if (known.was_kept()) message.note_kept();
     };
-    if (is_alone || link.is_apart) return link.part.channel->poll(hand_out, messages_max);
-    link.lock.lock();
-    link.poller.store(this_thread(), std::memory_order_relaxed); // only this thread compares it with its own mark
-    const std::size_t handled = link.part.channel->poll(hand_out, messages_max);
-    link.poller.store(nullptr, std::memory_order_relaxed);
-    link.lock.unlock();
+    const auto poll = [&] { return link.network ? poll_network(link, handler, messages_max) : link.part.channel->poll(hand_out, messages_max); };
+    if (is_alone || link.is_apart) return poll();
+    link.guard->lock.lock();
+    link.guard->poller.store(this_thread(), std::memory_order_relaxed); // only this thread compares it with its own mark
+    const std::size_t handled = poll();
+    link.guard->poller.store(nullptr, std::memory_order_relaxed);
+    link.guard->lock.unlock();
     return handled;
+}
+
+/// With the networks' lock.
+std::size_t CompositeChannel::poll_network(Link& link, pm::Handler handler, std::size_t messages_max) noexcept {
+    const Instant time = now();
+    std::size_t handed_out = networks_.has_early() ? networks_.hand_out_early(handler, messages_max) : 0;
+    if (handed_out == messages_max) return handed_out;
+    const auto hand_out = [&](pm::Message& message) {
+        if (message.source() != link.part.channel->self()) {
+            handed_out += networks_.on_message(*link.network, message, handler, time) ? 1 : 0;
+            return;
+        }
+        pm::Message known(message, self_);
+        handler(known);
+        if (known.was_kept()) message.note_kept();
+        ++handed_out;
+    };
+    link.part.channel->poll(hand_out, messages_max - handed_out);
+    networks_.go_on(time);
+    if (time - watched_ >= Networks::tick_time) watch_networks(time);
+    return handed_out;
+}
+
+/// With the networks' lock.
+void CompositeChannel::watch_networks(Instant time) noexcept {
+    watched_ = time;
+    if (interfaces_ && interfaces_->has_changed()) networks_.on_interfaces_changed(time);
+    else networks_.on_time(time);
 }
 
 // ---- threads
@@ -272,12 +363,16 @@ bool CompositeChannel::arm_links() noexcept {
     if (!receiving_.try_lock()) return false; // somebody receives: there may be something to do
     std::size_t armed = 0;
     for (; armed < links_.size(); ++armed) {
-        const Sending sending(links_[armed]);
+        const Sending sending(*links_[armed].guard);
         if (!links_[armed].part.channel->arm()) break;
     }
-    const bool all = armed == links_.size();
+    bool all = armed == links_.size();
+    if (all && !networks_.empty()) {
+        const Sending sending(networks_guard_);
+        all = !networks_.has_something_to_do();
+    }
     for (std::size_t i = 0; !all && i < armed; ++i) {
-        const Sending sending(links_[i]);
+        const Sending sending(*links_[i].guard);
         if (links_[i].sleep != nullptr) links_[i].sleep->end_sleep();
     }
     receiving_.unlock();
@@ -296,13 +391,18 @@ void CompositeChannel::sleep(Instant deadline) noexcept {
 }
 
 void CompositeChannel::sleep_on_links(Instant deadline) noexcept {
-    std::array<pollfd, links_max + 1> watched;
+    std::array<pollfd, links_max + 2> watched;
     std::size_t count = 0;
     // Sequentially consistent, as in wake(): either it sees that we sleep, or we see that it was called.
     asleep_.store(true);
     watched[count++] = {wakes_->descriptor(), POLLIN, 0};
+    if (!networks_.empty()) {
+        const Sending sending(networks_guard_);
+        watched[count++] = {interfaces_ ? interfaces_->descriptor() : -1, POLLIN, 0};
+        deadline = std::min(deadline, networks_.next_tick());
+    }
     for (Link& link : links_) {
-        const Sending sending(link);
+        const Sending sending(*link.guard);
         const pm::Watched what = link.sleep != nullptr ? link.sleep->begin_sleep() : pm::Watched{.deadline = now() + look_after};
         if (what.descriptor >= 0)
             watched[count++] = {what.descriptor, static_cast<short>(what.or_writable ? POLLIN | POLLOUT : POLLIN), 0};
@@ -314,8 +414,13 @@ void CompositeChannel::sleep_on_links(Instant deadline) noexcept {
     }
     asleep_.store(false);
     if (watched[0].revents != 0) wakes_->drain();
+    if (!networks_.empty()) {
+        const Sending sending(networks_guard_);
+        const Instant time = now();
+        if (watched[1].revents != 0 || time >= networks_.next_tick()) watch_networks(time);
+    }
     for (Link& link : links_) {
-        const Sending sending(link);
+        const Sending sending(*link.guard);
         link.quiet.store(0, std::memory_order_relaxed); // what woke us is looked for
         if (link.sleep != nullptr) link.sleep->end_sleep();
     }
@@ -331,20 +436,33 @@ void CompositeChannel::end_sleep() const noexcept {
 bool CompositeChannel::lost(Node node) const noexcept {
     const Call call(*this);
     const Route& route = routes_[node];
-    const Sending sending(*route.link, call.is_alone());
-    return route.link->part.channel->lost(route.number);
+    const Sending sending(guard_of(route), call.is_alone());
+    return route.link == nullptr ? networks_.lost(node) : route.link->part.channel->lost(route.number);
 }
 
 pm::Traffic CompositeChannel::sent(Node to) const noexcept {
     const Call call(*this);
     const Route& route = routes_[to];
-    const Sending sending(*route.link, call.is_alone());
-    return route.link->part.channel->sent(route.number);
+    const Sending sending(guard_of(route), call.is_alone());
+    return route.link == nullptr ? networks_.sent(to) : route.link->part.channel->sent(route.number);
 }
 
 std::string_view CompositeChannel::carrier(Node to) const noexcept {
-    const Part& part = routes_[to].link->part;
-    return part.name.empty() ? part.channel->carrier(routes_[to].number) : std::string_view(part.name);
+    const Call call(*this);
+    const Route& route = routes_[to];
+    const Sending sending(guard_of(route), call.is_alone());
+    if (route.link == nullptr) return networks_.carrier(to);
+    const Part& part = route.link->part;
+    return part.name.empty() ? part.channel->carrier(route.number) : std::string_view(part.name);
+}
+
+std::vector<pm::Counter> CompositeChannel::counters() const {
+    const Call call(*this);
+    const Sending sending(networks_guard_, call.is_alone());
+    const NetworkCounters& counted = networks_.counters();
+    return {{"failovers", counted.failovers},   {"returns", counted.returns},     {"resent", counted.resent},
+            {"duplicates", counted.duplicates}, {"early", counted.early},         {"passed_on", counted.passed_on},
+            {"not_passed_on", counted.not_passed_on}};
 }
 
 } // namespace kumi::device::composite

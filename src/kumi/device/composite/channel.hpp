@@ -1,20 +1,24 @@
 #pragma once
 
 // Several channels as one (SCore's PM(Composite)): each destination has a route, which is one of the channels and its
-// number there; receiving polls them all. Unlike other channels this one is for many threads at once.
+// number there; receiving polls them all. Where channels may fail, routes change while the job runs (networks.hpp).
+// Unlike other channels this one is for many threads at once.
 //
 // Locks. One thread at a time receives (`receiving_`); others that poll meanwhile are told "nothing", because it is being
-// done for them. Each link has a lock for sending, which polling takes too where the device cannot do both at once. The
-// order is receiving_, then a link; whoever holds a link's lock waits for nothing. So a handler may send, on the same
-// link (this thread has its lock already) and on others. It must not wait for another thread that sends: a lock may be
-// held while it runs. A thread that is alone takes no locks (bias.hpp).
+// done for them. A link has a lock for sending, which polling takes too where the device cannot do both at once; the
+// networks, among which messages may move, have one together. The order is receiving_, then a link's; whoever holds a
+// link's waits for nothing. So a handler may send, on the same link (this thread has its lock already) and on others. It
+// must not wait for another thread that sends: a lock may be held while it runs. A thread that is alone takes no locks
+// (bias.hpp).
 //
 // Sleep. A thread that is alone sleeps on all links at once, until one of them or wake() ends it. Where there are several
 // threads one takes from a link what another waits for, and their sleeps end after a millisecond at the latest: whoever
 // wants to know sooner lets one thread receive, and wakes the others himself.
 
 #include "kumi/device/composite/bias.hpp"
+#include "kumi/device/composite/interface_watch.hpp"
 #include "kumi/device/composite/lock.hpp"
+#include "kumi/device/composite/networks.hpp"
 #include "kumi/device/composite/wake_socket.hpp"
 #include "kumi/pm/channel.hpp"
 
@@ -34,12 +38,20 @@ struct Part {
     std::unique_ptr<pm::Channel> channel;
     std::vector<Node> members; // the composite's number for each of the channel's
     std::string name = {};     // of the network, for people; the device's if empty
+    std::uint32_t network = 0; // its number, the same on all nodes
 };
 
 class CompositeChannel final : public pm::Channel {
 public:
-    /// `part_of` says for each destination, self included, which part carries messages to it.
-    CompositeChannel(Node self, std::vector<Part> parts, const std::vector<std::uint32_t>& part_of, std::unique_ptr<WakeSocket> wakes);
+    /// A way to a destination: by one of the parts, or through another node.
+    struct Way {
+        std::uint32_t part = 0;
+        std::optional<Node> via{};
+    };
+    /// `ways_to` says for each destination, self included, how messages get there, the best way first. The others are of
+    /// use where the first is by a part that may fail.
+    CompositeChannel(Node self, std::vector<Part> parts, const std::vector<std::vector<Way>>& ways_to, std::unique_ptr<WakeSocket> wakes);
+    /// Stays until what was sent has arrived, and until nobody needs this node as a relay any more.
     ~CompositeChannel() override;
 
     Node self() const noexcept override { return self_; }
@@ -60,25 +72,31 @@ public:
     bool lost(Node node) const noexcept override;
     pm::Traffic sent(Node to) const noexcept override;
     std::string_view carrier(Node to) const noexcept override;
+    std::vector<pm::Counter> counters() const override;
 
 private:
+    struct Guard {
+        SpinLock lock;
+        std::atomic<const void*> poller{nullptr}; // the thread that polls, with the lock
+    };
     struct Link {
         Part part;
         pm::JointSleep* sleep; // null: looked at every now and then
         bool is_apart;         // sends and polls at once
         bool is_light;         // polled every time
-        mutable SpinLock lock; // sending; and all else, unless it is apart
-        std::atomic<const void*> poller{nullptr}; // the thread that polls, with the lock
+        Guard own_guard;
+        Guard* guard = &own_guard;            // sending; and all else, unless it is apart
+        std::optional<std::uint32_t> network; // among those that may fail
         std::atomic<unsigned> quiet{0};           // polls since something came or went
         unsigned passed_over = 0;                 // polls of the others since it was last thought of
         Instant thought_of{};
         Instant polled{};
     };
     struct Route {
-        Link* link;
-        Node number;           // there
-        bool reserved = false; // with link->lock: a slot is out
-        bool missed = false;   // with link->lock: somebody was refused because of that
+        Link* link = nullptr;  // null: networks_ know
+        Node number = 0;       // there
+        bool reserved = false; // with the link's lock: a slot is out
+        bool missed = false;   // with the link's lock: somebody was refused because of that
     };
     class Call;
     class Sending;
@@ -87,10 +105,16 @@ private:
     bool enter_first() const noexcept;
     std::size_t poll_links(pm::Handler handler, std::size_t messages_max, bool is_alone) noexcept;
     std::size_t poll_link(Link& link, pm::Handler handler, std::size_t messages_max, bool is_alone) noexcept;
+    std::size_t poll_network(Link& link, pm::Handler handler, std::size_t messages_max) noexcept;
+    void watch_networks(Instant time) noexcept;
+    void linger() noexcept;
     bool is_due(Link& link) noexcept;
     void note_quiet(Link& link, bool is_quiet) noexcept;
     template <class End>
     void give_back(const pm::SendSlot& slot, End&& end) noexcept;
+    template <class End>
+    void give_back_to_networks(End&& end) noexcept;
+    Guard& guard_of(const Route& route) const noexcept { return route.link != nullptr ? *route.link->guard : networks_guard_; }
     void after_send(Link& link) noexcept;
     bool arm_links() noexcept;
     void sleep_on_links(Instant deadline) noexcept;
@@ -102,6 +126,10 @@ private:
     std::span<Link> links_;
     std::vector<Route> routes_; // by destination
     pm::Traits traits_;
+    mutable Guard networks_guard_;
+    Networks networks_;
+    std::optional<InterfaceWatch> interfaces_; // where there are networks
+    Instant watched_{};                        // the networks
 
     mutable SpinLock receiving_;
     std::atomic<const void*> receiver_{nullptr}; // the thread that polls

@@ -47,7 +47,7 @@ Result<Wakes> exchange_wakes(const pm::Opening& opening) {
     return wakes;
 }
 
-Result<Part> open_part(Plan& plan, const Wakes& wakes, const pm::Opening& opening) {
+Result<Part> open_part(Plan& plan, std::uint32_t network, const Wakes& wakes, const pm::Opening& opening) {
     if (plan.device == nullptr) {
         if (auto done = opening.meeting.exchange({}); !done) return done.error(); // the others meet
         return Part{};
@@ -64,9 +64,10 @@ Result<Part> open_part(Plan& plan, const Wakes& wakes, const pm::Opening& openin
                                       .cores_on_host = opening.cores_on_host,
                                       .meeting = meeting,
                                       .keys = opening.keys,
-                                      .waker = waker.get()});
+                                      .waker = waker.get(),
+                                      .has_alternatives = true});
     if (!channel) return channel.error();
-    return Part{std::move(waker), *std::move(channel), plan.members, plan.name};
+    return Part{std::move(waker), *std::move(channel), plan.members, plan.name, network};
 }
 
 /// "node 3", "nodes 3, 4", "nodes 3, 4, ... and 5 more".
@@ -93,49 +94,56 @@ Result<std::unique_ptr<pm::Channel>> CompositeDevice::open(const pm::Opening& op
     if (!wakes) return wakes.error();
     std::vector<Part> parts;
     for (Plan& plan : plans_) {
-        auto part = open_part(plan, *wakes, opening);
+        auto part = open_part(plan, static_cast<std::uint32_t>(parts.size()), *wakes, opening);
         if (!part) return part.error();
         parts.push_back(*std::move(part));
     }
     std::vector<Probed> probed;
     for (Part& part : parts) probed.push_back({part.channel != nullptr ? &part : nullptr, base::Bitmap(opening.nodes)});
-    if (auto done = probe(probed, opening.self, opening.nodes, opening.meeting, patience_); !done) return done.error();
+    std::vector<std::vector<Node>> members;
+    for (const Plan& plan : plans_) members.push_back(plan.members);
+    const auto silent = probe(probed, members, opening.self, opening.meeting, patience_);
+    if (!silent) return silent.error();
     for (const Probed& one : probed) give_up_silent(one, opening.self);
-    auto plan_of = choose(probed, opening);
-    if (!plan_of) return plan_of.error();
+    const auto relays = relays_ ? relays_(*silent) : std::vector<std::vector<Node>>(opening.nodes);
+    const auto plans_to = choose(probed, relays, opening);
+    if (!plans_to) return plans_to.error();
 
     std::vector<std::uint32_t> part_of_plan;
     std::uint32_t count = 0;
     for (const Part& part : parts) part_of_plan.push_back(part.channel != nullptr ? count++ : 0);
-    for (std::uint32_t& plan : *plan_of) plan = part_of_plan[plan];
     std::erase_if(parts, [](const Part& part) { return part.channel == nullptr; });
+    std::vector<std::vector<CompositeChannel::Way>> ways_to(opening.nodes);
+    for (Node to = 0; to < opening.nodes; ++to) {
+        for (const std::uint32_t plan : (*plans_to)[to]) ways_to[to].push_back({.part = part_of_plan[plan]});
+        for (const Node via : relays[to]) ways_to[to].push_back({.via = via});
+    }
     return std::unique_ptr<pm::Channel>(
-        std::make_unique<CompositeChannel>(opening.self, std::move(parts), *plan_of, std::move(wakes->own)));
+        std::make_unique<CompositeChannel>(opening.self, std::move(parts), ways_to, std::move(wakes->own)));
 }
 
-/// For each destination the best plan that works. What should work and does not is said.
-Result<std::vector<std::uint32_t>> CompositeDevice::choose(const std::vector<Probed>& probed, const pm::Opening& opening) const {
-    std::vector<std::uint32_t> plan_of;
+/// For each destination the plans that work, the best first. What should work and does not is said.
+Result<std::vector<std::vector<std::uint32_t>>> CompositeDevice::choose(const std::vector<Probed>& probed, const std::vector<std::vector<Node>>& relays,
+                                                                        const pm::Opening& opening) const {
+    std::vector<std::vector<std::uint32_t>> plans_to(opening.nodes);
     std::vector<Node> unreached;
-    std::vector<std::vector<Node>> silent(plans_.size()); // by plan
+    std::vector<std::vector<Node>> silent(plans_.size()); // by plan, where it would be the best
     for (Node to = 0; to < opening.nodes; ++to) {
-        std::uint32_t chosen = 0;
-        for (; chosen < plans_.size(); ++chosen) {
-            if (probed[chosen].part == nullptr || !joins_(chosen, to)) continue;
-            if (to == opening.self || probed[chosen].works.test(to)) break;
-            silent[chosen].push_back(to);
+        for (std::uint32_t plan = 0; plan < plans_.size(); ++plan) {
+            if (probed[plan].part == nullptr || !joins_(plan, to)) continue;
+            if (to == opening.self || probed[plan].works.test(to)) plans_to[to].push_back(plan);
+            else if (plans_to[to].empty()) silent[plan].push_back(to);
         }
-        if (chosen == plans_.size()) unreached.push_back(to);
-        plan_of.push_back(chosen);
+        if (plans_to[to].empty() && relays[to].empty()) unreached.push_back(to);
     }
     const double seconds = std::chrono::duration<double>(patience_).count();
     for (std::size_t i = 0; i < plans_.size(); ++i)
         if (!silent[i].empty())
-            base::log_warning("{}: no answer within {} s between node {} and {}; they use the next network that joins them, if there is one",
+            base::log_warning("{}: no answer within {} s between node {} and {}; they use the next way, if there is one",
                               plans_[i].name, seconds, opening.self, some_of(silent[i]));
     if (!unreached.empty())
         return error("node {} reaches {} by no network, of those that should join them; see kumi map", opening.self, some_of(unreached));
-    return plan_of;
+    return plans_to;
 }
 
 } // namespace kumi::device::composite

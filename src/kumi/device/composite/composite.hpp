@@ -20,8 +20,15 @@ struct Plan {
     std::vector<pm::Node> members;      // their numbers in the composite, in the order of their numbers on the channel
 };
 
+/// Two nodes that a plan has as members, and one of them does not hear the other there.
+struct Silent {
+    std::size_t plan;
+    pm::Node one;
+    pm::Node other;
+};
+
 /// Joins nodes by several devices. Before anything else is sent each way is tried; of those that two nodes have and that
-/// work, they use the best.
+/// work, they use the best, and the others when it fails.
 class CompositeDevice final : public pm::Device {
 public:
     /// All nodes have as many plans, the best first, and open them together. A device that is part of a composite makes
@@ -30,16 +37,23 @@ public:
     CompositeDevice(std::vector<Plan> plans, std::function<bool(std::size_t, pm::Node)> joins, Duration patience = std::chrono::seconds(2))
         : plans_(std::move(plans)), joins_(std::move(joins)), patience_(patience) {}
 
+    /// Who may pass on messages to each node, the best first, knowing who does not hear whom: for those that no plan joins
+    /// with this one, and for those to whom all ways fail. A relay must hear this node and be nearer to the other.
+    using Relays = std::function<std::vector<std::vector<pm::Node>>(const std::vector<Silent>&)>;
+    void set_relays(Relays relays) { relays_ = std::move(relays); }
+
     std::string_view name() const noexcept override { return "composite"; }
     /// Once.
     Result<std::unique_ptr<pm::Channel>> open(const pm::Opening& opening) override;
 
 private:
-    Result<std::vector<std::uint32_t>> choose(const std::vector<Probed>& probed, const pm::Opening& opening) const;
+    Result<std::vector<std::vector<std::uint32_t>>> choose(const std::vector<Probed>& probed, const std::vector<std::vector<pm::Node>>& relays,
+                                                           const pm::Opening& opening) const;
 
     std::vector<Plan> plans_;
     std::function<bool(std::size_t, pm::Node)> joins_;
     Duration patience_;
+    Relays relays_;
 };
 
 } // namespace kumi::device::composite

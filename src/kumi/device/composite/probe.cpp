@@ -51,7 +51,10 @@ bool says_heard(const std::vector<std::byte>& report, std::size_t channel, Node 
 
 } // namespace
 
-Result<void> probe(std::vector<Probed>& channels, Node self, Node nodes, pm::Meeting& meeting, Duration patience) {
+Result<std::vector<Silent>> probe(std::vector<Probed>& channels, const std::vector<std::vector<Node>>& members, Node self, pm::Meeting& meeting,
+                                  Duration patience) {
+    const auto nodes = static_cast<Node>(channels.empty() ? 0 : channels.front().works.size());
+    std::vector<Silent> silent;
     std::vector<Trial> trials;
     for (const Probed& channel : channels) {
         Trial& trial = trials.emplace_back(Trial{.part = channel.part, .self = 0, .heard = base::Bitmap(nodes)});
@@ -69,6 +72,7 @@ Result<void> probe(std::vector<Probed>& channels, Node self, Node nodes, pm::Mee
         const auto reports = meeting.exchange(encode(trials, nodes));
         if (!reports) return reports.error();
         bool all_complete = true;
+        silent.clear();
         for (Node node = 0; node < nodes; ++node) {
             const std::vector<std::byte>& report = (*reports)[node];
             if (report.size() != 1 + trials.size() * ((nodes + 7) / 8)) return error("node {} opens another set of networks: is its cluster file the same?", node);
@@ -76,9 +80,16 @@ Result<void> probe(std::vector<Probed>& channels, Node self, Node nodes, pm::Mee
             for (std::size_t i = 0; i < trials.size(); ++i)
                 if (trials[i].heard.test(node) && says_heard(report, i, self, nodes)) channels[i].works.set(node);
         }
+        for (std::size_t i = 0; i < trials.size(); ++i)
+            for (const Node one : members[i])
+                for (const Node other : members[i]) {
+                    if (one >= other) continue;
+                    const bool works = says_heard((*reports)[one], i, other, nodes) && says_heard((*reports)[other], i, one, nodes);
+                    if (!works) silent.push_back({i, one, other});
+                }
         if (all_complete) break;
     }
-    return {};
+    return silent;
 }
 
 } // namespace kumi::device::composite

@@ -8,6 +8,7 @@
 #include "kumi/base/clock.hpp"
 #include "kumi/base/result.hpp"
 #include "kumi/device/composite/channel.hpp"
+#include "kumi/device/composite/composite.hpp"
 #include "kumi/pm/device.hpp"
 
 #include <vector>
@@ -22,6 +23,8 @@ struct Probed {
 
 /// Finds out for each channel with whom it works. All nodes call it, with as many channels in the same order. Takes a few
 /// milliseconds when all is well, and `patience` when somebody does not answer.
-Result<void> probe(std::vector<Probed>& channels, Node self, Node nodes, pm::Meeting& meeting, Duration patience);
+/// Answers who of all nodes does not hear whom; the same on every node. `members` are each channel's.
+Result<std::vector<Silent>> probe(std::vector<Probed>& channels, const std::vector<std::vector<Node>>& members, Node self, pm::Meeting& meeting,
+                                Duration patience);
 
 } // namespace kumi::device::composite

@@ -1,0 +1,349 @@
+// When ways are left and taken.
+
+#include "kumi/base/log.hpp"
+#include "kumi/device/composite/networks.hpp"
+
+#include <algorithm>
+
+namespace kumi::device::composite {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// A peer that owes an answer for so long is asked by other ways.
+constexpr Duration suspect_after = 100ms;
+/// When it has answered by another, it has so long to answer by the first one too: it may only have been busy.
+constexpr Duration benefit_of_doubt = 30ms;
+/// A better way is tried this often, and taken when it has answered so often in a row, each time so soon.
+constexpr Duration try_better_every = 100ms;
+constexpr unsigned answers_needed = 2;
+constexpr Duration answer_in_time = 50ms;
+/// An answer that did not come, though the question has arrived, is asked for again.
+constexpr Duration ask_again_after = 1s;
+/// What relays were given and nobody has acknowledged is sent again.
+constexpr Duration relay_again_after = 1s;
+constexpr Duration relay_silence_max = 60s;
+/// Whoever may have left without an answer is asked again: whoever was to pass it on says so.
+constexpr Duration ask_done_every = 200ms;
+/// The user is told of one network no more often.
+constexpr Duration tell_every = 10s;
+
+} // namespace
+
+bool Networks::is_up(const Way& way) const noexcept {
+    if (!way.via) return way.link->up && !way.link->channel->lost(way.number);
+    const Pair& relay = pairs_[*way.via];
+    return !relay.ways.empty() && !is_relayed(relay) && is_up(relay.ways[relay.current]);
+}
+
+/// It will not answer that way again, as far as one can tell.
+bool Networks::is_dead(const Pair& pair, std::size_t index) const noexcept {
+    const Way& way = pair.ways[index];
+    if (index != pair.current && !may_use(way)) return true;
+    if (!way.via) return way.link->channel->lost(way.number) || way.link->ways->is_silent(way.number);
+    const bool is_silent = index == pair.current && pair.own_asked != never && now_ - pair.own_asked > relay_silence_max;
+    return is_silent || is_lost_directly(pairs_[*way.via]);
+}
+
+/// By all networks that join it with this node.
+bool Networks::is_lost_directly(const Pair& pair) const noexcept {
+    return pair.is_lost || std::all_of(pair.ways.begin(), pair.ways.end(), [&](const Way& way) {
+               return way.via || way.link->channel->lost(way.number) || way.link->ways->is_silent(way.number);
+           });
+}
+
+bool Networks::lost(Node node) const noexcept {
+    const Pair& pair = pairs_[node];
+    if (pair.is_lost || has_left(pair)) return true;
+    for (std::size_t i = 0; i < pair.ways.size(); ++i)
+        if (!is_dead(pair, i)) return false;
+    return true;
+}
+
+bool Networks::has_left(const Pair& pair) const noexcept {
+    return std::any_of(pair.ways.begin(), pair.ways.end(), [](const Way& way) { return !way.via && way.link->ways->has_left(way.number); });
+}
+
+void Networks::lose(Pair& pair) noexcept {
+    pair.is_lost = true;
+    pair.own.clear();
+    pair.own_next = pair.own.end();
+    pair.own_bytes = 0;
+    pair.passing.clear();
+    pair.notes.clear();
+    pair.next_way.reset();
+    pair.owes_arrived = false;
+    set_plain(pair);
+}
+
+Duration Networks::unanswered(const Pair& pair, Instant now) const noexcept {
+    const Way& way = pair.ways[pair.current];
+    if (!way.via) return way.link->ways->unanswered(way.number, now);
+    const bool is_asked = pair.own_next != pair.own.begin() && pair.own_asked != never;
+    return is_asked ? now - pair.own_asked : Duration{0};
+}
+
+// ---- time
+
+void Networks::on_time(Instant now) {
+    now_ = ticked_ = now;
+    for (std::size_t i = 0; i < watched_.size(); ++i) { // others may be added meanwhile
+        Pair& pair = pairs_[watched_[i]];
+        consider(pair, now);
+        pump(pair);
+    }
+    if (is_closing_) tell_relays();
+    std::erase_if(watched_, [&](Node node) { return is_settled(pairs_[node]) ? (pairs_[node].watched = false, true) : false; });
+}
+
+/// What was sent to it has arrived, or never will.
+bool Networks::has_arrived(const Pair& pair) const noexcept {
+    if (pair.is_lost) return true;
+    const Way& way = pair.ways[pair.current];
+    return pair.own.empty() && pair.passing.empty() && (way.via || way.link->ways->all_arrived(way.number));
+}
+
+/// Nothing is to be found out.
+bool Networks::is_settled(const Pair& pair) const noexcept {
+    return pair.is_lost || (has_arrived(pair) && pair.current == 0 && !pair.next_way && !is_closing_);
+}
+
+void Networks::consider(Pair& pair, Instant now) {
+    if (pair.is_lost) return;
+    if (lost(pair.peer)) return lose(pair);
+    const Way& way = pair.ways[pair.current];
+    if (!may_use(way)) {
+        const char* const why = way.via ? "the relay is gone" : !way.link->up ? "no carrier" : way.deaf ? "the other end has no carrier" : "nobody listens there";
+        if (move_from_failed(pair, why, now)) return;
+    }
+    if (pair.own.empty()) pair.own_asked = never;
+    else if (pair.own_asked == never) pair.own_asked = now;
+    suspect(pair, now);
+    try_better(pair, now);
+    const bool is_given = is_relayed(pair) && !pair.own.empty() && pair.own_next == pair.own.end();
+    if (is_given && now - std::max(pair.own_given, pair.own_asked) > relay_again_after) { // a relay may have died with it
+        pair.own_next = pair.own.begin();
+        counters_.resent += pair.own.size();
+    }
+}
+
+/// Looks whether the peer, if it does not answer, answers elsewhere.
+void Networks::suspect(Pair& pair, Instant now) {
+    if (unanswered(pair, now) < suspect_after) {
+        pair.suspected.reset();
+        return;
+    }
+    if (!pair.suspected) {
+        pair.suspected = now;
+        for (Way& way : pair.ways) way.pinged = false;
+    }
+    for (std::size_t i = 0; i < pair.ways.size(); ++i) {
+        Way& way = pair.ways[i];
+        if (i == pair.current || !may_use(way)) continue;
+        if (way.answered_at <= *pair.suspected) {
+            ping(pair, i, now);
+        } else if (now - way.answered_at >= benefit_of_doubt) {
+            pair.ways[pair.current].doubted = true;
+            move_from_failed(pair, "no answer", now);
+            return;
+        }
+    }
+}
+
+/// Goes back to a better way when that works again.
+void Networks::try_better(Pair& pair, Instant now) {
+    if (pair.next_way) {
+        const Way& next = pair.ways[*pair.next_way];
+        if (!may_use(next)) {
+            pair.next_way.reset();
+        } else if (has_arrived(pair) && !pair.reserved) {
+            ++counters_.returns;
+            base::log_debug("composite: {} answers again: messages to node {} go that way", next.name, pair.peer);
+            pair.current = *pair.next_way;
+            pair.next_way.reset();
+        }
+        return set_plain(pair);
+    }
+    for (std::size_t i = 0; i < pair.current; ++i) {
+        Way& way = pair.ways[i];
+        if (!is_up(way)) continue;
+        if (way.answers < answers_needed) {
+            ping(pair, i, now);
+            continue;
+        }
+        way.answers = 0;
+        way.deaf = way.doubted = false;
+        if (pair.suspected || !may_use(pair.ways[pair.current])) return move(pair, i);
+        pair.next_way = i;
+        make_pending(pair);
+        return set_plain(pair);
+    }
+}
+
+void Networks::ping(Pair& pair, std::size_t index, Instant now) {
+    Way& way = pair.ways[index];
+    if (way.pinged) {
+        const bool has_come = way.via || way.link->ways->all_arrived(way.number);
+        if (!has_come || now - way.pinged_at < ask_again_after) return; // the device sees to it that it gets there
+    } else if (now - way.pinged_at < (pair.suspected ? benefit_of_doubt : try_better_every)) {
+        return;
+    }
+    if (!send_control(pair, index, Envelope::Kind::ping, 0, static_cast<std::uint8_t>(index))) return;
+    way.pinged = true;
+    way.pinged_at = now;
+}
+
+void Networks::on_pong(Pair& pair, const Envelope& head, Instant now) {
+    if (head.way >= pair.ways.size()) return;
+    Way& way = pair.ways[head.way];
+    if (!std::exchange(way.pinged, false)) return;
+    way.answers = now - way.pinged_at <= answer_in_time ? way.answers + 1 : 0;
+    way.answered_at = now;
+}
+
+void Networks::on_interfaces_changed(Instant now) {
+    now_ = now;
+    for (const auto& link : links_) {
+        const bool was_up = std::exchange(link->up, link->ways->are_up());
+        if (was_up == link->up) continue;
+        for (Pair& pair : pairs_)
+            for (Way& way : pair.ways) {
+                if (way.link != link.get()) continue;
+                way.answers = 0;
+                watch(pair);
+                // Others do not see it: they are told, by a way that is left.
+                if (!pair.is_lost) note(pair, link->up ? Envelope::Kind::hears : Envelope::Kind::deaf, link->network);
+            }
+    }
+    on_time(now);
+}
+
+void Networks::on_deaf(Pair& pair, std::uint32_t network, bool is_deaf, Instant now) {
+    for (Way& way : pair.ways) {
+        if (way.via || way.link->network != network) continue;
+        way.deaf = is_deaf;
+        way.answers = 0;
+        watch(pair);
+    }
+    consider(pair, now);
+    pump(pair);
+}
+
+// ---- moving
+
+/// Takes the next way that may be used, if there is one.
+bool Networks::move_from_failed(Pair& pair, const char* why, Instant now) {
+    const auto is_good = [&](std::size_t i, bool also_doubted) {
+        return i != pair.current && may_use(pair.ways[i]) && (also_doubted || !pair.ways[i].doubted);
+    };
+    for (const bool also_doubted : {false, true})
+        for (std::size_t i = 0; i < pair.ways.size(); ++i) {
+            if (!is_good(i, also_doubted)) continue;
+            const Way& from = pair.ways[pair.current];
+            Link* const link = from.link;
+            if (link != nullptr && (link->told == Instant{} || now - link->told > tell_every)) {
+                link->told = now;
+                base::log_warning("{}: {}; messages to node {} go by {} now", from.name, why, pair.peer, pair.ways[i].name);
+            } else {
+                base::log_debug("composite: {}: {}; messages to node {} go by {} now", from.name, why, pair.peer, pair.ways[i].name);
+            }
+            ++counters_.failovers;
+            move(pair, i);
+            return true;
+        }
+    return false;
+}
+
+void Networks::move(Pair& pair, std::size_t index) {
+    if (!is_relayed(pair)) collect_unarrived(pair);
+    else counters_.resent += pair.own.size();
+    pair.current = index;
+    pair.next_way.reset();
+    pair.suspected.reset();
+    pair.ways[index].answers = 0;
+    pair.own_next = pair.own.begin();
+    pair.own_asked = now_;
+    if (is_relayed(pair)) {
+        for (Letter& letter : pair.own) {
+            Envelope head;
+            read_value(letter, head);
+            head.asks = true;
+            std::memcpy(letter.data(), &head, sizeof head);
+        }
+    }
+    set_plain(pair);
+    watch(pair);
+    make_pending(pair);
+    pump(pair);
+}
+
+/// What was given to the peer by the current way and may not have arrived is to be sent by another.
+void Networks::collect_unarrived(Pair& pair) {
+    const Way& way = pair.ways[pair.current];
+    Letters unarrived;
+    way.link->ways->each_unarrived(way.number, [&](Bytes letter) {
+        Envelope head;
+        if (!read_value(letter, head) || head.kind != Envelope::Kind::message) return;
+        Letter copy(letter.begin(), letter.end());
+        if (head.source == self_ && head.destination == pair.peer) {
+            pair.own_bytes += copy.size();
+            unarrived.push_back(std::move(copy));
+        } else if (head.source != self_) {
+            pairs_[head.destination].passing.push_back(std::move(copy));
+            watch(pairs_[head.destination]);
+            make_pending(pairs_[head.destination]);
+        }
+    });
+    counters_.resent += unarrived.size();
+    pair.own.splice(pair.own.begin(), unarrived);
+    for (Pair& other : pairs_) // what this node passes through the peer is kept until it has arrived
+        if (!other.ways.empty() && other.ways[other.current].via == pair.peer) {
+            other.own_next = other.own.begin();
+            make_pending(other);
+        }
+    if (way.link->channel->lost(way.number)) way.link->channel->give_up(way.number);
+}
+
+// ---- the end
+
+void Networks::begin_close() {
+    is_closing_ = true;
+    for (Pair& pair : pairs_)
+        if (!pair.ways.empty()) watch(pair);
+}
+
+/// Asks those whose messages were passed on; and answers, when all that this node has sent has arrived: whoever passed it
+/// on may leave.
+void Networks::tell_relays() {
+    for (Pair& pair : pairs_)
+        if (pair.has_passed && !pair.is_lost && !pair.is_done && now_ - pair.asked_done > ask_done_every) {
+            pair.asked_done = now_;
+            note(pair, Envelope::Kind::leaving);
+        }
+    const auto has_all_arrived = [&](const Pair& pair) { return pair.ways.empty() || pair.is_lost || pair.own.empty(); };
+    if (!std::all_of(pairs_.begin(), pairs_.end(), has_all_arrived)) return;
+    for (Pair& pair : pairs_)
+        if (std::exchange(pair.wants_done, false)) note(pair, Envelope::Kind::done);
+}
+
+bool Networks::have_all_arrived() const noexcept {
+    return std::all_of(pairs_.begin(), pairs_.end(), [&](const Pair& pair) {
+        return pair.ways.empty() || lost(pair.peer) || (has_arrived(pair) && pair.notes.empty() && !pair.owes_arrived && !pair.wants_done);
+    });
+}
+
+/// Somebody whose messages this node has passed on may send more.
+bool Networks::is_relaying() const noexcept {
+    return std::any_of(pairs_.begin(), pairs_.end(), [&](const Pair& pair) { return pair.has_passed && !pair.is_done && !lost(pair.peer); });
+}
+
+void Networks::give_up_unused() noexcept {
+    for (Pair& pair : pairs_)
+        for (std::size_t i = 0; i < pair.ways.size(); ++i) {
+            const Way& way = pair.ways[i];
+            const bool is_used = i == pair.current && is_up(way) && !lost(pair.peer);
+            if (!way.via && !is_used && !way.link->ways->all_arrived(way.number)) way.link->channel->give_up(way.number);
+        }
+}
+
+} // namespace kumi::device::composite

@@ -1,0 +1,24 @@
+#pragma once
+
+#include "kumi/base/descriptor.hpp"
+#include "kumi/base/result.hpp"
+
+namespace kumi::device::composite {
+
+/// Tells when some network interface of this host has come, gone or changed; not which: whoever wants to know looks.
+class InterfaceWatch {
+public:
+    static Result<InterfaceWatch> open();
+
+    /// Readable when something has changed.
+    int descriptor() const noexcept { return socket_.get(); }
+    /// Something has, since the last call.
+    bool has_changed() noexcept;
+
+private:
+    explicit InterfaceWatch(base::Descriptor socket) noexcept : socket_(std::move(socket)) {}
+
+    base::Descriptor socket_;
+};
+
+} // namespace kumi::device::composite

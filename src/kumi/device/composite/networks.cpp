@@ -1,0 +1,327 @@
+// Messages: out, in, and passed on. When ways are left and taken is in failover.cpp.
+
+#include "kumi/device/composite/networks.hpp"
+
+#include "kumi/base/assert.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace kumi::device::composite {
+namespace {
+
+/// A source may have so much under way to one destination that others pass on, or one message if that is more.
+constexpr std::size_t relay_window_bytes = std::size_t{256} << 10;
+constexpr std::uint8_t hops_max = 64;
+
+Sequence sequence_in(Bytes letter) noexcept {
+    Envelope head;
+    read_value(letter, head);
+    return head.sequence;
+}
+
+} // namespace
+
+Networks::Networks(Node self, std::vector<NetworkLink> links, const std::vector<std::vector<PlannedWay>>& ways_to)
+    : self_(self), pairs_(ways_to.size()) {
+    for (NetworkLink& link : links) links_.push_back(std::make_unique<Link>(std::move(link)));
+    for (Node to = 0; to < pairs_.size(); ++to) {
+        Pair& pair = pairs_[to];
+        pair.peer = to;
+        for (const PlannedWay& planned : ways_to[to]) {
+            Link* const link = planned.via ? nullptr : links_[planned.link].get();
+            pair.ways.push_back({.link = link, .number = planned.number, .via = planned.via, .name = link != nullptr ? link->name : fmt::format("node {}", *planned.via)});
+        }
+        set_plain(pair);
+    }
+}
+
+Envelope Networks::envelope(const Pair& pair, Envelope::Kind kind, Sequence sequence) const noexcept {
+    return {.sequence = sequence, .source = self_, .destination = pair.peer, .kind = kind, .hops_left = hops_max, .asks = false, .way = 0};
+}
+
+/// Whom a message is given to that goes that way.
+std::optional<Networks::Outlet> Networks::outlet(const Pair& pair, std::size_t index) const noexcept {
+    const Way& way = pair.ways[index];
+    if (!way.via) return Outlet{way.link->channel, way.number};
+    const Pair& relay = pairs_[*way.via];
+    if (relay.ways.empty() || is_relayed(relay)) return std::nullopt;
+    return Outlet{relay.ways[relay.current].link->channel, relay.ways[relay.current].number};
+}
+
+void Networks::watch(Pair& pair) noexcept {
+    if (std::exchange(pair.watched, true)) return;
+    if (watched_.empty()) ticked_ = now_;
+    watched_.push_back(pair.peer);
+}
+
+inline void Networks::count_sent(Pair& pair, std::size_t bytes) noexcept {
+    ++pair.sent.messages;
+    pair.sent.bytes += bytes;
+    watch(pair);
+}
+
+// ---- out
+
+bool Networks::try_send(Node to, Bytes bytes) noexcept {
+    Pair& pair = pairs_[to];
+    if (pair.reserved) return pair.missed = true, false;
+    if (pair.plain) [[likely]] {
+        const Way& way = pair.ways[pair.current];
+        const Envelope head = envelope(pair, Envelope::Kind::message, pair.next);
+        if (!way.link->channel->try_send(way.number, bytes_of(head), bytes)) return false;
+        ++pair.next;
+        count_sent(pair, bytes.size());
+        return true;
+    }
+    const pm::SendSlot slot = try_reserve(to, bytes.size());
+    if (!slot) return false;
+    copy_bytes(slot.bytes().data(), bytes);
+    commit(slot);
+    return true;
+}
+
+pm::SendSlot Networks::try_reserve(Node to, std::size_t bytes) noexcept {
+    Pair& pair = pairs_[to];
+    if (pair.reserved) return pair.missed = true, pm::SendSlot{};
+    if (!pair.own.empty()) pump(pair);
+    pair.reserved_way = pair.current;
+    if (pair.plain) {
+        const Way& way = pair.ways[pair.current];
+        const pm::SendSlot slot = way.link->channel->try_reserve(way.number, sizeof(Envelope) + bytes);
+        if (!slot) return {};
+        pair.reserved = true;
+        return {to, slot.bytes().subspan(sizeof(Envelope)), slot.token()};
+    }
+    const bool has_room = pair.own.empty() || pair.own_bytes + bytes <= relay_window_bytes;
+    if (pair.next_way || !is_relayed(pair) || !has_room || pair.is_lost) return pair.refused = true, pm::SendSlot{};
+    pair.reserved_letter.resize(sizeof(Envelope) + bytes);
+    pair.reserved = true;
+    return {to, MutableBytes(pair.reserved_letter).subspan(sizeof(Envelope))};
+}
+
+bool Networks::commit(const pm::SendSlot& slot) noexcept {
+    Pair& pair = pairs_[slot.to()];
+    const Way& way = pair.ways[pair.reserved_way];
+    const std::size_t bytes = slot.bytes().size();
+    Envelope head = envelope(pair, Envelope::Kind::message, pair.next++);
+    head.asks = is_relayed(pair);
+    pair.reserved = false;
+    if (way.via) {
+        std::memcpy(pair.reserved_letter.data(), &head, sizeof head);
+        keep_own(pair, std::exchange(pair.reserved_letter, {}));
+    } else {
+        const MutableBytes whole(slot.bytes().data() - sizeof head, bytes + sizeof head);
+        std::memcpy(whole.data(), &head, sizeof head);
+        const pm::SendSlot own(way.number, whole, slot.token());
+        if (pair.reserved_way == pair.current && pair.own.empty() && !way.link->channel->lost(way.number)) {
+            way.link->channel->commit(own);
+        } else { // the way has failed since
+            keep_own(pair, Letter(whole.begin(), whole.end()));
+            way.link->channel->cancel(own);
+        }
+    }
+    count_sent(pair, bytes);
+    if (!pair.own.empty()) pump(pair);
+    return std::exchange(pair.missed, false);
+}
+
+bool Networks::cancel(const pm::SendSlot& slot) noexcept {
+    Pair& pair = pairs_[slot.to()];
+    const Way& way = pair.ways[pair.reserved_way];
+    pair.reserved = false;
+    if (way.via) pair.reserved_letter.clear();
+    else way.link->channel->cancel({way.number, MutableBytes(slot.bytes().data() - sizeof(Envelope), slot.bytes().size() + sizeof(Envelope)), slot.token()});
+    return std::exchange(pair.missed, false);
+}
+
+void Networks::keep_own(Pair& pair, Letter letter) {
+    if (pair.own.empty()) pair.own_asked = never; // the time is not known here
+    pair.own_bytes += letter.size();
+    pair.own.push_back(std::move(letter));
+    if (pair.own_next == pair.own.end()) --pair.own_next;
+    set_plain(pair);
+    make_pending(pair);
+}
+
+void Networks::note(Pair& pair, Envelope::Kind kind, Sequence sequence) {
+    pair.notes.push_back(envelope(pair, kind, sequence));
+    make_pending(pair);
+}
+
+void Networks::make_pending(Pair& pair) {
+    if (!std::exchange(pair.pending, true)) pending_.push_back(pair.peer);
+}
+
+/// Something is to be sent as soon as it can be.
+bool Networks::waits(const Pair& pair) const noexcept {
+    const bool has_own = is_relayed(pair) ? pair.own_next != pair.own.end() : !pair.own.empty();
+    return has_own || !pair.passing.empty() || !pair.notes.empty() || pair.owes_arrived || pair.next_way;
+}
+
+void Networks::pump_pending(Instant now) {
+    now_ = now;
+    for (std::size_t i = 0; i < pending_.size(); ++i) { // others may be added meanwhile
+        Pair& pair = pairs_[pending_[i]];
+        pump(pair);
+        if (pair.next_way) try_better(pair, now);
+    }
+    std::erase_if(pending_, [&](Node node) { return waits(pairs_[node]) ? false : (pairs_[node].pending = false, true); });
+}
+
+/// Sends what waits, as far as the way takes it.
+void Networks::pump(Pair& pair) {
+    const auto out = outlet(pair, pair.current);
+    if (!out) return;
+    while (!pair.notes.empty() && out->channel->try_send(out->number, bytes_of(pair.notes.back()))) pair.notes.pop_back();
+    if (pair.owes_arrived && send_control(pair, pair.current, Envelope::Kind::arrived, pair.expected)) pair.owes_arrived = false;
+    pump_own(pair, *out);
+    for (; !pair.passing.empty(); pair.passing.pop_front())
+        if (!out->channel->try_send(out->number, pair.passing.front())) return;
+}
+
+void Networks::pump_own(Pair& pair, Outlet out) {
+    if (is_relayed(pair)) {
+        for (; pair.own_next != pair.own.end(); ++pair.own_next) {
+            if (!out.channel->try_send(out.number, *pair.own_next)) return;
+            if (pair.own_next == pair.own.begin()) pair.own_given = now_;
+        }
+        return;
+    }
+    for (; !pair.own.empty(); pair.own.pop_front()) { // the device keeps it now
+        if (!out.channel->try_send(out.number, pair.own.front())) break;
+        pair.own_bytes -= pair.own.front().size();
+    }
+    pair.own_next = pair.own.begin();
+    set_plain(pair);
+}
+
+bool Networks::send_control(Pair& pair, std::size_t way, Envelope::Kind kind, Sequence sequence, std::uint8_t tried) {
+    const auto out = outlet(pair, way);
+    if (!out) return false;
+    Envelope head = envelope(pair, kind, sequence);
+    head.way = tried;
+    return out->channel->try_send(out->number, bytes_of(head));
+}
+
+// ---- in
+
+bool Networks::on_message(std::uint32_t link, pm::Message& message, pm::Handler handler, Instant now) {
+    now_ = now;
+    Envelope head;
+    const bool is_sound = read_value(message.bytes(), head) && head.source < pairs_.size() && head.destination < pairs_.size() &&
+                          head.source != self_ && !pairs_[head.source].ways.empty();
+    if (!is_sound) return false;
+    if (head.destination != self_) return pass_on(head, message.bytes()), false;
+    Pair& pair = pairs_[head.source];
+    bool handed_out = false;
+    switch (head.kind) {
+    case Envelope::Kind::message: take(pair, head, message, handed_out, handler); break;
+    case Envelope::Kind::ping: answer_ping(head, *links_[link], message.source()); break;
+    case Envelope::Kind::pong: on_pong(pair, head, now); break;
+    case Envelope::Kind::arrived: on_arrived(pair, head.sequence, now); break;
+    case Envelope::Kind::deaf: on_deaf(pair, head.sequence, true, now); break;
+    case Envelope::Kind::hears: on_deaf(pair, head.sequence, false, now); break;
+    case Envelope::Kind::left:
+        if (head.sequence < pairs_.size() && !pairs_[head.sequence].ways.empty()) lose(pairs_[head.sequence]);
+        break;
+    case Envelope::Kind::leaving: pair.wants_done = true; break;
+    case Envelope::Kind::done: pair.is_done = true; break;
+    }
+    return handed_out;
+}
+
+void Networks::take(Pair& pair, const Envelope& head, pm::Message& message, bool& handed_out, pm::Handler handler) {
+    if (head.asks) {
+        pair.owes_arrived = true;
+        make_pending(pair);
+    }
+    if (head.sequence != pair.expected) [[unlikely]] {
+        if (is_before(head.sequence, pair.expected) || pair.early.contains(head.sequence)) {
+            ++counters_.duplicates;
+        } else {
+            ++counters_.early;
+            pair.early.emplace(head.sequence, message.keep());
+        }
+        return;
+    }
+    ++pair.expected;
+    pm::Message known(message, pair.peer, message.bytes().subspan(sizeof head));
+    handler(known);
+    if (known.was_kept()) message.note_kept();
+    handed_out = true;
+    if (!pair.early.empty() && !std::exchange(pair.has_turn, true)) [[unlikely]]
+        early_.push_back(pair.peer);
+}
+
+std::size_t Networks::hand_out_early(pm::Handler handler, std::size_t messages_max) {
+    std::size_t handed_out = 0;
+    while (!early_.empty() && handed_out < messages_max) {
+        Pair& pair = pairs_[early_.back()];
+        // What has come by another way since is not needed any more.
+        while (!pair.early.empty() && is_before(pair.early.begin()->first, pair.expected)) pair.early.erase(pair.early.begin());
+        auto next = pair.early.find(pair.expected);
+        if (next == pair.early.end()) {
+            pair.has_turn = false;
+            early_.pop_back();
+            continue;
+        }
+        const pm::KeptMessage kept = std::move(next->second);
+        pair.early.erase(next);
+        ++pair.expected;
+        ++handed_out;
+        pm::Message message(pair.peer, kept.bytes().subspan(sizeof(Envelope)));
+        handler(message);
+    }
+    return handed_out;
+}
+
+/// Everything that comes is taken in: how much that can be, its source sees to.
+void Networks::pass_on(const Envelope& head, Bytes letter) {
+    Pair& pair = pairs_[head.destination];
+    pairs_[head.source].has_passed = true;
+    // Where a network joins this node and the destination no other relay is asked: that could be the one it comes from.
+    if (has_left(pair) && head.kind != Envelope::Kind::left) return note(pairs_[head.source], Envelope::Kind::left, head.destination);
+    const bool goes_on = !pair.ways.empty() && head.hops_left > 0 && (!is_relayed(pair) || pair.ways.front().via);
+    if (!goes_on) {
+        ++counters_.not_passed_on;
+        return;
+    }
+    ++counters_.passed_on;
+    Envelope next = head;
+    --next.hops_left;
+    const Bytes body = letter.subspan(sizeof head);
+    const auto out = outlet(pair, pair.current);
+    if (pair.passing.empty() && out && out->channel->try_send(out->number, bytes_of(next), body)) return watch(pair);
+    Letter& kept = pair.passing.emplace_back(letter.begin(), letter.end());
+    std::memcpy(kept.data(), &next, sizeof next);
+    watch(pair);
+    make_pending(pair);
+}
+
+void Networks::answer_ping(const Envelope& head, Link& link, Node number) {
+    Envelope pong = envelope(pairs_[head.source], Envelope::Kind::pong, head.sequence);
+    pong.way = head.way;
+    link.channel->try_send(number, bytes_of(pong)); // if it is refused, another ping will come
+}
+
+void Networks::on_arrived(Pair& pair, Sequence expected, Instant now) {
+    while (!pair.own.empty() && pair.own.begin() != pair.own_next && is_before(sequence_in(pair.own.front()), expected)) {
+        pair.own_bytes -= pair.own.front().size();
+        pair.own.pop_front();
+        pair.own_asked = now;
+        note_room(pair);
+    }
+    set_plain(pair);
+}
+
+// ---- state
+
+std::string_view Networks::carrier(Node to) const noexcept { return pairs_[to].ways[pairs_[to].current].name; }
+
+const pm::Channel* Networks::channel_to(Node to) const noexcept {
+    const auto out = outlet(pairs_[to], pairs_[to].current);
+    return out ? out->channel : nullptr;
+}
+
+} // namespace kumi::device::composite

@@ -1,0 +1,243 @@
+#pragma once
+
+// The ways to nodes of other hosts, and what is done when one fails. A pure state machine: it has no clock, no lock and
+// no thread; the links are any channels that know their ways (pm::Ways), so a test can replay any schedule.
+//
+// Every node has, for each other one, a list of ways: networks that join them, the best first, then nodes that pass
+// messages on. Each direction of each pair decides for itself, and uses one way at a time:
+//
+//   - Messages carry their pair's count. The receiver takes each number once and in order, whatever way it comes by, so
+//     a message may be sent again by another way at any time.
+//   - A way has failed when the system says so (no carrier, no interface, nobody listens there, or the peer says that it
+//     is deaf there), or when the peer owes an answer on it and answers on another. A peer that answers nowhere is
+//     busy, or stopped, or dead, and no other way would help.
+//   - What has not arrived by the way that failed is copied from its device and sent by the next; before new messages,
+//     which are refused meanwhile. Devices keep what they sent until it has arrived, so nobody keeps it twice.
+//   - A better way is tried all along, and taken again when it has answered: after all that was sent by the other one has
+//     arrived, so nothing is sent twice then.
+//
+// Relays. A message that other nodes pass on has arrived when its destination says so, and its source keeps it until
+// then. A source has a window for each destination; so what waits in a relay is bounded, and a relay takes in whatever
+// comes: nobody waits for anybody in a circle. Relays pass on over networks that join them with the destination;
+// where no network does, to the next relay, which is nearer to it by the hops that the routing counts. So no message goes
+// in circles; envelopes have a count of hops all the same.
+
+#include "kumi/base/clock.hpp"
+#include "kumi/device/composite/envelope.hpp"
+#include "kumi/pm/channel.hpp"
+
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace kumi::device::composite {
+
+/// One of the channels that ways lead over.
+struct NetworkLink {
+    pm::Channel* channel;
+    pm::Ways* ways;
+    std::uint32_t network;     // its number, the same on all nodes
+    std::string name;          // for people
+    std::vector<Node> members; // the job's number for each of the channel's
+};
+
+/// A way as it is planned.
+struct PlannedWay {
+    std::uint32_t link = 0;
+    Node number = 0;           // of whom the message is given to, there
+    std::optional<Node> via{}; // who passes it on: then `link` and `number` count for nothing
+};
+
+/// Counted since the channel was opened.
+struct NetworkCounters {
+    std::uint64_t failovers = 0;
+    std::uint64_t returns = 0;    // to a better way
+    std::uint64_t resent = 0;     // messages, because a way failed
+    std::uint64_t duplicates = 0; // that came by two ways
+    std::uint64_t early = 0;      // that overtook others, by another way
+    std::uint64_t passed_on = 0;
+    std::uint64_t not_passed_on = 0; // because there was no way on
+};
+
+class Networks {
+public:
+    /// `ways_to`: by node, the best first; empty for self and for nodes that are reached otherwise.
+    Networks(Node self, std::vector<NetworkLink> links, const std::vector<std::vector<PlannedWay>>& ways_to);
+
+    bool empty() const noexcept { return links_.empty(); }
+    bool reaches(Node to) const noexcept { return !pairs_[to].ways.empty(); }
+
+    // ---- messages: as pm::Channel has them
+
+    pm::SendSlot try_reserve(Node to, std::size_t bytes) noexcept;
+    /// True: somebody was refused meanwhile, and may try again.
+    bool commit(const pm::SendSlot& slot) noexcept;
+    bool cancel(const pm::SendSlot& slot) noexcept;
+    bool try_send(Node to, Bytes bytes) noexcept;
+    bool lost(Node node) const noexcept;
+    pm::Traffic sent(Node to) const noexcept { return pairs_[to].sent; }
+    std::string_view carrier(Node to) const noexcept;
+    /// Where a message to `to` goes now.
+    const pm::Channel* channel_to(Node to) const noexcept;
+
+    /// What a link brought. True: the handler was called.
+    bool on_message(std::uint32_t link, pm::Message& message, pm::Handler handler, Instant now);
+    /// Messages that had overtaken others, and whose turn it is; answers how many.
+    std::size_t hand_out_early(pm::Handler handler, std::size_t messages_max);
+    bool has_early() const noexcept { return !early_.empty(); }
+    /// Before a sleep: a message waits to be handed out, or what was refused may find room.
+    bool has_something_to_do() noexcept { return has_early() || std::exchange(room_made_, false); }
+    /// Sends what waits for room, or for the end of something. Before and after the links were polled.
+    void go_on(Instant now) {
+        if (!pending_.empty()) pump_pending(now);
+    }
+
+    // ---- time
+
+    /// Every tick_time while somebody polls, and when next_tick() says.
+    void on_time(Instant now);
+    static constexpr Duration tick_time = std::chrono::milliseconds(10);
+    /// Until when one may sleep.
+    Instant next_tick() const noexcept { return watched_.empty() ? never : ticked_ + tick_time; }
+    /// Interfaces have come, gone or changed.
+    void on_interfaces_changed(Instant now);
+
+    // ---- the end
+
+    /// Nothing more will be sent: what is under way goes on. Call once, then poll until all has arrived and nobody needs this
+    /// node as a relay.
+    void begin_close();
+    bool have_all_arrived() const noexcept;
+    bool is_relaying() const noexcept;
+    /// Nobody shall wait for ways that are not used.
+    void give_up_unused() noexcept;
+
+    const NetworkCounters& counters() const noexcept { return counters_; }
+
+private:
+    struct Link : NetworkLink {
+        explicit Link(NetworkLink link) : NetworkLink(std::move(link)) {}
+        bool up = true;
+        Instant told{}; // the user, that ways over it have failed
+    };
+    struct Way {
+        Link* link;
+        Node number;
+        std::optional<Node> via;
+        std::string name;
+        bool deaf = false;      // the peer says that it hears nothing on it
+        bool doubted = false;   // it has failed, and has not been tried since
+        bool pinged = false;    // and not answered yet
+        Instant pinged_at{};
+        Instant answered_at{};
+        unsigned answers = 0; // in a row, in time
+    };
+    using Letter = std::vector<std::byte>; // an envelope and what is in it
+    using Letters = std::list<Letter>;
+
+    struct Pair {
+        Node peer = 0;
+        std::vector<Way> ways;
+        std::size_t current = 0;
+        std::optional<std::size_t> next_way; // nothing is sent until all has arrived by the current one
+        bool watched = false;
+        bool pending = false;
+        bool is_lost = false;
+
+        // Out.
+        bool plain = false; // by the current way, at once: nothing is in between
+        Sequence next = 0;
+        pm::Traffic sent;
+        Letters own;                                // to be sent; by a relay: not known to have arrived
+        Letters::iterator own_next = own.end();     // by a relay: the first that it was not given
+        std::size_t own_bytes = 0;
+        Instant own_asked = never; // since when an arrival is waited for
+        Instant own_given{}; // when a relay was last given the first of them
+        std::vector<Envelope> notes; // to be sent by whatever way
+        Letters passing;     // of others
+        bool reserved = false;
+        bool missed = false;  // somebody was refused because of that
+        bool refused = false; // or because of what is in between
+        std::size_t reserved_way = 0;
+        Letter reserved_letter;
+        std::optional<Instant> suspected; // since when it owes an answer for too long
+
+        // In.
+        Sequence expected = 0;
+        std::map<Sequence, pm::KeptMessage> early;
+        bool has_turn = false; // in early_
+        bool owes_arrived = false;
+        bool has_passed = false; // this node has passed on something of its,
+        Instant asked_done{};    // when it was last asked whether more will come
+        bool is_done = false;    // and said that there will not
+        bool wants_done = false; // it asks for the same
+    };
+    struct Outlet {
+        pm::Channel* channel;
+        Node number;
+    };
+
+    Envelope envelope(const Pair& pair, Envelope::Kind kind, Sequence sequence) const noexcept;
+    bool is_relayed(const Pair& pair) const noexcept { return pair.ways[pair.current].via.has_value(); }
+    void set_plain(Pair& pair) noexcept {
+        pair.plain = !pair.ways.empty() && pair.own.empty() && !pair.next_way && !pair.is_lost && !is_relayed(pair);
+        if (pair.plain) note_room(pair);
+    }
+    void note_room(Pair& pair) noexcept {
+        if (std::exchange(pair.refused, false)) room_made_ = true;
+    }
+    std::optional<Outlet> outlet(const Pair& pair, std::size_t way) const noexcept;
+    void watch(Pair& pair) noexcept;
+    void count_sent(Pair& pair, std::size_t bytes) noexcept;
+    void keep_own(Pair& pair, Letter letter);
+    void note(Pair& pair, Envelope::Kind kind, Sequence sequence = 0);
+    void make_pending(Pair& pair);
+    void pump(Pair& pair);
+    void pump_own(Pair& pair, Outlet out);
+    void pump_pending(Instant now);
+    bool waits(const Pair& pair) const noexcept;
+    bool send_control(Pair& pair, std::size_t way, Envelope::Kind kind, Sequence sequence, std::uint8_t tried = 0);
+
+    void take(Pair& pair, const Envelope& head, pm::Message& message, bool& handed_out, pm::Handler handler);
+    void pass_on(const Envelope& head, Bytes letter);
+    void answer_ping(const Envelope& head, Link& link, Node number);
+    void on_pong(Pair& pair, const Envelope& head, Instant now);
+    void on_arrived(Pair& pair, Sequence expected, Instant now);
+    void on_deaf(Pair& pair, std::uint32_t network, bool is_deaf, Instant now);
+
+    // failover.cpp
+    bool is_up(const Way& way) const noexcept;
+    bool is_dead(const Pair& pair, std::size_t way) const noexcept;
+    bool is_lost_directly(const Pair& pair) const noexcept;
+    bool has_left(const Pair& pair) const noexcept;
+    void lose(Pair& pair) noexcept;
+    bool may_use(const Way& way) const noexcept { return is_up(way) && !way.deaf; }
+    Duration unanswered(const Pair& pair, Instant now) const noexcept;
+    void consider(Pair& pair, Instant now);
+    void suspect(Pair& pair, Instant now);
+    void try_better(Pair& pair, Instant now);
+    void ping(Pair& pair, std::size_t way, Instant now);
+    bool move_from_failed(Pair& pair, const char* why, Instant now);
+    void move(Pair& pair, std::size_t way);
+    void collect_unarrived(Pair& pair);
+    bool is_settled(const Pair& pair) const noexcept;
+    bool has_arrived(const Pair& pair) const noexcept;
+    void tell_relays();
+
+    Node self_;
+    std::vector<std::unique_ptr<Link>> links_;
+    std::vector<Pair> pairs_;     // by node; never moved
+    std::vector<Node> watched_;   // of whose ways something may have to be found out
+    std::vector<Node> pending_;   // to whom something waits to be sent
+    std::vector<Node> early_;     // sources of messages whose turn may be
+    Instant ticked_{};
+    Instant now_{};               // of the last call that told it
+    bool room_made_ = false; // for somebody who was refused
+    bool is_closing_ = false;
+    NetworkCounters counters_;
+};
+
+} // namespace kumi::device::composite

@@ -1,0 +1,153 @@
+#pragma once
+
+// Links that fail as a test wants them to, with a clock of their own: what a composite is made of, in simulation.
+
+#include "kumi/base/assert.hpp"
+#include "kumi/pm/channel.hpp"
+
+#include <deque>
+#include <memory>
+#include <vector>
+
+namespace kumi::simulation {
+
+using pm::Node;
+
+class FailingLink;
+
+/// One network: who hears whom on it, and what is under way.
+class FailingNetwork {
+public:
+    FailingNetwork(Node nodes, const Instant& clock);
+
+    FailingLink& operator[](Node node) { return *links_[node]; }
+    /// Messages move on: each link's next ones arrive, and what has arrived is acknowledged.
+    void move_on();
+
+    void set_muted(Node from, Node to, bool muted) { muted_[from * nodes_ + to] = muted; }
+    bool is_muted(Node from, Node to) const { return muted_[from * nodes_ + to] || !up_[from] || !up_[to]; }
+    void set_up(Node node, bool up) { up_[node] = up; }
+    bool is_up(Node node) const { return up_[node]; }
+
+    const Instant& clock;
+
+private:
+    Node nodes_;
+    std::vector<bool> muted_;
+    std::vector<bool> up_;
+    std::vector<std::unique_ptr<FailingLink>> links_;
+};
+
+/// One node's end of it.
+class FailingLink final : public pm::Channel, public pm::Ways {
+public:
+    static constexpr std::size_t queue_max = 16;     // messages under way to one node
+    static constexpr std::size_t arrivals_max = 4;   // of them at a time
+
+    FailingLink(FailingNetwork& network, Node self, Node nodes) : network_(network), self_(self), peers_(nodes) { traits_.device = "failing"; }
+
+    Node self() const noexcept override { return self_; }
+    Node nodes() const noexcept override { return static_cast<Node>(peers_.size()); }
+    const pm::Traits& traits() const noexcept override { return traits_; }
+    pm::Ways* ways() noexcept override { return this; }
+
+    pm::SendSlot try_reserve(Node to, std::size_t bytes) noexcept override {
+        Peer& peer = peers_[to];
+        if (peer.lost || peer.queue.size() >= queue_max) return {};
+        KUMI_ASSERT(!peer.is_reserved);
+        peer.is_reserved = true;
+        peer.reserved.resize(bytes);
+        return {to, peer.reserved};
+    }
+    void commit(const pm::SendSlot& slot) noexcept override {
+        Peer& peer = peers_[slot.to()];
+        KUMI_ASSERT(peer.is_reserved);
+        peer.is_reserved = false;
+        if (!peer.lost) push(peer, std::move(peer.reserved));
+    }
+    using pm::Channel::try_send;
+    bool try_send(Node to, Bytes bytes) noexcept override { return try_send(to, {}, bytes); }
+    bool try_send(Node to, Bytes head, Bytes body) noexcept override {
+        if (peers_[to].lost || peers_[to].queue.size() >= queue_max) return false;
+        std::vector<std::byte> message(head.size() + body.size());
+        Pieces(head, body).copy_to(message.data());
+        push(peers_[to], std::move(message));
+        return true;
+    }
+    void cancel(const pm::SendSlot& slot) noexcept override { peers_[slot.to()].is_reserved = false; }
+    std::size_t poll(pm::Handler handler, std::size_t messages_max) noexcept override {
+        std::size_t handled = 0;
+        for (; handled < messages_max && !inbox_.empty(); ++handled) {
+            const auto [from, bytes] = std::move(inbox_.front());
+            inbox_.pop_front();
+            pm::Message message(from, bytes);
+            handler(message);
+        }
+        return handled;
+    }
+    bool arm() noexcept override { return true; }
+    void sleep(Instant) noexcept override {}
+    void wake() noexcept override {}
+    bool lost(Node node) const noexcept override { return peers_[node].lost; }
+    void give_up(Node node) noexcept override {
+        peers_[node].lost = true;
+        peers_[node].queue.clear();
+        peers_[node].arrived = 0;
+    }
+    pm::Traffic sent(Node) const noexcept override { return {}; }
+
+    bool are_up() noexcept override { return network_.is_up(self_); }
+    Duration unanswered(Node to, Instant now) const noexcept override {
+        return peers_[to].queue.empty() ? Duration{0} : now - peers_[to].asked_at;
+    }
+    bool is_silent(Node to) const noexcept override { return unanswered(to, network_.clock) > std::chrono::seconds(60); }
+    bool has_left(Node) const noexcept override { return false; }
+    bool all_arrived(Node to) const noexcept override { return peers_[to].queue.empty(); }
+    void each_unarrived(Node to, base::FunctionRef<void(Bytes)> what) const override {
+        for (const auto& message : peers_[to].queue) what(message);
+    }
+
+    /// Nobody listens there any more, says its host.
+    void refuse(Node to) { peers_[to].lost = true; }
+
+private:
+    friend FailingNetwork;
+    struct Peer {
+        std::deque<std::vector<std::byte>> queue; // not acknowledged
+        std::size_t arrived = 0;                  // of these
+        Instant asked_at{};
+        bool lost = false;
+        bool is_reserved = false;
+        std::vector<std::byte> reserved;
+    };
+
+    void push(Peer& peer, std::vector<std::byte> message) {
+        if (peer.queue.empty()) peer.asked_at = network_.clock;
+        peer.queue.push_back(std::move(message));
+    }
+
+    FailingNetwork& network_;
+    Node self_;
+    pm::Traits traits_;
+    std::vector<Peer> peers_;
+    std::deque<std::pair<Node, std::vector<std::byte>>> inbox_;
+};
+
+inline FailingNetwork::FailingNetwork(Node nodes, const Instant& clock_of_all) : clock(clock_of_all), nodes_(nodes), muted_(nodes * nodes), up_(nodes, true) {
+    for (Node node = 0; node < nodes; ++node) links_.push_back(std::make_unique<FailingLink>(*this, node, nodes));
+}
+
+inline void FailingNetwork::move_on() {
+    for (Node from = 0; from < nodes_; ++from)
+        for (Node to = 0; to < nodes_; ++to) {
+            FailingLink::Peer& peer = links_[from]->peers_[to];
+            if (peer.lost || is_muted(from, to)) continue;
+            for (std::size_t i = 0; i < FailingLink::arrivals_max && peer.arrived < peer.queue.size(); ++i)
+                if (!links_[to]->peers_[from].lost) links_[to]->inbox_.emplace_back(from, peer.queue[peer.arrived++]);
+            if (is_muted(to, from)) continue;
+            if (peer.arrived != 0) peer.asked_at = clock;
+            for (; peer.arrived != 0; --peer.arrived) peer.queue.pop_front();
+        }
+}
+
+} // namespace kumi::simulation

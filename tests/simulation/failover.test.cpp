@@ -1,0 +1,327 @@
+// Whole jobs over networks that fail, by seed: whatever fails, every message arrives once and in order, if there is a way
+// left or one comes back. KUMI_SEED=N replays one schedule, KUMI_SEEDS=N runs so many.
+#include "kumi/device/composite/networks.hpp"
+
+#include "kumi/base/number_text.hpp"
+#include "simulation/failing_link.hpp"
+
+#include <cstdlib>
+#include <cstring>
+#include <gtest/gtest.h>
+#include <random>
+
+namespace kumi::simulation {
+namespace {
+
+using device::composite::NetworkLink;
+using device::composite::Networks;
+using device::composite::PlannedWay;
+using namespace std::chrono_literals;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr std::uint64_t seeds_usually = 10;
+#else
+constexpr std::uint64_t seeds_usually = 150;
+#endif
+constexpr Duration step_time = 1ms;
+
+/// Nodes that send each other numbered messages.
+class World {
+public:
+    World(Node nodes, std::size_t networks) : nodes_(nodes), next_(nodes * nodes), expected_(nodes * nodes), is_frozen_(nodes) {
+        for (std::size_t i = 0; i < networks; ++i) networks_.push_back(std::make_unique<FailingNetwork>(nodes, clock_));
+    }
+
+    /// Before start(): nodes of a network that are joined by it; all are otherwise.
+    std::function<bool(std::size_t network, Node one, Node other)> joins = [](std::size_t, Node, Node) { return true; };
+    std::function<std::vector<Node>(Node from, Node to)> relays = [](Node, Node) { return std::vector<Node>{}; };
+
+    void start() {
+        std::vector<Node> all;
+        for (Node node = 0; node < nodes_; ++node) all.push_back(node);
+        for (Node node = 0; node < nodes_; ++node) {
+            std::vector<NetworkLink> links;
+            for (std::uint32_t i = 0; i < networks_.size(); ++i) {
+                FailingLink& link = (*networks_[i])[node];
+                links.push_back({&link, &link, i, "network " + std::to_string(i), all});
+            }
+            std::vector<std::vector<PlannedWay>> ways(nodes_);
+            for (Node to = 0; to < nodes_; ++to) {
+                if (to == node) continue;
+                for (std::uint32_t i = 0; i < networks_.size(); ++i)
+                    if (joins(i, node, to)) ways[to].push_back({.link = i, .number = to});
+                for (const Node via : relays(node, to)) ways[to].push_back({.via = via});
+            }
+            members_.push_back(std::make_unique<Networks>(node, std::move(links), ways));
+        }
+    }
+
+    FailingNetwork& network(std::size_t index) { return *networks_[index]; }
+    Networks& operator[](Node node) { return *members_[node]; }
+    Instant clock() const { return clock_; }
+    void freeze(Node node, bool frozen) { is_frozen_[node] = frozen; }
+    void change_interface(std::size_t network, Node node, bool up) {
+        networks_[network]->set_up(node, up);
+        changed_.push_back(node);
+    }
+
+    /// False: refused.
+    bool send(Node from, Node to, std::size_t bytes, bool in_place) {
+        const std::uint64_t number = next_[from * nodes_ + to];
+        std::vector<std::byte> message(8 + bytes, static_cast<std::byte>(number));
+        std::memcpy(message.data(), &number, sizeof number);
+        if (in_place) {
+            const pm::SendSlot slot = members_[from]->try_reserve(to, message.size());
+            if (!slot) return false;
+            std::memcpy(slot.bytes().data(), message.data(), message.size());
+            held_.push_back({from, slot}); // and given later
+        } else if (!members_[from]->try_send(to, message)) {
+            return false;
+        }
+        ++next_[from * nodes_ + to];
+        return true;
+    }
+    void commit_held() {
+        for (const auto& [from, slot] : held_) members_[from]->commit(slot);
+        held_.clear();
+    }
+
+    void step() {
+        clock_ += step_time;
+        for (const auto& network : networks_) network->move_on();
+        for (const Node node : std::exchange(changed_, {})) members_[node]->on_interfaces_changed(clock_);
+        for (Node node = 0; node < nodes_; ++node) {
+            if (is_frozen_[node]) continue;
+            const auto take = [&](pm::Message& message) { check(node, message); };
+            members_[node]->hand_out_early(take, pm::all_messages);
+            for (std::uint32_t i = 0; i < networks_.size(); ++i)
+                (*networks_[i])[node].poll([&](pm::Message& message) { members_[node]->on_message(i, message, take, clock_); }, pm::all_messages);
+            members_[node]->go_on(clock_);
+            if (clock_ - ticked_ >= Networks::tick_time) members_[node]->on_time(clock_);
+        }
+        if (clock_ - ticked_ >= Networks::tick_time) ticked_ = clock_;
+    }
+
+    bool all_arrived() const { return held_.empty() && expected_ == next_; }
+    bool run_until(const std::function<bool()>& done, Duration limit = 30s) {
+        for (const Instant deadline = clock_ + limit; !done(); step())
+            if (clock_ > deadline) return false;
+        return true;
+    }
+
+private:
+    void check(Node at, pm::Message& message) {
+        std::uint64_t number = 0;
+        ASSERT_TRUE(read_value(message.bytes(), number));
+        std::uint64_t& expected = expected_[message.source() * nodes_ + at];
+        ASSERT_EQ(number, expected) << "from node " << message.source() << " to node " << at;
+        for (const std::byte byte : message.bytes().subspan(8)) ASSERT_EQ(byte, static_cast<std::byte>(number));
+        ++expected;
+    }
+
+    Node nodes_;
+    Instant clock_{1h};
+    Instant ticked_{};
+    std::vector<std::unique_ptr<FailingNetwork>> networks_;
+    std::vector<std::unique_ptr<Networks>> members_;
+    std::vector<std::uint64_t> next_, expected_; // by source and destination
+    std::vector<bool> is_frozen_;
+    std::vector<Node> changed_;
+    std::vector<std::pair<Node, pm::SendSlot>> held_;
+};
+
+/// Something fails, or works again.
+void disturb(World& world, Node nodes, std::size_t networks, std::mt19937_64& random) {
+    const auto network = random() % networks;
+    const auto one = static_cast<Node>(random() % nodes), other = static_cast<Node>(random() % nodes);
+    const bool works = random() % 2 == 0;
+    switch (random() % 4) {
+    case 0: world.network(network).set_muted(one, other, !works); break;
+    case 1:
+        for (Node node = 0; node < nodes; ++node)
+            for (const Node peer : {one}) world.network(network).set_muted(node, peer, !works), world.network(network).set_muted(peer, node, !works);
+        break;
+    case 2: world.change_interface(network, one, works); break;
+    case 3: world.freeze(one, !works); break;
+    }
+}
+
+void repair_all(World& world, Node nodes, std::size_t networks) {
+    for (std::size_t i = 0; i < networks; ++i)
+        for (Node one = 0; one < nodes; ++one) {
+            world.change_interface(i, one, true);
+            world.freeze(one, false);
+            for (Node other = 0; other < nodes; ++other) world.network(i).set_muted(one, other, false);
+        }
+}
+
+void run_schedule(std::uint64_t seed, bool with_relays) {
+    std::mt19937_64 random(seed);
+    const auto nodes = static_cast<Node>(2 + random() % 4);
+    const std::size_t networks = with_relays ? 1 + random() % 2 : 2 + random() % 2;
+    World world(nodes, networks);
+    if (with_relays) { // a chain: only neighbours are joined
+        world.joins = [](std::size_t, Node one, Node other) { return one + 1 == other || other + 1 == one; };
+        world.relays = [](Node from, Node to) {
+            return from + 1 == to || to + 1 == from ? std::vector<Node>{} : std::vector<Node>{from < to ? from + 1 : from - 1};
+        };
+    } else if (nodes > 2 && random() % 2 == 0) {
+        world.relays = [nodes](Node from, Node to) {
+            std::vector<Node> found;
+            for (Node via = 0; via < nodes; ++via)
+                if (via != from && via != to) found.push_back(via);
+            return found;
+        };
+    }
+    world.start();
+    const std::size_t disturbed_every = 5 + random() % 300;
+    for (int i = 0; i < 3000 && !testing::Test::HasFatalFailure(); ++i) {
+        if (random() % disturbed_every == 0) disturb(world, nodes, networks, random);
+        for (std::uint64_t k = random() % 6; k > 0; --k) {
+            const auto from = static_cast<Node>(random() % nodes), to = static_cast<Node>(random() % nodes);
+            if (from != to) world.send(from, to, random() % (random() % 8 == 0 ? 100'000 : 100), random() % 4 == 0);
+        }
+        if (random() % 3 == 0) world.commit_held();
+        world.step();
+    }
+    world.commit_held();
+    repair_all(world, nodes, networks);
+    ASSERT_TRUE(world.run_until([&] { return world.all_arrived() || testing::Test::HasFatalFailure(); })) << "it does not end";
+    for (Node node = 0; node < nodes; ++node)
+        for (Node other = 0; other < nodes; ++other)
+            ASSERT_FALSE(node != other && world[node].lost(other)) << node << " takes " << other << " for lost";
+}
+
+void run_schedules(bool with_relays) {
+    const char* const one = std::getenv("KUMI_SEED");
+    const char* const many = std::getenv("KUMI_SEEDS");
+    const std::uint64_t first = one != nullptr ? base::number_in<std::uint64_t>(one).value_or(1) : 1;
+    const std::uint64_t count = one != nullptr ? 1 : many != nullptr ? base::number_in<std::uint64_t>(many).value_or(1) : seeds_usually;
+    for (std::uint64_t seed = first; seed < first + count; ++seed) {
+        run_schedule(seed, with_relays);
+        ASSERT_FALSE(testing::Test::HasFailure()) << "seed " << seed << "; replay it with KUMI_SEED=" << seed;
+    }
+}
+
+TEST(FailoverSimulation, every_message_arrives_once_and_in_order_whatever_fails) { run_schedules(false); }
+TEST(FailoverSimulation, the_same_through_relays) { run_schedules(true); }
+
+// ---- single cases
+
+TEST(Failover, a_mute_network_is_left_soon_and_taken_again_when_it_works) {
+    World world(2, 2);
+    world.start();
+    ASSERT_TRUE(world.send(0, 1, 8, false));
+    ASSERT_TRUE(world.run_until([&] { return world.all_arrived(); }));
+    EXPECT_EQ(world[0].carrier(1), "network 0");
+    world.network(0).set_muted(0, 1, true);
+    const Instant muted = world.clock();
+    while (world.send(0, 1, 8, false)) {}
+    ASSERT_TRUE(world.run_until([&] { return world.all_arrived(); }));
+    EXPECT_LT(world.clock() - muted, 300ms);
+    EXPECT_EQ(world[0].carrier(1), "network 1");
+    EXPECT_EQ(world[0].counters().failovers, 1u);
+    world.network(0).set_muted(0, 1, false);
+    ASSERT_TRUE(world.run_until([&] { return world[0].carrier(1) == "network 0"; }));
+    EXPECT_EQ(world[0].counters().returns, 1u);
+    ASSERT_TRUE(world.send(0, 1, 8, false));
+    ASSERT_TRUE(world.run_until([&] { return world.all_arrived(); }));
+}
+
+TEST(Failover, a_lost_carrier_is_left_at_once_and_told_to_the_others) {
+    World world(2, 2);
+    world.start();
+    world.change_interface(0, 1, false); // node 0 does not see it
+    const Instant down = world.clock();
+    for (int i = 0; i < 10; ++i) ASSERT_TRUE(world.send(0, 1, 8, false));
+    ASSERT_TRUE(world.run_until([&] { return world.all_arrived(); }));
+    EXPECT_LT(world.clock() - down, 50ms);
+    EXPECT_EQ(world[0].carrier(1), "network 1");
+    world.change_interface(0, 1, true);
+    ASSERT_TRUE(world.run_until([&] { return world[0].carrier(1) == "network 0"; }));
+}
+
+TEST(Failover, who_does_not_answer_anywhere_is_waited_for) {
+    World world(2, 2);
+    world.start();
+    world.freeze(1, true);
+    ASSERT_TRUE(world.send(0, 1, 8, false));
+    // Its host takes packets, but nobody looks at them: nothing is acknowledged.
+    for (int i : {0, 1}) world.network(i).set_muted(1, 0, true);
+    world.run_until([] { return false; }, 5s);
+    EXPECT_EQ(world[0].carrier(1), "network 0");
+    EXPECT_EQ(world[0].counters().failovers, 0u);
+    EXPECT_FALSE(world[0].lost(1));
+    for (int i : {0, 1}) world.network(i).set_muted(1, 0, false);
+    world.freeze(1, false);
+    ASSERT_TRUE(world.run_until([&] { return world.all_arrived(); }));
+}
+
+TEST(Failover, where_nobody_listens_the_next_way_gets_everything) {
+    World world(2, 2);
+    world.start();
+    world.network(0).set_muted(0, 1, true);
+    while (world.send(0, 1, 8, false)) {}
+    world.network(0)[0].refuse(1);
+    ASSERT_TRUE(world.run_until([&] { return world.all_arrived(); }));
+    EXPECT_EQ(world[0].carrier(1), "network 1");
+    EXPECT_FALSE(world[0].lost(1));
+    world.network(1)[0].refuse(1);
+    EXPECT_TRUE(world[0].lost(1)) << "the last way is gone";
+    world.step();
+    EXPECT_FALSE(world.send(0, 1, 8, false));
+}
+
+TEST(Failover, a_node_is_lost_when_it_answers_nowhere_for_a_minute) {
+    World world(2, 2);
+    world.start();
+    for (std::size_t i : {0u, 1u}) world.network(i).set_muted(0, 1, true), world.network(i).set_muted(1, 0, true);
+    ASSERT_TRUE(world.send(0, 1, 8, false));
+    world.run_until([&] { return world[0].lost(1); }, 50s);
+    EXPECT_FALSE(world[0].lost(1));
+    EXPECT_TRUE(world.run_until([&] { return world[0].lost(1); }, 20s));
+}
+
+TEST(Relays, a_source_is_held_back_when_the_destination_takes_nothing) {
+    World world(3, 1);
+    world.joins = [](std::size_t, Node one, Node other) { return one == 1 || other == 1; };
+    world.relays = [](Node from, Node to) { return from + to == 2 && from != to ? std::vector<Node>{1} : std::vector<Node>{}; };
+    world.start();
+    world.freeze(2, true);
+    world.network(0).set_muted(1, 2, true);
+    std::size_t sent = 0;
+    for (int i = 0; i < 2000; ++i) {
+        while (world.send(0, 2, 1000, false)) ++sent;
+        world.step();
+    }
+    EXPECT_GT(sent, 100u);
+    EXPECT_LT(sent * 1000, 512u << 10) << "what waits in the relay is bounded";
+    ASSERT_TRUE(world.send(0, 1, 8, false)) << "others are not held back";
+    world.network(0).set_muted(1, 2, false);
+    world.freeze(2, false);
+    ASSERT_TRUE(world.run_until([&] { return world.all_arrived(); }));
+    EXPECT_GE(world[1].counters().passed_on, sent);
+}
+
+TEST(Relays, a_ring_that_is_full_of_messages_does_not_stop) {
+    constexpr Node nodes = 6;
+    World world(nodes, 1);
+    world.joins = [](std::size_t, Node one, Node other) { return (one + 1) % nodes == other || (other + 1) % nodes == one; };
+    world.relays = [&](Node from, Node to) {
+        if (from == to || world.joins(0, from, to)) return std::vector<Node>{};
+        const Node ahead = (to + nodes - from) % nodes;
+        return std::vector<Node>{ahead <= nodes / 2 ? (from + 1) % nodes : (from + nodes - 1) % nodes};
+    };
+    world.start();
+    for (int i = 0; i < 2000; ++i) {
+        for (Node from = 0; from < nodes; ++from)
+            for (Node to = 0; to < nodes; ++to)
+                if (from != to) world.send(from, to, 2000, false);
+        world.step();
+    }
+    ASSERT_TRUE(world.run_until([&] { return world.all_arrived(); }));
+    for (Node node = 0; node < nodes; ++node) EXPECT_EQ(world[node].counters().not_passed_on, 0u);
+}
+
+} // namespace
+} // namespace kumi::simulation
