@@ -21,19 +21,19 @@ std::string free_text(const std::vector<std::string>& texts) {
     return highest_free(*subnet_of(members), members).text();
 }
 
-TEST(Subnet, is_24_or_64_bits_where_that_is_enough) {
+TEST(LabSubnet, is_24_or_64_bits_where_that_is_enough) {
     EXPECT_EQ(subnet_text({"10.77.1.1", "10.77.1.4"}), "10.77.1.0/24");
     EXPECT_EQ(subnet_text({"fd77::1", "fd77::2:1"}), "fd77::/64");
 }
 
-TEST(Subnet, grows_until_all_are_addresses_of_hosts) {
+TEST(LabSubnet, grows_until_all_are_addresses_of_hosts) {
     EXPECT_EQ(subnet_text({"10.77.1.1", "10.77.9.4"}), "10.77.0.0/20");
     EXPECT_EQ(subnet_text({"10.0.0.1", "10.255.0.1"}), "10.0.0.0/8");
     EXPECT_EQ(subnet_text({"10.77.0.255", "10.77.0.1"}), "10.77.0.0/23") << "in a /24 that one means all hosts";
     EXPECT_EQ(subnet_text({"fd77::1", "fd77:0:0:1::1"}), "fd77::/63");
 }
 
-TEST(Subnet, has_room_for_one_more) {
+TEST(LabSubnet, has_room_for_one_more) {
     std::vector<std::string> full;
     for (int i = 1; i < 255; ++i) full.push_back(fmt::format("10.77.0.{}", i));
     EXPECT_EQ(subnet_text(full), "10.77.0.0/23");
@@ -42,29 +42,18 @@ TEST(Subnet, has_room_for_one_more) {
     EXPECT_EQ(free_text(full), "10.77.0.254");
 }
 
-TEST(Subnet, says_what_is_wrong_with_the_addresses) {
+TEST(LabSubnet, says_what_is_wrong_with_the_addresses) {
     EXPECT_EQ(subnet_text({"10.0.0.1", "fd77::1"}), "10.0.0.1 and fd77::1 do not understand each other; use IPv4 or IPv6");
     EXPECT_EQ(subnet_text({"fd77::1", "fd77:0::1"}), "the address fd77::1 is there twice");
     EXPECT_EQ(subnet_text({"10.0.0.1", "192.168.0.1"}).find("10.0.0.1 to 192.168.0.1 are in no common subnet"), 0u);
-    EXPECT_FALSE(IpAddress::parse("fe80::1%eth0"));
-    EXPECT_FALSE(IpAddress::parse("10.0.0"));
 }
 
-TEST(Subnet, the_highest_free_address_is_nobodys) {
+TEST(LabSubnet, the_highest_free_address_is_nobodys) {
     EXPECT_EQ(free_text({"10.77.1.1"}), "10.77.1.254");
     EXPECT_EQ(free_text({"10.77.1.254", "10.77.1.252", "10.77.1.253"}), "10.77.1.251");
     EXPECT_EQ(free_text({"10.77.0.1", "10.77.1.254"}), "10.77.1.253");
     EXPECT_EQ(free_text({"fd77::1"}), "fd77::fffe");
     EXPECT_EQ(free_text({"fd77::fffe"}), "fd77::fffd");
-}
-
-TEST(Subnet, two_overlap_when_one_holds_the_other) {
-    const Subnet wide{*IpAddress::parse("10.77.0.0"), 16};
-    const Subnet narrow{*IpAddress::parse("10.77.3.0"), 24};
-    EXPECT_TRUE(wide.overlaps(narrow));
-    EXPECT_TRUE(narrow.overlaps(wide));
-    EXPECT_FALSE(narrow.overlaps({*IpAddress::parse("10.77.4.0"), 24}));
-    EXPECT_FALSE(narrow.overlaps({*IpAddress::parse("fd77::"), 64}));
 }
 
 } // namespace
