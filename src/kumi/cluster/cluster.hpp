@@ -26,6 +26,7 @@ struct Network {
     std::string name;
     std::string device = "udp";
     std::int64_t priority = 0; // of two networks that join two hosts the one with more is taken
+    bool is_measured = false;  // nobody knows its priority: among such networks the one that carries more is taken
     char letter = '?';         // in maps, as in "M0"
     bool encrypt = false;
     Topology topology; // who may talk to whom on it
