@@ -2,11 +2,15 @@
 
 #include "kumi/base/assert.hpp"
 #include "kumi/base/log.hpp"
+#include "kumi/base/machine.hpp"
 #include "kumi/device/composite/channel.hpp"
+#include "kumi/device/composite/gauge.hpp"
+#include "kumi/device/composite/measure.hpp"
 #include "kumi/device/composite/probe.hpp"
 
 #include <algorithm>
 #include <fmt/ranges.h>
+#include <numeric>
 
 namespace kumi::device::composite {
 namespace {
@@ -106,6 +110,7 @@ Result<std::unique_ptr<pm::Channel>> CompositeDevice::open(const pm::Opening& op
     if (!silent) return silent.error();
     for (const Probed& one : probed) give_up_silent(one, opening.self);
     const auto relays = relays_ ? relays_(*silent) : std::vector<std::vector<Node>>(opening.nodes);
+    if (auto arranged = arrange(parts, probed, opening); !arranged) return arranged.error();
     const auto plans_to = choose(probed, relays, opening);
     if (!plans_to) return plans_to.error();
 
@@ -120,6 +125,46 @@ Result<std::unique_ptr<pm::Channel>> CompositeDevice::open(const pm::Opening& op
     }
     return std::unique_ptr<pm::Channel>(
         std::make_unique<CompositeChannel>(opening.self, std::move(parts), ways_to, std::move(wakes->own)));
+}
+
+/// Finds the places of plans that are measured: from here on all plans are in order, the best first.
+Result<void> CompositeDevice::arrange(std::vector<Part>& parts, std::vector<Probed>& probed, const pm::Opening& opening) {
+    std::vector<bool> wanted;
+    std::vector<std::size_t> places; // of those
+    for (std::size_t i = 0; i < plans_.size(); ++i) {
+        wanted.push_back(plans_[i].is_measured && plans_[i].members.size() > 1);
+        if (wanted[i]) places.push_back(i);
+    }
+    if (places.size() < 2) return {};
+    // Longer than a probe: these ways work, if badly, and what is under way has to come to an end.
+    const auto rates = measure(probed, wanted, opening.self, opening.nodes, opening.meeting, 10 * patience_);
+    if (!rates) return rates.error();
+    std::vector<double> wanted_rates;
+    for (const std::size_t place : places) wanted_rates.push_back((*rates)[place]);
+    const auto ranking = best_first(wanted_rates);
+    std::vector<std::size_t> order(plans_.size()); // which plan comes where
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::vector<std::string> said;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        const std::size_t plan = order[places[i]] = places[ranking[i]];
+        said.push_back(fmt::format("{} {}/s", plans_[plan].name, base::readable_bytes(static_cast<std::uint64_t>((*rates)[plan]))));
+    }
+    if (opening.self == 0) base::log_debug("networks by what they carried, the best first: {}", fmt::join(said, ", "));
+
+    std::vector<Plan> plans;
+    std::vector<Part> new_parts;
+    std::vector<Probed> new_probed;
+    for (const std::size_t from : order) {
+        plans.push_back(std::move(plans_[from]));
+        new_parts.push_back(std::move(parts[from]));
+        new_probed.push_back(std::move(probed[from]));
+    }
+    plans_ = std::move(plans);
+    parts = std::move(new_parts);
+    probed = std::move(new_probed);
+    for (std::size_t i = 0; i < parts.size(); ++i) probed[i].part = parts[i].channel != nullptr ? &parts[i] : nullptr;
+    joins_ = [joins = std::move(joins_), order](std::size_t plan, Node to) { return joins(order[plan], to); };
+    return {};
 }
 
 /// For each destination the plans that work, the best first. What should work and does not is said.

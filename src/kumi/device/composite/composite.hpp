@@ -11,6 +11,7 @@
 
 namespace kumi::device::composite {
 
+struct Part;
 struct Probed;
 
 /// One of the channels that a composite is made of.
@@ -18,6 +19,7 @@ struct Plan {
     std::string name;                   // of the network, for people
     std::unique_ptr<pm::Device> device; // null where this node is not on it
     std::vector<pm::Node> members;      // their numbers in the composite, in the order of their numbers on the channel
+    bool is_measured = false;           // its place among the plans of this kind is found by measuring, the same for all nodes
 };
 
 /// Two nodes that a plan has as members, and one of them does not hear the other there.
@@ -31,7 +33,7 @@ struct Silent {
 /// work, they use the best, and the others when it fails.
 class CompositeDevice final : public pm::Device {
 public:
-    /// All nodes have as many plans, the best first, and open them together. A device that is part of a composite makes
+    /// All nodes have as many plans, the best first unless they are measured, and open them together. A device that is part of a composite makes
     /// one exchange() when it opens. `joins(plan, to)` says whether this node may use a plan for what it has for `to`;
     /// both must be members. Ways that do not answer within `patience` are not used.
     CompositeDevice(std::vector<Plan> plans, std::function<bool(std::size_t, pm::Node)> joins, Duration patience = std::chrono::seconds(2))
@@ -49,6 +51,7 @@ public:
 private:
     Result<std::vector<std::vector<std::uint32_t>>> choose(const std::vector<Probed>& probed, const std::vector<std::vector<pm::Node>>& relays,
                                                            const pm::Opening& opening) const;
+    Result<void> arrange(std::vector<Part>& parts, std::vector<Probed>& probed, const pm::Opening& opening);
 
     std::vector<Plan> plans_;
     std::function<bool(std::size_t, pm::Node)> joins_;

@@ -20,6 +20,7 @@ using pm::Node;
 std::unique_ptr<pm::Device> udp_that_loses(double share) {
     udp::Options options;
     options.faults.loss = share;
+    options.packet_bytes_max = 1400; // so that it matters: a long message is many
     return std::make_unique<udp::UdpDevice>(options);
 }
 
@@ -54,10 +55,13 @@ std::vector<Plan> two_plans(std::unique_ptr<pm::Device> first, std::unique_ptr<p
     return plans;
 }
 
-/// Every node says something to every other.
+/// Every node says something to every other, and hears nothing else.
 void talk(pm::Channel& channel) {
     Node heard = 0;
-    const auto hear = [&](pm::Message&) { ++heard; };
+    const auto hear = [&](pm::Message& message) {
+        EXPECT_EQ(message.bytes().size(), sizeof(Node));
+        ++heard;
+    };
     for (Node to = 0; to < channel.nodes(); ++to)
         pm::poll_until(channel, hear, [&] { return channel.try_send(to, bytes_of(to)); }, pm::Patience{}, now() + 10s);
     EXPECT_TRUE(pm::poll_until(channel, hear, [&] { return heard == channel.nodes(); }, pm::Patience{}, now() + 10s));
@@ -120,6 +124,66 @@ TEST(CompositeDevice, a_node_may_be_on_some_of_the_networks_only) {
         },
         [](Node, auto& channel) {
             ASSERT_TRUE(channel) << channel.error().text();
+            talk(**channel);
+        });
+}
+
+std::vector<Plan> measured(std::vector<Plan> plans) {
+    for (Plan& plan : plans) plan.is_measured = true;
+    return plans;
+}
+
+TEST(CompositeDevice, of_measured_plans_the_faster_is_used) {
+    // One has to wait for what it lost; memory loses nothing.
+    open_all(
+        4, 5s, [](Node) { return measured(two_plans(udp_that_loses(0.2), std::make_unique<shmem::ShmemDevice>())); },
+        [](Node, auto& channel) {
+            ASSERT_TRUE(channel) << channel.error().text();
+            for (Node to = 0; to < 4; ++to) EXPECT_EQ((*channel)->carrier(to), "second");
+            talk(**channel);
+        });
+}
+
+TEST(CompositeDevice, a_plan_that_is_not_measured_keeps_its_place) {
+    open_all(
+        3, 5s,
+        [](Node) {
+            auto plans = two_plans(udp_that_loses(0), udp_that_loses(0.2));
+            plans.push_back({"third", std::make_unique<shmem::ShmemDevice>(), {}});
+            plans[1].is_measured = plans[2].is_measured = true;
+            return plans;
+        },
+        [](Node, auto& channel) {
+            ASSERT_TRUE(channel) << channel.error().text();
+            for (Node to = 0; to < 3; ++to) EXPECT_EQ((*channel)->carrier(to), "first");
+        });
+}
+
+TEST(CompositeDevice, a_measured_plan_that_does_not_work_is_passed_over) {
+    open_all(
+        3, 200ms, [](Node) { return measured(two_plans(udp_that_loses(1), std::make_unique<shmem::ShmemDevice>())); },
+        [](Node, auto& channel) {
+            ASSERT_TRUE(channel) << channel.error().text();
+            for (Node to = 0; to < 3; ++to) EXPECT_EQ((*channel)->carrier(to), "second");
+            talk(**channel);
+        });
+}
+
+TEST(CompositeDevice, plans_of_different_nodes_are_measured_by_their_own) {
+    // A fast network of nodes 2 to 4, and a slow one of all.
+    open_all(
+        5, 5s,
+        [](Node node) {
+            auto plans = measured(two_plans(udp_that_loses(0.2), node > 1 ? udp_that_loses(0) : nullptr));
+            plans[1].members = {2, 3, 4};
+            return plans;
+        },
+        [](Node node, auto& channel) {
+            ASSERT_TRUE(channel) << channel.error().text();
+            for (Node to = 0; to < 5; ++to)
+                if (to != node) {
+                    EXPECT_EQ((*channel)->carrier(to), node > 1 && to > 1 ? "second" : "first") << node << " to " << to;
+                }
             talk(**channel);
         });
 }
