@@ -3,6 +3,7 @@
 #include "kumi/base/log.hpp"
 #include "kumi/base/machine.hpp"
 #include "kumi/boot/handover.hpp"
+#include "kumi/boot/shared_page.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -141,30 +142,48 @@ private:
 
     Result<void> find_host(const Door& door) {
         leader_ = likely_leader();
+        Result<void> met;
         if (leader_ != standing_.node) {
             const Knock words{standing_.keys.token, standing_.node, 0};
             auto socket = knock(cards_[leader_].head.door, bytes_of(words));
             if (socket) to_leader_ = *std::move(socket);
-            else base::log_debug("{} cannot be met, though its host looks like this one: {}", name_of(leader_), socket.error().text());
+            else met = socket.error();
         }
         if (auto knocked = store_->fence(); !knocked) return knocked.error();
-        if (leader_ == standing_.node) answer_knocks(door);
-        else if (!to_leader_ || !take_over(to_leader_.get(), now() + answer_max_, name_of(leader_))) leader_ = standing_.node;
+        if (leader_ == standing_.node) {
+            if (auto answered = answer_knocks(door); !answered) return answered.error();
+        } else if (!met || !(met = map_leaders_page())) {
+            base::log_debug("{} is on another host, though that looks like this one: {}", name_of(leader_), met.error().text());
+            leader_ = standing_.node;
+        }
         const auto leaders = exchange(bytes_of(leader_));
         if (!leaders) return leaders.error();
         return stand(*leaders);
     }
 
-    /// Hands everybody something, to see that it arrives: the door itself, which is not needed any more.
-    void answer_knocks(const Door& door) {
+    /// What the leader's page says: its door's name, which nobody else has.
+    Result<void> map_leaders_page() const {
+        const auto page = take_over(to_leader_.get(), now() + answer_max_, name_of(leader_));
+        if (!page) return page.error();
+        const auto mark = read_shared_page(*page);
+        if (!mark) return mark.error();
+        if (*mark != cards_[leader_].head.door) return error("its memory says something else here");
+        return {};
+    }
+
+    /// Hands everybody a page of memory, to see whether they can map it.
+    Result<void> answer_knocks(const Door& door) {
+        const auto page = make_shared_page(door.name);
+        if (!page) return page.error();
         while (auto visitor = next_visitor(door)) {
             Knock words{};
             if (!read_value(visitor->words, words) || words.token != standing_.keys.token || words.node >= standing_.nodes) continue;
             const auto known = [&](const Member& member) { return member.node == words.node; };
             if (words.node == standing_.node || std::any_of(members_.begin(), members_.end(), known)) continue;
-            if (hand_over(visitor->socket.get(), door.socket.get(), name_of(words.node)))
+            if (hand_over(visitor->socket.get(), page->get(), name_of(words.node)))
                 members_.push_back({words.node, std::move(visitor->socket)});
         }
+        return {};
     }
 
     /// Works out the standing from what every node says its leader is.
