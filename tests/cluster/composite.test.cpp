@@ -1,26 +1,17 @@
 // Jobs on several hosts: the paper's cluster of clusters, made by kumi lab, with a foreign launcher on its front end.
-#include "cluster/lab.hpp"
+#include "cluster/hydra_lab.hpp"
 
 #include <fstream>
-#include <map>
-#include <sstream>
 #include <vector>
 
 using namespace kumi::cluster_test;
 
 namespace {
 
-class Composite : public Lab {
+class Composite : public HydraLab {
 protected:
-    /// Starts a program on hosts of the lab, "a0:2,b0".
     Outcome on_hosts(const std::string& hosts, int nodes, const std::string& program, const std::string& file = figure3) {
-        // What hydra takes for ssh: options, a host, and words that a shell there puts together.
-        const std::string agent = folder_.path() + "/agent";
-        std::ofstream(agent) << "#!/bin/sh\nwhile [ \"${1#-}\" != \"$1\" ]; do shift; done\nhost=$1; shift\nexec " << kumi_command
-                             << " lab exec $host \"$*\"\n";
-        ::chmod(agent.c_str(), 0755);
-        return exec("front", {"env", "KUMI_CLUSTER=" + file, "mpiexec.hydra", "-launcher", "ssh", "-launcher-exec", agent, "-iface", "lan", "-hosts",
-                              hosts, "-n", std::to_string(nodes), program});
+        return HydraLab::on_hosts(hosts, nodes, program, {"KUMI_CLUSTER=" + file});
     }
     /// Whether a job is refused with these words. hydra drops what a node said when another ends at the same time, so it is
     /// asked a few times.
@@ -35,19 +26,7 @@ protected:
         ADD_FAILURE() << said;
         return false;
     }
-    /// What each node says by what it reaches the others: without its number, by node.
-    static std::vector<std::string> carriers(const Outcome& outcome) {
-        std::map<int, std::string> by_node;
-        std::istringstream lines(outcome.out);
-        for (std::string line; std::getline(lines, line);) by_node[std::atoi(line.c_str())] = line.substr(line.find(' ') + 1);
-        std::vector<std::string> all;
-        for (const auto& [node, text] : by_node) all.push_back(text);
-        return all;
-    }
 };
-
-#define HYDRA_OR_SKIP()                                                                                                \
-    if (!is_installed("mpiexec.hydra")) GTEST_SKIP() << "mpiexec.hydra is not installed"
 
 } // namespace
 

@@ -6,6 +6,7 @@
 #include "kumi/device/composite/composite.hpp"
 #include "kumi/device/shmem/shmem.hpp"
 #include "kumi/device/udp/udp.hpp"
+#include "kumi/job/looking.hpp"
 #include "kumi/pm/device.hpp"
 
 #include <algorithm>
@@ -113,6 +114,13 @@ Result<Placement> exchange_places(const Result<Cluster>& cluster, const std::str
     return placement;
 }
 
+Result<Surroundings> read_surroundings(const char* file, boot::Session& session) {
+    auto cluster = cluster::read_cluster_file(file);
+    auto placement = exchange_places(cluster, file, session);
+    if (!placement) return placement.error();
+    return Surroundings{*std::move(cluster), *std::move(placement)};
+}
+
 /// "a, b, c", or the first few of many.
 std::string names_of(const std::vector<std::string>& hosts) {
     constexpr std::size_t shown_max = 8;
@@ -169,6 +177,7 @@ Result<std::unique_ptr<pm::Device>> plan_composite(const Cluster& cluster, const
     for (NetworkIndex network = 0; network < cluster.networks.size(); ++network) {
         device::composite::Plan& plan = plans.emplace_back();
         plan.name = cluster.networks[network].name;
+        plan.is_measured = cluster.networks[network].is_measured;
         for (Node node = 0; node < routing.nodes(); ++node)
             if (cluster.hosts[host_of(node)].is_on(network)) plan.members.push_back(node);
         if (plan.members.size() < 2 || !cluster.hosts[host_of(self)].is_on(network)) continue;
@@ -194,16 +203,11 @@ Result<std::unique_ptr<pm::Device>> make_composite(boot::Session& session) {
         const Cluster alone{.networks = {}, .hosts = {{.name = standing.host, .slots = standing.nodes, .addresses = {}}}};
         return plan_composite(alone, Routing(alone, *cluster::place(alone, standing.nodes, cluster::Policy::pack())), standing.node);
     }
-    if (file == nullptr)
-        return error("nodes are on {} hosts ({}): set {} to a file that describes their networks (see kumi map), or KUMI_DEVICE=udp, and "
-                     "KUMI_UDP_ADDRESS on each host to its address in a network that joins them",
-                     standing.hosts.size(), names_of(standing.hosts), cluster_variable);
-    const auto cluster = cluster::read_cluster_file(file);
-    auto placement = exchange_places(cluster, file, session);
-    if (!placement) return placement.error();
-    const Routing routing(*cluster, *std::move(placement));
-    if (auto good = check_routes(*cluster, routing, standing.node); !good) return good.error();
-    return plan_composite(*cluster, routing, standing.node);
+    auto found = file != nullptr ? read_surroundings(file, session) : look_around(session);
+    if (!found) return found.error();
+    const Routing routing(found->cluster, std::move(found->placement));
+    if (auto good = check_routes(found->cluster, routing, standing.node); !good) return good.error();
+    return plan_composite(found->cluster, routing, standing.node);
 }
 
 /// The device that joins all nodes, and whether they have their slots' numbers on it.

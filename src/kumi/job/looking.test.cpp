@@ -1,0 +1,100 @@
+#include "kumi/job/looking.hpp"
+
+#include <fcntl.h>
+#include <functional>
+#include <gtest/gtest.h>
+
+namespace kumi::job {
+namespace {
+
+using Reports = std::vector<std::vector<std::byte>>;
+
+/// One node's, among others that are made up: `told` makes all reports of its own.
+class FakeSession final : public boot::Session {
+public:
+    FakeSession(boot::Standing standing, std::function<Reports(std::vector<std::byte>)> told, base::Descriptor page = {})
+        : standing_(std::move(standing)), told_(std::move(told)), page_(std::move(page)) {}
+
+    const boot::Standing& standing() const noexcept override { return standing_; }
+    Result<Reports> exchange(Bytes mine) override { return told_({mine.begin(), mine.end()}); }
+    Result<base::Descriptor> share_on_host(base::Descriptor) override { return std::move(page_); }
+    void report_traffic(std::span<const boot::TrafficEntry>) override {}
+    void report_stats(std::span<const boot::StatsEntry>) override {}
+    bool report_failure(const Error&) override { return false; }
+    void leave() override {}
+
+private:
+    boot::Standing standing_;
+    std::function<Reports(std::vector<std::byte>)> told_;
+    base::Descriptor page_;
+};
+
+constexpr std::size_t slot_at = 16; // in a report, behind the host's mark
+
+boot::Standing node_0_of_2() { return {.node = 0, .nodes = 2, .slot = 0, .nodes_on_host = 2, .host = "here"}; }
+
+TEST(LookAround, nodes_that_read_the_same_mark_are_on_one_host) {
+    FakeSession session(node_0_of_2(), [](std::vector<std::byte> mine) {
+        auto theirs = mine;
+        theirs[slot_at] = std::byte{1};
+        return Reports{mine, theirs};
+    });
+    const auto found = look_around(session);
+    ASSERT_TRUE(found) << found.error().text();
+    ASSERT_EQ(found->cluster.hosts.size(), 1u);
+    EXPECT_EQ(found->cluster.hosts[0].name, "here");
+    EXPECT_EQ(found->cluster.hosts[0].slots, 2u);
+    EXPECT_TRUE(found->cluster.networks.empty());
+    EXPECT_EQ(found->placement, (cluster::Placement{{0, 0}, {0, 1}}));
+}
+
+TEST(LookAround, an_equal_name_makes_no_host) {
+    FakeSession session(node_0_of_2(), [](std::vector<std::byte> mine) {
+        auto theirs = mine;
+        theirs[0] ^= std::byte{1};
+        return Reports{mine, theirs};
+    });
+    const auto found = look_around(session); // and they have the same addresses, too
+    ASSERT_FALSE(found);
+    EXPECT_EQ(found.error().text().find("hosts here and here have no addresses in one subnet: "), 0u) << found.error().text();
+}
+
+TEST(LookAround, a_node_that_cannot_map_memory_says_so_and_all_give_up) {
+    boot::Standing standing = node_0_of_2();
+    standing.node = standing.slot = 1;
+    std::vector<std::byte> said;
+    FakeSession session(
+        standing,
+        [&](std::vector<std::byte> mine) {
+            said = mine;
+            return Reports{mine, mine};
+        },
+        base::Descriptor(::open("/dev/null", O_RDWR | O_CLOEXEC)));
+    const auto found = look_around(session);
+    ASSERT_FALSE(found);
+    EXPECT_EQ(found.error().text(), "the memory handed over is not a page of Kumi's");
+
+    FakeSession other(node_0_of_2(), [&](std::vector<std::byte> mine) { return Reports{mine, said}; });
+    const auto refused = look_around(other);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().text(), "node 1 cannot go on, and says why");
+}
+
+TEST(LookAround, a_report_that_makes_no_sense_is_refused) {
+    const auto look = [](const std::function<void(std::vector<std::byte>&)>& damage) {
+        FakeSession session(node_0_of_2(), [&](std::vector<std::byte> mine) {
+            auto theirs = mine;
+            theirs[0] ^= std::byte{1}; // another host
+            damage(theirs);
+            return Reports{mine, theirs};
+        });
+        return look_around(session).error().text();
+    };
+    EXPECT_EQ(look([](auto& report) { report.resize(3); }), "node 1 does not look around: are all nodes of one version?");
+    EXPECT_EQ(look([](auto& report) { report.resize(24), report[20] = std::byte{1}; }), "node 1 tells nothing of its host: are all nodes of one version?");
+    EXPECT_EQ(look([](auto& report) { report[23] = std::byte{0xff}; }), "node 1 tells nothing of its host: are all nodes of one version?");
+    EXPECT_EQ(look([](auto& report) { report[slot_at] = std::byte{7}; }), "node 1 has slot 7, which is not the next of its host");
+}
+
+} // namespace
+} // namespace kumi::job

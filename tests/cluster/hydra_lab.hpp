@@ -1,0 +1,46 @@
+#pragma once
+
+// A lab with a foreign launcher on its front end, which starts jobs on its hosts.
+
+#include "cluster/lab.hpp"
+
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace kumi::cluster_test {
+
+class HydraLab : public Lab {
+protected:
+    /// Starts a program on hosts of the lab, "a0:2,b0". The launcher talks to them over `network`.
+    Outcome on_hosts(const std::string& hosts, int nodes, const std::string& program, const Words& environment, const std::string& network = "lan") {
+        // What hydra takes for ssh: options, a host, and words that a shell there puts together.
+        const std::string agent = folder_.path() + "/agent";
+        std::ofstream(agent) << "#!/bin/sh\nwhile [ \"${1#-}\" != \"$1\" ]; do shift; done\nhost=$1; shift\nexec " << kumi_command
+                             << " lab exec $host \"$*\"\n";
+        ::chmod(agent.c_str(), 0755);
+        Words words{"env"};
+        words.insert(words.end(), environment.begin(), environment.end());
+        for (const std::string& word : Words{"mpiexec.hydra", "-launcher", "ssh", "-launcher-exec", agent, "-iface", network, "-hosts", hosts, "-n",
+                                             std::to_string(nodes), program})
+            words.push_back(word);
+        return exec("front", words);
+    }
+    /// What each node says by what it reaches the others: without its number, by node.
+    static std::vector<std::string> carriers(const Outcome& outcome) {
+        std::map<int, std::string> by_node;
+        std::istringstream lines(outcome.out);
+        for (std::string line; std::getline(lines, line);) by_node[std::atoi(line.c_str())] = line.substr(line.find(' ') + 1);
+        std::vector<std::string> all;
+        for (const auto& [node, text] : by_node) all.push_back(text);
+        return all;
+    }
+};
+
+#define HYDRA_OR_SKIP()                                                                                                \
+    if (!is_installed("mpiexec.hydra")) GTEST_SKIP() << "mpiexec.hydra is not installed"
+
+} // namespace kumi::cluster_test
