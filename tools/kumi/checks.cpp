@@ -1,6 +1,7 @@
 #include "checks.hpp"
 
 #include "kumi/base/descriptor.hpp"
+#include "kumi/base/interfaces.hpp"
 #include "kumi/base/machine.hpp"
 #include "kumi/base/memory_policy.hpp"
 #include "kumi/launch/process.hpp"
@@ -10,7 +11,7 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <fstream>
 #include <hwloc.h>
 #include <netinet/in.h>
@@ -124,6 +125,16 @@ Finding examine_membarrier() {
 
 // ---- networks
 
+/// What a job on several hosts would start from when no cluster file describes them.
+Finding examine_addresses() {
+    const auto interfaces = base::running_interfaces();
+    if (!interfaces) return {networks, "addresses", State::could_be_better, interfaces.error().text(), "jobs stay on this host"};
+    std::vector<std::string> texts;
+    for (const base::Interface& interface : *interfaces) texts.push_back(fmt::format("{} ({})", interface.text(), interface.name));
+    if (texts.empty()) return {networks, "addresses", State::good, "none that other hosts could use: jobs stay on this host"};
+    return {networks, "addresses", State::good, fmt::format("{}", fmt::join(texts, ", "))};
+}
+
 /// What device/udp wants of a socket, for each direction.
 constexpr int udp_buffer_bytes_wanted = 4 << 20;
 
@@ -224,6 +235,7 @@ std::vector<Finding> examine_machine() {
             examine_user_namespaces(),
             examine_memfd(),
             examine_membarrier(),
+            examine_addresses(),
             examine_bursts(),
             examine_socket_buffers(),
             examine_program("mpirun.openmpi", "for kumi bench --against openmpi", "openmpi-bin libopenmpi-dev"),
