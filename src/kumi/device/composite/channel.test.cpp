@@ -3,6 +3,7 @@
 #include "kumi/pm/wait.hpp"
 #include "loopback/composites.hpp"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstring>
@@ -56,7 +57,9 @@ TEST(CompositeChannel, many_threads_of_each_node_send_and_poll_at_once) {
                         const Bytes message = Bytes(bytes).first(sizeof note + (i * 37 + to) % 2900);
                         pm::poll_until(channel, count, [&] { return channel.try_send(to, message); }, pm::Patience{20us});
                     }
-                const bool all = pm::poll_until(channel, count, [&] { return received[node].load() == expected; }, pm::Patience{}, now() + 60s);
+                // Until all nodes have theirs: whoever stops polling also stops sending what was held back for company.
+                const auto is_over = [&] { return std::all_of(received.begin(), received.end(), [](const auto& all_of_one) { return all_of_one.load() == expected; }); };
+                const bool all = pm::poll_until(channel, count, is_over, pm::Patience{}, now() + 60s);
                 EXPECT_TRUE(all) << "node " << node << " got " << received[node] << " of " << expected;
             });
     run_all(parts);
