@@ -4,7 +4,7 @@
 #include "kumi/base/interfaces.hpp"
 #include "kumi/base/machine.hpp"
 #include "kumi/base/memory_policy.hpp"
-#include "kumi/launch/process.hpp"
+#include "kumi/launch/host/process.hpp"
 
 #include <array>
 #include <cerrno>
@@ -220,7 +220,7 @@ Finding examine_library(const std::string& name, std::initializer_list<const cha
 }
 
 Finding examine_program(const std::string& program, const std::string& use, const std::string& package) {
-    if (launch::find_program(program)) return {libraries, program, State::good, fmt::format("found; {}", use)};
+    if (launch::host::find_program(program)) return {libraries, program, State::good, fmt::format("found; {}", use)};
     return {libraries, program, State::could_be_better, fmt::format("not found; {}", use), fmt::format("apt-get install {}", package)};
 }
 

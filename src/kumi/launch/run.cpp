@@ -1,8 +1,8 @@
 #include "kumi/launch/run.hpp"
 
 #include "kumi/base/keys.hpp"
-#include "kumi/launch/limits.hpp"
-#include "kumi/launch/process.hpp"
+#include "kumi/launch/host/limits.hpp"
+#include "kumi/launch/host/process.hpp"
 #include "kumi/launch/watch.hpp"
 
 #include <cstdio>
@@ -14,9 +14,9 @@ int run(const RunOptions& options) {
         std::fprintf(stderr, "kumi run: %s\n", reason.text().c_str());
         return 1;
     };
-    auto program = find_program(options.program);
+    auto program = host::find_program(options.program);
     if (!program) return complain(program.error());
-    if (auto fits = check_limits(options.nodes); !fits) return complain(fits.error());
+    if (auto fits = host::check_limits(options.nodes); !fits) return complain(fits.error());
     auto keys = base::make_job_keys();
     if (!keys) return complain(keys.error());
     Watch watch(options, *std::move(program), *keys);

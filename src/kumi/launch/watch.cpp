@@ -1,8 +1,8 @@
 #include "kumi/launch/watch.hpp"
 
 #include "kumi/base/machine.hpp"
-#include "kumi/launch/binding.hpp"
-#include "kumi/launch/process.hpp"
+#include "kumi/launch/host/binding.hpp"
+#include "kumi/launch/host/process.hpp"
 #include "kumi/launch/stats_table.hpp"
 #include "kumi/launch/traffic_map.hpp"
 
@@ -80,7 +80,7 @@ Result<void> Watch::start() {
     ::signal(SIGPIPE, SIG_IGN);
     ::prctl(PR_SET_CHILD_SUBREAPER, 1); // what a node leaves behind becomes ours to end
 
-    auto guardian = Guardian::start();
+    auto guardian = host::Guardian::start();
     if (!guardian) return guardian.error();
     guardian_.emplace(*std::move(guardian));
     epoll_.reset(::epoll_create1(EPOLL_CLOEXEC));
@@ -88,7 +88,7 @@ Result<void> Watch::start() {
     if (!epoll_ || !signals_) return system_error(errno, "preparing to watch the nodes");
     watch_descriptor(signals_.get(), Source::signals, 0, EPOLLIN);
 
-    const std::vector<cpu_set_t> binding = options_.bind ? plan_binding(options_.nodes) : std::vector<cpu_set_t>{};
+    const std::vector<cpu_set_t> binding = options_.bind ? host::plan_binding(options_.nodes) : std::vector<cpu_set_t>{};
     for (std::uint32_t node = 0; node < options_.nodes; ++node)
         if (auto started = start_node(node, binding); !started) return started;
     if (options_.must_join && options_.join_max.count() != 0) join_deadline_ = now() + options_.join_max;
@@ -97,15 +97,15 @@ Result<void> Watch::start() {
 
 Result<void> Watch::start_node(std::uint32_t node, const std::vector<cpu_set_t>& binding) {
     const bool terminal = ::isatty(STDOUT_FILENO) != 0;
-    auto out = make_output_path(terminal);
+    auto out = host::make_output_path(terminal);
     if (!out) return out.error();
-    auto err = make_output_path(false);
+    auto err = host::make_output_path(false);
     if (!err) return err.error();
     int sockets[2];
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0)
         return system_error(errno, "making a socket for a node");
 
-    ProcessOptions process{.program = program_path_, .arguments = options_.arguments,
+    host::ProcessOptions process{.program = program_path_, .arguments = options_.arguments,
                            .environment_added = options_.environment_added};
     process.boot_socket.reset(sockets[1]);
     process.standard_output = std::move(out->nodes);
@@ -125,7 +125,7 @@ Result<void> Watch::start_node(std::uint32_t node, const std::vector<cpu_set_t>&
     } else {
         process.standard_input.reset(::open("/dev/null", O_RDONLY | O_CLOEXEC));
     }
-    auto pid = start_process(process);
+    auto pid = host::start_process(process);
     if (!pid) return pid.error();
     mine.pid = *pid;
     mine.ended = false;

@@ -8,11 +8,11 @@
 #include "kumi/base/descriptor.hpp"
 #include "kumi/base/keys.hpp"
 #include "kumi/base/result.hpp"
-#include "kumi/launch/guardian.hpp"
+#include "kumi/launch/host/guardian.hpp"
 #include "kumi/launch/output.hpp"
 #include "kumi/launch/rendezvous.hpp"
 #include "kumi/launch/run.hpp"
-#include "kumi/launch/terminal.hpp"
+#include "kumi/launch/host/terminal.hpp"
 
 #include <csignal>
 #include <deque>
@@ -84,11 +84,11 @@ private:
     Sink out_sink_;
     Sink err_sink_;
     Rendezvous rendezvous_;
-    std::optional<Guardian> guardian_;
+    std::optional<host::Guardian> guardian_;
     base::Descriptor epoll_;
     base::Descriptor signals_;
     sigset_t old_mask_{};
-    TypedInput input_;
+    host::TypedInput input_;
     std::deque<NodeProcess> nodes_;
     std::size_t ended_count_ = 0;
     Instant join_deadline_ = never;

@@ -5,7 +5,7 @@
 
 #include <sys/types.h>
 
-namespace kumi::launch {
+namespace kumi::launch::host {
 
 /// A small process that outlives `kumi run` for a moment if that is killed, and kills the nodes' process groups: a
 /// node may have children of its own, which no parent-death signal reaches.
@@ -35,4 +35,4 @@ private:
     pid_t pid_;
 };
 
-} // namespace kumi::launch
+} // namespace kumi::launch::host

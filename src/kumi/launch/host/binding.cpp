@@ -1,11 +1,11 @@
-#include "kumi/launch/binding.hpp"
+#include "kumi/launch/host/binding.hpp"
 
 #include <cstdint>
 #include <hwloc.h>
 #include <hwloc/glibc-sched.h>
 #include <memory>
 
-namespace kumi::launch {
+namespace kumi::launch::host {
 namespace {
 
 struct TopologyDeleter {
@@ -45,4 +45,4 @@ std::vector<cpu_set_t> plan_binding(unsigned nodes) {
     return binding;
 }
 
-} // namespace kumi::launch
+} // namespace kumi::launch::host

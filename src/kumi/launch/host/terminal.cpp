@@ -1,4 +1,4 @@
-#include "kumi/launch/terminal.hpp"
+#include "kumi/launch/host/terminal.hpp"
 
 #include <array>
 #include <cerrno>
@@ -8,7 +8,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-namespace kumi::launch {
+namespace kumi::launch::host {
 namespace {
 
 Result<OutputPath> make_pipe() {
@@ -61,4 +61,4 @@ bool TypedInput::pump() {
     return true;
 }
 
-} // namespace kumi::launch
+} // namespace kumi::launch::host

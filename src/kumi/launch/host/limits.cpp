@@ -1,4 +1,4 @@
-#include "kumi/launch/limits.hpp"
+#include "kumi/launch/host/limits.hpp"
 
 #include "kumi/base/machine.hpp"
 
@@ -7,7 +7,7 @@
 #include <limits>
 #include <sys/resource.h>
 
-namespace kumi::launch {
+namespace kumi::launch::host {
 namespace {
 
 /// What the smallest node needs: 0.3 MiB of its own (RssAnon of one that has joined), and as much in the kernel and in
@@ -49,4 +49,4 @@ Result<void> check_limits(std::uint32_t nodes) {
     return {};
 }
 
-} // namespace kumi::launch
+} // namespace kumi::launch::host

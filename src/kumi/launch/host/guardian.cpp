@@ -1,4 +1,4 @@
-#include "kumi/launch/guardian.hpp"
+#include "kumi/launch/host/guardian.hpp"
 
 #include <cerrno>
 #include <csignal>
@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include <vector>
 
-namespace kumi::launch {
+namespace kumi::launch::host {
 namespace {
 
 /// Reads process groups until the line breaks. A negative number forgets a group; zero is the dismissal.
@@ -62,4 +62,4 @@ void Guardian::tell(pid_t word) noexcept {
     [[maybe_unused]] const auto written = ::write(line_.get(), &word, sizeof word);
 }
 
-} // namespace kumi::launch
+} // namespace kumi::launch::host

@@ -7,7 +7,7 @@
 
 #include <string>
 
-namespace kumi::launch {
+namespace kumi::launch::host {
 
 /// Both ends of what a node writes to.
 struct OutputPath {
@@ -37,4 +37,4 @@ private:
     std::string held_;
 };
 
-} // namespace kumi::launch
+} // namespace kumi::launch::host

@@ -1,4 +1,4 @@
-#include "kumi/launch/process.hpp"
+#include "kumi/launch/host/process.hpp"
 
 #include "kumi/boot/wire.hpp"
 
@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-namespace kumi::launch {
+namespace kumi::launch::host {
 namespace {
 
 /// The number under which a node finds its boot socket.
@@ -125,4 +125,4 @@ Result<pid_t> start_process(const ProcessOptions& options) {
     }
 }
 
-} // namespace kumi::launch
+} // namespace kumi::launch::host

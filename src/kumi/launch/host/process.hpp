@@ -11,7 +11,7 @@
 #include <sys/types.h>
 #include <vector>
 
-namespace kumi::launch {
+namespace kumi::launch::host {
 
 /// Finds what the user named, as a shell would, and checks that it can be run.
 Result<std::string> find_program(const std::string& name);
@@ -30,4 +30,4 @@ struct ProcessOptions {
 /// Starts a process in a group of its own that is killed when this process ends.
 Result<pid_t> start_process(const ProcessOptions& options);
 
-} // namespace kumi::launch
+} // namespace kumi::launch::host
