@@ -1,8 +1,10 @@
 #include "commands.hpp"
 
 #include "kumi/launch/run.hpp"
+#include "version.hpp"
 
 #include <cstdint>
+#include <cstdlib>
 #include <fmt/format.h>
 #include <limits>
 #include <memory>
@@ -20,12 +22,29 @@ void add_run_command(CLI::App& app, int& exit_code) {
     auto options = std::make_shared<launch::RunOptions>();
     auto words = std::make_shared<std::vector<std::string>>();
     auto seconds = std::make_shared<long>(options->join_max.count());
+    auto start_seconds = std::make_shared<long>(options->start_max.count());
 
     command->add_option("-n,--nodes", options->nodes, "number of nodes (processes)")
         ->required()
         ->type_name("NODES")
         ->take_last()
         ->check(whole_number(1, std::numeric_limits<std::uint32_t>::max(), "how many, 1 or more"));
+    command->add_option("--hosts", options->hosts, "run nodes on these hosts: a,b:2,c[0-3]:4, with so many on each at most, or one")
+        ->type_name("HOSTS")
+        ->take_last();
+    command->add_option("--cluster", options->cluster_file, "run nodes on the hosts of this file, or those of them that --hosts names")
+        ->type_name("FILE")
+        ->take_last();
+    command->add_option("--place", options->place, "seat nodes so: pack, spread, or K-per-host; pack unless told")->type_name("HOW")->take_last();
+    command->add_option("--rsh", options->rsh, "what reaches other hosts: gets a host and a command; ssh unless told")
+        ->type_name("COMMAND")
+        ->take_last()
+        ->envname("KUMI_RSH");
+    command->add_option("--start-timeout", *start_seconds, "seconds until all hosts must have answered; 0: no limit")
+        ->type_name("SECONDS")
+        ->take_last()
+        ->check(whole_number(0, seconds_max, "how many seconds, or 0 for no limit"))
+        ->capture_default_str();
     command->add_flag("-l,--label", options->label, "start each line of output with its node's number: [3] text");
     command->add_flag("--traffic", options->show_traffic, "at the end, draw who sent how much to whom, over what");
     command->add_flag("--stats", options->show_stats, "at the end, show what the nodes counted on each device");
@@ -49,6 +68,10 @@ void add_run_command(CLI::App& app, int& exit_code) {
     command->positionals_at_end(); // what follows the program is the program's, dashes or not
     command->footer("Standard input goes to node 0. Signals are passed on to all nodes. The exit code is that of the first\n"
                     "node that failed, or 128 + the signal that killed it.\n\n"
+                    "On several hosts Kumi is installed at the same place, and so is the program; ssh must not ask for a\n"
+                    "password. Nodes find the working folder, the environment (but for what is about a host, as HOSTNAME,\n"
+                    "DISPLAY and TMPDIR are) and the cluster file, which need not be there. With KUMI_CLUSTER=FILE --hosts\n"
+                    "names some of that file's hosts.\n\n"
                     "Environment, for every node:\n"
                     "  KUMI_SHMEM_MEMORY=320M     shared memory for messages on this host; more allows larger messages\n"
                     "  KUMI_SHMEM_EXPOSED=1G      addresses that a node may expose to the others\n"
@@ -63,9 +86,15 @@ void add_run_command(CLI::App& app, int& exit_code) {
                     "  KUMI_LOG=debug             say what was set up\n\n"
                     "The same program runs under mpirun, mpiexec.hydra, srun --mpi=pmix and srun --mpi=pmi2, too; there\n"
                     "KUMI_PLUGINS=FOLDER says where libkumi-boot-pmix.so is, if it is not found by itself.\n\n"
-                    "Example: kumi run -n 4 ./program input.txt");
+                    "Examples: kumi run -n 4 ./program input.txt\n"
+                    "          kumi run --hosts a,b:2 -n 3 ./program\n"
+                    "          kumi run --cluster lab/figure3.toml --rsh 'kumi lab exec' -n 12 ./program");
     command->callback([=, &exit_code] {
         options->join_max = std::chrono::seconds(*seconds);
+        options->start_max = std::chrono::seconds(*start_seconds);
+        options->version = version;
+        const char* const cluster_file = std::getenv("KUMI_CLUSTER");
+        if (options->hosts && options->cluster_file.empty() && cluster_file != nullptr) options->cluster_file = cluster_file;
         for (std::string& word : *words)
             if (word.starts_with(verbatim_mark)) word.erase(0, 1);
         options->program = words->front();

@@ -24,16 +24,21 @@ public:
         if (!frame) return frame.error();
         WelcomeBody welcome{};
         if (!read_value(frame->body, welcome)) return error("kumi run's welcome is cut short: versions differ?");
+        std::string_view names = text_of(Bytes(frame->body).subspan(sizeof welcome));
+        std::vector<std::string> hosts;
+        for (std::size_t end = 0; (end = names.find('\0')) != std::string_view::npos; names.remove_prefix(end + 1))
+            hosts.emplace_back(names.substr(0, end));
+        if (hosts.size() != welcome.hosts || welcome.host >= welcome.hosts) return error("kumi run's welcome names no hosts: versions differ?");
         standing_ = {.node = welcome.node,
                      .nodes = welcome.nodes,
                      .slot = welcome.slot,
                      .nodes_on_host = welcome.nodes_on_host,
                      .cores_on_host = welcome.cores_on_host,
-                     .host = std::string(text_of(Bytes(frame->body).subspan(sizeof welcome))),
+                     .host = hosts[welcome.host],
+                     .hosts = std::move(hosts),
                      .traffic_wanted = welcome.traffic_wanted != 0,
                      .stats_wanted = welcome.stats_wanted != 0,
                      .keys = welcome.keys};
-        standing_.hosts = {standing_.host};
         answer_max_ = std::chrono::seconds(welcome.answer_seconds_max);
         return {};
     }

@@ -17,8 +17,11 @@ struct Starter {
         nodes.reset(pair[1]);
     }
 
-    Result<std::unique_ptr<Session>> welcome_node(const WelcomeBody& welcome) {
-        EXPECT_TRUE(send_frame(ours.get(), Kind::welcome, bytes_of(welcome)));
+    /// `names` of the job's hosts, each ended by a zero.
+    Result<std::unique_ptr<Session>> welcome_node(const WelcomeBody& welcome, std::string_view names) {
+        std::string body(text_of(bytes_of(welcome)));
+        body += names;
+        EXPECT_TRUE(send_frame(ours.get(), Kind::welcome, bytes_of(std::string_view(body))));
         return join_started_job(std::move(nodes));
     }
 
@@ -40,21 +43,39 @@ TEST(StartedSession, a_node_knows_what_the_welcome_said) {
     WelcomeBody welcome{};
     welcome.node = 3;
     welcome.nodes = 5;
+    welcome.slot = 1;
+    welcome.host = 1;
+    welcome.hosts = 2;
     welcome.keys = *base::make_job_keys();
-    auto session = starter.welcome_node(welcome);
+    auto session = starter.welcome_node(welcome, std::string_view("a0\0b0\0", 6));
     ASSERT_TRUE(session) << session.error().text();
     EXPECT_EQ((*session)->standing().node, 3u);
     EXPECT_EQ((*session)->standing().nodes, 5u);
+    EXPECT_EQ((*session)->standing().slot, 1u);
+    EXPECT_EQ((*session)->standing().host, "b0");
+    EXPECT_EQ((*session)->standing().hosts, (std::vector<std::string>{"a0", "b0"}));
     EXPECT_EQ((*session)->standing().keys, welcome.keys);
     EXPECT_EQ(starter.heard().kind, Kind::join);
+}
+
+TEST(StartedSession, a_welcome_that_does_not_name_the_nodes_host_is_an_error) {
+    for (const auto& [host, hosts] : {std::pair{0u, 1u}, {2u, 2u}, {0u, 3u}}) {
+        Starter starter;
+        WelcomeBody welcome{};
+        welcome.nodes = 2;
+        welcome.host = host;
+        welcome.hosts = hosts;
+        EXPECT_FALSE(starter.welcome_node(welcome, std::string_view("a0\0b0\0", 6)));
+    }
 }
 
 TEST(StartedSession, what_a_node_counted_is_reported_as_it_stands) {
     Starter starter;
     WelcomeBody welcome{};
     welcome.nodes = 1;
+    welcome.hosts = 1;
     welcome.stats_wanted = 1;
-    auto session = starter.welcome_node(welcome);
+    auto session = starter.welcome_node(welcome, std::string_view("here\0", 5));
     ASSERT_TRUE(session) << session.error().text();
     EXPECT_TRUE((*session)->standing().stats_wanted);
     EXPECT_FALSE((*session)->standing().traffic_wanted);

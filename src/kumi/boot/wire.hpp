@@ -5,9 +5,9 @@
 //
 //   node                                kumi run
 //   join {version, pid}           ->
-//                                 <-    welcome {...} + host name, or refused {text}, which it tells the user
-//   share (node 0: + descriptor)  ->
-//                                 <-    shared (others: + descriptor)         when node 0 has given it
+//                                 <-    welcome {...} + host names, or refused {text}, which it tells the user
+//   share (slot 0: + descriptor)  ->
+//                                 <-    shared (others: + descriptor)         when slot 0 of the host has given it
 //   exchange {bytes}              ->
 //                                 <-    exchanged {length, bytes}...          when all have given theirs
 //   traffic {TrafficEntry}...     ->                                          if welcome asked for it
@@ -35,7 +35,7 @@ namespace kumi::boot {
 inline constexpr const char* socket_variable = "KUMI_BOOT";
 
 /// Both sides must agree on it.
-inline constexpr std::uint32_t wire_version = 2;
+inline constexpr std::uint32_t wire_version = 3;
 
 enum class Kind : std::uint32_t {
     join = 1,
@@ -67,19 +67,22 @@ struct JoinBody {
     std::int32_t pid;
 };
 
-/// Followed by the host's name. The only way in which the keys of a job of `kumi run` travel.
+/// Followed by the names of the job's hosts, by their lowest nodes, each ended by a zero. The only way in which the keys of
+/// a job of `kumi run` travel; to other hosts, through ssh.
 struct WelcomeBody {
     std::uint32_t node;
     std::uint32_t nodes;
     std::uint32_t slot;
     std::uint32_t nodes_on_host;
     std::uint32_t cores_on_host; // for all its nodes together
+    std::uint32_t host;          // of those that follow
+    std::uint32_t hosts;
     std::uint32_t traffic_wanted;
     std::uint32_t stats_wanted;
     std::uint32_t answer_seconds_max; // how long the node waits for an answer before it gives up; 0: for ever
     base::JobKeys keys;
 };
-static_assert(sizeof(WelcomeBody) == 72);
+static_assert(sizeof(WelcomeBody) == 80);
 
 /// What one node sent to another over one device.
 struct TrafficEntry {

@@ -3,13 +3,13 @@
 // `kumi run`'s side of the joining: a pure state machine. Frames in, frames out; who is missing is there to be asked.
 
 #include "kumi/base/bitmap.hpp"
-#include "kumi/base/descriptor.hpp"
 #include "kumi/base/keys.hpp"
 #include "kumi/boot/wire.hpp"
+#include "kumi/launch/host/host.hpp"
+#include "kumi/launch/plan.hpp"
 #include "kumi/launch/stats_table.hpp"
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,25 +17,25 @@
 namespace kumi::launch {
 
 struct RendezvousOptions {
-    std::uint32_t nodes = 1;
-    std::string host;
-    std::uint32_t cores = 1;
+    std::vector<Part> parts; // of the job, by host
     bool traffic_wanted = false;
     bool stats_wanted = false;
     std::uint32_t answer_seconds_max = 0;
     base::JobKeys keys{}; // every node gets them
 };
 
-/// A frame for one node. The descriptor is shared by all frames that carry it.
+/// A frame for one node, or for host::every_node.
 struct Reply {
     std::uint32_t node;
-    std::vector<std::byte> frame;
-    std::shared_ptr<base::Descriptor> descriptor;
+    host::SharedFrame frame;
 };
 
 class Rendezvous {
 public:
     explicit Rendezvous(RendezvousOptions options);
+
+    /// What the nodes of a host may use together; before the first of them joins.
+    void set_cores(std::size_t part, std::uint32_t cores) { cores_[part] = cores; }
 
     /// Takes a frame of `node`; answers what is to be sent, to whom.
     std::vector<Reply> on_frame(std::uint32_t node, boot::Frame frame);
@@ -43,7 +43,7 @@ public:
     bool has_joined(std::uint32_t node) const { return joined_.test(node); }
     bool has_left(std::uint32_t node) const { return left_.test(node); }
     std::size_t joined_count() const { return joined_.count(); }
-    /// The nodes that have not joined, as "2", "1, 3" or "1, 3 and 5 more".
+    /// The nodes that have not joined, as "2 on a", "1, 3 on a, 4 on b" or "1, 3 on a and 5 more".
     std::string missing() const;
 
     /// Why `node` gave up, or why it was refused.
@@ -55,18 +55,16 @@ public:
 
 private:
     std::vector<Reply> on_join(std::uint32_t node, const boot::Frame& frame);
-    std::vector<Reply> on_share(std::uint32_t node, boot::Frame frame);
     std::vector<Reply> on_exchange(std::uint32_t node, boot::Frame frame);
     void on_traffic(std::uint32_t node, const boot::Frame& frame);
     void on_stats(std::uint32_t node, const boot::Frame& frame);
 
     RendezvousOptions options_;
+    std::uint32_t nodes_;
+    std::vector<std::uint32_t> cores_; // by part
     base::Bitmap joined_;
     base::Bitmap left_;
-    // One sharing and one exchange are under way at a time: a node asks again only after its answer.
-    base::Bitmap waiting_for_share_;
-    std::shared_ptr<base::Descriptor> shared_;
-    base::Bitmap exchanging_;
+    base::Bitmap exchanging_; // one round at a time: a node asks again only after its answer
     std::vector<std::vector<std::byte>> exchanged_;
     std::vector<std::vector<boot::TrafficEntry>> traffic_;
     StatsReports stats_;

@@ -1,7 +1,6 @@
 #include "kumi/launch/rendezvous.hpp"
 
 #include <cstring>
-#include <fcntl.h>
 #include <gtest/gtest.h>
 
 namespace kumi::launch {
@@ -10,8 +9,8 @@ namespace {
 using boot::Frame;
 using boot::Kind;
 
-Frame frame(Kind kind, Bytes body = {}, int descriptor = -1) {
-    return {kind, {body.begin(), body.end()}, base::Descriptor(descriptor)};
+Frame frame(Kind kind, Bytes body = {}) {
+    return {kind, {body.begin(), body.end()}, {}};
 }
 
 Frame join_frame() {
@@ -21,7 +20,7 @@ Frame join_frame() {
 
 Kind kind_of(const Reply& reply) {
     boot::FrameHeader header{};
-    EXPECT_TRUE(read_value(reply.frame, header));
+    EXPECT_TRUE(read_value(*reply.frame, header));
     return header.kind;
 }
 
@@ -29,28 +28,46 @@ boot::WelcomeBody welcome_of(Rendezvous& rendezvous, std::uint32_t node) {
     const auto replies = rendezvous.on_frame(node, join_frame());
     boot::WelcomeBody welcome{};
     EXPECT_EQ(kind_of(replies.at(0)), Kind::welcome);
-    EXPECT_TRUE(read_value(Bytes(replies.at(0).frame).subspan(sizeof(boot::FrameHeader)), welcome));
+    EXPECT_TRUE(read_value(Bytes(*replies.at(0).frame).subspan(sizeof(boot::FrameHeader)), welcome));
     return welcome;
 }
 
 TEST(Rendezvous, a_node_that_joins_learns_who_it_is) {
-    Rendezvous rendezvous({.nodes = 3, .host = "here", .cores = 8});
+    Rendezvous rendezvous({.parts = {{"here", 0, 3}}});
+    rendezvous.set_cores(0, 8);
     const auto replies = rendezvous.on_frame(2, join_frame());
     ASSERT_EQ(replies.size(), 1u);
     EXPECT_EQ(replies[0].node, 2u);
     EXPECT_EQ(kind_of(replies[0]), Kind::welcome);
     boot::WelcomeBody welcome{};
-    ASSERT_TRUE(read_value(Bytes(replies[0].frame).subspan(sizeof(boot::FrameHeader)), welcome));
+    ASSERT_TRUE(read_value(Bytes(*replies[0].frame).subspan(sizeof(boot::FrameHeader)), welcome));
     EXPECT_EQ(welcome.node, 2u);
     EXPECT_EQ(welcome.nodes, 3u);
     EXPECT_EQ(welcome.cores_on_host, 8u);
     EXPECT_TRUE(rendezvous.has_joined(2));
-    EXPECT_EQ(rendezvous.missing(), "0, 1");
+    EXPECT_EQ(rendezvous.missing(), "0, 1 on here");
+}
+
+TEST(Rendezvous, nodes_learn_their_slots_and_the_jobs_hosts) {
+    Rendezvous rendezvous({.parts = {{"a0", 0, 2}, {"a1", 2, 2}, {"b0", 4, 1}}});
+    rendezvous.set_cores(1, 16);
+    const auto replies = rendezvous.on_frame(3, join_frame());
+    const Bytes body = Bytes(*replies.at(0).frame).subspan(sizeof(boot::FrameHeader));
+    boot::WelcomeBody welcome{};
+    ASSERT_TRUE(read_value(body, welcome));
+    EXPECT_EQ(welcome.nodes, 5u);
+    EXPECT_EQ(welcome.slot, 1u);
+    EXPECT_EQ(welcome.nodes_on_host, 2u);
+    EXPECT_EQ(welcome.cores_on_host, 16u);
+    EXPECT_EQ(welcome.host, 1u);
+    EXPECT_EQ(welcome.hosts, 3u);
+    EXPECT_EQ(text_of(body.subspan(sizeof welcome)), std::string_view("a0\0a1\0b0\0", 9));
+    EXPECT_EQ(rendezvous.missing(), "0, 1 on a0, 2 on a1, 4 on b0");
 }
 
 TEST(Rendezvous, all_nodes_of_a_job_get_its_keys_and_another_job_has_others) {
-    Rendezvous job({.nodes = 3, .host = "here", .keys = *base::make_job_keys()});
-    Rendezvous other({.nodes = 1, .host = "here", .keys = *base::make_job_keys()});
+    Rendezvous job({.parts = {{"here", 0, 3}}, .keys = *base::make_job_keys()});
+    Rendezvous other({.parts = {{"here", 0, 1}}, .keys = *base::make_job_keys()});
     const base::JobKeys keys = welcome_of(job, 0).keys;
     EXPECT_NE(keys.token, 0u);
     for (const std::uint32_t node : {1u, 2u}) EXPECT_EQ(welcome_of(job, node).keys, keys);
@@ -60,7 +77,7 @@ TEST(Rendezvous, all_nodes_of_a_job_get_its_keys_and_another_job_has_others) {
 }
 
 TEST(Rendezvous, another_version_and_a_second_join_are_refused) {
-    Rendezvous rendezvous({.nodes = 2, .host = "here"});
+    Rendezvous rendezvous({.parts = {{"here", 0, 2}}});
     const boot::JoinBody other{boot::wire_version + 1, 1};
     EXPECT_EQ(kind_of(rendezvous.on_frame(0, frame(Kind::join, bytes_of(other))).at(0)), Kind::refused);
     EXPECT_FALSE(rendezvous.has_joined(0));
@@ -69,30 +86,20 @@ TEST(Rendezvous, another_version_and_a_second_join_are_refused) {
     EXPECT_EQ(kind_of(rendezvous.on_frame(1, frame(Kind::join)).at(0)), Kind::refused) << "a body cut short";
 }
 
-TEST(Rendezvous, everybody_gets_the_descriptor_of_node_zero_whoever_comes_first) {
-    Rendezvous rendezvous({.nodes = 3, .host = "here"});
-    EXPECT_TRUE(rendezvous.on_frame(2, frame(Kind::share)).empty());
-    const auto replies = rendezvous.on_frame(0, frame(Kind::share, {}, ::open("/dev/null", O_RDONLY)));
-    ASSERT_EQ(replies.size(), 2u);
-    for (const Reply& reply : replies) EXPECT_EQ(reply.descriptor != nullptr, reply.node == 2);
-    const auto late = rendezvous.on_frame(1, frame(Kind::share));
-    ASSERT_EQ(late.size(), 1u);
-    EXPECT_TRUE(late[0].descriptor);
-}
-
 TEST(Rendezvous, an_exchange_ends_when_the_last_has_given_its_bytes) {
-    Rendezvous rendezvous({.nodes = 2, .host = "here"});
+    Rendezvous rendezvous({.parts = {{"here", 0, 2}}});
     for (int round = 0; round < 2; ++round) {
         EXPECT_TRUE(rendezvous.on_frame(1, frame(Kind::exchange, bytes_of(std::string_view("bb")))).empty());
         const auto replies = rendezvous.on_frame(0, frame(Kind::exchange, bytes_of(std::string_view("a"))));
-        ASSERT_EQ(replies.size(), 2u);
-        const Bytes body = Bytes(replies[1].frame).subspan(sizeof(boot::FrameHeader));
+        ASSERT_EQ(replies.size(), 1u);
+        EXPECT_EQ(replies[0].node, host::every_node);
+        const Bytes body = Bytes(*replies[0].frame).subspan(sizeof(boot::FrameHeader));
         EXPECT_EQ(text_of(body), std::string_view("\1\0\0\0a\2\0\0\0bb", 11));
     }
 }
 
 TEST(Rendezvous, traffic_that_names_nodes_which_do_not_exist_is_dropped) {
-    Rendezvous rendezvous({.nodes = 2, .host = "here"});
+    Rendezvous rendezvous({.parts = {{"here", 0, 2}}});
     const boot::TrafficEntry entries[] = {{1, "shmem", 5, 40}, {77, "shmem", 5, 40}};
     rendezvous.on_frame(0, frame(Kind::traffic, std::as_bytes(std::span(entries))));
     ASSERT_EQ(rendezvous.traffic()[0].size(), 1u);
@@ -100,14 +107,14 @@ TEST(Rendezvous, traffic_that_names_nodes_which_do_not_exist_is_dropped) {
 }
 
 TEST(Rendezvous, a_node_is_asked_for_its_counters_only_if_they_are_wanted) {
-    Rendezvous wanted({.nodes = 1, .host = "here", .stats_wanted = true});
-    Rendezvous not_wanted({.nodes = 1, .host = "here", .traffic_wanted = true});
+    Rendezvous wanted({.parts = {{"here", 0, 1}}, .stats_wanted = true});
+    Rendezvous not_wanted({.parts = {{"here", 0, 1}}, .traffic_wanted = true});
     EXPECT_EQ(welcome_of(wanted, 0).stats_wanted, 1u);
     EXPECT_EQ(welcome_of(not_wanted, 0).stats_wanted, 0u);
 }
 
 TEST(Rendezvous, counters_about_nodes_which_do_not_exist_are_dropped) {
-    Rendezvous rendezvous({.nodes = 2, .host = "here"});
+    Rendezvous rendezvous({.parts = {{"here", 0, 2}}});
     const boot::StatsEntry entries[] = {
         {1, "udp", "resent", 5}, {2, "udp", "resent", 6}, {boot::whole_channel, "udp", "lost", 7}};
     rendezvous.on_frame(1, frame(Kind::stats, std::as_bytes(std::span(entries))));
@@ -119,7 +126,7 @@ TEST(Rendezvous, counters_about_nodes_which_do_not_exist_are_dropped) {
 }
 
 TEST(Rendezvous, a_report_of_counters_that_is_cut_or_too_long_is_no_report) {
-    Rendezvous rendezvous({.nodes = 2, .host = "here"});
+    Rendezvous rendezvous({.parts = {{"here", 0, 2}}});
     const std::vector<boot::StatsEntry> most(3 * boot::stats_per_peer_max);
     const Bytes bytes = std::as_bytes(std::span(most));
     rendezvous.on_frame(0, frame(Kind::stats, bytes.first(bytes.size() - 1)));
@@ -133,9 +140,9 @@ TEST(Rendezvous, a_report_of_counters_that_is_cut_or_too_long_is_no_report) {
 }
 
 TEST(Rendezvous, many_missing_nodes_are_counted_and_not_listed) {
-    Rendezvous rendezvous({.nodes = 20, .host = "here"});
+    Rendezvous rendezvous({.parts = {{"here", 0, 20}}});
     rendezvous.on_frame(1, join_frame());
-    EXPECT_EQ(rendezvous.missing(), "0, 2, 3, 4, 5, 6, 7, 8 and 11 more");
+    EXPECT_EQ(rendezvous.missing(), "0, 2, 3, 4, 5, 6, 7, 8 on here and 11 more");
 }
 
 } // namespace

@@ -2,7 +2,7 @@
 
 #include "kumi/base/keys.hpp"
 #include "kumi/launch/host/limits.hpp"
-#include "kumi/launch/host/process.hpp"
+#include "kumi/launch/plan.hpp"
 #include "kumi/launch/watch.hpp"
 
 #include <cstdio>
@@ -14,12 +14,13 @@ int run(const RunOptions& options) {
         std::fprintf(stderr, "kumi run: %s\n", reason.text().c_str());
         return 1;
     };
-    auto program = host::find_program(options.program);
-    if (!program) return complain(program.error());
-    if (auto fits = host::check_limits(options.nodes); !fits) return complain(fits.error());
+    auto plan = plan_job(options);
+    if (!plan) return complain(plan.error());
+    if (plan->is_here())
+        if (auto fits = host::check_limits(options.nodes); !fits) return complain(fits.error());
     auto keys = base::make_job_keys();
     if (!keys) return complain(keys.error());
-    Watch watch(options, *std::move(program), *keys);
+    Watch watch(options, *std::move(plan), *keys);
     if (auto started = watch.start(); !started) return complain(started.error());
     return watch.until_end();
 }

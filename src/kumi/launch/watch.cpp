@@ -1,35 +1,34 @@
 #include "kumi/launch/watch.hpp"
 
 #include "kumi/base/machine.hpp"
-#include "kumi/launch/host/binding.hpp"
-#include "kumi/launch/host/process.hpp"
+#include "kumi/launch/host/environment.hpp"
 #include "kumi/launch/stats_table.hpp"
 #include "kumi/launch/traffic_map.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cmath>
 #include <cstring>
-#include <fcntl.h>
-#include <fstream>
+#include <filesystem>
 #include <poll.h>
 #include <sys/epoll.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
-#include <thread>
 #include <unistd.h>
 
 namespace kumi::launch {
 namespace {
 
 using namespace std::chrono_literals;
+using host::Source;
 
 /// Between asking nodes to end because another failed, and killing them: the job is gone within a second.
 constexpr auto failure_grace = 400ms;
 /// The same after the user's own signal: programs may have something to save.
 constexpr auto signal_grace = 5s;
+/// For other hosts to tell that what was killed has ended.
+constexpr auto abandon_grace = 2s;
 /// For output that is still in a pipe when its node has ended.
 constexpr auto output_grace = 200ms;
 
@@ -46,14 +45,26 @@ std::string plural(std::size_t count, std::string_view thing) {
     return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
 }
 
+/// Where we were started, by the name that the user knows it by, which other hosts may know it by, too.
+std::string own_folder() {
+    std::error_code wrong;
+    const char* const named = std::getenv("PWD");
+    if (named != nullptr && named[0] == '/' && std::filesystem::equivalent(named, ".", wrong)) return named;
+    return std::filesystem::current_path(wrong);
+}
+
+/// What nodes on other hosts find in their environment, over what those have of their own.
+std::vector<std::string> environment_for_hosts(const std::vector<std::string>& added) {
+    std::vector<std::string> variables = host::own_environment();
+    std::erase_if(variables, [](const std::string& variable) { return host::is_of_host(host::name_of(variable)); });
+    return host::with(std::move(variables), added);
+}
+
 } // namespace
 
-Watch::Watch(const RunOptions& options, std::string program_path, const base::JobKeys& keys)
-    : options_(options), program_path_(std::move(program_path)), host_(base::host_name()), out_sink_(STDOUT_FILENO),
-      err_sink_(STDERR_FILENO),
-      rendezvous_({.nodes = options.nodes,
-                   .host = host_,
-                   .cores = base::cores_allowed(),
+Watch::Watch(const RunOptions& options, Plan plan, const base::JobKeys& keys)
+    : options_(options), plan_(std::move(plan)), out_sink_(STDOUT_FILENO), err_sink_(STDERR_FILENO),
+      rendezvous_({.parts = plan_.parts,
                    .traffic_wanted = options.show_traffic,
                    .stats_wanted = options.show_stats,
                    // We are the ones who notice; this is for a node whose kumi run is stopped.
@@ -63,145 +74,203 @@ Watch::Watch(const RunOptions& options, std::string program_path, const base::Jo
                    .keys = keys}) {}
 
 Watch::~Watch() {
-    signal_nodes(SIGKILL);
-    kill_leftovers();
+    children_.reset();
     ::sigprocmask(SIG_SETMASK, &old_mask_, nullptr);
 }
 
 // ---- starting
 
 Result<void> Watch::start() {
+    ::sigprocmask(SIG_SETMASK, nullptr, &old_mask_);
+    auto children = host::Children::open();
+    if (!children) return children.error();
+    children_.emplace(*std::move(children));
+    auto poller = host::Poller::open();
+    if (!poller) return poller.error();
+    poller_.emplace(*std::move(poller));
     sigset_t watched;
     sigemptyset(&watched);
-    ::signal(SIGCHLD, SIG_DFL); // ignored, as some starters leave it, it would hide how nodes end
     for (const int signal : signals_watched)
         if (!is_ignored(signal)) sigaddset(&watched, signal); // nohup, and shells for what runs in the background
-    ::sigprocmask(SIG_BLOCK, &watched, &old_mask_);
+    ::sigprocmask(SIG_BLOCK, &watched, nullptr);
     ::signal(SIGPIPE, SIG_IGN);
-    ::prctl(PR_SET_CHILD_SUBREAPER, 1); // what a node leaves behind becomes ours to end
-
-    auto guardian = host::Guardian::start();
-    if (!guardian) return guardian.error();
-    guardian_.emplace(*std::move(guardian));
-    epoll_.reset(::epoll_create1(EPOLL_CLOEXEC));
     signals_.reset(::signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK));
-    if (!epoll_ || !signals_) return system_error(errno, "preparing to watch the nodes");
-    watch_descriptor(signals_.get(), Source::signals, 0, EPOLLIN);
+    if (!signals_) return system_error(errno, "preparing to watch the nodes");
+    poller_->watch(signals_.get(), {Source::signals, 0}, EPOLLIN);
+    return plan_.is_here() ? start_here() : start_on_hosts();
+}
 
-    const std::vector<cpu_set_t> binding = options_.bind ? host::plan_binding(options_.nodes) : std::vector<cpu_set_t>{};
+Result<void> Watch::start_here() {
+    auto program = host::find_program(options_.program);
+    if (!program) return program.error();
     for (std::uint32_t node = 0; node < options_.nodes; ++node)
-        if (auto started = start_node(node, binding); !started) return started;
-    if (options_.must_join && options_.join_max.count() != 0) join_deadline_ = now() + options_.join_max;
+        nodes_.emplace_back(out_sink_, err_sink_, options_.label ? fmt::format("[{}] ", node) : "");
+    auto input = input_.open();
+    if (!input) return input.error();
+    here_.emplace(host::NodesOptions{.first = 0,
+                                     .count = options_.nodes,
+                                     .program = *std::move(program),
+                                     .arguments = options_.arguments,
+                                     .environment = host::with(host::own_environment(), options_.environment_added),
+                                     .bind = options_.bind,
+                                     .terminal = host::own_terminal(),
+                                     .input = *std::move(input),
+                                     .cluster = {}},
+                  *poller_, *children_, *this);
+    rendezvous_.set_cores(0, base::cores_allowed());
+    if (auto started = here_->start(); !started) return started;
+    if (input_.is_terminal()) poller_->watch(STDIN_FILENO, {Source::input, 0}, EPOLLIN);
+    on_all_started();
     return {};
 }
 
-Result<void> Watch::start_node(std::uint32_t node, const std::vector<cpu_set_t>& binding) {
-    const bool terminal = ::isatty(STDOUT_FILENO) != 0;
-    auto out = host::make_output_path(terminal);
-    if (!out) return out.error();
-    auto err = host::make_output_path(false);
-    if (!err) return err.error();
-    int sockets[2];
-    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0)
-        return system_error(errno, "making a socket for a node");
-
-    host::ProcessOptions process{.program = program_path_, .arguments = options_.arguments,
-                           .environment_added = options_.environment_added};
-    process.boot_socket.reset(sockets[1]);
-    process.standard_output = std::move(out->nodes);
-    process.standard_error = std::move(err->nodes);
-    if (!binding.empty()) process.binding = binding[node];
-
-    NodeProcess& mine = nodes_.emplace_back(out_sink_, err_sink_, options_.label ? fmt::format("[{}] ", node) : "");
-    ++ended_count_; // until it has started
-    mine.ended = true;
-    mine.boot.reset(sockets[0]);
-    mine.out = std::move(out->ours);
-    mine.err = std::move(err->ours);
-    if (node == 0) {
-        auto input = input_.open();
-        if (!input) return input.error();
-        process.standard_input = *std::move(input);
-    } else {
-        process.standard_input.reset(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+Result<void> Watch::start_on_hosts() {
+    const auto agent = find_agent(options_.rsh, options_.start_max);
+    if (!agent) return agent.error();
+    for (std::uint32_t node = 0; node < options_.nodes; ++node)
+        nodes_.emplace_back(out_sink_, err_sink_, options_.label ? fmt::format("[{}] ", node) : "");
+    host::JobOrder order{.bind = options_.bind,
+                         .folder = own_folder(),
+                         .program = options_.program,
+                         .arguments = options_.arguments,
+                         .environment = environment_for_hosts(options_.environment_added),
+                         .cluster_text = plan_.cluster_text};
+    if (const auto terminal = host::own_terminal()) {
+        order.is_terminal = true;
+        order.rows = terminal->ws_row;
+        order.columns = terminal->ws_col;
     }
-    auto pid = host::start_process(process);
-    if (!pid) return pid.error();
-    mine.pid = *pid;
-    mine.ended = false;
-    --ended_count_;
-    guardian_->guard(mine.pid);
-    watch_descriptor(mine.boot.get(), Source::boot, node, EPOLLIN);
-    watch_descriptor(mine.out.get(), Source::out, node, EPOLLIN);
-    watch_descriptor(mine.err.get(), Source::err, node, EPOLLIN);
-    if (node == 0 && input_.is_terminal()) watch_descriptor(STDIN_FILENO, Source::input, 0, EPOLLIN);
+    for (std::uint32_t part = 0; part < plan_.parts.size(); ++part) {
+        Remote& remote = remotes_.emplace_back(order_for(part, *agent, order), *poller_, *children_, *this);
+        if (auto started = remote.start(); !started) return started;
+    }
+    input_relay_.emplace(*poller_);
+    if (options_.start_max.count() != 0) start_deadline_ = now() + options_.start_max;
     return {};
 }
 
-void Watch::watch_descriptor(int descriptor, Source source, std::uint32_t node, std::uint32_t events) {
-    epoll_event event{};
-    event.events = events;
-    event.data.u64 = std::uint64_t{node} << 32 | static_cast<std::uint32_t>(source);
-    if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, descriptor, &event) != 0)
-        ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, descriptor, &event);
+RemoteOptions Watch::order_for(std::uint32_t part, const Agent& agent, const host::JobOrder& order) const {
+    std::error_code wrong;
+    const Part& mine = plan_.parts[part];
+    RemoteOptions remote{.index = part,
+                         .name = mine.host,
+                         .helper = {.program = agent.program, .arguments = agent.words, .environment = host::own_environment()},
+                         .agent = agent.text,
+                         .kumi_path = std::filesystem::read_symlink("/proc/self/exe", wrong),
+                         .version = options_.version,
+                         .order = order};
+    remote.order.first = mine.first;
+    remote.order.count = mine.count;
+    if (names_this_host(mine.host, base::host_name())) { // nobody need be asked to start it
+        remote.agent = "its helper";
+        remote.helper.program = remote.kumi_path;
+        remote.helper.arguments = {"host-helper"};
+    } else {
+        for (std::string& word : words_for(mine.host, remote.kumi_path)) remote.helper.arguments.push_back(std::move(word));
+    }
+    return remote;
+}
+
+void Watch::on_host_started(std::uint32_t host, std::uint32_t cores) {
+    rendezvous_.set_cores(host, cores);
+    if (std::all_of(remotes_.begin(), remotes_.end(), [](const Remote& remote) { return remote.has_started(); })) on_all_started();
+}
+
+void Watch::on_all_started() {
+    start_deadline_ = never;
+    if (options_.must_join && options_.join_max.count() != 0) join_deadline_ = now() + options_.join_max;
+}
+
+void Watch::on_started(std::uint32_t node, pid_t pid) {
+    nodes_[node].pid = pid;
+    nodes_[node].running = true;
+    ++running_count_;
 }
 
 // ---- watching
 
 int Watch::until_end() {
-    while (!all_ended()) turn();
+    while (!is_over()) turn();
     return finish();
 }
 
+bool Watch::is_over() const {
+    if (here_) return here_->is_over();
+    return std::all_of(remotes_.begin(), remotes_.end(), [](const Remote& remote) { return remote.is_over(); });
+}
+
 Instant Watch::next_deadline() const {
-    Instant next = kill_deadline_;
-    if (!failed_) next = std::min(next, join_deadline_);
+    Instant next = std::min(kill_deadline_, abandon_deadline_);
+    if (!failed_) next = std::min({next, start_deadline_, join_deadline_});
+    for (const Remote& remote : remotes_) next = std::min(next, remote.deadline());
+    if (input_relay_ && input_relay_->is_ready_file()) next = now();
     // Output that could not be written is tried again soon; its readers are slow, so there is no hurry.
-    if (!out_sink_.empty() || !err_sink_.empty()) next = std::min(next, now() + 5ms);
+    if (!out_sink_.empty() || !err_sink_.empty()) next = std::min(next, now() + (out_sink_.full() || err_sink_.full() ? 2ms : 5ms));
     return next;
 }
 
 void Watch::turn() {
-    // Nodes write faster than we are read: their pipes stay full, and would keep waking us.
-    if (out_sink_.full() || err_sink_.full()) std::this_thread::sleep_for(2ms);
-    std::array<epoll_event, 64> events;
-    const int count = ::epoll_wait(epoll_.get(), events.data(), events.size(), milliseconds_until(next_deadline()));
-    for (int i = 0; i < count; ++i) {
-        const std::uint64_t data = events[static_cast<std::size_t>(i)].data.u64;
-        on_event(static_cast<Source>(static_cast<std::uint32_t>(data)), static_cast<std::uint32_t>(data >> 32));
-    }
+    for (const host::Event& event : poller_->wait(next_deadline())) on_event(event);
+    if (input_relay_ && input_relay_->is_ready_file()) on_input();
     out_sink_.flush();
     check_output();
     err_sink_.flush();
+    // Nodes write faster than we are read: their pipes hold them back until we have caught up.
+    const bool hold = out_sink_.full() || err_sink_.full();
+    if (here_) here_->hold_output(hold);
+    for (Remote& remote : remotes_) remote.hold_output(hold);
     on_deadlines();
 }
 
-void Watch::on_event(Source source, std::uint32_t node) {
-    switch (source) {
+void Watch::on_event(const host::Event& event) {
+    switch (event.source) {
     case Source::signals: return on_signals();
     case Source::input:
     case Source::input_room: return on_input();
-    case Source::boot: return on_boot(node);
-    case Source::out: return on_output(nodes_[node].out, nodes_[node].out_lines);
-    case Source::err: return on_output(nodes_[node].err, nodes_[node].err_lines);
+    case Source::boot:
+    case Source::out:
+    case Source::err: return here_->on_event(event.source, event.index);
+    case Source::link:
+    case Source::link_errors: return remotes_[event.index].on_event(event.source, event.index);
     }
 }
 
 void Watch::on_deadlines() {
     const Instant time = now();
+    for (Remote& remote : remotes_) remote.on_deadline(time);
     if (time >= kill_deadline_) {
         signal_nodes(SIGKILL);
         kill_deadline_ = never;
+        abandon_deadline_ = time + abandon_grace;
     }
-    if (!failed_ && time >= join_deadline_ && rendezvous_.joined_count() < nodes_.size()) {
-        const bool nobody = rendezvous_.joined_count() == 0;
-        const bool only_one = rendezvous_.joined_count() + 1 == nodes_.size();
-        fail(1, nobody ? fmt::format("{} did not join the job within {} s: it never called kumi::Job::join(); "
-                                     "--no-join runs programs that are not Kumi's, --join-timeout waits longer",
-                                     options_.program, options_.join_max.count())
-                       : fmt::format("node{} {} on {} did not join within {} s; --join-timeout waits longer",
-                                     only_one ? "" : "s", rendezvous_.missing(), host_, options_.join_max.count()));
+    if (time >= abandon_deadline_) {
+        for (Remote& remote : remotes_) remote.abandon();
+        abandon_deadline_ = never;
     }
+    if (failed_) return;
+    if (time >= start_deadline_) on_start_deadline();
+    else if (time >= join_deadline_ && rendezvous_.joined_count() < nodes_.size()) on_join_deadline();
+}
+
+void Watch::on_start_deadline() {
+    constexpr std::size_t named_max = 8;
+    std::string names;
+    std::size_t count = 0;
+    for (std::size_t part = 0; part < remotes_.size(); ++part)
+        if (!remotes_[part].has_started() && ++count <= named_max) names += (count == 1 ? "" : ", ") + plan_.parts[part].host;
+    if (count > named_max) names += fmt::format(" and {} more", count - named_max);
+    fail(1, fmt::format("host{} {} did not answer within {} s: up and reachable, without a password, by {}? --start-timeout waits longer",
+                        count == 1 ? "" : "s", names, options_.start_max.count(), options_.rsh.empty() ? "ssh" : options_.rsh));
+}
+
+void Watch::on_join_deadline() {
+    const bool nobody = rendezvous_.joined_count() == 0;
+    const bool only_one = rendezvous_.joined_count() + 1 == nodes_.size();
+    fail(1, nobody ? fmt::format("{} did not join the job within {} s: it never called kumi::Job::join(); "
+                                 "--no-join runs programs that are not Kumi's, --join-timeout waits longer",
+                                 options_.program, options_.join_max.count())
+                   : fmt::format("node{} {} did not join within {} s; --join-timeout waits longer", only_one ? "" : "s",
+                                 rendezvous_.missing(), options_.join_max.count()));
 }
 
 void Watch::on_signals() {
@@ -211,7 +280,11 @@ void Watch::on_signals() {
 }
 
 void Watch::on_signal(int signal) {
-    if (signal == SIGCHLD) return reap();
+    if (signal == SIGCHLD)
+        return children_->reap([&](pid_t pid, int status) {
+            if (here_) here_->on_child_end(pid, status);
+            for (Remote& remote : remotes_) remote.on_child_end(pid, status);
+        });
     if (is_terminating(signal)) {
         ++end_requests_;
         if (kill_deadline_ != never) signal = SIGKILL; // asked twice: now
@@ -219,108 +292,84 @@ void Watch::on_signal(int signal) {
             failed_ = true;
             exit_code_ = 128 + signal;
             err_sink_.add(fmt::format("kumi run: ended by signal {} ({}), passed on to {}\n", signal, ::strsignal(signal),
-                                      plural(nodes_.size() - ended_count_, "node")));
+                                      plural(running_count_, "node")));
         }
         kill_deadline_ = now() + signal_grace;
         return signal_nodes(signal);
     }
     signal_nodes(signal);
     if (signal == SIGTSTP) ::kill(::getpid(), SIGSTOP); // the nodes first, then we; SIGCONT comes to us and goes on
-    if (signal == SIGCONT && input_.is_terminal()) watch_descriptor(STDIN_FILENO, Source::input, 0, EPOLLIN);
+    if (signal != SIGCONT) return;
+    if (input_.is_terminal()) poller_->watch(STDIN_FILENO, {Source::input, 0}, EPOLLIN);
+    if (input_relay_) input_relay_->watch();
 }
 
-void Watch::on_boot(std::uint32_t node) {
-    NodeProcess& mine = nodes_[node];
-    if (!mine.boot) return;
-    const bool open = mine.frames.read_from(mine.boot.get());
-    bool sound = true;
-    while (sound) {
-        auto frame = mine.frames.next();
-        sound = frame.has_value();
-        if (!sound || !*frame) break;
-        for (Reply& reply : rendezvous_.on_frame(node, std::move(**frame)))
-            nodes_[reply.node].replies.push_back(std::move(reply));
+// ---- what comes from nodes and hosts
+
+void Watch::on_frame(std::uint32_t node, boot::Frame frame) {
+    for (const Reply& reply : rendezvous_.on_frame(node, std::move(frame))) {
+        if (here_) here_->send(reply.node, reply.frame);
+        else if (reply.node != host::every_node) remotes_[part_of(plan_.parts, reply.node)].send(reply.node, reply.frame);
+        else
+            for (Remote& remote : remotes_) remote.send(reply.node, reply.frame);
     }
-    if (!open || !sound) {
-        ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, mine.boot.get(), nullptr);
-        mine.boot.reset();
-    }
-    for (std::uint32_t to = 0; to < nodes_.size(); ++to)
-        if (!nodes_[to].replies.empty()) send_replies(to);
-    if (const auto& reason = rendezvous_.failure(node))
-        fail(1, fmt::format("{} cannot go on: {}", describe(node), *reason));
+    if (const auto& reason = rendezvous_.failure(node)) fail(1, fmt::format("{} cannot go on: {}", describe(node), *reason));
     check_missing();
 }
 
-void Watch::send_replies(std::uint32_t node) {
-    NodeProcess& mine = nodes_[node];
-    while (!mine.replies.empty() && mine.boot) {
-        Reply& reply = mine.replies.front();
-        const std::ptrdiff_t sent = boot::send_some(mine.boot.get(), reply.frame, reply.descriptor ? reply.descriptor->get() : -1);
-        if (sent < 0) break; // it is ending; reap() will say why
-        if (sent > 0) reply.descriptor.reset();
-        reply.frame.erase(reply.frame.begin(), reply.frame.begin() + sent);
-        if (!reply.frame.empty()) return watch_descriptor(mine.boot.get(), Source::boot, node, EPOLLIN | EPOLLOUT);
-        mine.replies.pop_front();
-    }
-    mine.replies.clear();
-    if (mine.boot) watch_descriptor(mine.boot.get(), Source::boot, node, EPOLLIN);
+void Watch::on_output(std::uint32_t node, host::Stream stream, std::string_view text) {
+    Collector& lines = stream == host::Stream::out ? nodes_[node].out_lines : nodes_[node].err_lines;
+    if (text.empty()) lines.finish();
+    else lines.add(text);
 }
 
-void Watch::on_output(base::Descriptor& from, Collector& lines) {
-    if (!from || out_sink_.full() || err_sink_.full()) return; // its pipe holds it back until we have caught up
-    std::array<char, 65536> buffer;
-    const ssize_t got = ::read(from.get(), buffer.data(), buffer.size());
-    if (got > 0) return lines.add({buffer.data(), static_cast<std::size_t>(got)});
-    if (got < 0 && (errno == EINTR || errno == EAGAIN)) return;
-    lines.finish();
-    ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, from.get(), nullptr);
-    from.reset();
+void Watch::on_host_lost(std::uint32_t host, const std::string& why) {
+    const Part& part = plan_.parts[host];
+    for (std::uint32_t node = part.first; node < part.first + part.count; ++node) forget_node(nodes_[node]);
+    fail(1, why);
 }
+
+void Watch::on_clock_difference(std::uint32_t host, std::int64_t nanoseconds) {
+    warn(fmt::format("the clock of {} is {:.1f} s {} this host's; set them by the same time server, times of files and logs will not fit",
+                     plan_.parts[host].host, std::abs(static_cast<double>(nanoseconds)) / 1e9, nanoseconds > 0 ? "ahead of" : "behind"));
+}
+
+void Watch::on_input_taken(std::uint32_t bytes) { input_relay_->on_taken(bytes); }
 
 void Watch::on_input() {
+    if (!input_relay_) return on_typed_input();
+    input_relay_->on_ready([&](Bytes bytes) { remotes_[0].send_input(bytes); });
+}
+
+void Watch::on_typed_input() {
     const bool foreground = ::tcgetpgrp(STDIN_FILENO) == ::getpgrp();
     const bool more = foreground && input_.pump();
     if (!more) {
-        ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, STDIN_FILENO, nullptr); // until SIGCONT, if we are in the background
+        poller_->forget(STDIN_FILENO); // until SIGCONT, if we are in the background
         if (foreground) input_.close();
         return;
     }
     // While the node takes nothing, wait for it and not for the keyboard.
     if (input_.blocked()) {
-        ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, STDIN_FILENO, nullptr);
-        watch_descriptor(input_.to_node(), Source::input_room, 0, EPOLLOUT);
+        poller_->forget(STDIN_FILENO);
+        poller_->watch(input_.to_node(), {Source::input_room, 0}, EPOLLOUT);
     } else {
-        ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, input_.to_node(), nullptr);
-        watch_descriptor(STDIN_FILENO, Source::input, 0, EPOLLIN);
+        poller_->forget(input_.to_node());
+        poller_->watch(STDIN_FILENO, {Source::input, 0}, EPOLLIN);
     }
 }
 
 // ---- ends
 
-void Watch::reap() {
-    while (true) {
-        siginfo_t info{};
-        // Looked at first and taken away later: until then its number is nobody else's.
-        if (::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) return;
-        const pid_t pid = info.si_pid;
-        const auto found = std::find_if(nodes_.begin(), nodes_.end(),
-                                        [&](const NodeProcess& node) { return node.pid == pid && !node.ended; });
-        if (found != nodes_.end()) {
-            ::kill(-pid, SIGKILL); // what it leaves behind
-            guardian_->forget(pid);
-        }
-        int status = 0;
-        ::waitpid(pid, &status, 0);
-        if (found == nodes_.end()) continue; // a node's orphan
-        found->ended = true;
-        ++ended_count_;
-        on_node_end(static_cast<std::uint32_t>(found - nodes_.begin()), status);
-    }
+void Watch::forget_node(NodeState& node) {
+    if (node.running) --running_count_;
+    node.running = false;
 }
 
-void Watch::on_node_end(std::uint32_t node, int status) {
-    on_boot(node); // its last words
+void Watch::on_end(std::uint32_t node, int status) {
+    forget_node(nodes_[node]);
+    nodes_[node].ended = true;
+    if (node == 0 && input_relay_) input_relay_->end();
     if (failed_) return;
     if (WIFSIGNALED(status)) {
         const int signal = WTERMSIG(status);
@@ -344,52 +393,32 @@ void Watch::check_missing() {
             return fail(1, fmt::format("{} exited before it joined the job, and the others wait for it", describe(node)));
 }
 
+void Watch::warn(const std::string& what) { err_sink_.add(fmt::format("kumi run: warning: {}\n", what)); }
+
 void Watch::fail(int code, const std::string& what) {
     if (failed_) return;
     failed_ = true;
     exit_code_ = code;
-    const std::size_t running = nodes_.size() - ended_count_;
     if (!what.empty())
         err_sink_.add(fmt::format("kumi run: {}{}\n", what,
-                                  running == 0 ? "" : fmt::format("; ending {}", plural(running, "node"))));
+                                  running_count_ == 0 ? "" : fmt::format("; ending {}", plural(running_count_, "node"))));
     signal_nodes(SIGTERM);
     signal_nodes(SIGCONT); // a stopped node cannot end
     kill_deadline_ = now() + failure_grace;
 }
 
 void Watch::signal_nodes(int signal) {
-    for (const NodeProcess& node : nodes_)
-        if (!node.ended) ::kill(-node.pid, signal);
+    if (here_) here_->signal(signal);
+    for (Remote& remote : remotes_) remote.signal(signal);
 }
 
-/// What nodes have started and left behind outside their process groups: it has become our child.
-void Watch::kill_leftovers() {
-    for (int round = 0; round < 100; ++round) {
-        std::ifstream children(fmt::format("/proc/self/task/{}/children", ::gettid()));
-        bool any = false;
-        for (pid_t pid = 0; children >> pid;) {
-            if (guardian_ && pid == guardian_->pid()) continue;
-            any = true;
-            ::kill(pid, SIGKILL);
-            ::waitpid(pid, nullptr, 0);
-        }
-        if (!any) return;
-    }
-}
-
+/// What was printed here before the end; helpers on other hosts have seen to it there.
 void Watch::drain_output() {
     Instant deadline = now() + output_grace;
-    const auto open = [&] {
-        return std::any_of(nodes_.begin(), nodes_.end(), [](const NodeProcess& node) { return node.out || node.err; });
-    };
-    while (open() && now() < deadline) {
-        std::array<epoll_event, 64> events;
-        const int count = ::epoll_wait(epoll_.get(), events.data(), events.size(), 10);
-        for (int i = 0; i < count; ++i) {
-            const std::uint64_t data = events[static_cast<std::size_t>(i)].data.u64;
-            const auto source = static_cast<Source>(static_cast<std::uint32_t>(data));
-            if (source == Source::out || source == Source::err) on_event(source, static_cast<std::uint32_t>(data >> 32));
-        }
+    if (here_) here_->hold_output(false);
+    while (here_ && here_->is_output_open() && now() < deadline) {
+        for (const host::Event& event : poller_->wait(now() + 10ms))
+            if (event.source == Source::out || event.source == Source::err) here_->on_event(event.source, event.index);
         for (Sink* sink : {&out_sink_, &err_sink_}) {
             sink->flush();
             if (!sink->full()) continue;
@@ -397,7 +426,7 @@ void Watch::drain_output() {
             deadline = sink->full() ? now() : now() + output_grace;
         }
     }
-    for (NodeProcess& node : nodes_) {
+    for (NodeState& node : nodes_) {
         node.out_lines.finish();
         node.err_lines.finish();
     }
@@ -424,7 +453,7 @@ void Watch::check_output() {
 }
 
 int Watch::finish() {
-    kill_leftovers();
+    children_->kill_leftovers();
     drain_output();
     if (options_.must_join && rendezvous_.joined_count() == 0)
         fail(1, fmt::format("{} ended without joining the job: it never called kumi::Job::join(); --no-join runs programs "
@@ -442,7 +471,7 @@ int Watch::finish() {
 }
 
 std::string Watch::describe(std::uint32_t node) const {
-    return fmt::format("node {} on {} (pid {})", node, host_, nodes_[node].pid);
+    return fmt::format("node {} on {} (pid {})", node, plan_.parts[part_of(plan_.parts, node)].host, nodes_[node].pid);
 }
 
 } // namespace kumi::launch

@@ -1,6 +1,6 @@
 #include "kumi/launch/host/process.hpp"
 
-#include "kumi/boot/wire.hpp"
+#include "kumi/base/descriptor.hpp"
 
 #include <cerrno>
 #include <csignal>
@@ -14,8 +14,7 @@
 namespace kumi::launch::host {
 namespace {
 
-/// The number under which a node finds its boot socket.
-constexpr int boot_socket_number = 3;
+constexpr int descriptors_max = 8;
 
 Result<std::string> check_program(const std::string& path) {
     struct stat status {};
@@ -34,14 +33,13 @@ int become_program(const ProcessOptions& options, char* const* arguments, char* 
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(1); // it died before it could be watched
     if (options.binding) ::sched_setaffinity(0, sizeof *options.binding, &*options.binding);
-    const int wanted[] = {options.standard_input.get(), options.standard_output.get(), options.standard_error.get(),
-                          options.boot_socket.get()};
-    int lifted[4];
+    int lifted[descriptors_max];
+    const int count = static_cast<int>(options.descriptors.size());
     // Out of the way first: a source may have the number of another's target.
-    for (int i = 0; i < 4; ++i)
-        if ((lifted[i] = ::fcntl(wanted[i], F_DUPFD_CLOEXEC, 10)) < 0) return errno;
-    for (int i = 0; i < 4; ++i)
-        if (::dup2(lifted[i], i == 3 ? boot_socket_number : i) < 0) return errno;
+    for (int i = 0; i < count; ++i)
+        if ((lifted[i] = ::fcntl(options.descriptors[static_cast<std::size_t>(i)], F_DUPFD_CLOEXEC, 10)) < 0) return errno;
+    for (int i = 0; i < count; ++i)
+        if (::dup2(lifted[i], i) < 0) return errno;
     struct sigaction standard {};
     standard.sa_handler = SIG_DFL;
     ::sigaction(SIGPIPE, &standard, nullptr);
@@ -57,22 +55,6 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
     for (std::string& text : texts) pointers.push_back(text.data());
     pointers.push_back(nullptr);
     return pointers;
-}
-
-std::string_view name_of(std::string_view variable) { return variable.substr(0, variable.find('=')); }
-
-/// Our own environment and what is added; of several values for one name only the last, as most programs take the
-/// first that they find.
-std::vector<std::string> environment_with(const std::vector<std::string>& added) {
-    std::vector<std::string> all;
-    const auto set = [&](std::string variable) {
-        std::erase_if(all, [&](const std::string& old) { return name_of(old) == name_of(variable); });
-        all.push_back(std::move(variable));
-    };
-    for (char** entry = environ; *entry != nullptr; ++entry) all.emplace_back(*entry);
-    for (const std::string& variable : added) set(variable);
-    set(fmt::format("{}={}", boot::socket_variable, boot_socket_number));
-    return all;
 }
 
 } // namespace
@@ -94,19 +76,20 @@ Result<std::string> find_program(const std::string& name) {
 }
 
 Result<pid_t> start_process(const ProcessOptions& options) {
+    KUMI_ASSERT(options.descriptors.size() <= descriptors_max);
     std::vector<std::string> argument_texts{options.program};
     argument_texts.insert(argument_texts.end(), options.arguments.begin(), options.arguments.end());
-    std::vector<std::string> environment_texts = environment_with(options.environment_added);
+    std::vector<std::string> environment_texts = options.environment;
     const std::vector<char*> arguments = pointers_to(argument_texts);
     const std::vector<char*> environment = pointers_to(environment_texts);
 
     int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0) return system_error(errno, "starting a node (pipe)");
+    if (::pipe2(ends, O_CLOEXEC) != 0) return system_error(errno, fmt::format("starting {} (pipe)", options.program));
     base::Descriptor failure_in(ends[0]);
     base::Descriptor failure_out(ends[1]);
     const pid_t parent = ::getpid();
     const pid_t pid = ::fork();
-    if (pid < 0) return system_error(errno, "starting a node (fork)");
+    if (pid < 0) return system_error(errno, fmt::format("starting {} (fork)", options.program));
     if (pid == 0) {
         const int failure = become_program(options, arguments.data(), environment.data(), parent);
         [[maybe_unused]] const auto written = ::write(failure_out.get(), &failure, sizeof failure);

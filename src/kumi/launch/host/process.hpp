@@ -1,8 +1,7 @@
 #pragma once
 
-// Starting one node's process.
+// Starting a process: a node, or what reaches another host.
 
-#include "kumi/base/descriptor.hpp"
 #include "kumi/base/result.hpp"
 
 #include <optional>
@@ -19,12 +18,9 @@ Result<std::string> find_program(const std::string& name);
 struct ProcessOptions {
     std::string program;                // a path
     std::vector<std::string> arguments; // without the program's name
-    std::vector<std::string> environment_added; // "NAME=value"
+    std::vector<std::string> environment;
     std::optional<cpu_set_t> binding;
-    base::Descriptor standard_input;
-    base::Descriptor standard_output;
-    base::Descriptor standard_error;
-    base::Descriptor boot_socket; // passed on under the number that the environment names
+    std::vector<int> descriptors; // it gets them as its 0, 1, 2, ...; 8 at most
 };
 
 /// Starts a process in a group of its own that is killed when this process ends.

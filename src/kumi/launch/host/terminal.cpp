@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <fcntl.h>
 #include <pty.h>
-#include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -19,12 +18,18 @@ Result<OutputPath> make_pipe() {
 
 } // namespace
 
-Result<OutputPath> make_output_path(bool like_terminal) {
-    if (!like_terminal) return make_pipe();
-    int ours = -1;
-    int nodes = -1;
+std::optional<winsize> own_terminal() noexcept {
+    if (::isatty(STDOUT_FILENO) == 0) return std::nullopt;
     winsize size{};
     ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
+    return size;
+}
+
+Result<OutputPath> make_output_path(const std::optional<winsize>& terminal) {
+    if (!terminal) return make_pipe();
+    int ours = -1;
+    int nodes = -1;
+    winsize size = *terminal;
     termios plain{};
     ::cfmakeraw(&plain); // what a node writes comes out as it is
     if (::openpty(&ours, &nodes, nullptr, &plain, &size) != 0) return make_pipe(); // no more terminals to be had

@@ -5,7 +5,9 @@
 #include "kumi/base/descriptor.hpp"
 #include "kumi/base/result.hpp"
 
+#include <optional>
 #include <string>
+#include <sys/ioctl.h>
 
 namespace kumi::launch::host {
 
@@ -15,8 +17,11 @@ struct OutputPath {
     base::Descriptor nodes;
 };
 
-/// A pipe; or a pseudo-terminal when ours is one, so that programs go on writing line by line.
-Result<OutputPath> make_output_path(bool like_terminal);
+/// The size of the user's terminal, if standard output is one.
+std::optional<winsize> own_terminal() noexcept;
+
+/// A pipe; or a pseudo-terminal, where the user looks at one, so that programs go on writing line by line.
+Result<OutputPath> make_output_path(const std::optional<winsize>& terminal);
 
 /// Brings what the user types to node 0. A terminal must be read by us: node 0 is not in its foreground group.
 class TypedInput {

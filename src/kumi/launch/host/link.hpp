@@ -1,0 +1,43 @@
+#pragma once
+
+#include "kumi/base/descriptor.hpp"
+#include "kumi/launch/host/link_wire.hpp"
+#include "kumi/launch/host/poller.hpp"
+
+#include <string>
+
+namespace kumi::launch::host {
+
+/// One end of the connection between `kumi run` and its helper on a host. Sends what fits, and keeps the rest.
+class Link final {
+public:
+    /// `in` and `out` are two descriptors, even if of one socket. Events are announced as `about`.
+    Link(Poller& poller, Event about, base::Descriptor in, base::Descriptor out);
+    Link(const Link&) = delete;
+    Link& operator=(const Link&) = delete;
+    ~Link();
+
+    void send(LinkKind kind, std::uint32_t node = 0, std::uint32_t value = 0, Bytes body = {});
+    void send_text(std::string_view text);
+    /// Tries again to send what was kept. False when nobody takes it any more.
+    bool flush();
+    /// What is to be sent still.
+    std::size_t kept_bytes() const noexcept { return kept_.size() - kept_start_; }
+
+    /// Reads what is there. False when the other side has closed.
+    bool read();
+    LinkReader& reader() noexcept { return reader_; }
+
+private:
+    Poller& poller_;
+    Event about_;
+    base::Descriptor in_;
+    base::Descriptor out_;
+    LinkReader reader_;
+    std::vector<std::byte> kept_;
+    std::size_t kept_start_ = 0;
+    bool wants_room_ = false;
+    bool broken_ = false;
+};
+
+} // namespace kumi::launch::host

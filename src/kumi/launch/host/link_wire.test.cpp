@@ -1,0 +1,75 @@
+#include "kumi/launch/host/link_wire.hpp"
+
+#include <gtest/gtest.h>
+#include <random>
+
+namespace kumi::launch::host {
+namespace {
+
+TEST(LinkWire, an_order_arrives_as_it_was_given) {
+    JobOrder order{.first = 3, .count = 2, .bind = false, .is_terminal = true, .rows = 24, .columns = 80, .folder = "/a b",
+                   .program = "./p", .arguments = {"", "x\n", "-n"}, .environment = {"A=1", "B="}, .cluster_text = "[[host]]\n"};
+    auto back = decode_order(encode(order));
+    ASSERT_TRUE(back) << back.error().text();
+    EXPECT_EQ(back->first, 3u);
+    EXPECT_EQ(back->count, 2u);
+    EXPECT_FALSE(back->bind);
+    EXPECT_TRUE(back->is_terminal);
+    EXPECT_EQ(back->rows, 24);
+    EXPECT_EQ(back->columns, 80);
+    EXPECT_EQ(back->folder, "/a b");
+    EXPECT_EQ(back->program, "./p");
+    EXPECT_EQ(back->arguments, order.arguments);
+    EXPECT_EQ(back->environment, order.environment);
+    EXPECT_EQ(back->cluster_text, order.cluster_text);
+    order.cluster_text.reset();
+    EXPECT_FALSE(decode_order(encode(order))->cluster_text);
+}
+
+TEST(LinkWire, an_order_that_is_cut_short_is_none) {
+    const auto whole = encode(JobOrder{.folder = "/", .program = "p", .arguments = {"a"}, .environment = {"A=1"}, .cluster_text = {}});
+    for (std::size_t bytes = 0; bytes < whole.size(); ++bytes) EXPECT_FALSE(decode_order(Bytes(whole).first(bytes))) << bytes;
+}
+
+TEST(LinkWire, a_hello_is_found_behind_what_a_login_shell_prints_and_frames_follow_it) {
+    LinkReader reader;
+    reader.add(bytes_of(std::string_view("Welcome to b0!\nYou have mail.")));
+    EXPECT_FALSE(reader.next_hello());
+    std::vector<std::byte> stream;
+    const std::string said = encode(Hello{.version = full_version("1.2.3"), .wall_clock_ns = 1'700'000'000'000'000'000, .cores = 64});
+    const auto ended = encode(LinkKind::ended, 7, 256, {});
+    for (const Bytes part : {bytes_of(std::string_view(said)), Bytes(ended)}) stream.insert(stream.end(), part.begin(), part.end());
+    std::optional<Hello> hello;
+    for (const std::byte& byte : stream) { // one by one
+        reader.add({&byte, 1});
+        if (!hello) hello = reader.next_hello();
+    }
+    ASSERT_TRUE(hello);
+    EXPECT_EQ(hello->version, full_version("1.2.3"));
+    EXPECT_EQ(hello->wall_clock_ns, 1'700'000'000'000'000'000);
+    EXPECT_EQ(hello->cores, 64u);
+    const auto frame = reader.next();
+    ASSERT_TRUE(frame && *frame);
+    EXPECT_EQ((*frame)->kind, LinkKind::ended);
+    EXPECT_EQ((*frame)->node, 7u);
+    EXPECT_EQ((*frame)->value, 256u);
+    EXPECT_FALSE(*reader.next());
+}
+
+TEST(LinkWire, garbage_is_an_error_and_not_a_frame) {
+    std::mt19937 random(3);
+    for (int round = 0; round < 200; ++round) {
+        LinkReader reader;
+        for (int i = 0; i < 10; ++i) reader.add(bytes_of(static_cast<std::uint32_t>(random()) | 0x80000000u));
+        EXPECT_FALSE(reader.next());
+    }
+}
+
+TEST(LinkWire, a_clock_is_wrong_by_what_no_delay_explains) {
+    EXPECT_EQ(clock_difference_ns(150, 100, 200), 0);
+    EXPECT_EQ(clock_difference_ns(250, 100, 200), 50);
+    EXPECT_EQ(clock_difference_ns(70, 100, 200), -30);
+}
+
+} // namespace
+} // namespace kumi::launch::host

@@ -1,0 +1,85 @@
+#pragma once
+
+#include "kumi/base/descriptor.hpp"
+#include "kumi/launch/host/children.hpp"
+#include "kumi/launch/host/host.hpp"
+#include "kumi/launch/host/sharing.hpp"
+
+#include <deque>
+#include <optional>
+#include <string>
+#include <sys/ioctl.h>
+#include <vector>
+
+namespace kumi::launch::host {
+
+struct NodesOptions {
+    std::uint32_t first = 0; // the number in the job of the first; the others follow
+    std::uint32_t count = 1;
+    std::string program; // a path
+    std::vector<std::string> arguments;
+    std::vector<std::string> environment;
+    bool bind = true;                // a core for each, where there are enough
+    std::optional<winsize> terminal; // of the user, if that is what reads the output
+    base::Descriptor input;          // of node 0, if it is here
+    base::Descriptor cluster;        // the cluster file's text, if nodes shall not look for the file itself
+};
+
+/// The nodes of a job that run on this host: starts them, serves their boot sockets, reads what they print.
+class Nodes final : public Host {
+public:
+    /// All but the options outlive it.
+    Nodes(NodesOptions options, Poller& poller, Children& children, Listener& listener);
+    Nodes(const Nodes&) = delete;
+    Nodes& operator=(const Nodes&) = delete;
+
+    /// Starts all. After an error some may run.
+    Result<void> start();
+
+    void send(std::uint32_t node, const SharedFrame& frame) override;
+    void signal(int number) override;
+    void hold_output(bool hold) override;
+    void on_event(Source source, std::uint32_t slot) override;
+    void on_child_end(pid_t pid, int status) override;
+    bool is_over() const override { return ended_count_ == options_.count; }
+
+    /// Whether somebody may still print something.
+    bool is_output_open() const;
+
+private:
+    /// What is to be sent to a node.
+    struct Letter {
+        SharedFrame frame;
+        std::shared_ptr<base::Descriptor> descriptor;
+        std::size_t sent_bytes = 0;
+    };
+    struct NodeProcess {
+        pid_t pid = -1;
+        bool ended = false;
+        base::Descriptor boot;
+        boot::FrameReader frames;
+        std::deque<Letter> letters;
+        bool wants_room = false; // to send them
+        base::Descriptor out;
+        base::Descriptor err;
+    };
+
+    Result<void> start_node(std::uint32_t slot, const std::vector<cpu_set_t>& binding);
+    void on_boot(std::uint32_t slot);
+    void on_output(std::uint32_t slot, Stream stream);
+    void on_share(std::uint32_t slot, base::Descriptor descriptor);
+    void post(std::uint32_t slot, Letter letter);
+    void send_letters(std::uint32_t slot);
+    void want_room(std::uint32_t slot, bool wanted);
+
+    NodesOptions options_;
+    Poller& poller_;
+    Children& children_;
+    Listener& listener_;
+    Sharing sharing_;
+    std::deque<NodeProcess> nodes_; // by slot
+    std::uint32_t ended_count_ = 0;
+    bool held_ = false;
+};
+
+} // namespace kumi::launch::host

@@ -1,0 +1,97 @@
+#pragma once
+
+#include "kumi/base/clock.hpp"
+#include "kumi/launch/host/children.hpp"
+#include "kumi/launch/host/host.hpp"
+#include "kumi/launch/host/link.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace kumi::launch {
+
+/// Hears of hosts besides their nodes.
+class RemoteListener : public host::Listener {
+public:
+    /// All its nodes have started; they may use so many cores together.
+    virtual void on_host_started(std::uint32_t host, std::uint32_t cores) = 0;
+    /// Nothing can be said to it or heard from it any more. `why` starts with its name. Its nodes end by themselves.
+    virtual void on_host_lost(std::uint32_t host, const std::string& why) = 0;
+    /// Its clock is ahead of ours, or behind if negative, by at least so much.
+    virtual void on_clock_difference(std::uint32_t host, std::int64_t nanoseconds) = 0;
+    /// Node 0 has taken so much input.
+    virtual void on_input_taken(std::uint32_t bytes) = 0;
+
+protected:
+    ~RemoteListener() = default;
+};
+
+struct RemoteOptions {
+    std::uint32_t index = 0; // of the host, in the job
+    std::string name;
+    host::ProcessOptions helper; // what starts the helper; descriptors are added
+    std::string agent;           // what that is called
+    std::string kumi_path;       // of the helper, there
+    std::string version;
+    host::JobOrder order;
+};
+
+/// A host that a helper serves: it is told what to do, and tells what happens.
+class Remote final : public host::Host {
+public:
+    /// All but the options outlive it.
+    Remote(RemoteOptions options, host::Poller& poller, host::Children& children, RemoteListener& listener);
+    Remote(const Remote&) = delete;
+    Remote& operator=(const Remote&) = delete;
+
+    Result<void> start();
+
+    void send(std::uint32_t node, const host::SharedFrame& frame) override;
+    /// A helper that has not answered yet is not waited for when its nodes shall end.
+    void signal(int number) override;
+    void hold_output(bool hold) override;
+    void on_event(host::Source source, std::uint32_t index) override;
+    void on_child_end(pid_t pid, int status) override;
+    bool is_over() const override { return agent_ended_; }
+
+    /// To node 0, which must be there. Nothing: the end of it.
+    void send_input(Bytes input);
+    /// Does not wait for it any longer.
+    void abandon();
+    /// When something is to be done although nothing happened.
+    Instant deadline() const noexcept { return agent_ended_ ? never : linger_deadline_; }
+    void on_deadline(Instant time);
+
+    bool has_started() const noexcept { return has_started_; }
+
+private:
+    void on_link();
+    void on_errors();
+    void on_hello(const host::Hello& hello);
+    void on_frame(host::LinkFrame& frame);
+    void on_started(Bytes pids);
+    void lose(const std::string& why);
+    std::string last_words() const;
+    bool is_mine(std::uint32_t node) const noexcept { return node - options_.order.first < options_.order.count; }
+
+    RemoteOptions options_;
+    host::Poller& poller_;
+    host::Children& children_;
+    RemoteListener& listener_;
+    std::optional<host::Link> link_; // while something may come
+    base::Descriptor errors_;
+    std::string said_; // the end of what the agent wrote to its standard error
+    pid_t agent_ = -1;
+    Instant linger_deadline_ = never;    // for the agent to end, when all has been said
+    std::int64_t started_ns_ = 0;        // by our wall clock
+    std::optional<std::uint32_t> cores_; // once it has said hello
+    bool has_started_ = false;
+    bool is_done_ = false;
+    bool is_lost_ = false;
+    bool agent_ended_ = false;
+    bool is_held_ = false;
+};
+
+} // namespace kumi::launch
