@@ -86,7 +86,7 @@ void Remote::on_link() {
     }
     if (open) return;
     link_.reset(); // how the agent ends will tell why
-    linger_deadline_ = now() + linger_max;
+    if (!is_done_) linger_deadline_ = now() + linger_max;
 }
 
 void Remote::on_deadline(Instant time) {
@@ -111,7 +111,10 @@ void Remote::on_frame(host::LinkFrame& frame) {
     case LinkKind::started: return on_started(frame.body);
     case LinkKind::refused: return lose(fmt::format("host {}: {}", options_.name, text_of(frame.body)));
     case LinkKind::taken: return listener_.on_input_taken(frame.value);
-    case LinkKind::done: is_done_ = true; return;
+    case LinkKind::done:
+        is_done_ = true;
+        linger_deadline_ = now() + linger_max;
+        return;
     default: break;
     }
     if (!has_started_ || !is_mine(frame.node)) return;
