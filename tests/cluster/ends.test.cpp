@@ -75,3 +75,22 @@ TEST(Ends, a_waiting_node_uses_less_than_one_percent_of_a_core) {
     ASSERT_EQ(outcome.out.find(words), 0u) << outcome.out;
     EXPECT_LT(std::atol(outcome.out.c_str() + words.size()), 20'000) << "microseconds in 2 s";
 }
+
+TEST(Ends, while_nodes_wait_kumi_run_sleeps_also_after_the_time_for_joining) {
+    Running command({.words = kumi_run_actor({"-n", "2", "--join-timeout", "1"}, {"handle=USR1", "join", "say=ready", "until_signal"})});
+    ASSERT_TRUE(command.printed("ready", 2));
+    ::poll(nullptr, 0, 1200);
+    const auto processor_ticks = [&] {
+        std::istringstream stat(file_text("/proc/" + std::to_string(command.pid()) + "/stat"));
+        std::string word;
+        for (int i = 0; i < 13; ++i) stat >> word; // our name has no blank
+        long user = 0, system = 0;
+        stat >> user >> system;
+        return user + system;
+    };
+    const long before = processor_ticks();
+    ::poll(nullptr, 0, 1000);
+    EXPECT_LT(processor_ticks() - before, ::sysconf(_SC_CLK_TCK) / 10);
+    command.signal(SIGUSR1);
+    EXPECT_EQ(command.finish().code, 0);
+}

@@ -249,7 +249,7 @@ void Watch::on_deadlines() {
     }
     if (failed_) return;
     if (time >= start_deadline_) on_start_deadline();
-    else if (time >= join_deadline_ && rendezvous_.joined_count() < nodes_.size()) on_join_deadline();
+    if (time >= join_deadline_) on_join_deadline();
 }
 
 void Watch::on_start_deadline() {
@@ -264,6 +264,8 @@ void Watch::on_start_deadline() {
 }
 
 void Watch::on_join_deadline() {
+    join_deadline_ = never;
+    if (rendezvous_.joined_count() == nodes_.size()) return;
     const bool nobody = rendezvous_.joined_count() == 0;
     const bool only_one = rendezvous_.joined_count() + 1 == nodes_.size();
     fail(1, nobody ? fmt::format("{} did not join the job within {} s: it never called kumi::Job::join(); "
