@@ -238,6 +238,7 @@ std::vector<Finding> examine_machine() {
             examine_addresses(),
             examine_bursts(),
             examine_socket_buffers(),
+            examine_program("ssh", "for kumi run --hosts and --cluster", "openssh-client"),
             examine_program("mpirun.openmpi", "for kumi bench --against openmpi", "openmpi-bin libopenmpi-dev"),
             examine_program("mpiexec.mpich", "for kumi bench --against mpich", "mpich libmpich-dev"),
             examine_library("libfabric", {"libfabric.so.1"}, not_yet, "libfabric-dev"),

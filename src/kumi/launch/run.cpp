@@ -16,8 +16,8 @@ int run(const RunOptions& options) {
     };
     auto plan = plan_job(options);
     if (!plan) return complain(plan.error());
-    if (plan->is_here())
-        if (auto fits = host::check_limits(options.nodes); !fits) return complain(fits.error());
+    auto fits = plan->is_here() ? host::check_limits(options.nodes) : host::check_host_limits(plan->parts.size());
+    if (!fits) return complain(fits.error());
     auto keys = base::make_job_keys();
     if (!keys) return complain(keys.error());
     Watch watch(options, *std::move(plan), *keys);

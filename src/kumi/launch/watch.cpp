@@ -289,7 +289,10 @@ void Watch::on_signal(int signal) {
         });
     if (is_terminating(signal)) {
         ++end_requests_;
-        if (kill_deadline_ != never) signal = SIGKILL; // asked twice: now
+        if (kill_deadline_ != never) { // asked twice: now
+            signal = SIGKILL;
+            abandon_deadline_ = now() + abandon_grace;
+        }
         if (!failed_) {
             failed_ = true;
             exit_code_ = 128 + signal;

@@ -114,6 +114,7 @@ private:
             else if (event.source == Source::input_room) pump_input();
             else if (nodes_) nodes_->on_event(event.source, event.index);
         }
+        is_alone_ = is_alone_ || !link_.flush();
         if (!nodes_) return;
         nodes_->hold_output(output_held_ || link_.kept_bytes() > kept_bytes_max);
         if (!nodes_->is_over()) return;
@@ -145,7 +146,7 @@ private:
             if (!*frame) break;
             on_link_frame(**frame);
         }
-        is_alone_ = is_alone_ || !open || !link_.flush();
+        is_alone_ = !open;
     }
 
     void on_link_frame(LinkFrame& frame) {

@@ -16,6 +16,8 @@ constexpr std::uint64_t node_bytes_min = std::uint64_t{1} << 19;
 
 /// Our end of a node's socket, output and error, and one to spare while it is started.
 constexpr std::uint64_t descriptors_per_node = 4;
+/// Two for a host's link, one for what its agent complains of, and three while that is started.
+constexpr std::uint64_t descriptors_per_host = 6;
 constexpr std::uint64_t descriptors_besides = 64;
 
 std::uint64_t processes_max() {
@@ -25,6 +27,17 @@ std::uint64_t processes_max() {
     if (::getrlimit(RLIMIT_NPROC, &mine) == 0 && mine.rlim_cur != RLIM_INFINITY)
         limit = std::min<std::uint64_t>(limit, mine.rlim_cur);
     return limit;
+}
+
+/// `what` needs them, in the error.
+Result<void> allow_descriptors(std::uint64_t wanted, const std::string& what) {
+    rlimit files{};
+    if (::getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= wanted) return {};
+    if (files.rlim_max != RLIM_INFINITY && files.rlim_max < wanted)
+        return error("{} needs {} open files, and the limit is {} (ulimit -Hn)", what, wanted, files.rlim_max);
+    files.rlim_cur = wanted;
+    if (::setrlimit(RLIMIT_NOFILE, &files) != 0) return error("{} needs {} open files, and the limit (ulimit -n) cannot be raised", what, wanted);
+    return {};
 }
 
 } // namespace
@@ -37,16 +50,11 @@ Result<void> check_limits(std::uint32_t nodes) {
     if (nodes * node_bytes_min > available)
         return error("-n {}: so many nodes need at least {} of memory, and this machine has {} left", nodes,
                      base::readable_bytes(nodes * node_bytes_min), base::readable_bytes(available));
-    rlimit files{};
-    const std::uint64_t wanted = nodes * descriptors_per_node + descriptors_besides;
-    if (::getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < wanted) {
-        if (files.rlim_max != RLIM_INFINITY && files.rlim_max < wanted)
-            return error("-n {}: watching so many nodes needs {} open files, and the limit is {} (ulimit -Hn)", nodes,
-                         wanted, files.rlim_max);
-        files.rlim_cur = wanted;
-        if (::setrlimit(RLIMIT_NOFILE, &files) != 0) return error("-n {}: cannot raise the limit of open files (ulimit -n)", nodes);
-    }
-    return {};
+    return allow_descriptors(nodes * descriptors_per_node + descriptors_besides, fmt::format("-n {}: watching so many nodes", nodes));
+}
+
+Result<void> check_host_limits(std::size_t hosts) {
+    return allow_descriptors(hosts * descriptors_per_host + descriptors_besides, fmt::format("a job on {} hosts", hosts));
 }
 
 } // namespace kumi::launch::host

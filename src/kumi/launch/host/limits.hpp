@@ -2,11 +2,15 @@
 
 #include "kumi/base/result.hpp"
 
+#include <cstddef>
 #include <cstdint>
 
 namespace kumi::launch::host {
 
 /// Refuses more nodes than this machine can hold, before any of them is started; raises our own limit of open files.
 Result<void> check_limits(std::uint32_t nodes);
+
+/// Refuses more hosts than we may have connections to; raises that limit.
+Result<void> check_host_limits(std::size_t hosts);
 
 } // namespace kumi::launch::host
