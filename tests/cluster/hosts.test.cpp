@@ -141,6 +141,13 @@ TEST_F(Hosts, the_cluster_file_reaches_nodes_though_hosts_do_not_have_it) {
     EXPECT_EQ(outcome.out, "2\n2\n2\n");
 }
 
+TEST_F(Hosts, unless_told_otherwise_the_agent_is_ssh_which_asks_for_nothing) {
+    folder_.write("ssh", "#!/bin/sh\necho \"$@\" >> '" + folder_.path() + "/words'\nwhile [ \"${1#-}\" != \"$1\" ]; do shift; done\nexec sh -c \"$2\"\n");
+    const std::string path = "PATH=" + folder_.path() + ":" + std::getenv("PATH");
+    expect_ring(run({.words = kumi_run({"--hosts", "one:2", "-n", "2", "--start-timeout", "40", example("02_ring"), "5"}), .environment = {path}}), 2, 5);
+    EXPECT_TRUE(is_one_line(file_text(folder_.path() + "/words"), "-T -oBatchMode=yes .*-oConnectTimeout=40 one exec '.*/kumi' host-helper"));
+}
+
 TEST_F(Hosts, this_host_needs_no_agent) {
     agent("echo $1 is asked >&2; exec sh -c \"$2\"");
     Command alone = on_hosts({"--hosts", "localhost:3", "-n", "3", example("02_ring"), "20"});
@@ -303,6 +310,11 @@ TEST_F(Hosts, a_host_that_speaks_garbage) {
     const std::string file = folder_.write("hello", hello + std::string(64, '\xff'), false);
     agent("cat '" + file + "'; exec sleep 1000");
     expect_refusal({"--hosts", "one", "-n", "1", "true"}, "host one is lost: what came is no frame of this version of Kumi");
+}
+
+TEST_F(Hosts, a_host_that_answers_without_end) {
+    agent("exec yes to all");
+    expect_refusal({"--hosts", "one", "-n", "1", "true"}, "host one: not Kumi's helper answers by .*/agent, but something that starts with \"to all\"");
 }
 
 TEST_F(Hosts, a_clock_that_differs_is_told_and_the_job_runs) {

@@ -1,5 +1,6 @@
 #include "kumi/launch/remote.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -31,6 +32,8 @@ std::string ending(int status) {
     if (WIFSIGNALED(status)) return fmt::format("was killed by signal {} ({})", WTERMSIG(status), ::strsignal(WTERMSIG(status)));
     return fmt::format("ended with code {}", WEXITSTATUS(status));
 }
+
+std::string_view first_line(std::string_view text) { return text.substr(0, std::min(text.find_first_of("\r\n"), std::size_t{60})); }
 
 bool is_terminating(int signal) { return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT || signal == SIGKILL; }
 
@@ -75,8 +78,10 @@ void Remote::on_link() {
     link_->flush();
     const bool open = link_->read();
     if (!cores_) {
-        const auto hello = link_->reader().next_hello();
-        if (hello) on_hello(*hello);
+        if (const auto hello = link_->reader().next_hello()) on_hello(*hello);
+        else if (const Bytes noise = link_->reader().left(); noise.size() > host::noise_bytes_max)
+            return lose(fmt::format("host {}: not Kumi's helper answers by {}, but something that starts with \"{}\"", options_.name, options_.agent,
+                                    first_line(text_of(noise))));
     }
     while (link_ && cores_) {
         auto frame = link_->reader().next();
@@ -165,7 +170,7 @@ std::string Remote::last_words() const {
 void Remote::on_child_end(pid_t pid, int status) {
     if (pid != agent_ || agent_ended_) return;
     agent_ended_ = true;
-    on_link(); // its last words
+    while (link_ && link_->is_readable()) on_link(); // its last words
     link_.reset();
     on_errors();
     if (is_done_ || is_lost_) return;

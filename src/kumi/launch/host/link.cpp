@@ -3,6 +3,7 @@
 #include <array>
 #include <cerrno>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -53,13 +54,19 @@ bool Link::flush() {
 
 bool Link::read() {
     std::array<std::byte, 65536> buffer;
-    while (true) {
+    for (int i = 0; i < 16; ++i) { // others have something to say, too
         const ssize_t got = ::read(in_.get(), buffer.data(), buffer.size());
         if (got < 0 && errno == EINTR) continue;
         if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return true;
         if (got <= 0) return false;
         reader_.add(Bytes(buffer).first(static_cast<std::size_t>(got)));
     }
+    return true;
+}
+
+bool Link::is_readable() const noexcept {
+    pollfd readable{in_.get(), POLLIN, 0};
+    return ::poll(&readable, 1, 0) > 0;
 }
 
 } // namespace kumi::launch::host

@@ -24,8 +24,10 @@ public:
     /// What is to be sent still.
     std::size_t kept_bytes() const noexcept { return kept_.size() - kept_start_; }
 
-    /// Reads what is there. False when the other side has closed.
+    /// Reads what is there, 1 MiB at most. False when the other side has closed.
     bool read();
+    /// Whether that would bring something, or the end.
+    bool is_readable() const noexcept;
     LinkReader& reader() noexcept { return reader_; }
 
 private:

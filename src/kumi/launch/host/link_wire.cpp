@@ -102,8 +102,15 @@ Result<JobOrder> decode_order(Bytes bytes) {
 
 void LinkReader::add(Bytes bytes) { put(bytes_, bytes); }
 
+void LinkReader::take(std::size_t bytes) {
+    taken_bytes_ += bytes;
+    if (taken_bytes_ <= bytes_.size() / 2) return; // moving the rest each time would take long for many small frames
+    bytes_.erase(bytes_.begin(), bytes_.begin() + static_cast<std::ptrdiff_t>(taken_bytes_));
+    taken_bytes_ = 0;
+}
+
 std::optional<Hello> LinkReader::next_hello() {
-    const std::string_view text = text_of(bytes_);
+    const std::string_view text = text_of(left());
     const std::size_t mark = text.find(hello_mark);
     const std::size_t end = mark == std::string_view::npos ? mark : text.find('\n', mark);
     if (end == std::string_view::npos) return std::nullopt;
@@ -113,20 +120,20 @@ std::optional<Hello> LinkReader::next_hello() {
     // Numbers that are none belong to a version that is not ours, which is what will be said.
     hello.wall_clock_ns = base::number_in<std::int64_t>(take_word(line)).value_or(0);
     hello.cores = base::number_in<std::uint32_t>(take_word(line)).value_or(1);
-    bytes_.erase(bytes_.begin(), bytes_.begin() + static_cast<std::ptrdiff_t>(end + 1));
+    take(end + 1);
     return hello;
 }
 
 Result<std::optional<LinkFrame>> LinkReader::next() {
     LinkHeader header{};
-    if (!read_value(bytes_, header)) return std::optional<LinkFrame>{};
+    if (!read_value(left(), header)) return std::optional<LinkFrame>{};
     if (header.kind < LinkKind::job || header.kind > LinkKind::done || header.body_bytes > boot::body_bytes_max)
         return error("what came is no frame of this version of Kumi");
     const std::size_t whole = sizeof header + header.body_bytes;
-    if (bytes_.size() < whole) return std::optional<LinkFrame>{};
-    LinkFrame frame{header.kind, header.node, header.value, {}};
-    frame.body.assign(bytes_.begin() + sizeof header, bytes_.begin() + static_cast<std::ptrdiff_t>(whole));
-    bytes_.erase(bytes_.begin(), bytes_.begin() + static_cast<std::ptrdiff_t>(whole));
+    if (left().size() < whole) return std::optional<LinkFrame>{};
+    const Bytes body = left().subspan(sizeof header, header.body_bytes);
+    LinkFrame frame{header.kind, header.node, header.value, {body.begin(), body.end()}};
+    take(whole);
     return std::optional<LinkFrame>(std::move(frame));
 }
 

@@ -66,6 +66,9 @@ std::string full_version(std::string_view version);
 /// How far another host's clock is ahead of ours, at least, if it showed `theirs` at a time between `before` and `after`.
 std::int64_t clock_difference_ns(std::int64_t theirs, std::int64_t before, std::int64_t after) noexcept;
 
+/// So much may come before the hello.
+inline constexpr std::size_t noise_bytes_max = 65536;
+
 /// Input that may be under way to node 0.
 inline constexpr std::uint32_t input_bytes_max = 65536;
 
@@ -95,9 +98,14 @@ public:
     std::optional<Hello> next_hello();
     /// The next whole frame. A header that makes no sense is an error.
     Result<std::optional<LinkFrame>> next();
+    /// What came and was not taken yet.
+    Bytes left() const noexcept { return Bytes(bytes_).subspan(taken_bytes_); }
 
 private:
+    void take(std::size_t bytes);
+
     std::vector<std::byte> bytes_;
+    std::size_t taken_bytes_ = 0; // at its start
 };
 
 } // namespace kumi::launch::host

@@ -56,6 +56,20 @@ TEST(LinkWire, a_hello_is_found_behind_what_a_login_shell_prints_and_frames_foll
     EXPECT_FALSE(*reader.next());
 }
 
+TEST(LinkWire, many_frames_that_came_at_once_come_out_one_by_one) {
+    LinkReader reader;
+    for (std::uint32_t i = 0; i < 1000; ++i) reader.add(encode(LinkKind::out, i, 0, bytes_of(i)));
+    for (std::uint32_t i = 0; i < 1000; ++i) {
+        const auto frame = reader.next();
+        ASSERT_TRUE(frame && *frame);
+        std::uint32_t body = 0;
+        EXPECT_EQ((*frame)->node, i);
+        EXPECT_TRUE(read_value((*frame)->body, body) && body == i);
+    }
+    EXPECT_FALSE(*reader.next());
+    EXPECT_TRUE(reader.left().empty());
+}
+
 TEST(LinkWire, garbage_is_an_error_and_not_a_frame) {
     std::mt19937 random(3);
     for (int round = 0; round < 200; ++round) {
