@@ -1,5 +1,5 @@
 #include "commands.hpp"
-#include "kumi/launch/host/helper.hpp"
+#include "kumi/launch/remote/helper.hpp"
 #include "version.hpp"
 
 #include <cstdio>
@@ -53,7 +53,7 @@ int complain(const CLI::App& app, const CLI::ParseError& wrong, const char* firs
 int main(int argc, char** argv) {
     open_missing_streams();
     // kumi run starts it on other hosts; people do not, so that help does not tell of it.
-    if (argc == 2 && std::string_view(argv[1]) == "host-helper") return kumi::launch::host::help_kumi_run(kumi::tools::version);
+    if (argc == 2 && std::string_view(argv[1]) == "host-helper") return kumi::launch::remote::help_kumi_run(kumi::tools::version);
     CLI::App app{"Kumi makes one cluster out of the machines and networks that you have.", "kumi"};
     app.set_version_flag("--version", fmt::format("kumi {}", kumi::tools::version));
     app.require_subcommand(1);

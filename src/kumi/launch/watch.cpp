@@ -22,6 +22,8 @@ namespace {
 
 using namespace std::chrono_literals;
 using host::Source;
+using remote::JobOrder;
+using remote::RemoteHost;
 
 /// Between asking nodes to end because another failed, and killing them: the job is gone within a second.
 constexpr auto failure_grace = 400ms;
@@ -125,11 +127,11 @@ Result<void> Watch::start_here() {
 }
 
 Result<void> Watch::start_on_hosts() {
-    const auto agent = find_agent(options_.rsh, options_.start_max);
+    const auto agent = remote::find_agent(options_.rsh, options_.start_max);
     if (!agent) return agent.error();
     for (std::uint32_t node = 0; node < options_.nodes; ++node)
         nodes_.emplace_back(out_sink_, err_sink_, options_.label ? fmt::format("[{}] ", node) : "");
-    host::JobOrder order{.bind = options_.bind,
+    JobOrder order{.bind = options_.bind,
                          .folder = own_folder(),
                          .program = options_.program,
                          .arguments = options_.arguments,
@@ -141,7 +143,7 @@ Result<void> Watch::start_on_hosts() {
         order.columns = terminal->ws_col;
     }
     for (std::uint32_t part = 0; part < plan_.parts.size(); ++part) {
-        Remote& remote = remotes_.emplace_back(order_for(part, *agent, order), *poller_, *children_, *this);
+        RemoteHost& remote = remotes_.emplace_back(order_for(part, *agent, order), *poller_, *children_, *this);
         if (auto started = remote.start(); !started) return started;
     }
     input_relay_.emplace(*poller_);
@@ -149,31 +151,31 @@ Result<void> Watch::start_on_hosts() {
     return {};
 }
 
-RemoteOptions Watch::order_for(std::uint32_t part, const Agent& agent, const host::JobOrder& order) const {
+remote::RemoteOptions Watch::order_for(std::uint32_t part, const remote::Agent& agent, const remote::JobOrder& order) const {
     std::error_code wrong;
     const Part& mine = plan_.parts[part];
-    RemoteOptions remote{.index = part,
+    remote::RemoteOptions there{.index = part,
                          .name = mine.host,
                          .helper = {.program = agent.program, .arguments = agent.words, .environment = host::own_environment()},
                          .agent = agent.text,
                          .kumi_path = std::filesystem::read_symlink("/proc/self/exe", wrong),
                          .version = options_.version,
                          .order = order};
-    remote.order.first = mine.first;
-    remote.order.count = mine.count;
+    there.order.first = mine.first;
+    there.order.count = mine.count;
     if (names_this_host(mine.host, base::host_name())) { // nobody need be asked to start it
-        remote.agent = "its helper";
-        remote.helper.program = remote.kumi_path;
-        remote.helper.arguments = {"host-helper"};
+        there.agent = "its helper";
+        there.helper.program = there.kumi_path;
+        there.helper.arguments = {"host-helper"};
     } else {
-        for (std::string& word : words_for(mine.host, remote.kumi_path)) remote.helper.arguments.push_back(std::move(word));
+        for (std::string& word : remote::words_for(mine.host, there.kumi_path)) there.helper.arguments.push_back(std::move(word));
     }
-    return remote;
+    return there;
 }
 
 void Watch::on_host_started(std::uint32_t host, std::uint32_t cores) {
     rendezvous_.set_cores(host, cores);
-    if (std::all_of(remotes_.begin(), remotes_.end(), [](const Remote& remote) { return remote.has_started(); })) on_all_started();
+    if (std::all_of(remotes_.begin(), remotes_.end(), [](const RemoteHost& remote) { return remote.has_started(); })) on_all_started();
 }
 
 void Watch::on_all_started() {
@@ -196,13 +198,13 @@ int Watch::until_end() {
 
 bool Watch::is_over() const {
     if (here_) return here_->is_over();
-    return std::all_of(remotes_.begin(), remotes_.end(), [](const Remote& remote) { return remote.is_over(); });
+    return std::all_of(remotes_.begin(), remotes_.end(), [](const RemoteHost& remote) { return remote.is_over(); });
 }
 
 Instant Watch::next_deadline() const {
     Instant next = std::min(kill_deadline_, abandon_deadline_);
     if (!failed_) next = std::min({next, start_deadline_, join_deadline_});
-    for (const Remote& remote : remotes_) next = std::min(next, remote.deadline());
+    for (const RemoteHost& remote : remotes_) next = std::min(next, remote.deadline());
     if (input_relay_ && input_relay_->is_ready_file()) next = now();
     // Output that could not be written is tried again soon; its readers are slow, so there is no hurry.
     if (!out_sink_.empty() || !err_sink_.empty()) next = std::min(next, now() + (out_sink_.full() || err_sink_.full() ? 2ms : 5ms));
@@ -218,7 +220,7 @@ void Watch::turn() {
     // Nodes write faster than we are read: their pipes hold them back until we have caught up.
     const bool hold = out_sink_.full() || err_sink_.full();
     if (here_) here_->hold_output(hold);
-    for (Remote& remote : remotes_) remote.hold_output(hold);
+    for (RemoteHost& remote : remotes_) remote.hold_output(hold);
     on_deadlines();
 }
 
@@ -237,14 +239,14 @@ void Watch::on_event(const host::Event& event) {
 
 void Watch::on_deadlines() {
     const Instant time = now();
-    for (Remote& remote : remotes_) remote.on_deadline(time);
+    for (RemoteHost& remote : remotes_) remote.on_deadline(time);
     if (time >= kill_deadline_) {
         signal_nodes(SIGKILL);
         kill_deadline_ = never;
         abandon_deadline_ = time + abandon_grace;
     }
     if (time >= abandon_deadline_) {
-        for (Remote& remote : remotes_) remote.abandon();
+        for (RemoteHost& remote : remotes_) remote.abandon();
         abandon_deadline_ = never;
     }
     if (failed_) return;
@@ -285,7 +287,7 @@ void Watch::on_signal(int signal) {
     if (signal == SIGCHLD)
         return children_->reap([&](pid_t pid, int status) {
             if (here_) here_->on_child_end(pid, status);
-            for (Remote& remote : remotes_) remote.on_child_end(pid, status);
+            for (RemoteHost& remote : remotes_) remote.on_child_end(pid, status);
         });
     if (is_terminating(signal)) {
         ++end_requests_;
@@ -316,7 +318,7 @@ void Watch::on_frame(std::uint32_t node, boot::Frame frame) {
         if (here_) here_->send(reply.node, reply.frame);
         else if (reply.node != host::every_node) remotes_[part_of(plan_.parts, reply.node)].send(reply.node, reply.frame);
         else
-            for (Remote& remote : remotes_) remote.send(reply.node, reply.frame);
+            for (RemoteHost& remote : remotes_) remote.send(reply.node, reply.frame);
     }
     if (const auto& reason = rendezvous_.failure(node)) fail(1, fmt::format("{} cannot go on: {}", describe(node), *reason));
     check_missing();
@@ -414,7 +416,7 @@ void Watch::fail(int code, const std::string& what) {
 
 void Watch::signal_nodes(int signal) {
     if (here_) here_->signal(signal);
-    for (Remote& remote : remotes_) remote.signal(signal);
+    for (RemoteHost& remote : remotes_) remote.signal(signal);
 }
 
 /// What was printed here before the end; helpers on other hosts have seen to it there.

@@ -4,20 +4,20 @@
 // output, input and signals, and decides what the end of a node means for the others. The first failure decides the
 // exit code and is the only one that is told: what follows is its consequence.
 //
-// Where the nodes run makes no difference to it: on this host (host::Nodes), or on others (Remote), where a helper does
+// Where the nodes run makes no difference to it: on this host (host::Nodes), or on others (remote::RemoteHost), where a helper does
 // the same with the same code.
 
 #include "kumi/base/clock.hpp"
 #include "kumi/base/descriptor.hpp"
 #include "kumi/base/keys.hpp"
 #include "kumi/base/result.hpp"
-#include "kumi/launch/agent.hpp"
 #include "kumi/launch/host/nodes.hpp"
 #include "kumi/launch/host/terminal.hpp"
-#include "kumi/launch/input_relay.hpp"
 #include "kumi/launch/output.hpp"
 #include "kumi/launch/plan.hpp"
-#include "kumi/launch/remote.hpp"
+#include "kumi/launch/remote/agent.hpp"
+#include "kumi/launch/remote/input_relay.hpp"
+#include "kumi/launch/remote/remote_host.hpp"
 #include "kumi/launch/rendezvous.hpp"
 #include "kumi/launch/run.hpp"
 
@@ -30,7 +30,7 @@
 
 namespace kumi::launch {
 
-class Watch final : public RemoteListener {
+class Watch final : public remote::RemoteListener {
 public:
     Watch(const RunOptions& options, Plan plan, const base::JobKeys& keys);
     Watch(const Watch&) = delete;
@@ -65,7 +65,7 @@ private:
 
     Result<void> start_here();
     Result<void> start_on_hosts();
-    RemoteOptions order_for(std::uint32_t part, const Agent& agent, const host::JobOrder& order) const;
+    remote::RemoteOptions order_for(std::uint32_t part, const remote::Agent& agent, const remote::JobOrder& order) const;
     void on_all_started();
     void turn();
     void on_event(const host::Event& event);
@@ -102,9 +102,9 @@ private:
     sigset_t old_mask_{};
     // Where the nodes are: here, or on other hosts, by part.
     std::optional<host::Nodes> here_;
-    std::deque<Remote> remotes_;
+    std::deque<remote::RemoteHost> remotes_;
     host::TypedInput input_;                // to node 0 here
-    std::optional<InputRelay> input_relay_; // to node 0 there
+    std::optional<remote::InputRelay> input_relay_; // to node 0 there
     Instant start_deadline_ = never;
     Instant join_deadline_ = never;
     bool failed_ = false;

@@ -1,10 +1,10 @@
-#include "kumi/launch/agent.hpp"
+#include "kumi/launch/remote/agent.hpp"
 
 #include "kumi/launch/host/process.hpp"
 
 #include <algorithm>
 
-namespace kumi::launch {
+namespace kumi::launch::remote {
 
 Result<Agent> find_agent(std::string_view rsh, std::chrono::seconds start_max) {
     Agent agent;
@@ -34,4 +34,4 @@ std::vector<std::string> words_for(const std::string& host, const std::string& k
     return {host, fmt::format("exec '{}' host-helper", quoted)};
 }
 
-} // namespace kumi::launch
+} // namespace kumi::launch::remote

@@ -1,4 +1,4 @@
-#include "kumi/launch/host/link_wire.hpp"
+#include "kumi/launch/remote/link_wire.hpp"
 
 #include "kumi/base/number_text.hpp"
 #include "kumi/boot/wire.hpp"
@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace kumi::launch::host {
+namespace kumi::launch::remote {
 namespace {
 
 constexpr std::string_view hello_mark = "kumi-host-helper ";
@@ -137,4 +137,4 @@ Result<std::optional<LinkFrame>> LinkReader::next() {
     return std::optional<LinkFrame>(std::move(frame));
 }
 
-} // namespace kumi::launch::host
+} // namespace kumi::launch::remote

@@ -28,7 +28,7 @@
 #include <string_view>
 #include <vector>
 
-namespace kumi::launch::host {
+namespace kumi::launch::remote {
 
 /// Both sides must agree on it, on boot::wire_version and on Kumi's version.
 inline constexpr std::uint32_t link_version = 1;
@@ -108,4 +108,4 @@ private:
     std::size_t taken_bytes_ = 0; // at its start
 };
 
-} // namespace kumi::launch::host
+} // namespace kumi::launch::remote

@@ -1,9 +1,9 @@
-#include "kumi/launch/host/link_wire.hpp"
+#include "kumi/launch/remote/link_wire.hpp"
 
 #include <gtest/gtest.h>
 #include <random>
 
-namespace kumi::launch::host {
+namespace kumi::launch::remote {
 namespace {
 
 TEST(LinkWire, an_order_arrives_as_it_was_given) {
@@ -86,4 +86,4 @@ TEST(LinkWire, a_clock_is_wrong_by_what_no_delay_explains) {
 }
 
 } // namespace
-} // namespace kumi::launch::host
+} // namespace kumi::launch::remote

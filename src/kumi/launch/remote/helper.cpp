@@ -1,9 +1,9 @@
-#include "kumi/launch/host/helper.hpp"
+#include "kumi/launch/remote/helper.hpp"
 
 #include "kumi/base/machine.hpp"
 #include "kumi/launch/host/environment.hpp"
 #include "kumi/launch/host/limits.hpp"
-#include "kumi/launch/host/link.hpp"
+#include "kumi/launch/remote/link.hpp"
 #include "kumi/launch/host/nodes.hpp"
 
 #include <cerrno>
@@ -16,7 +16,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-namespace kumi::launch::host {
+namespace kumi::launch::remote {
 namespace {
 
 using namespace std::chrono_literals;
@@ -83,10 +83,10 @@ base::Descriptor take_stream(int number) {
     return stream;
 }
 
-class Helper final : public Listener {
+class Helper final : public host::Listener {
 public:
-    Helper(Poller& poller, Children& children, int signals)
-        : poller_(poller), children_(children), signals_(signals), link_(poller, {Source::link, 0}, take_stream(STDIN_FILENO), take_stream(STDOUT_FILENO)) {}
+    Helper(host::Poller& poller, host::Children& children, int signals)
+        : poller_(poller), children_(children), signals_(signals), link_(poller, {host::Source::link, 0}, take_stream(STDIN_FILENO), take_stream(STDOUT_FILENO)) {}
 
     int run(std::string_view version) {
         const std::chrono::nanoseconds clock = std::chrono::system_clock::now().time_since_epoch();
@@ -101,17 +101,17 @@ public:
     void on_frame(std::uint32_t node, boot::Frame frame) override {
         link_.send(LinkKind::frame, node, static_cast<std::uint32_t>(frame.kind), frame.body);
     }
-    void on_output(std::uint32_t node, Stream stream, std::string_view text) override {
-        link_.send(stream == Stream::out ? LinkKind::out : LinkKind::err, node, 0, bytes_of(text));
+    void on_output(std::uint32_t node, host::Stream stream, std::string_view text) override {
+        link_.send(stream == host::Stream::out ? LinkKind::out : LinkKind::err, node, 0, bytes_of(text));
     }
     void on_end(std::uint32_t node, int status) override { link_.send(LinkKind::ended, node, static_cast<std::uint32_t>(status)); }
 
 private:
     void turn(Instant deadline) {
-        for (const Event& event : poller_.wait(deadline)) {
-            if (event.source == Source::signals) on_signals();
-            else if (event.source == Source::link) on_link();
-            else if (event.source == Source::input_room) pump_input();
+        for (const host::Event& event : poller_.wait(deadline)) {
+            if (event.source == host::Source::signals) on_signals();
+            else if (event.source == host::Source::link) on_link();
+            else if (event.source == host::Source::input_room) pump_input();
             else if (nodes_) nodes_->on_event(event.source, event.index);
         }
         is_alone_ = is_alone_ || !link_.flush();
@@ -164,7 +164,7 @@ private:
     }
 
     void on_answer(const LinkFrame& frame) {
-        const bool known = frame.node == every_node || (frame.node >= first_ && frame.node - first_ < pids_.size());
+        const bool known = frame.node == host::every_node || (frame.node >= first_ && frame.node - first_ < pids_.size());
         if (!nodes_ || !known) return;
         nodes_->send(frame.node, std::make_shared<const std::vector<std::byte>>(boot::encode(static_cast<boot::Kind>(frame.value), frame.body)));
     }
@@ -184,20 +184,20 @@ private:
         if (!order) return order.error();
         first_ = order->first;
         for (const std::string& variable : order->environment)
-            ::setenv(std::string(name_of(variable)).c_str(), variable.c_str() + std::min(variable.size(), name_of(variable).size() + 1), 1);
+            ::setenv(std::string(host::name_of(variable)).c_str(), variable.c_str() + std::min(variable.size(), host::name_of(variable).size() + 1), 1);
         if (::chdir(order->folder.c_str()) != 0)
             return error("{}, where kumi run was started, cannot be entered there: {}; cd to a folder that all hosts have", order->folder,
                          std::generic_category().message(errno));
         ::setenv("PWD", order->folder.c_str(), 1);
-        auto program = find_program(order->program);
+        auto program = host::find_program(order->program);
         if (!program) return program.error();
-        if (auto fits = check_limits(order->count); !fits) return fits;
+        if (auto fits = host::check_limits(order->count); !fits) return fits;
 
-        NodesOptions options{.first = order->first,
+        host::NodesOptions options{.first = order->first,
                              .count = order->count,
                              .program = *std::move(program),
                              .arguments = std::move(order->arguments),
-                             .environment = own_environment(),
+                             .environment = host::own_environment(),
                              .bind = order->bind,
                              .terminal = {},
                              .input = {},
@@ -223,15 +223,15 @@ private:
         const std::size_t taken = input_.pump();
         if (taken != 0) link_.send(LinkKind::taken, 0, static_cast<std::uint32_t>(taken));
         if (!input_.is_open()) return;
-        if (input_.has_more()) poller_.watch(pipe, {Source::input_room, 0}, EPOLLOUT);
+        if (input_.has_more()) poller_.watch(pipe, {host::Source::input_room, 0}, EPOLLOUT);
         else poller_.forget(pipe);
     }
 
-    Poller& poller_;
-    Children& children_;
+    host::Poller& poller_;
+    host::Children& children_;
     int signals_;
     Link link_;
-    std::optional<Nodes> nodes_; // once they are ordered
+    std::optional<host::Nodes> nodes_; // once they are ordered
     std::uint32_t first_ = 0;
     std::vector<pid_t> pids_;
     NodeInput input_;
@@ -248,9 +248,9 @@ int help_kumi_run(std::string_view version) {
         std::fprintf(stderr, "kumi host-helper: %s\n", reason.text().c_str());
         return 1;
     };
-    auto children = Children::open();
+    auto children = host::Children::open();
     if (!children) return complain(children.error());
-    auto poller = Poller::open();
+    auto poller = host::Poller::open();
     if (!poller) return complain(poller.error());
     sigset_t watched;
     sigemptyset(&watched);
@@ -259,9 +259,9 @@ int help_kumi_run(std::string_view version) {
     ::signal(SIGPIPE, SIG_IGN);
     const base::Descriptor signals(::signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK));
     if (!signals) return complain(system_error(errno, "preparing to watch the nodes"));
-    poller->watch(signals.get(), {Source::signals, 0}, EPOLLIN);
+    poller->watch(signals.get(), {host::Source::signals, 0}, EPOLLIN);
     Helper helper(*poller, *children, signals.get());
     return helper.run(version);
 }
 
-} // namespace kumi::launch::host
+} // namespace kumi::launch::remote

@@ -3,14 +3,14 @@
 #include "kumi/base/clock.hpp"
 #include "kumi/launch/host/children.hpp"
 #include "kumi/launch/host/host.hpp"
-#include "kumi/launch/host/link.hpp"
+#include "kumi/launch/remote/link.hpp"
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
-namespace kumi::launch {
+namespace kumi::launch::remote {
 
 /// Hears of hosts besides their nodes.
 class RemoteListener : public host::Listener {
@@ -35,16 +35,16 @@ struct RemoteOptions {
     std::string agent;           // what that is called
     std::string kumi_path;       // of the helper, there
     std::string version;
-    host::JobOrder order;
+    JobOrder order;
 };
 
 /// A host that a helper serves: it is told what to do, and tells what happens.
-class Remote final : public host::Host {
+class RemoteHost final : public host::Host {
 public:
     /// All but the options outlive it.
-    Remote(RemoteOptions options, host::Poller& poller, host::Children& children, RemoteListener& listener);
-    Remote(const Remote&) = delete;
-    Remote& operator=(const Remote&) = delete;
+    RemoteHost(RemoteOptions options, host::Poller& poller, host::Children& children, RemoteListener& listener);
+    RemoteHost(const RemoteHost&) = delete;
+    RemoteHost& operator=(const RemoteHost&) = delete;
 
     Result<void> start();
 
@@ -69,8 +69,8 @@ public:
 private:
     void on_link();
     void on_errors();
-    void on_hello(const host::Hello& hello);
-    void on_frame(host::LinkFrame& frame);
+    void on_hello(const Hello& hello);
+    void on_frame(LinkFrame& frame);
     void on_started(Bytes pids);
     void lose(const std::string& why);
     std::string last_words() const;
@@ -80,7 +80,7 @@ private:
     host::Poller& poller_;
     host::Children& children_;
     RemoteListener& listener_;
-    std::optional<host::Link> link_; // while something may come
+    std::optional<Link> link_; // while something may come
     base::Descriptor errors_;
     std::string said_; // the end of what the agent wrote to its standard error
     pid_t agent_ = -1;
@@ -94,4 +94,4 @@ private:
     bool is_held_ = false;
 };
 
-} // namespace kumi::launch
+} // namespace kumi::launch::remote

@@ -1,9 +1,9 @@
-#include "kumi/launch/agent.hpp"
+#include "kumi/launch/remote/agent.hpp"
 
 #include <algorithm>
 #include <gtest/gtest.h>
 
-namespace kumi::launch {
+namespace kumi::launch::remote {
 namespace {
 
 using Words = std::vector<std::string>;
@@ -26,4 +26,4 @@ TEST(Agent, the_command_is_one_word_that_a_shell_understands) {
 }
 
 } // namespace
-} // namespace kumi::launch
+} // namespace kumi::launch::remote

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace kumi::launch {
+namespace kumi::launch::remote {
 
 struct Agent {
     std::string program;            // a path
@@ -25,4 +25,4 @@ Result<Agent> find_agent(std::string_view rsh, std::chrono::seconds start_max);
 /// agent that only looks for blanks, takes for a command.
 std::vector<std::string> words_for(const std::string& host, const std::string& kumi_path);
 
-} // namespace kumi::launch
+} // namespace kumi::launch::remote

@@ -1,4 +1,4 @@
-#include "kumi/launch/remote.hpp"
+#include "kumi/launch/remote/remote_host.hpp"
 
 #include <algorithm>
 #include <array>
@@ -12,10 +12,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-namespace kumi::launch {
+namespace kumi::launch::remote {
 namespace {
 
-using host::LinkKind;
 using host::Source;
 
 /// Differences of clocks that are worth a line: what is smaller no program notices that runs for seconds.
@@ -39,10 +38,10 @@ bool is_terminating(int signal) { return signal == SIGINT || signal == SIGTERM |
 
 } // namespace
 
-Remote::Remote(RemoteOptions options, host::Poller& poller, host::Children& children, RemoteListener& listener)
+RemoteHost::RemoteHost(RemoteOptions options, host::Poller& poller, host::Children& children, RemoteListener& listener)
     : options_(std::move(options)), poller_(poller), children_(children), listener_(listener) {}
 
-Result<void> Remote::start() {
+Result<void> RemoteHost::start() {
     int sockets[2];
     int errors[2];
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) return system_error(errno, "making a socket for a host");
@@ -68,18 +67,18 @@ Result<void> Remote::start() {
 
 // ---- what it says
 
-void Remote::on_event(Source source, std::uint32_t) {
+void RemoteHost::on_event(Source source, std::uint32_t) {
     if (source == Source::link) on_link();
     if (source == Source::link_errors) on_errors();
 }
 
-void Remote::on_link() {
+void RemoteHost::on_link() {
     if (!link_) return;
     link_->flush();
     const bool open = link_->read();
     if (!cores_) {
         if (const auto hello = link_->reader().next_hello()) on_hello(*hello);
-        else if (const Bytes noise = link_->reader().left(); noise.size() > host::noise_bytes_max)
+        else if (const Bytes noise = link_->reader().left(); noise.size() > noise_bytes_max)
             return lose(fmt::format("host {}: not Kumi's helper answers by {}, but something that starts with \"{}\"", options_.name, options_.agent,
                                     first_line(text_of(noise))));
     }
@@ -94,24 +93,24 @@ void Remote::on_link() {
     if (!is_done_) linger_deadline_ = now() + linger_max;
 }
 
-void Remote::on_deadline(Instant time) {
+void RemoteHost::on_deadline(Instant time) {
     if (time < linger_deadline_) return;
     linger_deadline_ = never;
     if (is_done_) return abandon();
     lose(fmt::format("host {} is lost: its helper is gone, and {} does not end", options_.name, options_.agent));
 }
 
-void Remote::on_hello(const host::Hello& hello) {
-    const std::string own = host::full_version(options_.version);
+void RemoteHost::on_hello(const Hello& hello) {
+    const std::string own = full_version(options_.version);
     if (hello.version != own)
         return lose(fmt::format("host {} has Kumi {} in {}, and this is Kumi {}: install the same on all hosts", options_.name, hello.version,
                                 options_.kumi_path, own));
     cores_ = hello.cores;
-    const std::int64_t difference = host::clock_difference_ns(hello.wall_clock_ns, started_ns_, wall_clock_ns());
+    const std::int64_t difference = clock_difference_ns(hello.wall_clock_ns, started_ns_, wall_clock_ns());
     if (difference > clock_difference_ns_max || difference < -clock_difference_ns_max) listener_.on_clock_difference(options_.index, difference);
 }
 
-void Remote::on_frame(host::LinkFrame& frame) {
+void RemoteHost::on_frame(LinkFrame& frame) {
     switch (frame.kind) {
     case LinkKind::started: return on_started(frame.body);
     case LinkKind::refused: return lose(fmt::format("host {}: {}", options_.name, text_of(frame.body)));
@@ -132,7 +131,7 @@ void Remote::on_frame(host::LinkFrame& frame) {
     }
 }
 
-void Remote::on_started(Bytes pids) {
+void RemoteHost::on_started(Bytes pids) {
     if (has_started_ || pids.size() != options_.order.count * sizeof(pid_t)) return;
     has_started_ = true;
     for (std::uint32_t slot = 0; slot < options_.order.count; ++slot) {
@@ -143,7 +142,7 @@ void Remote::on_started(Bytes pids) {
     listener_.on_host_started(options_.index, *cores_);
 }
 
-void Remote::on_errors() {
+void RemoteHost::on_errors() {
     std::array<char, 4096> buffer;
     while (errors_) {
         const ssize_t got = ::read(errors_.get(), buffer.data(), buffer.size());
@@ -160,14 +159,14 @@ void Remote::on_errors() {
 }
 
 /// The last line that says something: ": ssh: connect to host a0 port 22: Connection refused".
-std::string Remote::last_words() const {
+std::string RemoteHost::last_words() const {
     std::string_view text = said_;
     text = text.substr(0, text.find_last_not_of(" \t\r\n") + 1);
     if (const std::size_t line = text.rfind('\n'); line != std::string_view::npos) text.remove_prefix(line + 1);
     return text.empty() ? "" : fmt::format(": {}", text);
 }
 
-void Remote::on_child_end(pid_t pid, int status) {
+void RemoteHost::on_child_end(pid_t pid, int status) {
     if (pid != agent_ || agent_ended_) return;
     agent_ended_ = true;
     while (link_ && link_->is_readable()) on_link(); // its last words
@@ -181,7 +180,7 @@ void Remote::on_child_end(pid_t pid, int status) {
     else lose(fmt::format("host {}: {}", options_.name, how));
 }
 
-void Remote::lose(const std::string& why) {
+void RemoteHost::lose(const std::string& why) {
     if (is_lost_) return;
     is_lost_ = true;
     link_.reset();
@@ -191,27 +190,27 @@ void Remote::lose(const std::string& why) {
 
 // ---- what it is told
 
-void Remote::send(std::uint32_t node, const host::SharedFrame& frame) {
+void RemoteHost::send(std::uint32_t node, const host::SharedFrame& frame) {
     boot::FrameHeader header{};
     if (!link_ || !read_value(*frame, header)) return;
     link_->send(LinkKind::frame, node, static_cast<std::uint32_t>(header.kind), Bytes(*frame).subspan(sizeof header));
 }
 
-void Remote::signal(int number) {
+void RemoteHost::signal(int number) {
     if (!cores_ && is_terminating(number)) return abandon();
     if (link_) link_->send(LinkKind::signal, 0, static_cast<std::uint32_t>(number));
 }
 
-void Remote::hold_output(bool hold) {
+void RemoteHost::hold_output(bool hold) {
     if (hold == is_held_ || !link_) return;
     is_held_ = hold;
     link_->send(hold ? LinkKind::hold : LinkKind::resume);
 }
 
-void Remote::send_input(Bytes input) {
+void RemoteHost::send_input(Bytes input) {
     if (link_) link_->send(LinkKind::input, 0, 0, input);
 }
 
-void Remote::abandon() { children_.signal(agent_, SIGKILL); }
+void RemoteHost::abandon() { children_.signal(agent_, SIGKILL); }
 
-} // namespace kumi::launch
+} // namespace kumi::launch::remote

@@ -2,10 +2,10 @@
 
 #include "kumi/base/bytes.hpp"
 #include "kumi/base/function_ref.hpp"
-#include "kumi/launch/host/link_wire.hpp"
+#include "kumi/launch/remote/link_wire.hpp"
 #include "kumi/launch/host/poller.hpp"
 
-namespace kumi::launch {
+namespace kumi::launch::remote {
 
 /// Brings our standard input to a node on another host: so much as that has room for.
 class InputRelay final {
@@ -27,9 +27,9 @@ public:
 
 private:
     host::Poller& poller_;
-    std::uint32_t room_bytes_ = host::input_bytes_max;
+    std::uint32_t room_bytes_ = input_bytes_max;
     bool is_file_ = false;
     bool ended_ = false;
 };
 
-} // namespace kumi::launch
+} // namespace kumi::launch::remote

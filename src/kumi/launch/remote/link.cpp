@@ -1,4 +1,4 @@
-#include "kumi/launch/host/link.hpp"
+#include "kumi/launch/remote/link.hpp"
 
 #include <array>
 #include <cerrno>
@@ -7,9 +7,9 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-namespace kumi::launch::host {
+namespace kumi::launch::remote {
 
-Link::Link(Poller& poller, Event about, base::Descriptor in, base::Descriptor out)
+Link::Link(host::Poller& poller, host::Event about, base::Descriptor in, base::Descriptor out)
     : poller_(poller), about_(about), in_(std::move(in)), out_(std::move(out)) {
     for (const int descriptor : {in_.get(), out_.get()}) ::fcntl(descriptor, F_SETFL, ::fcntl(descriptor, F_GETFL) | O_NONBLOCK);
     poller_.watch(in_.get(), about_, EPOLLIN);
@@ -69,4 +69,4 @@ bool Link::is_readable() const noexcept {
     return ::poll(&readable, 1, 0) > 0;
 }
 
-} // namespace kumi::launch::host
+} // namespace kumi::launch::remote

@@ -1,18 +1,18 @@
 #pragma once
 
 #include "kumi/base/descriptor.hpp"
-#include "kumi/launch/host/link_wire.hpp"
+#include "kumi/launch/remote/link_wire.hpp"
 #include "kumi/launch/host/poller.hpp"
 
 #include <string>
 
-namespace kumi::launch::host {
+namespace kumi::launch::remote {
 
 /// One end of the connection between `kumi run` and its helper on a host. Sends what fits, and keeps the rest.
 class Link final {
 public:
     /// `in` and `out` are two descriptors, even if of one socket. Events are announced as `about`.
-    Link(Poller& poller, Event about, base::Descriptor in, base::Descriptor out);
+    Link(host::Poller& poller, host::Event about, base::Descriptor in, base::Descriptor out);
     Link(const Link&) = delete;
     Link& operator=(const Link&) = delete;
     ~Link();
@@ -31,8 +31,8 @@ public:
     LinkReader& reader() noexcept { return reader_; }
 
 private:
-    Poller& poller_;
-    Event about_;
+    host::Poller& poller_;
+    host::Event about_;
     base::Descriptor in_;
     base::Descriptor out_;
     LinkReader reader_;
@@ -42,4 +42,4 @@ private:
     bool broken_ = false;
 };
 
-} // namespace kumi::launch::host
+} // namespace kumi::launch::remote
