@@ -1,8 +1,10 @@
 // Does every message arrive once and in order, whatever happens to the networks?      kumi run -n 4 ./steady [SECONDS]
 //
-// Every node sends every other one numbered messages of all sizes, as fast as they go; pull a cable meanwhile. Changes
-// of network are told as they are seen, and the longest pause between two messages of a pair in the end.
+// Every node sends every other one numbered messages of all sizes, as fast as they go; pull a cable meanwhile. Node 0
+// tells by what network it sends, when that changes, and all tell the longest pause between two messages of a pair in
+// the end, which is after some seconds or when they are interrupted.
 #include <algorithm>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <fmt/format.h>
@@ -11,6 +13,8 @@
 #include <vector>
 
 namespace {
+
+volatile std::sig_atomic_t interrupted = 0;
 
 using Seconds = std::chrono::duration<double>;
 
@@ -43,6 +47,7 @@ std::size_t size_of(std::uint64_t number) {
 } // namespace
 
 int main(int argc, char** argv) {
+    std::signal(SIGINT, [](int) { interrupted = 1; });
     const double seconds = argc > 1 ? std::atof(argv[1]) : 5;
     auto job = kumi::Job::join();
     if (!job) return kumi::fail(job.error());
@@ -72,7 +77,7 @@ int main(int argc, char** argv) {
             Target& target = targets[to];
             if (to == job->node() || job->channel().lost(to)) target.is_over = true;
             if (target.is_over) continue;
-            const bool is_last = kumi::now() - start >= Seconds(seconds);
+            const bool is_last = interrupted != 0 || kumi::now() - start >= Seconds(seconds);
             const Head head{target.next, is_last ? 1u : 0u, static_cast<std::uint32_t>(target.next % 256)};
             message.assign(sizeof head + size_of(target.next), std::byte(head.fill));
             std::memcpy(message.data(), &head, sizeof head);
@@ -82,9 +87,10 @@ int main(int argc, char** argv) {
             sent = true;
             const std::string_view carrier = job->channel().carrier(to);
             if (carrier == target.carrier) continue;
-            if (!target.carrier.empty() && job->node() == 0)
-                fmt::print("{:5.2f} s: to node {} by {} (was {})\n", Seconds(kumi::now() - start).count(), to, carrier, target.carrier), std::fflush(stdout);
             target.carrier = carrier;
+            if (job->node() != 0) continue;
+            fmt::print("{:5.2f} s: to node {} by {}\n", Seconds(kumi::now() - start).count(), to, carrier);
+            std::fflush(stdout);
         }
         if (sent) job->poll();
         else job->wait_until([] { return false; }, kumi::now() + std::chrono::milliseconds(1));

@@ -341,15 +341,7 @@ TEST_F(Hosts, programs_and_folders_that_hosts_do_not_have) {
 
 namespace {
 
-class HostsInLab : public Lab {
-protected:
-    /// `kumi run --rsh 'kumi lab exec' WORDS` on the lab's front end.
-    Command from_front(const Words& words) {
-        Words all = kumi_run({"--rsh", kumi_command + " lab exec"});
-        all.insert(all.end(), words.begin(), words.end());
-        return on("front", all);
-    }
-};
+class HostsInLab : public Lab {};
 
 } // namespace
 

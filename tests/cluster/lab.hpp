@@ -47,6 +47,12 @@ protected:
         all.insert(all.end(), words.begin(), words.end());
         return {.words = as_user(all), .environment = environment(), .folder = folder_.path()};
     }
+    /// `kumi run --rsh 'kumi lab exec' WORDS` on the lab's front end.
+    Command from_front(const Words& words) {
+        Words all = kumi_run({"--rsh", kumi_command + " lab exec"});
+        all.insert(all.end(), words.begin(), words.end());
+        return on("front", all);
+    }
     Words as_user(const Words& words) const {
         if (user_ < 0) return words;
         const std::string id = std::to_string(user_);

@@ -1,0 +1,152 @@
+// Networks die and come back while a job runs on them, in the lab: examples/steady sees every message.
+#include "cluster/lab.hpp"
+
+#include <csignal>
+#include <fstream>
+#include <random>
+
+using namespace kumi::cluster_test;
+
+namespace {
+
+/// Two hosts on two networks, or as the file has it.
+class Failover : public Lab {
+protected:
+    std::string write_file(const std::string& text) {
+        const std::string file = folder_.path() + "/cluster.toml";
+        std::ofstream(file) << text;
+        return file;
+    }
+    std::string two_networks(int hosts) {
+        const std::string last = std::to_string(hosts - 1), count = std::to_string(hosts);
+        return write_file("[[network]]\nname = \"fast\"\n[[network]]\nname = \"slow\"\n[[host]]\nname = \"h[0-" + last +
+                          "]\"\naddress.fast = \"10.77.1.[1-" + count + "]\"\naddress.slow = \"10.77.2.[1-" + count + "]\"\n");
+    }
+    Command steady(const std::string& file, int nodes) {
+        return from_front({"--cluster", file, "-n", std::to_string(nodes), example("steady"), "1000"});
+    }
+    void change(const Words& words) {
+        const Outcome outcome = lab(words);
+        EXPECT_EQ(outcome.code, 0) << outcome.err;
+    }
+    /// It ends when it is told to, and nothing was wrong.
+    static void expect_good_end(Running& job, int nodes) {
+        job.signal(SIGINT);
+        const Outcome outcome = job.finish();
+        EXPECT_EQ(outcome.code, 128 + SIGINT) << outcome.out << outcome.err;
+        std::size_t good = 0;
+        for (std::size_t at = 0; (at = outcome.out.find(" messages, 0 of them wrong; longest pause ", at)) != std::string::npos; ++at) ++good;
+        EXPECT_EQ(good, static_cast<std::size_t>(nodes)) << outcome.out << outcome.err;
+    }
+};
+
+} // namespace
+
+TEST_F(Failover, a_carrier_that_is_lost_moves_messages_to_the_next_network_and_back_when_it_returns) {
+    const std::string file = two_networks(2);
+    LAB_OR_SKIP(file);
+    Running job(steady(file, 2));
+    ASSERT_TRUE(job.printed("to node 1 by fast"));
+    for (const char* const host : {"h0", "h1"}) { // node 0's own end, and the other, which it does not see
+        const unsigned before = host == std::string("h0") ? 0 : 1;
+        change({"link", host, "fast", "down"});
+        ASSERT_TRUE(job.printed("to node 1 by slow", before + 1));
+        change({"link", host, "fast", "up"});
+        ASSERT_TRUE(job.printed("to node 1 by fast", before + 2));
+    }
+    expect_good_end(job, 2);
+}
+
+TEST_F(Failover, a_network_that_goes_mute_is_left_and_taken_again) {
+    const std::string file = two_networks(2);
+    LAB_OR_SKIP(file);
+    Running job(steady(file, 2));
+    ASSERT_TRUE(job.printed("to node 1 by fast"));
+    change({"mute", "h1", "fast", "on"});
+    ASSERT_TRUE(job.printed("to node 1 by slow"));
+    change({"mute", "h1", "fast", "off"});
+    ASSERT_TRUE(job.printed("to node 1 by fast", 2));
+    expect_good_end(job, 2);
+}
+
+TEST_F(Failover, an_interface_that_is_deleted_is_done_without) {
+    const std::string file = two_networks(2);
+    LAB_OR_SKIP(file);
+    Running job(steady(file, 2));
+    ASSERT_TRUE(job.printed("to node 1 by fast"));
+    const Outcome deleted = exec("h1", {"ip", "link", "delete", "fast"});
+    ASSERT_EQ(deleted.code, 0) << deleted.err;
+    ASSERT_TRUE(job.printed("to node 1 by slow"));
+    expect_good_end(job, 2);
+}
+
+TEST_F(Failover, where_both_networks_of_a_host_are_cut_at_different_ends_a_third_passes_messages_on) {
+    const std::string file = two_networks(3);
+    LAB_OR_SKIP(file);
+    Running job(steady(file, 3));
+    ASSERT_TRUE(job.printed("to node 1 by fast"));
+    change({"link", "h0", "fast", "down"});
+    change({"link", "h1", "slow", "down"});
+    ASSERT_TRUE(job.printed("to node 1 by node 2"));
+    change({"link", "h0", "fast", "up"});
+    ASSERT_TRUE(job.printed("to node 1 by fast", 2));
+    change({"link", "h1", "slow", "up"});
+    expect_good_end(job, 3);
+}
+
+/// KUMI_SOAK_CYCLES=1000 for long, KUMI_SEED for the same again.
+TEST_F(Failover, links_that_come_and_go_at_random_lose_nothing) {
+    constexpr int nodes = 4;
+    const std::string file = two_networks(nodes);
+    LAB_OR_SKIP(file);
+    const char* const cycles = std::getenv("KUMI_SOAK_CYCLES");
+    const char* const seed_text = std::getenv("KUMI_SEED");
+    const auto seed = seed_text != nullptr ? std::strtoul(seed_text, nullptr, 10) : std::random_device{}();
+    SCOPED_TRACE("KUMI_SEED=" + std::to_string(seed));
+    std::mt19937_64 random(seed);
+    Running job(steady(file, nodes));
+    ASSERT_TRUE(job.printed("to node 1 by fast"));
+    for (int i = cycles != nullptr ? std::atoi(cycles) : 40; i > 0 && !HasFailure(); --i) {
+        const std::string host = "h" + std::to_string(random() % nodes), network = random() % 2 == 0 ? "fast" : "slow";
+        const bool mutes = random() % 4 == 0;
+        change(mutes ? Words{"mute", host, network, "on"} : Words{"link", host, network, "down"});
+        ::poll(nullptr, 0, static_cast<int>(random() % 150));
+        change(mutes ? Words{"mute", host, network, "off"} : Words{"link", host, network, "up"});
+        ::poll(nullptr, 0, static_cast<int>(random() % 100));
+        job.printed(" by ");
+    }
+    expect_good_end(job, nodes);
+}
+
+// ---- relays
+
+TEST_F(Failover, nodes_that_no_network_joins_talk_through_one_that_has_both) {
+    const std::string file = write_file("[[network]]\nname = \"left\"\n[[network]]\nname = \"right\"\n"
+                                        "[[host]]\nname = \"a\"\naddress.left = \"10.77.1.1\"\n"
+                                        "[[host]]\nname = \"m\"\naddress.left = \"10.77.1.2\"\naddress.right = \"10.77.2.2\"\n"
+                                        "[[host]]\nname = \"b\"\nslots = 2\naddress.right = \"10.77.2.1\"\n");
+    LAB_OR_SKIP(file);
+    const Outcome carriers = run(from_front({"--cluster", file, "-n", "4", program("carriers")}));
+    EXPECT_EQ(carriers.code, 0) << carriers.err;
+    EXPECT_EQ(carriers.err, "");
+    EXPECT_TRUE(contains(carriers.out, "0: - left node 1 node 1\n")) << carriers.out;
+    EXPECT_TRUE(contains(carriers.out, "3: node 1 right shmem -\n")) << carriers.out;
+    Running job(steady(file, 4));
+    ASSERT_TRUE(job.printed("to node 3 by node 1"));
+    ::poll(nullptr, 0, 1000);
+    expect_good_end(job, 4);
+}
+
+TEST_F(Failover, a_ring_that_the_file_asks_for_is_walked) {
+    const std::string file = write_file("[[network]]\nname = \"lan\"\ntopology = \"ring\"\n"
+                                        "[[host]]\nname = \"h[0-5]\"\naddress.lan = \"10.77.1.[1-6]\"\n");
+    LAB_OR_SKIP(file);
+    const Outcome carriers = run(from_front({"--cluster", file, "-n", "6", program("carriers")}));
+    EXPECT_EQ(carriers.code, 0) << carriers.err;
+    EXPECT_TRUE(contains(carriers.out, "0: - lan node 1 node ")) << carriers.out;
+    EXPECT_TRUE(contains(carriers.out, " node 5 lan\n")) << carriers.out;
+    Running job(steady(file, 6));
+    ASSERT_TRUE(job.printed("to node 2 by node 1"));
+    ::poll(nullptr, 0, 1000);
+    expect_good_end(job, 6);
+}
