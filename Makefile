@@ -11,7 +11,7 @@ export JOBS KUMI_PACKAGES
 
 packages = scripts/install-packages.sh
 build = cmake --build build/release $(if $(JOBS),-j $(JOBS))
-demo_programs = 01_hello 02_ring 03_pingpong
+demo_programs = 01_hello 02_ring 03_pingpong matrix steady
 formatted = $(shell find src tools examples tests bench -name '*.[ch]pp')
 
 .PHONY: all release demo check fuzz bench install format clean help

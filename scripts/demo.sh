@@ -16,6 +16,26 @@ show() {
     "${@:2}"
 }
 
+# The same cluster, made of namespaces on this machine: hosts, networks and all.
+demo_lab() {
+    export KUMI_LAB=demo
+    export KUMI_RSH="$PWD/bin/kumi lab exec"
+    printf '\n%sThat cluster on this machine, made of namespaces: eight hosts, three networks. No root needed.%s\n' "$bold" "$plain"
+    if ! kumi lab up ../../lab/figure3.toml; then
+        echo "(so the rest of the demo is left out)"
+        return
+    fi
+    trap 'kumi lab down' EXIT
+    show "How long does a message take between every two of its nodes, and over what?" \
+        kumi run --cluster ../../lab/figure3.toml --no-bind -n 12 examples/matrix
+    show "The same program finds the networks by itself when no file tells it." \
+        kumi lab exec front kumi run --hosts a0:2,a1,b0 --no-bind -n 4 examples/matrix
+    (sleep 2; kumi lab link a1 myrinet down; sleep 1.5; kumi lab link a1 myrinet up) &
+    show "A network is cut after two seconds, and mended. Every message arrives, once and in order." \
+        kumi run --cluster ../../lab/figure3.toml --hosts 'a[0-1]' -n 2 examples/steady 5.5
+    wait
+}
+
 echo "In build/release, with build/release/bin in PATH:"
 show "Four nodes greet node 0, which prints what it gets; the label tells who printed a line." \
     kumi run -n 4 --label examples/01_hello
@@ -25,14 +45,16 @@ show "How fast are messages between two nodes, by size?" \
     kumi run -n 2 examples/03_pingpong
 show "Two nodes over UDP, while one packet of twenty is lost on purpose. Then: what was repaired." \
     kumi run -n 2 --stats -x KUMI_DEVICE=udp -x KUMI_FAULT=udp.loss=0.05 examples/02_ring
-show "A cluster of clusters: which node reaches which over what, and why." \
+show "A cluster of clusters, as the file has it: which node reaches which over what, and why." \
     kumi map --cluster ../../lab/figure3.toml -n 12
+demo_lab
 
 cat <<'END'
 
 What to try next, from the project's root:
   build/release/bin/kumi doctor      what Kumi sees on this machine
-  build/release/bin/kumi run --help  labels, traffic, counters, binding, environment
+  build/release/bin/kumi run --help  hosts, labels, traffic, counters, binding, environment
+  build/release/bin/kumi lab --help  a cluster of namespaces to try things on
   examples/01_hello.cpp              the program that greeted you
   make bench                         beside MPI, TCP and other libraries, on this machine
   make check                         all tests, with and without sanitizers

@@ -35,7 +35,7 @@ namespace kumi::boot {
 inline constexpr const char* socket_variable = "KUMI_BOOT";
 
 /// Both sides must agree on it.
-inline constexpr std::uint32_t wire_version = 3;
+inline constexpr std::uint32_t wire_version = 4;
 
 enum class Kind : std::uint32_t {
     join = 1,
@@ -87,11 +87,11 @@ static_assert(sizeof(WelcomeBody) == 80);
 /// What one node sent to another over one device.
 struct TrafficEntry {
     std::uint32_t to;
-    char device[12]; // zero-padded
+    char device[28]; // or network; zero-padded
     std::uint64_t messages;
     std::uint64_t bytes;
 };
-static_assert(sizeof(TrafficEntry) == 32);
+static_assert(sizeof(TrafficEntry) == 48);
 
 /// What a node counted, on one device. A device that counts nothing says so by an entry without a name.
 struct StatsEntry {

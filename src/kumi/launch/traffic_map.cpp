@@ -29,11 +29,30 @@ std::string_view device_of(const boot::TrafficEntry& entry) {
     return boot::text_in(entry.device);
 }
 
-/// The paper's notation: S for shmem, U for udp, ...
-char letter_of(const boot::TrafficEntry& entry) {
-    const std::string_view device = device_of(entry);
-    return device.empty() ? '?' : static_cast<char>(std::toupper(static_cast<unsigned char>(device.front())));
-}
+/// The paper's notation: S for shmem, U for udp, ...; another letter where that is taken, or is none.
+class Letters {
+public:
+    char operator[](const boot::TrafficEntry& entry) { return of(std::string(device_of(entry))); }
+    char of(const std::string& device) {
+        const auto known = letters_.find(device);
+        if (known != letters_.end()) return known->second;
+        const unsigned char first = device.empty() ? '?' : static_cast<unsigned char>(std::toupper(static_cast<unsigned char>(device.front())));
+        char letter = static_cast<char>(first);
+        for (char next = 'A'; next <= 'Z' && (std::isalpha(first) == 0 || is_taken(letter)); ++next)
+            if (!is_taken(next)) {
+                letter = next;
+                break;
+            }
+        return letters_[device] = letter;
+    }
+
+private:
+    bool is_taken(char letter) const {
+        return std::any_of(letters_.begin(), letters_.end(), [&](const auto& one) { return one.second == letter; });
+    }
+
+    std::map<std::string, char> letters_; // by device
+};
 
 /// Darker for more, by powers: traffic spans many of them.
 std::string_view shade(std::uint64_t bytes, std::uint64_t bytes_max) {
@@ -42,7 +61,7 @@ std::string_view shade(std::uint64_t bytes, std::uint64_t bytes_max) {
     return shades[std::min<std::size_t>(3, static_cast<std::size_t>(share * 4))];
 }
 
-std::string draw_matrix(const std::vector<std::vector<boot::TrafficEntry>>& sent, std::uint64_t bytes_max) {
+std::string draw_matrix(const std::vector<std::vector<boot::TrafficEntry>>& sent, std::uint64_t bytes_max, Letters& letters) {
     constexpr std::size_t cell = 9;
     std::string text = "  from \\ to";
     for (std::size_t to = 0; to < sent.size(); ++to) text += fmt::format("{:>{}}", to, cell);
@@ -52,18 +71,20 @@ std::string draw_matrix(const std::vector<std::vector<boot::TrafficEntry>>& sent
         for (std::size_t to = 0; to < sent.size(); ++to) {
             const auto entry = std::find_if(sent[from].begin(), sent[from].end(),
                                             [&](const boot::TrafficEntry& e) { return e.to == to && e.messages > 0; });
-            if (entry == sent[from].end()) text += fmt::format("{:>{}}", ".", cell);
-            else
-                text += fmt::format("{:>{}}{} {}", "", cell - 4 - short_count(entry->messages).size(),
-                                    shade(entry->bytes, bytes_max),
-                                    fmt::format("{}{}", letter_of(*entry), short_count(entry->messages)));
+            if (entry == sent[from].end()) {
+                text += fmt::format("{:>{}}", ".", cell);
+                continue;
+            }
+            const std::string count = fmt::format("{}{}", letters[*entry], short_count(entry->messages));
+            text += std::string(cell - std::min(cell, count.size() + 3), ' ');
+            text += fmt::format("{} {}", shade(entry->bytes, bytes_max), count);
         }
         text += '\n';
     }
     return text;
 }
 
-std::string draw_busiest(const std::vector<std::vector<boot::TrafficEntry>>& sent) {
+std::string draw_busiest(const std::vector<std::vector<boot::TrafficEntry>>& sent, Letters& letters) {
     std::vector<std::pair<std::size_t, boot::TrafficEntry>> pairs;
     for (std::size_t from = 0; from < sent.size(); ++from)
         for (const boot::TrafficEntry& entry : sent[from])
@@ -72,7 +93,7 @@ std::string draw_busiest(const std::vector<std::vector<boot::TrafficEntry>>& sen
     std::string text;
     for (std::size_t i = 0; i < std::min(pairs.size(), busiest_max); ++i)
         text += fmt::format("  {:>5} -> {:<5} {} {:>6} messages, {}\n", pairs[i].first, pairs[i].second.to,
-                            letter_of(pairs[i].second), short_count(pairs[i].second.messages),
+                            letters[pairs[i].second], short_count(pairs[i].second.messages),
                             base::readable_bytes(pairs[i].second.bytes));
     if (pairs.size() > busiest_max) text += fmt::format("  and {} quieter pairs\n", pairs.size() - busiest_max);
     return text;
@@ -92,11 +113,12 @@ std::string draw_traffic(const std::vector<std::vector<boot::TrafficEntry>>& sen
             bytes_max = std::max(bytes_max, entry.bytes);
         }
     std::string text = "who talks to whom: messages sent, darker for more bytes\n";
-    text += sent_by_node.size() <= matrix_nodes_max ? draw_matrix(sent_by_node, bytes_max) : draw_busiest(sent_by_node);
+    Letters letters;
+    for (const auto& [device, total] : totals) letters.of(device);
+    text += sent_by_node.size() <= matrix_nodes_max ? draw_matrix(sent_by_node, bytes_max, letters) : draw_busiest(sent_by_node, letters);
     if (totals.empty()) text += "  nobody sent anything\n";
     for (const auto& [device, total] : totals)
-        text += fmt::format("  {} = {}: {} messages, {}\n", static_cast<char>(std::toupper(static_cast<unsigned char>(device[0]))),
-                            device, total.messages, base::readable_bytes(total.bytes));
+        text += fmt::format("  {} = {}: {} messages, {}\n", letters.of(device), device, total.messages, base::readable_bytes(total.bytes));
     return text;
 }
 
