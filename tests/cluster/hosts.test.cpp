@@ -362,6 +362,16 @@ TEST_F(HostsInLab, twelve_nodes_run_on_the_papers_cluster) {
     EXPECT_EQ(carriers.err, "");
 }
 
+TEST_F(HostsInLab, without_a_cluster_file_nodes_look_around) {
+    LAB_OR_SKIP();
+    expect_ring(run(from_front({"--hosts", "a[0-1]:3,b0:2", "-n", "8", example("02_ring"), "20"})), 8, 20);
+    const Outcome carriers = run(from_front({"--hosts", "a[0-1]:2,b0", "-n", "5", program("carriers")}));
+    EXPECT_EQ(carriers.code, 0);
+    EXPECT_EQ(carriers.err, "");
+    for (const std::string& line : lines_of(carriers.out)) // what is fast is measured, and may come out otherwise on a busy machine
+        EXPECT_EQ(contains(line, " shmem "), line[0] != '4') << carriers.out;
+}
+
 TEST_F(HostsInLab, ends_are_as_on_one_machine) {
     LAB_OR_SKIP();
     const auto actor = [&](const Words& steps) {
