@@ -58,3 +58,21 @@ TEST(Examples, pingpong_with_3_nodes_says_how_many_it_takes) {
     EXPECT_EQ(summaries, 1);
     EXPECT_GE(reasons, 1);
 }
+
+TEST(Examples, matrix_measures_between_every_two_nodes) {
+    const Outcome outcome = run({.words = kumi_run({"-n", "3", example("matrix")})});
+    EXPECT_EQ(outcome.code, 0);
+    EXPECT_EQ(outcome.err, "");
+    const auto lines = lines_of(outcome.out);
+    ASSERT_EQ(lines.size(), 5u) << outcome.out; // the heading, three nodes, the letter
+    for (std::size_t i = 1; i < 4; ++i) EXPECT_EQ(std::count(lines[i].begin(), lines[i].end(), 'S'), 2) << lines[i];
+    EXPECT_EQ(lines[4], "  S = shmem");
+}
+
+TEST(Examples, steady_finds_nothing_wrong) {
+    const Outcome outcome = run({.words = kumi_run({"-n", "3", example("steady"), "0.2"})});
+    EXPECT_EQ(outcome.code, 0);
+    EXPECT_EQ(outcome.err, "");
+    EXPECT_TRUE(contains(outcome.out, "0.00 s: to node 2 by shmem\n")) << outcome.out;
+    EXPECT_TRUE(contains(outcome.out, " messages, 0 of them wrong; longest pause ")) << outcome.out;
+}

@@ -51,6 +51,7 @@ TEST(Files, an_example_fits_on_a_page) {
     const auto examples = files("examples", ".cpp");
     EXPECT_FALSE(examples.empty());
     for (const fs::path& example : examples) {
+        if (example.parent_path().filename() == "trials") continue; // these are not for reading in order
         const std::string text = read(example);
         EXPECT_LT(std::count(text.begin(), text.end(), '\n'), 40) << example;
     }
