@@ -130,6 +130,15 @@ private:
     std::vector<std::pair<Node, pm::SendSlot>> held_;
 };
 
+/// Only neighbours are joined, and pass on what is for the rest.
+void chain(World& world) {
+    world.joins = [](std::size_t, Node one, Node other) { return one + 1 == other || other + 1 == one; };
+    world.relays = [](Node from, Node to) {
+        return from == to || from + 1 == to || to + 1 == from ? std::vector<Node>{} : std::vector<Node>{from < to ? from + 1 : from - 1};
+    };
+    world.start();
+}
+
 /// Something fails, or works again.
 void disturb(World& world, Node nodes, std::size_t networks, std::mt19937_64& random) {
     const auto network = random() % networks;
@@ -146,12 +155,18 @@ void disturb(World& world, Node nodes, std::size_t networks, std::mt19937_64& ra
     }
 }
 
-void repair_all(World& world, Node nodes, std::size_t networks) {
+/// All but one network, perhaps, which stays mute for ever, or refuses.
+void repair_all(World& world, Node nodes, std::size_t networks, std::mt19937_64& random) {
+    const std::size_t dead = networks > 1 ? random() % (networks + 1) : networks;
+    const bool refuses = random() % 2 == 0;
     for (std::size_t i = 0; i < networks; ++i)
         for (Node one = 0; one < nodes; ++one) {
             world.change_interface(i, one, true);
             world.freeze(one, false);
-            for (Node other = 0; other < nodes; ++other) world.network(i).set_muted(one, other, false);
+            for (Node other = 0; other < nodes; ++other) {
+                world.network(i).set_muted(one, other, i == dead);
+                if (i == dead && refuses) world.network(i)[one].refuse(other);
+            }
         }
 }
 
@@ -160,11 +175,8 @@ void run_schedule(std::uint64_t seed, bool with_relays) {
     const auto nodes = static_cast<Node>(2 + random() % 4);
     const std::size_t networks = with_relays ? 1 + random() % 2 : 2 + random() % 2;
     World world(nodes, networks);
-    if (with_relays) { // a chain: only neighbours are joined
-        world.joins = [](std::size_t, Node one, Node other) { return one + 1 == other || other + 1 == one; };
-        world.relays = [](Node from, Node to) {
-            return from + 1 == to || to + 1 == from ? std::vector<Node>{} : std::vector<Node>{from < to ? from + 1 : from - 1};
-        };
+    if (with_relays) {
+        chain(world);
     } else if (nodes > 2 && random() % 2 == 0) {
         world.relays = [nodes](Node from, Node to) {
             std::vector<Node> found;
@@ -172,8 +184,10 @@ void run_schedule(std::uint64_t seed, bool with_relays) {
                 if (via != from && via != to) found.push_back(via);
             return found;
         };
+        world.start();
+    } else {
+        world.start();
     }
-    world.start();
     const std::size_t disturbed_every = 5 + random() % 300;
     for (int i = 0; i < 3000 && !testing::Test::HasFatalFailure(); ++i) {
         if (random() % disturbed_every == 0) disturb(world, nodes, networks, random);
@@ -185,7 +199,7 @@ void run_schedule(std::uint64_t seed, bool with_relays) {
         world.step();
     }
     world.commit_held();
-    repair_all(world, nodes, networks);
+    repair_all(world, nodes, networks, random);
     ASSERT_TRUE(world.run_until([&] { return world.all_arrived() || testing::Test::HasFatalFailure(); })) << "it does not end";
     for (Node node = 0; node < nodes; ++node)
         for (Node other = 0; other < nodes; ++other)
@@ -207,6 +221,55 @@ TEST(FailoverSimulation, every_message_arrives_once_and_in_order_whatever_fails)
 TEST(FailoverSimulation, the_same_through_relays) { run_schedules(true); }
 
 // ---- single cases
+
+TEST(Failover, a_way_that_refuses_while_nothing_is_under_way_is_left_when_something_is_to_be_sent) {
+    World world(2, 2);
+    world.start();
+    world.network(0)[0].refuse(1);
+    EXPECT_FALSE(world.send(0, 1, 8, false));
+    EXPECT_TRUE(world.run_until([&] { return world.send(0, 1, 8, false); }, 1s));
+    EXPECT_TRUE(world.run_until([&] { return world.all_arrived(); }, 1s));
+}
+
+TEST(Failover, an_interface_that_flaps_is_usable_afterwards_whatever_became_of_the_news) {
+    World world(2, 2);
+    world.start();
+    world.network(0).set_muted(1, 0, true); // the news are given to a network that does not deliver them
+    for (int i = 0; i < 3; ++i) {
+        world.change_interface(1, 1, false);
+        world.run_until([] { return false; }, 20ms);
+        world.change_interface(1, 1, true);
+        world.run_until([] { return false; }, 20ms);
+    }
+    world.network(0).set_muted(0, 1, true);
+    ASSERT_TRUE(world.send(0, 1, 8, false));
+    EXPECT_TRUE(world.run_until([&] { return world.all_arrived(); }, 2s));
+}
+
+TEST(Relays, a_destination_that_takes_nothing_for_minutes_is_not_lost_and_costs_no_more_memory) {
+    World world(3, 1);
+    chain(world);
+    world.network(0).set_muted(1, 2, true);
+    while (world.send(0, 2, 1000, false)) world.step();
+    // Of the ways only; the device of the relay would say at last that it is silent.
+    world.run_until([] { return false; }, 50s);
+    EXPECT_FALSE(world[0].lost(2));
+    EXPECT_LT(world[1].counters().passed_on, 3000u) << "what is sent again is not kept twice";
+    world.network(0).set_muted(1, 2, false);
+    EXPECT_TRUE(world.run_until([&] { return world.all_arrived(); }, 60s));
+}
+
+TEST(Relays, who_sends_to_a_node_that_is_gone_is_told_by_the_last_relay) {
+    World world(4, 1);
+    chain(world);
+    ASSERT_TRUE(world.send(0, 3, 8, false));
+    ASSERT_TRUE(world.run_until([&] { return world.all_arrived(); }));
+    world.network(0)[2].refuse(3);
+    ASSERT_TRUE(world.send(0, 3, 8, false));
+    EXPECT_TRUE(world.run_until([&] { return world[0].lost(3); }, 1s));
+    EXPECT_FALSE(world[0].lost(2));
+    EXPECT_FALSE(world.send(0, 3, 8, false));
+}
 
 TEST(Failover, a_mute_network_is_left_soon_and_taken_again_when_it_works) {
     World world(2, 2);
@@ -284,9 +347,7 @@ TEST(Failover, a_node_is_lost_when_it_answers_nowhere_for_a_minute) {
 
 TEST(Relays, a_source_is_held_back_when_the_destination_takes_nothing) {
     World world(3, 1);
-    world.joins = [](std::size_t, Node one, Node other) { return one == 1 || other == 1; };
-    world.relays = [](Node from, Node to) { return from + to == 2 && from != to ? std::vector<Node>{1} : std::vector<Node>{}; };
-    world.start();
+    chain(world);
     world.freeze(2, true);
     world.network(0).set_muted(1, 2, true);
     std::size_t sent = 0;

@@ -19,7 +19,7 @@ constexpr std::int64_t slots_max = 1 << 20;
 constexpr char shared_memory_letter = 'S';
 
 bool is_name(std::string_view text) noexcept {
-    return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isalnum(c) || c == '-' || c == '_' || c == '.'; });
+    return !text.empty() && text.front() != '-' && std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isalnum(c) || c == '-' || c == '_' || c == '.'; });
 }
 
 /// How many letters differ, by insertion, deletion and change: for "did you mean".

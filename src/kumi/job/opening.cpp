@@ -141,9 +141,29 @@ Result<void> check_routes(const Cluster& cluster, const Routing& routing, Node s
     return {};
 }
 
-/// Who passes on what this node has for each other one.
-std::vector<std::vector<Node>> find_relays(const Cluster& cluster, const Placement& placement, Node self,
-                                           const std::vector<device::composite::Silent>& silent) {
+/// The nodes that send something through this one.
+std::vector<Node> find_served(const Routing& routing, Node self) {
+    std::vector<bool> is_served; // by host: its nodes send by the same ways
+    std::vector<bool> is_known;
+    std::vector<Node> served;
+    for (Node from = 0; from < routing.nodes(); ++from) {
+        const cluster::HostIndex host = routing.placement()[from].host;
+        is_served.resize(std::max<std::size_t>(is_served.size(), host + 1));
+        is_known.resize(is_served.size());
+        for (Node to = 0; !is_known[host] && !is_served[host] && to < routing.nodes(); ++to)
+            for (Node at = from; routing.route(at, to).kind == Route::Kind::relayed && !is_served[host];) {
+                at = routing.route(at, to).next;
+                is_served[host] = at == self;
+            }
+        is_known[host] = true;
+        if (is_served[host]) served.push_back(from);
+    }
+    return served;
+}
+
+/// Who passes on what this node has for each other one, and for whom it does.
+device::composite::CompositeDevice::Relays find_relays(const Cluster& cluster, const Placement& placement, Node self,
+                                                       const std::vector<device::composite::Silent>& silent) {
     std::vector<cluster::Broken> broken;
     for (const device::composite::Silent& pair : silent) {
         if (pair.plan == 0) continue; // shared memory
@@ -153,13 +173,13 @@ std::vector<std::vector<Node>> find_relays(const Cluster& cluster, const Placeme
         broken.push_back({other, one, network});
     }
     const Routing routing(cluster, placement, broken);
-    std::vector<std::vector<Node>> relays(routing.nodes());
+    std::vector<std::vector<Node>> through(routing.nodes());
     for (Node to = 0; to < routing.nodes(); ++to) {
         const Route route = routing.route(self, to);
-        if (route.kind == Route::Kind::relayed) relays[to] = {route.next};
-        else relays[to] = routing.detours(self, to);
+        if (route.kind == Route::Kind::relayed) through[to] = {route.next};
+        else through[to] = routing.detours(self, to);
     }
-    return relays;
+    return {std::move(through), find_served(routing, self)};
 }
 
 /// One plan for shared memory and one for each network that joins some of the job's hosts, the same on all nodes.

@@ -80,8 +80,8 @@ Result<Plan> plan_job(const RunOptions& options) {
 }
 
 bool names_this_host(std::string_view name, std::string_view own) noexcept {
-    const auto is_short_for = [](std::string_view one, std::string_view other) { return other.starts_with(one) && other.substr(one.size()).starts_with('.'); };
-    return name == "localhost" || name == own || is_short_for(name, own) || is_short_for(own, name);
+    const bool is_short_for_own = own.starts_with(name) && own.substr(name.size()).starts_with('.');
+    return name == "localhost" || name == own || is_short_for_own; // not a longer one: that may be of another place
 }
 
 } // namespace kumi::launch

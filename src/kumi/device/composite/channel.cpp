@@ -27,7 +27,6 @@ constexpr Duration look_after = 1ms;
 constexpr Duration linger_max = 60s;
 /// The longest sleep where there are several threads.
 constexpr Duration shared_sleep_max = 1ms;
-constexpr std::size_t links_max = 63;
 
 /// Tells threads apart, cheaply.
 const void* this_thread() noexcept {
@@ -79,7 +78,7 @@ CompositeChannel::CompositeChannel(Node self, std::vector<Part> parts, const std
                                    std::unique_ptr<WakeSocket> wakes)
     : self_(self), wakes_(std::move(wakes)), link_memory_(std::make_unique<Link[]>(parts.size())), links_(link_memory_.get(), parts.size()),
       routes_(ways_to.size()), networks_(self, {}, std::vector<std::vector<PlannedWay>>(ways_to.size())) {
-    KUMI_ASSERT(parts.size() <= links_max);
+    KUMI_ASSERT(parts.size() <= parts_max);
     traits_ = {.device = "composite", .message_bytes_max = std::numeric_limits<std::size_t>::max(), .bytes_per_peer_max = 0,
                .latency_class_ns = std::numeric_limits<std::uint32_t>::max(), .bandwidth_class_mb = 0, .polls_memory = true};
     std::vector<NetworkLink> networks;
@@ -93,6 +92,7 @@ CompositeChannel::CompositeChannel(Node self, std::vector<Part> parts, const std
         link.is_light = traits.polls_memory;
         if (channel.ways() != nullptr) {
             link.network = static_cast<std::uint32_t>(networks.size());
+            network_links_.push_back(&link);
             link.guard = &networks_guard_;
             link.is_apart = false;
             traits.message_bytes_max -= sizeof(Envelope);
@@ -151,6 +151,12 @@ inline void CompositeChannel::after_send(Link& link) noexcept {
     if (link.quiet.load(std::memory_order_relaxed) != 0) link.quiet.store(0, std::memory_order_relaxed); // an answer may come
 }
 
+/// With the networks' lock.
+inline void CompositeChannel::after_network_send(Node to) noexcept {
+    const int link = networks_.link_to(to);
+    if (link >= 0) after_send(*network_links_[static_cast<std::size_t>(link)]);
+}
+
 pm::SendSlot CompositeChannel::try_reserve(Node to, std::size_t bytes) noexcept {
     KUMI_ASSERT(to < routes_.size());
     const Call call(*this);
@@ -194,7 +200,11 @@ inline void CompositeChannel::give_back_to_networks(End&& end) noexcept {
 }
 
 void CompositeChannel::commit(const pm::SendSlot& slot) noexcept {
-    if (routes_[slot.to()].link == nullptr) return give_back_to_networks([&](Networks& networks) { return networks.commit(slot); });
+    if (routes_[slot.to()].link == nullptr) return give_back_to_networks([&](Networks& networks) {
+        const bool missed = networks.commit(slot);
+        after_network_send(slot.to());
+        return missed;
+    });
     give_back(slot, [](pm::Channel& channel, const pm::SendSlot& own) { channel.commit(own); });
     after_send(*routes_[slot.to()].link);
 }
@@ -210,7 +220,9 @@ bool CompositeChannel::try_send(Node to, Bytes bytes) noexcept {
     Route& route = routes_[to];
     if (route.link == nullptr) {
         const Sending sending(networks_guard_, call.is_alone());
-        return networks_.try_send(to, bytes);
+        if (!networks_.try_send(to, bytes)) return false;
+        after_network_send(to);
+        return true;
     }
     {
         const Sending sending(*route.link->guard, call.is_alone());
@@ -391,7 +403,7 @@ void CompositeChannel::sleep(Instant deadline) noexcept {
 }
 
 void CompositeChannel::sleep_on_links(Instant deadline) noexcept {
-    std::array<pollfd, links_max + 2> watched;
+    std::array<pollfd, parts_max + 2> watched;
     std::size_t count = 0;
     // Sequentially consistent, as in wake(): either it sees that we sleep, or we see that it was called.
     asleep_.store(true);

@@ -51,6 +51,9 @@ public:
     /// `ways_to` says for each destination, self included, how messages get there, the best way first. The others are of
     /// use where the first is by a part that may fail.
     CompositeChannel(Node self, std::vector<Part> parts, const std::vector<std::vector<Way>>& ways_to, std::unique_ptr<WakeSocket> wakes);
+    /// Before anything else: those whose messages this node is to pass on, and before whom it does not leave.
+    void set_served(const std::vector<Node>& sources) { networks_.set_served(sources); }
+    static constexpr std::size_t parts_max = 63;
     /// Stays until what was sent has arrived, and until nobody needs this node as a relay any more.
     ~CompositeChannel() override;
 
@@ -116,6 +119,7 @@ private:
     void give_back_to_networks(End&& end) noexcept;
     Guard& guard_of(const Route& route) const noexcept { return route.link != nullptr ? *route.link->guard : networks_guard_; }
     void after_send(Link& link) noexcept;
+    void after_network_send(Node to) noexcept;
     bool arm_links() noexcept;
     void sleep_on_links(Instant deadline) noexcept;
     void end_sleep() const noexcept;
@@ -128,6 +132,7 @@ private:
     pm::Traits traits_;
     mutable Guard networks_guard_;
     Networks networks_;
+    std::vector<Link*> network_links_; // as they are numbered there
     std::optional<InterfaceWatch> interfaces_; // where there are networks
     Instant watched_{};                        // the networks
 

@@ -109,9 +109,9 @@ Result<std::unique_ptr<pm::Channel>> CompositeDevice::open(const pm::Opening& op
     const auto silent = probe(probed, members, opening.self, opening.meeting, patience_);
     if (!silent) return silent.error();
     for (const Probed& one : probed) give_up_silent(one, opening.self);
-    const auto relays = relays_ ? relays_(*silent) : std::vector<std::vector<Node>>(opening.nodes);
+    const Relays relays = find_relays_ ? find_relays_(*silent) : Relays{std::vector<std::vector<Node>>(opening.nodes), {}};
     if (auto arranged = arrange(parts, probed, opening); !arranged) return arranged.error();
-    const auto plans_to = choose(probed, relays, opening);
+    const auto plans_to = choose(probed, relays.through, opening);
     if (!plans_to) return plans_to.error();
 
     std::vector<std::uint32_t> part_of_plan;
@@ -121,10 +121,14 @@ Result<std::unique_ptr<pm::Channel>> CompositeDevice::open(const pm::Opening& op
     std::vector<std::vector<CompositeChannel::Way>> ways_to(opening.nodes);
     for (Node to = 0; to < opening.nodes; ++to) {
         for (const std::uint32_t plan : (*plans_to)[to]) ways_to[to].push_back({.part = part_of_plan[plan]});
-        for (const Node via : relays[to]) ways_to[to].push_back({.via = via});
+        for (const Node via : relays.through[to]) ways_to[to].push_back({.via = via});
     }
-    return std::unique_ptr<pm::Channel>(
-        std::make_unique<CompositeChannel>(opening.self, std::move(parts), ways_to, std::move(wakes->own)));
+    if (parts.size() > CompositeChannel::parts_max)
+        return error("composite: this host has {} networks, and {} are possible: name those to use in a cluster file", parts.size(),
+                     CompositeChannel::parts_max);
+    auto channel = std::make_unique<CompositeChannel>(opening.self, std::move(parts), ways_to, std::move(wakes->own));
+    channel->set_served(relays.served);
+    return std::unique_ptr<pm::Channel>(std::move(channel));
 }
 
 /// Finds the places of plans that are measured: from here on all plans are in order, the best first.

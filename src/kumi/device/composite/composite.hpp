@@ -41,8 +41,12 @@ public:
 
     /// Who may pass on messages to each node, the best first, knowing who does not hear whom: for those that no plan joins
     /// with this one, and for those to whom all ways fail. A relay must hear this node and be nearer to the other.
-    using Relays = std::function<std::vector<std::vector<pm::Node>>(const std::vector<Silent>&)>;
-    void set_relays(Relays relays) { relays_ = std::move(relays); }
+    struct Relays {
+        std::vector<std::vector<pm::Node>> through; // by destination
+        std::vector<pm::Node> served;               // who sends through this node
+    };
+    using FindRelays = std::function<Relays(const std::vector<Silent>&)>;
+    void set_relays(FindRelays find) { find_relays_ = std::move(find); }
 
     std::string_view name() const noexcept override { return "composite"; }
     /// Once.
@@ -56,7 +60,7 @@ private:
     std::vector<Plan> plans_;
     std::function<bool(std::size_t, pm::Node)> joins_;
     Duration patience_;
-    Relays relays_;
+    FindRelays find_relays_;
 };
 
 } // namespace kumi::device::composite

@@ -33,7 +33,7 @@ struct Envelope {
     Node destination; // others pass it on
     Kind kind;
     std::uint8_t hops_left; // how often it may be passed on
-    bool asks;              // for `arrived`: it is passed on, and kept until then
+    std::uint8_t asks;      // for `arrived`: it is passed on, and kept until then
     std::uint8_t way;       // that a ping tries, and a pong answers: its number among the pinging node's
 };
 static_assert(sizeof(Envelope) == 16); // messages behind it stay aligned

@@ -21,10 +21,12 @@ constexpr Duration answer_in_time = 50ms;
 /// An answer that did not come, though the question has arrived, is asked for again.
 constexpr Duration ask_again_after = 1s;
 /// What relays were given and nobody has acknowledged is sent again.
-constexpr Duration relay_again_after = 1s;
-constexpr Duration relay_silence_max = 60s;
+constexpr Duration relay_again_after = 1s; // and twice as long each time
+constexpr unsigned relay_doublings_max = 5;
 /// Whoever may have left without an answer is asked again: whoever was to pass it on says so.
 constexpr Duration ask_done_every = 200ms;
+/// A way that has no carrier, or whose other end has none, will not have one any more after so long.
+constexpr Duration unusable_max = 60s;
 /// The user is told of one network no more often.
 constexpr Duration tell_every = 10s;
 
@@ -39,10 +41,9 @@ bool Networks::is_up(const Way& way) const noexcept {
 /// It will not answer that way again, as far as one can tell.
 bool Networks::is_dead(const Pair& pair, std::size_t index) const noexcept {
     const Way& way = pair.ways[index];
-    if (index != pair.current && !may_use(way)) return true;
+    if (way.unusable_since != never && now_ - way.unusable_since > unusable_max) return true;
     if (!way.via) return way.link->channel->lost(way.number) || way.link->ways->is_silent(way.number);
-    const bool is_silent = index == pair.current && pair.own_asked != never && now_ - pair.own_asked > relay_silence_max;
-    return is_silent || is_lost_directly(pairs_[*way.via]);
+    return is_lost_directly(pairs_[*way.via]); // whether it is there the last relay knows
 }
 
 /// By all networks that join it with this node.
@@ -70,10 +71,12 @@ void Networks::lose(Pair& pair) noexcept {
     pair.own_next = pair.own.end();
     pair.own_bytes = 0;
     pair.passing.clear();
+    pair.passing_bytes.clear();
     pair.notes.clear();
     pair.next_way.reset();
     pair.owes_arrived = false;
     set_plain(pair);
+    room_made_ = true; // whoever waits is to look again
 }
 
 Duration Networks::unanswered(const Pair& pair, Instant now) const noexcept {
@@ -110,6 +113,7 @@ bool Networks::is_settled(const Pair& pair) const noexcept {
 
 void Networks::consider(Pair& pair, Instant now) {
     if (pair.is_lost) return;
+    for (Way& way : pair.ways) way.unusable_since = may_use(way) ? never : std::min(way.unusable_since, now);
     if (lost(pair.peer)) return lose(pair);
     const Way& way = pair.ways[pair.current];
     if (!may_use(way)) {
@@ -118,18 +122,22 @@ void Networks::consider(Pair& pair, Instant now) {
     }
     if (pair.own.empty()) pair.own_asked = never;
     else if (pair.own_asked == never) pair.own_asked = now;
+    if (is_relayed(pair)) watch(pairs_[*pair.ways[pair.current].via]); // it goes by its ways
     suspect(pair, now);
     try_better(pair, now);
     const bool is_given = is_relayed(pair) && !pair.own.empty() && pair.own_next == pair.own.end();
-    if (is_given && now - std::max(pair.own_given, pair.own_asked) > relay_again_after) { // a relay may have died with it
+    const Duration again_after = relay_again_after * (1u << std::min(pair.own_tries, relay_doublings_max));
+    if (is_given && now - std::max(pair.own_given, pair.own_asked) > again_after) { // a relay may have died with it
+        ++pair.own_tries;
         pair.own_next = pair.own.begin();
+        make_pending(pair);
         counters_.resent += pair.own.size();
     }
 }
 
 /// Looks whether the peer, if it does not answer, answers elsewhere.
 void Networks::suspect(Pair& pair, Instant now) {
-    if (unanswered(pair, now) < suspect_after) {
+    if (unanswered(pair, now) < suspect_after && may_use(pair.ways[pair.current])) {
         pair.suspected.reset();
         return;
     }
@@ -139,7 +147,7 @@ void Networks::suspect(Pair& pair, Instant now) {
     }
     for (std::size_t i = 0; i < pair.ways.size(); ++i) {
         Way& way = pair.ways[i];
-        if (i == pair.current || !may_use(way)) continue;
+        if (i == pair.current || !is_up(way)) continue;
         if (way.answered_at <= *pair.suspected) {
             ping(pair, i, now);
         } else if (now - way.answered_at >= benefit_of_doubt) {
@@ -199,6 +207,7 @@ void Networks::on_pong(Pair& pair, const Envelope& head, Instant now) {
     if (!std::exchange(way.pinged, false)) return;
     way.answers = now - way.pinged_at <= answer_in_time ? way.answers + 1 : 0;
     way.answered_at = now;
+    way.deaf = false; // whatever was said before
 }
 
 void Networks::on_interfaces_changed(Instant now) {
@@ -281,6 +290,7 @@ void Networks::move(Pair& pair, std::size_t index) {
 void Networks::collect_unarrived(Pair& pair) {
     const Way& way = pair.ways[pair.current];
     Letters unarrived;
+    std::map<Node, Letters> passed; // by destination
     way.link->ways->each_unarrived(way.number, [&](Bytes letter) {
         Envelope head;
         if (!read_value(letter, head) || head.kind != Envelope::Kind::message) return;
@@ -289,11 +299,14 @@ void Networks::collect_unarrived(Pair& pair) {
             pair.own_bytes += copy.size();
             unarrived.push_back(std::move(copy));
         } else if (head.source != self_) {
-            pairs_[head.destination].passing.push_back(std::move(copy));
-            watch(pairs_[head.destination]);
-            make_pending(pairs_[head.destination]);
+            passed[head.destination].push_back(std::move(copy));
         }
     });
+    for (auto& [to, letters] : passed) { // before what came later
+        letters.splice(letters.end(), std::exchange(pairs_[to].passing, {}));
+        pairs_[to].passing_bytes.clear();
+        for (Letter& letter : letters) keep_passing(pairs_[to], std::move(letter));
+    }
     counters_.resent += unarrived.size();
     pair.own.splice(pair.own.begin(), unarrived);
     for (Pair& other : pairs_) // what this node passes through the peer is kept until it has arrived
@@ -305,6 +318,10 @@ void Networks::collect_unarrived(Pair& pair) {
 }
 
 // ---- the end
+
+void Networks::set_served(const std::vector<Node>& sources) {
+    for (const Node source : sources) pairs_[source].has_passed = !pairs_[source].ways.empty();
+}
 
 void Networks::begin_close() {
     is_closing_ = true;

@@ -13,18 +13,20 @@ namespace {
 /// A source may have so much under way to one destination that others pass on, or one message if that is more.
 constexpr std::size_t relay_window_bytes = std::size_t{256} << 10;
 constexpr std::uint8_t hops_max = 64;
+/// No message is so many ahead: devices hold fewer.
+constexpr Sequence early_max = 1 << 20;
 
-Sequence sequence_in(Bytes letter) noexcept {
-    Envelope head;
+Envelope head_of(Bytes letter) noexcept {
+    Envelope head{};
     read_value(letter, head);
-    return head.sequence;
+    return head;
 }
 
 } // namespace
 
 Networks::Networks(Node self, std::vector<NetworkLink> links, const std::vector<std::vector<PlannedWay>>& ways_to)
     : self_(self), pairs_(ways_to.size()) {
-    for (NetworkLink& link : links) links_.push_back(std::make_unique<Link>(std::move(link)));
+    for (NetworkLink& link : links) links_.push_back(std::make_unique<Link>(std::move(link), static_cast<std::uint32_t>(links_.size())));
     for (Node to = 0; to < pairs_.size(); ++to) {
         Pair& pair = pairs_[to];
         pair.peer = to;
@@ -32,6 +34,7 @@ Networks::Networks(Node self, std::vector<NetworkLink> links, const std::vector<
             Link* const link = planned.via ? nullptr : links_[planned.link].get();
             pair.ways.push_back({.link = link, .number = planned.number, .via = planned.via, .name = link != nullptr ? link->name : fmt::format("node {}", *planned.via)});
         }
+        KUMI_ASSERT(pair.ways.size() <= 255);
         set_plain(pair);
     }
 }
@@ -45,7 +48,7 @@ std::optional<Networks::Outlet> Networks::outlet(const Pair& pair, std::size_t i
     const Way& way = pair.ways[index];
     if (!way.via) return Outlet{way.link->channel, way.number};
     const Pair& relay = pairs_[*way.via];
-    if (relay.ways.empty() || is_relayed(relay)) return std::nullopt;
+    if (relay.ways.empty() || is_relayed(relay) || relay.next_way) return std::nullopt; // so that it comes to an end there
     return Outlet{relay.ways[relay.current].link->channel, relay.ways[relay.current].number};
 }
 
@@ -69,7 +72,7 @@ bool Networks::try_send(Node to, Bytes bytes) noexcept {
     if (pair.plain) [[likely]] {
         const Way& way = pair.ways[pair.current];
         const Envelope head = envelope(pair, Envelope::Kind::message, pair.next);
-        if (!way.link->channel->try_send(way.number, bytes_of(head), bytes)) return false;
+        if (!way.link->channel->try_send(way.number, bytes_of(head), bytes)) return watch(pair), false; // it may have failed
         ++pair.next;
         count_sent(pair, bytes.size());
         return true;
@@ -89,7 +92,7 @@ pm::SendSlot Networks::try_reserve(Node to, std::size_t bytes) noexcept {
     if (pair.plain) {
         const Way& way = pair.ways[pair.current];
         const pm::SendSlot slot = way.link->channel->try_reserve(way.number, sizeof(Envelope) + bytes);
-        if (!slot) return {};
+        if (!slot) return watch(pair), pm::SendSlot{}; // it may have failed
         pair.reserved = true;
         return {to, slot.bytes().subspan(sizeof(Envelope)), slot.token()};
     }
@@ -144,9 +147,28 @@ void Networks::keep_own(Pair& pair, Letter letter) {
     make_pending(pair);
 }
 
+/// What a later one makes void is not sent.
 void Networks::note(Pair& pair, Envelope::Kind kind, Sequence sequence) {
+    const auto is_hearing = [](Envelope::Kind one) { return one == Envelope::Kind::deaf || one == Envelope::Kind::hears; };
+    std::erase_if(pair.notes, [&](const Envelope& one) {
+        return one.sequence == sequence && (one.kind == kind || (is_hearing(one.kind) && is_hearing(kind)));
+    });
     pair.notes.push_back(envelope(pair, kind, sequence));
     make_pending(pair);
+}
+
+void Networks::keep_passing(Pair& pair, Letter letter) {
+    pair.passing_bytes[head_of(letter).source] += letter.size();
+    pair.passing.push_back(std::move(letter));
+    watch(pair);
+    make_pending(pair);
+}
+
+void Networks::pop_passing(Pair& pair) {
+    const auto held = pair.passing_bytes.find(head_of(pair.passing.front()).source);
+    held->second -= pair.passing.front().size();
+    if (held->second == 0) pair.passing_bytes.erase(held);
+    pair.passing.pop_front();
 }
 
 void Networks::make_pending(Pair& pair) {
@@ -173,10 +195,10 @@ void Networks::pump_pending(Instant now) {
 void Networks::pump(Pair& pair) {
     const auto out = outlet(pair, pair.current);
     if (!out) return;
-    while (!pair.notes.empty() && out->channel->try_send(out->number, bytes_of(pair.notes.back()))) pair.notes.pop_back();
+    while (!pair.notes.empty() && out->channel->try_send(out->number, bytes_of(pair.notes.front()))) pair.notes.erase(pair.notes.begin());
     if (pair.owes_arrived && send_control(pair, pair.current, Envelope::Kind::arrived, pair.expected)) pair.owes_arrived = false;
     pump_own(pair, *out);
-    for (; !pair.passing.empty(); pair.passing.pop_front())
+    for (; !pair.passing.empty(); pop_passing(pair))
         if (!out->channel->try_send(out->number, pair.passing.front())) return;
 }
 
@@ -237,11 +259,12 @@ void Networks::take(Pair& pair, const Envelope& head, pm::Message& message, bool
         make_pending(pair);
     }
     if (head.sequence != pair.expected) [[unlikely]] {
-        if (is_before(head.sequence, pair.expected) || pair.early.contains(head.sequence)) {
+        const bool is_old = is_before(head.sequence, pair.expected) || head.sequence - pair.expected > early_max;
+        if (is_old || pair.early.contains(head.sequence)) {
             ++counters_.duplicates;
-        } else {
+        } else { // a copy: what the device holds would keep out those that it waits for
             ++counters_.early;
-            pair.early.emplace(head.sequence, message.keep());
+            pair.early.emplace(head.sequence, pm::KeptMessage(pair.peer, message.bytes()));
         }
         return;
     }
@@ -276,12 +299,15 @@ std::size_t Networks::hand_out_early(pm::Handler handler, std::size_t messages_m
     return handed_out;
 }
 
-/// Everything that comes is taken in: how much that can be, its source sees to.
+/// What comes is taken in: how much that can be, its source sees to. What it sends again while it is still here is not.
 void Networks::pass_on(const Envelope& head, Bytes letter) {
     Pair& pair = pairs_[head.destination];
     pairs_[head.source].has_passed = true;
     // Where a network joins this node and the destination no other relay is asked: that could be the one it comes from.
-    if (has_left(pair) && head.kind != Envelope::Kind::left) return note(pairs_[head.source], Envelope::Kind::left, head.destination);
+    if (!pair.ways.empty() && lost(pair.peer)) {
+        if (head.kind != Envelope::Kind::left) note(pairs_[head.source], Envelope::Kind::left, head.destination);
+        return;
+    }
     const bool goes_on = !pair.ways.empty() && head.hops_left > 0 && (!is_relayed(pair) || pair.ways.front().via);
     if (!goes_on) {
         ++counters_.not_passed_on;
@@ -293,10 +319,11 @@ void Networks::pass_on(const Envelope& head, Bytes letter) {
     const Bytes body = letter.subspan(sizeof head);
     const auto out = outlet(pair, pair.current);
     if (pair.passing.empty() && out && out->channel->try_send(out->number, bytes_of(next), body)) return watch(pair);
-    Letter& kept = pair.passing.emplace_back(letter.begin(), letter.end());
+    const auto held = pair.passing_bytes.find(head.source);
+    if (held != pair.passing_bytes.end() && held->second + letter.size() > 2 * relay_window_bytes) return;
+    Letter kept(letter.begin(), letter.end());
     std::memcpy(kept.data(), &next, sizeof next);
-    watch(pair);
-    make_pending(pair);
+    keep_passing(pair, std::move(kept));
 }
 
 void Networks::answer_ping(const Envelope& head, Link& link, Node number) {
@@ -306,10 +333,11 @@ void Networks::answer_ping(const Envelope& head, Link& link, Node number) {
 }
 
 void Networks::on_arrived(Pair& pair, Sequence expected, Instant now) {
-    while (!pair.own.empty() && pair.own.begin() != pair.own_next && is_before(sequence_in(pair.own.front()), expected)) {
+    while (!pair.own.empty() && pair.own.begin() != pair.own_next && is_before(head_of(pair.own.front()).sequence, expected)) {
         pair.own_bytes -= pair.own.front().size();
         pair.own.pop_front();
         pair.own_asked = now;
+        pair.own_tries = 0;
         note_room(pair);
     }
     set_plain(pair);
@@ -319,9 +347,10 @@ void Networks::on_arrived(Pair& pair, Sequence expected, Instant now) {
 
 std::string_view Networks::carrier(Node to) const noexcept { return pairs_[to].ways[pairs_[to].current].name; }
 
-const pm::Channel* Networks::channel_to(Node to) const noexcept {
-    const auto out = outlet(pairs_[to], pairs_[to].current);
-    return out ? out->channel : nullptr;
+int Networks::link_to(Node to) const noexcept {
+    const Pair* pair = &pairs_[to];
+    if (is_relayed(*pair)) pair = &pairs_[*pair->ways[pair->current].via];
+    return pair->ways.empty() || is_relayed(*pair) ? -1 : static_cast<int>(pair->ways[pair->current].link->index);
 }
 
 } // namespace kumi::device::composite

@@ -80,8 +80,8 @@ public:
     bool lost(Node node) const noexcept;
     pm::Traffic sent(Node to) const noexcept { return pairs_[to].sent; }
     std::string_view carrier(Node to) const noexcept;
-    /// Where a message to `to` goes now.
-    const pm::Channel* channel_to(Node to) const noexcept;
+    /// The link that a message to `to` goes by now; -1 for a relay that cannot be told.
+    int link_to(Node to) const noexcept;
 
     /// What a link brought. True: the handler was called.
     bool on_message(std::uint32_t link, pm::Message& message, pm::Handler handler, Instant now);
@@ -107,6 +107,8 @@ public:
 
     // ---- the end
 
+    /// Those whose messages this node is to pass on: it does not leave before they do.
+    void set_served(const std::vector<Node>& sources);
     /// Nothing more will be sent: what is under way goes on. Call once, then poll until all has arrived and nobody needs this
     /// node as a relay.
     void begin_close();
@@ -119,7 +121,8 @@ public:
 
 private:
     struct Link : NetworkLink {
-        explicit Link(NetworkLink link) : NetworkLink(std::move(link)) {}
+        Link(NetworkLink link, std::uint32_t number) : NetworkLink(std::move(link)), index(number) {}
+        std::uint32_t index;
         bool up = true;
         Instant told{}; // the user, that ways over it have failed
     };
@@ -130,6 +133,7 @@ private:
         std::string name;
         bool deaf = false;      // the peer says that it hears nothing on it
         bool doubted = false;   // it has failed, and has not been tried since
+        Instant unusable_since = never; // nobody could answer by it
         bool pinged = false;    // and not answered yet
         Instant pinged_at{};
         Instant answered_at{};
@@ -137,6 +141,10 @@ private:
     };
     using Letter = std::vector<std::byte>; // an envelope and what is in it
     using Letters = std::list<Letter>;
+
+    struct Earlier {
+        bool operator()(Sequence a, Sequence b) const noexcept { return is_before(a, b); }
+    };
 
     struct Pair {
         Node peer = 0;
@@ -156,8 +164,10 @@ private:
         std::size_t own_bytes = 0;
         Instant own_asked = never; // since when an arrival is waited for
         Instant own_given{}; // when a relay was last given the first of them
-        std::vector<Envelope> notes; // to be sent by whatever way
-        Letters passing;     // of others
+        std::vector<Envelope> notes; // to be sent by whatever way, the first first
+        unsigned own_tries = 0; // without an arrival
+        Letters passing;        // of others
+        std::map<Node, std::size_t> passing_bytes; // by source
         bool reserved = false;
         bool missed = false;  // somebody was refused because of that
         bool refused = false; // or because of what is in between
@@ -167,7 +177,7 @@ private:
 
         // In.
         Sequence expected = 0;
-        std::map<Sequence, pm::KeptMessage> early;
+        std::map<Sequence, pm::KeptMessage, Earlier> early;
         bool has_turn = false; // in early_
         bool owes_arrived = false;
         bool has_passed = false; // this node has passed on something of its,
@@ -194,6 +204,8 @@ private:
     void count_sent(Pair& pair, std::size_t bytes) noexcept;
     void keep_own(Pair& pair, Letter letter);
     void note(Pair& pair, Envelope::Kind kind, Sequence sequence = 0);
+    void keep_passing(Pair& pair, Letter letter);
+    void pop_passing(Pair& pair);
     void make_pending(Pair& pair);
     void pump(Pair& pair);
     void pump_own(Pair& pair, Outlet out);

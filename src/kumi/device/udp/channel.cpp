@@ -379,6 +379,7 @@ void UdpChannel::check_bursts(Node peer) noexcept {
 
 bool UdpChannel::arm() noexcept {
     flush();
+    if (std::exchange(fates_seen_, endpoint_.fates()) != endpoint_.fates()) return false; // who waits for a node may wait in vain
     // What was refused may have found room since: then its sender is to try again, not to sleep.
     if (std::exchange(refused_, false) && refused_at_ != endpoint_.rooms_made()) return false;
     return batches_.empty() && to_self_.empty() && !endpoint_.is_reading();

@@ -133,6 +133,7 @@ private:
     bool blocked_ = false;                // the socket takes nothing at the moment
     bool refused_ = false;                // a message found no room, when rooms_made() was:
     std::uint64_t refused_at_ = 0;
+    std::uint64_t fates_seen_ = 0;        // by whoever armed
     bool fragments_allowed_ = false;
     bool unreachable_told_ = false;
     std::uint64_t foreign_ = 0;           // drops that happen before the protocol sees the packet
