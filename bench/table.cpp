@@ -22,7 +22,14 @@ std::string ratio(std::optional<double> value, std::optional<double> base) {
 
 Table::Table(std::vector<RowKind> rows, std::vector<std::string> peers) : rows_(std::move(rows)), peers_(std::move(peers)) {}
 
-void Table::add(const std::string& who, const std::string& id, double value) { values_[who][id].push_back(value); }
+void Table::add(const std::string& who, const std::string& id, double value) {
+    if (!struck_.contains({who, id})) values_[who][id].push_back(value);
+}
+
+void Table::strike(const std::string& who, const std::string& id) {
+    struck_.insert({who, id});
+    values_[who].erase(id);
+}
 
 void Table::note(const std::string& text) {
     if (std::find(notes_.begin(), notes_.end(), text) == notes_.end()) notes_.push_back(text);

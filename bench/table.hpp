@@ -6,7 +6,9 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace kumi::bench {
@@ -25,6 +27,8 @@ public:
 
     /// `who` is "kumi", "limit" or a peer; values for unknown rows are ignored.
     void add(const std::string& who, const std::string& id, double value);
+    /// What this contestant measured in this row counts for nothing, for it was wrong once; nor does what follows.
+    void strike(const std::string& who, const std::string& id);
     /// A contestant that could not be measured, and why; said once under the table.
     void note(const std::string& text);
 
@@ -53,6 +57,7 @@ private:
     std::vector<RowKind> rows_;
     std::vector<std::string> peers_;
     std::map<std::string, std::map<std::string, std::vector<double>>> values_; // by contestant, by row
+    std::set<std::pair<std::string, std::string>> struck_; // contestant and row
     std::vector<std::string> notes_;
 };
 

@@ -78,6 +78,14 @@ TEST_F(Goals, against_what_was_not_measured_are_missed_and_say_so) {
     EXPECT_NE(report.find("not measured of limit"), std::string::npos) << report;
 }
 
+TEST_F(Goals, of_a_row_that_went_wrong_once_are_missed_whatever_else_was_measured) {
+    Table table = two_rows();
+    table.strike("kumi", "time");
+    table.add("kumi", "time", 1);
+    EXPECT_NE(check(table, "[time]\nvalue_at_most = 100\n[speed]\nvalue_at_least = 1000\n").find("not measured ns"), std::string::npos);
+    EXPECT_EQ(missed(), 1);
+}
+
 TEST_F(Goals, for_rows_of_other_benchmarks_are_left_alone) {
     EXPECT_EQ(check(two_rows(), "[elsewhere]\nvalue_at_most = 1\n"), "");
     EXPECT_EQ(missed(), 0);
