@@ -1,36 +1,203 @@
 #include "composite.hpp"
 
+#include "composite_lab.hpp"
+#include "soak.hpp"
 #include "stage.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <map>
 
 namespace kumi::bench {
 namespace {
 
-constexpr std::chrono::seconds entry_seconds_max{10};
+using Words = std::vector<std::string>;
 
-const std::vector<RowKind>& rows() {
-    static const std::vector<RowKind> all{
-        {"composite.latency.8.shmem", "ns", true, "8 bytes, one way, through memory, by a composite that has a network too; limit: shared memory alone"},
-        {"composite.latency.64.udp", "ns", true, "64 bytes, one way, over loopback, by a composite that has shared memory too; limit: UDP alone"},
-        {"composite.poll.64", "ns", true, "a poll that finds nothing, with 64 nodes; limit: with 2"}};
-    return all;
+constexpr std::chrono::seconds entry_seconds_max{20};
+constexpr const char* peers_to_name[] = {"openmpi", "mpich"};
+
+/// A row, and who measures it: in a lab, or each in a process of its own.
+struct Case {
+    RowKind row;
+    std::string lab = ""; // its cluster file; empty: none is needed
+    std::vector<Entry> (*entries)(const BenchOptions&, const OwnLab&, const std::string& what) = nullptr;
+    std::vector<Words> repair = {}; // of the lab, afterwards
+    bool only_if_named = false;
+
+    std::string what() const { return row.id.substr(row.id.find('.') + 1); }
+};
+
+constexpr const char* soak_row = "composite.soak";
+constexpr const char* figure3 = "figure3.toml";
+constexpr const char* two_networks = "two_networks.toml";
+
+std::vector<Case> all_cases() {
+    std::vector<Case> cases{
+        {{"composite.latency.8.shmem", "ns", true,
+          "8 bytes, one way, through memory, by a composite that has a network too; limit: shared memory alone"}},
+        {{"composite.latency.64.udp", "ns", true,
+          "64 bytes, one way, over loopback, by a composite that has shared memory too; limit: UDP alone"}},
+        {{"composite.poll.64", "ns", true, "a poll that finds nothing, with 64 nodes; limit: with 2"}},
+        {{"composite.failover.carrier", "ms", true,
+          "a message each 100 us between two hosts on two networks: the longest pause when the better one's cable is "
+          "pulled, with none lost, doubled or out of order"},
+         two_networks,
+         failover_entries,
+         {{"link", "c1", "fast", "up"}}},
+        {{"composite.failover.mute", "ms", true, "the same when that network goes silent, and no host can see that"},
+         two_networks,
+         failover_entries,
+         {{"mute", "c1", "fast", "off"}}}};
+    for (const char* bytes : {"1024", "65536"})
+        cases.push_back({{fmt::format("composite.alltoall.{}", bytes), "ms", true,
+                          fmt::format("12 nodes on the SCore paper's figure 3, by the best networks: each sends each "
+                                      "{} bytes; lan: hosts by their LAN only",
+                                      bytes)},
+                         figure3,
+                         exchange_entries});
+    for (const char* bytes : {"1024", "65536"})
+        cases.push_back({{fmt::format("composite.neighbours.{}", bytes), "ms", true,
+                          fmt::format("the same: each sends the next and the one before {} bytes", bytes)},
+                         figure3,
+                         exchange_entries});
+    cases.push_back({{"composite.bulk.fast", "MB/s", false,
+                      "one stream of 128 KiB messages between two hosts with a fast network and a LAN; peers as they "
+                      "are, and told which to use"},
+                     figure3,
+                     bulk_entries});
+    cases.push_back(
+        {{"composite.start", "ms", true,
+          "12 nodes on 8 hosts start, join and leave; peers as they are, and told to use the LAN, which joins all"},
+         figure3,
+         start_entries});
+    cases.push_back({{soak_row, "cycles", false,
+                      "faults of two networks at random while 4 nodes send each other messages of all sizes; takes "
+                      "minutes, and must be named"},
+                     two_networks,
+                     nullptr,
+                     {},
+                     true});
+    cases.push_back({{"composite.soak.wrong", "count", true,
+                      "of these, messages that were lost, doubled, out of order or not what was sent"},
+                     two_networks,
+                     nullptr,
+                     {},
+                     true});
+    return cases;
 }
+
+/// Those whose rows were asked for.
+std::vector<Case> chosen_cases(const BenchOptions& options) {
+    std::vector<Case> cases = all_cases();
+    std::erase_if(cases, [&](const Case& one) {
+        const auto names_it = [&](const std::string& start) {
+            return one.row.id.starts_with(start) && (!one.only_if_named || start.starts_with(soak_row));
+        };
+        return options.rows.empty() ? one.only_if_named
+                                    : std::none_of(options.rows.begin(), options.rows.end(), names_it);
+    });
+    return cases;
+}
+
+std::vector<RowKind> rows(const std::vector<Case>& cases) {
+    std::vector<RowKind> rows;
+    for (const Case& one : cases) rows.push_back(one.row);
+    return rows;
+}
+
+Words columns(const Words& peers) {
+    Words names{"lan"};
+    for (const std::string& peer : peers) names.insert(names.end(), {peer, told(peer)});
+    return names;
+}
+
+class CompositeBench {
+public:
+    explicit CompositeBench(const BenchOptions& options)
+        : options_(options), cases_(chosen_cases(options)), table_(rows(cases_), columns(options.peers)),
+          stage_(table_, options.on_progress) {}
+
+    Table run() {
+        for (int round = 0; round < options_.rounds; ++round) {
+            stage_.begin_round(round + 1, options_.rounds);
+            for (const Case& one : cases_)
+                if (!one.only_if_named) measure(one, round);
+        }
+        if (std::any_of(cases_.begin(), cases_.end(), [](const Case& one) { return one.only_if_named; }))
+            measure_soak();
+        return std::move(table_);
+    }
+
+private:
+    void measure(const Case& one, int round) {
+        std::vector<Entry> entries = one.lab.empty() ? own_entries(one) : lab_entries(one);
+        if (entries.empty()) return;
+        const auto first = static_cast<std::size_t>(round) % entries.size(); // nobody always comes behind the same one
+        std::rotate(entries.begin(), entries.begin() + static_cast<std::ptrdiff_t>(first), entries.end());
+        for (const Entry& entry : entries) measure(one, entry);
+    }
+
+    void measure(const Case& one, const Entry& entry) {
+        const auto heard = stage_.run(entry, entry_seconds_max);
+        if (!heard) table_.strike(entry.who, one.row.id);
+        else if (one.row.id == "composite.start") table_.add(entry.who, one.row.id, heard->seconds * 1e3);
+        else
+            for (const auto& [id, value] : heard->results) table_.add(entry.who, id, value);
+        for (const Words& words : one.repair)
+            if (auto done = lab(one.lab)->ask(words); !done) table_.note(done.error().text());
+    }
+
+    std::vector<Entry> own_entries(const Case& one) const {
+        std::vector<Entry> entries;
+        for (const char* who : {"kumi", "limit"})
+            entries.push_back({who, one.what(), {options_.own_path, "bench-node", "composite", one.what(), who}});
+        return entries;
+    }
+    std::vector<Entry> lab_entries(const Case& one) {
+        const OwnLab* place = lab(one.lab);
+        return place != nullptr ? one.entries(options_, *place, one.what()) : std::vector<Entry>{};
+    }
+
+    void measure_soak() {
+        const OwnLab* place = lab(two_networks);
+        if (place == nullptr) return;
+        table_.note(fmt::format("{}: its seed is {}; --seed makes the same faults again", soak_row, options_.seed));
+        const Words job = kumi_job(options_, *place, two_networks, {"-n", "4"}, {"soak"});
+        const auto soaked = soak(*place, job, options_.seed, options_.on_progress);
+        if (!soaked) return table_.note(fmt::format("{}: {}", soak_row, soaked.error().text()));
+        table_.add("kumi", soak_row, soaked->cycles);
+        table_.add("kumi", "composite.soak.wrong", soaked->wrong);
+        table_.note(fmt::format("{}: {} messages, {} failovers", soak_row, soaked->messages, soaked->failovers));
+    }
+
+    /// The lab of that file, which stays up until all is measured; null, and noted, where there can be none.
+    const OwnLab* lab(const std::string& file) {
+        const auto found = labs_.find(file);
+        if (found != labs_.end()) return found->second ? &*found->second : nullptr;
+        auto made = OwnLab::up(options_.labs_folder + "/" + file, options_.own_path);
+        if (!made) table_.note(fmt::format("rows in the lab of {}: not measured: {}", file, made.error().text()));
+        auto& kept = labs_[file];
+        if (made) kept.emplace(std::move(*made));
+        return kept ? &*kept : nullptr;
+    }
+
+    const BenchOptions& options_;
+    std::vector<Case> cases_;
+    Table table_;
+    Stage stage_;
+    std::map<std::string, std::optional<OwnLab>> labs_; // by cluster file
+};
 
 } // namespace
 
-Table run_composite_bench(const BenchOptions& options) {
-    Table table(rows(), {});
-    Stage stage(table, options.on_progress);
-    for (int round = 0; round < options.rounds; ++round) {
-        stage.begin_round(round + 1, options.rounds);
-        for (const RowKind& row : rows())
-            for (const char* who : {"kumi", "limit"}) {
-                const std::string what = row.id.substr(row.id.find('.') + 1);
-                const auto heard = stage.run({who, what, {options.own_path, "bench-node", "composite", what, who}}, entry_seconds_max);
-                if (!heard) continue;
-                for (const auto& [id, value] : heard->results) table.add(who, id, value);
-            }
-    }
-    return table;
+Table run_composite_bench(const BenchOptions& options) { return CompositeBench(options).run(); }
+
+std::vector<std::string> composite_rows() {
+    std::vector<std::string> names;
+    for (const Case& one : all_cases()) names.push_back(one.row.id);
+    return names;
 }
+
+std::span<const char* const> composite_peers() noexcept { return peers_to_name; }
 
 } // namespace kumi::bench

@@ -1,11 +1,15 @@
 #include "composite_node.hpp"
 
+#include "exchange_node.hpp"
+#include "failover_node.hpp"
 #include "request_reply.hpp"
+#include "soak_node.hpp"
 #include "work.hpp"
 
 #include "kumi/device/composite/assembly.hpp"
 #include "kumi/device/shmem/shmem.hpp"
 #include "kumi/device/udp/udp.hpp"
+#include "kumi/kumi.hpp"
 
 #include <numeric>
 #include <unistd.h>
@@ -43,9 +47,14 @@ int idle_poll(const std::string& row, const Ends& ends) {
     ::_exit(0); // nobody else is there to close with
 }
 
-} // namespace
+/// Joins and leaves.
+int join_node() {
+    const auto job = Job::join();
+    return job ? 0 : fail(job.error());
+}
 
-int composite_node(std::span<const std::string> words) {
+/// What needs nothing but this process: the composite beside its devices.
+int in_one_process(std::span<const std::string> words) {
     if (words.size() != 2) return fail(error("bench-node: what and who are wanted"));
     const std::string& what = words[0];
     const bool bare = words[1] == "limit";
@@ -58,6 +67,18 @@ int composite_node(std::span<const std::string> words) {
     const int code = pingpong(row, *ends, by_udp ? 64 : 8);
     std::fflush(nullptr);
     ::_exit(code); // the ends belong to processes that are gone
+}
+
+} // namespace
+
+int composite_node(std::span<const std::string> words) {
+    const std::string what = words.empty() ? "" : words[0];
+    if (what.starts_with("failover.")) return failover_node(words);
+    if (what.starts_with("alltoall.") || what.starts_with("neighbours.")) return exchange_node(words);
+    if (what.starts_with("bulk.")) return bulk_node(words);
+    if (what == "soak") return soak_node(words.subspan(1));
+    if (what == "start") return join_node();
+    return in_one_process(words);
 }
 
 } // namespace kumi::bench

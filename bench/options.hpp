@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -12,6 +13,8 @@ struct BenchOptions {
     int rounds = 7;
     std::string own_path;                                // of the kumi command, which is also every node
     std::string peers_folder;                            // where the peers' programs are
+    std::string labs_folder;                             // where the cluster files of labs are
+    std::uint64_t seed = 0;                              // of what is done at random
     std::function<void(const std::string&)> on_progress; // what is being measured now
 };
 

@@ -147,6 +147,12 @@ private:
 
 Table run_udp_bench(const BenchOptions& options) { return UdpBench(options).run(); }
 
+std::vector<std::string> udp_rows() {
+    std::vector<std::string> names;
+    for (const Case& one : all_cases("")) names.push_back(one.row.id);
+    return names;
+}
+
 std::span<const char* const> udp_peers() noexcept { return peers_to_name; }
 
 } // namespace kumi::bench

@@ -4,6 +4,8 @@
 #include "table.hpp"
 
 #include <span>
+#include <string>
+#include <vector>
 
 namespace kumi::bench {
 
@@ -11,6 +13,8 @@ namespace kumi::bench {
 /// interleaved round by round.
 Table run_udp_bench(const BenchOptions& options);
 
+/// What `--rows` may name.
+std::vector<std::string> udp_rows();
 /// What `--against` may name.
 std::span<const char* const> udp_peers() noexcept;
 

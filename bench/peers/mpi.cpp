@@ -1,4 +1,4 @@
-// The same cases as bench/shmem_node.cpp and bench/udp_node.cpp, written as MPI programs are written. Built once per
+// The same cases as bench/shmem_node.cpp, bench/udp_node.cpp and bench/exchange_node.cpp, written as MPI programs are written. Built once per
 // MPI that is found.
 
 #include "../core.hpp"
@@ -138,7 +138,14 @@ void ring() {
     if (rank_ == 0) report("shmem.ring.16", seconds_since(start) / ring_rounds / size_ * 1e6);
 }
 
-/// One row of `kumi bench udp`.
+/// How many take that long, at so many seconds each; all agree.
+int count_in(double duration, double seconds_each) {
+    int count = static_cast<int>(std::clamp(duration / seconds_each, 1.0, 1e6));
+    MPI_Bcast(&count, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    return count;
+}
+
+/// One row of `kumi bench udp` or `kumi bench composite`.
 void net(std::string_view what, const char* row) {
     bind_to_core(static_cast<unsigned>(rank_)); // here, since mpirun takes two hosts on one machine for two machines
     if (what == "latency.64") {
@@ -147,8 +154,8 @@ void net(std::string_view what, const char* row) {
         if (rank_ == 0) report(row, seconds * 1e9);
     }
     if (what == "bulk") {
-        stream_seconds(bulk_message_bytes, stream_large);
-        const double seconds = stream_seconds(bulk_message_bytes, stream_large * 10);
+        double seconds = stream_seconds(bulk_message_bytes, 1);
+        for (const double duration : {0.1, 0.5}) seconds = stream_seconds(bulk_message_bytes, count_in(duration, seconds));
         if (rank_ == 0) report(row, bulk_message_bytes * 1e-6 / seconds);
     }
 }

@@ -15,6 +15,7 @@
 #include <fmt/ranges.h>
 #include <fstream>
 #include <memory>
+#include <random>
 #include <span>
 #include <unistd.h>
 
@@ -28,10 +29,11 @@ struct BenchCase {
     const char* name;
     std::span<const char* const> peers;
     bench::Table (*run)(const bench::BenchOptions&);
+    std::vector<std::string> (*rows)(); // null: it is measured as a whole
 };
-const std::array bench_cases{BenchCase{"shmem", shmem_peers, bench::run_shmem_bench},
-                             BenchCase{"udp", bench::udp_peers(), bench::run_udp_bench},
-                             BenchCase{"composite", {}, bench::run_composite_bench}};
+const std::array bench_cases{BenchCase{"shmem", shmem_peers, bench::run_shmem_bench, nullptr},
+                             BenchCase{"udp", bench::udp_peers(), bench::run_udp_bench, bench::udp_rows},
+                             BenchCase{"composite", bench::composite_peers(), bench::run_composite_bench, bench::composite_rows}};
 
 const BenchCase* find_case(const std::string& name) {
     const auto found = std::find_if(bench_cases.begin(), bench_cases.end(), [&](const BenchCase& one) { return one.name == name; });
@@ -44,6 +46,7 @@ struct Choices {
     std::vector<std::string> rows;
     std::string json_path;
     int rounds = 7;
+    std::uint64_t seed = std::random_device()();
     bool check = false;
 };
 
@@ -61,11 +64,22 @@ const std::string* unknown_peer(const BenchCase& one, const std::vector<std::str
     return nullptr;
 }
 
+/// What is wrong with the rows that were named; empty if nothing is.
+std::string wrong_rows(const BenchCase& one, const std::vector<std::string>& starts) {
+    if (starts.empty()) return "";
+    if (one.rows == nullptr) return fmt::format("{} is measured as a whole", one.name);
+    const std::vector<std::string> rows = one.rows();
+    for (const std::string& start : starts)
+        if (std::none_of(rows.begin(), rows.end(), [&](const std::string& row) { return row.starts_with(start); }))
+            return fmt::format("{} has no row {}; there are: {}", one.name, start, fmt::join(rows, ", "));
+    return "";
+}
+
 int run_bench(const Choices& choices) {
     const BenchCase& chosen = *find_case(choices.bench);
     if (const std::string* peer = unknown_peer(chosen, choices.against))
         return complain(fmt::format("--against: {} has no peer {}; there are: {}", chosen.name, *peer, fmt::join(chosen.peers, ", "))), 2;
-    if (!choices.rows.empty() && choices.bench != "udp") return complain(fmt::format("--rows: {} is measured as a whole", choices.bench)), 2;
+    if (const std::string wrong = wrong_rows(chosen, choices.rows); !wrong.empty()) return complain("--rows: " + wrong), 2;
     std::ofstream json;
     if (!choices.json_path.empty()) { // before minutes of work, not after
         json.open(choices.json_path);
@@ -78,6 +92,8 @@ int run_bench(const Choices& choices) {
                                 .rounds = choices.rounds,
                                 .own_path = own,
                                 .peers_folder = prefix / "libexec/kumi",
+                                .labs_folder = prefix / "share/kumi/labs",
+                                .seed = choices.seed,
                                 .on_progress = show_progress};
     const bench::Table table = chosen.run(options);
     show_progress("");
@@ -107,8 +123,9 @@ void add_bench_command(CLI::App& app, int& exit_code) {
         return find_case(name) != nullptr ? "" : fmt::format("no case {}; there are: shmem, udp, composite", name);
     });
     command->add_option("--against", choices->against, peers_help())->delimiter(',')->type_name("PEER,...");
-    command->add_option("--rows", choices->rows, "udp: only the rows whose names begin so, as udp.latency does")->delimiter(',')->type_name("ROW,...");
+    command->add_option("--rows", choices->rows, "udp, composite: only the rows whose names begin so, as udp.latency does; composite.soak is measured only so")->delimiter(',')->type_name("ROW,...");
     command->add_option("--rounds", choices->rounds, "how often each is measured")->type_name("COUNT")->check(CLI::Range(1, 1000))->capture_default_str();
+    command->add_option("--seed", choices->seed, "composite.soak: of its faults, as an earlier run tells it")->type_name("NUMBER");
     command->add_option("--json", choices->json_path, "also write the rows to a file")->type_name("FILE");
     command->add_flag("--check", choices->check, "hold the rows against the goals; exit code 1 when one is missed");
     command->footer("Times alone say little on a shared machine: look at the ratios.");

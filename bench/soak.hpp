@@ -1,0 +1,28 @@
+#pragma once
+
+#include "own_lab.hpp"
+
+#include "kumi/base/result.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace kumi::bench {
+
+inline constexpr unsigned soak_cycles = 1000;
+
+struct Soaked {
+    unsigned cycles = 0;
+    double messages = 0;
+    double wrong = 0; // of these
+    double failovers = 0;
+};
+
+/// Four nodes send each other messages while links go down and up, and hosts are muted, at random. The same seed gives the
+/// same faults in the same order, though not at the same instants. `lab` is that of two_networks.toml.
+Result<Soaked> soak(const OwnLab& lab, const std::vector<std::string>& job, std::uint64_t seed,
+                    const std::function<void(const std::string&)>& on_progress);
+
+} // namespace kumi::bench
