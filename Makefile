@@ -50,6 +50,7 @@ bench: build/release/build.ninja
 	@$(build)
 	@build/release/bin/kumi bench shmem --against openmpi,mpich
 	@build/release/bin/kumi bench udp --against tcp,openmpi,enet,zeromq
+	@build/release/bin/kumi bench composite --against openmpi,mpich
 
 install: release
 	@cmake --install build/release --prefix "$(PREFIX)"
