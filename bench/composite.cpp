@@ -1,6 +1,7 @@
 #include "composite.hpp"
 
 #include "composite_lab.hpp"
+#include "foreign.hpp"
 #include "soak.hpp"
 #include "stage.hpp"
 
@@ -115,7 +116,13 @@ class CompositeBench {
 public:
     explicit CompositeBench(const BenchOptions& options)
         : options_(options), cases_(chosen_cases(options)), table_(rows(cases_), columns(options.peers)),
-          stage_(table_, options.on_progress) {}
+          stage_(table_, options.on_progress) {
+        std::erase_if(options_.peers, [this](const std::string& peer) {
+            const auto program = peer_program(options_.peers_folder, peer);
+            if (!program) table_.note(fmt::format("{}: not measured: {}", peer, program.error().text()));
+            return !program;
+        });
+    }
 
     Table run() {
         for (int round = 0; round < options_.rounds; ++round) {
@@ -144,7 +151,7 @@ private:
         else
             for (const auto& [id, value] : heard->results) table_.add(entry.who, id, value);
         for (const Words& words : one.repair)
-            if (auto done = lab(one.lab)->ask(words); !done) table_.note(done.error().text());
+            if (auto done = lab(one.lab, one.row.id)->ask(words); !done) table_.note(done.error().text());
     }
 
     std::vector<Entry> own_entries(const Case& one) const {
@@ -154,12 +161,12 @@ private:
         return entries;
     }
     std::vector<Entry> lab_entries(const Case& one) {
-        const OwnLab* place = lab(one.lab);
+        const OwnLab* place = lab(one.lab, one.row.id);
         return place != nullptr ? one.entries(options_, *place, one.what()) : std::vector<Entry>{};
     }
 
     void measure_soak() {
-        const OwnLab* place = lab(two_networks);
+        const OwnLab* place = lab(two_networks, soak_row);
         if (place == nullptr) return;
         table_.note(fmt::format("{}: its seed is {}; --seed makes the same faults again", soak_row, options_.seed));
         const Words job = kumi_job(options_, *place, two_networks, {"-n", "4"}, {"soak"});
@@ -170,22 +177,21 @@ private:
         table_.note(fmt::format("{}: {} messages, {} failovers", soak_row, soaked->messages, soaked->failovers));
     }
 
-    /// The lab of that file, which stays up until all is measured; null, and noted, where there can be none.
-    const OwnLab* lab(const std::string& file) {
-        const auto found = labs_.find(file);
-        if (found != labs_.end()) return found->second ? &*found->second : nullptr;
-        auto made = OwnLab::up(options_.labs_folder + "/" + file, options_.own_path);
-        if (!made) table_.note(fmt::format("rows in the lab of {}: not measured: {}", file, made.error().text()));
-        auto& kept = labs_[file];
-        if (made) kept.emplace(std::move(*made));
-        return kept ? &*kept : nullptr;
+    /// The lab of that file, which stays up until all is measured; null, and noted for the row, where there can be none.
+    const OwnLab* lab(const std::string& file, const std::string& row) {
+        auto found = labs_.find(file);
+        if (found == labs_.end())
+            found = labs_.emplace(file, OwnLab::up(options_.labs_folder + "/" + file, options_.own_path)).first;
+        if (found->second) return &*found->second;
+        table_.note(fmt::format("{}: not measured: {}", row, found->second.error().text()));
+        return nullptr;
     }
 
-    const BenchOptions& options_;
+    BenchOptions options_; // with the peers that are there
     std::vector<Case> cases_;
     Table table_;
     Stage stage_;
-    std::map<std::string, std::optional<OwnLab>> labs_; // by cluster file
+    std::map<std::string, Result<OwnLab>> labs_; // by cluster file
 };
 
 } // namespace

@@ -110,11 +110,16 @@ int run_openmpi(const Task& task, const Network& network, const std::string& pro
 
 int run_foreign(const Task& task, const Network& network) {
     if (task.who == "iperf3") return run_iperf3(task, network);
-    const std::string program = task.peers_folder + "/kumi-bench-" + task.who;
-    if (::access(program.c_str(), X_OK) != 0)
-        return fail(error("its program was not built; install {} and build again (make bench does)", task.who));
-    if (task.who == "openmpi") return run_openmpi(task, network, program);
-    return run_library(task, network, program);
+    const auto program = peer_program(task.peers_folder, task.who);
+    if (!program) return fail(program.error());
+    if (task.who == "openmpi") return run_openmpi(task, network, *program);
+    return run_library(task, network, *program);
+}
+
+Result<std::string> peer_program(const std::string& peers_folder, const std::string& peer) {
+    std::string program = peers_folder + "/kumi-bench-" + peer;
+    if (::access(program.c_str(), X_OK) == 0) return program;
+    return error("its program was not built; install {} and build again (make bench does)", peer);
 }
 
 } // namespace kumi::bench
