@@ -21,7 +21,7 @@ Result<Ends> open_shmem(pm::Node nodes, std::span<pm::Waker* const> wakers = {})
     return device::shmem::open_in_one_process(nodes, {}, wakers);
 }
 
-Result<Ends> open_udp(pm::Node nodes) { return device::udp::open_in_one_process(std::vector<std::string>(nodes, "127.0.0.1")); }
+Result<Ends> open_udp(pm::Node nodes) { return device::udp::open_in_one_process(std::vector<std::string>(nodes, "127.0.0.1"), {.has_alternatives = true}); }
 
 /// Composites of shared memory and UDP, both of which join all nodes; messages go by the one that is named.
 Result<Ends> open_composites(pm::Node nodes, bool by_udp) {
