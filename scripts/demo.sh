@@ -26,7 +26,7 @@ demo_lab() {
         return
     fi
     trap 'kumi lab down' EXIT
-    show "How long does a message take between every two of its nodes, and over what?" \
+    show "How long does a message take between every two of its nodes, and over what? (They share this machine's cores: some wait.)" \
         kumi run --cluster ../../lab/figure3.toml --no-bind -n 12 examples/matrix
     show "The same program finds the networks by itself when no file tells it." \
         kumi lab exec front kumi run --hosts a0:2,a1,b0 --no-bind -n 4 examples/matrix
