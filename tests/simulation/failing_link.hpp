@@ -6,6 +6,7 @@
 #include "kumi/pm/channel.hpp"
 
 #include <deque>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -39,10 +40,11 @@ private:
 };
 
 /// One node's end of it.
-class FailingLink final : public pm::Channel, public pm::Ways {
+class FailingLink final : public pm::Channel, public pm::Ways, private pm::BufferOwner {
 public:
     static constexpr std::size_t queue_max = 16;     // messages under way to one node
     static constexpr std::size_t arrivals_max = 4;   // of them at a time
+    static constexpr std::size_t kept_max = 4;       // when so many are kept it brings no more
 
     FailingLink(FailingNetwork& network, Node self, Node nodes) : network_(network), self_(self), peers_(nodes) { traits_.device = "failing"; }
 
@@ -77,11 +79,13 @@ public:
     void cancel(const pm::SendSlot& slot) noexcept override { peers_[slot.to()].is_reserved = false; }
     std::size_t poll(pm::Handler handler, std::size_t messages_max) noexcept override {
         std::size_t handled = 0;
-        for (; handled < messages_max && !inbox_.empty(); ++handled) {
-            const auto [from, bytes] = std::move(inbox_.front());
+        for (; handled < messages_max && !inbox_.empty() && lent_.size() < kept_max; ++handled) {
+            auto [from, bytes] = std::move(inbox_.front());
             inbox_.pop_front();
-            pm::Message message(from, bytes);
+            const std::uint64_t token = ++lent_count_;
+            pm::Message message(from, lent_[token] = std::move(bytes), this, token);
             handler(message);
+            if (!message.was_kept()) lent_.erase(token);
         }
         return handled;
     }
@@ -121,6 +125,7 @@ private:
         std::vector<std::byte> reserved;
     };
 
+    void release(std::uint64_t token) noexcept override { lent_.erase(token); }
     void push(Peer& peer, std::vector<std::byte> message) {
         if (peer.queue.empty()) peer.asked_at = network_.clock;
         peer.queue.push_back(std::move(message));
@@ -131,6 +136,8 @@ private:
     pm::Traits traits_;
     std::vector<Peer> peers_;
     std::deque<std::pair<Node, std::vector<std::byte>>> inbox_;
+    std::map<std::uint64_t, std::vector<std::byte>> lent_; // being read, or kept
+    std::uint64_t lent_count_ = 0;
 };
 
 inline FailingNetwork::FailingNetwork(Node nodes, const Instant& clock_of_all) : clock(clock_of_all), nodes_(nodes), muted_(nodes * nodes), up_(nodes, true) {
