@@ -36,20 +36,23 @@ inline void add_network(device::composite::Assembly& composites, const std::vect
     EXPECT_TRUE(added) << added.error().text();
 }
 
-inline Channels finish(device::composite::Assembly& composites) {
-    auto made = composites.finish();
+inline Channels finish(device::composite::Assembly& composites, const device::composite::StripeOptions& stripes = {}) {
+    auto made = composites.finish(stripes);
     EXPECT_TRUE(made) << made.error().text();
     return made ? Channels(*std::move(made)) : Channels{};
 }
 
 /// Two networks join all.
-inline Channels two_networks(pm::Node nodes) {
+inline Channels two_networks(pm::Node nodes, const device::composite::StripeOptions& stripes = {}) {
     device::composite::Assembly composites(nodes);
     std::vector<pm::Node> all;
     for (pm::Node node = 0; node < nodes; ++node) all.push_back(node);
     for (const char* const name : {"second", "first"}) add_network(composites, all, name);
-    return finish(composites);
+    return finish(composites, stripes);
 }
+
+/// They carry each message together, if it is not very small.
+inline Channels two_rails(pm::Node nodes) { return two_networks(nodes, {.message_bytes_min = 1000, .always = true}); }
 
 /// Only neighbours are joined; others pass on what is for the rest.
 inline Channels chain(pm::Node nodes) {

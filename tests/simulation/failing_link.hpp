@@ -29,11 +29,16 @@ public:
     bool is_muted(Node from, Node to) const { return muted_[from * nodes_ + to] || !up_[from] || !up_[to]; }
     void set_up(Node node, bool up) { up_[node] = up; }
     bool is_up(Node node) const { return up_[node]; }
+    /// What each pair of nodes may send in a step; without it, as many messages as arrivals_max.
+    void set_rate(std::size_t bytes_per_step) { rate_ = bytes_per_step; }
 
     const Instant& clock;
 
 private:
+    std::size_t arrivals(FailingLink& from, Node to);
+
     Node nodes_;
+    std::size_t rate_ = 0;
     std::vector<bool> muted_;
     std::vector<bool> up_;
     std::vector<std::unique_ptr<FailingLink>> links_;
@@ -46,7 +51,9 @@ public:
     static constexpr std::size_t arrivals_max = 4;   // of them at a time
     static constexpr std::size_t kept_max = 4;       // when so many are kept it brings no more
 
-    FailingLink(FailingNetwork& network, Node self, Node nodes) : network_(network), self_(self), peers_(nodes) { traits_.device = "failing"; }
+    FailingLink(FailingNetwork& network, Node self, Node nodes) : network_(network), self_(self), peers_(nodes) {
+        traits_ = {.device = "failing", .message_bytes_max = std::size_t{1} << 20, .bytes_per_peer_max = 0, .latency_class_ns = 0, .bandwidth_class_mb = 0};
+    }
 
     Node self() const noexcept override { return self_; }
     Node nodes() const noexcept override { return static_cast<Node>(peers_.size()); }
@@ -111,6 +118,7 @@ public:
         for (const auto& message : peers_[to].queue) what(message);
     }
 
+    std::uint64_t bytes_arrived(Node to) const { return peers_[to].bytes; }
     /// Nobody listens there any more, says its host.
     void refuse(Node to) { peers_[to].lost = true; }
 
@@ -119,6 +127,8 @@ private:
     struct Peer {
         std::deque<std::vector<std::byte>> queue; // not acknowledged
         std::size_t arrived = 0;                  // of these
+        std::size_t budget = 0;                   // bytes that may arrive, where there is a rate
+        std::uint64_t bytes = 0;                  // that have arrived
         Instant asked_at{};
         bool lost = false;
         bool is_reserved = false;
@@ -149,12 +159,26 @@ inline void FailingNetwork::move_on() {
         for (Node to = 0; to < nodes_; ++to) {
             FailingLink::Peer& peer = links_[from]->peers_[to];
             if (peer.lost || is_muted(from, to)) continue;
-            for (std::size_t i = 0; i < FailingLink::arrivals_max && peer.arrived < peer.queue.size(); ++i)
-                if (!links_[to]->peers_[from].lost) links_[to]->inbox_.emplace_back(from, peer.queue[peer.arrived++]);
+            for (std::size_t i = arrivals(*links_[from], to); i > 0 && peer.arrived < peer.queue.size(); --i)
+                if (!links_[to]->peers_[from].lost) {
+                    peer.bytes += peer.queue[peer.arrived].size();
+                    links_[to]->inbox_.emplace_back(from, peer.queue[peer.arrived++]);
+                }
             if (is_muted(to, from)) continue;
-            if (peer.arrived != 0) peer.asked_at = clock;
+            if (peer.arrived != 0 || rate_ != 0) peer.asked_at = clock; // with a rate, for packets of the next message
             for (; peer.arrived != 0; --peer.arrived) peer.queue.pop_front();
         }
+}
+
+/// How many messages arrive in this step.
+inline std::size_t FailingNetwork::arrivals(FailingLink& from, Node to) {
+    if (rate_ == 0) return FailingLink::arrivals_max;
+    FailingLink::Peer& peer = from.peers_[to];
+    if (peer.arrived == peer.queue.size()) return peer.budget = 0; // an idle wire saves nothing
+    peer.budget += rate_;
+    std::size_t count = 0;
+    for (std::size_t i = peer.arrived; i < peer.queue.size() && peer.queue[i].size() <= peer.budget; ++i, ++count) peer.budget -= peer.queue[i].size();
+    return count;
 }
 
 } // namespace kumi::simulation

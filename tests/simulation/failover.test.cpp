@@ -16,6 +16,7 @@ namespace {
 using device::composite::NetworkLink;
 using device::composite::Networks;
 using device::composite::PlannedWay;
+using device::composite::StripeOptions;
 using namespace std::chrono_literals;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -35,6 +36,7 @@ public:
     /// Before start(): nodes of a network that are joined by it; all are otherwise.
     std::function<bool(std::size_t network, Node one, Node other)> joins = [](std::size_t, Node, Node) { return true; };
     std::function<std::vector<Node>(Node from, Node to)> relays = [](Node, Node) { return std::vector<Node>{}; };
+    StripeOptions stripes;
 
     void start() {
         std::vector<Node> all;
@@ -52,7 +54,7 @@ public:
                     if (joins(i, node, to)) ways[to].push_back({.link = i, .number = to});
                 for (const Node via : relays(node, to)) ways[to].push_back({.via = via});
             }
-            members_.push_back(std::make_unique<Networks>(node, std::move(links), ways));
+            members_.push_back(std::make_unique<Networks>(node, std::move(links), ways, stripes));
         }
     }
 
@@ -170,11 +172,16 @@ void repair_all(World& world, Node nodes, std::size_t networks, std::mt19937_64&
         }
 }
 
-void run_schedule(std::uint64_t seed, bool with_relays) {
+void run_schedule(std::uint64_t seed, bool with_relays, bool with_stripes) {
     std::mt19937_64 random(seed);
     const auto nodes = static_cast<Node>(2 + random() % 4);
     const std::size_t networks = with_relays ? 1 + random() % 2 : 2 + random() % 2;
     World world(nodes, networks);
+    if (with_stripes) {
+        world.stripes = {.message_bytes_min = 1 + random() % 5000, .piece_bytes_max = 1000 + random() % 50'000, .ahead_bytes_max = random() % 1'000'000, .always = true};
+        for (std::size_t i = 0; i < networks; ++i)
+            if (random() % 2 == 0) world.network(i).set_rate(1000 + random() % 100'000);
+    }
     if (with_relays) {
         chain(world);
     } else if (nodes > 2 && random() % 2 == 0) {
@@ -204,21 +211,24 @@ void run_schedule(std::uint64_t seed, bool with_relays) {
     for (Node node = 0; node < nodes; ++node)
         for (Node other = 0; other < nodes; ++other)
             ASSERT_FALSE(node != other && world[node].lost(other)) << node << " takes " << other << " for lost";
+    for (Node node = 0; node < nodes; ++node) ASSERT_EQ(world[node].counters().unsound, 0u);
 }
 
-void run_schedules(bool with_relays) {
+void run_schedules(bool with_relays, bool with_stripes = false) {
     const char* const one = std::getenv("KUMI_SEED");
     const char* const many = std::getenv("KUMI_SEEDS");
     const std::uint64_t first = one != nullptr ? base::number_in<std::uint64_t>(one).value_or(1) : 1;
     const std::uint64_t count = one != nullptr ? 1 : many != nullptr ? base::number_in<std::uint64_t>(many).value_or(1) : seeds_usually;
     for (std::uint64_t seed = first; seed < first + count; ++seed) {
-        run_schedule(seed, with_relays);
+        run_schedule(seed, with_relays, with_stripes);
         ASSERT_FALSE(testing::Test::HasFailure()) << "seed " << seed << "; replay it with KUMI_SEED=" << seed;
     }
 }
 
 TEST(FailoverSimulation, every_message_arrives_once_and_in_order_whatever_fails) { run_schedules(false); }
 TEST(FailoverSimulation, the_same_through_relays) { run_schedules(true); }
+TEST(FailoverSimulation, the_same_in_pieces) { run_schedules(false, true); }
+TEST(FailoverSimulation, the_same_in_pieces_through_relays) { run_schedules(true, true); }
 
 // ---- single cases
 
@@ -343,6 +353,117 @@ TEST(Failover, a_node_is_lost_when_it_answers_nowhere_for_a_minute) {
     world.run_until([&] { return world[0].lost(1); }, 50s);
     EXPECT_FALSE(world[0].lost(1));
     EXPECT_TRUE(world.run_until([&] { return world[0].lost(1); }, 20s));
+}
+
+// ---- stripes
+
+/// Node 0 sends node 1 large messages as fast as they go; answers the bytes per second that arrive.
+double stream(World& world, Duration time, std::size_t bytes = 200'000) {
+    const Instant end = world.clock() + time;
+    const std::uint64_t before = world[0].sent(1).bytes;
+    while (world.clock() < end) {
+        while (world.send(0, 1, bytes, false)) {}
+        world.step();
+    }
+    return static_cast<double>(world[0].sent(1).bytes - before) / std::chrono::duration<double>(time).count();
+}
+
+TEST(Stripes, large_messages_go_over_two_networks_where_that_is_faster) {
+    World world(2, 2);
+    for (std::size_t i : {0u, 1u}) world.network(i).set_rate(50'000); // 50 MB/s
+    world.start();
+    stream(world, 5s);
+    EXPECT_GT(stream(world, 2s), 90e6);
+    EXPECT_GT(world[0].counters().striped, 0u);
+    EXPECT_EQ(world[0].counters().resent, 0u);
+    ASSERT_TRUE(world.run_until([&] { return world.all_arrived(); }));
+    EXPECT_EQ(world[1].counters().duplicates, 0u);
+}
+
+TEST(Stripes, small_messages_are_left_whole) {
+    World world(2, 2);
+    for (std::size_t i : {0u, 1u}) world.network(i).set_rate(50'000);
+    world.start();
+    stream(world, 5s, 50'000);
+    EXPECT_EQ(world[0].counters().striped, 0u);
+    EXPECT_EQ(world.network(1)[0].bytes_arrived(1), 0u);
+}
+
+TEST(Stripes, each_network_carries_what_it_can) {
+    World world(2, 2);
+    world.stripes = {.piece_bytes_max = 30'000, .always = true};
+    world.network(0).set_rate(60'000);
+    world.network(1).set_rate(20'000);
+    world.start();
+    stream(world, 1s);
+    EXPECT_GT(stream(world, 5s), 75e6);
+    world.network(1).set_rate(5'000); // it slows down
+    stream(world, 2s);
+    EXPECT_GT(stream(world, 5s), 60e6);
+    ASSERT_TRUE(world.run_until([&] { return world.all_arrived(); }));
+}
+
+TEST(Stripes, where_one_network_slows_to_a_crawl_messages_stay_whole) {
+    World world(2, 2);
+    for (std::size_t i : {0u, 1u}) world.network(i).set_rate(50'000);
+    world.start();
+    stream(world, 5s);
+    world.network(1).set_rate(1'000);
+    stream(world, 20s);
+    EXPECT_GT(stream(world, 2s), 48e6);
+    ASSERT_TRUE(world.run_until([&] { return world.all_arrived(); }));
+}
+
+TEST(Stripes, a_rail_that_goes_mute_is_left_and_used_again_later) {
+    World world(2, 2);
+    for (std::size_t i : {0u, 1u}) world.network(i).set_rate(50'000);
+    world.start();
+    stream(world, 5s);
+    world.network(1).set_muted(0, 1, true);
+    stream(world, 300ms);
+    EXPECT_GT(world[0].counters().resent, 0u) << "the pieces that were on it";
+    EXPECT_EQ(world[0].carrier(1), "network 0");
+    EXPECT_EQ(world[0].counters().failovers, 0u);
+    const double alone = stream(world, 2s);
+    EXPECT_GT(alone, 48e6);
+    EXPECT_LT(alone, 51e6);
+    world.network(1).set_muted(0, 1, false);
+    stream(world, 5s);
+    EXPECT_GT(stream(world, 2s), 90e6);
+    ASSERT_TRUE(world.run_until([&] { return world.all_arrived(); }));
+}
+
+TEST(Stripes, a_rail_that_loses_its_carrier_is_left_at_once) {
+    for (const Node host : {0u, 1u}) // node 0's own end, and the other
+        for (const std::size_t network : {0u, 1u}) {
+            World world(2, 2);
+            world.stripes.always = true;
+            for (std::size_t i : {0u, 1u}) world.network(i).set_rate(50'000);
+            world.start();
+            stream(world, 1s);
+            world.change_interface(network, host, false);
+            stream(world, 50ms);
+            EXPECT_GT(stream(world, 1s), 48e6);
+            ASSERT_TRUE(world.run_until([&] { return world.all_arrived(); }));
+        }
+}
+
+TEST(Stripes, what_gets_ahead_of_a_piece_that_does_not_arrive_is_bounded) {
+    World world(2, 2);
+    world.stripes = {.ahead_bytes_max = 1'000'000, .always = true};
+    world.start();
+    stream(world, 100ms);
+    world.freeze(1, true); // it takes everything in, and looks at nothing
+    const std::uint64_t before = world[0].sent(1).bytes;
+    for (int i = 0; i < 1000; ++i) {
+        while (world.send(0, 1, 200'000, false)) {}
+        for (int k = 0; k < 10; ++k) world.send(0, 1, 1000, false);
+        world.step();
+    }
+    EXPECT_LT(world[0].sent(1).bytes - before, 4u << 20);
+    world.freeze(1, false);
+    ASSERT_TRUE(world.run_until([&] { return world.all_arrived(); }));
+    EXPECT_EQ(world[1].counters().unsound, 0u);
 }
 
 TEST(Relays, a_source_is_held_back_when_the_destination_takes_nothing) {

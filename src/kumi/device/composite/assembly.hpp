@@ -26,7 +26,7 @@ public:
     void add_relay(Node from, Node via, Node to);
 
     /// All composites, by node. Every two nodes must have a channel by now.
-    Result<Ends> finish();
+    Result<Ends> finish(const StripeOptions& stripes = {});
 
 private:
     using Ways = std::vector<CompositeChannel::Way>;

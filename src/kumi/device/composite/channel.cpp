@@ -75,7 +75,7 @@ private:
 };
 
 CompositeChannel::CompositeChannel(Node self, std::vector<Part> parts, const std::vector<std::vector<Way>>& ways_to,
-                                   std::unique_ptr<WakeSocket> wakes)
+                                   std::unique_ptr<WakeSocket> wakes, const StripeOptions& stripes)
     : self_(self), wakes_(std::move(wakes)), link_memory_(std::make_unique<Link[]>(parts.size())), links_(link_memory_.get(), parts.size()),
       routes_(ways_to.size()), networks_(self, {}, std::vector<std::vector<PlannedWay>>(ways_to.size())) {
     KUMI_ASSERT(parts.size() <= parts_max);
@@ -124,7 +124,7 @@ CompositeChannel::CompositeChannel(Node self, std::vector<Part> parts, const std
             }
         }
     if (networks.empty()) return;
-    networks_ = Networks(self, std::move(networks), planned);
+    networks_ = Networks(self, std::move(networks), planned, stripes);
     auto interfaces = InterfaceWatch::open();
     if (interfaces) interfaces_.emplace(*std::move(interfaces));
     else base::log_warning("{}; a network that fails is noticed later", interfaces.error().text());
@@ -474,7 +474,7 @@ std::vector<pm::Counter> CompositeChannel::counters() const {
     const NetworkCounters& counted = networks_.counters();
     return {{"failovers", counted.failovers},   {"returns", counted.returns},     {"resent", counted.resent},
             {"duplicates", counted.duplicates}, {"early", counted.early},         {"passed_on", counted.passed_on},
-            {"not_passed_on", counted.not_passed_on}};
+            {"not_passed_on", counted.not_passed_on}, {"striped", counted.striped},     {"unsound", counted.unsound}};
 }
 
 } // namespace kumi::device::composite

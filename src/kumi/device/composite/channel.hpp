@@ -50,7 +50,8 @@ public:
     };
     /// `ways_to` says for each destination, self included, how messages get there, the best way first. The others are of
     /// use where the first is by a part that may fail.
-    CompositeChannel(Node self, std::vector<Part> parts, const std::vector<std::vector<Way>>& ways_to, std::unique_ptr<WakeSocket> wakes);
+    CompositeChannel(Node self, std::vector<Part> parts, const std::vector<std::vector<Way>>& ways_to, std::unique_ptr<WakeSocket> wakes,
+                     const StripeOptions& stripes = {});
     /// Before anything else: those whose messages this node is to pass on, and before whom it does not leave.
     void set_served(const std::vector<Node>& sources) { networks_.set_served(sources); }
     static constexpr std::size_t parts_max = 63;

@@ -141,6 +141,38 @@ TEST(CompositeChannel, each_pair_uses_the_device_that_is_planned_for_it) {
     EXPECT_EQ(channels[0]->traits().device, "composite");
 }
 
+TEST(CompositeChannel, messages_in_pieces_keep_their_place_among_others_and_may_be_kept) {
+    Channels channels = loopback::two_rails(2);
+    constexpr std::uint32_t messages = 100;
+    const auto bytes_of_message = [](std::uint32_t i) { return i % 2 == 0 ? std::size_t{8} : std::size_t{1000} + i * 7000; };
+    std::vector<pm::KeptMessage> kept;
+    std::atomic<bool> is_over{false};
+    const auto send = [&] {
+        for (std::uint32_t i = 0; i < messages; ++i) {
+            const std::vector<std::byte> message(bytes_of_message(i), std::byte(i));
+            pm::poll_until(*channels[0], [](pm::Message&) {}, [&] { return channels[0]->try_send(1, message); }, pm::Patience{});
+        }
+        pm::poll_until(*channels[0], [](pm::Message&) {}, [&] { return is_over.load(); }, pm::Patience{}, now() + 30s);
+    };
+    const auto take = [&] {
+        pm::poll_until(*channels[1], [&](pm::Message& message) { kept.push_back(message.keep()); }, [&] { return kept.size() == messages; }, pm::Patience{},
+                       now() + 30s);
+        is_over = true;
+        channels[0]->wake();
+    };
+    run_all({send, take});
+    ASSERT_EQ(kept.size(), messages);
+    for (std::uint32_t i = 0; i < messages; ++i) {
+        ASSERT_EQ(kept[i].bytes().size(), bytes_of_message(i));
+        for (const std::byte byte : kept[i].bytes()) ASSERT_EQ(byte, std::byte(i));
+    }
+    kept.clear();
+    const std::vector<pm::Counter> counters = channels[0]->counters();
+    const auto striped = std::find_if(counters.begin(), counters.end(), [](const pm::Counter& counter) { return counter.name == "striped"; });
+    ASSERT_NE(striped, counters.end());
+    EXPECT_EQ(striped->value, messages / 2);
+}
+
 TEST(CompositeChannel, a_link_that_is_quiet_is_still_heard) {
     Channels channels = loopback::two_hosts(4);
     for (int i = 0; i < 100'000; ++i) channels[0]->poll([](pm::Message&) { FAIL(); }, pm::all_messages); // UDP is asked rarely by now

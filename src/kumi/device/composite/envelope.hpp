@@ -18,9 +18,11 @@ constexpr bool is_before(Sequence a, Sequence b) noexcept { return static_cast<s
 struct Envelope {
     enum class Kind : std::uint8_t {
         message, // the user's
+        piece,   // of one: a PieceHead and some of its bytes
         ping,    // to be answered by the way it came
         pong,
         arrived, // every earlier message of the destination's has arrived here
+        how_far, // to be answered by that
         deaf,    // the source hears nothing on the network of that number
         hears,   // it may hear again
         left,    // the node of that number has left, says the source, which was to pass on something to it
@@ -28,7 +30,7 @@ struct Envelope {
         done,    // then leave: there will be no more
     };
 
-    Sequence sequence; // of a message; else what the kind says
+    Sequence sequence; // of a message, or that a piece is of; else what the kind says
     Node source;
     Node destination; // others pass it on
     Kind kind;
@@ -37,5 +39,12 @@ struct Envelope {
     std::uint8_t way;       // that a ping tries, and a pong answers: its number among the pinging node's
 };
 static_assert(sizeof(Envelope) == 16); // messages behind it stay aligned
+
+/// Behind the envelope of a piece.
+struct PieceHead {
+    std::uint32_t total;  // bytes of the whole message
+    std::uint32_t offset; // of this piece in it
+};
+static_assert(sizeof(PieceHead) == 8);
 
 } // namespace kumi::device::composite

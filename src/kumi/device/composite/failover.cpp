@@ -74,13 +74,15 @@ void Networks::lose(Pair& pair) noexcept {
     pair.passing_bytes.clear();
     pair.notes.clear();
     pair.next_way.reset();
+    pair.striped.clear();
+    pair.held = false;
     pair.owes_arrived = false;
     set_plain(pair);
     room_made_ = true; // whoever waits is to look again
 }
 
-Duration Networks::unanswered(const Pair& pair, Instant now) const noexcept {
-    const Way& way = pair.ways[pair.current];
+Duration Networks::unanswered(const Pair& pair, std::size_t index, Instant now) const noexcept {
+    const Way& way = pair.ways[index];
     if (!way.via) return way.link->ways->unanswered(way.number, now);
     const bool is_asked = pair.own_next != pair.own.begin() && pair.own_asked != never;
     return is_asked ? now - pair.own_asked : Duration{0};
@@ -94,6 +96,7 @@ void Networks::on_time(Instant now) {
         Pair& pair = pairs_[watched_[i]];
         consider(pair, now);
         pump(pair);
+        measure_rails(pair, now);
     }
     if (is_closing_) tell_relays();
     std::erase_if(watched_, [&](Node node) { return is_settled(pairs_[node]) ? (pairs_[node].watched = false, true) : false; });
@@ -102,13 +105,18 @@ void Networks::on_time(Instant now) {
 /// What was sent to it has arrived, or never will.
 bool Networks::has_arrived(const Pair& pair) const noexcept {
     if (pair.is_lost) return true;
-    const Way& way = pair.ways[pair.current];
-    return pair.own.empty() && pair.passing.empty() && (way.via || way.link->ways->all_arrived(way.number));
+    if (!pair.own.empty() || !pair.passing.empty()) return false;
+    for (std::size_t i = 0; i < pair.ways.size(); ++i) {
+        const Way& way = pair.ways[i];
+        if (!way.via && (i == pair.current || way.has_pieces) && !way.link->ways->all_arrived(way.number)) return false;
+    }
+    return true;
 }
 
 /// Nothing is to be found out.
 bool Networks::is_settled(const Pair& pair) const noexcept {
-    return pair.is_lost || (has_arrived(pair) && pair.current == 0 && !pair.next_way && !is_closing_);
+    const bool is_asking = pair.refused && !pair.striped.empty();
+    return pair.is_lost || (has_arrived(pair) && pair.current == 0 && !pair.next_way && !is_asking && !is_closing_);
 }
 
 void Networks::consider(Pair& pair, Instant now) {
@@ -123,7 +131,8 @@ void Networks::consider(Pair& pair, Instant now) {
     if (pair.own.empty()) pair.own_asked = never;
     else if (pair.own_asked == never) pair.own_asked = now;
     if (is_relayed(pair)) watch(pairs_[*pair.ways[pair.current].via]); // it goes by its ways
-    suspect(pair, now);
+    consider_rails(pair, now);
+    if (answers_elsewhere(pair, pair.current, now)) move_from_failed(pair, "no answer", now);
     try_better(pair, now);
     const bool is_given = is_relayed(pair) && !pair.own.empty() && pair.own_next == pair.own.end();
     const Duration again_after = relay_again_after * (1u << std::min(pair.own_tries, relay_doublings_max));
@@ -135,27 +144,24 @@ void Networks::consider(Pair& pair, Instant now) {
     }
 }
 
-/// Looks whether the peer, if it does not answer, answers elsewhere.
-void Networks::suspect(Pair& pair, Instant now) {
-    if (unanswered(pair, now) < suspect_after && may_use(pair.ways[pair.current])) {
-        pair.suspected.reset();
-        return;
+/// Looks whether the peer, if it does not answer that way, answers by another.
+bool Networks::answers_elsewhere(Pair& pair, std::size_t index, Instant now) {
+    auto& suspected = pair.ways[index].suspected;
+    if (unanswered(pair, index, now) < suspect_after && may_use(pair.ways[index])) {
+        suspected.reset();
+        return false;
     }
-    if (!pair.suspected) {
-        pair.suspected = now;
+    if (!suspected) {
+        suspected = now;
         for (Way& way : pair.ways) way.pinged = false;
     }
     for (std::size_t i = 0; i < pair.ways.size(); ++i) {
         Way& way = pair.ways[i];
-        if (i == pair.current || !is_up(way)) continue;
-        if (way.answered_at <= *pair.suspected) {
-            ping(pair, i, now);
-        } else if (now - way.answered_at >= benefit_of_doubt) {
-            pair.ways[pair.current].doubted = true;
-            move_from_failed(pair, "no answer", now);
-            return;
-        }
+        if (i == index || !is_up(way)) continue;
+        if (way.answered_at <= *suspected) ping(pair, i, now);
+        else if (now - way.answered_at >= benefit_of_doubt) return true;
     }
+    return false;
 }
 
 /// Goes back to a better way when that works again.
@@ -181,7 +187,8 @@ void Networks::try_better(Pair& pair, Instant now) {
         }
         way.answers = 0;
         way.deaf = way.doubted = false;
-        if (pair.suspected || !may_use(pair.ways[pair.current])) return move(pair, i);
+        const Way& current = pair.ways[pair.current];
+        if (current.suspected || !may_use(current)) return move(pair, i);
         pair.next_way = i;
         make_pending(pair);
         return set_plain(pair);
@@ -193,8 +200,9 @@ void Networks::ping(Pair& pair, std::size_t index, Instant now) {
     if (way.pinged) {
         const bool has_come = way.via || way.link->ways->all_arrived(way.number);
         if (!has_come || now - way.pinged_at < ask_again_after) return; // the device sees to it that it gets there
-    } else if (now - way.pinged_at < (pair.suspected ? benefit_of_doubt : try_better_every)) {
-        return;
+    } else {
+        const bool is_urgent = std::any_of(pair.ways.begin(), pair.ways.end(), [](const Way& other) { return other.suspected.has_value(); });
+        if (now - way.pinged_at < (is_urgent ? benefit_of_doubt : try_better_every)) return;
     }
     if (!send_control(pair, index, Envelope::Kind::ping, 0, static_cast<std::uint8_t>(index))) return;
     way.pinged = true;
@@ -248,14 +256,9 @@ bool Networks::move_from_failed(Pair& pair, const char* why, Instant now) {
     for (const bool also_doubted : {false, true})
         for (std::size_t i = 0; i < pair.ways.size(); ++i) {
             if (!is_good(i, also_doubted)) continue;
-            const Way& from = pair.ways[pair.current];
-            Link* const link = from.link;
-            if (link != nullptr && (link->told == Instant{} || now - link->told > tell_every)) {
-                link->told = now;
-                base::log_warning("{}: {}; messages to node {} go by {} now", from.name, why, pair.peer, pair.ways[i].name);
-            } else {
-                base::log_debug("composite: {}: {}; messages to node {} go by {} now", from.name, why, pair.peer, pair.ways[i].name);
-            }
+            Way& from = pair.ways[pair.current];
+            tell(pair, from, why, pair.ways[i].name, now);
+            from.doubted = true;
             ++counters_.failovers;
             move(pair, i);
             return true;
@@ -263,12 +266,22 @@ bool Networks::move_from_failed(Pair& pair, const char* why, Instant now) {
     return false;
 }
 
+void Networks::tell(Pair& pair, const Way& from, const char* why, const std::string& instead, Instant now) {
+    Link* const link = from.link;
+    if (link != nullptr && (link->told == Instant{} || now - link->told > tell_every)) {
+        link->told = now;
+        base::log_warning("{}: {}; messages to node {} go by {} now", from.name, why, pair.peer, instead);
+    } else {
+        base::log_debug("composite: {}: {}; messages to node {} go by {} now", from.name, why, pair.peer, instead);
+    }
+}
+
 void Networks::move(Pair& pair, std::size_t index) {
-    if (!is_relayed(pair)) collect_unarrived(pair);
+    if (!is_relayed(pair)) collect_unarrived(pair, pair.current);
     else counters_.resent += pair.own.size();
+    pair.ways[pair.current].suspected.reset();
     pair.current = index;
     pair.next_way.reset();
-    pair.suspected.reset();
     pair.ways[index].answers = 0;
     pair.own_next = pair.own.begin();
     pair.own_asked = now_;
@@ -286,14 +299,15 @@ void Networks::move(Pair& pair, std::size_t index) {
     pump(pair);
 }
 
-/// What was given to the peer by the current way and may not have arrived is to be sent by another.
-void Networks::collect_unarrived(Pair& pair) {
-    const Way& way = pair.ways[pair.current];
+/// What was given to the peer by that way and may not have arrived is to be sent by another.
+void Networks::collect_unarrived(Pair& pair, std::size_t index) {
+    Way& way = pair.ways[index];
+    way.has_pieces = false;
     Letters unarrived;
     std::map<Node, Letters> passed; // by destination
     way.link->ways->each_unarrived(way.number, [&](Bytes letter) {
         Envelope head;
-        if (!read_value(letter, head) || head.kind != Envelope::Kind::message) return;
+        if (!read_value(letter, head) || (head.kind != Envelope::Kind::message && head.kind != Envelope::Kind::piece)) return;
         Letter copy(letter.begin(), letter.end());
         if (head.source == self_ && head.destination == pair.peer) {
             pair.own_bytes += copy.size();
@@ -310,7 +324,7 @@ void Networks::collect_unarrived(Pair& pair) {
     counters_.resent += unarrived.size();
     pair.own.splice(pair.own.begin(), unarrived);
     for (Pair& other : pairs_) // what this node passes through the peer is kept until it has arrived
-        if (!other.ways.empty() && other.ways[other.current].via == pair.peer) {
+        if (index == pair.current && !other.ways.empty() && other.ways[other.current].via == pair.peer) {
             other.own_next = other.own.begin();
             make_pending(other);
         }
@@ -358,7 +372,7 @@ void Networks::give_up_unused() noexcept {
     for (Pair& pair : pairs_)
         for (std::size_t i = 0; i < pair.ways.size(); ++i) {
             const Way& way = pair.ways[i];
-            const bool is_used = i == pair.current && is_up(way) && !lost(pair.peer);
+            const bool is_used = (i == pair.current || way.has_pieces) && is_up(way) && !lost(pair.peer);
             if (!way.via && !is_used && !way.link->ways->all_arrived(way.number)) way.link->channel->give_up(way.number);
         }
 }

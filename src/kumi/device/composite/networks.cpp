@@ -1,4 +1,4 @@
-// Messages: out, in, and passed on. When ways are left and taken is in failover.cpp.
+// Messages: out, in, and passed on. Those in pieces are in stripes.cpp; when ways are left and taken is in failover.cpp.
 
 #include "kumi/device/composite/networks.hpp"
 
@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <limits>
 
 namespace kumi::device::composite {
 namespace {
@@ -13,8 +14,6 @@ namespace {
 /// A source may have so much under way to one destination that others pass on, or one message if that is more.
 constexpr std::size_t relay_window_bytes = std::size_t{256} << 10;
 constexpr std::uint8_t hops_max = 64;
-/// No message is so many ahead: devices hold fewer.
-constexpr Sequence early_max = 1 << 20;
 
 Envelope head_of(Bytes letter) noexcept {
     Envelope head{};
@@ -24,9 +23,13 @@ Envelope head_of(Bytes letter) noexcept {
 
 } // namespace
 
-Networks::Networks(Node self, std::vector<NetworkLink> links, const std::vector<std::vector<PlannedWay>>& ways_to)
-    : self_(self), pairs_(ways_to.size()) {
-    for (NetworkLink& link : links) links_.push_back(std::make_unique<Link>(std::move(link), static_cast<std::uint32_t>(links_.size())));
+Networks::Networks(Node self, std::vector<NetworkLink> links, const std::vector<std::vector<PlannedWay>>& ways_to, const StripeOptions& stripes)
+    : self_(self), stripes_(stripes), message_bytes_max_(links.empty() ? 0 : std::numeric_limits<std::size_t>::max()), pairs_(ways_to.size()) {
+    for (NetworkLink& link : links) {
+        message_bytes_max_ = std::min(message_bytes_max_, link.channel->traits().message_bytes_max - sizeof(Envelope));
+        links_.push_back(std::make_unique<Link>(std::move(link), static_cast<std::uint32_t>(links_.size())));
+    }
+    const std::size_t ahead_bytes = std::max(stripes.ahead_bytes_max, 2 * message_bytes_max_);
     for (Node to = 0; to < pairs_.size(); ++to) {
         Pair& pair = pairs_[to];
         pair.peer = to;
@@ -35,6 +38,8 @@ Networks::Networks(Node self, std::vector<NetworkLink> links, const std::vector<
             pair.ways.push_back({.link = link, .number = planned.number, .via = planned.via, .name = link != nullptr ? link->name : fmt::format("node {}", *planned.via)});
         }
         KUMI_ASSERT(pair.ways.size() <= 255);
+        pair.rails = Rails(pair.ways.size(), stripes.always);
+        pair.joiner = Joiner(message_bytes_max_, 2 * ahead_bytes);
         set_plain(pair);
     }
 }
@@ -58,17 +63,16 @@ void Networks::watch(Pair& pair) noexcept {
     watched_.push_back(pair.peer);
 }
 
-inline void Networks::count_sent(Pair& pair, std::size_t bytes) noexcept {
-    ++pair.sent.messages;
-    pair.sent.bytes += bytes;
-    watch(pair);
-}
-
 // ---- out
 
 bool Networks::try_send(Node to, Bytes bytes) noexcept {
     Pair& pair = pairs_[to];
     if (pair.reserved) return pair.missed = true, false;
+    if (bytes.size() >= stripes_.message_bytes_min) [[unlikely]] return try_send_large(pair, bytes);
+    return try_send_whole(pair, bytes);
+}
+
+bool Networks::try_send_whole(Pair& pair, Bytes bytes) noexcept {
     if (pair.plain) [[likely]] {
         const Way& way = pair.ways[pair.current];
         const Envelope head = envelope(pair, Envelope::Kind::message, pair.next);
@@ -77,7 +81,7 @@ bool Networks::try_send(Node to, Bytes bytes) noexcept {
         count_sent(pair, bytes.size());
         return true;
     }
-    const pm::SendSlot slot = try_reserve(to, bytes.size());
+    const pm::SendSlot slot = try_reserve(pair.peer, bytes.size());
     if (!slot) return false;
     copy_bytes(slot.bytes().data(), bytes);
     commit(slot);
@@ -97,7 +101,7 @@ pm::SendSlot Networks::try_reserve(Node to, std::size_t bytes) noexcept {
         return {to, slot.bytes().subspan(sizeof(Envelope)), slot.token()};
     }
     const bool has_room = pair.own.empty() || pair.own_bytes + bytes <= relay_window_bytes;
-    if (pair.next_way || !is_relayed(pair) || !has_room || pair.is_lost) return pair.refused = true, pm::SendSlot{};
+    if (pair.next_way || !is_relayed(pair) || !has_room || pair.is_lost) return refuse(pair), pm::SendSlot{};
     pair.reserved_letter.resize(sizeof(Envelope) + bytes);
     pair.reserved = true;
     return {to, MutableBytes(pair.reserved_letter).subspan(sizeof(Envelope))};
@@ -171,6 +175,17 @@ void Networks::pop_passing(Pair& pair) {
     pair.passing.pop_front();
 }
 
+/// Because of what is in between: it will be told when there is room.
+void Networks::refuse(Pair& pair) noexcept {
+    pair.refused = true;
+    if (!pair.striped.empty()) watch(pair);
+}
+
+void Networks::owe_arrived(Pair& pair) {
+    pair.owes_arrived = true;
+    make_pending(pair);
+}
+
 void Networks::make_pending(Pair& pair) {
     if (!std::exchange(pair.pending, true)) pending_.push_back(pair.peer);
 }
@@ -211,7 +226,9 @@ void Networks::pump_own(Pair& pair, Outlet out) {
         return;
     }
     for (; !pair.own.empty(); pair.own.pop_front()) { // the device keeps it now
-        if (!out.channel->try_send(out.number, pair.own.front())) break;
+        const Bytes letter = pair.own.front();
+        const bool is_piece = head_of(letter).kind == Envelope::Kind::piece;
+        if (!(is_piece ? give_piece(pair, letter, {}) : out.channel->try_send(out.number, letter))) break;
         pair.own_bytes -= pair.own.front().size();
     }
     pair.own_next = pair.own.begin();
@@ -239,9 +256,11 @@ bool Networks::on_message(std::uint32_t link, pm::Message& message, pm::Handler 
     bool handed_out = false;
     switch (head.kind) {
     case Envelope::Kind::message: take(pair, head, message, handed_out, handler); break;
+    case Envelope::Kind::piece: take_piece(pair, head, message, handed_out, handler); break;
     case Envelope::Kind::ping: answer_ping(head, *links_[link], message.source()); break;
     case Envelope::Kind::pong: on_pong(pair, head, now); break;
     case Envelope::Kind::arrived: on_arrived(pair, head.sequence, now); break;
+    case Envelope::Kind::how_far: owe_arrived(pair); break;
     case Envelope::Kind::deaf: on_deaf(pair, head.sequence, true, now); break;
     case Envelope::Kind::hears: on_deaf(pair, head.sequence, false, now); break;
     case Envelope::Kind::left:
@@ -254,13 +273,9 @@ bool Networks::on_message(std::uint32_t link, pm::Message& message, pm::Handler 
 }
 
 void Networks::take(Pair& pair, const Envelope& head, pm::Message& message, bool& handed_out, pm::Handler handler) {
-    if (head.asks) {
-        pair.owes_arrived = true;
-        make_pending(pair);
-    }
+    if (head.asks) owe_arrived(pair);
     if (head.sequence != pair.expected) [[unlikely]] {
-        const bool is_old = is_before(head.sequence, pair.expected) || head.sequence - pair.expected > early_max;
-        if (is_old || pair.early.contains(head.sequence)) {
+        if (has_come(pair, head.sequence)) {
             ++counters_.duplicates;
         } else { // a copy: what the device holds would keep out those that it waits for
             ++counters_.early;
@@ -292,6 +307,7 @@ std::size_t Networks::hand_out_early(pm::Handler handler, std::size_t messages_m
         const pm::KeptMessage kept = std::move(next->second);
         pair.early.erase(next);
         ++pair.expected;
+        if (head_of(kept.bytes()).asks) owe_arrived(pair); // the answer was given before its turn
         ++handed_out;
         pm::Message message(pair.peer, kept.bytes().subspan(sizeof(Envelope)));
         handler(message);
@@ -340,6 +356,7 @@ void Networks::on_arrived(Pair& pair, Sequence expected, Instant now) {
         pair.own_tries = 0;
         note_room(pair);
     }
+    on_striped_arrived(pair, expected);
     set_plain(pair);
 }
 

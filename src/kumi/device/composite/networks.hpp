@@ -4,7 +4,7 @@
 // no thread; the links are any channels that know their ways (pm::Ways), so a test can replay any schedule.
 //
 // Every node has, for each other one, a list of ways: networks that join them, the best first, then nodes that pass
-// messages on. Each direction of each pair decides for itself, and uses one way at a time:
+// messages on. Each direction of each pair decides for itself, and uses one way at a time, but for large messages:
 //
 //   - Messages carry their pair's count. The receiver takes each number once and in order, whatever way it comes by, so
 //     a message may be sent again by another way at any time.
@@ -16,6 +16,12 @@
 //   - A better way is tried all along, and taken again when it has answered: after all that was sent by the other one has
 //     arrived, so nothing is sent twice then.
 //
+// Stripes. Where it pays (rails.hpp) a large message that is sent by try_send() goes in pieces over all networks that join the
+// pair, its rails; each takes as many as it has room for. The receiver puts them together (joiner.hpp), and the message
+// waits for its turn like any other. What no rail has room for waits here, and whoever sends is refused meanwhile. A rail
+// fails as the pair's own way does, and its pieces are sent again by the others. How far others may get ahead of a piece
+// that has not arrived is bounded: the receiver says how far it is. Messages that are filled in place are sent whole.
+//
 // Relays. A message that other nodes pass on has arrived when its destination says so, and its source keeps it until
 // then. A source has a window for each destination; so what waits in a relay is bounded, and a relay takes in whatever
 // comes: nobody waits for anybody in a circle. Relays pass on over networks that join them with the destination;
@@ -24,8 +30,11 @@
 
 #include "kumi/base/clock.hpp"
 #include "kumi/device/composite/envelope.hpp"
+#include "kumi/device/composite/joiner.hpp"
+#include "kumi/device/composite/rails.hpp"
 #include "kumi/pm/channel.hpp"
 
+#include <deque>
 #include <list>
 #include <map>
 #include <memory>
@@ -51,21 +60,30 @@ struct PlannedWay {
     std::optional<Node> via{}; // who passes it on: then `link` and `number` count for nothing
 };
 
+struct StripeOptions {
+    std::size_t message_bytes_min = std::size_t{64} << 10; // that is sent in pieces
+    std::size_t piece_bytes_max = std::size_t{120} << 10;  // fits a block of 128 KiB with its packets' headers
+    std::size_t ahead_bytes_max = std::size_t{8} << 20;    // of a message in pieces that has not arrived; or two of them
+    bool always = false;                                   // not only where it pays
+};
+
 /// Counted since the channel was opened.
 struct NetworkCounters {
     std::uint64_t failovers = 0;
     std::uint64_t returns = 0;    // to a better way
-    std::uint64_t resent = 0;     // messages, because a way failed
+    std::uint64_t resent = 0;     // messages and pieces, because a way failed
     std::uint64_t duplicates = 0; // that came by two ways
     std::uint64_t early = 0;      // that overtook others, by another way
     std::uint64_t passed_on = 0;
     std::uint64_t not_passed_on = 0; // because there was no way on
+    std::uint64_t striped = 0;       // messages, sent in pieces
+    std::uint64_t unsound = 0;       // pieces that fit nowhere
 };
 
 class Networks {
 public:
     /// `ways_to`: by node, the best first; empty for self and for nodes that are reached otherwise.
-    Networks(Node self, std::vector<NetworkLink> links, const std::vector<std::vector<PlannedWay>>& ways_to);
+    Networks(Node self, std::vector<NetworkLink> links, const std::vector<std::vector<PlannedWay>>& ways_to, const StripeOptions& stripes = {});
 
     bool empty() const noexcept { return links_.empty(); }
     bool reaches(Node to) const noexcept { return !pairs_[to].ways.empty(); }
@@ -132,7 +150,9 @@ private:
         std::optional<Node> via;
         std::string name;
         bool deaf = false;      // the peer says that it hears nothing on it
-        bool doubted = false;   // it has failed, and has not been tried since
+        bool doubted = false;    // it has failed, and has not answered since
+        bool has_pieces = false; // some that were given to it may not have arrived
+        std::optional<Instant> suspected{}; // since when the peer owes an answer on it for too long
         Instant unusable_since = never; // nobody could answer by it
         bool pinged = false;    // and not answered yet
         Instant pinged_at{};
@@ -141,6 +161,10 @@ private:
     };
     using Letter = std::vector<std::byte>; // an envelope and what is in it
     using Letters = std::list<Letter>;
+    struct Striped {
+        Sequence sequence;
+        std::uint64_t sent_before; // bytes to the same node
+    };
 
     struct Earlier {
         bool operator()(Sequence a, Sequence b) const noexcept { return is_before(a, b); }
@@ -173,11 +197,15 @@ private:
         bool refused = false; // or because of what is in between
         std::size_t reserved_way = 0;
         Letter reserved_letter;
-        std::optional<Instant> suspected; // since when it owes an answer for too long
+        Rails rails; // its ways, but relays
+        std::deque<Striped> striped; // not known to have arrived
+        bool held = false; // until the first of them has
+        Instant asked_how_far{};
 
         // In.
         Sequence expected = 0;
         std::map<Sequence, pm::KeptMessage, Earlier> early;
+        Joiner joiner{0, 0};
         bool has_turn = false; // in early_
         bool owes_arrived = false;
         bool has_passed = false; // this node has passed on something of its,
@@ -193,19 +221,26 @@ private:
     Envelope envelope(const Pair& pair, Envelope::Kind kind, Sequence sequence) const noexcept;
     bool is_relayed(const Pair& pair) const noexcept { return pair.ways[pair.current].via.has_value(); }
     void set_plain(Pair& pair) noexcept {
-        pair.plain = !pair.ways.empty() && pair.own.empty() && !pair.next_way && !pair.is_lost && !is_relayed(pair);
+        pair.plain = !pair.ways.empty() && pair.own.empty() && !pair.next_way && !pair.is_lost && !pair.held && !is_relayed(pair);
         if (pair.plain) note_room(pair);
     }
     void note_room(Pair& pair) noexcept {
         if (std::exchange(pair.refused, false)) room_made_ = true;
     }
     std::optional<Outlet> outlet(const Pair& pair, std::size_t way) const noexcept;
+    bool try_send_whole(Pair& pair, Bytes bytes) noexcept;
     void watch(Pair& pair) noexcept;
-    void count_sent(Pair& pair, std::size_t bytes) noexcept;
+    void count_sent(Pair& pair, std::size_t bytes) noexcept {
+        ++pair.sent.messages;
+        pair.sent.bytes += bytes;
+        watch(pair);
+    }
     void keep_own(Pair& pair, Letter letter);
     void note(Pair& pair, Envelope::Kind kind, Sequence sequence = 0);
     void keep_passing(Pair& pair, Letter letter);
     void pop_passing(Pair& pair);
+    void refuse(Pair& pair) noexcept;
+    void owe_arrived(Pair& pair);
     void make_pending(Pair& pair);
     void pump(Pair& pair);
     void pump_own(Pair& pair, Outlet out);
@@ -213,12 +248,31 @@ private:
     bool waits(const Pair& pair) const noexcept;
     bool send_control(Pair& pair, std::size_t way, Envelope::Kind kind, Sequence sequence, std::uint8_t tried = 0);
 
+    /// No message is so many ahead: devices hold fewer.
+    static constexpr Sequence early_max = 1 << 20;
+    bool has_come(const Pair& pair, Sequence sequence) const noexcept {
+        const bool is_old = is_before(sequence, pair.expected) || sequence - pair.expected > early_max;
+        return is_old || pair.early.contains(sequence);
+    }
     void take(Pair& pair, const Envelope& head, pm::Message& message, bool& handed_out, pm::Handler handler);
     void pass_on(const Envelope& head, Bytes letter);
     void answer_ping(const Envelope& head, Link& link, Node number);
     void on_pong(Pair& pair, const Envelope& head, Instant now);
     void on_arrived(Pair& pair, Sequence expected, Instant now);
     void on_deaf(Pair& pair, std::uint32_t network, bool is_deaf, Instant now);
+
+    // stripes.cpp
+    bool try_send_large(Pair& pair, Bytes bytes) noexcept;
+    bool send_striped(Pair& pair, Bytes bytes);
+    bool give_piece(Pair& pair, Bytes head, Bytes body);
+    bool is_rail(const Pair& pair, std::size_t way) const noexcept;
+    std::uint64_t rails_of(const Pair& pair) const noexcept;
+    void take_piece(Pair& pair, const Envelope& head, pm::Message& message, bool& handed_out, pm::Handler handler);
+    void on_striped_arrived(Pair& pair, Sequence expected) noexcept;
+    void look_ahead(Pair& pair) noexcept;
+    void consider_rails(Pair& pair, Instant now);
+    void leave_rail(Pair& pair, std::size_t way, const char* why, Instant now);
+    void measure_rails(Pair& pair, Instant now);
 
     // failover.cpp
     bool is_up(const Way& way) const noexcept;
@@ -227,19 +281,22 @@ private:
     bool has_left(const Pair& pair) const noexcept;
     void lose(Pair& pair) noexcept;
     bool may_use(const Way& way) const noexcept { return is_up(way) && !way.deaf; }
-    Duration unanswered(const Pair& pair, Instant now) const noexcept;
+    Duration unanswered(const Pair& pair, std::size_t way, Instant now) const noexcept;
     void consider(Pair& pair, Instant now);
-    void suspect(Pair& pair, Instant now);
+    bool answers_elsewhere(Pair& pair, std::size_t way, Instant now);
     void try_better(Pair& pair, Instant now);
     void ping(Pair& pair, std::size_t way, Instant now);
     bool move_from_failed(Pair& pair, const char* why, Instant now);
     void move(Pair& pair, std::size_t way);
-    void collect_unarrived(Pair& pair);
+    void collect_unarrived(Pair& pair, std::size_t way);
+    void tell(Pair& pair, const Way& from, const char* why, const std::string& instead, Instant now);
     bool is_settled(const Pair& pair) const noexcept;
     bool has_arrived(const Pair& pair) const noexcept;
     void tell_relays();
 
     Node self_;
+    StripeOptions stripes_;
+    std::size_t message_bytes_max_ = 0;
     std::vector<std::unique_ptr<Link>> links_;
     std::vector<Pair> pairs_;     // by node; never moved
     std::vector<Node> watched_;   // of whose ways something may have to be found out
