@@ -118,6 +118,30 @@ TEST_F(Failover, links_that_come_and_go_at_random_lose_nothing) {
     expect_good_end(job, nodes);
 }
 
+// ---- stripes
+
+TEST_F(Failover, large_messages_go_over_two_networks_together_and_by_one_when_the_other_is_cut) {
+    const std::string file = write_file("[[network]]\nname = \"one\"\nrate = \"200mbit\"\n[[network]]\nname = \"other\"\nrate = \"200mbit\"\n"
+                                        "[[host]]\nname = \"h[0-1]\"\naddress.one = \"10.77.1.[1-2]\"\naddress.other = \"10.77.2.[1-2]\"\n");
+    LAB_OR_SKIP(file);
+    Running job(from_front({"--cluster", file, "-n", "2", program("bulk"), "262144", "280"}));
+    ASSERT_TRUE(job.printed("above")) << "more than 1.4 times what one carries";
+    unsigned times = 1;
+    for (const char* const network : {"other", "one"}) {
+        change({"link", "h1", network, "down"});
+        ASSERT_TRUE(job.printed("below", times));
+        change({"link", "h1", network, "up"});
+        ASSERT_TRUE(job.printed("above", ++times));
+    }
+    change({"mute", "h0", "other", "on"});
+    ASSERT_TRUE(job.printed("below", times));
+    change({"mute", "h0", "other", "off"});
+    job.signal(SIGINT);
+    const Outcome outcome = job.finish();
+    EXPECT_EQ(outcome.code, 128 + SIGINT) << outcome.err;
+    EXPECT_TRUE(contains(outcome.out, " messages, 0 wrong\n")) << outcome.out << outcome.err;
+}
+
 // ---- relays
 
 TEST_F(Failover, nodes_that_no_network_joins_talk_through_one_that_has_both) {
