@@ -88,6 +88,8 @@ bool comes_true(Done&& done, std::chrono::milliseconds limit) {
 
 class Running {
 public:
+    static constexpr std::chrono::seconds patience{sanitized ? 60 : 20};
+
     explicit Running(const Command& command) : input_(command.input), leaves_processes_(command.leaves_processes) {
         static int count = 0;
         mark_ = "KUMI_TEST_MARK=" + std::to_string(::getpid()) + "." + std::to_string(++count);
@@ -113,8 +115,8 @@ public:
     const std::string& mark() const { return mark_; }
 
     /// Waits until `text` has come out `times` times.
-    bool printed(std::string_view text, unsigned times = 1) {
-        const auto deadline = Clock::now() + patience;
+    bool printed(std::string_view text, unsigned times = 1, std::chrono::seconds limit = patience) {
+        const auto deadline = Clock::now() + limit;
         const auto enough = [&] {
             unsigned found = 0;
             for (auto at = outcome_.out.find(text); at != std::string::npos; at = outcome_.out.find(text, at + 1))
@@ -152,8 +154,6 @@ public:
     }
 
 private:
-    static constexpr std::chrono::seconds patience{sanitized ? 60 : 20};
-
     [[noreturn]] void become(const Command& command, int in, int out, int err) {
         for (int number = 1; number < 32; ++number) ::signal(number, SIG_DFL);
         for (const int number : command.ignored_signals) ::signal(number, SIG_IGN);
