@@ -368,7 +368,17 @@ double stream(World& world, Duration time, std::size_t bytes = 200'000) {
     return static_cast<double>(world[0].sent(1).bytes - before) / std::chrono::duration<double>(time).count();
 }
 
-TEST(Stripes, large_messages_go_over_two_networks_where_that_is_faster) {
+/// Many megabytes in virtual seconds.
+class Stripes : public testing::Test {
+protected:
+    void SetUp() override {
+#if defined(__SANITIZE_THREAD__)
+        GTEST_SKIP() << "it has one thread, and takes a minute with this sanitizer";
+#endif
+    }
+};
+
+TEST_F(Stripes, large_messages_go_over_two_networks_where_that_is_faster) {
     World world(2, 2);
     for (std::size_t i : {0u, 1u}) world.network(i).set_rate(50'000); // 50 MB/s
     world.start();
@@ -380,7 +390,7 @@ TEST(Stripes, large_messages_go_over_two_networks_where_that_is_faster) {
     EXPECT_EQ(world[1].counters().duplicates, 0u);
 }
 
-TEST(Stripes, small_messages_are_left_whole) {
+TEST_F(Stripes, small_messages_are_left_whole) {
     World world(2, 2);
     for (std::size_t i : {0u, 1u}) world.network(i).set_rate(50'000);
     world.start();
@@ -389,7 +399,7 @@ TEST(Stripes, small_messages_are_left_whole) {
     EXPECT_EQ(world.network(1)[0].bytes_arrived(1), 0u);
 }
 
-TEST(Stripes, each_network_carries_what_it_can) {
+TEST_F(Stripes, each_network_carries_what_it_can) {
     World world(2, 2);
     world.stripes = {.piece_bytes_max = 30'000, .always = true};
     world.network(0).set_rate(60'000);
@@ -403,7 +413,7 @@ TEST(Stripes, each_network_carries_what_it_can) {
     ASSERT_TRUE(world.run_until([&] { return world.all_arrived(); }));
 }
 
-TEST(Stripes, where_one_network_slows_to_a_crawl_messages_stay_whole) {
+TEST_F(Stripes, where_one_network_slows_to_a_crawl_messages_stay_whole) {
     World world(2, 2);
     for (std::size_t i : {0u, 1u}) world.network(i).set_rate(50'000);
     world.start();
@@ -414,7 +424,7 @@ TEST(Stripes, where_one_network_slows_to_a_crawl_messages_stay_whole) {
     ASSERT_TRUE(world.run_until([&] { return world.all_arrived(); }));
 }
 
-TEST(Stripes, a_rail_that_goes_mute_is_left_and_used_again_later) {
+TEST_F(Stripes, a_rail_that_goes_mute_is_left_and_used_again_later) {
     World world(2, 2);
     for (std::size_t i : {0u, 1u}) world.network(i).set_rate(50'000);
     world.start();
@@ -433,7 +443,7 @@ TEST(Stripes, a_rail_that_goes_mute_is_left_and_used_again_later) {
     ASSERT_TRUE(world.run_until([&] { return world.all_arrived(); }));
 }
 
-TEST(Stripes, a_rail_that_loses_its_carrier_is_left_at_once) {
+TEST_F(Stripes, a_rail_that_loses_its_carrier_is_left_at_once) {
     for (const Node host : {0u, 1u}) // node 0's own end, and the other
         for (const std::size_t network : {0u, 1u}) {
             World world(2, 2);
@@ -448,7 +458,7 @@ TEST(Stripes, a_rail_that_loses_its_carrier_is_left_at_once) {
         }
 }
 
-TEST(Stripes, what_gets_ahead_of_a_piece_that_does_not_arrive_is_bounded) {
+TEST_F(Stripes, what_gets_ahead_of_a_piece_that_does_not_arrive_is_bounded) {
     World world(2, 2);
     world.stripes = {.ahead_bytes_max = 1'000'000, .always = true};
     world.start();
