@@ -124,7 +124,7 @@ TEST_F(Failover, large_messages_go_over_two_networks_together_and_by_one_when_th
     const std::string file = write_file("[[network]]\nname = \"one\"\nrate = \"200mbit\"\n[[network]]\nname = \"other\"\nrate = \"200mbit\"\n"
                                         "[[host]]\nname = \"h[0-1]\"\naddress.one = \"10.77.1.[1-2]\"\naddress.other = \"10.77.2.[1-2]\"\n");
     LAB_OR_SKIP(file);
-    Running job(from_front({"--cluster", file, "-n", "2", program("bulk"), "262144", "280"}));
+    Running job(from_front({"--cluster", file, "-n", "2", "-x", "KUMI_STRIPES=yes", program("bulk"), "262144", "280"}));
     // On a busy machine a trial may find that it does not pay; there will be others.
     ASSERT_TRUE(job.printed("above", 1, 90s)) << "more than 1.4 times what one carries";
     change({"link", "h1", "other", "down"});

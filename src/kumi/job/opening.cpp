@@ -213,6 +213,10 @@ Result<std::unique_ptr<pm::Device>> plan_composite(const Cluster& cluster, const
     device->set_relays([cluster, routing, self](const std::vector<device::composite::Silent>& silent) {
         return find_relays(cluster, routing.placement(), self, silent);
     });
+    const char* const stripes = std::getenv("KUMI_STRIPES");
+    const std::string_view wanted = stripes != nullptr ? stripes : "no";
+    if (wanted != "yes" && wanted != "no") return error("KUMI_STRIPES={}: say yes or no", wanted);
+    device->set_stripes(wanted == "yes");
     return std::unique_ptr<pm::Device>(std::move(device));
 }
 

@@ -126,7 +126,8 @@ Result<std::unique_ptr<pm::Channel>> CompositeDevice::open(const pm::Opening& op
     if (parts.size() > CompositeChannel::parts_max)
         return error("composite: this host has {} networks, and {} are possible: name those to use in a cluster file", parts.size(),
                      CompositeChannel::parts_max);
-    auto channel = std::make_unique<CompositeChannel>(opening.self, std::move(parts), ways_to, std::move(wakes->own));
+    auto channel = std::make_unique<CompositeChannel>(opening.self, std::move(parts), ways_to, std::move(wakes->own),
+                                                      has_stripes_ ? StripeOptions{} : StripeOptions::none());
     channel->set_served(relays.served);
     return std::unique_ptr<pm::Channel>(std::move(channel));
 }

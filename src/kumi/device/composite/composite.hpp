@@ -48,6 +48,9 @@ public:
     using FindRelays = std::function<Relays(const std::vector<Silent>&)>;
     void set_relays(FindRelays find) { find_relays_ = std::move(find); }
 
+    /// Tries whether large messages are faster over several networks at once. While it is tried they may be much slower.
+    void set_stripes(bool wanted) { has_stripes_ = wanted; }
+
     std::string_view name() const noexcept override { return "composite"; }
     /// Once.
     Result<std::unique_ptr<pm::Channel>> open(const pm::Opening& opening) override;
@@ -61,6 +64,7 @@ private:
     std::function<bool(std::size_t, pm::Node)> joins_;
     Duration patience_;
     FindRelays find_relays_;
+    bool has_stripes_ = false;
 };
 
 } // namespace kumi::device::composite

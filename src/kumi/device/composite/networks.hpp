@@ -35,6 +35,7 @@
 #include "kumi/pm/channel.hpp"
 
 #include <deque>
+#include <limits>
 #include <list>
 #include <map>
 #include <memory>
@@ -65,6 +66,8 @@ struct StripeOptions {
     std::size_t piece_bytes_max = std::size_t{120} << 10;  // fits a block of 128 KiB with its packets' headers
     std::size_t ahead_bytes_max = std::size_t{8} << 20;    // of a message in pieces that has not arrived; or two of them
     bool always = false;                                   // not only where it pays
+
+    static StripeOptions none() noexcept { return {.message_bytes_min = std::numeric_limits<std::size_t>::max()}; }
 };
 
 /// Counted since the channel was opened.
