@@ -100,12 +100,6 @@ std::vector<Case> chosen_cases(const BenchOptions& options) {
     return cases;
 }
 
-std::vector<RowKind> rows(const std::vector<Case>& cases) {
-    std::vector<RowKind> rows;
-    for (const Case& one : cases) rows.push_back(one.row);
-    return rows;
-}
-
 Words columns(const Words& peers) {
     Words names{"lan"};
     for (const std::string& peer : peers) names.insert(names.end(), {peer, told(peer)});
@@ -115,7 +109,7 @@ Words columns(const Words& peers) {
 class CompositeBench {
 public:
     explicit CompositeBench(const BenchOptions& options)
-        : options_(options), cases_(chosen_cases(options)), table_(rows(cases_), columns(options.peers)),
+        : options_(options), cases_(chosen_cases(options)), table_(rows_of(cases_), columns(options.peers)),
           stage_(table_, options.on_progress) {
         std::erase_if(options_.peers, [this](const std::string& peer) {
             const auto program = peer_program(options_.peers_folder, peer);

@@ -20,6 +20,14 @@ struct RowKind {
     std::string what; // for the table
 };
 
+/// Those of cases, each of which has a `row`.
+template <class Case>
+std::vector<RowKind> rows_of(const std::vector<Case>& cases) {
+    std::vector<RowKind> rows;
+    for (const Case& one : cases) rows.push_back(one.row);
+    return rows;
+}
+
 /// Collects what contestants measured, several times each.
 class Table {
 public:

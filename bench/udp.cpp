@@ -77,12 +77,6 @@ std::vector<Case> chosen_cases(const BenchOptions& options) {
     return cases;
 }
 
-std::vector<RowKind> rows(const std::vector<Case>& cases) {
-    std::vector<RowKind> rows;
-    for (const Case& one : cases) rows.push_back(one.row);
-    return rows;
-}
-
 /// The columns: "tcp" stands for TCP in all its variants.
 Words columns(const Words& peers) {
     Words names;
@@ -101,7 +95,7 @@ class UdpBench {
 public:
     explicit UdpBench(const BenchOptions& options)
         : options_(options), cases_(chosen_cases(options)), columns_(columns(options.peers)),
-          table_(rows(cases_), columns_), stage_(table_, options.on_progress) {}
+          table_(rows_of(cases_), columns_), stage_(table_, options.on_progress) {}
 
     Table run() {
         for (int round = 0; round < options_.rounds; ++round) {

@@ -38,6 +38,20 @@ protected:
         for (const auto& [node, text] : by_node) all.push_back(text);
         return all;
     }
+    /// What they say on figure 3's hosts, two nodes on each of the first four: the paper's table 2.
+    static std::vector<std::string> papers_routes(const std::string& fast, const std::string& single, const std::string& lan) {
+        std::vector<std::string> all;
+        for (int from = 0; from < 12; ++from) {
+            std::string line;
+            for (int to = 0; to < 12; ++to) {
+                const bool both_fast = from < 8 && to < 8, both_single = from >= 8 && to >= 8;
+                const bool same_host = both_fast && from / 2 == to / 2;
+                line += std::string(to == 0 ? "" : " ") + (from == to ? "-" : same_host ? "shmem" : both_fast ? fast : both_single ? single : lan);
+            }
+            all.push_back(line);
+        }
+        return all;
+    }
 };
 
 #define HYDRA_OR_SKIP()                                                                                                \

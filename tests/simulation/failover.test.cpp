@@ -39,13 +39,11 @@ public:
     StripeOptions stripes;
 
     void start() {
-        std::vector<Node> all;
-        for (Node node = 0; node < nodes_; ++node) all.push_back(node);
         for (Node node = 0; node < nodes_; ++node) {
             std::vector<NetworkLink> links;
             for (std::uint32_t i = 0; i < networks_.size(); ++i) {
                 FailingLink& link = (*networks_[i])[node];
-                links.push_back({&link, &link, i, "network " + std::to_string(i), all});
+                links.push_back({&link, &link, i, "network " + std::to_string(i)});
             }
             std::vector<std::vector<PlannedWay>> ways(nodes_);
             for (Node to = 0; to < nodes_; ++to) {

@@ -96,7 +96,7 @@ CompositeChannel::CompositeChannel(Node self, std::vector<Part> parts, const std
             link.guard = &networks_guard_;
             link.is_apart = false;
             traits.message_bytes_max -= sizeof(Envelope);
-            networks.push_back({&channel, channel.ways(), link.part.network, link.part.name, link.part.members});
+            networks.push_back({&channel, channel.ways(), link.part.network, link.part.name});
         }
         traits_.message_bytes_max = std::min(traits_.message_bytes_max, traits.message_bytes_max);
         traits_.bytes_per_peer_max = std::max(traits_.bytes_per_peer_max, traits.bytes_per_peer_max);

@@ -38,19 +38,22 @@ bool Networks::is_up(const Way& way) const noexcept {
     return !relay.ways.empty() && !is_relayed(relay) && is_up(relay.ways[relay.current]);
 }
 
+/// The device takes the peer for lost, or would if this were the only way.
+bool Networks::is_gone(const Way& direct) noexcept {
+    return direct.link->channel->lost(direct.number) || direct.link->ways->is_silent(direct.number);
+}
+
 /// It will not answer that way again, as far as one can tell.
 bool Networks::is_dead(const Pair& pair, std::size_t index) const noexcept {
     const Way& way = pair.ways[index];
     if (way.unusable_since != never && now_ - way.unusable_since > unusable_max) return true;
-    if (!way.via) return way.link->channel->lost(way.number) || way.link->ways->is_silent(way.number);
-    return is_lost_directly(pairs_[*way.via]); // whether it is there the last relay knows
+    // Whether it is there the last relay knows.
+    return way.via ? is_lost_directly(pairs_[*way.via]) : is_gone(way);
 }
 
 /// By all networks that join it with this node.
 bool Networks::is_lost_directly(const Pair& pair) const noexcept {
-    return pair.is_lost || std::all_of(pair.ways.begin(), pair.ways.end(), [&](const Way& way) {
-               return way.via || way.link->channel->lost(way.number) || way.link->ways->is_silent(way.number);
-           });
+    return pair.is_lost || std::all_of(pair.ways.begin(), pair.ways.end(), [](const Way& way) { return way.via || is_gone(way); });
 }
 
 bool Networks::lost(Node node) const noexcept {

@@ -319,11 +319,11 @@ std::size_t Networks::hand_out_early(pm::Handler handler, std::size_t messages_m
 void Networks::pass_on(const Envelope& head, Bytes letter) {
     Pair& pair = pairs_[head.destination];
     pairs_[head.source].has_passed = true;
-    // Where a network joins this node and the destination no other relay is asked: that could be the one it comes from.
     if (!pair.ways.empty() && lost(pair.peer)) {
         if (head.kind != Envelope::Kind::left) note(pairs_[head.source], Envelope::Kind::left, head.destination);
         return;
     }
+    // Where a network joins this node and the destination no other relay is asked: that could be the one it comes from.
     const bool goes_on = !pair.ways.empty() && head.hops_left > 0 && (!is_relayed(pair) || pair.ways.front().via);
     if (!goes_on) {
         ++counters_.not_passed_on;

@@ -51,7 +51,6 @@ struct NetworkLink {
     pm::Ways* ways;
     std::uint32_t network;     // its number, the same on all nodes
     std::string name;          // for people
-    std::vector<Node> members; // the job's number for each of the channel's
 };
 
 /// A way as it is planned.
@@ -89,7 +88,6 @@ public:
     Networks(Node self, std::vector<NetworkLink> links, const std::vector<std::vector<PlannedWay>>& ways_to, const StripeOptions& stripes = {});
 
     bool empty() const noexcept { return links_.empty(); }
-    bool reaches(Node to) const noexcept { return !pairs_[to].ways.empty(); }
 
     // ---- messages: as pm::Channel has them
 
@@ -279,6 +277,7 @@ private:
 
     // failover.cpp
     bool is_up(const Way& way) const noexcept;
+    static bool is_gone(const Way& direct) noexcept;
     bool is_dead(const Pair& pair, std::size_t way) const noexcept;
     bool is_lost_directly(const Pair& pair) const noexcept;
     bool has_left(const Pair& pair) const noexcept;
