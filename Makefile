@@ -28,6 +28,7 @@ release: build/release/build.ninja
 	@$(build)
 
 demo: build/release/build.ninja
+	@$(packages) demo
 	@$(build) --target kumi_command $(demo_programs)
 	@scripts/demo.sh
 
