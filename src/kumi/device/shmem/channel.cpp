@@ -2,8 +2,8 @@
 
 #include "kumi/base/assert.hpp"
 #include "kumi/base/bitmap.hpp"
+#include "kumi/base/futex.hpp"
 #include "kumi/base/machine.hpp"
-#include "kumi/device/shmem/futex.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -285,7 +285,7 @@ void ShmemChannel::stop_waiting_for_room() noexcept {
 void ShmemChannel::sleep(Instant deadline) noexcept {
     KUMI_ASSERT(waker_ == nullptr); // nobody would wake the futex
     ++sleeps_;
-    futex_wait(bell_.state().asleep, 1, deadline);
+    base::futex_wait(bell_.state().asleep, 1, deadline);
     end_sleep();
 }
 
@@ -313,7 +313,7 @@ void ShmemChannel::wake_node(Node node) noexcept {
 /// Wakes a node that is awake in name.
 void ShmemChannel::rouse(Node node) noexcept {
     if (waker_ != nullptr) waker_->wake(node);
-    else futex_wake(segment_->mailbox(node).bell.asleep);
+    else base::futex_wake(segment_->mailbox(node).bell.asleep);
 }
 
 // ---- counters

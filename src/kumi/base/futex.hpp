@@ -5,7 +5,7 @@
 #include <atomic>
 #include <cstdint>
 
-namespace kumi::device::shmem {
+namespace kumi::base {
 
 /// Sleeps while `word` is `expected`, until a wake or the deadline; may return early. Works between processes.
 void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected, Instant deadline) noexcept;
@@ -13,4 +13,4 @@ void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected, Instan
 /// Wakes one sleeper.
 void futex_wake(std::atomic<std::uint32_t>& word) noexcept;
 
-} // namespace kumi::device::shmem
+} // namespace kumi::base

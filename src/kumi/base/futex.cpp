@@ -1,11 +1,11 @@
-#include "kumi/device/shmem/futex.hpp"
+#include "kumi/base/futex.hpp"
 
 #include <ctime>
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-namespace kumi::device::shmem {
+namespace kumi::base {
 
 void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected, Instant deadline) noexcept {
     timespec until{};
@@ -24,4 +24,4 @@ void futex_wake(std::atomic<std::uint32_t>& word) noexcept {
     ::syscall(SYS_futex, &word, FUTEX_WAKE, 1, nullptr, nullptr, 0);
 }
 
-} // namespace kumi::device::shmem
+} // namespace kumi::base
