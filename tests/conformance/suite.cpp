@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
 #include <deque>
 #include <gtest/gtest.h>
+#include <mutex>
 #include <numeric>
 #include <random>
 #include <thread>
@@ -446,6 +448,150 @@ TEST_P(Conformance, wake_ends_a_sleep_or_the_next_one) {
             });
             EXPECT_TRUE(pm::poll_until(channel, ignore, [&] { return flag.load(); }, sleep_at_once, deadline()));
             other.join();
+        }
+    });
+}
+
+/// One channel that two threads of a node use in turns, as they have the lock.
+struct Shared {
+    explicit Shared(Channel& used) : channel(used), sleep(*used.joint_sleep()) {}
+
+    /// Until `is_over`: hands out what comes, and sleeps when there is nothing. Others may use the channel meanwhile.
+    void serve(pm::Handler handler) {
+        std::unique_lock lock(mutex);
+        while (!is_over) {
+            if (channel.poll(handler, all_at_once ? pm::all_messages : 1) != 0) continue;
+            if (channel.arm()) {
+                const pm::Watched watched = sleep.begin_sleep();
+                lock.unlock();
+                pm::block(watched, deadline());
+                lock.lock();
+                sleep.end_sleep();
+            }
+            changed.notify_all(); // who was refused tries again
+        }
+    }
+
+    /// For others than the one that serves: until `done()`, polling by itself or not.
+    void wait(std::unique_lock<std::mutex>& lock, bool polls, pm::Handler handler, base::FunctionRef<bool()> done) {
+        const Instant end = deadline();
+        while (!done() && !testing::Test::HasFatalFailure()) {
+            ASSERT_LT(now(), end) << "nothing came within the deadline";
+            if (polls) {
+                if (channel.poll(handler, 1) != 0) changed.notify_all();
+                lock.unlock();
+                std::this_thread::yield(); // or the others, who want the lock and a core, wait for the end of its turn
+                lock.lock();
+            } else {
+                changed.wait_until(lock, end);
+            }
+        }
+    }
+
+    Channel& channel;
+    pm::JointSleep& sleep;
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool is_over = false;
+    bool all_at_once = true;
+};
+
+/// Sends and answers go by both threads; whichever of them is asleep, nothing is missed.
+TEST_P(Conformance, a_channel_is_slept_on_while_another_thread_uses_it) {
+    run(2, [](Channel& channel) {
+        if (channel.joint_sleep() == nullptr) return; // an optional power
+        const std::uint64_t count = 1'000 * scale;
+        const Node other = 1 - channel.self();
+        Shared shared(channel);
+        shared.all_at_once = channel.self() == 0;
+        std::uint64_t received = 0;
+        const auto take = [&](Message&) {
+            ++received;
+            shared.changed.notify_all();
+        };
+        std::thread server([&] { shared.serve(take); });
+        std::mt19937_64 random(seed() + channel.self());
+        std::unique_lock lock(shared.mutex);
+        std::uint64_t expected = 0;
+        for (std::uint64_t i = 0; i < count && !testing::Test::HasFatalFailure(); ++i) {
+            lock.unlock();
+            for (auto spins = random() % (i % 8 == 0 ? 20'000 : 200); spins > 0; --spins) pm::relax();
+            lock.lock();
+            const Node to = i % 4 == 3 ? channel.self() : other; // the sleeper may be the receiver
+            shared.wait(lock, random() % 2 == 0, take, [&] { return channel.try_send(to, bytes_of(i)); });
+            channel.flush();
+            ++expected; // all send alike
+            shared.wait(lock, random() % 2 == 0, take, [&] { return received >= expected; });
+        }
+        shared.is_over = true;
+        lock.unlock();
+        channel.wake();
+        server.join();
+    });
+}
+
+TEST_P(Conformance, a_send_that_is_refused_while_another_thread_sleeps_ends_that_sleep_when_there_is_room) {
+    run(2, [](Channel& channel) {
+        if (channel.joint_sleep() == nullptr) return; // an optional power
+        for (const std::size_t bytes : {std::size_t{64}, std::size_t{100'000}}) {
+            const std::uint64_t count = (bytes < 1000 ? 4'000 : 200) * scale;
+            const std::vector<std::byte> content(bytes);
+            if (channel.self() == 1) {
+                std::uint64_t received = 0;
+                const auto slowly = [&](Message&) {
+                    if (++received % 500 == 0) std::this_thread::sleep_for(1ms);
+                };
+                wait(channel, slowly, [&] { return received == count; }, sleep_at_once);
+                send(channel, 0, bytes_of(received));
+                continue;
+            }
+            Shared shared(channel);
+            bool go = false;
+            const auto take = [&](Message&) {
+                go = true;
+                shared.changed.notify_all();
+            };
+            std::thread server([&] { shared.serve(take); });
+            std::unique_lock lock(shared.mutex);
+            for (std::uint64_t i = 0; i < count && !testing::Test::HasFatalFailure(); ++i)
+                shared.wait(lock, false, take, [&] { return channel.try_send(1, content); });
+            channel.flush();
+            shared.wait(lock, false, take, [&] { return go; });
+            shared.is_over = true;
+            lock.unlock();
+            channel.wake();
+            server.join();
+        }
+    });
+}
+
+TEST_P(Conformance, wake_ends_a_sleep_while_another_thread_polls) {
+    run(1, [](Channel& channel) {
+        if (channel.joint_sleep() == nullptr) return; // an optional power
+        for (int i = 0; i < 100; ++i) {
+            Shared shared(channel);
+            std::thread server([&] { shared.serve(ignore); });
+            std::thread waker([&] {
+                if (i % 3 != 0) std::this_thread::sleep_for(std::chrono::microseconds(i % 100));
+                {
+                    const std::lock_guard lock(shared.mutex);
+                    shared.is_over = true;
+                }
+                channel.wake();
+            });
+            std::atomic<bool> ended{false};
+            std::thread poller([&] { // it must not take away what wakes
+                while (!ended) {
+                    const std::lock_guard lock(shared.mutex);
+                    channel.poll(ignore, pm::all_messages);
+                }
+            });
+            const Instant start = now();
+            server.join();
+            EXPECT_LT(now() - start, 10s);
+            ended = true;
+            waker.join();
+            poller.join();
         }
     });
 }

@@ -403,7 +403,7 @@ void CompositeChannel::sleep(Instant deadline) noexcept {
 }
 
 void CompositeChannel::sleep_on_links(Instant deadline) noexcept {
-    std::array<pollfd, parts_max + 2> watched;
+    std::array<pollfd, 2 * parts_max + 2> watched;
     std::size_t count = 0;
     // Sequentially consistent, as in wake(): either it sees that we sleep, or we see that it was called.
     asleep_.store(true);
@@ -418,7 +418,8 @@ void CompositeChannel::sleep_on_links(Instant deadline) noexcept {
         const pm::Watched what = link.sleep != nullptr ? link.sleep->begin_sleep() : pm::Watched{.deadline = now() + look_after};
         if (what.descriptor >= 0)
             watched[count++] = {what.descriptor, static_cast<short>(what.or_writable ? POLLIN | POLLOUT : POLLIN), 0};
-        deadline = std::min(deadline, what.deadline);
+        if (what.bell >= 0) watched[count++] = {what.bell, POLLIN, 0};
+        deadline = std::min(deadline, what.word == nullptr ? what.deadline : now() + look_after); // a word cannot be watched with others
     }
     if (!woken_.exchange(false)) {
         const timespec limit = time_until(deadline);

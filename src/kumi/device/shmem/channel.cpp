@@ -81,6 +81,8 @@ pm::SendSlot ShmemChannel::refuse(Node to, std::uint32_t lines) noexcept {
     if (out.lines_refused == 0) refused_.push_back(to);
     out.lines_refused = lines;
     ++sends_refused_;
+    // Who sleeps knew nothing of this when it armed.
+    if (is_slept_on_ && !out.ring.wait_for_room(lines)) wake_node(self_);
     return {};
 }
 
@@ -100,6 +102,7 @@ pm::SendSlot ShmemChannel::try_reserve_buffer(Node to, std::size_t bytes) noexce
     if (!unit) {
         buffer_refused_ = bytes;
         ++sends_refused_;
+        if (is_slept_on_ && !buffers_.wait_for(bytes)) wake_node(self_); // as in refuse()
         return {};
     }
     return {to, MutableBytes(buffers_.address(*unit), bytes), std::uint64_t{*unit} + 1};
@@ -284,17 +287,19 @@ void ShmemChannel::stop_waiting_for_room() noexcept {
 
 void ShmemChannel::sleep(Instant deadline) noexcept {
     KUMI_ASSERT(waker_ == nullptr); // nobody would wake the futex
-    ++sleeps_;
-    base::futex_wait(bell_.state().asleep, 1, deadline);
+    pm::block(begin_sleep(), deadline);
     end_sleep();
 }
 
 pm::Watched ShmemChannel::begin_sleep() noexcept {
     ++sleeps_;
-    return {};
+    is_slept_on_ = true;
+    if (waker_ != nullptr) return {};
+    return {.word = &bell_.state().asleep, .value = 1};
 }
 
 void ShmemChannel::end_sleep() noexcept {
+    is_slept_on_ = false;
     bell_.wake_up();
     stop_waiting_for_room();
     // Acquire: partner of the store in wake(): a wake-up that this sleep uses up has shown what it was for.

@@ -38,7 +38,7 @@ public:
     pm::Traffic sent(Node to) const noexcept override { return outgoing_[to].sent; }
     std::vector<pm::Counter> counters() const override;
     std::vector<pm::Counter> counters(Node peer) const override;
-    pm::JointSleep* joint_sleep() noexcept override { return waker_ == nullptr ? nullptr : this; }
+    pm::JointSleep* joint_sleep() noexcept override { return this; }
     pm::RemoteMemory* remote_memory() noexcept override { return this; }
 
     /// How many rings the next poll() looks at.
@@ -95,6 +95,7 @@ private:
     Node self_;
     pm::Waker* waker_;
     bool polling_ = false;
+    bool is_slept_on_ = false; // from begin_sleep() to end_sleep()
     std::uint32_t inline_bytes_max_;
     std::vector<Outgoing> outgoing_; // by destination
     std::vector<Reader> incoming_;   // by source

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <sys/eventfd.h>
 
 namespace kumi::device::udp {
 namespace {
@@ -63,14 +64,16 @@ Result<std::unique_ptr<UdpChannel>> UdpChannel::bind(const Options& options, Nod
         return error("udp: {} is no address that other nodes can send to: name that of one interface", options.address);
     auto socket = Socket::open(*local, options);
     if (!socket) return socket.error();
-    std::unique_ptr<UdpChannel> channel(new UdpChannel(options, self, nodes, keys, *std::move(socket)));
+    base::Descriptor bell(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (!bell) return system_error(errno, "making a descriptor to be woken by (eventfd)");
+    std::unique_ptr<UdpChannel> channel(new UdpChannel(options, self, nodes, keys, *std::move(socket), std::move(bell)));
     return channel;
 }
 
-UdpChannel::UdpChannel(const Options& options, Node self, Node nodes, const base::JobKeys& keys, Socket socket)
+UdpChannel::UdpChannel(const Options& options, Node self, Node nodes, const base::JobKeys& keys, Socket socket, base::Descriptor bell)
     : options_(options), self_(self), nodes_(nodes), keys_(keys), incarnation_(new_incarnation()), socket_(std::move(socket)),
       endpoint_(endpoint_options(options, self, nodes, keys, incarnation_, socket_.receive_buffer_bytes())), addresses_(nodes),
-      sent_(nodes) {
+      sent_(nodes), bell_(std::move(bell)) {
     if (options.faults.any()) {
         faults_.emplace(options.faults);
         faults_->seed(options.faults.seed + self); // not the same trouble for all
@@ -163,6 +166,7 @@ void UdpChannel::commit(const pm::SendSlot& slot) noexcept {
     endpoint_.commit(slot.to(), slot.bytes().size(), time);
     count_sent(slot.to(), slot.bytes().size());
     if (endpoint_.has_ready()) transmit(time);
+    if (is_slept_on_) [[unlikely]] tell_sleeper();
 }
 
 void UdpChannel::cancel(const pm::SendSlot& slot) noexcept { endpoint_.cancel(slot.to()); }
@@ -175,18 +179,21 @@ bool UdpChannel::send(Node to, const Pieces& bytes) noexcept {
             count_sent(to, bytes.size());
             if (!socket_.send_plain(addresses_[to], packet)) [[unlikely]]
                 endpoint_.on_not_sent(to);
+            if (is_slept_on_) [[unlikely]] tell_sleeper();
             return true;
         }
     }
     if (!endpoint_.try_send(to, bytes, time)) return note_refusal(), false;
     count_sent(to, bytes.size());
     if (endpoint_.has_ready()) transmit(time);
+    if (is_slept_on_) [[unlikely]] tell_sleeper();
     return true;
 }
 
 void UdpChannel::flush() noexcept {
     endpoint_.flush();
     if (endpoint_.has_ready()) transmit(now());
+    if (is_slept_on_) [[unlikely]] tell_sleeper();
 }
 
 void UdpChannel::transmit(Instant time) noexcept {
@@ -309,6 +316,7 @@ std::size_t UdpChannel::poll(pm::Handler handler, std::size_t messages_max) noex
         transmit(time);
     }
     polling_ = false;
+    if (is_slept_on_) [[unlikely]] tell_sleeper();
     return handed_out;
 }
 
@@ -379,16 +387,24 @@ void UdpChannel::check_bursts(Node peer) noexcept {
 
 bool UdpChannel::arm() noexcept {
     flush();
-    if (std::exchange(fates_seen_, endpoint_.fates()) != endpoint_.fates()) return false; // who waits for a node may wait in vain
-    // What was refused may have found room since: then its sender is to try again, not to sleep.
-    if (std::exchange(refused_, false) && refused_at_ != endpoint_.rooms_made()) return false;
-    return batches_.empty() && to_self_.empty() && !endpoint_.is_reading();
+    if (!has_something_to_do()) return true;
+    fates_seen_ = endpoint_.fates();
+    refused_ = false;
+    return false;
+}
+
+/// Other than to sleep.
+bool UdpChannel::has_something_to_do() const noexcept {
+    if (fates_seen_ != endpoint_.fates()) return true; // who waits for a node may wait in vain
+    // What was refused may have found room since: then its sender is to try again.
+    if (refused_ && refused_at_ != endpoint_.rooms_made()) return true;
+    return !batches_.empty() || !to_self_.empty() || endpoint_.is_reading();
 }
 
 void UdpChannel::sleep(Instant deadline) noexcept {
     deadline = std::min(deadline, endpoint_.next_deadline());
     // Sequentially consistent, as in wake(): either it sees that we sleep, or we see that it was called.
-    asleep_.store(true);
+    asleep_.store(Asleep::receiving);
     if (!woken_.exchange(false)) {
         if (blocked_ || endpoint_.next_ack_deadline() != never) {
             socket_.wait(deadline, blocked_);
@@ -397,21 +413,51 @@ void UdpChannel::sleep(Instant deadline) noexcept {
             receives_ += batches_.empty() ? 0 : 1;
         }
     }
-    asleep_.store(false);
+    asleep_.store(Asleep::no);
+    refused_ = false;
 }
 
 pm::Watched UdpChannel::begin_sleep() noexcept {
-    asleep_.store(true); // as in sleep()
+    asleep_.store(Asleep::watching); // as in sleep()
     const bool was_woken = woken_.exchange(false);
-    return {socket_.descriptor(), blocked_, was_woken ? Instant::min() : endpoint_.next_deadline()};
+    watched_ = {.descriptor = socket_.descriptor(),
+                .or_writable = blocked_,
+                .bell = bell_.get(),
+                .deadline = was_woken ? Instant::min() : endpoint_.next_deadline()};
+    is_slept_on_ = true;
+    return watched_;
 }
 
-void UdpChannel::end_sleep() noexcept { asleep_.store(false); }
+void UdpChannel::end_sleep() noexcept {
+    is_slept_on_ = false;
+    asleep_.store(Asleep::no);
+    woken_.exchange(false); // whoever called before this has ended this sleep, and is seen by who was asleep
+    refused_ = false;
+    eventfd_t rings;
+    if (rung_.exchange(false)) ::eventfd_read(bell_.get(), &rings);
+}
+
+/// Somebody sleeps on the channel, and another thread has used it: what the first one watches may not be all any more.
+void UdpChannel::tell_sleeper() noexcept {
+    if (polling_) return; // there is more to come
+    const bool sees_all = endpoint_.next_deadline() >= watched_.deadline && (watched_.or_writable || !blocked_);
+    if (sees_all && !has_something_to_do()) return;
+    is_slept_on_ = false;
+    ring();
+}
+
+/// From any thread.
+void UdpChannel::ring() noexcept {
+    ::eventfd_write(bell_.get(), 1);
+    rung_.store(true); // after the write: whoever sees it stops the bell, and it does not ring on unknown to anybody
+}
 
 void UdpChannel::wake() noexcept {
     woken_.store(true);
+    const Asleep asleep = asleep_.load();
     // An empty datagram to itself: so a sleep is one plain receive, which answers fastest.
-    if (asleep_.load()) socket_.nudge();
+    if (asleep == Asleep::receiving) socket_.nudge();
+    if (asleep == Asleep::watching) ring();
 }
 
 // ---- what the path says

@@ -3,6 +3,7 @@
 // PM over UDP: one socket, one port, whatever the number of peers. The protocol is reliable::Endpoint; this drives it
 // from the socket and the clock. Nothing happens in the background: whoever sends, polls or sleeps moves it on.
 
+#include "kumi/base/descriptor.hpp"
 #include "kumi/device/udp/faults.hpp"
 #include "kumi/device/udp/options.hpp"
 #include "kumi/device/udp/seal.hpp"
@@ -68,7 +69,10 @@ public:
     const reliable::Endpoint& endpoint() const noexcept { return endpoint_; }
 
 private:
-    UdpChannel(const Options& options, Node self, Node nodes, const base::JobKeys& keys, Socket socket);
+    /// Who is asleep waits for a datagram, or watches the socket and the bell from outside.
+    enum class Asleep : std::uint8_t { no, receiving, watching };
+
+    UdpChannel(const Options& options, Node self, Node nodes, const base::JobKeys& keys, Socket socket, base::Descriptor bell);
 
     void release(std::uint64_t token) noexcept override;
     pm::Watched begin_sleep() noexcept override;
@@ -95,6 +99,9 @@ private:
     bool feed(Instant time) noexcept;
     std::size_t feed_packet(MutableBytes bytes, Instant time) noexcept;
     void deliver(reliable::Arrival& arrival, pm::Handler handler) noexcept;
+    bool has_something_to_do() const noexcept;
+    void tell_sleeper() noexcept;
+    void ring() noexcept;
     void note_refusal() noexcept { refused_ = true, refused_at_ = endpoint_.rooms_made(); }
     void on_time(Instant time) noexcept;
     void take_errors(Instant time) noexcept;
@@ -126,8 +133,12 @@ private:
     std::size_t receive_window_ = 1;      // batches to ask for: one while answers matter, more in streams
     unsigned receives_in_a_row_ = 0;      // that found as many as they asked for
     bool polling_ = false;
-    std::atomic<bool> asleep_{false};     // in sleep(), or about to be
+    std::atomic<Asleep> asleep_{Asleep::no}; // or about to be
     std::atomic<bool> woken_{false};      // wake() was called since the last sleep
+    base::Descriptor bell_;               // ends a sleep that is watched from outside; other than a datagram, polling leaves it alone
+    std::atomic<bool> rung_{false};       // the bell
+    pm::Watched watched_{};               // by whoever sleeps
+    bool is_slept_on_ = false;            // from begin_sleep() until it ends, or has been told to
     bool met_ = false;
     bool is_plain_ = false;               // packets leave as they are
     bool blocked_ = false;                // the socket takes nothing at the moment
