@@ -654,34 +654,102 @@ TEST_P(Conformance, traits_tell_what_the_channel_is) {
     });
 }
 
+/// Waits until all nodes have come here for the `round`th time, from 1.
+class Barrier {
+public:
+    explicit Barrier(Channel& channel) : channel_(channel) {}
+
+    void pass() {
+        ++round_;
+        for (Node to = 0; to < channel_.nodes(); ++to) send(channel_, to, {}, count_);
+        wait(channel_, count_, [&] { return came_ >= round_ * channel_.nodes(); });
+    }
+
+private:
+    Channel& channel_;
+    Node round_ = 0;
+    Node came_ = 0;
+    std::function<void(Message&)> count_ = [this](Message&) { ++came_; };
+};
+
+bool is_zero(Bytes bytes) {
+    return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; });
+}
+
 TEST_P(Conformance, exposed_memory_is_reached_by_all_and_ordered_with_messages) {
-    run(3, [](Channel& channel) {
+    run(6, [](Channel& channel) {
         pm::RemoteMemory* memory = channel.remote_memory();
         if (memory == nullptr) return; // an optional power
-        const auto first = memory->expose(100);
-        const auto mine = memory->expose(1'000'000);
-        ASSERT_TRUE(first && mine);
-        EXPECT_NE(first->offset, mine->offset);
-        EXPECT_TRUE(std::all_of(mine->bytes.begin(), mine->bytes.end(), [](std::byte b) { return b == std::byte{0}; }));
-        Node ready = 0;
-        const auto count = [&](Message&) { ++ready; };
-        for (Node to = 0; to < 3; ++to) send(channel, to, {}, count); // all have exposed
-        wait(channel, count, [&] { return ready >= 3; });
-        const Node next = (channel.self() + 1) % 3;
-        const Node previous = (channel.self() + 2) % 3;
-        ASSERT_TRUE(memory->reach(next));
-        ASSERT_TRUE(memory->reach(previous));
-        const auto content = pattern(300'001, channel.self());
-        bool done = false;
-        wait(channel, count, [&] { return done = done || memory->try_put(next, mine->offset + 5, content); });
-        send(channel, next, {}, count);
-        wait(channel, count, [&] { return ready >= 4; });
-        EXPECT_TRUE(is_pattern(Bytes(mine->bytes).subspan(5, content.size()), previous));
-        std::vector<std::byte> read(content.size());
-        done = false;
-        wait(channel, count, [&] { return done = done || memory->try_get(next, mine->offset + 5, read); });
-        EXPECT_EQ(read, content);
-        EXPECT_FALSE(memory->expose(std::size_t{1} << 60)) << "more than there can be";
+        const std::uint64_t offset = 1 << 20;
+        const std::size_t slot = 200'001; // each node has one in the memory of each
+        const Node nodes = channel.nodes();
+        std::vector<std::byte*> windows;
+        for (Node node = 0; node < nodes; ++node) {
+            EXPECT_TRUE(memory->reach(node));
+            windows.push_back(memory->direct(node, offset));
+        }
+        ASSERT_NE(windows[channel.self()], nullptr);
+        const auto mine = memory->expose(offset, slot * nodes);
+        ASSERT_TRUE(mine) << mine.error().text();
+        EXPECT_EQ(mine->size(), slot * nodes);
+        EXPECT_TRUE(is_zero(*mine));
+        Barrier barrier(channel);
+        barrier.pass();
+        const auto content = pattern(slot, channel.self());
+        for (Node to = 0; to < nodes; ++to)
+            if (windows[to] != nullptr) copy_bytes(windows[to] + slot * channel.self(), content);
+        barrier.pass();
+        for (Node from = 0; from < nodes; ++from) { // who reaches is reached
+            const Bytes got = Bytes(*mine).subspan(slot * from, slot);
+            EXPECT_TRUE(windows[from] != nullptr ? is_pattern(got, from) : is_zero(got)) << "from node " << from;
+            EXPECT_TRUE(windows[from] == nullptr || is_pattern(Bytes(windows[from] + slot * channel.self(), slot), channel.self()));
+        }
+        barrier.pass();
+    });
+}
+
+TEST_P(Conformance, memory_is_exposed_twice_without_harm_and_zero_after_it_was_concealed) {
+    run(2, [](Channel& channel) {
+        pm::RemoteMemory* memory = channel.remote_memory();
+        if (memory == nullptr) return; // an optional power
+        constexpr std::size_t page = 4096;
+        const auto mine = memory->expose(page, 16 * page);
+        ASSERT_TRUE(mine) << mine.error().text();
+        copy_bytes(mine->data(), pattern(16 * page, 1));
+        const auto more = memory->expose(0, 20 * page - 5);
+        ASSERT_TRUE(more) << more.error().text();
+        EXPECT_EQ(more->data() + page, mine->data());
+        EXPECT_TRUE(is_pattern(*mine, 1)) << "it was exposed already";
+        EXPECT_TRUE(is_zero(more->first(page)));
+        EXPECT_TRUE(is_zero(more->subspan(17 * page)));
+        memory->conceal(5 * page, 8 * page);
+        const auto again = memory->expose(0, 20 * page);
+        ASSERT_TRUE(again) << again.error().text();
+        EXPECT_EQ(again->data(), more->data());
+        EXPECT_TRUE(is_zero(again->subspan(5 * page, 8 * page)));
+        const auto before = pattern(16 * page, 1);
+        EXPECT_TRUE(std::ranges::equal(mine->first(4 * page), Bytes(before).first(4 * page))) << "it was not concealed";
+        EXPECT_TRUE(std::ranges::equal(mine->subspan(12 * page), Bytes(before).subspan(12 * page))) << "nor was this";
+        memory->conceal(0, 20 * page);
+        memory->conceal(0, 20 * page); // nor does that any harm
+    });
+}
+
+TEST_P(Conformance, memory_outside_the_window_is_not_exposed) {
+    run(1, [](Channel& channel) {
+        pm::RemoteMemory* memory = channel.remote_memory();
+        if (memory == nullptr) return; // an optional power
+        const std::size_t window = memory->window_bytes();
+        for (const auto& [offset, bytes] : std::vector<std::pair<std::uint64_t, std::size_t>>{
+                 {0, window + 1}, {window, 1}, {window + 4096, 0}, {0, std::size_t{1} << 60}, {4096, ~std::size_t{0} - 100}}) {
+            const auto refused = memory->expose(offset, bytes);
+            ASSERT_FALSE(refused);
+            EXPECT_NE(refused.error().text().find("raise KUMI_SHMEM_EXPOSED"), std::string::npos) << refused.error().text();
+        }
+        const auto last = memory->expose(window - 4096, 4096);
+        ASSERT_TRUE(last) << last.error().text();
+        EXPECT_TRUE(is_zero(*last));
+        EXPECT_TRUE(memory->expose(window, 0));
     });
 }
 

@@ -74,7 +74,7 @@ void add_run_command(CLI::App& app, int& exit_code) {
                     "With KUMI_CLUSTER=FILE --hosts names some of that file's hosts.\n\n"
                     "Environment, for every node:\n"
                     "  KUMI_SHMEM_MEMORY=320M     shared memory for messages on this host; more allows larger messages\n"
-                    "  KUMI_SHMEM_EXPOSED=1G      addresses that a node may expose to the others\n"
+                    "  KUMI_SHMEM_EXPOSED=16G     addresses that a node may expose to the others\n"
                     "  KUMI_SHMEM_FENCING=writer  who pays when receivers sleep: reader or writer\n"
                     "  KUMI_DEVICE=udp            over UDP instead of shared memory\n"
                     "  KUMI_UDP_ADDRESS=10.0.0.1  this node's address, numeric; 127.0.0.1 unless told\n"

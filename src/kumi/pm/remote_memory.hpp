@@ -11,31 +11,26 @@
 
 namespace kumi::pm {
 
-/// Memory of this node that the others reach at `offset`.
-struct Exposed {
-    MutableBytes bytes; // zeroed, page-aligned
-    std::uint64_t offset;
-};
-
-/// The exposed memory of all nodes of a channel. Offsets are the owner's; equal sequences of expose() calls give
-/// equal offsets on all nodes. Ordering against messages: a message sent after a put returned true, to the same
-/// node, is handled after the put's bytes are there.
+/// Every node has a window of addresses, of one size on all that reach each other's. What a node exposes at some offset of
+/// its window others find there, by plain loads and stores; who is at which offset its users agree on. Ordering against
+/// messages: a message sent after stores into the memory of the same node is handled after they are there. One thread at
+/// a time, which need not be the one that uses the channel just then: exposing much takes long.
 class RemoteMemory {
 public:
-    /// Sets aside and exposes zeroed memory of this node, for the life of the channel.
-    virtual Result<Exposed> expose(std::size_t bytes) = 0;
+    virtual std::size_t window_bytes() const noexcept = 0;
 
-    /// Makes what `node` exposes reachable from here. Once, before the calls below name that node.
+    /// Sets memory of this node aside, from `offset` on, which is a multiple of a page; what was not exposed before is
+    /// zero. To expose something twice does no harm.
+    virtual Result<MutableBytes> expose(std::uint64_t offset, std::size_t bytes) = 0;
+
+    /// Gives memory of this node back to the system. Whole pages; nobody uses them until they are exposed again.
+    virtual void conceal(std::uint64_t offset, std::size_t bytes) noexcept = 0;
+
+    /// Says beforehand why direct() would answer null. Nothing to say of nodes whose memory cannot be reached by any means.
     virtual Result<void> reach(Node node) = 0;
 
-    /// Copies into the memory of `to`. False is back-pressure. The range must have been exposed there.
-    virtual bool try_put(Node to, std::uint64_t offset, Bytes source) noexcept = 0;
-
-    /// Copies out of the memory of `from`; done when it answers true.
-    virtual bool try_get(Node from, std::uint64_t offset, MutableBytes target) noexcept = 0;
-
-    /// The exposed memory of `node` in this process's own address space, for plain loads and stores; null where
-    /// the device cannot map it.
+    /// The window of `node`, from `offset` on, among this process's own addresses: the same for the life of the channel.
+    /// Of use where that node has exposed something. Null where this node cannot map that node's memory.
     virtual std::byte* direct(Node node, std::uint64_t offset) noexcept = 0;
 
 protected:

@@ -342,22 +342,28 @@ std::vector<pm::Counter> ShmemChannel::counters(Node peer) const {
 
 // ---- remote memory
 
-Result<pm::Exposed> ShmemChannel::expose(std::size_t bytes) {
-    const std::size_t offset = exposed_bytes_;
-    const std::size_t wanted = (bytes + page_bytes - 1) / page_bytes * page_bytes;
-    const std::size_t window_bytes = segment_->layout().window_bytes;
-    if (wanted > window_bytes - offset)
-        return error("exposing {} of memory: {} of {} are exposed already; raise KUMI_SHMEM_EXPOSED",
-                     base::readable_bytes(bytes), base::readable_bytes(offset), base::readable_bytes(window_bytes));
-    if (wanted > base::memory_available_bytes())
+Result<MutableBytes> ShmemChannel::expose(std::uint64_t offset, std::size_t bytes) {
+    KUMI_ASSERT(offset % page_bytes == 0);
+    if (offset > window_bytes() || bytes > window_bytes() - offset)
+        return error("exposing {} of memory behind {}: there are addresses for {}; raise KUMI_SHMEM_EXPOSED (is there a limit: ulimit -f?)",
+                     base::readable_bytes(bytes), base::readable_bytes(offset), base::readable_bytes(window_bytes()));
+    const std::uint64_t end = offset + (bytes + page_bytes - 1) / page_bytes * page_bytes;
+    if (exposed_.missing(offset, end) > base::memory_available_bytes())
         return error("exposing {} of memory: this host has only {} left", base::readable_bytes(bytes),
                      base::readable_bytes(base::memory_available_bytes()));
     std::byte* window = segment_->window(self_);
     if (window == nullptr) return error("exposing memory: no addresses left (is there a limit: ulimit -v?)");
-    if (wanted > 0)
-        if (auto reserved = segment_->reserve_window(self_, offset, wanted); !reserved) return reserved.error();
-    exposed_bytes_ += wanted;
-    return pm::Exposed{MutableBytes(window + offset, bytes), offset};
+    if (exposed_.missing(offset, end) > 0)
+        if (auto reserved = segment_->reserve_window(self_, offset, end - offset); !reserved) return reserved.error();
+    exposed_.add(offset, end);
+    return MutableBytes(window + offset, bytes);
+}
+
+void ShmemChannel::conceal(std::uint64_t offset, std::size_t bytes) noexcept {
+    KUMI_ASSERT(offset % page_bytes == 0 && bytes % page_bytes == 0 && offset <= window_bytes() && bytes <= window_bytes() - offset);
+    if (bytes == 0) return;
+    segment_->release_window(self_, offset, bytes);
+    exposed_.remove(offset, offset + bytes);
 }
 
 Result<void> ShmemChannel::reach(Node node) {
@@ -365,20 +371,10 @@ Result<void> ShmemChannel::reach(Node node) {
     return error("mapping the exposed memory of node {}: no addresses left (is there a limit: ulimit -v?)", node);
 }
 
-bool ShmemChannel::try_put(Node to, std::uint64_t offset, Bytes source) noexcept {
-    if (!source.empty()) std::memcpy(direct(to, offset), source.data(), source.size());
-    return true;
-}
-
-bool ShmemChannel::try_get(Node from, std::uint64_t offset, MutableBytes target) noexcept {
-    if (!target.empty()) std::memcpy(target.data(), direct(from, offset), target.size());
-    return true;
-}
-
 std::byte* ShmemChannel::direct(Node node, std::uint64_t offset) noexcept {
+    KUMI_ASSERT(offset <= window_bytes());
     std::byte* window = segment_->window(node);
-    KUMI_ASSERT(window != nullptr && offset < segment_->layout().window_bytes);
-    return window + offset;
+    return window == nullptr ? nullptr : window + offset;
 }
 
 } // namespace kumi::device::shmem

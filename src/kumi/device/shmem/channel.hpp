@@ -5,6 +5,7 @@
 // travel in a buffer of the sender's, which the receiver reads in place; the ring carries where it is.
 
 #include "kumi/device/shmem/buffers.hpp"
+#include "kumi/device/shmem/ranges.hpp"
 #include "kumi/device/shmem/segment.hpp"
 #include "kumi/pm/channel.hpp"
 
@@ -66,10 +67,10 @@ private:
     };
 
     // RemoteMemory
-    Result<pm::Exposed> expose(std::size_t bytes) override;
+    std::size_t window_bytes() const noexcept override { return segment_->layout().window_bytes; }
+    Result<MutableBytes> expose(std::uint64_t offset, std::size_t bytes) override;
+    void conceal(std::uint64_t offset, std::size_t bytes) noexcept override;
     Result<void> reach(Node node) override;
-    bool try_put(Node to, std::uint64_t offset, Bytes source) noexcept override;
-    bool try_get(Node from, std::uint64_t offset, MutableBytes target) noexcept override;
     std::byte* direct(Node node, std::uint64_t offset) noexcept override;
 
     // JointSleep
@@ -107,7 +108,7 @@ private:
     std::vector<Node> refused_;        // destinations whose lines_refused is not zero
     std::size_t buffer_refused_ = 0;   // not zero: the last try_reserve() found no buffer of this size
     std::atomic<bool> woken_{false};   // wake() was called
-    std::size_t exposed_bytes_ = 0;
+    Ranges exposed_;                   // of the window
     std::uint64_t sends_refused_ = 0;
     std::uint64_t sleeps_ = 0;
     pm::Traits traits_;

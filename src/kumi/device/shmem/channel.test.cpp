@@ -2,8 +2,11 @@
 
 #include "kumi/device/shmem/shmem.hpp"
 
+#include <cstring>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 
 namespace kumi::device::shmem {
 namespace {
@@ -88,6 +91,51 @@ TEST(ShmemSegment, more_memory_than_there_is_is_refused_with_a_remedy) {
     const auto made = Segment::create(2, {.buffers_bytes_max = std::size_t{1} << 50, .node_buffers_bytes_max = std::size_t{1} << 50});
     ASSERT_FALSE(made);
     EXPECT_NE(made.error().text().find("KUMI_SHMEM_MEMORY"), std::string::npos);
+}
+
+std::size_t memory_of(const Segment& segment) {
+    struct stat status {};
+    EXPECT_EQ(::fstat(segment.duplicate().get(), &status), 0);
+    return static_cast<std::size_t>(status.st_blocks) * 512;
+}
+
+TEST(ShmemSegment, windows_cost_no_memory_until_something_is_exposed) {
+    constexpr Node nodes = 300;
+    auto made = Segment::create(nodes, {});
+    ASSERT_TRUE(made) << made.error().text();
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+    constexpr Node mapped = 10; // sanitizers leave less addresses
+#else
+    constexpr Node mapped = nodes;
+#endif
+    for (Node node = 0; node < mapped; ++node) ASSERT_NE((*made)->window(node), nullptr) << "node " << node;
+    EXPECT_LE(memory_of(**made), page_bytes); // the header
+}
+
+TEST(ShmemSegment, where_files_are_limited_windows_are_smaller) {
+    rlimit before{};
+    ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+    const rlimit limited{std::size_t{1} << 30, before.rlim_max};
+    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limited), 0);
+    const auto made = Segment::create(2, {});
+    EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+    ASSERT_TRUE(made) << made.error().text();
+    EXPECT_GT((*made)->layout().window_bytes, std::size_t{400} << 20);
+    EXPECT_LE((*made)->layout().segment_bytes(), std::size_t{1} << 30);
+    EXPECT_TRUE(Segment::attach((*made)->duplicate(), 2));
+}
+
+TEST(ShmemChannel, concealed_memory_goes_back_to_the_system) {
+    Host host(2);
+    pm::RemoteMemory& memory = *host.channels[1]->remote_memory();
+    const std::size_t before = memory_of(*host.segment);
+    constexpr std::size_t bytes = 8 << 20;
+    const auto exposed = memory.expose(bytes, bytes);
+    ASSERT_TRUE(exposed) << exposed.error().text();
+    std::memset(exposed->data(), 1, bytes);
+    EXPECT_EQ(memory_of(*host.segment), before + bytes);
+    memory.conceal(bytes, bytes);
+    EXPECT_EQ(memory_of(*host.segment), before);
 }
 
 std::uint64_t counted(const std::vector<pm::Counter>& counters, std::string_view name) {

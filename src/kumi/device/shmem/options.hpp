@@ -17,8 +17,8 @@ struct Options {
     std::size_t buffers_bytes_max = std::size_t{256} << 20;
     /// For the buffers of one node.
     std::size_t node_buffers_bytes_max = std::size_t{16} << 20;
-    /// Addresses (not memory) set aside per node for RemoteMemory::expose().
-    std::size_t exposed_bytes_max = std::size_t{1} << 30;
+    /// Addresses (not memory) per node for RemoteMemory: its window.
+    std::size_t exposed_bytes_max = std::size_t{16} << 30;
     /// Who pays for the ordering between a record and the sleep of its reader; unset: the reader, except
     /// where there are more nodes than cores or the system has no membarrier(2).
     std::optional<base::Fencing> fencing;

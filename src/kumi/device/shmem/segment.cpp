@@ -1,5 +1,6 @@
 #include "kumi/device/shmem/segment.hpp"
 
+#include "kumi/base/assert.hpp"
 #include "kumi/base/machine.hpp"
 #include "kumi/base/memory_policy.hpp"
 
@@ -20,13 +21,15 @@ Error too_little_memory(const Layout& layout, std::string_view what_limits, std:
                  layout.nodes, base::readable_bytes(layout.memory_bytes()), what_limits, base::readable_bytes(limit));
 }
 
-Result<void> check_memory(const Layout& layout) {
+/// Refuses what there is no memory for. Addresses for windows are no memory, and where there is a limit there are less.
+Result<void> fit_memory(Layout& layout) {
     const std::uint64_t available = base::memory_available_bytes();
     if (layout.memory_bytes() > available) return too_little_memory(layout, "what this host has left", available);
     rlimit file_size{};
     // Past this limit the system would not answer but kill.
-    if (::getrlimit(RLIMIT_FSIZE, &file_size) == 0 && layout.segment_bytes() > file_size.rlim_cur)
-        return too_little_memory(layout, "the file size limit (ulimit -f)", file_size.rlim_cur);
+    if (::getrlimit(RLIMIT_FSIZE, &file_size) != 0 || layout.segment_bytes() <= file_size.rlim_cur) return {};
+    if (layout.memory_bytes() > file_size.rlim_cur) return too_little_memory(layout, "the file size limit (ulimit -f)", file_size.rlim_cur);
+    layout.window_bytes = (file_size.rlim_cur - layout.memory_bytes()) / layout.nodes / page_bytes * page_bytes;
     return {};
 }
 
@@ -55,17 +58,17 @@ base::Fencing choose_fencing(const Options& options) noexcept {
 
 Segment::Segment(base::Descriptor descriptor, Layout layout, base::Fencing fencing, std::byte* memory) noexcept
     : descriptor_(std::move(descriptor)), layout_(layout), fencing_(fencing), memory_(memory),
-      windows_(layout.nodes, nullptr) {}
+      windows_(layout.nodes) {}
 
 Segment::~Segment() {
     ::munmap(memory_, layout_.memory_bytes());
-    for (std::byte* window : windows_)
+    for (const std::atomic<std::byte*>& window : windows_)
         if (window != nullptr) ::munmap(window, layout_.window_bytes);
 }
 
 Result<std::shared_ptr<Segment>> Segment::create(Node nodes, const Options& options) {
-    const Layout layout = Layout::plan(nodes, options);
-    if (auto enough = check_memory(layout); !enough) return enough.error();
+    Layout layout = Layout::plan(nodes, options);
+    if (auto enough = fit_memory(layout); !enough) return enough.error();
     base::Descriptor descriptor(::memfd_create("kumi-shmem", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     if (!descriptor) return system_error(errno, "making shared memory (memfd_create)");
     if (::ftruncate(descriptor.get(), static_cast<off_t>(layout.segment_bytes())) != 0)
@@ -117,16 +120,25 @@ Result<void> Segment::reserve_window(Node node, std::size_t offset, std::size_t 
     return reserve(descriptor_.get(), layout_.window_offset(node) + offset, bytes);
 }
 
+void Segment::release_window(Node node, std::size_t offset, std::size_t bytes) noexcept {
+    const auto start = static_cast<off_t>(layout_.window_offset(node) + offset);
+    int done = -1;
+    do done = ::fallocate(descriptor_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, start, static_cast<off_t>(bytes));
+    while (done != 0 && errno == EINTR);
+    KUMI_ASSERT(done == 0); // the seals do not forbid it
+}
+
 base::Descriptor Segment::duplicate() const {
     return base::Descriptor(::fcntl(descriptor_.get(), F_DUPFD_CLOEXEC, 0));
 }
 
 std::byte* Segment::window(Node node) noexcept {
-    if (windows_[node] == nullptr) {
-        auto mapped = map(descriptor_.get(), layout_.window_offset(node), layout_.window_bytes);
-        if (mapped) windows_[node] = *mapped;
-    }
-    return windows_[node];
+    std::byte* known = windows_[node].load();
+    if (known != nullptr) return known;
+    const auto mapped = map(descriptor_.get(), layout_.window_offset(node), layout_.window_bytes);
+    if (!mapped || windows_[node].compare_exchange_strong(known, *mapped)) return mapped ? *mapped : nullptr;
+    ::munmap(*mapped, layout_.window_bytes); // another thread was faster
+    return known;
 }
 
 } // namespace kumi::device::shmem

@@ -25,8 +25,10 @@ public:
 
     /// Sets the memory of one node's part aside. Each node does it for its own.
     Result<void> reserve_part(Node node);
-    /// Sets memory in a node's window aside.
+    /// Sets memory in a node's window aside; what is there already stays.
     Result<void> reserve_window(Node node, std::size_t offset, std::size_t bytes);
+    /// Gives it back to the system; set aside again it is zero.
+    void release_window(Node node, std::size_t offset, std::size_t bytes) noexcept;
 
     base::Descriptor duplicate() const;
 
@@ -48,7 +50,7 @@ public:
         return {at<std::atomic<std::uint32_t>>(node, layout_.links_offset()), layout_.units()};
     }
     std::byte* buffers(Node node) const noexcept { return at<std::byte>(node, layout_.buffers_offset()); }
-    /// A node's window, mapped when first asked for; null when there are no addresses left.
+    /// A node's window, mapped when first asked for; null when there are no addresses left. From any thread.
     std::byte* window(Node node) noexcept;
 
 private:
@@ -63,7 +65,7 @@ private:
     Layout layout_;
     base::Fencing fencing_;
     std::byte* memory_;
-    std::vector<std::byte*> windows_;
+    std::vector<std::atomic<std::byte*>> windows_; // by node; null: not mapped yet
 };
 
 } // namespace kumi::device::shmem
