@@ -98,6 +98,7 @@ CompositeChannel::CompositeChannel(Node self, std::vector<Part> parts, const std
             traits.message_bytes_max -= sizeof(Envelope);
             networks.push_back({&channel, channel.ways(), link.part.network, link.part.name});
         }
+        if (channel.remote_memory() != nullptr && !host_memory_) host_memory_.emplace(link.part, static_cast<Node>(ways_to.size()));
         traits_.message_bytes_max = std::min(traits_.message_bytes_max, traits.message_bytes_max);
         traits_.bytes_per_peer_max = std::max(traits_.bytes_per_peer_max, traits.bytes_per_peer_max);
         traits_.latency_class_ns = std::min(traits_.latency_class_ns, traits.latency_class_ns);

@@ -16,9 +16,11 @@
 // wants to know sooner lets one thread receive, and wakes the others himself.
 
 #include "kumi/device/composite/bias.hpp"
+#include "kumi/device/composite/host_memory.hpp"
 #include "kumi/device/composite/interface_watch.hpp"
 #include "kumi/device/composite/lock.hpp"
 #include "kumi/device/composite/networks.hpp"
+#include "kumi/device/composite/part.hpp"
 #include "kumi/device/composite/wake_socket.hpp"
 #include "kumi/pm/channel.hpp"
 
@@ -29,17 +31,6 @@
 #include <vector>
 
 namespace kumi::device::composite {
-
-using pm::Node;
-
-/// One of the channels, and who its nodes are.
-struct Part {
-    std::unique_ptr<SocketWaker> waker; // that the channel was opened with
-    std::unique_ptr<pm::Channel> channel;
-    std::vector<Node> members; // the composite's number for each of the channel's
-    std::string name = {};     // of the network, for people; the device's if empty
-    std::uint32_t network = 0; // its number, the same on all nodes
-};
 
 class CompositeChannel final : public pm::Channel {
 public:
@@ -77,6 +68,8 @@ public:
     pm::Traffic sent(Node to) const noexcept override;
     std::string_view carrier(Node to) const noexcept override;
     std::vector<pm::Counter> counters() const override;
+    /// Of the nodes of this host; null without shared memory.
+    pm::RemoteMemory* remote_memory() noexcept override { return host_memory_ ? &*host_memory_ : nullptr; }
 
 private:
     struct Guard {
@@ -131,6 +124,7 @@ private:
     std::span<Link> links_;
     std::vector<Route> routes_; // by destination
     pm::Traits traits_;
+    std::optional<HostMemory> host_memory_;
     mutable Guard networks_guard_;
     Networks networks_;
     std::vector<Link*> network_links_; // as they are numbered there
