@@ -99,7 +99,7 @@ World udp_hosts_world(std::string name, int family, device::udp::Options options
     return {std::move(name), run};
 }
 
-World composite_world(std::string name, loopback::Channels (*open)(pm::Node)) {
+World composite_world(std::string name, const std::function<loopback::Channels(pm::Node)>& open) {
     const auto run = [=](pm::Node nodes, const Body& body) { run_threads(open(nodes), body); };
     return {std::move(name), run};
 }
@@ -118,10 +118,13 @@ std::vector<World> worlds() {
                            udp_world("udp_encrypted", {.encrypt = true}),
                            udp_world("udp_loss_1", {.faults = little}),
                            udp_world("udp_loss_10", {.packet_bytes_max = 1472, .faults = much}),
-                           composite_world("composite", loopback::two_hosts),
+                           composite_world("composite", [](pm::Node nodes) { return loopback::two_hosts(nodes); }),
                            composite_world("composite_networks", [](pm::Node nodes) { return loopback::two_networks(nodes); }),
                            composite_world("composite_rails", loopback::two_rails),
-                           composite_world("composite_relays", loopback::chain),
+                           composite_world("composite_relays", [](pm::Node nodes) { return loopback::chain(nodes); }),
+                           composite_world("serialized", [](pm::Node nodes) { return loopback::two_hosts(nodes, true); }),
+                           composite_world("serialized_networks", [](pm::Node nodes) { return loopback::two_networks(nodes, {}, true); }),
+                           composite_world("serialized_relays", [](pm::Node nodes) { return loopback::chain(nodes, true); }),
                            udp_hosts_world("udp_hosts", 4, {}),
                            udp_hosts_world("udp_hosts_v6", 6, {}),
                            udp_hosts_world("udp_hosts_loss_1", 4, {.faults = little}),

@@ -40,12 +40,15 @@ Result<void> Assembly::add(const std::vector<Node>& members, base::FunctionRef<R
 
 void Assembly::add_relay(Node from, Node via, Node to) { ways_to_[from][to].push_back({.via = via}); }
 
-Result<Assembly::Ends> Assembly::finish(const StripeOptions& stripes) {
+Result<Assembly::Ends> Assembly::finish(const StripeOptions& stripes, bool is_serialized) {
     Ends made;
     for (Node node = 0; node < nodes_; ++node) {
         for (Node to = 0; to < nodes_; ++to)
             if (ways_to_.empty() || ways_to_[node][to].empty()) return error("nodes {} and {} have no channel", node, to);
-        made.push_back(std::make_unique<CompositeChannel>(node, std::move(parts_[node]), ways_to_[node], std::move(sockets_[node]), stripes));
+        auto sleep_set = CompositeChannel::open_sleep_set(is_serialized, *sockets_[node]);
+        if (!sleep_set) return sleep_set.error();
+        made.push_back(std::make_unique<CompositeChannel>(node, std::move(parts_[node]), ways_to_[node], std::move(sockets_[node]), stripes,
+                                                          *std::move(sleep_set)));
     }
     return made;
 }

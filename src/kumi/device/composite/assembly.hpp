@@ -25,8 +25,8 @@ public:
     /// What `from` has for `to`, and can send by no channel, goes through `via`.
     void add_relay(Node from, Node via, Node to);
 
-    /// All composites, by node. Every two nodes must have a channel by now.
-    Result<Ends> finish(const StripeOptions& stripes = {});
+    /// All composites, by node. Every two nodes must have a channel by now. `is_serialized` as pm::Opening has it.
+    Result<Ends> finish(const StripeOptions& stripes = {}, bool is_serialized = false);
 
 private:
     using Ways = std::vector<CompositeChannel::Way>;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <limits>
 #include <poll.h>
 #include <thread>
@@ -28,6 +29,11 @@ constexpr Duration linger_max = 60s;
 /// The longest sleep where there are several threads.
 constexpr Duration shared_sleep_max = 1ms;
 
+// Marks of what is slept on.
+constexpr unsigned mark_call = 1;
+constexpr unsigned mark_interfaces = 2;
+constexpr unsigned mark_link = 4;
+
 /// Tells threads apart, cheaply.
 const void* this_thread() noexcept {
     static thread_local const char mark = 0;
@@ -39,19 +45,19 @@ const void* this_thread() noexcept {
 /// While a thread is in one of the channel's functions.
 class CompositeChannel::Call {
 public:
-    explicit Call(const CompositeChannel& channel) noexcept : channel_(channel), is_alone_(channel.enter()) {}
+    explicit Call(const CompositeChannel& channel) noexcept : channel_(channel), is_first_(!channel.is_serialized_ && channel.enter()) {}
     Call(const Call&) = delete;
     Call& operator=(const Call&) = delete;
     ~Call() {
-        if (is_alone_) channel_.bias_.leave();
+        if (is_first_) channel_.bias_.leave();
     }
 
     /// No locks are needed: others wait until it is over.
-    bool is_alone() const noexcept { return is_alone_; }
+    bool is_alone() const noexcept { return is_first_ || channel_.is_serialized_; }
 
 private:
     const CompositeChannel& channel_;
-    bool is_alone_;
+    bool is_first_; // the first thread, and the only one
 };
 
 /// The right to use a link for sending: because this thread is alone, or polls it right now and has its lock; or else by
@@ -75,9 +81,9 @@ private:
 };
 
 CompositeChannel::CompositeChannel(Node self, std::vector<Part> parts, const std::vector<std::vector<Way>>& ways_to,
-                                   std::unique_ptr<WakeSocket> wakes, const StripeOptions& stripes)
-    : self_(self), wakes_(std::move(wakes)), link_memory_(std::make_unique<Link[]>(parts.size())), links_(link_memory_.get(), parts.size()),
-      routes_(ways_to.size()), networks_(self, {}, std::vector<std::vector<PlannedWay>>(ways_to.size())) {
+                                   std::unique_ptr<WakeSocket> wakes, const StripeOptions& stripes, std::optional<DescriptorSet> sleep_set)
+    : self_(self), is_serialized_(sleep_set.has_value()), wakes_(std::move(wakes)), link_memory_(std::make_unique<Link[]>(parts.size())), links_(link_memory_.get(), parts.size()),
+      routes_(ways_to.size()), networks_(self, {}, std::vector<std::vector<PlannedWay>>(ways_to.size())), sleep_set_(std::move(sleep_set)) {
     KUMI_ASSERT(parts.size() <= parts_max);
     traits_ = {.device = "composite", .message_bytes_max = std::numeric_limits<std::size_t>::max(), .bytes_per_peer_max = 0,
                .latency_class_ns = std::numeric_limits<std::uint32_t>::max(), .bandwidth_class_mb = 0, .polls_memory = true};
@@ -129,6 +135,17 @@ CompositeChannel::CompositeChannel(Node self, std::vector<Part> parts, const std
     auto interfaces = InterfaceWatch::open();
     if (interfaces) interfaces_.emplace(*std::move(interfaces));
     else base::log_warning("{}; a network that fails is noticed later", interfaces.error().text());
+    DescriptorSet::Place place; // for good
+    if (sleep_set_ && interfaces_) sleep_set_->watch(place, {.descriptor = interfaces_->descriptor()}, mark_interfaces);
+}
+
+Result<std::optional<DescriptorSet>> CompositeChannel::open_sleep_set(bool is_serialized, const WakeSocket& wakes) {
+    if (!is_serialized) return std::optional<DescriptorSet>{};
+    auto set = DescriptorSet::open();
+    if (!set) return set.error();
+    DescriptorSet::Place place; // for good
+    if (!set->watch(place, {.descriptor = wakes.descriptor()}, mark_call)) return system_error(errno, "watching a socket (epoll)");
+    return std::optional(*std::move(set));
 }
 
 CompositeChannel::~CompositeChannel() {
@@ -164,7 +181,9 @@ pm::SendSlot CompositeChannel::try_reserve(Node to, std::size_t bytes) noexcept 
     Route& route = routes_[to];
     if (route.link == nullptr) {
         const Sending sending(networks_guard_, call.is_alone());
-        return networks_.try_reserve(to, bytes);
+        const pm::SendSlot slot = networks_.try_reserve(to, bytes);
+        if (is_slept_on_) tell_sleeper();
+        return slot;
     }
     const Sending sending(*route.link->guard, call.is_alone());
     if (route.reserved) return route.missed = true, pm::SendSlot{};
@@ -196,6 +215,7 @@ inline void CompositeChannel::give_back_to_networks(End&& end) noexcept {
     {
         const Sending sending(networks_guard_, call.is_alone());
         missed = end(networks_);
+        if (is_slept_on_) tell_sleeper();
     }
     if (missed) wake();
 }
@@ -221,9 +241,10 @@ bool CompositeChannel::try_send(Node to, Bytes bytes) noexcept {
     Route& route = routes_[to];
     if (route.link == nullptr) {
         const Sending sending(networks_guard_, call.is_alone());
-        if (!networks_.try_send(to, bytes)) return false;
-        after_network_send(to);
-        return true;
+        const bool is_sent = networks_.try_send(to, bytes);
+        if (is_sent) after_network_send(to);
+        if (is_slept_on_) tell_sleeper();
+        return is_sent;
     }
     {
         const Sending sending(*route.link->guard, call.is_alone());
@@ -265,6 +286,13 @@ inline void CompositeChannel::note_quiet(Link& link, bool is_quiet) noexcept {
 }
 
 std::size_t CompositeChannel::poll(pm::Handler handler, std::size_t messages_max) noexcept {
+    if (is_serialized_) {
+        if (std::exchange(is_polling_, true)) return 0; // from a handler
+        const std::size_t handled = poll_links(handler, messages_max, true);
+        is_polling_ = false;
+        if (is_slept_on_) tell_sleeper();
+        return handled;
+    }
     const Call call(*this);
     // Relaxed: only this thread writes its own mark.
     if (receiver_.load(std::memory_order_relaxed) == this_thread()) return 0; // from a handler
@@ -355,44 +383,49 @@ bool CompositeChannel::enter_first() const noexcept {
     bias_.revoke();
     while (bias_.is_inside()) ::sched_yield();
     shared_.store(true);
-    end_sleep(); // if the first one sleeps, it did not know that others would come
+    call_sleeper(); // if the first one sleeps, it did not know that others would come
     return false;
 }
 
 // ---- sleeping
 
 bool CompositeChannel::arm() noexcept {
+    if (is_serialized_) return arm_links(true);
     const Call call(*this);
     const void* nobody = nullptr;
     const bool is_sleeper = sleeper_.compare_exchange_strong(nobody, this_thread()) || nobody == this_thread();
     if (!is_sleeper) return true; // it naps
-    if (arm_links()) return true;
+    if (arm_links(false)) return true;
     sleeper_.store(nullptr);
     return false;
 }
 
 /// Arms all links, or none.
-bool CompositeChannel::arm_links() noexcept {
-    if (!receiving_.try_lock()) return false; // somebody receives: there may be something to do
+bool CompositeChannel::arm_links(bool is_alone) noexcept {
+    if (!is_alone && !receiving_.try_lock()) return false; // somebody receives: there may be something to do
     std::size_t armed = 0;
     for (; armed < links_.size(); ++armed) {
-        const Sending sending(*links_[armed].guard);
+        const Sending sending(*links_[armed].guard, is_alone);
         if (!links_[armed].part.channel->arm()) break;
     }
     bool all = armed == links_.size();
     if (all && !networks_.empty()) {
-        const Sending sending(networks_guard_);
+        const Sending sending(networks_guard_, is_alone);
         all = !networks_.has_something_to_do();
     }
     for (std::size_t i = 0; !all && i < armed; ++i) {
-        const Sending sending(*links_[i].guard);
+        const Sending sending(*links_[i].guard, is_alone);
         if (links_[i].sleep != nullptr) links_[i].sleep->end_sleep();
     }
-    receiving_.unlock();
+    if (!is_alone) receiving_.unlock();
     return all;
 }
 
 void CompositeChannel::sleep(Instant deadline) noexcept {
+    if (is_serialized_) {
+        pm::block(begin_sleep(), deadline);
+        return end_sleep();
+    }
     const bool is_sleeper = sleeper_.load() == this_thread();
     if (!is_sleeper || shared_.load()) deadline = std::min(deadline, now() + shared_sleep_max);
     if (!is_sleeper) {
@@ -409,38 +442,84 @@ void CompositeChannel::sleep_on_links(Instant deadline) noexcept {
     // Sequentially consistent, as in wake(): either it sees that we sleep, or we see that it was called.
     asleep_.store(true);
     watched[count++] = {wakes_->descriptor(), POLLIN, 0};
-    if (!networks_.empty()) {
-        const Sending sending(networks_guard_);
-        watched[count++] = {interfaces_ ? interfaces_->descriptor() : -1, POLLIN, 0};
-        deadline = std::min(deadline, networks_.next_tick());
-    }
-    for (Link& link : links_) {
-        const Sending sending(*link.guard);
-        const pm::Watched what = link.sleep != nullptr ? link.sleep->begin_sleep() : pm::Watched{.deadline = now() + look_after};
+    watched[count++] = {interfaces_ ? interfaces_->descriptor() : -1, POLLIN, 0};
+    const auto watch = [&](Link&, const pm::Watched& what) {
         if (what.descriptor >= 0)
             watched[count++] = {what.descriptor, static_cast<short>(what.or_writable ? POLLIN | POLLOUT : POLLIN), 0};
         if (what.bell >= 0) watched[count++] = {what.bell, POLLIN, 0};
-        deadline = std::min(deadline, what.word == nullptr ? what.deadline : now() + look_after); // a word cannot be watched with others
-    }
+        return true;
+    };
+    deadline = std::min(deadline, begin_links(false, watch));
     if (!woken_.exchange(false)) {
         const timespec limit = time_until(deadline);
         ::ppoll(watched.data(), count, deadline == never ? nullptr : &limit, nullptr);
     }
     asleep_.store(false);
     if (watched[0].revents != 0) wakes_->drain();
+    end_links(false, watched[1].revents != 0);
+}
+
+/// Tells all links that somebody sleeps, and has `watch(link, what)` watch them, if it can. Answers the time to wake up at.
+template <class Watch>
+Instant CompositeChannel::begin_links(bool is_alone, Watch&& watch) noexcept {
+    Instant deadline = never;
     if (!networks_.empty()) {
-        const Sending sending(networks_guard_);
-        const Instant time = now();
-        if (watched[1].revents != 0 || time >= networks_.next_tick()) watch_networks(time);
+        const Sending sending(networks_guard_, is_alone);
+        deadline = networks_.next_tick();
     }
     for (Link& link : links_) {
-        const Sending sending(*link.guard);
+        const Sending sending(*link.guard, is_alone);
+        const pm::Watched what = link.sleep != nullptr ? link.sleep->begin_sleep() : pm::Watched{};
+        const bool is_watched = link.sleep != nullptr && what.word == nullptr && watch(link, what); // a word cannot be, among others
+        deadline = std::min(deadline, is_watched ? what.deadline : now() + look_after);
+    }
+    return deadline;
+}
+
+void CompositeChannel::end_links(bool is_alone, bool have_interfaces_changed) noexcept {
+    if (!networks_.empty()) {
+        const Sending sending(networks_guard_, is_alone);
+        const Instant time = now();
+        if (have_interfaces_changed || time >= networks_.next_tick()) watch_networks(time);
+    }
+    for (Link& link : links_) {
+        const Sending sending(*link.guard, is_alone);
         link.quiet.store(0, std::memory_order_relaxed); // what woke us is looked for
         if (link.sleep != nullptr) link.sleep->end_sleep();
     }
 }
 
-void CompositeChannel::end_sleep() const noexcept {
+pm::Watched CompositeChannel::begin_sleep() noexcept {
+    asleep_.store(true); // as in sleep_on_links()
+    const auto watch = [&](Link& link, const pm::Watched& what) {
+        const bool has_bell = sleep_set_->watch(link.bell, {.descriptor = what.bell}, mark_link);
+        return sleep_set_->watch(link.watched, {what.descriptor, what.or_writable}, mark_link) && has_bell;
+    };
+    sleep_deadline_ = begin_links(true, watch);
+    if (woken_.exchange(false)) sleep_deadline_ = Instant::min();
+    is_slept_on_ = true;
+    return {.descriptor = sleep_set_->descriptor(), .deadline = sleep_deadline_};
+}
+
+void CompositeChannel::end_sleep() noexcept {
+    is_slept_on_ = false;
+    asleep_.store(false);
+    woken_.exchange(false); // whoever called before this has ended this sleep, and is seen by who was asleep
+    const unsigned ready = sleep_set_->ready();
+    if ((ready & mark_call) != 0) wakes_->drain();
+    end_links(true, (ready & mark_interfaces) != 0);
+}
+
+/// Somebody sleeps, and another thread has used the networks: the time to wake up at may be another one now. The links tell
+/// of themselves.
+void CompositeChannel::tell_sleeper() noexcept {
+    if (is_polling_ || networks_.empty()) return;
+    if (networks_.next_tick() >= sleep_deadline_ && !networks_.has_something_to_do()) return;
+    is_slept_on_ = false;
+    wakes_->wake_self();
+}
+
+void CompositeChannel::call_sleeper() const noexcept {
     woken_.store(true);
     if (asleep_.load()) wakes_->wake_self();
 }

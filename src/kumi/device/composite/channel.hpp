@@ -14,8 +14,12 @@
 // Sleep. A thread that is alone sleeps on all links at once, until one of them or wake() ends it. Where there are several
 // threads one takes from a link what another waits for, and their sleeps end after a millisecond at the latest: whoever
 // wants to know sooner lets one thread receive, and wakes the others himself.
+//
+// Serialized. Where the callers have a lock of their own none of this is needed: every caller is alone. Then the channel can
+// be slept on from outside, by one descriptor that stands for all links.
 
 #include "kumi/device/composite/bias.hpp"
+#include "kumi/device/composite/descriptor_set.hpp"
 #include "kumi/device/composite/host_memory.hpp"
 #include "kumi/device/composite/interface_watch.hpp"
 #include "kumi/device/composite/lock.hpp"
@@ -32,7 +36,7 @@
 
 namespace kumi::device::composite {
 
-class CompositeChannel final : public pm::Channel {
+class CompositeChannel final : public pm::Channel, private pm::JointSleep {
 public:
     /// A way to a destination: by one of the parts, or through another node.
     struct Way {
@@ -40,9 +44,11 @@ public:
         std::optional<Node> via{};
     };
     /// `ways_to` says for each destination, self included, how messages get there, the best way first. The others are of
-    /// use where the first is by a part that may fail.
+    /// use where the first is by a part that may fail. With a set to sleep on, calls never overlap.
     CompositeChannel(Node self, std::vector<Part> parts, const std::vector<std::vector<Way>>& ways_to, std::unique_ptr<WakeSocket> wakes,
-                     const StripeOptions& stripes = {});
+                     const StripeOptions& stripes = {}, std::optional<DescriptorSet> sleep_set = {});
+    /// What a channel whose calls never overlap is made with; nothing for others.
+    static Result<std::optional<DescriptorSet>> open_sleep_set(bool is_serialized, const WakeSocket& wakes);
     /// Before anything else: those whose messages this node is to pass on, and before whom it does not leave.
     void set_served(const std::vector<Node>& sources) { networks_.set_served(sources); }
     static constexpr std::size_t parts_max = 63;
@@ -53,7 +59,8 @@ public:
     Node nodes() const noexcept override { return static_cast<Node>(routes_.size()); }
     const pm::Traits& traits() const noexcept override { return traits_; }
 
-    // All from any thread. From handlers too, but arm() and sleep(); a handler that polls is told "nothing".
+    // All from any thread, and at once unless it is serialized. From handlers too, but arm() and sleep(); a handler that polls
+    // is told "nothing".
     pm::SendSlot try_reserve(Node to, std::size_t bytes) noexcept override;
     void commit(const pm::SendSlot& slot) noexcept override;
     void cancel(const pm::SendSlot& slot) noexcept override;
@@ -63,11 +70,13 @@ public:
     std::size_t poll(pm::Handler handler, std::size_t messages_max) noexcept override;
     bool arm() noexcept override;
     void sleep(Instant deadline) noexcept override;
-    void wake() noexcept override { end_sleep(); }
+    void wake() noexcept override { call_sleeper(); }
     bool lost(Node node) const noexcept override;
     pm::Traffic sent(Node to) const noexcept override;
     std::string_view carrier(Node to) const noexcept override;
     std::vector<pm::Counter> counters() const override;
+    /// Null unless it is serialized.
+    pm::JointSleep* joint_sleep() noexcept override { return is_serialized_ ? this : nullptr; }
     /// Of the nodes of this host; null without shared memory.
     pm::RemoteMemory* remote_memory() noexcept override { return host_memory_ ? &*host_memory_ : nullptr; }
 
@@ -88,6 +97,7 @@ private:
         unsigned passed_over = 0;                 // polls of the others since it was last thought of
         Instant thought_of{};
         Instant polled{};
+        DescriptorSet::Place watched{}, bell{}; // where it is serialized
     };
     struct Route {
         Link* link = nullptr;  // null: networks_ know
@@ -114,11 +124,20 @@ private:
     Guard& guard_of(const Route& route) const noexcept { return route.link != nullptr ? *route.link->guard : networks_guard_; }
     void after_send(Link& link) noexcept;
     void after_network_send(Node to) noexcept;
-    bool arm_links() noexcept;
+    bool arm_links(bool is_alone) noexcept;
     void sleep_on_links(Instant deadline) noexcept;
-    void end_sleep() const noexcept;
+    template <class Watch>
+    Instant begin_links(bool is_alone, Watch&& watch) noexcept;
+    void end_links(bool is_alone, bool have_interfaces_changed) noexcept;
+    pm::Watched begin_sleep() noexcept override;
+    void end_sleep() noexcept override;
+    void tell_sleeper() noexcept;
+    void call_sleeper() const noexcept;
 
     Node self_;
+    bool is_serialized_;
+    bool is_polling_ = false;  // where it is serialized
+    bool is_slept_on_ = false; // the same: from begin_sleep() until it ends, or has been told to
     std::unique_ptr<WakeSocket> wakes_; // outlives the links, whose wakers use it
     std::unique_ptr<Link[]> link_memory_;
     std::span<Link> links_;
@@ -138,6 +157,8 @@ private:
     std::atomic<const void*> sleeper_{nullptr}; // the thread that has armed the links
     std::atomic<bool> asleep_{false};           // it sleeps, or is about to
     mutable std::atomic<bool> woken_{false};    // wake() was called since
+    std::optional<DescriptorSet> sleep_set_;    // of the wake socket, the interfaces and the links, where it is serialized
+    Instant sleep_deadline_{};                  // the same: of who sleeps
 
     mutable std::atomic<const void*> first_thread_{nullptr};
     mutable Bias<base::MachineMemory> bias_;  // of the first thread

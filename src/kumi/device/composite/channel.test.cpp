@@ -114,8 +114,7 @@ TEST(CompositeChannel, a_slot_that_is_out_keeps_other_senders_waiting_and_then_w
     }
 }
 
-TEST(CompositeChannel, a_handler_may_send_by_the_link_that_it_is_called_from_and_by_others) {
-    Channels channels = loopback::two_hosts(3);
+void handlers_send(Channels channels) {
     int answers = 0;
     const auto answer = [&](pm::Message& message) {
         EXPECT_EQ(channels[0]->poll([](pm::Message&) { FAIL(); }, 1), 0u); // nor does a poll in a handler hang
@@ -131,6 +130,30 @@ TEST(CompositeChannel, a_handler_may_send_by_the_link_that_it_is_called_from_and
         int got = 0;
         EXPECT_TRUE(pm::poll_until(*channels[to], [&](pm::Message&) { ++got; }, [&] { return got == 2; }, pm::Patience{}, now() + 10s));
     }
+}
+
+TEST(CompositeChannel, a_handler_may_send_by_the_link_that_it_is_called_from_and_by_others) {
+    handlers_send(loopback::two_hosts(3));
+    handlers_send(loopback::two_hosts(3, true));
+}
+
+TEST(CompositeChannel, where_calls_never_overlap_sleeps_are_long_whatever_the_number_of_threads) {
+    Channels channels = loopback::two_hosts(2, true);
+    pm::Channel& channel = *channels[0];
+    std::thread([&] { channel.poll([](pm::Message&) {}, 1); }).join();
+    channel.poll([](pm::Message&) {}, 1);
+    Duration longest{0};
+    for (int i = 0; i < 20 && longest < 50ms; ++i) { // some may end for no reason
+        const Instant start = now();
+        if (channel.arm()) channel.sleep(start + 100ms);
+        longest = std::max(longest, Duration(now() - start));
+    }
+    EXPECT_GE(longest, 50ms);
+}
+
+TEST(CompositeChannel, is_slept_on_from_outside_only_where_calls_never_overlap) {
+    EXPECT_EQ(loopback::two_hosts(2)[0]->joint_sleep(), nullptr);
+    EXPECT_NE(loopback::two_hosts(2, true)[0]->joint_sleep(), nullptr);
 }
 
 TEST(CompositeChannel, each_pair_uses_the_device_that_is_planned_for_it) {

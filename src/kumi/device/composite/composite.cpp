@@ -126,8 +126,10 @@ Result<std::unique_ptr<pm::Channel>> CompositeDevice::open(const pm::Opening& op
     if (parts.size() > CompositeChannel::parts_max)
         return error("composite: this host has {} networks, and {} are possible: name those to use in a cluster file", parts.size(),
                      CompositeChannel::parts_max);
+    auto sleep_set = CompositeChannel::open_sleep_set(opening.is_serialized, *wakes->own);
+    if (!sleep_set) return sleep_set.error();
     auto channel = std::make_unique<CompositeChannel>(opening.self, std::move(parts), ways_to, std::move(wakes->own),
-                                                      has_stripes_ ? StripeOptions{} : StripeOptions::none());
+                                                      has_stripes_ ? StripeOptions{} : StripeOptions::none(), *std::move(sleep_set));
     channel->set_served(relays.served);
     return std::unique_ptr<pm::Channel>(std::move(channel));
 }
