@@ -1,6 +1,7 @@
 #include "kumi/base/futex.hpp"
 
 #include <ctime>
+#include <limits>
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -21,7 +22,7 @@ void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected, Instan
 }
 
 void futex_wake(std::atomic<std::uint32_t>& word) noexcept {
-    ::syscall(SYS_futex, &word, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+    ::syscall(SYS_futex, &word, FUTEX_WAKE, std::numeric_limits<int>::max(), nullptr, nullptr, 0);
 }
 
 } // namespace kumi::base

@@ -6,6 +6,7 @@
 
 #include "kumi/base/assert.hpp"
 
+#include <cstdlib>
 #include <fmt/format.h>
 #include <string>
 #include <utility>
@@ -85,5 +86,16 @@ public:
 private:
     std::variant<std::monostate, Error> content_;
 };
+
+/// What was asked for, or the end of the program: says why, as fail() does, and exits. For a main() that could do no more
+/// about it.
+template <class T>
+T must(Result<T> result) {
+    if (!result) std::exit(fail(result.error()));
+    return *std::move(result);
+}
+inline void must(const Result<void>& result) {
+    if (!result) std::exit(fail(result.error()));
+}
 
 } // namespace kumi
