@@ -235,13 +235,17 @@ void CompositeChannel::cancel(const pm::SendSlot& slot) noexcept {
     give_back(slot, [](pm::Channel& channel, const pm::SendSlot& own) { channel.cancel(own); });
 }
 
-bool CompositeChannel::try_send(Node to, Bytes bytes) noexcept {
+bool CompositeChannel::try_send(Node to, Bytes bytes) noexcept { return try_send_pieces(to, bytes); }
+bool CompositeChannel::try_send(Node to, Bytes head, Bytes body) noexcept { return try_send_pieces(to, head, body); }
+
+template <class... Pieces>
+inline bool CompositeChannel::try_send_pieces(Node to, const Pieces&... pieces) noexcept {
     KUMI_ASSERT(to < routes_.size());
     const Call call(*this);
     Route& route = routes_[to];
     if (route.link == nullptr) {
         const Sending sending(networks_guard_, call.is_alone());
-        const bool is_sent = networks_.try_send(to, bytes);
+        const bool is_sent = networks_.try_send(to, pieces...);
         if (is_sent) after_network_send(to);
         if (is_slept_on_) tell_sleeper();
         return is_sent;
@@ -249,7 +253,7 @@ bool CompositeChannel::try_send(Node to, Bytes bytes) noexcept {
     {
         const Sending sending(*route.link->guard, call.is_alone());
         if (route.reserved) return route.missed = true, false;
-        if (!route.link->part.channel->try_send(route.number, bytes)) return false;
+        if (!route.link->part.channel->try_send(route.number, pieces...)) return false;
     }
     after_send(*route.link);
     return true;

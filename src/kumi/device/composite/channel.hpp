@@ -66,6 +66,7 @@ public:
     void cancel(const pm::SendSlot& slot) noexcept override;
     using pm::Channel::try_send;
     bool try_send(Node to, Bytes bytes) noexcept override;
+    bool try_send(Node to, Bytes head, Bytes body) noexcept override;
     void flush() noexcept override;
     std::size_t poll(pm::Handler handler, std::size_t messages_max) noexcept override;
     bool arm() noexcept override;
@@ -108,6 +109,8 @@ private:
     class Call;
     class Sending;
 
+    template <class... Pieces>
+    bool try_send_pieces(Node to, const Pieces&... pieces) noexcept;
     bool enter() const noexcept;
     bool enter_first() const noexcept;
     std::size_t poll_links(pm::Handler handler, std::size_t messages_max, bool is_alone) noexcept;

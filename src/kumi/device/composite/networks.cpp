@@ -5,6 +5,7 @@
 #include "kumi/base/assert.hpp"
 
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 #include <limits>
 
@@ -70,6 +71,26 @@ bool Networks::try_send(Node to, Bytes bytes) noexcept {
     if (pair.reserved) return pair.missed = true, false;
     if (bytes.size() >= stripes_.message_bytes_min) [[unlikely]] return try_send_large(pair, bytes);
     return try_send_whole(pair, bytes);
+}
+
+bool Networks::try_send(Node to, Bytes head, Bytes body) noexcept {
+    Pair& pair = pairs_[to];
+    if (pair.reserved) return pair.missed = true, false;
+    std::array<std::byte, sizeof(Envelope) + 256> heads; // most are small; devices take two pieces, and these are three
+    if (pair.plain && head.size() <= heads.size() - sizeof(Envelope)) [[likely]] {
+        const Way& way = pair.ways[pair.current];
+        const Envelope first = envelope(pair, Envelope::Kind::message, pair.next);
+        Pieces(bytes_of(first), head).copy_to(heads.data());
+        if (!way.link->channel->try_send(way.number, Bytes(heads).first(sizeof first + head.size()), body)) return watch(pair), false; // it may have failed
+        ++pair.next;
+        count_sent(pair, head.size() + body.size());
+        return true;
+    }
+    const pm::SendSlot slot = try_reserve(to, head.size() + body.size());
+    if (!slot) return false;
+    Pieces(head, body).copy_to(slot.bytes().data());
+    commit(slot);
+    return true;
 }
 
 bool Networks::try_send_whole(Pair& pair, Bytes bytes) noexcept {

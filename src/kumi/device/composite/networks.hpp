@@ -96,6 +96,8 @@ public:
     bool commit(const pm::SendSlot& slot) noexcept;
     bool cancel(const pm::SendSlot& slot) noexcept;
     bool try_send(Node to, Bytes bytes) noexcept;
+    /// Never striped.
+    bool try_send(Node to, Bytes head, Bytes body) noexcept;
     bool lost(Node node) const noexcept;
     pm::Traffic sent(Node to) const noexcept { return pairs_[to].sent; }
     std::string_view carrier(Node to) const noexcept;
