@@ -1,0 +1,87 @@
+#pragma once
+
+// Several stacks in one thread.
+
+#include <boost/context/fiber.hpp>
+#include <boost/context/preallocated.hpp>
+#include <boost/context/protected_fixedsize_stack.hpp>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <utility>
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+namespace kumi::model {
+
+/// A stack that runs `round` once per resume(), with any number of suspend() inside. Reused from one execution to the
+/// next, since setting up a stack costs more than a whole execution.
+class Fiber final {
+public:
+    explicit Fiber(std::function<void()> round) : round_(std::move(round)) {
+        Allocator allocator(stack_bytes);
+        stack_ = allocator.allocate();
+        const boost::context::preallocated place(stack_.sp, stack_.size, stack_);
+        inside_ = boost::context::fiber(std::allocator_arg, place, allocator,
+                                        [this](boost::context::fiber&& outside) { return main(std::move(outside)); });
+    }
+    Fiber(const Fiber&) = delete;
+    Fiber& operator=(const Fiber&) = delete;
+    ~Fiber() {
+        closing_ = true;
+        resume();
+    }
+
+    void resume() {
+#if defined(__SANITIZE_ADDRESS__)
+        void* saved = nullptr;
+        __sanitizer_start_switch_fiber(&saved, static_cast<char*>(stack_.sp) - stack_.size, stack_.size);
+#endif
+        inside_ = std::move(inside_).resume();
+#if defined(__SANITIZE_ADDRESS__)
+        __sanitizer_finish_switch_fiber(saved, nullptr, nullptr);
+#endif
+    }
+
+    void suspend() {
+#if defined(__SANITIZE_ADDRESS__)
+        void* saved = nullptr;
+        __sanitizer_start_switch_fiber(&saved, outside_bottom_, outside_bytes_);
+#endif
+        outside_ = std::move(outside_).resume();
+#if defined(__SANITIZE_ADDRESS__)
+        __sanitizer_finish_switch_fiber(saved, &outside_bottom_, &outside_bytes_);
+#endif
+    }
+
+private:
+    using Allocator = boost::context::protected_fixedsize_stack;
+    static constexpr std::size_t stack_bytes = 256 * 1024;
+
+    boost::context::fiber main(boost::context::fiber&& outside) {
+        outside_ = std::move(outside);
+#if defined(__SANITIZE_ADDRESS__)
+        __sanitizer_finish_switch_fiber(nullptr, &outside_bottom_, &outside_bytes_);
+#endif
+        while (!closing_) {
+            round_();
+            suspend();
+        }
+#if defined(__SANITIZE_ADDRESS__)
+        __sanitizer_start_switch_fiber(nullptr, outside_bottom_, outside_bytes_);
+#endif
+        return std::move(outside_);
+    }
+
+    std::function<void()> round_;
+    boost::context::stack_context stack_;
+    boost::context::fiber inside_;    // where resume() goes on
+    boost::context::fiber outside_;   // where suspend() goes on
+    const void* outside_bottom_ = nullptr;
+    std::size_t outside_bytes_ = 0;
+    bool closing_ = false;
+};
+
+} // namespace kumi::model
