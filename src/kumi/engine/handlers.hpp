@@ -1,0 +1,122 @@
+#pragma once
+
+// What a node can be asked to do. A handler is a C++ function under a name; all nodes of a job have the same names with
+// the same parameters, which is checked when they join, so programs of different builds and architectures understand each
+// other, and those that do not are told at once.
+//
+//     kumi::Handlers handlers;
+//     const auto add = handlers.add("sum.add", [&](kumi::Call&, std::int64_t amount) { sum += amount; });
+//     auto job = kumi::Job::join(std::move(handlers));
+//     job->send(1, add, 5);
+
+#include "kumi/base/bytes.hpp"
+#include "kumi/engine/function.hpp"
+#include "kumi/engine/parameters.hpp"
+#include "kumi/pm/node.hpp"
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace kumi {
+
+class Handlers;
+
+/// Names a handler in a call; made by Handlers::add().
+template <class... Parameters>
+class Handler {
+public:
+    std::uint32_t index() const noexcept { return index_; }
+
+private:
+    friend class Handlers;
+    explicit Handler(std::uint32_t index) noexcept : index_(index) {}
+    std::uint32_t index_;
+};
+
+namespace engine {
+class Core;
+} // namespace engine
+
+/// A request in its handler's hands. A handler runs on whatever thread makes progress, one at a time on each node; it must
+/// not wait. Through its Job it may send, put and so on all the same: what finds no room is sent later.
+class Call {
+public:
+    Call(engine::Core& core, pm::Node source, bool is_request) noexcept : core_(core), source_(source), is_request_(is_request) {}
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+
+    pm::Node source() const noexcept { return source_; }
+
+    /// Answers: calls `handler` on the source. Once for each request at most, and not for a reply. Never refused: room for
+    /// answers is kept.
+    template <class... Parameters, class... Arguments>
+    void reply(const Handler<Parameters...>& handler, const Arguments&... arguments) {
+        engine::Packed<Parameters...> packed(arguments...);
+        reply_packed(handler.index(), packed.message(), packed.payload());
+    }
+
+    bool has_replied() const noexcept { return has_replied_; }
+
+private:
+    void reply_packed(std::uint32_t handler, MutableBytes message, Bytes payload);
+
+    engine::Core& core_;
+    pm::Node source_;
+    bool is_request_;
+    bool has_replied_ = false;
+};
+
+/// The handlers of a program, gathered before it joins its job.
+class Handlers {
+public:
+    /// `callable` takes a Call& and then parameters that are trivially copyable; the last may be Bytes, for a payload of any
+    /// length (aligned to 8 bytes, gone when the handler returns). Throwing is an error at who sent the request.
+    template <class Callable>
+    auto add(std::string name, Callable callable) {
+        return add(std::move(name), std::move(callable), typename engine::parameters_of<Callable>::type{});
+    }
+
+    /// `callable` takes and answers values of any type that an archive takes: those of the standard library, classes that are
+    /// nothing but their memory, those with a `serialize` as cereal has it. It runs on whatever thread
+    /// makes progress, one at a time on each node, but outside of handlers: it may wait, and others then wait for it. What it
+    /// throws comes to the caller's future.
+    template <class Callable>
+    auto function(std::string name, Callable callable) {
+        return function(std::move(name), std::move(callable), typename engine::parameters_of<Callable>::type{});
+    }
+
+    struct Entry {
+        std::string name;
+        std::string signature; // of the parameters, as text that tells kinds and sizes
+        std::function<bool(Call&, Bytes)> run; // false: these are not its arguments
+    };
+    const std::vector<Entry>& entries() const noexcept { return entries_; }
+    const std::vector<engine::FunctionEntry>& functions() const noexcept { return functions_; }
+
+private:
+    template <class Callable, class... Parameters>
+    Handler<Parameters...> add(std::string name, Callable callable, engine::Parameters<Call, Parameters...>) {
+        entries_.push_back({std::move(name), engine::signature_of<Parameters...>(),
+                            [callable = std::move(callable)](Call& call, Bytes bytes) mutable {
+                                return engine::Unpack<Parameters...>::apply(
+                                    bytes, [&](const Parameters&... arguments) { callable(call, arguments...); });
+                            }});
+        return Handler<Parameters...>(static_cast<std::uint32_t>(entries_.size() - 1));
+    }
+
+    template <class Callable, class... Parameters>
+    auto function(std::string name, Callable callable, engine::Parameters<Parameters...>) {
+        using Types = engine::parameters_of<Callable>;
+        using Answer = std::remove_cvref_t<typename Types::answer>;
+        functions_.push_back({name, engine::function_text<Answer, Parameters...>(),
+                              engine::run_archived<Answer>(std::move(callable), typename Types::as_written{})});
+        return Function<Answer(Parameters...)>(static_cast<std::uint32_t>(functions_.size() - 1), std::move(name));
+    }
+
+    std::vector<Entry> entries_;
+    std::vector<engine::FunctionEntry> functions_;
+};
+
+} // namespace kumi

@@ -1,0 +1,139 @@
+#pragma once
+
+// The arguments of a handler as bytes: one after the other without gaps, filled up to a multiple of 8; then, if the last
+// parameter is Bytes, the payload. The same on every architecture that Kumi runs on.
+
+#include "kumi/base/bytes.hpp"
+
+#include <array>
+#include <bit>
+#include <cstring>
+#include <fmt/format.h>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+namespace kumi::engine {
+
+template <class... Types>
+struct Parameters {};
+
+/// The parameters of a callable that is no template, as values.
+template <class Callable>
+struct parameters_of : parameters_of<decltype(&Callable::operator())> {};
+template <class Answer, class... Types>
+struct parameters_of<Answer (*)(Types...)> {
+    using type = Parameters<std::remove_cvref_t<Types>...>;
+    using as_written = Parameters<Types...>;
+    using answer = Answer;
+};
+template <class Answer, class... Types>
+struct parameters_of<Answer (*)(Types...) noexcept> : parameters_of<Answer (*)(Types...)> {};
+template <class Answer, class Object, class... Types>
+struct parameters_of<Answer (Object::*)(Types...)> : parameters_of<Answer (*)(Types...)> {};
+template <class Answer, class Object, class... Types>
+struct parameters_of<Answer (Object::*)(Types...) const> : parameters_of<Answer (*)(Types...)> {};
+template <class Answer, class Object, class... Types>
+struct parameters_of<Answer (Object::*)(Types...) noexcept> : parameters_of<Answer (*)(Types...)> {};
+template <class Answer, class Object, class... Types>
+struct parameters_of<Answer (Object::*)(Types...) const noexcept> : parameters_of<Answer (*)(Types...)> {};
+
+template <class T>
+inline constexpr bool is_payload = std::is_same_v<T, Bytes>;
+
+/// What the arguments take up, without the payload.
+template <class... Types>
+inline constexpr std::size_t packed_bytes = ((std::size_t{0} + ... + (is_payload<Types> ? 0 : sizeof(Types))) + 7) / 8 * 8;
+
+/// True if Bytes is the last of them, or none of them.
+template <class... Types>
+constexpr bool payload_is_last() {
+    std::size_t index = 0, at = sizeof...(Types);
+    ((is_payload<Types> && at == sizeof...(Types) ? at = index : at, ++index), ...);
+    return at + 1 >= sizeof...(Types);
+}
+
+/// What is left free before the arguments, for the engine's header.
+inline constexpr std::size_t header_room = 8;
+
+/// Arguments on their way out. The payload is referred to, not copied.
+template <class... Types>
+class Packed {
+    static_assert(((std::is_trivially_copyable_v<Types> && !std::is_pointer_v<Types>)&&...), "arguments travel as bytes: no pointers, nothing that owns memory");
+    static_assert(payload_is_last<Types...>(), "the payload comes last");
+
+public:
+    explicit Packed(const std::type_identity_t<Types>&... arguments) noexcept {
+        [[maybe_unused]] std::size_t at = header_room;
+        (put(at, arguments), ...);
+    }
+
+    /// With room for the header.
+    MutableBytes message() noexcept { return bytes_; }
+    Bytes payload() const noexcept { return payload_; }
+
+private:
+    template <class T>
+    void put(std::size_t& at, const T& argument) noexcept {
+        if constexpr (is_payload<T>) {
+            payload_ = argument;
+        } else {
+            std::memcpy(bytes_.data() + at, &argument, sizeof(T));
+            at += sizeof(T);
+        }
+    }
+
+    alignas(8) std::array<std::byte, header_room + packed_bytes<Types...>> bytes_{};
+    Bytes payload_;
+};
+
+/// Arguments that have arrived.
+template <class... Types>
+struct Unpack {
+    /// Calls with the arguments; false when these bytes are not such arguments.
+    template <class Callable>
+    static bool apply(Bytes bytes, Callable&& callable) {
+        constexpr bool has_payload = (is_payload<Types> || ...);
+        if (has_payload ? bytes.size() < packed_bytes<Types...> : bytes.size() != packed_bytes<Types...>) return false;
+        [[maybe_unused]] std::size_t at = 0;
+        // Braces: from left to right.
+        const std::tuple<Types...> arguments{take<Types>(bytes, at)...};
+        std::apply(callable, arguments);
+        return true;
+    }
+
+private:
+    template <class T>
+    static T take(Bytes bytes, std::size_t& at) noexcept {
+        if constexpr (is_payload<T>) {
+            return bytes.subspan(packed_bytes<Types...>);
+        } else {
+            std::array<std::byte, sizeof(T)> raw;
+            std::memcpy(raw.data(), bytes.data() + at, sizeof(T));
+            at += sizeof(T);
+            return std::bit_cast<T>(raw);
+        }
+    }
+};
+
+/// "i8", "f8", "24": kind and size.
+template <class T>
+std::string kind_and_size() {
+    const char* const kind = std::is_same_v<T, bool> ? "b" : std::is_floating_point_v<T> ? "f" : std::is_enum_v<T> ? "e" : !std::is_integral_v<T> ? "" : std::is_signed_v<T> ? "i" : "u";
+    return fmt::format("{}{}", kind, sizeof(T));
+}
+
+/// "i8 f8 24 *": kinds and sizes, which two programs must agree on; * is a payload.
+template <class... Types>
+std::string signature_of() {
+    std::string text;
+    [[maybe_unused]] const auto add = [&]<class T>(std::type_identity<T>) {
+        text += text.empty() ? "" : " ";
+        text += is_payload<T> ? std::string("*") : kind_and_size<T>();
+    };
+    (add(std::type_identity<Types>{}), ...);
+    return text;
+}
+
+} // namespace kumi::engine
