@@ -49,7 +49,7 @@ int idle_poll(const std::string& row, const Ends& ends) {
 
 /// Joins and leaves.
 int join_node() {
-    const auto job = Job::join();
+    const auto job = PmJob::join();
     return job ? 0 : fail(job.error());
 }
 

@@ -14,7 +14,7 @@ namespace kumi::bench {
 namespace {
 
 /// Whom this node exchanges messages with. Each begins with another one, so that not all send to the same node at once.
-std::vector<Node> partners(const Job& job, bool all) {
+std::vector<Node> partners(const PmJob& job, bool all) {
     std::vector<Node> others;
     for (Node distance = 1; distance < job.nodes(); ++distance)
         if (all || distance == 1 || distance + 1 == job.nodes())
@@ -30,7 +30,7 @@ int exchange_node(std::span<const std::string> words) {
     const std::size_t bytes = std::stoul(what.substr(what.find('.') + 1));
     const std::size_t count = std::clamp<std::size_t>((1 << 20) / bytes, 10, 1000); // small ones often, or it is chance
     constexpr std::size_t warm_up_count = 2;
-    auto job = Job::join();
+    auto job = PmJob::join();
     if (!job) return fail(job.error());
     std::vector<std::uint64_t> received(job->nodes());
     const auto count_message = [&](Message& message) { ++received[message.source()]; };
@@ -54,7 +54,7 @@ int exchange_node(std::span<const std::string> words) {
 
 int bulk_node(std::span<const std::string> words) {
     if (words.size() != 1) return fail(error("bench-node: what is wanted"));
-    auto job = Job::join();
+    auto job = PmJob::join();
     if (!job) return fail(job.error());
     bind_to_core(job->node()); // here: hosts of one machine do not know of each other
     bool is_over = false;

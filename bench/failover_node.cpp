@@ -29,7 +29,7 @@ struct Beat {
 };
 
 /// Node 0, until node 1 says something.
-int beat(Job& job, const std::string& best) {
+int beat(PmJob& job, const std::string& best) {
     bool is_over = false;
     job.on_message([&](Message&) { is_over = true; });
     std::uint64_t number = 0;
@@ -75,13 +75,13 @@ std::vector<std::string> cut(const std::string& what, const std::string& host, c
 
 /// Polls until `done`, or until the deadline.
 template <class Done>
-bool poll_until(Job& job, Done&& done, Instant deadline) {
+bool poll_until(PmJob& job, Done&& done, Instant deadline) {
     while (!done() && now() < deadline) job.poll();
     return done();
 }
 
 /// Node 1.
-int listen(Job& job, const std::string& what, const std::string& network) {
+int listen(PmJob& job, const std::string& what, const std::string& network) {
     Heard heard;
     job.on_message([&](Message& message) { heard.on_message(message); });
     if (!poll_until(
@@ -114,7 +114,7 @@ int listen(Job& job, const std::string& what, const std::string& network) {
 
 int failover_node(std::span<const std::string> words) {
     if (words.size() != 2) return fail(error("bench-node: what and the network are wanted"));
-    auto job = Job::join();
+    auto job = PmJob::join();
     if (!job) return fail(job.error());
     bind_to_core(job->node()); // here: hosts of one machine do not know of each other
     return job->node() == 0 ? beat(*job, words[1]) : listen(*job, words[0], words[1]);

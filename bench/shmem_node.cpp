@@ -134,7 +134,7 @@ void pair(Channel& channel) {
     report("shmem.bandwidth.inplace.1048576", large_bytes * 1e-6 / in_place);
 }
 
-void ring(Job& job) {
+void ring(PmJob& job) {
     const Node next = (job.node() + 1) % job.nodes();
     std::uint64_t token = 0;
     int passes = 0;
@@ -157,7 +157,7 @@ void ring(Job& job) {
 }
 
 /// Node 1 waits for a message that takes a second to come: how much of a core does that cost?
-void idle(Job& job) {
+void idle(PmJob& job) {
     bool came = false;
     job.on_message([&](Message&) { came = true; });
     if (job.node() == 0) {
@@ -181,7 +181,7 @@ void idle(Job& job) {
 
 int shmem_node(std::string_view what) {
     if (what == "limit") return measure_limits(), 0;
-    auto job = Job::join();
+    auto job = PmJob::join();
     if (!job) return fail(job.error());
     if (what == "pair") pair(job->channel());
     if (what == "ring") ring(*job);

@@ -37,7 +37,7 @@ struct Stream {
 
 class Soak {
 public:
-    explicit Soak(Job& job) : job_(job), in_(job.nodes()), out_(job.nodes()) {
+    explicit Soak(PmJob& job) : job_(job), in_(job.nodes()), out_(job.nodes()) {
         in_[job.node()].is_over = out_[job.node()].is_over = true;
         job.on_message([this](Message& message) { take(message); });
     }
@@ -90,7 +90,7 @@ private:
         stream.is_over = head.is_last != 0;
     }
 
-    Job& job_;
+    PmJob& job_;
     std::vector<Stream> in_, out_;
     std::vector<std::byte> message_;
     std::uint64_t received_ = 0;
@@ -101,7 +101,7 @@ private:
 
 int soak_node(std::span<const std::string> words) {
     if (words.size() != 1) return fail(error("bench-node: a file is wanted"));
-    auto job = Job::join();
+    auto job = PmJob::join();
     if (!job) return fail(job.error());
     Soak soak(*job);
     soak.run(words[0]);

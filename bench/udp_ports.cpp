@@ -61,7 +61,7 @@ std::size_t udp_sockets_of(const std::vector<pid_t>& processes) {
 }
 
 int count_ports(const Task& task) {
-    auto job = Job::join();
+    auto job = PmJob::join();
     if (!job) return fail(job.error());
     std::vector<pid_t> processes; // at node 0: those that have talked to their neighbours
     bool neighbour_came = false;

@@ -26,7 +26,7 @@ constexpr int throws = 100;
 } // namespace
 
 int main() {
-    auto job = kumi::Job::join();
+    auto job = kumi::PmJob::join();
     if (!job) return kumi::fail(job.error());
     const kumi::Node nodes = job->nodes();
 

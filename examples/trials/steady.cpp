@@ -49,7 +49,7 @@ std::size_t size_of(std::uint64_t number) {
 int main(int argc, char** argv) {
     std::signal(SIGINT, [](int) { interrupted = 1; });
     const double seconds = argc > 1 ? std::atof(argv[1]) : 5;
-    auto job = kumi::Job::join();
+    auto job = kumi::PmJob::join();
     if (!job) return kumi::fail(job.error());
     std::vector<Source> sources(job->nodes());
     std::vector<Target> targets(job->nodes());

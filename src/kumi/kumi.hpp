@@ -6,3 +6,4 @@
 #include "kumi/base/clock.hpp"
 #include "kumi/base/result.hpp"
 #include "kumi/job/job.hpp"
+#include "kumi/job/pm_job.hpp"

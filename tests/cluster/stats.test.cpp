@@ -25,11 +25,11 @@ TEST(Stats, each_node_each_pair_and_the_total_are_shown) {
     const auto lines = tables_in(outcome.out);
     EXPECT_TRUE(has_line(lines, "  shmem +messages_sent +bytes_sent.*")) << outcome.out;
     for (const char* node : {"0", "1", "2"})
-        EXPECT_TRUE(has_line(lines, std::string("  node ") + node + " +1,000 +8,000.*")) << outcome.out;
-    EXPECT_TRUE(has_line(lines, "  total +3,000 +24,000.*")) << outcome.out;
+        EXPECT_TRUE(has_line(lines, std::string("  node ") + node + " +1,000 +16,000.*")) << outcome.out;
+    EXPECT_TRUE(has_line(lines, "  total +3,000 +48,000.*")) << outcome.out;
     EXPECT_TRUE(has_line(lines, "  shmem, by pair +messages_sent +bytes_sent")) << outcome.out;
     for (const char* pair : {"0 -> 1", "1 -> 2", "2 -> 0"})
-        EXPECT_TRUE(has_line(lines, std::string("  ") + pair + " +1,000 +8,000")) << outcome.out;
+        EXPECT_TRUE(has_line(lines, std::string("  ") + pair + " +1,000 +16,000")) << outcome.out;
     EXPECT_FALSE(contains(outcome.out, "0 -> 2")) << outcome.out;
 }
 

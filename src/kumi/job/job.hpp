@@ -5,74 +5,50 @@
 #include "kumi/base/bytes.hpp"
 #include "kumi/base/clock.hpp"
 #include "kumi/base/result.hpp"
-#include "kumi/pm/channel.hpp"
-#include "kumi/pm/wait.hpp"
+#include "kumi/engine/engine.hpp"
+#include "kumi/job/pm_job.hpp"
+#include "kumi/pm/message.hpp"
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <string>
 
 namespace kumi {
 
-using pm::KeptMessage;
-using pm::Message;
-using pm::Node;
-
-/// This process as one node of a job, from join() until it is destroyed. One thread uses it.
-class Job final {
+/// This process as one node of a job, from join() until it is destroyed. For any thread; what the engine does for it, and
+/// who does it, is in engine/engine.hpp.
+class Job final : public engine::Engine {
 public:
-    /// Joins the job that this process was started for; started by hand, it is a job of one node. Once per process.
-    static Result<Job> join();
+    /// Joins the job that this process was started for; started by hand, it is a job of one node. Once per process. An
+    /// error also where nodes do not have the same handlers.
+    static Result<Job> join(Handlers&& handlers = {});
 
     Job(Job&&) noexcept;
     Job& operator=(Job&&) = delete;
     /// Leaves. What was sent before still arrives.
     ~Job();
 
-    Node node() const noexcept;
-    Node nodes() const noexcept;
     /// The host that this node runs on.
     const std::string& host() const noexcept;
 
-    /// Sets what is called with every message, from inside the calls below. Before it is set, messages wait.
+    /// Sets what is called with every message, as a handler is. Before it is set, messages wait.
     void on_message(std::function<void(Message&)> handler);
 
-    /// Sends one message made of one or more pieces, each a span of bytes. Waits for room, handling messages
-    /// meanwhile; inside a handler use channel().try_send(). An error: no such node, too large, node lost.
-    template <class... Pieces>
-    Result<void> send(Node to, const Pieces&... pieces) {
-        if (auto possible = check(to, (std::size_t{0} + ... + Bytes(pieces).size())); !possible) return possible;
-        while (!channel().try_send(to, pieces...))
-            if (auto room = wait_for_room(to); !room) return room;
-        return {};
+    using engine::Engine::send;
+    /// Sends one message made of one or more pieces, each a span of bytes. Waits for room, handling messages meanwhile. An
+    /// error: no such node, too large, node lost; inside a handler: no room.
+    template <class... More>
+    Result<void> send(Node to, Bytes first, const More&... more) {
+        const std::array<Bytes, 1 + sizeof...(More)> pieces{first, Bytes(more)...};
+        return send_pieces(to, pieces);
     }
-
-    /// Sends what was held back so that small messages share a packet. The calls below do it too; for a node that
-    /// sends and then computes.
-    void flush() noexcept;
-
-    /// Handles what has arrived; answers how many messages.
-    std::size_t poll();
-
-    /// Handles messages until `done()`, sleeping while there are none. False when the deadline came first.
-    template <class Done>
-    bool wait_until(Done&& done, Instant deadline = never) {
-        return pm::poll_until(channel(), handler(), std::forward<Done>(done), patience(), deadline);
-    }
-
-    /// The channel itself: messages filled and read in place, back-pressure seen, sleeping by hand.
-    pm::Channel& channel() noexcept;
 
 private:
-    struct State;
-    explicit Job(std::unique_ptr<State> state) noexcept;
+    Job(std::unique_ptr<PmJob> membership, std::unique_ptr<engine::Core> core) noexcept;
+    Result<void> send_pieces(Node to, std::span<const Bytes> pieces);
 
-    Result<void> check(Node to, std::size_t bytes) const;
-    Result<void> wait_for_room(Node to);
-    pm::Handler handler() noexcept;
-    pm::Patience patience() const noexcept;
-
-    std::unique_ptr<State> state_;
+    std::unique_ptr<PmJob> membership_; // with the channel that the engine uses
 };
 
 } // namespace kumi

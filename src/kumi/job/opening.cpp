@@ -28,18 +28,6 @@ using pm::Node;
 
 constexpr const char* cluster_variable = "KUMI_CLUSTER";
 
-/// The nodes of a channel meet through the session.
-class SessionMeeting final : public pm::Meeting {
-public:
-    explicit SessionMeeting(boot::Session& session) : session_(session) {}
-
-    Result<std::vector<std::vector<std::byte>>> exchange(Bytes mine) override { return session_.exchange(mine); }
-    Result<base::Descriptor> share(base::Descriptor mine) override { return session_.share_on_host(std::move(mine)); }
-
-private:
-    boot::Session& session_;
-};
-
 Result<std::unique_ptr<pm::Device>> make_shmem() {
     const auto options = device::shmem::options_from_environment();
     if (!options) return options.error();
@@ -256,7 +244,7 @@ Result<Choice> choose_device(boot::Session& session) {
 
 } // namespace
 
-Result<std::unique_ptr<pm::Channel>> open_channel(boot::Session& session) {
+Result<std::unique_ptr<pm::Channel>> open_channel(boot::Session& session, bool is_serialized) {
     auto choice = choose_device(session);
     if (!choice) return choice.error();
     SessionMeeting meeting(session);
@@ -265,7 +253,8 @@ Result<std::unique_ptr<pm::Channel>> open_channel(boot::Session& session) {
                                  .nodes = choice->within_host ? standing.nodes_on_host : standing.nodes,
                                  .cores_on_host = standing.cores_on_host,
                                  .meeting = meeting,
-                                 .keys = standing.keys});
+                                 .keys = standing.keys,
+                                 .is_serialized = is_serialized});
 }
 
 } // namespace kumi::job

@@ -22,7 +22,7 @@ struct Head {
     std::uint64_t is_last;
 };
 
-int send(kumi::Job& job, std::size_t bytes) {
+int send(kumi::PmJob& job, std::size_t bytes) {
     std::vector<std::byte> message(std::max(bytes, sizeof(Head)));
     for (Head head{0, 0}; head.is_last == 0; ++head.number) {
         head.is_last = interrupted != 0 ? 1 : 0;
@@ -33,7 +33,7 @@ int send(kumi::Job& job, std::size_t bytes) {
     return 0;
 }
 
-int receive(kumi::Job& job, double megabits) {
+int receive(kumi::PmJob& job, double megabits) {
     std::uint64_t next = 0, wrong = 0, bytes = 0;
     bool is_over = false;
     job.on_message([&](kumi::Message& message) {
@@ -69,7 +69,7 @@ int receive(kumi::Job& job, double megabits) {
 int main(int argc, char** argv) {
     std::signal(SIGINT, [](int) { interrupted = 1; });
     if (argc != 3) return 2;
-    auto job = kumi::Job::join();
+    auto job = kumi::PmJob::join();
     if (!job) return kumi::fail(job.error());
     return job->node() == 0 ? send(*job, std::strtoul(argv[1], nullptr, 10)) : receive(*job, std::atof(argv[2]));
 }

@@ -6,7 +6,7 @@
 #include <string>
 
 int main() {
-    auto job = kumi::Job::join();
+    auto job = kumi::PmJob::join();
     if (!job) return kumi::fail(job.error());
     kumi::Node heard = 0;
     job->on_message([&](kumi::Message&) { ++heard; });

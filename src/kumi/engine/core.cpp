@@ -1,0 +1,512 @@
+#include "kumi/engine/core.hpp"
+
+#include "kumi/base/log.hpp"
+#include "kumi/base/memory_policy.hpp"
+#include "kumi/base/machine.hpp"
+#include "kumi/engine/engine.hpp"
+#include "kumi/engine/outgoing.hpp"
+#include "kumi/engine/request.hpp"
+
+#include <algorithm>
+#include <exception>
+
+namespace kumi::engine {
+
+Core::Core(pm::Channel& channel, Handlers&& handlers, const Options& options, std::unique_ptr<MemoryMap> memory)
+    : channel_(channel), nodes_(channel.nodes()), message_bytes_max_(std::min(std::size_t{256} << 10, channel.traits().message_bytes_max - head_bytes_max)),
+      chunk_bytes_(std::min(chunk_bytes, message_bytes_max_)), handlers_(std::move(handlers)), memory_(std::move(memory)), outbox_(channel), barriers_(channel.self(), channel.nodes()),
+      lost_(channel.nodes()), drive_(channel, *this, options.patience, options.drive) {
+    for (Node node = 0; node < channel.nodes(); ++node) all_nodes_.push_back(node);
+    Agreed own;
+    for (std::uint32_t i = 0; i < handlers_.entries().size(); ++i) own.handlers.push_back(i);
+    for (std::uint32_t i = 0; i < handlers_.functions().size(); ++i) own.functions.push_back(i);
+    set_agreement(std::move(own));
+}
+
+Core::~Core() {
+    constexpr Duration patience = std::chrono::seconds(10);
+    drive_.serve_until([&] { return !outbox_.has_waiting() && transfers_.empty(); }, now() + patience);
+    drive_.stop();
+    {
+        const Drive::Turn turn(drive_);
+        outbox_.tell_all_handled();
+    }
+    drive_.serve_until([&] { return !outbox_.has_waiting(); }, now() + patience);
+    operations_.clear(); // those who wait for an answer are told that there will be none, while all else is still there
+    // Nodes leave one after the other: that alone is nothing to be told of.
+    if (first_error_ && !is_about_loss_) base::log_warning("{}", first_error_->text());
+}
+
+Result<std::unique_ptr<Core>> Core::open(pm::Channel& channel, Handlers&& handlers, const Options& options) {
+    auto memory = MemoryMap::open(channel);
+    if (!memory) return memory.error();
+    return std::unique_ptr<Core>(new Core(channel, std::move(handlers), options, *std::move(memory)));
+}
+
+Node Core::first_on_host() const noexcept {
+    Node first = 0;
+    while (!memory_->reaches(first)) ++first;
+    return first;
+}
+
+void Core::set_agreement(Agreed agreed) {
+    agreed_ = std::move(agreed);
+    const auto invert = [](const std::vector<std::uint32_t>& numbers) {
+        std::vector<std::uint32_t> inverse(numbers.size());
+        for (std::uint32_t i = 0; i < numbers.size(); ++i) inverse[numbers[i]] = i;
+        return inverse;
+    };
+    handler_of_ = invert(agreed_.handlers);
+    function_of_ = invert(agreed_.functions);
+    find_hosts();
+}
+
+std::string Core::name_of(Node node) const {
+    if (node < agreed_.hosts.size()) return fmt::format("node {} on {}", node, agreed_.hosts[node]);
+    return fmt::format("node {}", node);
+}
+
+// ---- arrivals
+
+void Core::on_arrival(pm::Message& message) noexcept {
+    Header header;
+    const Node source = message.source();
+    if (!read_value(message.bytes(), header)) {
+        ++unsound_;
+        return;
+    }
+    outbox_.on_header(source, header);
+    try {
+        if (!handle(source, header, message.bytes().subspan(sizeof header), message)) {
+            ++unsound_;
+            if (header.is_request != 0) refuse(source, no_operation, fmt::format("it could make nothing of a message of kind {}", header.kind));
+        }
+    } catch (const std::exception& failure) { // no memory
+        note_error(error("handling a message of {}: {}", name_of(source), failure.what()));
+    }
+    // A task is handled when it has run: so those that wait are bounded.
+    if (header.is_request != 0 && header.kind != static_cast<std::uint16_t>(Kind::ask)) outbox_.on_handled(source);
+}
+
+inline bool Core::handle(Node source, const Header& header, Bytes rest, pm::Message& message) {
+    if (header.kind >= static_cast<std::uint16_t>(Kind::first_handler)) return run_handler(source, header, rest);
+    switch (static_cast<Kind>(header.kind)) {
+    case Kind::credit:
+    case Kind::nudge: return true;
+    case Kind::please: return outbox_.tell_handled(source), true;
+    case Kind::message: return on_plain_message(source, rest, message), true;
+    case Kind::put: return on_put(source, rest);
+    case Kind::put_strided: return on_put_strided(source, rest);
+    case Kind::get: return on_get(source, rest);
+    case Kind::got: return on_got(rest);
+    case Kind::atomic: return on_atomic(source, rest);
+    case Kind::copy: return on_copy(source, rest);
+    case Kind::done: return on_done(rest);
+    case Kind::failed: return on_failed(source, rest);
+    case Kind::step: return on_step(source, rest);
+    case Kind::host_arrived: return on_host_arrived(source, rest);
+    case Kind::hopeless: return on_hopeless(rest);
+    case Kind::want: return on_want(source, rest);
+    case Kind::broadcast: return on_broadcast(source, rest);
+    case Kind::ask: return on_ask(source, rest);
+    case Kind::answer: return on_answer(rest);
+    case Kind::first_handler: break;
+    }
+    return false;
+}
+
+inline bool Core::run_handler(Node source, const Header& header, Bytes rest) {
+    const std::size_t number = header.kind - static_cast<std::size_t>(Kind::first_handler);
+    if (number >= handler_of_.size()) return false;
+    const Handlers::Entry& entry = handlers_.entries()[handler_of_[number]];
+    Call call(*this, source, header.is_request != 0);
+    try {
+        return entry.run(call, rest);
+    } catch (const std::exception& thrown) {
+        refuse(source, no_operation, fmt::format("handler {} threw: {}", entry.name, thrown.what()));
+    } catch (...) {
+        refuse(source, no_operation, fmt::format("handler {} threw something that is no std::exception", entry.name));
+    }
+    return true;
+}
+
+void Core::on_plain_message(Node source, Bytes rest, pm::Message& message) {
+    pm::Message inner(message, source, rest);
+    if (on_message_) on_message_(inner);
+    else early_messages_.push_back(inner.keep());
+    if (inner.was_kept()) message.note_kept();
+}
+
+void Core::on_message(std::function<void(pm::Message&)> handler) {
+    const Drive::Turn turn(drive_);
+    on_message_ = std::move(handler);
+    for (pm::KeptMessage& kept : std::exchange(early_messages_, {})) {
+        pm::Message message(kept.source(), kept.bytes());
+        on_message_(message);
+    }
+}
+
+// ---- messages
+
+Result<void> Core::check_node(const char* what, Node node) const {
+    if (node >= nodes()) return error("{} to node {}: this job has nodes 0 to {}", what, node, nodes() - 1);
+    return {};
+}
+
+Result<void> Core::send(Node to, std::uint32_t handler, MutableBytes message, Bytes payload) {
+    if (auto known = check_node("sending", to); !known) return known;
+    if (const std::size_t bytes = message.size() + payload.size(); bytes - sizeof(Header) > message_bytes_max_)
+        return error("sending {} to handler {} on {}: the largest is {}; put the data into a segment", base::readable_bytes(bytes - sizeof(Header)),
+                     handlers_.entries()[handler].name, name_of(to), base::readable_bytes(message_bytes_max_));
+    write_header(message, handler, true);
+    return request_bytes(to, message, payload);
+}
+
+void Core::reply(Node to, std::uint32_t handler, MutableBytes message, Bytes payload) {
+    write_header(message, handler, false);
+    outbox_.reply(to, message, payload);
+}
+
+Result<void> Core::request_bytes(Node to, MutableBytes head, Bytes body) {
+    {
+        const Drive::Turn turn(drive_);
+        if (outbox_.try_request(to, head, body)) [[likely]]
+            return {};
+        if (turn.is_inner()) {
+            if (outbox_.request(to, head, body)) return {};
+            if (channel_.lost(to)) return error("sending to {}: it has left, or is lost", name_of(to));
+            return error("sending to {} from a handler: {} wait to be sent already, which is the most there may be", name_of(to),
+                         base::readable_bytes(Outbox::waiting_bytes_max));
+        }
+    }
+    bool was_sent = false;
+    drive_.serve_until([&] { return was_sent || (was_sent = outbox_.try_request(to, head, body)) || channel_.lost(to); }, never);
+    if (!was_sent) return error("sending to {}: it has left, or is lost", name_of(to));
+    return {};
+}
+
+Result<void> Core::send_message(Node to, std::span<const Bytes> pieces) {
+    if (auto known = check_node("sending", to); !known) return known;
+    std::size_t bytes = sizeof(Header);
+    for (const Bytes piece : pieces) bytes += piece.size();
+    if (const std::size_t bytes_max = channel_.traits().message_bytes_max; bytes > bytes_max)
+        return error("sending {} to node {}: the largest message here is {}; send it in parts{}", base::readable_bytes(bytes - sizeof(Header)), to,
+                     base::readable_bytes(bytes_max - sizeof(Header)),
+                     channel_.traits().device == "shmem" ? ", or raise KUMI_SHMEM_MEMORY" : "");
+    Outgoing<0> head(Kind::message, false);
+    const auto try_once = [&] {
+        if (pieces.size() == 1) return outbox_.try_post(to, head.bytes(), pieces[0]);
+        const pm::SendSlot slot = channel_.try_reserve(to, bytes);
+        if (!slot) return false;
+        std::byte* at = slot.bytes().data();
+        kumi::copy_bytes(at, head.bytes());
+        at += head.bytes().size();
+        for (const Bytes piece : pieces) {
+            kumi::copy_bytes(at, piece);
+            at += piece.size();
+        }
+        outbox_.note_told(to, slot.bytes());
+        channel_.commit(slot);
+        return true;
+    };
+    {
+        const Drive::Turn turn(drive_);
+        if (try_once()) return {};
+        if (turn.is_inner()) return error("sending to {} from a handler: there is no room, and a handler must not wait", name_of(to));
+    }
+    bool was_sent = false;
+    drive_.serve_until([&] { return was_sent || (was_sent = try_once()) || channel_.lost(to); }, never);
+    if (!was_sent) return error("sending to node {}: it has left, or is lost", to);
+    return {};
+}
+
+// ---- functions
+
+Result<std::uint64_t> Core::ask(Node to, std::uint32_t function, Bytes arguments, Answered answered) {
+    if (auto known = check_node("calling a function on", to); !known) return known.error();
+    OperationId id;
+    {
+        const Drive::Turn turn(drive_);
+        id = operations_.begin({.peer = to, .what = "call", .answered = std::move(answered)});
+    }
+    auto sent = request(Kind::ask, to, Ask{id, agreed_.functions[function], 0}, arguments);
+    if (!sent) {
+        const Drive::Turn turn(drive_);
+        operations_.end(id);
+        return sent.error();
+    }
+    return std::uint64_t{id.generation} << 32 | id.index;
+}
+
+bool Core::forget(std::uint64_t asked) {
+    const Drive::Turn turn(drive_);
+    const OperationId id{static_cast<std::uint32_t>(asked), static_cast<std::uint32_t>(asked >> 32)};
+    if (operations_.find(id) == nullptr) return false;
+    operations_.end(id);
+    return true;
+}
+
+bool Core::on_ask(Node source, Bytes rest) {
+    Ask what;
+    if (!read_value(rest, what) || what.function >= function_of_.size()) {
+        outbox_.on_handled(source);
+        return false;
+    }
+    const Bytes arguments = rest.subspan(sizeof what);
+    tasks_.push_back({source, what.operation, function_of_[what.function], {arguments.begin(), arguments.end()}});
+    return true;
+}
+
+bool Core::has_tasks() const noexcept {
+    if (tasks_.empty()) return false;
+    // Relaxed: written with the turn.
+    const void* const runner = task_thread_.load(std::memory_order_relaxed);
+    return runner == nullptr || (runner == drive_.turn_holder() && task_depth_ < task_depth_max);
+}
+
+bool Core::run_tasks() noexcept {
+    Task task;
+    {
+        const Drive::Turn turn(drive_);
+        if (!has_tasks()) return false;
+        task = std::move(tasks_.front());
+        tasks_.pop_front();
+        ++task_depth_;
+        task_thread_.store(drive_.turn_holder(), std::memory_order_relaxed);
+    }
+    const FunctionEntry& function = handlers_.functions()[task.function];
+    std::vector<std::byte> answer;
+    std::string trouble;
+    try {
+        answer = function.run(task.arguments);
+        if (answer.size() > message_bytes_max_)
+            trouble = fmt::format("function {} answered with {}; the largest is {}", function.name, base::readable_bytes(answer.size()),
+                                  base::readable_bytes(message_bytes_max_));
+    } catch (const std::exception& thrown) {
+        trouble = fmt::format("function {} threw: {}", function.name, thrown.what());
+    } catch (...) {
+        trouble = fmt::format("function {} threw something that is no std::exception", function.name);
+    }
+    const Drive::Turn turn(drive_);
+    if (trouble.empty()) {
+        auto head = outgoing(Kind::answer, false, Done{task.operation, 0});
+        outbox_.reply(task.source, head.bytes(), answer);
+    } else {
+        refuse(task.source, task.operation, trouble);
+    }
+    outbox_.on_handled(task.source);
+    if (--task_depth_ == 0) task_thread_.store(nullptr, std::memory_order_relaxed);
+    return true;
+}
+
+bool Core::on_answer(Bytes rest) {
+    Done what;
+    if (!read_value(rest, what)) return false;
+    Operation* const operation = operations_.find(what.operation);
+    if (operation == nullptr) return true; // it was cancelled
+    if (!operation->answered) return false;
+    const auto answered = std::move(operation->answered);
+    operations_.end(what.operation);
+    answered(rest.subspan(sizeof what));
+    return true;
+}
+
+// ---- being done
+
+void Core::refuse(Node to, OperationId operation, const std::string& why) {
+    auto head = outgoing(Kind::failed, false, Failed{operation});
+    outbox_.reply(to, head.bytes(), bytes_of(std::string_view(why).substr(0, 1000)));
+}
+
+bool Core::on_failed(Node source, Bytes rest) {
+    Failed what;
+    if (!read_value(rest, what)) return false;
+    Error why = error("{}: {}", name_of(source), text_of(rest.subspan(sizeof what)));
+    if (what.operation == no_operation) note_error(std::move(why));
+    else fail(what.operation, std::move(why));
+    return true;
+}
+
+void Core::reply_done(Node to, OperationId operation, std::uint64_t value) {
+    auto head = outgoing(Kind::done, false, Done{operation, value});
+    outbox_.reply(to, head.bytes());
+}
+
+bool Core::on_done(Bytes rest) {
+    Done what;
+    if (!read_value(rest, what)) return false;
+    Operation* const operation = operations_.find(what.operation);
+    if (operation == nullptr) return true; // it has failed already
+    operation->value = what.value;
+    if (operation->left > 1) --operation->left;
+    else complete(what.operation);
+    return true;
+}
+
+void Core::complete(OperationId id) {
+    Operation& operation = *operations_.find(id);
+    if (operation.flag != nullptr) set_flag_here(*operation.flag, operation.flag_value);
+    operation.is_done = true;
+    if (operation.is_waited_for) return;
+    const auto answered = std::move(operation.answered);
+    operations_.end(id);
+    if (answered) answered(Bytes{});
+}
+
+void Core::fail(OperationId id, Error why) {
+    Operation* const operation = operations_.find(id);
+    if (operation == nullptr) return;
+    if (operation->is_waited_for) {
+        operation->failure = std::move(why);
+        operation->is_done = true;
+        return;
+    }
+    const auto answered = std::move(operation->answered);
+    operations_.end(id);
+    if (answered) answered(std::move(why));
+    else note_error(std::move(why));
+}
+
+/// For operations that somebody waits for.
+Result<std::uint64_t> Core::wait_for(OperationId id, Instant deadline) {
+    const bool in_time = drive_.serve_until([&] { return operations_.find(id)->is_done; }, deadline);
+    const Drive::Turn turn(drive_);
+    Operation& operation = *operations_.find(id);
+    const std::uint64_t value = operation.value;
+    auto failure = std::move(operation.failure);
+    operations_.end(id);
+    if (failure) return *std::move(failure);
+    if (!in_time) return error("no answer within the time given");
+    return value;
+}
+
+void Core::note_error(Error why) {
+    if (first_error_ && !is_about_loss_) return base::log_warning("{}", why.text());
+    first_error_ = std::move(why);
+    is_about_loss_ = false;
+}
+
+Error Core::take_error() {
+    Error first = *std::move(first_error_);
+    first_error_.reset();
+    is_about_loss_ = false;
+    return first;
+}
+
+// ---- sync
+
+bool Core::all_done() const noexcept { return outbox_.all_handled() && operations_.count() == 0 && transfers_.empty(); }
+
+Result<void> Core::sync(Instant deadline) {
+    if (in_handler()) return error("sync: a handler must not wait");
+    // What was stored straight into the memory of other nodes is there before whatever this thread does next.
+    base::MachineMemory::full_fence();
+    const auto done = [&] {
+        if (all_done()) return true;
+        outbox_.ask_for_credits();
+        return false;
+    };
+    const bool in_time = drive_.serve_until(done, deadline);
+    const Drive::Turn turn(drive_);
+    if (first_error_) return take_error();
+    if (!in_time) return error("sync: not all was done within the time given{}", outbox_.describe_unhandled());
+    return {};
+}
+
+Result<void> Core::start_sync(Flag& flag) {
+    const Drive::Turn turn(drive_);
+    set_flag_here(flag, 0);
+    syncs_.push_back(&flag);
+    check_syncs();
+    if (!syncs_.empty()) drive_.on_duty();
+    return {};
+}
+
+void Core::check_syncs() {
+    if (!all_done()) return outbox_.ask_for_credits();
+    for (Flag* const flag : std::exchange(syncs_, {})) set_flag_here(*flag, 1);
+}
+
+// ---- progress
+
+std::size_t Core::work() noexcept {
+    std::size_t done = channel_.poll([this](pm::Message& message) { on_arrival(message); }, pm::all_messages);
+    if (outbox_.has_waiting()) [[unlikely]] done += outbox_.go_on() ? 1 : 0;
+    if (!transfers_.empty()) [[unlikely]] done += go_on_transfers() ? 1 : 0;
+    if (!syncs_.empty()) [[unlikely]] check_syncs();
+    if (next_on_host_ != next_barrier_) [[unlikely]] arrive_on_host();
+    return done;
+}
+
+bool Core::prepare_sleep() noexcept {
+    notice_losses();
+    ++watchers_;
+    memory_->page(node()).watching.store(1);
+    base::MachineMemory::full_fence(); // partner: the fence in nudge()
+    return true;
+}
+
+void Core::end_sleep() noexcept {
+    if (--watchers_ == 0) memory_->page(node()).watching.store(0);
+}
+
+/// Nodes are lost on networks only; who waits for one is told.
+void Core::notice_losses() {
+    for (Node peer = 0; peer < nodes(); ++peer) {
+        if (!channel_.lost(peer)) continue;
+        // What it sent before comes first: it is lost when there was nothing to do once more.
+        if (lost_[peer] == Fate::here) {
+            lost_[peer] = Fate::going;
+            continue;
+        }
+        if (std::exchange(lost_[peer], Fate::lost) == Fate::going) ++losses_;
+        forsake(peer); // also what was begun since
+    }
+}
+
+/// Nothing that needs `lost` will be done.
+void Core::forsake(Node lost) {
+    const auto why = [&](std::string_view what) { return error("{}: {} has left, or is lost", what, name_of(lost)); };
+    const bool was_owing = !outbox_.all_handled(lost);
+    outbox_.give_up(lost);
+    std::vector<OperationId> open;
+    operations_.each_of(lost, [&](OperationId id) { open.push_back(id); });
+    for (const OperationId id : open)
+        if (const Operation* const operation = operations_.find(id)) fail(id, why(operation->what));
+    transfers_.erase(lost);
+    if (std::erase_if(offers_, [&](const auto& offer) { return offer.first.second == lost; }) != 0) note_error(why("offer"));
+    std::erase_if(wants_, [&](const auto& want) {
+        if (want.first.second != lost) return false;
+        wants_waiting_ -= want.second.size();
+        return true;
+    });
+    if (was_owing && !first_error_) {
+        first_error_ = error("{} has left, or is lost; what was sent to it last may not have arrived", name_of(lost));
+        is_about_loss_ = true;
+    }
+}
+
+std::size_t Core::poll() {
+    std::size_t done = 0;
+    bool has_any = false;
+    {
+        const Drive::Turn turn(drive_);
+        if (turn.is_inner()) return 0;
+        done = work();
+        has_any = has_tasks();
+    }
+    while (has_any && run_tasks()) ++done;
+    return done;
+}
+
+void Core::wake() noexcept {
+    const Drive::Turn turn(drive_);
+    drive_.wake_waiters();
+}
+
+void Core::flush() {
+    const Drive::Turn turn(drive_);
+    channel_.flush();
+}
+
+} // namespace kumi::engine

@@ -1,0 +1,306 @@
+#pragma once
+
+// The engine behind its face (engine.hpp): what arrives is told apart here and done. Its parts: Drive (who does it, and
+// when), Outbox (what goes out, and what must wait), MemoryMap (what memory there is), Operations (what is under way),
+// Barriers. All but the memory of this host is used with the turn.
+
+#include "kumi/base/function_ref.hpp"
+#include "kumi/base/result.hpp"
+#include "kumi/engine/barriers.hpp"
+#include "kumi/engine/global_ptr.hpp"
+#include "kumi/engine/handlers.hpp"
+#include "kumi/engine/memory_map.hpp"
+#include "kumi/engine/operations.hpp"
+#include "kumi/engine/outbox.hpp"
+#include "kumi/engine/outgoing.hpp"
+#include "kumi/engine/drive.hpp"
+#include "kumi/engine/progress.hpp"
+#include "kumi/pm/channel.hpp"
+
+#include <deque>
+#include <functional>
+#include <list>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace kumi::engine {
+
+/// What nodes find out about each other when they join.
+struct Agreed {
+    std::vector<std::uint32_t> handlers;  // their numbers on the wire
+    std::vector<std::uint32_t> functions; // the same
+    std::vector<std::string> hosts;       // by node, for people; may be empty
+    std::vector<Node> firsts;             // by node: the first whose memory it reaches
+};
+
+class Core final : public Progress, private Work {
+public:
+    using Answered = Operation::Answered;
+    using Where = global_ptr<std::byte>;
+
+    struct Options {
+        pm::Patience patience;
+        DriveOptions drive;
+    };
+    static Result<std::unique_ptr<Core>> open(pm::Channel& channel, Handlers&& handlers, const Options& options);
+    ~Core();
+    const Handlers& handlers() const noexcept { return handlers_; }
+    /// The first of the nodes whose memory this one reaches.
+    Node first_on_host() const noexcept;
+    /// What all nodes have agreed on, before any of them starts; without it, each takes what it has for granted.
+    void set_agreement(Agreed agreed);
+    /// Starts the background thread.
+    void start() { drive_.start(); }
+    /// What is called with plain messages; they wait until it is set.
+    void on_message(std::function<void(pm::Message&)> handler);
+
+    Node node() const noexcept { return channel_.self(); }
+    Node nodes() const noexcept { return nodes_; }
+    pm::Channel& channel() noexcept { return channel_; }
+    std::size_t message_bytes_max() const noexcept { return message_bytes_max_; }
+
+    // ---- messages
+
+    /// `message` has room for a header, and then the arguments. False: not now, or never; send() knows.
+    bool try_send(Node to, std::uint32_t handler, MutableBytes message, Bytes payload) noexcept {
+        if (to >= nodes_ || message.size() + payload.size() > message_bytes_max_ + sizeof(Header)) [[unlikely]]
+            return false;
+        write_header(message, handler, true);
+        const Drive::Turn turn(drive_);
+        return outbox_.try_request(to, message, payload);
+    }
+    Result<void> send(Node to, std::uint32_t handler, MutableBytes message, Bytes payload);
+    void reply(Node to, std::uint32_t handler, MutableBytes message, Bytes payload);
+    /// A plain message, as large as the channel takes.
+    Result<void> send_message(Node to, std::span<const Bytes> pieces);
+    /// Runs the function of that index on `to`; `answered` gets what it answers, or why not. An error here: never sent.
+    Result<std::uint64_t> ask(Node to, std::uint32_t function, Bytes arguments, Answered answered);
+    /// `answered` will not be called any more, if it was not yet. Answers whether that is so.
+    bool forget(std::uint64_t asked) override;
+
+    // ---- memory
+
+    struct MadeSegment {
+        SegmentId id;
+        MutableBytes bytes;
+    };
+    Result<MadeSegment> make_segment(std::size_t count, std::size_t bytes_each);
+    /// This node's part of it; all nodes must do so before anybody uses it.
+    Result<MadeSegment> add_segment(std::uint64_t bytes);
+    Result<void> free_segment(SegmentId segment);
+    Result<std::uint64_t> allocate(std::size_t count, std::size_t bytes_each);
+    Result<void> release(Where memory);
+    std::byte* local(Where where, std::size_t bytes) noexcept;
+
+    Result<void> put(Where to, Bytes source, const Notice& notice);
+    Result<void> start_put(Where to, Bytes source, const Notice& notice);
+    Result<void> get(Where from, MutableBytes target);
+    Result<void> start_get(Where from, MutableBytes target, Flag* flag);
+    Result<void> copy(Where from, Where to, std::size_t bytes, const Notice& notice);
+    Result<void> put_strided(Where to, const std::byte* source, const Strided& shape, const Notice& notice);
+    Result<void> get_strided(Where from, std::byte* target, const Strided& shape);
+    Result<void> get_pieces(std::span<const GetPiece> pieces);
+    Result<std::uint64_t> atomic(Where word, const Atomic& what);
+
+    // ---- notification
+
+    void expect(Counter& counter, std::int64_t arrivals);
+    Result<void> wait_flag(const Flag& flag, Flag value, Instant deadline);
+    Result<void> sync(Instant deadline);
+    Result<void> start_sync(Flag& flag);
+    Result<void> offer(std::uint64_t key, Node to, Bytes source, Flag* flag, Flag value);
+    Result<void> accept(std::uint64_t key, Node from, MutableBytes target, Flag* flag, Flag value);
+    Result<void> broadcast(Where to, Bytes source, const Notice& notice);
+    void discard_broadcasts(bool discard) noexcept { discards_.store(discard); }
+
+    // ---- barriers
+
+    BarrierToken arrive();
+    Result<void> barrier(Instant deadline);
+    Result<BarrierToken> arrive(std::span<const Node> members);
+    bool test(const BarrierToken& token);
+    Result<void> wait(const BarrierToken& token, Instant deadline);
+    /// A barrier of all nodes, which tells the lowest and highest value that they came with.
+    Result<Agreement> agree(std::uint64_t value);
+
+    // ---- progress
+
+    std::size_t poll();
+    void flush();
+    bool wait_until(base::FunctionRef<bool()> done, Instant deadline) override { return drive_.serve_until(done, deadline); }
+    void wake() noexcept override;
+    bool in_handler() const noexcept override { return drive_.has_turn(); }
+    /// "node 3 on b0"
+    std::string name_of(Node node) const;
+    /// Messages that made no sense.
+    std::uint64_t unsound() const noexcept { return unsound_ + outbox_.unsound(); }
+
+private:
+    /// What goes out in pieces, as there is room.
+    struct Transfer {
+        enum class Kind { put, get, broadcast };
+
+        Kind kind = Kind::put;
+        Node node = 0; // where to; for a broadcast this one
+        Place place{};
+        const std::byte* source = nullptr;
+        std::uint64_t bytes = 0;
+        std::uint64_t next = 0; // the first byte that has not gone
+        bool has_gone = false;  // all of it
+        Notice notice{};
+        OperationId operation = no_operation; // to be completed, when all is there
+        std::uint64_t last_request = 0;
+        OperationId want = no_operation; // of the node where it goes, which is to be told how much it was
+        Flag* flag = nullptr; // to be set when the source may be changed
+        Flag flag_value = 1;
+        unsigned under_way = 0;          // pieces of a broadcast
+    };
+    struct Offer {
+        Bytes source;
+        Flag* flag;
+        Flag value;
+    };
+    struct Task {
+        Node source;
+        OperationId operation;
+        std::uint32_t function;
+        std::vector<std::byte> arguments;
+    };
+    using Meeting = std::pair<std::uint64_t, Node>; // key, the other node
+
+    Core(pm::Channel& channel, Handlers&& handlers, const Options& options, std::unique_ptr<MemoryMap> memory);
+
+    // Work
+    std::size_t work() noexcept override;
+    bool prepare_sleep() noexcept override;
+    void end_sleep() noexcept override;
+    bool run_tasks() noexcept override;
+    bool has_tasks() const noexcept override;
+
+    // Arrivals; false: it made no sense.
+    void on_arrival(pm::Message& message) noexcept;
+    bool handle(Node source, const Header& header, Bytes rest, pm::Message& message);
+    bool run_handler(Node source, const Header& header, Bytes rest);
+    void on_plain_message(Node source, Bytes rest, pm::Message& message);
+    bool on_put(Node source, Bytes rest);
+    bool on_put_strided(Node source, Bytes rest);
+    bool on_get(Node source, Bytes rest);
+    bool on_got(Bytes rest);
+    bool on_atomic(Node source, Bytes rest);
+    bool on_copy(Node source, Bytes rest);
+    bool on_done(Bytes rest);
+    bool on_failed(Node source, Bytes rest);
+    bool on_want(Node source, Bytes rest);
+    bool on_broadcast(Node source, Bytes rest);
+    bool on_ask(Node source, Bytes rest);
+    bool on_answer(Bytes rest);
+    bool on_step(Node source, Bytes rest);
+    bool on_host_arrived(Node source, Bytes rest);
+    bool on_hopeless(Bytes rest);
+
+    // Going out
+    Result<void> check(const char* what, Where where, std::uint64_t bytes) const;
+    Result<void> check_node(const char* what, Node node) const;
+    Result<void> request_bytes(Node to, MutableBytes head, Bytes body);
+    void reply_done(Node to, OperationId operation, std::uint64_t value);
+    void refuse(Node to, OperationId operation, const std::string& why);
+    Result<void> check_notice(const char* what, Node node, const Notice& notice) const;
+    Result<void> refuse_notice(const char* what, Node node, const Notice& notice) const;
+    OperationId begin_get(Where from, MutableBytes target, Operation operation);
+    void start_transfer(Transfer transfer, bool is_in_background = true);
+    bool go_on_transfers();
+    bool go_on_transfers_to(std::list<Transfer>& transfers);
+    bool send_piece(Transfer& transfer);
+    bool send_put_piece(Transfer& transfer, std::uint64_t bytes);
+    bool send_get_piece(Transfer& transfer, std::uint64_t bytes);
+    bool send_broadcast_piece(Transfer& transfer, std::uint64_t bytes);
+    bool is_over(Transfer& transfer);
+
+    // Being done
+    std::byte* find_place(const Place& place, std::uint64_t bytes) noexcept;
+    std::string explain_place(const Place& place, std::uint64_t bytes) const;
+    bool apply_notice(Node node, const Notice& notice) noexcept;
+    void set_flag_here(Flag& flag, Flag value) noexcept;
+    void nudge(Node node) noexcept;
+    void nudge_sleeper(Node node) noexcept;
+    void complete(OperationId id);
+    void fail(OperationId id, Error why);
+    Result<std::uint64_t> wait_for(OperationId id, Instant deadline = never);
+    void note_error(Error why);
+    Error take_error();
+    bool all_done() const noexcept;
+    void check_syncs();
+    void notice_losses();
+    void forsake(Node lost);
+    void give(Node to, const Want& want, const Offer& offer);
+    bool is_complete(const BarrierToken& token) const noexcept;
+    void send_step(Node to, const BarrierStep& step);
+    void find_hosts();
+    BarrierToken come(bool is_split);
+    void arrive_on_host();
+    void on_host_complete();
+    void check_firsts();
+    std::optional<Node> find_missing(const BarrierToken& token) const;
+    void give_up_barrier(const BarrierToken& token, Node lost);
+    void tell_host_of(std::uint32_t sequence);
+    void pass_on(Broadcast what, Bytes data, Operation::Answered when_all_have_it);
+    template <class Head>
+    Result<void> request(Kind kind, Node to, const Head& head, Bytes body = {});
+
+    void write_header(MutableBytes message, std::uint32_t handler, bool is_request) const noexcept {
+        const auto kind = static_cast<Kind>(static_cast<std::uint32_t>(Kind::first_handler) + agreed_.handlers[handler]);
+        const Header header = header_of(kind, is_request);
+        std::memcpy(message.data(), &header, sizeof header);
+    }
+    static constexpr std::size_t head_bytes_max = 256; // of anything that carries data
+
+    pm::Channel& channel_;
+    Node nodes_;
+    std::size_t message_bytes_max_;
+    std::size_t chunk_bytes_;
+    Handlers handlers_;
+    Agreed agreed_;
+    std::vector<std::uint32_t> handler_of_;  // by number on the wire
+    std::vector<std::uint32_t> function_of_; // the same
+    std::unique_ptr<MemoryMap> memory_;
+    Outbox outbox_;
+    Operations operations_;
+    std::map<Node, std::list<Transfer>> transfers_; // by where to; lists, because a broadcast's pieces know theirs
+    std::vector<Flag*> syncs_; // to be set when all is done
+    std::map<Meeting, std::deque<Offer>> offers_;
+    std::map<Meeting, std::deque<Want>> wants_;
+    std::size_t wants_waiting_ = 0;
+    static constexpr std::size_t wants_max = 1 << 16;
+    std::vector<Node> all_nodes_;
+    Barriers barriers_;
+    // Where hosts have several nodes: these first among themselves, then the first ones of all hosts for all.
+    std::optional<HostBarrier<base::MachineMemory>> host_barrier_;
+    std::vector<Node> on_host_;            // all that share this host's memory, this one included
+    std::vector<Node> firsts_;             // one of each host
+    std::map<std::uint64_t, Hopeless> hopeless_; // by set
+    static constexpr std::size_t hopeless_max = 1 << 16;
+    std::uint32_t next_barrier_ = 0;       // the next that this node comes to
+    std::uint32_t next_on_host_ = 0;       // the next that its host is told of
+    std::uint32_t hosts_complete_ = 0;     // the next that completes among first nodes
+    std::uint32_t host_has_come_ = 0;      // the next that this host, of which this is the first node, comes to
+    std::deque<Task> tasks_;
+    int task_depth_ = 0;
+    std::atomic<const void*> task_thread_{nullptr}; // that runs tasks
+    static constexpr int task_depth_max = 32;
+    std::function<void(pm::Message&)> on_message_;
+    std::vector<pm::KeptMessage> early_messages_;
+    std::optional<Error> first_error_; // since the last sync()
+    bool is_about_loss_ = false;
+    enum class Fate : std::uint8_t { here, going, lost };
+    std::vector<Fate> lost_; // by node
+    std::atomic<std::uint64_t> losses_{0};
+    unsigned watchers_ = 0; // threads that sleep or are about to
+    std::atomic<bool> discards_{false};
+    std::uint64_t unsound_ = 0;
+    Drive drive_; // last: its thread uses all the rest
+};
+
+} // namespace kumi::engine

@@ -1,0 +1,97 @@
+#include "kumi/engine/meet.hpp"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+namespace kumi::engine {
+namespace {
+
+/// What each node tells the others of itself.
+struct Hello {
+    std::uint64_t digest; // of its handlers and functions
+    Node first_on_host;
+    std::array<char, 52> host; // ends with a zero
+};
+
+std::uint64_t digest_of(std::string_view text) noexcept {
+    std::uint64_t number = 14'695'981'039'346'656'037u; // FNV-1a
+    for (const char c : text) number = (number ^ static_cast<unsigned char>(c)) * 1'099'511'628'211u;
+    return number;
+}
+
+/// "name(parameters)" of each, and each one's place in the order of names: its number on the wire.
+struct Names {
+    std::vector<std::string> sorted;
+    std::vector<std::uint32_t> numbers;
+};
+template <class Entries>
+Names names_of(const Entries& entries) {
+    std::vector<std::uint32_t> order(entries.size());
+    std::iota(order.begin(), order.end(), 0u);
+    std::ranges::sort(order, {}, [&](std::uint32_t i) -> const std::string& { return entries[i].name; });
+    Names names;
+    names.numbers.resize(entries.size());
+    for (std::uint32_t place = 0; place < order.size(); ++place) {
+        names.numbers[order[place]] = place;
+        names.sorted.push_back(fmt::format("{}({})", entries[order[place]].name, entries[order[place]].signature));
+    }
+    return names;
+}
+
+std::vector<std::string_view> lines_of(std::string_view text) {
+    std::vector<std::string_view> lines;
+    for (std::size_t end; (end = text.find('\n')) != text.npos; text.remove_prefix(end + 1)) lines.push_back(text.substr(0, end));
+    return lines;
+}
+
+/// The nodes' lists are not alike: finds one difference and names it.
+Error explain(const std::string& mine, Node self, pm::Meeting& meeting) {
+    const auto all = meeting.exchange(bytes_of(std::string_view(mine)));
+    if (!all) return all.error();
+    const auto ours = lines_of(mine);
+    for (Node node = 0; node < all->size(); ++node) {
+        const auto theirs = lines_of(text_of((*all)[node]));
+        for (const std::string_view line : ours)
+            if (std::ranges::find(theirs, line) == theirs.end())
+                return error("node {} has {}, and node {} has not: all nodes must have the same handlers and functions", self, line, node);
+        for (const std::string_view line : theirs)
+            if (std::ranges::find(ours, line) == ours.end())
+                return error("node {} has {}, and node {} has not: all nodes must have the same handlers and functions", node, line, self);
+    }
+    return error("other nodes differ in their handlers and functions: all must have the same");
+}
+
+} // namespace
+
+Result<void> meet(Core& core, pm::Meeting& meeting, std::string_view host) {
+    Names handlers = names_of(core.handlers().entries());
+    Names functions = names_of(core.handlers().functions());
+    std::string mine;
+    for (const std::string& name : handlers.sorted) mine += fmt::format("handler {}\n", name);
+    for (const std::string& name : functions.sorted) mine += fmt::format("function {}\n", name);
+    Hello hello{digest_of(mine), core.first_on_host(), {}};
+    std::ranges::copy(host.substr(0, hello.host.size() - 1), hello.host.begin());
+    const auto told = meeting.exchange(bytes_of(hello));
+    if (!told) return told.error();
+    Agreed agreed{std::move(handlers.numbers), std::move(functions.numbers), {}, {}};
+    bool are_alike = true;
+    for (Node node = 0; node < core.nodes(); ++node) {
+        Hello other{};
+        if (!read_value((*told)[node], other)) return error("node {} runs another version of Kumi: run the same on all nodes", node);
+        are_alike &= other.digest == hello.digest;
+        other.host.back() = '\0';
+        agreed.hosts.emplace_back(other.host.data());
+        agreed.firsts.push_back(other.first_on_host);
+    }
+    if (!are_alike) return explain(mine, core.node(), meeting);
+    const auto has_twice = [](const std::vector<std::string>& sorted) {
+        return std::ranges::adjacent_find(sorted, {}, [](const std::string& line) { return line.substr(0, line.rfind('(')); });
+    };
+    for (const Names* names : {&handlers, &functions})
+        if (const auto twice = has_twice(names->sorted); twice != names->sorted.end()) return error("two handlers or functions have one name: {}", *twice);
+    core.set_agreement(std::move(agreed));
+    return {};
+}
+
+} // namespace kumi::engine

@@ -1,0 +1,70 @@
+#pragma once
+
+// What this node has begun and others complete: each has a number that travels with it and comes back. A number is good once:
+// what answers twice, or to somebody else's, finds nothing. One thread at a time uses it.
+
+#include "kumi/base/bytes.hpp"
+#include "kumi/base/result.hpp"
+#include "kumi/engine/wire.hpp"
+#include "kumi/pm/node.hpp"
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+namespace kumi::engine {
+
+using pm::Node;
+
+struct Operation {
+    /// Called once, with the answer or the reason why there is none.
+    using Answered = std::function<void(const Result<Bytes>&)>;
+
+    Node peer = 0; // who completes it
+    bool is_of_many = false; // others are needed too
+    const char* what = ""; // for people: "get"
+    std::byte* target = nullptr; // where data goes, if any is to come
+    std::uint64_t bytes = 0;     // of data in all
+    std::uint64_t left = 0;      // of these, still to come; or answers still to come
+    std::uint64_t block_bytes = 0; // data goes to blocks of this size, if not zero,
+    std::int64_t stride = 0;       // at this distance
+    std::uint64_t value = 0;
+    Flag* flag = nullptr;        // of this node, to be set when it is done
+    Flag flag_value = 1;
+    bool is_waited_for = false;  // somebody looks at it, and ends it
+    bool is_for_sync = true;     // sync() waits for it
+    bool is_done = false;
+    std::optional<Error> failure;
+    Answered answered;
+};
+
+class Operations {
+public:
+    OperationId begin(Operation operation);
+    /// Null: there is none of that number any more.
+    Operation* find(OperationId id) noexcept;
+    void end(OperationId id) noexcept;
+    /// Ends all.
+    void clear() noexcept;
+
+    /// Those that sync() waits for.
+    std::size_t count() const noexcept { return count_; }
+    /// Calls with each that cannot be completed without `peer`.
+    template <class Visit>
+    void each_of(Node peer, Visit&& visit) {
+        for (std::uint32_t index = 0; index < slots_.size(); ++index)
+            if (slots_[index].is_used && (slots_[index].operation.peer == peer || slots_[index].operation.is_of_many)) visit(OperationId{index, slots_[index].generation});
+    }
+
+private:
+    struct Slot {
+        Operation operation;
+        std::uint32_t generation = 0;
+        bool is_used = false;
+    };
+    std::vector<Slot> slots_;
+    std::vector<std::uint32_t> free_;
+    std::size_t count_ = 0;
+};
+
+} // namespace kumi::engine

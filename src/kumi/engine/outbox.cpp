@@ -1,0 +1,132 @@
+#include "kumi/engine/outbox.hpp"
+
+#include "kumi/base/assert.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <fmt/format.h>
+#include <utility>
+
+namespace kumi::engine {
+
+Outbox::Outbox(pm::Channel& channel) : channel_(channel), peers_(channel.nodes()) { waiting_nodes_.reserve(channel.nodes()); }
+
+void Outbox::note_told(Node to, MutableBytes head) noexcept {
+    Peer& peer = peers_[to];
+    const std::uint64_t handled = tellable(to);
+    const auto count = static_cast<std::uint16_t>(handled);
+    std::memcpy(head.data() + offsetof(Header, handled), &count, sizeof count);
+    peer.told = handled;
+}
+
+bool Outbox::request(Node to, MutableBytes head, Bytes body) {
+    if (try_request(to, head, body)) return true;
+    if (peers_[to].is_lost) return false;
+    if (waiting_bytes_ + head.size() + body.size() > waiting_bytes_max) return false;
+    waiting_bytes_ += head.size() + body.size();
+    ++requests_waiting_;
+    keep(to, peers_[to].requests, head, body, false);
+    return true;
+}
+
+void Outbox::reply(Node to, MutableBytes head, Bytes body, bool stays) {
+    Peer& peer = peers_[to];
+    if (peer.is_lost || (peer.replies.empty() && post(to, head, body, peer.handled_here))) return;
+    keep(to, peer.replies, head, body, stays);
+}
+
+void Outbox::keep(Node to, std::deque<Waiting>& waiting, Bytes head, Bytes body, bool stays) {
+    Waiting& kept = waiting.emplace_back();
+    kept.handled = peers_[to].handled_here;
+    kept.copy.reserve(head.size() + (stays ? 0 : body.size()));
+    kept.copy.assign(head.begin(), head.end());
+    if (stays) kept.body = body;
+    else kept.copy.insert(kept.copy.end(), body.begin(), body.end());
+    if (!std::exchange(peers_[to].is_waiting, true)) waiting_nodes_.push_back(to);
+}
+
+void Outbox::take_credit(Peer& peer, std::uint16_t more) noexcept {
+    if (more > peer.requested - peer.handled) [[unlikely]] {
+        ++unsound_;
+        return;
+    }
+    peer.handled += more;
+    unhandled_ -= more;
+    peer.has_asked = false;
+}
+
+void Outbox::tell_handled(Node to) {
+    Header credit{static_cast<std::uint16_t>(Kind::credit), 0, 0};
+    reply(to, std::as_writable_bytes(std::span(&credit, 1)));
+    peers_[to].is_telling = !peers_[to].replies.empty();
+}
+
+void Outbox::ask_for_credit(Node to) {
+    Peer& peer = peers_[to];
+    if (peer.has_asked || peer.requested == peer.handled) return;
+    Header please{static_cast<std::uint16_t>(Kind::please), 0, 0};
+    peer.has_asked = post(to, std::as_writable_bytes(std::span(&please, 1)), {}, tellable(to));
+}
+
+void Outbox::ask_for_credits() {
+    for (Node to = 0; to < peers_.size() && unhandled_ != 0; ++to) ask_for_credit(to);
+}
+
+std::string Outbox::describe_unhandled() const {
+    std::string text;
+    for (Node to = 0; to < peers_.size(); ++to)
+        if (!all_handled(to)) text += fmt::format("{} node {}", text.empty() ? "; not yet at" : ",", to);
+    return text;
+}
+
+bool Outbox::go_on() {
+    bool any = false;
+    std::erase_if(waiting_nodes_, [&](Node to) {
+        Peer& peer = peers_[to];
+        any |= drain(to, peer.replies, false);
+        if (peer.replies.empty()) {
+            peer.is_telling = false;
+            any |= drain(to, peer.requests, true);
+        }
+        peer.is_waiting = !peer.replies.empty() || !peer.requests.empty();
+        return !peer.is_waiting;
+    });
+    return any;
+}
+
+bool Outbox::drain(Node to, std::deque<Waiting>& waiting, bool are_requests) {
+    Peer& peer = peers_[to];
+    bool any = false;
+    for (; !waiting.empty(); any = true) {
+        if (are_requests && peer.requested - peer.handled >= requests_max) break;
+        Waiting& next = waiting.front();
+        const std::size_t bytes = next.copy.size();
+        if (!post(to, next.copy, next.body, are_requests ? peer.handled_here : next.handled)) break;
+        if (are_requests) {
+            ++peer.requested;
+            ++unhandled_;
+            --requests_waiting_;
+            waiting_bytes_ -= bytes;
+        }
+        waiting.pop_front();
+    }
+    return any;
+}
+
+void Outbox::tell_all_handled() {
+    for (Node to = 0; to < peers_.size(); ++to)
+        if (peers_[to].handled_here != peers_[to].told) tell_handled(to);
+}
+
+void Outbox::give_up(Node lost) noexcept {
+    Peer& peer = peers_[lost];
+    peer.is_lost = true;
+    unhandled_ -= peer.requested - peer.handled;
+    peer.handled = peer.requested;
+    for (const Waiting& waiting : peer.requests) waiting_bytes_ -= waiting.copy.size();
+    requests_waiting_ -= peer.requests.size();
+    peer.requests.clear();
+    peer.replies.clear();
+}
+
+} // namespace kumi::engine

@@ -1,0 +1,40 @@
+#pragma once
+
+// The beginning of a message on its way out: a Header and what belongs to its kind.
+
+#include "kumi/engine/wire.hpp"
+
+#include <array>
+
+namespace kumi::engine {
+
+inline Header header_of(Kind kind, bool is_request) noexcept {
+    return {static_cast<std::uint16_t>(kind), 0, is_request ? 1u : 0u};
+}
+
+template <std::size_t bytes_max>
+class Outgoing {
+public:
+    Outgoing(Kind kind, bool is_request) noexcept {
+        const Header header = header_of(kind, is_request);
+        std::memcpy(buffer_.data(), &header, sizeof header);
+    }
+    void append(Bytes bytes) noexcept {
+        kumi::copy_bytes(buffer_.data() + size_, bytes);
+        size_ += bytes.size();
+    }
+    MutableBytes bytes() noexcept { return {buffer_.data(), size_}; }
+
+private:
+    alignas(8) std::array<std::byte, sizeof(Header) + bytes_max> buffer_;
+    std::size_t size_ = sizeof(Header);
+};
+
+template <class Head>
+Outgoing<sizeof(Head)> outgoing(Kind kind, bool is_request, const Head& head) noexcept {
+    Outgoing<sizeof(Head)> message(kind, is_request);
+    message.append(bytes_of(head));
+    return message;
+}
+
+} // namespace kumi::engine

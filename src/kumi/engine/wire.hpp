@@ -1,0 +1,142 @@
+#pragma once
+
+// What engines say to each other. Every message starts with a Header; all fields are little-endian. Whatever comes from the
+// wire is checked before it is believed: sizes, numbers, places in memory.
+//
+// Requests and replies. A request is answered for, sooner or later, by the count of requests handled that every header
+// carries back: that is its sender's credit, and a put is complete when it is counted. No node has more than requests_max
+// requests to another under way, so what a node may have to answer for is bounded, and answers always find room.
+
+#include "kumi/engine/memory.hpp"
+
+#include <cstdint>
+
+namespace kumi::engine {
+
+/// What a message is for. Handlers of the program come after those of the engine.
+enum class Kind : std::uint16_t {
+    credit,       // nothing but the header
+    please,       // the same, and asks for one
+    message,      // of the program, without a handler's name: Job::on_message()
+    put,          // Put, data
+    put_strided,  // PutStrided, blocks one after the other
+    get,          // Get; answered by got
+    got,          // Got, data
+    atomic,       // AtomicRequest; answered by done
+    copy,         // Copy; answered by done
+    done,         // Done: an operation is complete
+    failed,       // Failed, text: an operation, or a request without one, was refused
+    nudge,        // look at your flags
+    step,         // BarrierStep
+    host_arrived, // HostArrived: all nodes of a host have come to a barrier, tells its first node
+    hopeless,     // Hopeless: a barrier lacks a node that is lost
+    want,         // Want: somebody is ready to take what is offered under a key
+    broadcast,    // Broadcast, data; answered by done
+    ask,          // Ask, arguments; answered by answer
+    answer,       // Done, answer
+    first_handler = 64,
+};
+
+struct Header {
+    std::uint16_t kind;
+    std::uint16_t handled; // requests of the receiver's, in all, that the sender has handled
+    std::uint32_t is_request; // 1: to be counted as handled
+};
+static_assert(sizeof(Header) == 8);
+
+/// Requests that one node may have under way to another.
+inline constexpr std::uint32_t requests_max = 128;
+
+/// Data travels in messages of this size at most: small ones from elsewhere get their turn between two of them.
+inline constexpr std::size_t chunk_bytes = 64 << 10;
+
+/// Memory of the receiver's: in a segment, or where something is expected to land (`segment` has landing_bit).
+struct Place {
+    std::uint32_t segment;
+    std::uint32_t generation; // of a landing
+    std::uint64_t offset;
+};
+inline constexpr std::uint32_t landing_bit = 1u << 31;
+
+/// An operation that the sender waits for.
+struct OperationId {
+    std::uint32_t index;
+    std::uint32_t generation;
+    friend bool operator==(const OperationId&, const OperationId&) = default;
+};
+
+struct Put {
+    OperationId operation; // the sender's, to be told of if it fails; or none
+    Place to;
+    Notice notice;
+};
+struct PutStrided {
+    Place to;
+    Notice notice;
+    std::uint64_t block_bytes;
+    std::int64_t stride;
+};
+struct Get {
+    OperationId operation;
+    Place from;
+    std::uint64_t bytes; // of one block
+    std::uint64_t count; // of blocks
+    std::int64_t stride;
+    std::uint64_t position; // of the answer, in what the asker puts together
+};
+struct Got {
+    OperationId operation;
+    std::uint64_t position;
+};
+struct AtomicRequest {
+    OperationId operation;
+    Place word;
+    Atomic what;
+};
+struct Copy {
+    OperationId operation;
+    Place from;
+    std::uint32_t target; // node
+    std::uint32_t reserved;
+    Place to;
+    std::uint64_t bytes;
+    Notice notice;
+};
+struct Done {
+    OperationId operation;
+    std::uint64_t value;
+};
+struct Failed {
+    OperationId operation; // or none
+};
+struct HostArrived {
+    std::uint32_t sequence;
+    std::uint32_t reserved;
+};
+struct Hopeless {
+    std::uint64_t set;
+    std::uint32_t sequence; // and all after it
+    std::uint32_t lost;     // node
+};
+struct Want {
+    std::uint64_t key;
+    Place to;
+    std::uint64_t bytes;
+    OperationId operation; // the taker's, to be told how much has been sent
+};
+struct Broadcast {
+    OperationId operation; // of the node that it comes from
+    std::uint32_t root;
+    std::uint32_t reserved;
+    Place to;
+    Notice notice;
+};
+struct Ask {
+    OperationId operation;
+    std::uint32_t function;
+    std::uint32_t reserved;
+};
+
+inline constexpr OperationId no_operation{~0u, ~0u};
+
+} // namespace kumi::engine
