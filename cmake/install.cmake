@@ -30,7 +30,7 @@ install(DIRECTORY src/kumi/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/kumi
 install(DIRECTORY examples/ DESTINATION ${CMAKE_INSTALL_DATADIR}/kumi/examples FILES_MATCHING PATTERN "*.cpp")
 # Where `kumi bench` looks, from its own place: goals, labs, and a program per peer that was found.
 install(FILES bench/goals.toml DESTINATION share/kumi)
-install(FILES lab/figure3.toml bench/labs/lan_only.toml bench/labs/two_networks.toml DESTINATION share/kumi/labs)
+install(FILES lab/figure3.toml bench/labs/lan_only.toml bench/labs/two_hosts.toml bench/labs/two_networks.toml DESTINATION share/kumi/labs)
 install(DIRECTORY ${PROJECT_BINARY_DIR}/libexec/kumi DESTINATION libexec USE_SOURCE_PERMISSIONS OPTIONAL)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 

@@ -1,6 +1,8 @@
 // What a newcomer tries first.
 #include "cluster/command.hpp"
 
+#include <map>
+
 using namespace kumi::cluster_test;
 
 TEST(Examples, hello_with_4_nodes_prints_4_greetings) {
@@ -76,3 +78,93 @@ TEST(Examples, steady_finds_nothing_wrong) {
     EXPECT_TRUE(contains(outcome.out, "0.00 s: to node 2 by shmem\n")) << outcome.out;
     EXPECT_TRUE(contains(outcome.out, " messages, 0 of them wrong; longest pause ")) << outcome.out;
 }
+
+TEST(Examples, active_messages_fill_and_ask_a_table_on_all_nodes) {
+    for (const char* const nodes : {"1", "4"}) {
+        const Outcome outcome = run({.words = kumi_run({"-n", nodes, example("04_active_messages")})});
+        EXPECT_EQ(outcome.code, 0);
+        EXPECT_EQ(outcome.err, "");
+        EXPECT_EQ(outcome.out, std::string("1000 squares in ") + nodes + " nodes add up to 332833500\n");
+    }
+}
+
+TEST(Examples, remote_memory_is_read_and_written_on_all_nodes) {
+    const Outcome outcome = run({.words = kumi_run({"-n", "3", example("05_remote_memory")})});
+    EXPECT_EQ(outcome.code, 0);
+    EXPECT_EQ(outcome.err, "");
+    auto lines = lines_of(outcome.out);
+    ASSERT_EQ(lines.size(), 7u) << outcome.out;
+    EXPECT_EQ(std::ranges::count_if(lines, [](const std::string& line) { return matches(line, "node [012] greets node [012]"); }), 3);
+    for (const char* const ticket : {"0", "1", "2"})
+        EXPECT_EQ(std::ranges::count_if(lines, [&](const std::string& line) { return matches(line, std::string("node [012] has ticket ") + ticket); }), 1) << outcome.out;
+    EXPECT_TRUE(contains(outcome.out, "node 1 was told: node 0 greets node 1\n")) << outcome.out;
+}
+
+/// Whatever the number of nodes and threads, with overlap and without: the same cells, to the last bit.
+TEST(Examples, jacobi_computes_the_same_on_any_number_of_nodes_and_threads) {
+    std::string expected;
+    for (const char* const device : {"shmem", "udp"})
+        for (const char* const nodes : {"1", "2", "5"})
+            for (const char* const threads : {"1", "3"})
+                for (const char* const mode : {"overlap", "plain"}) {
+                    const Outcome outcome = run({.words = kumi_run({"-n", nodes, example("06_jacobi"), "60", "40", threads, mode}),
+                                                 .environment = {std::string("KUMI_DEVICE=") + device}});
+                    EXPECT_EQ(outcome.code, 0);
+                    EXPECT_EQ(outcome.err, "");
+                    const auto lines = lines_of(outcome.out);
+                    ASSERT_EQ(lines.size(), 2u) << outcome.out;
+                    EXPECT_TRUE(contains(lines[0], std::string("nodes ") + nodes + ", threads " + threads + ", " + mode + ": ")) << lines[0];
+                    EXPECT_TRUE(matches(lines[1], "60 x 60 cells, 40 steps: last change 0\\.[0-9]+, checksum [0-9a-f]{16}")) << lines[1];
+                    if (expected.empty()) expected = lines[1];
+                    EXPECT_EQ(lines[1], expected) << lines[0];
+                }
+}
+
+TEST(Examples, jacobi_works_where_a_node_has_a_single_row) {
+    std::string expected;
+    for (const char* const nodes : {"1", "5"}) {
+        const Outcome outcome = run({.words = kumi_run({"-n", nodes, example("06_jacobi"), "5", "100"})});
+        EXPECT_EQ(outcome.code, 0) << outcome.err;
+        const auto lines = lines_of(outcome.out);
+        ASSERT_EQ(lines.size(), 2u) << outcome.out;
+        if (expected.empty()) expected = lines[1];
+        EXPECT_EQ(lines[1], expected);
+    }
+    EXPECT_EQ(run({.words = kumi_run({"-n", "6", example("06_jacobi"), "5", "100"})}).code, 1);
+}
+
+TEST(Examples, invoke_brings_back_answers_and_what_was_thrown) {
+    const Outcome outcome = run({.words = kumi_run({"-n", "3", example("07_invoke")})});
+    EXPECT_EQ(outcome.code, 0);
+    EXPECT_EQ(outcome.err, "");
+    const auto lines = lines_of(outcome.out);
+    ASSERT_EQ(lines.size(), 9u) << outcome.out;
+    EXPECT_EQ(lines[0], "2 and");
+    EXPECT_EQ(lines[4], "3 the");
+    EXPECT_EQ(lines[5], "an eighth is 0.125");
+    for (std::size_t node = 0; node < 3; ++node)
+        EXPECT_TRUE(matches(lines[6 + node], "node " + std::to_string(node) + " on [^ ]+: function divide threw: 1 by nothing")) << lines[6 + node];
+}
+
+class Nicam : public testing::TestWithParam<const char*> {};
+
+/// A row of docs/nicam.md each.
+TEST_P(Nicam, every_primitive_of_the_paper_works) {
+    const std::map<std::string, std::vector<std::string>> rows{{"init", {"nicam_init", "nicam_lock_memory"}},
+                                                               {"transfer", {"nicam_bcopy", "nicam_sync", "nicam_write1"}},
+                                                               {"notify", {"nicam_bcopy_notify", "nicam_bcopy_countup", "nicam_set_counter"}},
+                                                               {"broadcast", {"nicam_bcast", "nicam_bcast_discard"}},
+                                                               {"barrier", {"nicam_barrier"}},
+                                                               {"messages", {"nicam_bcopy_dst", "nicam_bcopy_src"}}};
+    for (const auto& [group, primitives] : rows) {
+        const Outcome outcome = run({.words = kumi_run({"-n", "5", example("nicam_" + group)}), .environment = {std::string("KUMI_DEVICE=") + GetParam()}});
+        EXPECT_EQ(outcome.code, 0);
+        EXPECT_EQ(outcome.err, "");
+        std::string lines;
+        for (const std::string& primitive : primitives) lines += primitive + " works\n";
+        EXPECT_EQ(outcome.out, lines);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Examples, Nicam, testing::Values("shmem", "udp", "composite"),
+                         [](const testing::TestParamInfo<const char*>& device) { return std::string(device.param); });

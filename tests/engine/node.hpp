@@ -1,0 +1,177 @@
+#pragma once
+
+// A node of a test: an engine on an end of some world's channel, and what tests say about it.
+
+#include "conformance/world.hpp"
+
+#include "kumi/engine/core.hpp"
+#include "kumi/engine/engine.hpp"
+
+#include <array>
+#include <condition_variable>
+#include <gtest/gtest.h>
+#include <initializer_list>
+#include <mutex>
+#include <random>
+#include <source_location>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+namespace kumi::engine_test {
+
+using conformance::deadline;
+using conformance::seed;
+using conformance::World;
+using engine::Engine;
+using pm::Channel;
+using pm::Node;
+
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+inline constexpr long scale = 1;
+#else
+inline constexpr long scale = 5;
+#endif
+
+/// The worlds of the conformance suite that differ to an engine, and some with hardly any room.
+std::vector<World> worlds();
+
+/// Thrown to end a node's part in a test that has failed already.
+struct Stop {};
+
+/// What a call answered; an error fails the test and ends this node's part in it.
+template <class T>
+T good(Result<T> result, std::source_location where = std::source_location::current()) {
+    if (result) return *std::move(result);
+    ADD_FAILURE_AT(where.file_name(), static_cast<int>(where.line())) << result.error().text();
+    throw Stop{};
+}
+inline void good(const Result<void>& result, std::source_location where = std::source_location::current()) {
+    if (result) return;
+    ADD_FAILURE_AT(where.file_name(), static_cast<int>(where.line())) << result.error().text();
+    throw Stop{};
+}
+
+/// An error that has these words in it.
+template <class T>
+void expect_error(const Result<T>& result, std::initializer_list<std::string_view> words,
+                  std::source_location where = std::source_location::current()) {
+    if (result) {
+        ADD_FAILURE_AT(where.file_name(), static_cast<int>(where.line())) << "no error";
+        return;
+    }
+    for (const std::string_view word : words)
+        if (result.error().text().find(word) == std::string::npos)
+            ADD_FAILURE_AT(where.file_name(), static_cast<int>(where.line())) << "no \"" << word << "\" in: " << result.error().text();
+}
+
+/// The same for what may be known at once, or only elsewhere: then sync() tells.
+template <class T>
+void expect_error_by_sync(Engine& engine, const Result<T>& result, std::initializer_list<std::string_view> words,
+                          std::source_location where = std::source_location::current()) {
+    if (!result) expect_error(result, words, where);
+    else expect_error(engine.sync(deadline()), words, where);
+    good(engine.sync(deadline()), where); // told once
+}
+
+struct Setup {
+    bool in_background = true;
+    Duration spin_max = std::chrono::microseconds(20);
+};
+
+inline Engine open(Channel& channel, Handlers&& handlers = {}, const Setup& setup = {}) {
+    engine::Core::Options options;
+    options.patience = {setup.spin_max};
+    options.drive.in_background = setup.in_background;
+    auto core = good(engine::Core::open(channel, std::move(handlers), std::move(options)));
+    core->start();
+    return Engine(std::move(core));
+}
+
+/// Ends the program, with a word, if a node's part in a test takes too long: many calls have no deadline of their own.
+class Watchdog {
+public:
+    explicit Watchdog(Node node) : thread_([this, node] { watch(node); }) {}
+    ~Watchdog() {
+        {
+            const std::lock_guard lock(mutex_);
+            is_over_ = true;
+        }
+        changed_.notify_all();
+        thread_.join();
+    }
+
+private:
+    void watch(Node node) {
+        std::unique_lock lock(mutex_);
+        if (changed_.wait_for(lock, std::chrono::seconds(100), [this] { return is_over_; })) return;
+        const auto* const test = testing::UnitTest::GetInstance()->current_test_info();
+        std::fprintf(stderr, "%s: node %u hangs; KUMI_SEED=%llu\n", test != nullptr ? test->name() : "?", node,
+                     static_cast<unsigned long long>(seed()));
+        std::abort();
+    }
+
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    bool is_over_ = false;
+    std::thread thread_; // last: it uses the others
+};
+
+/// A test that runs in every world, with some nodes.
+class EngineTest : public testing::TestWithParam<World> {
+protected:
+    EngineTest() : trace_(__FILE__, __LINE__, "KUMI_SEED=" + std::to_string(seed())) {}
+
+    /// The body makes an engine of its channel, by open(). What its handlers use is declared before that. It ends with a
+    /// barrier if others may still want something of this node.
+    static void run(Node nodes, const conformance::Body& body) {
+        GetParam().run(nodes, [&](Channel& channel) {
+            const Watchdog watchdog(channel.self());
+            try {
+                body(channel);
+            } catch (const Stop&) {
+            }
+        });
+    }
+
+private:
+    testing::ScopedTrace trace_;
+};
+
+/// All have come, and all that they had begun before is done.
+inline void settle(Engine& engine, std::source_location where = std::source_location::current()) {
+    good(engine.sync(deadline()), where);
+    good(engine.barrier(deadline()), where);
+}
+
+inline void fill_pattern(MutableBytes bytes, std::uint64_t number) {
+    for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i * 7 + (i >> 8) + number * 13);
+}
+inline std::vector<std::byte> pattern(std::size_t bytes, std::uint64_t number) {
+    std::vector<std::byte> content(bytes);
+    fill_pattern(content, number);
+    return content;
+}
+inline bool is_pattern(Bytes bytes, std::uint64_t number) {
+    for (std::size_t i = 0; i < bytes.size(); ++i)
+        if (bytes[i] != static_cast<std::byte>(i * 7 + (i >> 8) + number * 13)) return false;
+    return true;
+}
+
+/// Small ones, and those around what an engine or a device may cut at.
+inline std::vector<std::size_t> interesting_sizes(std::size_t largest) {
+    std::vector<std::size_t> sizes;
+    for (std::size_t size = 0; size < 40; ++size) sizes.push_back(size);
+    for (std::size_t power = 64; power <= largest; power *= power < 4096 ? 2 : 4)
+        for (const std::ptrdiff_t off : {-8, -1, 0, 1, 24}) sizes.push_back(power + static_cast<std::size_t>(off));
+    std::erase_if(sizes, [&](std::size_t size) { return size > largest; });
+    sizes.push_back(largest);
+    return sizes;
+}
+
+#define KUMI_ENGINE_WORLDS(suite)                                                          \
+    INSTANTIATE_TEST_SUITE_P(Worlds, suite, testing::ValuesIn(worlds()),                   \
+                             [](const testing::TestParamInfo<World>& world) { return world.param.name; })
+
+} // namespace kumi::engine_test

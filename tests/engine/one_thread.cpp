@@ -1,0 +1,297 @@
+// Whole jobs in one thread, by seed: random work on a network that delays and refuses, is parted and heals, and loses nodes.
+// KUMI_SEED=N replays one of them, KUMI_SEEDS=N runs so many.
+
+#include "engine/one_thread.hpp"
+#include "engine/random_memory.hpp"
+
+#include "kumi/base/number_text.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <optional>
+
+namespace kumi::engine_test {
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr std::uint64_t seeds_usually = 5;
+#else
+constexpr std::uint64_t seeds_usually = 60;
+#endif
+
+void for_each_seed(const std::function<void(std::uint64_t)>& run) {
+#if defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "one thread has no races, and its stacks confuse who looks for them";
+#endif
+    const char* const one = std::getenv("KUMI_SEED");
+    const char* const many = std::getenv("KUMI_SEEDS");
+    const std::uint64_t first = one != nullptr ? base::number_in<std::uint64_t>(one).value_or(1) : 1;
+    const std::uint64_t count = one != nullptr ? 1 : many != nullptr ? base::number_in<std::uint64_t>(many).value_or(1) : seeds_usually;
+    for (std::uint64_t seed = first; seed < first + count; ++seed) {
+        run(seed);
+        ASSERT_FALSE(testing::Test::HasFailure()) << "seed " << seed << "; replay it with KUMI_SEED=" << seed;
+    }
+}
+
+/// Nodes, room and refusals as the seed says.
+OneThread::Options options_of(std::uint64_t seed) {
+    std::mt19937_64 random(seed * 7919);
+    return {.nodes = static_cast<Node>(2 + random() % 4),
+            .seed = seed,
+            .refusal_chance = static_cast<double>(random() % 4) * 0.1,
+            .in_flight_max = std::size_t{1} << random() % 6};
+}
+
+std::uint64_t steps_of(std::uint64_t seed) {
+    OneThread world(options_of(seed));
+    return world.run([&](Channel& channel) {
+        Engine engine = open_alone(channel);
+        std::mt19937_64 random(seed + channel.self());
+        RandomMemory memory(engine, random);
+        for (int step = 0; step < 20; ++step) memory.step();
+        memory.finish();
+    });
+}
+
+TEST(OneThread, a_run_is_a_function_of_its_seed) {
+#if defined(__SANITIZE_THREAD__)
+    GTEST_SKIP();
+#endif
+    EXPECT_EQ(steps_of(1), steps_of(1));
+    EXPECT_NE(steps_of(1), steps_of(2));
+}
+
+TEST(OneThread, remote_memory_does_what_a_model_says_though_the_network_is_parted) {
+    for_each_seed([](std::uint64_t seed) {
+        OneThread world(options_of(seed));
+        std::mt19937_64 fate(seed + 1000);
+        world.meanwhile = [&] {
+            std::vector<Node> some;
+            for (Node node = 0; node < options_of(seed).nodes; ++node)
+                if (fate() % 2 == 0) some.push_back(node);
+            fate() % 3 == 0 ? world.network().part(some) : world.network().heal();
+        };
+        world.run([&](Channel& channel) {
+            Engine engine = open_alone(channel);
+            std::mt19937_64 random(seed + channel.self());
+            RandomMemory memory(engine, random);
+            for (int step = 0; step < 60; ++step) memory.step();
+            memory.finish();
+        });
+    });
+}
+
+TEST(OneThread, requests_replies_and_barriers_go_on_with_hardly_any_room) {
+    for_each_seed([](std::uint64_t seed) {
+        OneThread world(options_of(seed));
+        world.run([&](Channel& channel) {
+            std::uint64_t answers = 0, asked = 0;
+            std::vector<std::uint64_t> next(channel.nodes()), sent(channel.nodes());
+            Engine* self = nullptr;
+            std::optional<Handler<std::uint32_t, Node>> pass;
+            Handlers handlers;
+            const auto answer = handlers.add("answer", [&](Call&, Bytes) { ++answers; });
+            const auto ask = handlers.add("ask", [&](Call& call, std::uint64_t number, Bytes payload) {
+                EXPECT_EQ(number, next[call.source()]++);
+                call.reply(answer, payload);
+            });
+            pass = handlers.add("pass", [&](Call&, std::uint32_t hops, Node origin) {
+                if (hops == 0) good(self->send(origin, answer, Bytes{}));
+                else good(self->send((self->node() + hops) % self->nodes(), *pass, hops - 1, origin));
+            });
+            Engine engine = open_alone(channel, std::move(handlers));
+            self = &engine;
+            good(engine.barrier());
+            std::mt19937_64 random(seed + engine.node());
+            const std::vector<std::byte> payload(100'000);
+            std::deque<BarrierToken> barriers;
+            for (int i = 0; i < 300; ++i) {
+                const Node to = static_cast<Node>(random() % engine.nodes());
+                switch (random() % 8) {
+                case 1: good(engine.send(to, *pass, static_cast<std::uint32_t>(random() % 10), engine.node())), ++asked; break;
+                default:
+                    good(engine.send(to, ask, sent[to]++, Bytes(payload).first(random() % 20 == 0 ? random() % 100'000 : random() % 50)));
+                    ++asked;
+                }
+                if (i % 10 == 0) barriers.push_back(engine.arrive());
+                if (random() % 20 == 0 && !barriers.empty()) good(engine.wait(barriers.front())), barriers.pop_front();
+            }
+            EXPECT_TRUE(engine.wait_until([&] { return answers == asked; }, deadline()));
+            for (const BarrierToken& token : barriers) good(engine.wait(token));
+            settle(engine);
+        });
+    });
+}
+
+/// Either it was done, or the error names the node that is gone.
+template <class T>
+bool done_or_lost(const OneThread& world, Node self, const Result<T>& result, std::optional<Node> gone) {
+    if (result) return true;
+    if (world.is_lost(self)) return false; // to it all others are
+    EXPECT_TRUE(gone && result.error().text().find("node " + std::to_string(*gone)) != std::string::npos) << result.error().text();
+    return false;
+}
+
+TEST(OneThread, what_is_asked_of_a_lost_node_fails_by_its_name_and_all_else_goes_on) {
+    for_each_seed([](std::uint64_t seed) {
+        auto options = options_of(seed);
+        options.nodes += 1;
+        OneThread world(options);
+        std::mt19937_64 fate(seed + 1000);
+        const Node victim = static_cast<Node>(fate() % options.nodes);
+        std::optional<Node> gone;
+        std::uint64_t steps_left = 5 + fate() % 20;
+        std::vector<Node> others;
+        for (Node node = 0; node < options.nodes; ++node)
+            if (node != victim) others.push_back(node);
+        bool has_begun = false;
+        world.meanwhile = [&] {
+            if (!has_begun || gone || --steps_left != 0) return;
+            gone = victim;
+            world.lose(victim);
+        };
+        world.run([&](Channel& channel) {
+            int handled = 0;
+            Handlers handlers;
+            const auto take = handlers.add("take", [&](Call&, Bytes) { ++handled; });
+            std::vector<std::byte> content(200'000), target(200'000);
+            Engine engine = open_alone(channel, std::move(handlers));
+            const Node self = engine.node();
+            const auto memory = good(engine.segment<std::byte>(content.size()));
+            const auto words = good(engine.segment<std::uint64_t>(1));
+            good(engine.barrier());
+            has_begun = true;
+            std::mt19937_64 random(seed + self);
+            const auto check = [&](const auto& result) { return done_or_lost(world, self, result, gone); };
+            for (int i = 0; i < 150 && !world.is_lost(self); ++i) {
+                const Node to = static_cast<Node>(random() % engine.nodes());
+                const std::size_t bytes = random() % 10 == 0 ? random() % content.size() : random() % 100;
+                constexpr std::array names{"put", "get", "fetch_add", "send", "start_put", "start_get", "copy", "broadcast", "sync"};
+                const std::size_t what = random() % names.size();
+                world.note(self, std::string(names[what]) + " with node " + std::to_string(to));
+                const bool ok = [&] {
+                    switch (what) {
+                    case 0: return check(engine.put(memory.at(to), Bytes(content).first(bytes)));
+                    case 1: return check(engine.get(memory.at(to), MutableBytes(target).first(bytes)));
+                    case 2: return check(engine.fetch_add(words.at(to), 1));
+                    case 3: return check(engine.send(to, take, Bytes(content).first(bytes / 2)));
+                    case 4: return check(engine.start_put(memory.at(to), Bytes(content).first(bytes)));
+                    case 5: return check(engine.start_get(memory.at(to), MutableBytes(target).first(bytes)));
+                    case 6: return check(engine.copy(memory.at(to), memory.at(others[random() % others.size()]), bytes));
+                    case 7: return check(engine.broadcast(memory.at(0), Bytes(content).first(bytes)));
+                    default: return check(engine.sync());
+                    }
+                }();
+                world.note(self, "sync after an error");
+                if (!ok && !world.is_lost(self)) check(engine.sync()); // more of the same may be told
+            }
+            world.note(self, "the last sync");
+            check(engine.sync());
+            if (world.is_lost(self)) return;
+            if (self == victim) { // at the latest now
+                gone = victim;
+                return world.lose(self);
+            }
+            // It is gone, or will be; the others meet without it, and a barrier of all says who is missing.
+            world.note(self, "a barrier of all");
+            if (const auto all = engine.barrier(); !all) expect_error(all, {"node " + std::to_string(victim)});
+            else ADD_FAILURE() << "a barrier without node " << victim;
+            world.note(self, "sync after the barrier");
+            (void)check(engine.sync());
+            world.note(self, "what survivors do");
+            good(engine.wait(good(engine.arrive(others))));
+            const Node next = others[(static_cast<std::size_t>(std::ranges::find(others, self) - others.begin()) + 1) % others.size()];
+            good(engine.write(words.at(next), 4711));
+            good(engine.send(next, take, Bytes{}));
+            good(engine.sync());
+            good(engine.wait(good(engine.arrive(others))));
+            EXPECT_EQ(words[0], 4711u);
+            expect_error(engine.read(words.at(victim)), {"node " + std::to_string(victim)});
+            good(engine.wait(good(engine.arrive(others))));
+        });
+    });
+}
+
+TEST(OneThread, whoever_waits_for_a_lost_node_is_told) {
+    for_each_seed([](std::uint64_t seed) {
+        OneThread world({.nodes = 3, .seed = seed});
+        bool is_ready = false;
+        world.meanwhile = [&] {
+            if (is_ready && !world.is_lost(2)) world.lose(2);
+        };
+        world.run([&](Channel& channel) {
+            Handlers handlers;
+            std::uint64_t content = 5, target = 0;
+            Flag given = 0, arrived = 0;
+            Engine engine = open_alone(channel, std::move(handlers));
+            good(engine.barrier());
+            is_ready = true;
+            if (engine.node() == 2) {
+                EXPECT_TRUE(engine.wait_until([&] { return world.is_lost(2); }, deadline()));
+                return;
+            }
+            world.note(engine.node(), engine.node() == 0 ? "accept" : "offer");
+            if (engine.node() == 0) {
+                good(engine.accept(1, 2, std::as_writable_bytes(std::span(&target, 1)), &arrived));
+                expect_error(engine.wait(arrived, 1, deadline()), {"node 2"});
+            } else {
+                good(engine.offer(1, 2, bytes_of(content), &given));
+                expect_error(engine.wait(given, 1, deadline()), {"node 2"});
+            }
+            const std::vector<Node> both{0, 1};
+            world.note(engine.node(), "a barrier of two");
+            good(engine.wait(good(engine.arrive(both))));
+            world.note(engine.node(), "a segment");
+            expect_error(engine.segment<int>(1), {"node 2"}); // all must take part
+            good(engine.wait(good(engine.arrive(both))));
+        });
+    });
+}
+
+/// The same without stacks: one thread calls what does not wait, and poll().
+TEST(OneThread, a_program_that_only_polls_gets_everything_done) {
+    for_each_seed([](std::uint64_t seed) {
+        device::simulated::Network network({.nodes = 3, .seed = seed, .refusal_chance = 0.2});
+        std::vector<std::unique_ptr<Channel>> channels;
+        std::vector<Engine> engines;
+        std::array<std::uint64_t, 3> answers{};
+        std::vector<Handler<std::uint64_t>> asks;
+        for (Node node = 0; node < 3; ++node) {
+            channels.push_back(network.open(node));
+            Handlers handlers;
+            const auto answer = handlers.add("answer", [&answers, node](Call&, std::uint64_t value) { answers[node] += value; });
+            asks.push_back(handlers.add("ask", [answer](Call& call, std::uint64_t value) { call.reply(answer, value * 2); }));
+            engines.push_back(open_alone(*channels[node], std::move(handlers)));
+        }
+        const auto poll_until = [&](const auto& done) {
+            for (int i = 0; i < 1'000'000 && !done(); ++i)
+                for (Engine& engine : engines) engine.poll();
+            ASSERT_TRUE(done());
+        };
+        constexpr std::size_t bytes = 300'000;
+        std::vector<global_ptr<std::byte>> memory;
+        for (Engine& engine : engines) memory.push_back(good(engine.allocate<std::byte>(bytes)));
+        const auto content = pattern(bytes, seed);
+        std::vector<std::byte> target(bytes), taken(1000);
+        Flag put_done = 0, got = 0, given = 0, arrived = 0;
+        good(engines[0].start_put(memory[1], content));
+        good(engines[0].start_sync(put_done));
+        good(engines[2].send(1, asks[2], 21u));
+        good(engines[1].accept(9, 2, taken, &arrived));
+        good(engines[2].offer(9, 1, Bytes(content).first(1000), &given));
+        poll_until([&] { return load_flag(put_done) == 1 && load_flag(arrived) == 1 && load_flag(given) == 1 && answers[2] == 42; });
+        EXPECT_TRUE(is_pattern(taken, seed));
+        good(engines[2].start_get(memory[1], target, &got));
+        poll_until([&] { return load_flag(got) == 1; });
+        EXPECT_EQ(target, content);
+        std::vector<BarrierToken> tokens;
+        for (Engine& engine : engines) {
+            for (std::size_t i = 0; i < tokens.size(); ++i) EXPECT_FALSE(engines[i].test(tokens[i]));
+            tokens.push_back(engine.arrive());
+        }
+        poll_until([&] { return engines[0].test(tokens[0]) && engines[1].test(tokens[1]) && engines[2].test(tokens[2]); });
+    });
+}
+
+} // namespace
+} // namespace kumi::engine_test

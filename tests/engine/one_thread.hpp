@@ -1,0 +1,115 @@
+#pragma once
+
+// A whole job in one thread, on the simulated network: each node has a stack of its own, and whoever polls lets another one
+// go on, which one the seed says. So code that waits runs as it is, and a run is a function of its seed.
+
+#include "engine/node.hpp"
+
+#include "kumi/device/simulated/network.hpp"
+#include "model/fiber.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+
+namespace kumi::engine_test {
+
+class OneThread {
+public:
+    using Options = device::simulated::NetworkOptions;
+    using Body = std::function<void(Channel&)>;
+
+    explicit OneThread(const Options& options) : options_(options), network_(options), random_(options.seed), is_lost_(options.nodes), doing_(options.nodes, "something") {}
+
+    device::simulated::Network& network() { return network_; }
+    /// What the world does, each so many steps.
+    std::function<void()> meanwhile = [] {};
+    std::uint64_t steps_between = 1000;
+
+    /// That node is gone; to it, so are all others, and it cannot even send to itself.
+    void lose(Node node) {
+        network_.lose(node);
+        is_lost_[node] = true;
+    }
+    bool is_lost(Node node) const { return is_lost_[node]; }
+    /// What a node is about to do: told when nothing goes on.
+    void note(Node node, std::string what) { doing_[node] = std::move(what); }
+
+    /// Runs the body of every node to its end; answers how many steps that took.
+    std::uint64_t run(const Body& body) {
+        std::vector<std::unique_ptr<Channel>> channels;
+        for (Node node = 0; node < options_.nodes; ++node) channels.push_back(std::make_unique<End>(*this, network_.open(node)));
+        std::vector<Node> running;
+        for (Node node = 0; node < options_.nodes; ++node) {
+            running.push_back(node);
+            fibers_.push_back(std::make_unique<model::Fiber>([&, node] {
+                try {
+                    body(*channels[node]);
+                } catch (const Stop&) {
+                }
+                std::erase(running, node);
+            }));
+        }
+        std::uint64_t steps = 0;
+        for (; !running.empty(); ++steps) {
+            if (steps % steps_between == steps_between - 1) meanwhile();
+            if (steps == steps_max) hang(running);
+            current_ = running[random_() % running.size()];
+            fibers_[current_]->resume();
+        }
+        fibers_.clear();
+        return steps;
+    }
+
+private:
+    static constexpr std::uint64_t steps_max = 20'000'000;
+
+    /// A channel whose owner lets others go on whenever it polls, and never sleeps.
+    class End final : public Channel {
+    public:
+        End(OneThread& world, std::unique_ptr<Channel> inner) : world_(world), inner_(std::move(inner)) {}
+
+        Node self() const noexcept override { return inner_->self(); }
+        Node nodes() const noexcept override { return inner_->nodes(); }
+        const pm::Traits& traits() const noexcept override { return inner_->traits(); }
+        pm::SendSlot try_reserve(Node to, std::size_t bytes) noexcept override { return inner_->try_reserve(to, bytes); }
+        void commit(const pm::SendSlot& slot) noexcept override { inner_->commit(slot); }
+        void cancel(const pm::SendSlot& slot) noexcept override { inner_->cancel(slot); }
+        std::size_t poll(pm::Handler handler, std::size_t messages_max) noexcept override {
+            world_.fibers_[self()]->suspend();
+            return inner_->poll(handler, messages_max);
+        }
+        bool arm() noexcept override { return false; }
+        void sleep(Instant) noexcept override {}
+        void wake() noexcept override {}
+        bool lost(Node node) const noexcept override { return world_.is_lost_[self()] || inner_->lost(node); }
+        pm::Traffic sent(Node to) const noexcept override { return inner_->sent(to); }
+
+    private:
+        OneThread& world_;
+        std::unique_ptr<Channel> inner_;
+    };
+
+    [[noreturn]] void hang(const std::vector<Node>& running) const {
+        std::fprintf(stderr, "nothing goes on: KUMI_SEED=%llu; still running:", static_cast<unsigned long long>(options_.seed));
+        for (const Node node : running) std::fprintf(stderr, " node %u, %s;", node, doing_[node].c_str());
+        std::fprintf(stderr, "\n");
+        std::abort(); // stacks cannot be left otherwise
+    }
+
+    Options options_;
+    device::simulated::Network network_;
+    std::mt19937_64 random_;
+    std::vector<bool> is_lost_;
+    std::vector<std::string> doing_; // by node
+    std::vector<std::unique_ptr<model::Fiber>> fibers_; // by node
+    Node current_ = 0;
+};
+
+/// An engine for a node of such a job: without a thread of its own.
+inline Engine open_alone(Channel& channel, Handlers&& handlers = {}) {
+    return open(channel, std::move(handlers), {.in_background = false, .spin_max = Duration{0}});
+}
+
+} // namespace kumi::engine_test

@@ -1,0 +1,157 @@
+// Offers and those who accept them, in every world.
+
+#include "engine/node.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+
+namespace kumi::engine_test {
+namespace {
+
+using namespace std::chrono_literals;
+
+class Rendezvous : public EngineTest {};
+
+TEST_P(Rendezvous, either_side_may_come_first) {
+    run(2, [](Channel& channel) {
+        Engine engine = open(channel);
+        const Node other = 1 - engine.node();
+        const auto sizes = interesting_sizes(300'000);
+        for (std::size_t i = 0; i < sizes.size(); ++i) {
+            const auto content = pattern(sizes[i], i + engine.node());
+            std::vector<std::byte> target(sizes[i]);
+            Flag given = 0, arrived = 0;
+            const auto offer = [&] { good(engine.offer(i % 5, other, content, &given, i + 1)); };
+            const auto accept = [&] { good(engine.accept(i % 5, other, target, &arrived, i + 1)); };
+            if (i % 2 == 0) offer(), good(engine.barrier()), accept();
+            else accept(), good(engine.barrier()), offer();
+            good(engine.wait(arrived, i + 1, deadline()));
+            EXPECT_TRUE(is_pattern(target, i + other)) << sizes[i];
+            good(engine.wait(given, i + 1, deadline()));
+        }
+        good(engine.barrier());
+    });
+}
+
+TEST_P(Rendezvous, offers_of_a_key_are_taken_oldest_first_and_others_do_not_wait_for_them) {
+    run(2, [](Channel& channel) {
+        constexpr std::uint64_t count = 50;
+        const Node other = 1 - channel.self();
+        std::array<std::uint64_t, count> contents{}, targets{};
+        std::array<Flag, count> given{}, arrived{};
+        const std::uint64_t alone = 4711;
+        std::uint64_t got_alone = 0;
+        Flag alone_given = 0, alone_arrived = 0;
+        Engine engine = open(channel);
+        for (std::uint64_t i = 0; i < count; ++i) {
+            contents[i] = i + 1;
+            good(engine.offer(7, other, bytes_of(contents[i]), &given[i]));
+        }
+        good(engine.offer(8, other, bytes_of(alone), &alone_given));
+        good(engine.accept(8, other, std::as_writable_bytes(std::span(&got_alone, 1)), &alone_arrived));
+        good(engine.wait(alone_arrived, 1, deadline()));
+        EXPECT_EQ(got_alone, alone);
+        good(engine.wait(alone_given, 1, deadline()));
+        EXPECT_EQ(load_flag(given[0]), 0u) << "nobody has accepted it";
+        good(engine.barrier());
+        for (std::uint64_t i = 0; i < count; ++i) good(engine.accept(7, other, std::as_writable_bytes(std::span(&targets[i], 1)), &arrived[i]));
+        for (std::uint64_t i = 0; i < count; ++i) {
+            good(engine.wait(arrived[i], 1, deadline()));
+            EXPECT_EQ(targets[i], i + 1);
+            good(engine.wait(given[i], 1, deadline()));
+        }
+        good(engine.barrier());
+    });
+}
+
+TEST_P(Rendezvous, the_same_key_means_different_things_between_different_nodes) {
+    run(3, [](Channel& channel) {
+        std::array<std::uint64_t, 3> mine{}, got{};
+        std::array<Flag, 3> arrived{}, given{};
+        Engine engine = open(channel);
+        for (Node to = 0; to < 3; ++to) { // this node too
+            mine[to] = engine.node() * 10 + to;
+            good(engine.offer(1, to, bytes_of(mine[to]), &given[to]));
+        }
+        for (const Node from : {2u, 0u, 1u}) good(engine.accept(1, from, std::as_writable_bytes(std::span(&got[from], 1)), &arrived[from]));
+        for (Node from = 0; from < 3; ++from) {
+            good(engine.wait(arrived[from], 1, deadline()));
+            EXPECT_EQ(got[from], from * 10 + engine.node());
+            good(engine.wait(given[from], 1, deadline()));
+        }
+        good(engine.barrier());
+    });
+}
+
+/// Every node offers every node many things under few keys, and takes as many, in an order of its own.
+TEST_P(Rendezvous, many_at_once_in_any_order_all_find_their_partners) {
+    run(3, [](Channel& channel) {
+        const std::uint64_t count = 30 * scale, keys = 4;
+        struct Item {
+            Node peer;
+            std::uint64_t key, number; // among those of its key and pair
+            std::vector<std::byte> bytes{};
+            Flag flag = 0;
+        };
+        const auto size_of = [](const Item& item, Node from, Node to) { return (item.number * 977 + item.key * 31 + from * 7 + to) % (item.number % 10 == 0 ? 100'000 : 500); };
+        const auto content_of = [](const Item& item, Node from, Node to) { return item.number * 100 + item.key * 10 + from * 3 + to; };
+        std::deque<Item> offers, accepts;
+        Engine engine = open(channel);
+        for (Node peer = 0; peer < 3; ++peer)
+            for (std::uint64_t i = 0; i < count; ++i) {
+                offers.push_back({peer, i % keys, i / keys});
+                accepts.push_back({peer, i % keys, i / keys});
+            }
+        std::mt19937_64 random(seed() + engine.node());
+        const auto shuffle_keeping_order_of_keys = [&](std::deque<Item>& items) {
+            std::map<std::pair<Node, std::uint64_t>, std::uint64_t> next;
+            std::shuffle(items.begin(), items.end(), random);
+            for (Item& item : items) item.number = next[{item.peer, item.key}]++;
+        };
+        shuffle_keeping_order_of_keys(offers);
+        shuffle_keeping_order_of_keys(accepts);
+        for (std::size_t o = 0, a = 0; o < offers.size() || a < accepts.size();) {
+            if (a == accepts.size() || (o < offers.size() && random() % 2 == 0)) {
+                Item& item = offers[o++];
+                item.bytes = pattern(size_of(item, engine.node(), item.peer), content_of(item, engine.node(), item.peer));
+                good(engine.offer(item.key, item.peer, item.bytes, &item.flag));
+            } else {
+                Item& item = accepts[a++];
+                item.bytes.resize(size_of(item, item.peer, engine.node()));
+                good(engine.accept(item.key, item.peer, item.bytes, &item.flag));
+            }
+        }
+        for (Item& item : accepts) {
+            good(engine.wait(item.flag, 1, deadline()));
+            EXPECT_TRUE(is_pattern(item.bytes, content_of(item, item.peer, engine.node()))) << item.bytes.size() << " bytes from node " << item.peer;
+        }
+        for (Item& item : offers) good(engine.wait(item.flag, 1, deadline()));
+        good(engine.barrier());
+    });
+}
+
+TEST_P(Rendezvous, an_offer_that_does_not_fit_is_an_error_that_tells_both_sizes) {
+    run(2, [](Channel& channel) {
+        Engine engine = open(channel);
+        if (engine.node() == 0) {
+            std::vector<std::byte> target(1000, std::byte{0xAA});
+            Flag arrived = 0;
+            good(engine.accept(3, 1, MutableBytes(target).first(500), &arrived));
+            expect_error(engine.wait(arrived, 1, deadline()), {"500", "777"});
+            EXPECT_EQ(target[500], std::byte{0xAA});
+            EXPECT_EQ(load_flag(arrived), 0u);
+        } else {
+            const auto content = pattern(777, 1);
+            Flag given = 0;
+            good(engine.offer(3, 0, content, &given));
+            expect_error(engine.wait(given, 1, deadline()), {"500", "777"});
+        }
+        good(engine.barrier());
+    });
+}
+
+KUMI_ENGINE_WORLDS(Rendezvous);
+
+} // namespace
+} // namespace kumi::engine_test
