@@ -7,6 +7,7 @@
 
 #include "kumi/base/assert.hpp"
 #include "kumi/base/checksum.hpp"
+#include "fuzz/input.hpp"
 #include "simulation/reliable_network.hpp"
 
 #include <algorithm>
@@ -26,28 +27,6 @@ constexpr std::uint64_t token = 0x1234'5678'9ABC'DEF0u; // as the network has it
 constexpr Node hostile = 2;
 constexpr std::size_t steps_max = 300;
 constexpr std::size_t input_bytes_max = 8192;
-
-/// The input, byte by byte; zeros when it is used up.
-class Input {
-public:
-    explicit Input(Bytes bytes) : rest_(bytes) {}
-    bool empty() const { return rest_.empty(); }
-    std::uint32_t byte() {
-        if (rest_.empty()) return 0;
-        const auto value = std::to_integer<std::uint32_t>(rest_.front());
-        rest_ = rest_.subspan(1);
-        return value;
-    }
-    std::uint32_t number() { return byte() | byte() << 8; }
-    Bytes bytes(std::size_t count) {
-        const Bytes taken = rest_.first(std::min(count, rest_.size()));
-        rest_ = rest_.subspan(taken.size());
-        return taken;
-    }
-
-private:
-    Bytes rest_;
-};
 
 NetworkOptions options_from(Input& input) {
     NetworkOptions options;
