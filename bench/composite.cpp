@@ -1,13 +1,14 @@
 #include "composite.hpp"
 
 #include "composite_lab.hpp"
-#include "foreign.hpp"
+#include "jobs.hpp"
+#include "mpi.hpp"
+#include "own_labs.hpp"
 #include "soak.hpp"
 #include "stage.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <map>
 
 namespace kumi::bench {
 namespace {
@@ -110,12 +111,8 @@ class CompositeBench {
 public:
     explicit CompositeBench(const BenchOptions& options)
         : options_(options), cases_(chosen_cases(options)), table_(rows_of(cases_), columns(options.peers)),
-          stage_(table_, options.on_progress) {
-        std::erase_if(options_.peers, [this](const std::string& peer) {
-            const auto program = peer_program(options_.peers_folder, peer);
-            if (!program) table_.note(fmt::format("{}: not measured: {}", peer, program.error().text()));
-            return !program;
-        });
+          stage_(table_, options.on_progress), labs_(options, table_) {
+        options_.peers = peers_with_programs(options, table_);
     }
 
     Table run() {
@@ -131,10 +128,7 @@ public:
 
 private:
     void measure(const Case& one, int round) {
-        std::vector<Entry> entries = one.lab.empty() ? own_entries(one) : lab_entries(one);
-        if (entries.empty()) return;
-        const auto first = static_cast<std::size_t>(round) % entries.size(); // nobody always comes behind the same one
-        std::rotate(entries.begin(), entries.begin() + static_cast<std::ptrdiff_t>(first), entries.end());
+        const auto entries = in_turn(one.lab.empty() ? own_entries(one) : lab_entries(one), round);
         for (const Entry& entry : entries) measure(one, entry);
     }
 
@@ -142,7 +136,7 @@ private:
         if (const auto heard = stage_.run(entry, entry_seconds_max)) take(one, entry.who, *heard);
         else if (entry.who == "kumi") table_.strike(entry.who, one.row.id); // of others what they did reach counts
         for (const Words& words : one.repair)
-            if (auto done = lab(one.lab, one.row.id)->ask(words); !done) table_.note(done.error().text());
+            if (auto done = labs_.of(one.lab, one.row.id)->ask(words); !done) table_.note(done.error().text());
     }
     void take(const Case& one, const std::string& who, const Heard& heard) {
         if (one.row.id == "composite.start") table_.add(who, one.row.id, heard.seconds * 1e3);
@@ -156,15 +150,15 @@ private:
         return entries;
     }
     std::vector<Entry> lab_entries(const Case& one) {
-        const OwnLab* place = lab(one.lab, one.row.id);
+        const OwnLab* place = labs_.of(one.lab, one.row.id);
         return place != nullptr ? one.entries(options_, *place, one.what()) : std::vector<Entry>{};
     }
 
     void measure_soak() {
-        const OwnLab* place = lab(two_networks, soak_row);
+        const OwnLab* place = labs_.of(two_networks, soak_row);
         if (place == nullptr) return;
         table_.note(fmt::format("{}: its seed is {}; --seed makes the same faults again", soak_row, options_.seed));
-        const Words job = kumi_job(options_, *place, two_networks, {"-n", "4"}, {"soak"});
+        const Words job = job_in_lab(options_, *place, two_networks, {"-n", "4"}, {"composite", "soak"});
         const auto soaked = soak(*place, job, options_.seed, options_.on_progress);
         if (!soaked) return table_.note(fmt::format("{}: {}", soak_row, soaked.error().text()));
         table_.add("kumi", soak_row, soaked->cycles);
@@ -172,21 +166,11 @@ private:
         table_.note(fmt::format("{}: {} messages, {} failovers", soak_row, soaked->messages, soaked->failovers));
     }
 
-    /// The lab of that file, which stays up until all is measured; null, and noted for the row, where there can be none.
-    const OwnLab* lab(const std::string& file, const std::string& row) {
-        auto found = labs_.find(file);
-        if (found == labs_.end())
-            found = labs_.emplace(file, OwnLab::up(options_.labs_folder + "/" + file, options_.own_path)).first;
-        if (found->second) return &*found->second;
-        table_.note(fmt::format("{}: not measured: {}", row, found->second.error().text()));
-        return nullptr;
-    }
-
     BenchOptions options_; // with the peers that are there
     std::vector<Case> cases_;
     Table table_;
     Stage stage_;
-    std::map<std::string, Result<OwnLab>> labs_; // by cluster file
+    OwnLabs labs_;
 };
 
 } // namespace

@@ -13,6 +13,7 @@ using MeasuringClock = std::chrono::steady_clock;
 
 inline constexpr std::chrono::milliseconds warm_up{100};
 inline constexpr std::chrono::milliseconds window{500};
+inline constexpr std::chrono::milliseconds engine_window{150};  // of each of many rows that one run measures
 inline constexpr std::chrono::milliseconds incast_window{1000}; // in which every process has its turns on few cores
 inline constexpr std::chrono::milliseconds loss_window{2000};   // TCP waits 200 ms and more when it has to time out
 
@@ -20,10 +21,10 @@ inline constexpr std::size_t small_message_bytes = 32;
 inline constexpr std::size_t pingpong_bytes = 64;
 inline constexpr std::size_t bulk_message_bytes = 128 << 10; // as iperf3 writes
 
-/// Seconds that one call of `once` takes.
+/// Seconds that one call of `once` takes, over `duration` and after a fifth of it to warm up.
 template <class Once>
-double seconds_per_call(Once&& once) {
-    const auto run = [&](auto duration) {
+double seconds_per_call(Once&& once, std::chrono::milliseconds duration = window) {
+    const auto run = [&](auto how_long) {
         constexpr int calls_per_clock = 16;
         const auto start = MeasuringClock::now();
         std::uint64_t calls = 0;
@@ -32,11 +33,11 @@ double seconds_per_call(Once&& once) {
             for (int i = 0; i < calls_per_clock; ++i) once();
             calls += calls_per_clock;
             taken = MeasuringClock::now() - start;
-        } while (taken < duration);
+        } while (taken < how_long);
         return taken.count() / static_cast<double>(calls);
     };
-    run(warm_up);
-    return run(window);
+    run(duration / 5);
+    return run(duration);
 }
 
 /// How fast `count` grows by calls of `take_until(instant)`, which wait and count, from the first arrival on.

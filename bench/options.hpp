@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -17,5 +18,11 @@ struct BenchOptions {
     std::uint64_t seed = 0;                              // of what is done at random
     std::function<void(const std::string&)> on_progress; // what is being measured now
 };
+
+/// Whether that row was asked for: all are, when none was named.
+inline bool is_asked_for(const BenchOptions& options, const std::string& row) {
+    const auto names_it = [&](const std::string& start) { return row.starts_with(start); };
+    return options.rows.empty() || std::any_of(options.rows.begin(), options.rows.end(), names_it);
+}
 
 } // namespace kumi::bench

@@ -5,6 +5,13 @@
 
 namespace kumi::bench {
 
+std::vector<Entry> in_turn(std::vector<Entry> entries, int round) {
+    if (entries.empty()) return entries;
+    const auto first = static_cast<std::size_t>(round) % entries.size();
+    std::rotate(entries.begin(), entries.begin() + static_cast<std::ptrdiff_t>(first), entries.end());
+    return entries;
+}
+
 void Stage::begin_round(int number, int count) { round_ = fmt::format("round {} of {}: ", number, count); }
 
 std::optional<Heard> Stage::run(const Entry& entry, std::chrono::seconds seconds_max) {

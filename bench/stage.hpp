@@ -18,6 +18,9 @@ struct Entry {
     std::vector<std::string> environment = {};
 };
 
+/// The same in another order each round: nobody always comes behind the same one.
+std::vector<Entry> in_turn(std::vector<Entry> entries, int round);
+
 /// Where contestants appear, one after the other. What failed once is noted under the table and not tried again: it
 /// would only take its deadline in each round.
 class Stage {

@@ -36,13 +36,17 @@ void Table::note(const std::string& text) {
 }
 
 std::optional<Table::Summary> Table::summary(const std::string& who, const RowKind& row) const {
-    const auto contestant = values_.find(who);
-    if (contestant == values_.end()) return std::nullopt;
-    const auto found = contestant->second.find(row.id);
-    if (found == contestant->second.end()) return std::nullopt;
-    std::vector<double> sorted = found->second;
-    std::sort(sorted.begin(), sorted.end());
-    return Summary{sorted[sorted.size() / 2], row.lower_is_better ? sorted.front() : sorted.back(), sorted.size()};
+    std::optional<Summary> best;
+    for (const auto& [name, by_row] : values_) {
+        const auto found = by_row.find(row.id);
+        if ((name != who && !name.starts_with(who + "#")) || found == by_row.end()) continue;
+        std::vector<double> sorted = found->second;
+        std::sort(sorted.begin(), sorted.end());
+        const double median = sorted[sorted.size() / 2];
+        if (best && (row.lower_is_better ? median >= best->median : median <= best->median)) continue;
+        best = Summary{median, row.lower_is_better ? sorted.front() : sorted.back(), sorted.size()};
+    }
+    return best;
 }
 
 std::optional<double> Table::median(const std::string& who, const RowKind& row) const {

@@ -33,7 +33,8 @@ class Table {
 public:
     Table(std::vector<RowKind> rows, std::vector<std::string> peers);
 
-    /// `who` is "kumi", "limit" or a peer; values for unknown rows are ignored.
+    /// `who` is "kumi", "limit" or a peer, or a peer in one of several settings, as "openmpi#1": of these the best counts,
+    /// row by row. Values for unknown rows are ignored.
     void add(const std::string& who, const std::string& id, double value);
     /// What this contestant measured in this row counts for nothing, for it was wrong once; nor does what follows.
     void strike(const std::string& who, const std::string& id);
@@ -54,6 +55,7 @@ private:
         double best;
         std::size_t runs;
     };
+    /// In its best setting, if it has several.
     std::optional<Summary> summary(const std::string& who, const RowKind& row) const;
     std::optional<double> median(const std::string& who, const RowKind& row) const;
     /// The better of the peers.

@@ -86,6 +86,19 @@ TEST_F(Goals, of_a_row_that_went_wrong_once_are_missed_whatever_else_was_measure
     EXPECT_EQ(missed(), 1);
 }
 
+TEST_F(Goals, hold_against_a_peer_that_has_settings_with_the_best_of_them_row_by_row) {
+    Table table({{"time", "ns", true, ""}, {"speed", "MB/s", false, ""}}, {"peer", "peers"});
+    for (const char* row : {"time", "speed"}) table.add("kumi", row, 100);
+    for (const double value : {400.0, 10.0, 300.0}) table.add("peer#0", "time", value); // median 300
+    table.add("peer#1", "time", 200);
+    table.add("peer#0", "speed", 50);
+    table.add("peer#1", "speed", 25);
+    const std::string report = check(table, "[time]\npeer_at_most = 0.5\n[speed]\npeer_at_least = 2.0\n");
+    EXPECT_EQ(missed(), 0) << report;
+    EXPECT_NE(report.find("0.50 of the best peer"), std::string::npos) << report;
+    EXPECT_NE(report.find("2.00 of the best peer"), std::string::npos) << report;
+}
+
 TEST_F(Goals, for_rows_of_other_benchmarks_are_left_alone) {
     EXPECT_EQ(check(two_rows(), "[elsewhere]\nvalue_at_most = 1\n"), "");
     EXPECT_EQ(missed(), 0);

@@ -70,10 +70,7 @@ std::vector<Case> all_cases(const std::string& peers_folder) {
 /// Those whose rows were asked for.
 std::vector<Case> chosen_cases(const BenchOptions& options) {
     std::vector<Case> cases = all_cases(options.peers_folder);
-    std::erase_if(cases, [&](const Case& one) {
-        const auto names_it = [&](const std::string& start) { return one.row.id.starts_with(start); };
-        return !options.rows.empty() && std::none_of(options.rows.begin(), options.rows.end(), names_it);
-    });
+    std::erase_if(cases, [&](const Case& one) { return !is_asked_for(options, one.row.id); });
     return cases;
 }
 

@@ -36,5 +36,6 @@ inline constexpr int pingpongs_large = 400;
 inline constexpr int stream_small = 1'000'000;
 inline constexpr int stream_large = 1'000;
 inline constexpr int ring_rounds = 500;
+inline constexpr int barriers_first = 5; // to find out how many take how long
 
 } // namespace kumi::bench

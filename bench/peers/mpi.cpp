@@ -1,16 +1,19 @@
-// The same cases as bench/shmem_node.cpp, bench/udp_node.cpp and bench/exchange_node.cpp, written as MPI programs are written. Built once per
-// MPI that is found.
+// The same cases as bench/shmem_node.cpp, bench/udp_node.cpp, bench/exchange_node.cpp and bench/engine, written as MPI
+// programs are written. Built once per MPI that is found.
 
 #include "../core.hpp"
 #include "../measure.hpp"
 #include "../work.hpp"
+#include "mpi_onesided.hpp"
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <mpi.h>
 #include <string>
 #include <string_view>
+#include <unistd.h>
 #include <vector>
 
 namespace {
@@ -160,6 +163,23 @@ void net(std::string_view what, const char* row) {
     }
 }
 
+/// A row of `kumi bench engine`, as is the next.
+int onesided(const std::string& place) {
+    bind_to_core(static_cast<unsigned>(rank_)); // here, since mpirun takes two hosts on one machine for two machines
+    return mpi_onesided(place);
+}
+
+void barrier(const char* row) {
+    const auto barriers = [](int count) {
+        const auto start = Clock::now();
+        for (int i = 0; i < count; ++i) MPI_Barrier(MPI_COMM_WORLD);
+        return seconds_since(start) / count;
+    };
+    double seconds = barriers(barriers_first);
+    for (const double duration : {0.05, 0.3}) seconds = barriers(count_in(duration, seconds));
+    if (rank_ == 0) report(row, seconds * 1e6);
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -170,5 +190,12 @@ int main(int argc, char** argv) {
     if (what == "pair") pair();
     if (what == "ring") ring();
     if (what == "net" && argc == 4) net(argv[2], argv[3]);
+    int code = 0;
+    if (what == "onesided" && argc == 3) code = onesided(argv[2]);
+    if (what == "barrier" && argc == 3) barrier(argv[2]);
+    // MPICH 4.0's MPI_Finalize() may hang where hosts with few cores have many processes; all is measured by then.
+    std::signal(SIGALRM, [](int) { std::_Exit(0); });
+    if (what == "barrier") ::alarm(3);
     MPI_Finalize();
+    return code;
 }

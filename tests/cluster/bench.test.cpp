@@ -1,6 +1,9 @@
 // kumi bench: that contestants measure something and leave nothing behind; not how fast anything is.
 #include "cluster/lab.hpp"
 
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 using namespace kumi::cluster_test;
@@ -53,7 +56,7 @@ TEST(Bench, a_peer_that_the_case_does_not_know_is_refused) {
 }
 
 TEST(Bench, a_row_that_the_case_does_not_have_is_refused) {
-    for (const char* bench : {"udp", "composite"}) {
+    for (const char* bench : {"udp", "composite", "engine"}) {
         const Outcome outcome = run({.words = {kumi_command, "bench", bench, "--rows", "composite.poll,nothing"}});
         EXPECT_EQ(outcome.code, 2);
         EXPECT_TRUE(is_one_line(outcome.err, "kumi bench: --rows: " + std::string(bench) + " has no row (nothing|composite.poll); there are: " + bench + "\\..*"));
@@ -72,8 +75,9 @@ protected:
     void SetUp() override {
         if (sanitized) GTEST_SKIP() << "the plain build is enough for it";
     }
-    Command bench(const std::string& row, const Words& words = {}) const {
-        Words all{kumi_command, "bench", "composite", "--rounds", "1", "--rows", row};
+    Command bench(const std::string& row) const { return bench(Words{"composite", "--rows", row}); }
+    Command bench(const Words& words) const {
+        Words all{kumi_command, "bench", "--rounds", "1"};
         all.insert(all.end(), words.begin(), words.end());
         return {.words = all, .environment = {"TMPDIR=" + folder_.path()}};
     }
@@ -84,8 +88,8 @@ protected:
         return value;
     }
     bool nothing_is_left() const { return std::filesystem::is_empty(folder_.path()); }
-
-    Folder folder_;
+    Folder folder_; // for what the benchmark makes
+    Folder files_;
 };
 
 } // namespace
@@ -117,3 +121,54 @@ TEST_F(BenchInLab, goes_down_when_the_benchmark_is_interrupted_or_killed) {
         EXPECT_TRUE(comes_true([&] { return nothing_is_left(); }, 10s));
     }
 }
+
+namespace {
+
+/// Rows of kumi bench engine, by how their names go on.
+struct EngineRows {
+    const char* name; // of the test
+    Words rows;
+};
+
+class EngineBench : public BenchInLab, public testing::WithParamInterface<EngineRows> {
+protected:
+    static bool has_limit(const std::string& id) {
+        return id.starts_with("engine.am.") || id.starts_with("engine.put_notify.") || id.starts_with("engine.put.") ||
+               id == "engine.get.1048576.shmem";
+    }
+};
+
+} // namespace
+
+TEST_P(EngineBench, has_figures_and_leaves_nothing) {
+    std::string rows;
+    for (const std::string& row : GetParam().rows) rows += (rows.empty() ? "engine." : ",engine.") + row;
+    const std::string json_path = files_.path() + "/rows.json";
+    const Outcome outcome = run(bench(Words{"engine", "--rows", rows, "--json", json_path}));
+    if (is_excused(outcome.out)) GTEST_SKIP() << outcome.out;
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    const auto measured = nlohmann::json::parse(std::ifstream(json_path));
+    for (const std::string& row : GetParam().rows) {
+        const std::string id = "engine." + row;
+        const auto found = std::find_if(measured.begin(), measured.end(), [&](const auto& one) { return one["id"] == id; });
+        ASSERT_NE(found, measured.end()) << id;
+        EXPECT_TRUE((*found)["kumi"].is_number()) << *found << "\n" << outcome.out;
+        EXPECT_EQ((*found)["limit"].is_number(), has_limit(id)) << *found << "\n" << outcome.out;
+    }
+    EXPECT_TRUE(nothing_is_left());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Bench, EngineBench,
+    testing::Values(EngineRows{"memory", {"am.shmem", "put_notify.8.shmem", "issue.8.shmem", "put.1048576.shmem",
+                                          "get.1048576.shmem", "put_flush.8.shmem", "put_flush.1048576.shmem",
+                                          "fetch_add.shmem"}},
+                    EngineRows{"network", {"am.udp", "issue.8.udp", "put.1048576.udp", "get.1048576.udp", "put_flush.8.udp",
+                                           "put_flush.1048576.udp", "fetch_add.udp"}},
+                    EngineRows{"barriers", {"barrier.2", "barrier.4", "barrier.8", "barrier.16", "barrier.12.lab"}},
+                    EngineRows{"hidden", {"barrier_hidden.2", "barrier_hidden.4", "barrier_hidden.12.lab"}},
+                    EngineRows{"progress", {"answer.shmem", "answer.udp", "idle"}},
+                    EngineRows{"jacobi", {"jacobi.overlap", "jacobi.speedup.1.plain", "jacobi.speedup.1.overlap",
+                                          "jacobi.speedup.2.plain", "jacobi.speedup.2.overlap", "jacobi.speedup.4.plain",
+                                          "jacobi.speedup.4.overlap"}}),
+    [](const auto& rows) { return std::string(rows.param.name); });

@@ -2,6 +2,8 @@
 
 #include "composite.hpp"
 #include "composite_node.hpp"
+#include "engine/engine.hpp"
+#include "engine/node.hpp"
 #include "shmem.hpp"
 #include "shmem_node.hpp"
 #include "udp.hpp"
@@ -33,7 +35,8 @@ struct BenchCase {
 };
 const std::array bench_cases{BenchCase{"shmem", shmem_peers, bench::run_shmem_bench, nullptr},
                              BenchCase{"udp", bench::udp_peers(), bench::run_udp_bench, bench::udp_rows},
-                             BenchCase{"composite", bench::composite_peers(), bench::run_composite_bench, bench::composite_rows}};
+                             BenchCase{"composite", bench::composite_peers(), bench::run_composite_bench, bench::composite_rows},
+                             BenchCase{"engine", bench::engine_peers(), bench::run_engine_bench, bench::engine_rows}};
 
 const BenchCase* find_case(const std::string& name) {
     const auto found = std::find_if(bench_cases.begin(), bench_cases.end(), [&](const BenchCase& one) { return one.name == name; });
@@ -119,11 +122,11 @@ std::string peers_help() {
 void add_bench_command(CLI::App& app, int& exit_code) {
     CLI::App* command = app.add_subcommand("bench", "measure Kumi beside its peers and the machine's limit, in one run");
     auto choices = std::make_shared<Choices>();
-    command->add_option("case", choices->bench, "what to measure: shmem, udp, composite")->required()->type_name("CASE")->check([](const std::string& name) {
-        return find_case(name) != nullptr ? "" : fmt::format("no case {}; there are: shmem, udp, composite", name);
+    command->add_option("case", choices->bench, "what to measure: shmem, udp, composite, engine")->required()->type_name("CASE")->check([](const std::string& name) {
+        return find_case(name) != nullptr ? "" : fmt::format("no case {}; there are: shmem, udp, composite, engine", name);
     });
     command->add_option("--against", choices->against, peers_help())->delimiter(',')->type_name("PEER,...");
-    command->add_option("--rows", choices->rows, "udp, composite: only the rows whose names begin so, as udp.latency does; composite.soak is measured only so")->delimiter(',')->type_name("ROW,...");
+    command->add_option("--rows", choices->rows, "udp, composite, engine: only the rows whose names begin so, as udp.latency does; composite.soak is measured only so")->delimiter(',')->type_name("ROW,...");
     command->add_option("--rounds", choices->rounds, "how often each is measured")->type_name("COUNT")->check(CLI::Range(1, 1000))->capture_default_str();
     command->add_option("--seed", choices->seed, "composite.soak: of its faults, as an earlier run tells it")->type_name("NUMBER");
     command->add_option("--json", choices->json_path, "also write the rows to a file")->type_name("FILE");
@@ -139,6 +142,7 @@ void add_bench_command(CLI::App& app, int& exit_code) {
         const std::span<const std::string> all(*words);
         if (all.front() == "udp") exit_code = bench::udp_node(all.subspan(1));
         else if (all.front() == "composite") exit_code = bench::composite_node(all.subspan(1));
+        else if (all.front() == "engine") exit_code = bench::engine_node(all.subspan(1));
         else exit_code = bench::shmem_node(all.front());
     });
 }

@@ -1,0 +1,72 @@
+#include "node.hpp"
+
+#include "compute.hpp"
+
+#include "../measure.hpp"
+#include "../work.hpp"
+
+#include "kumi/kumi.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+#include <vector>
+
+namespace kumi::bench {
+namespace {
+
+using namespace std::chrono_literals;
+
+double median_of(std::vector<double> values) {
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
+}
+
+} // namespace
+
+int answer_node(const std::string& place) {
+    constexpr int questions = 500;
+    std::uint64_t answered = 0;
+    std::atomic<bool> is_over = false;
+    Handlers handlers;
+    const auto answer = handlers.add("bench.answer", [&](Call&, std::uint64_t number) { answered = number; });
+    const auto ask =
+        handlers.add("bench.ask", [answer](Call& call, std::uint64_t number) { call.reply(answer, number); });
+    const auto end = handlers.add("bench.end", [&](Call&) { is_over = true; });
+    Job job = must(Job::join(std::move(handlers)));
+    must(job.barrier());
+    if (job.node() == 1) {
+        while (!is_over) compute(1000); // Kumi is not called
+    } else {
+        std::this_thread::sleep_for(20ms); // by then it computes
+        std::vector<double> microseconds;
+        for (std::uint64_t number = 1; number <= questions; ++number) {
+            const auto start = MeasuringClock::now();
+            must(job.send(1, ask, number));
+            job.wait_until([&] { return answered == number; });
+            microseconds.push_back(Seconds(MeasuringClock::now() - start).count() * 1e6);
+            std::this_thread::sleep_for(500us); // each comes as a surprise
+        }
+        report(("engine.answer." + place).c_str(), median_of(std::move(microseconds)));
+        must(job.send(1, end));
+    }
+    must(job.barrier());
+    return 0;
+}
+
+int idle_node(const std::string& place) {
+    Job job = must(Job::join());
+    must(job.barrier());
+    std::this_thread::sleep_for(200ms); // what the barrier left behind is not meant
+    constexpr auto how_long = 2s;
+    const double before = cpu_seconds();
+    std::this_thread::sleep_for(how_long);
+    const double used = cpu_seconds() - before;
+    const std::string row = place == "shmem" ? "engine.idle" : "engine.idle." + place;
+    if (job.node() == 0) report(row.c_str(), 100 * used / Seconds(how_long).count());
+    must(job.barrier());
+    return 0;
+}
+
+} // namespace kumi::bench

@@ -1,0 +1,29 @@
+#include "jobs.hpp"
+
+namespace kumi::bench {
+namespace {
+
+using Words = std::vector<std::string>;
+
+void append(Words& words, const Words& more) { words.insert(words.end(), more.begin(), more.end()); }
+
+} // namespace
+
+Words job_here(const BenchOptions& options, const Words& run_options, const Words& words) {
+    Words all{options.own_path, "run"};
+    append(all, run_options);
+    append(all, {"--", options.own_path, "bench-node"});
+    append(all, words);
+    return all;
+}
+
+Words job_in_lab(const BenchOptions& options, const OwnLab& lab, const std::string& cluster_file,
+                 const Words& run_options, const Words& words) {
+    // Hosts of the lab are one machine, and each would bind its first node to the same core.
+    Words all{"--no-bind", "--rsh", options.own_path + " lab exec", "--cluster",
+              options.labs_folder + "/" + cluster_file};
+    append(all, run_options);
+    return lab.on("front", job_here(options, all, words));
+}
+
+} // namespace kumi::bench

@@ -1,0 +1,103 @@
+#pragma once
+
+// Two nodes that send each other messages, with nothing but PM between them.
+
+#include "kumi/base/clock.hpp"
+#include "kumi/pm/channel.hpp"
+#include "kumi/pm/wait.hpp"
+
+#include <cstring>
+#include <deque>
+#include <utility>
+#include <vector>
+
+namespace kumi::bench {
+
+/// The other of two nodes. Empty messages are its arrivals at a barrier, and may run ahead of what we wait for; others may
+/// come with the arrival that they follow.
+class Partner {
+public:
+    explicit Partner(pm::Channel& channel) : channel_(channel), node_(1 - channel.self()) {}
+
+    bool is_first() const noexcept { return node_ == 1; }
+    pm::Channel& channel() const noexcept { return channel_; }
+
+    /// Spins until there is room.
+    void send(Bytes bytes) {
+        while (!channel_.try_send(node_, bytes)) {
+            channel_.poll([this](pm::Message& message) { keep(message); }, pm::all_messages);
+            pm::relax();
+        }
+    }
+
+    /// Hands the bytes of messages to `work` until there were `wanted` of them since the last call.
+    template <class Work>
+    void take(int wanted, Work&& work) {
+        taken_ -= std::exchange(wanted_, wanted);
+        for (; !early_.empty(); early_.pop_front(), ++taken_) work(early_.front().bytes());
+        const auto sort = [&](pm::Message& message) {
+            if (!count(message)) work(message.bytes()), ++taken_;
+        };
+        pm::poll_until(
+            channel_, sort, [&] { return taken_ >= wanted_; }, patience);
+    }
+
+    void barrier() {
+        send({});
+        ++barriers_;
+        taken_ = wanted_ = 0;
+        pm::poll_until(
+            channel_, [this](pm::Message& message) { keep(message); }, [&] { return arrivals_ >= barriers_; },
+            patience);
+    }
+
+private:
+    static constexpr pm::Patience patience{std::chrono::microseconds(50)};
+
+    /// True for an arrival.
+    bool count(const pm::Message& message) noexcept { return message.bytes().empty() && ++arrivals_ != 0; }
+    void keep(pm::Message& message) {
+        if (!count(message)) early_.push_back(message.keep());
+    }
+
+    pm::Channel& channel_;
+    pm::Node node_;
+    int taken_ = 0;
+    int wanted_ = 0;
+    int arrivals_ = 0;
+    int barriers_ = 0;
+    std::deque<pm::KeptMessage> early_; // came before they were to be taken
+};
+
+inline double seconds_since(Instant start) { return std::chrono::duration<double>(now() - start).count(); }
+
+/// What one way takes, to and fro, from private memory to private memory.
+inline double pingpong_seconds(Partner& partner, std::size_t bytes, int count) {
+    const std::vector<std::byte> out(bytes);
+    std::vector<std::byte> in(bytes);
+    const auto copy_out = [&](Bytes message) { std::memcpy(in.data(), message.data(), message.size()); };
+    partner.barrier();
+    const Instant start = now();
+    for (int i = 0; i < count; ++i) {
+        if (partner.is_first()) partner.send(out);
+        partner.take(1, copy_out);
+        if (!partner.is_first()) partner.send(out);
+    }
+    return seconds_since(start) / count / 2;
+}
+
+/// One way from the first, from private memory to private memory, until all have been taken.
+inline double stream_seconds(Partner& partner, std::size_t bytes, int count) {
+    const std::vector<std::byte> out(bytes);
+    std::vector<std::byte> in(bytes);
+    const auto copy_out = [&](Bytes message) { std::memcpy(in.data(), message.data(), message.size()); };
+    partner.barrier();
+    const Instant start = now();
+    if (partner.is_first())
+        for (int i = 0; i < count; ++i) partner.send(out);
+    else partner.take(count, copy_out);
+    partner.barrier();
+    return seconds_since(start) / count;
+}
+
+} // namespace kumi::bench
