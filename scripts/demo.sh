@@ -43,6 +43,12 @@ show "A token goes round four nodes. Then: who talked to whom, over what." \
     kumi run -n 4 --traffic examples/02_ring
 show "How fast are messages between two nodes, by size?" \
     kumi run -n 2 examples/03_pingpong
+show "Nodes write into each other's memory, set flags there, and draw numbers from a counter." \
+    kumi run -n 4 examples/05_remote_memory
+show "Functions called on other nodes: what they answer, or throw, comes back." \
+    kumi run -n 4 examples/07_invoke
+show "Laplace's equation on two nodes; the rows that neighbours need travel while the others are computed." \
+    kumi run -n 2 examples/06_jacobi 1024 300 1 overlap
 show "Two nodes over UDP, while one packet of twenty is lost on purpose. Then: what was repaired." \
     kumi run -n 2 --stats -x KUMI_DEVICE=udp -x KUMI_FAULT=udp.loss=0.05 examples/02_ring
 show "A cluster of clusters, as the file has it: which node reaches which over what, and why." \
@@ -55,7 +61,7 @@ What to try next, from the project's root:
   build/release/bin/kumi doctor      what Kumi sees on this machine
   build/release/bin/kumi run --help  hosts, labels, traffic, counters, binding, environment
   build/release/bin/kumi lab --help  a cluster of namespaces to try things on
-  examples/01_hello.cpp              the program that greeted you
+  examples/01_hello.cpp              the program that greeted you; the others are to be read in order
   make bench                         beside MPI, TCP and other libraries, on this machine
   make check                         all tests, with and without sanitizers
 END
