@@ -38,8 +38,8 @@ TEST(Stats, large_jobs_show_no_pairs) {
     EXPECT_EQ(outcome.code, 0);
     EXPECT_FALSE(contains(outcome.out, "->")) << outcome.out;
     const auto lines = tables_in(outcome.out);
-    EXPECT_TRUE(has_line(lines, "  node 8 +2 +16.*")) << outcome.out;
-    EXPECT_TRUE(has_line(lines, "  total +18 +144.*")) << outcome.out;
+    EXPECT_TRUE(has_line(lines, "  node 8 +2 +32.*")) << outcome.out;
+    EXPECT_TRUE(has_line(lines, "  total +18 +288.*")) << outcome.out;
 }
 
 TEST(Stats, a_job_that_sent_nothing_says_so_and_a_node_started_by_hand_keeps_quiet) {
@@ -53,7 +53,7 @@ TEST(Stats, they_go_together_with_traffic) {
     const Outcome outcome = run({.words = kumi_run({"-n", "2", "--traffic", "--stats", example("02_ring"), "5"})});
     EXPECT_EQ(outcome.code, 0);
     EXPECT_TRUE(contains(outcome.out, "who talks to whom")) << outcome.out;
-    EXPECT_TRUE(has_line(tables_in(outcome.out), "  total +10 +80.*")) << outcome.out;
+    EXPECT_TRUE(has_line(tables_in(outcome.out), "  total +10 +160.*")) << outcome.out;
 }
 
 TEST(Stats, a_job_that_failed_shows_what_those_counted_who_could_still_say_so) {
