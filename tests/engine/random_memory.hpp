@@ -298,7 +298,7 @@ private:
     void exchange() {
         const Node node = static_cast<Node>(random_() % nodes_);
         const std::size_t word = random_() % words;
-        std::uint64_t seen = good(engine_.read(wide_.at(node, word)));
+        std::uint64_t seen = good(engine_.fetch_add(wide_.at(node, word), 0));
         for (std::uint64_t before; (before = good(engine_.compare_exchange(wide_.at(node, word), seen, seen + 7))) != seen;) seen = before;
         added_wide_[node * words + word] += 7;
     }

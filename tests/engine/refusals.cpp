@@ -35,6 +35,13 @@ struct Ground {
         EXPECT_EQ(words[5], 55u);
         good(engine.barrier());
     }
+    /// What is at `words` already, so that whoever writes it changes nothing.
+    static std::uint64_t content(std::size_t index) {
+        const auto all = pattern(words_count * sizeof(std::uint64_t), 2);
+        std::uint64_t word = 0;
+        read_value(Bytes(all).subspan(index * sizeof word), word);
+        return word;
+    }
     Engine& engine;
     Segment<std::uint64_t> before, words, after;
 };
@@ -134,7 +141,8 @@ TEST_P(Refusals, words_that_are_not_aligned) {
             expect_error_by_sync(engine, engine.swap(odder, 1), {"align"});
             expect_error_by_sync(engine, engine.compare_exchange(odd, 0, 1), {"align"});
             expect_error_by_sync(engine, engine.set_flag(odd), {"segment"});
-            expect_error_by_sync(engine, engine.write(ground.words.at(node, 9), ground.words[9], Notice::set(odd)), {"segment"});
+            const std::size_t own = 9 + engine.node(); // the data arrives; nobody else writes there
+            expect_error_by_sync(engine, engine.write(ground.words.at(node, own), Ground::content(own), Notice::set(odd)), {"segment"});
         }
         ground.check();
     });
@@ -145,8 +153,9 @@ TEST_P(Refusals, notices_for_flags_that_are_nowhere) {
         Engine engine = open(channel);
         Ground ground(engine);
         for (const Node node : {0u, 1u}) {
-            const auto place = ground.words.at(node, 9);
-            const std::uint64_t same = load_flag(ground.words[9]); // the data may arrive, or not
+            const std::size_t own = 9 + engine.node();
+            const auto place = ground.words.at(node, own);
+            const std::uint64_t same = Ground::content(own); // the data may arrive, or not
             const auto beyond = ground.words.at(node, words_count);
             expect_error_by_sync(engine, engine.write(place, same, Notice::set(beyond)), {"segment"});
             expect_error_by_sync(engine, engine.write(place, same, Notice::count(beyond.as<Counter>())), {"segment"});
