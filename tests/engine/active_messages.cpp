@@ -281,6 +281,29 @@ TEST_P(ActiveMessages, a_handler_that_throws_is_told_to_the_sender_and_harms_nob
     });
 }
 
+TEST_P(ActiveMessages, a_second_reply_and_a_reply_to_a_reply_are_told_to_the_sender) {
+    run(2, [](Channel& channel) {
+        int answers = 0;
+        Handlers handlers;
+        const auto answer = handlers.add("answer", [&](Call&) { ++answers; });
+        const auto twice = handlers.add("twice", [&](Call& call) { call.reply(answer), call.reply(answer); });
+        const auto back = handlers.add("back", [&](Call& call) { call.reply(answer); });
+        const auto forth = handlers.add("forth", [&](Call& call) { call.reply(back); });
+        Engine engine = open(channel, std::move(handlers));
+        if (engine.node() == 0) {
+            expect_error_by_sync(engine, engine.send(1, twice), {"node 1", "twice"});
+            EXPECT_TRUE(engine.wait_until([&] { return answers == 1; }, deadline()));
+            good(engine.send(1, forth)); // node 1 is told: it sent what node 0 cannot answer
+        } else {
+            auto told = engine.sync(deadline());
+            for (const Instant end = deadline(); told && now() < end; told = engine.sync(end)) std::this_thread::sleep_for(1ms);
+            expect_error(told, {"node 0", "back"});
+        }
+        good(engine.sync(deadline()));
+        good(engine.barrier());
+    });
+}
+
 TEST_P(ActiveMessages, what_cannot_be_sent_is_refused_by_name) {
     run(2, [](Channel& channel) {
         int handled = 0;

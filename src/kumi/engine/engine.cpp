@@ -2,10 +2,14 @@
 
 #include "kumi/engine/core.hpp"
 
+#include <stdexcept>
+
 namespace kumi {
 
 void Call::reply_packed(std::uint32_t handler, MutableBytes message, Bytes payload) {
-    KUMI_ASSERT(is_request_ && !has_replied_); // once for each request, and not for a reply
+    // Which of the two a handler was called for, others decide: it is told to them, as whatever a handler throws is.
+    if (!is_request_) throw std::logic_error("it replied to a reply");
+    if (has_replied_) throw std::logic_error("it replied twice");
     has_replied_ = true;
     core_.reply(source_, handler, message, payload);
 }
