@@ -103,6 +103,27 @@ TEST_P(RemoteMemory, copies_run_between_any_two_nodes) {
     });
 }
 
+TEST_P(RemoteMemory, what_is_copied_within_a_segment_may_overlap) {
+    run(2, [](Channel& channel) {
+        Engine engine = open(channel);
+        constexpr std::size_t bytes = 10'000; // in one piece
+        const auto memory = good(engine.segment<std::byte>(bytes + 100));
+        for (const Node node : {0u, 1u}) {
+            fill_pattern(memory.local().first(bytes), 1);
+            good(engine.barrier());
+            if (engine.node() == 0) good(engine.copy(memory.at(node), memory.at(node, 33), bytes));
+            settle(engine);
+            EXPECT_TRUE(engine.node() != node || is_pattern(memory.local().subspan(33, bytes), 1)) << "forth on node " << node;
+            fill_pattern(memory.local().subspan(33, bytes), 2);
+            good(engine.barrier());
+            if (engine.node() == 0) good(engine.copy(memory.at(node, 33), memory.at(node), bytes));
+            settle(engine);
+            EXPECT_TRUE(engine.node() != node || is_pattern(memory.local().first(bytes), 2)) << "back on node " << node;
+            good(engine.barrier());
+        }
+    });
+}
+
 TEST_P(RemoteMemory, strided_blocks_go_where_they_should) {
     run(2, [](Channel& channel) {
         Engine engine = open(channel);

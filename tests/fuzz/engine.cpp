@@ -270,7 +270,7 @@ private:
         const std::uint32_t number = input_.byte();
         const Node node = where.node();
         Flag& flag = flags_.emplace_back(0);
-        switch (what % 16) {
+        switch (what % 32 < 30 ? what % 16 : what % 32) {
         case 0: return ignore(core_->put(where, source(size), any_notice()));
         case 1: return ignore(core_->start_put(where, source(size), any_notice()));
         case 2: return ignore(core_->start_get(where, target(size), &flag));
@@ -299,6 +299,16 @@ private:
         case 14: return ignore(core_->allocate(size, 8));
         case 15:
             for (const BarrierToken& token : tokens_) sum_ += core_->test(token) ? 1 : 0;
+            return;
+        // These wait: for what has arrived already, and then all are lost.
+        case 30: {
+            const std::size_t block = 1 + size % 100, count = 1 + number % 8;
+            const MutableBytes all = target(2 * block * count);
+            if (number % 2 == 0) return ignore(core_->get_strided(where, all.data(), {block, count, 0, static_cast<std::ptrdiff_t>(2 * block)}));
+            std::byte* const last = all.data() + 2 * block * (count - 1);
+            return ignore(core_->get_strided(where, last, {block, count, 0, -static_cast<std::ptrdiff_t>(2 * block)}));
+        }
+        case 31: return ignore(core_->atomic(where, {Atomic::add, 8, number, 0}));
         }
     }
 

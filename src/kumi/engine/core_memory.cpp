@@ -259,6 +259,7 @@ std::byte* Core::find_place(const Place& place, std::uint64_t bytes) noexcept {
     if ((place.segment & landing_bit) == 0) return memory_->find(node(), place.segment, place.offset, bytes);
     const Operation* const operation = operations_.find({place.segment & ~landing_bit, place.generation});
     if (operation == nullptr || bytes > operation->bytes || place.offset > operation->bytes - bytes) return nullptr;
+    if (operation->block_bytes != 0) return nullptr; // its memory is not in one piece
     return operation->target + place.offset;
 }
 
@@ -330,7 +331,7 @@ bool Core::on_get(Node source, Bytes rest) {
         return true;
     }
     std::vector<std::byte> blocks(what.bytes * what.count);
-    for (std::uint64_t i = 0; i < what.count; ++i)
+    for (std::uint64_t i = 0; i < what.count && what.bytes != 0; ++i)
         std::memcpy(blocks.data() + i * what.bytes, start + static_cast<std::int64_t>(i) * what.stride, what.bytes);
     outbox_.reply(source, head.bytes(), blocks);
     return true;
@@ -341,7 +342,8 @@ bool Core::on_got(Bytes rest) {
     if (!read_value(rest, what)) return false;
     const Bytes data = rest.subspan(sizeof what);
     Operation* const operation = operations_.find(what.operation);
-    if (operation == nullptr || data.size() > operation->left || what.position > operation->bytes - data.size()) return false;
+    if (operation == nullptr || operation->target == nullptr) return false; // none, or one that no data is to come for
+    if (data.size() > operation->left || what.position > operation->bytes - data.size()) return false;
     if (operation->block_bytes == 0) {
         kumi::copy_bytes(operation->target + what.position, data);
     } else {

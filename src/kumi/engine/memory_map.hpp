@@ -38,7 +38,7 @@ public:
     /// The memory there, of a node that is reached; null where the place is in no segment. From any thread.
     std::byte* find(Node node, SegmentId segment, std::uint64_t offset, std::uint64_t bytes) const noexcept {
         const std::uint64_t size = size_of(node, segment);
-        if (bytes > size || offset > size - bytes) [[unlikely]]
+        if (bytes > size || offset > size - bytes || segment >= segments_max) [[unlikely]] // nothing fits anywhere else
             return nullptr;
         return bases_[node] + starts_[segment].load(std::memory_order_relaxed) + offset; // ordered by size_of()
     }

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <cstring>
 
 namespace kumi::engine {
 
@@ -27,18 +28,24 @@ void load_word(std::byte* to, const std::byte* from) noexcept {
     std::memcpy(to, &word, sizeof word);
 }
 
+/// Both may be in one segment, and overlap.
+inline void move_bytes(std::byte* to, Bytes from) noexcept {
+    if (from.size() >= 8 && from.size() <= 16) copy_bytes(to, from); // reads all before it writes
+    else if (!from.empty()) std::memmove(to, from.data(), from.size());
+}
+
 /// Into shared memory.
 inline void copy_in(std::byte* to, Bytes from) noexcept {
     if (from.size() == 8 && is_aligned(to, 8)) store_word<std::uint64_t>(to, from.data());
     else if (from.size() == 4 && is_aligned(to, 4)) store_word<std::uint32_t>(to, from.data());
-    else copy_bytes(to, from);
+    else move_bytes(to, from);
 }
 
 /// Out of shared memory.
 inline void copy_out(std::byte* to, Bytes from) noexcept {
     if (from.size() == 8 && is_aligned(from.data(), 8)) load_word<std::uint64_t>(to, from.data());
     else if (from.size() == 4 && is_aligned(from.data(), 4)) load_word<std::uint32_t>(to, from.data());
-    else copy_bytes(to, from);
+    else move_bytes(to, from);
 }
 
 } // namespace kumi::engine
