@@ -88,7 +88,7 @@ TEST_P(Notification, a_thread_that_sleeps_is_woken_by_its_flag) {
         const auto flags = good(engine.segment<Flag>(1));
         const Node other = 1 - engine.node();
         std::mt19937_64 random(seed() + engine.node());
-        for (Flag round = 1; round <= static_cast<Flag>(200 * scale); ++round) {
+        for (Flag round = 1; round <= static_cast<Flag>(80 * scale); ++round) {
             if (engine.node() == 1) good(engine.wait(flags[0], round, deadline()));
             for (auto spins = random() % (round % 8 == 0 ? 20'000 : 200); spins > 0; --spins) pm::relax();
             good(engine.set_flag(flags.at(other), round));

@@ -228,7 +228,7 @@ TEST_P(RemoteMemory, local_memory_is_memory_of_this_node_and_of_those_that_share
 TEST_P(RemoteMemory, atomic_operations_of_all_nodes_and_threads_add_up) {
     run(3, [](Channel& channel) {
         Engine engine = open(channel);
-        const std::uint64_t count = 100 * scale;
+        const std::uint64_t count = 40 * scale;
         const auto words = good(engine.segment<std::uint64_t>(4));
         const auto shorts = good(engine.segment<std::int32_t>(2));
         const auto tickets = good(engine.segment<std::uint8_t>(3 * 2 * count));
