@@ -95,6 +95,8 @@ public:
     std::optional<Agreement> agreement(const BarrierToken& token) const noexcept;
     /// It is not complete, and a step from `node` is missing for it, or for one before it.
     bool is_waiting_for(const BarrierToken& token, Node node) const noexcept;
+    /// Sets at whose first barrier not all have arrived.
+    std::size_t new_sets() const noexcept { return new_sets_; }
     /// This node has arrived at a barrier that is not complete.
     bool has_any_under_way() const noexcept { return under_way_ != 0; }
 

@@ -24,8 +24,8 @@ Core::Core(pm::Channel& channel, Handlers&& handlers, const Options& options, st
 }
 
 Core::~Core() {
-    constexpr Duration patience = std::chrono::seconds(10);
-    drive_.serve_until([&] { return !outbox_.has_waiting() && transfers_.empty(); }, now() + patience);
+    constexpr Duration patience = std::chrono::seconds(3); // some may have left, and take nothing any more
+    drive_.serve_until([&] { return !outbox_.has_waiting() && transfers_.empty() && next_on_host_ == next_barrier_; }, now() + patience);
     drive_.stop();
     {
         const Drive::Turn turn(drive_);
@@ -93,15 +93,15 @@ inline bool Core::handle(Node source, const Header& header, Bytes rest, pm::Mess
     switch (static_cast<Kind>(header.kind)) {
     case Kind::credit:
     case Kind::nudge: return true;
-    case Kind::please: return outbox_.tell_handled(source), true;
+    case Kind::please: return outbox_.on_asked(source), true;
     case Kind::message: return on_plain_message(source, rest, message), true;
     case Kind::put: return on_put(source, rest);
     case Kind::put_strided: return on_put_strided(source, rest);
     case Kind::get: return on_get(source, rest);
-    case Kind::got: return on_got(rest);
+    case Kind::got: return on_got(source, rest);
     case Kind::atomic: return on_atomic(source, rest);
     case Kind::copy: return on_copy(source, rest);
-    case Kind::done: return on_done(rest);
+    case Kind::done: return on_done(source, rest);
     case Kind::failed: return on_failed(source, rest);
     case Kind::step: return on_step(source, rest);
     case Kind::host_arrived: return on_host_arrived(source, rest);
@@ -109,7 +109,7 @@ inline bool Core::handle(Node source, const Header& header, Bytes rest, pm::Mess
     case Kind::want: return on_want(source, rest);
     case Kind::broadcast: return on_broadcast(source, rest);
     case Kind::ask: return on_ask(source, rest);
-    case Kind::answer: return on_answer(rest);
+    case Kind::answer: return on_answer(source, rest);
     case Kind::first_handler: break;
     }
     return false;
@@ -149,12 +149,12 @@ void Core::on_message(std::function<void(pm::Message&)> handler) {
 // ---- messages
 
 Result<void> Core::check_node(const char* what, Node node) const {
-    if (node >= nodes()) return error("{} to node {}: this job has nodes 0 to {}", what, node, nodes() - 1);
+    if (node >= nodes()) return error("{} node {}: this job has nodes 0 to {}", what, node, nodes() - 1);
     return {};
 }
 
 Result<void> Core::send(Node to, std::uint32_t handler, MutableBytes message, Bytes payload) {
-    if (auto known = check_node("sending", to); !known) return known;
+    if (auto known = check_node("sending to", to); !known) return known;
     if (const std::size_t bytes = message.size() + payload.size(); bytes - sizeof(Header) > message_bytes_max_)
         return error("sending {} to handler {} on {}: the largest is {}; put the data into a segment", base::readable_bytes(bytes - sizeof(Header)),
                      handlers_.entries()[handler].name, name_of(to), base::readable_bytes(message_bytes_max_));
@@ -186,7 +186,7 @@ Result<void> Core::request_bytes(Node to, MutableBytes head, Bytes body) {
 }
 
 Result<void> Core::send_message(Node to, std::span<const Bytes> pieces) {
-    if (auto known = check_node("sending", to); !known) return known;
+    if (auto known = check_node("sending to", to); !known) return known;
     std::size_t bytes = sizeof(Header);
     for (const Bytes piece : pieces) bytes += piece.size();
     if (const std::size_t bytes_max = channel_.traits().message_bytes_max; bytes > bytes_max)
@@ -243,6 +243,7 @@ bool Core::forget(std::uint64_t asked) {
     const OperationId id{static_cast<std::uint32_t>(asked), static_cast<std::uint32_t>(asked >> 32)};
     if (operations_.find(id) == nullptr) return false;
     operations_.end(id);
+    drive_.wake_waiters(); // who syncs may have waited for this
     return true;
 }
 
@@ -288,23 +289,24 @@ bool Core::run_tasks() noexcept {
         trouble = fmt::format("function {} threw something that is no std::exception", function.name);
     }
     const Drive::Turn turn(drive_);
+    outbox_.on_handled(task.source); // so the answer tells of it
     if (trouble.empty()) {
         auto head = outgoing(Kind::answer, false, Done{task.operation, 0});
         outbox_.reply(task.source, head.bytes(), answer);
     } else {
         refuse(task.source, task.operation, trouble);
     }
-    outbox_.on_handled(task.source);
     if (--task_depth_ == 0) task_thread_.store(nullptr, std::memory_order_relaxed);
+    drive_.wake_waiters(); // for what the function changed
     return true;
 }
 
-bool Core::on_answer(Bytes rest) {
+bool Core::on_answer(Node source, Bytes rest) {
     Done what;
     if (!read_value(rest, what)) return false;
     Operation* const operation = operations_.find(what.operation);
     if (operation == nullptr) return true; // it was cancelled
-    if (!operation->answered) return false;
+    if (!operation->answered || !operation->is_from(source)) return false;
     const auto answered = std::move(operation->answered);
     operations_.end(what.operation);
     answered(rest.subspan(sizeof what));
@@ -322,8 +324,9 @@ bool Core::on_failed(Node source, Bytes rest) {
     Failed what;
     if (!read_value(rest, what)) return false;
     Error why = error("{}: {}", name_of(source), text_of(rest.subspan(sizeof what)));
-    if (what.operation == no_operation) note_error(std::move(why));
-    else fail(what.operation, std::move(why));
+    if (what.operation == no_operation) return note_error(std::move(why)), true;
+    if (const Operation* const operation = operations_.find(what.operation); operation != nullptr && !operation->is_from(source)) return false;
+    fail(what.operation, std::move(why));
     return true;
 }
 
@@ -332,11 +335,12 @@ void Core::reply_done(Node to, OperationId operation, std::uint64_t value) {
     outbox_.reply(to, head.bytes());
 }
 
-bool Core::on_done(Bytes rest) {
+bool Core::on_done(Node source, Bytes rest) {
     Done what;
     if (!read_value(rest, what)) return false;
     Operation* const operation = operations_.find(what.operation);
     if (operation == nullptr) return true; // it has failed already
+    if (!operation->is_from(source)) return false;
     operation->value = what.value;
     if (operation->left > 1) --operation->left;
     else complete(what.operation);
@@ -375,6 +379,7 @@ Result<std::uint64_t> Core::wait_for(OperationId id, Instant deadline) {
     const std::uint64_t value = operation.value;
     auto failure = std::move(operation.failure);
     operations_.end(id);
+    drive_.wake_waiters(); // who syncs may have waited for this
     if (failure) return *std::move(failure);
     if (!in_time) return error("no answer within the time given");
     return value;
@@ -434,45 +439,53 @@ std::size_t Core::work() noexcept {
     if (outbox_.has_waiting()) [[unlikely]] done += outbox_.go_on() ? 1 : 0;
     if (!transfers_.empty()) [[unlikely]] done += go_on_transfers() ? 1 : 0;
     if (!syncs_.empty()) [[unlikely]] check_syncs();
-    if (next_on_host_ != next_barrier_) [[unlikely]] arrive_on_host();
+    if (next_on_host_ != next_barrier_) [[unlikely]] make_arrivals();
+    if (has_tasks()) [[unlikely]] ++done; // they are to be run
     return done;
 }
 
-bool Core::prepare_sleep() noexcept {
-    notice_losses();
+bool Core::prepare_sleep(bool is_background) noexcept {
+    if (notice_losses() || has_tasks()) return false;
+    // Flags are watched by who waits for them; the background only has barriers to go on with.
+    if (is_background && !(background_watches_ = next_on_host_ != next_barrier_)) return true;
     ++watchers_;
     memory_->page(node()).watching.store(1);
     base::MachineMemory::full_fence(); // partner: the fence in nudge()
     return true;
 }
 
-void Core::end_sleep() noexcept {
+void Core::end_sleep(bool is_background) noexcept {
+    if (is_background && !background_watches_) return;
     if (--watchers_ == 0) memory_->page(node()).watching.store(0);
 }
 
-/// Nodes are lost on networks only; who waits for one is told.
-void Core::notice_losses() {
+/// Nodes are lost on networks only; who waits for one is told. True: look once more before you sleep.
+bool Core::notice_losses() {
+    bool is_any_going = false;
     for (Node peer = 0; peer < nodes(); ++peer) {
         if (!channel_.lost(peer)) continue;
         // What it sent before comes first: it is lost when there was nothing to do once more.
         if (lost_[peer] == Fate::here) {
             lost_[peer] = Fate::going;
+            is_any_going = true;
             continue;
         }
         if (std::exchange(lost_[peer], Fate::lost) == Fate::going) ++losses_;
         forsake(peer); // also what was begun since
     }
+    return is_any_going;
 }
 
 /// Nothing that needs `lost` will be done.
 void Core::forsake(Node lost) {
     const auto why = [&](std::string_view what) { return error("{}: {} has left, or is lost", what, name_of(lost)); };
-    const bool was_owing = !outbox_.all_handled(lost);
+    const bool was_owing = !outbox_.all_handled(lost) || transfers_.contains(lost);
     outbox_.give_up(lost);
     std::vector<OperationId> open;
     operations_.each_of(lost, [&](OperationId id) { open.push_back(id); });
     for (const OperationId id : open)
         if (const Operation* const operation = operations_.find(id)) fail(id, why(operation->what));
+    if (was_owing || !open.empty()) drive_.wake_waiters();
     transfers_.erase(lost);
     if (std::erase_if(offers_, [&](const auto& offer) { return offer.first.second == lost; }) != 0) note_error(why("offer"));
     std::erase_if(wants_, [&](const auto& want) {
@@ -493,6 +506,7 @@ std::size_t Core::poll() {
         const Drive::Turn turn(drive_);
         if (turn.is_inner()) return 0;
         done = work();
+        if (done != 0) drive_.wake_waiters(); // others may have waited for it
         has_any = has_tasks();
     }
     while (has_any && run_tasks()) ++done;

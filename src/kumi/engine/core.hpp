@@ -175,8 +175,8 @@ private:
 
     // Work
     std::size_t work() noexcept override;
-    bool prepare_sleep() noexcept override;
-    void end_sleep() noexcept override;
+    bool prepare_sleep(bool is_background) noexcept override;
+    void end_sleep(bool is_background) noexcept override;
     bool run_tasks() noexcept override;
     bool has_tasks() const noexcept override;
 
@@ -188,15 +188,15 @@ private:
     bool on_put(Node source, Bytes rest);
     bool on_put_strided(Node source, Bytes rest);
     bool on_get(Node source, Bytes rest);
-    bool on_got(Bytes rest);
+    bool on_got(Node source, Bytes rest);
     bool on_atomic(Node source, Bytes rest);
     bool on_copy(Node source, Bytes rest);
-    bool on_done(Bytes rest);
+    bool on_done(Node source, Bytes rest);
     bool on_failed(Node source, Bytes rest);
     bool on_want(Node source, Bytes rest);
     bool on_broadcast(Node source, Bytes rest);
     bool on_ask(Node source, Bytes rest);
-    bool on_answer(Bytes rest);
+    bool on_answer(Node source, Bytes rest);
     bool on_step(Node source, Bytes rest);
     bool on_host_arrived(Node source, Bytes rest);
     bool on_hopeless(Bytes rest);
@@ -233,17 +233,18 @@ private:
     Error take_error();
     bool all_done() const noexcept;
     void check_syncs();
-    void notice_losses();
+    bool notice_losses();
     void forsake(Node lost);
     void give(Node to, const Want& want, const Offer& offer);
     bool is_complete(const BarrierToken& token) const noexcept;
     void send_step(Node to, const BarrierStep& step);
     void find_hosts();
     BarrierToken come(bool is_split);
-    void arrive_on_host();
+    void make_arrivals();
     void on_host_complete();
     void check_firsts();
     std::optional<Node> find_missing(const BarrierToken& token) const;
+    BarrierToken first_incomplete(BarrierToken token) const noexcept;
     void give_up_barrier(const BarrierToken& token, Node lost);
     void tell_host_of(std::uint32_t sequence);
     void pass_on(Broadcast what, Bytes data, Operation::Answered when_all_have_it);
@@ -298,6 +299,7 @@ private:
     std::vector<Fate> lost_; // by node
     std::atomic<std::uint64_t> losses_{0};
     unsigned watchers_ = 0; // threads that sleep or are about to
+    bool background_watches_ = false; // and so does the background
     std::atomic<bool> discards_{false};
     std::uint64_t unsound_ = 0;
     Drive drive_; // last: its thread uses all the rest

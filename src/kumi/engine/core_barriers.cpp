@@ -14,6 +14,7 @@ namespace {
 constexpr std::uint64_t all_set = 0;
 constexpr std::uint64_t agreement_set = 1;
 constexpr std::uint64_t firsts_set = 2; // the first nodes of all hosts
+constexpr std::size_t known_sets = 3;
 
 } // namespace
 
@@ -51,21 +52,19 @@ void Core::find_hosts() {
 BarrierToken Core::come(bool is_split) {
     const Drive::Turn turn(drive_);
     const BarrierToken token{all_set, next_barrier_++};
-    if (host_barrier_) {
-        arrive_on_host();
-    } else {
-        const auto begun = barriers_.arrive(all_set, all_nodes_, 0, [this](Node to, const BarrierStep& step) { send_step(to, step); });
-        KUMI_ASSERT(begun && begun->sequence == token.sequence);
-        next_on_host_ = next_barrier_;
-    }
+    make_arrivals();
     // Memory needs no help; messages do.
     if (is_split && (!host_barrier_ || firsts_.size() != 1 || next_on_host_ != next_barrier_)) drive_.on_duty();
     return token;
 }
 
-/// Those that the host's ring has room for; the others later.
-void Core::arrive_on_host() {
+/// Those that there is room for; the others later.
+void Core::make_arrivals() {
     for (; next_on_host_ != next_barrier_; ++next_on_host_) {
+        if (!host_barrier_) {
+            if (!barriers_.arrive(all_set, all_nodes_, 0, [this](Node to, const BarrierStep& step) { send_step(to, step); })) return;
+            continue;
+        }
         const Arrival arrival = host_barrier_->arrive(next_on_host_);
         if (arrival == Arrival::early) return;
         if (arrival == Arrival::counted) continue;
@@ -123,6 +122,8 @@ Result<BarrierToken> Core::arrive(std::span<const Node> members) {
     if (sorted.back() >= nodes()) return error("barrier of some nodes: there is no node {}, this job has 0 to {}", sorted.back(), nodes() - 1);
     const Drive::Turn turn(drive_);
     const std::uint64_t set = Barriers::set_of(sorted);
+    // Those of all nodes need no leave.
+    if (barriers_.new_sets() + known_sets >= Barriers::new_sets_max) return error("barrier of some nodes: {} sets have their first under way, which is the most there may be", barriers_.new_sets());
     const auto token = barriers_.arrive(set, sorted, 0, [this](Node to, const BarrierStep& step) { send_step(to, step); });
     if (!token) return error("barrier of some nodes: too many sets have one under way, or this one too many");
     drive_.on_duty();
@@ -130,15 +131,17 @@ Result<BarrierToken> Core::arrive(std::span<const Node> members) {
 }
 
 bool Core::is_complete(const BarrierToken& token) const noexcept {
-    if (token.set != all_set || !host_barrier_) return barriers_.is_complete(token);
-    // One that the ring had no room for is not complete, and its number may look long past.
-    return static_cast<std::int32_t>(token.sequence - next_on_host_) < 0 && host_barrier_->is_complete(token.sequence);
+    if (token.set != all_set) return barriers_.is_complete(token);
+    // One that there was no room for is not complete, and its number may look long past.
+    if (static_cast<std::int32_t>(token.sequence - next_on_host_) >= 0) return false;
+    return host_barrier_ ? host_barrier_->is_complete(token.sequence) : barriers_.is_complete(token);
 }
 
 bool Core::test(const BarrierToken& token) {
     const Drive::Turn turn(drive_);
     if (is_complete(token)) return true;
-    if (!turn.is_inner()) work();
+    if (!turn.is_inner() && work() != 0) drive_.wake_waiters(); // others may have waited for it
+    if (has_tasks()) drive_.on_duty();
     return is_complete(token);
 }
 
@@ -155,10 +158,19 @@ std::optional<Node> Core::find_missing(const BarrierToken& token) const {
     return std::nullopt;
 }
 
+/// Of that set: earlier ones than the one that somebody waits for may be waited for elsewhere.
+BarrierToken Core::first_incomplete(BarrierToken token) const noexcept {
+    while (token.sequence != 0 && !is_complete({token.set, token.sequence - 1})) --token.sequence;
+    return token;
+}
+
 /// Tells all who may wait for it, and for the lost node only through others.
 void Core::give_up_barrier(const BarrierToken& token, Node lost) {
     const Hopeless what{token.set, token.sequence, lost};
-    if (hopeless_.size() >= hopeless_max || !hopeless_.try_emplace(token.set, what).second) return;
+    if (hopeless_.size() >= hopeless_max) return;
+    const auto [known, is_new] = hopeless_.try_emplace(token.set, what);
+    if (!is_new && static_cast<std::int32_t>(token.sequence - known->second.sequence) >= 0) return; // all know
+    known->second = what;
     for (Node to = 0; to < nodes(); ++to) {
         if (to == node() || lost_[to] == Fate::lost) continue;
         auto message = outgoing(Kind::hopeless, false, what);
@@ -169,8 +181,7 @@ void Core::give_up_barrier(const BarrierToken& token, Node lost) {
 bool Core::on_hopeless(Bytes rest) {
     Hopeless what;
     if (!read_value(rest, what) || what.lost >= nodes()) return false;
-    const bool is_new = !hopeless_.contains(what.set);
-    if (is_new) give_up_barrier({what.set, what.sequence}, what.lost); // others may wait through this node
+    give_up_barrier({what.set, what.sequence}, what.lost); // others may wait through this node
     return true;
 }
 
@@ -182,7 +193,7 @@ Result<void> Core::wait(const BarrierToken& token, Instant deadline) {
     if (is_there) return {};
     if (!in_time) return error("barrier: not all nodes have come within the time given");
     const Drive::Turn turn(drive_);
-    give_up_barrier(token, *missing);
+    give_up_barrier(first_incomplete(token), *missing);
     return error("barrier: {} has left, or is lost", name_of(*missing));
 }
 

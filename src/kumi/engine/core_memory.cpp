@@ -125,15 +125,16 @@ void Core::expect(Counter& counter, std::int64_t arrivals) {
 Result<void> Core::wait_flag(const Flag& flag, Flag value, Instant deadline) {
     if (load_flag(flag) == value) return {};
     if (in_handler()) return error("waiting for a flag: a handler must not wait");
+    bool is_set = false; // its next value may come before this thread looks again
     std::optional<Error> failure; // taken by one of those who wait, and the others go on
     const auto is_over = [&] {
-        if (load_flag(flag) == value) return true;
+        if (is_set || (is_set = load_flag(flag) == value)) return true;
         if (first_error_ && !failure) failure = take_error();
         return failure.has_value();
     };
-    const bool in_time = drive_.serve_until(is_over, deadline);
-    if (load_flag(flag) == value) return {};
-    if (in_time) return error("waiting for a flag: {}", failure->text());
+    drive_.serve_until(is_over, deadline);
+    if (is_set) return {};
+    if (failure) return error("waiting for a flag: {}", failure->text());
     return error("waiting for a flag: it is {} and not {} after the time given", load_flag(flag), value);
 }
 
@@ -337,12 +338,12 @@ bool Core::on_get(Node source, Bytes rest) {
     return true;
 }
 
-bool Core::on_got(Bytes rest) {
+bool Core::on_got(Node source, Bytes rest) {
     Got what;
     if (!read_value(rest, what)) return false;
     const Bytes data = rest.subspan(sizeof what);
     Operation* const operation = operations_.find(what.operation);
-    if (operation == nullptr || operation->target == nullptr) return false; // none, or one that no data is to come for
+    if (operation == nullptr || operation->target == nullptr || !operation->is_from(source)) return false; // none, or one that no data is to come for
     if (data.size() > operation->left || what.position > operation->bytes - data.size()) return false;
     if (operation->block_bytes == 0) {
         kumi::copy_bytes(operation->target + what.position, data);
@@ -459,6 +460,7 @@ Result<void> Core::put_strided(Where to, const std::byte* source, const Strided&
         }
         first += count;
     }
+    if (notice.kind != Notice::Kind::none) flush(); // as in put()
     return {};
 }
 

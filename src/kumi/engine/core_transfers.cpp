@@ -19,13 +19,15 @@ constexpr std::uint64_t get_pieces_max = 16;
 constexpr std::size_t transfers_active_max = 16;
 /// Pieces of one broadcast that are on their way through the tree.
 constexpr unsigned broadcast_pieces_max = 8;
+/// What waits for room keeps further pieces from being begun.
+constexpr std::size_t waiting_bytes_wanted = 4 << 20;
 
 } // namespace
 
 void Core::start_transfer(Transfer transfer, bool is_in_background) {
     const Drive::Turn turn(drive_);
     transfers_[transfer.node].push_back(std::move(transfer));
-    go_on_transfers();
+    if (go_on_transfers()) drive_.wake_waiters(); // others' flags may be among what was done
     if (!transfers_.empty() && is_in_background) drive_.on_duty();
 }
 
@@ -117,7 +119,7 @@ bool Core::is_over(Transfer& transfer) {
 // ---- rendezvous
 
 Result<void> Core::offer(std::uint64_t key, Node to, Bytes source, Flag* flag, Flag value) {
-    if (auto known = check_node("offering", to); !known) return known;
+    if (auto known = check_node("offering to", to); !known) return known;
     const Drive::Turn turn(drive_);
     if (flag != nullptr && load_flag(*flag) == value) set_flag_here(*flag, value == 0 ? 1 : 0);
     const Meeting meeting{key, to};
@@ -136,7 +138,7 @@ Result<void> Core::offer(std::uint64_t key, Node to, Bytes source, Flag* flag, F
 }
 
 Result<void> Core::accept(std::uint64_t key, Node from, MutableBytes target, Flag* flag, Flag value) {
-    if (auto known = check_node("accepting", from); !known) return known;
+    if (auto known = check_node("accepting from", from); !known) return known;
     OperationId id;
     {
         const Drive::Turn turn(drive_);
@@ -200,7 +202,7 @@ Result<void> Core::broadcast(Where to, Bytes source, const Notice& notice) {
 }
 
 bool Core::send_broadcast_piece(Transfer& transfer, std::uint64_t bytes) {
-    if (transfer.under_way >= broadcast_pieces_max) return false;
+    if (transfer.under_way >= broadcast_pieces_max || outbox_.waiting_bytes() > waiting_bytes_wanted) return false;
     const bool is_last = transfer.next + bytes == transfer.bytes;
     Place place = transfer.place;
     place.offset += transfer.next;

@@ -38,7 +38,9 @@ Drive::Drive(pm::Channel& channel, Work& work, pm::Patience patience, const Driv
 }
 
 void Drive::start() {
-    if (options_.in_background) background_ = std::thread([this] { run_background(); });
+    if (!options_.in_background) return;
+    has_background_.store(true);
+    background_ = std::thread([this] { run_background(); });
 }
 
 void Drive::stop() noexcept {
@@ -167,7 +169,7 @@ void Drive::ask_for_sleep() noexcept {
 // ---- the background
 
 void Drive::on_duty() noexcept {
-    if (!background_.joinable() || sleeper_ == Sleeper::background) return;
+    if (!has_background_.load() || sleeper_ == Sleeper::background) return;
     duty_wanted_.store(true);
     kick();
 }
@@ -214,8 +216,9 @@ void Drive::run_background() noexcept {
             if (waits_.load(std::memory_order_relaxed) != 0) break;
         }
         // Whoever waits does what there is to do.
-        if (waits_.load(std::memory_order_relaxed) == 0 && sleeper_ == Sleeper::none && !stopping_.load())
-            sleep_on_channel(Sleeper::background, never);
+        if (waits_.load(std::memory_order_relaxed) != 0 || sleeper_ != Sleeper::none || stopping_.load() || !work_.prepare_sleep(true)) continue;
+        sleep_on_channel(Sleeper::background, never);
+        work_.end_sleep(true);
     }
 }
 

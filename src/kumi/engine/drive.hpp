@@ -13,7 +13,7 @@
 // there is to do, and it would only be in their way. When nobody has come since the last nap, it is on duty: it handles what
 // is there, arms the channel and sleeps until something comes. A wait that begins while it is on duty takes nothing from it;
 // the first message wakes it, it sees that somebody waits, and naps. So a node that computes is answered at once, one that
-// has just left a wait after nap_max at the latest, and on_duty() calls it earlier.
+// has just left a wait after two naps at the latest, and on_duty() calls it earlier.
 
 #include "kumi/base/clock.hpp"
 #include "kumi/engine/turn_lock.hpp"
@@ -31,9 +31,9 @@ class Work {
 public:
     /// Handles what has arrived and sends what waits; answers how much was done.
     virtual std::size_t work() noexcept = 0;
-    /// Before somebody sleeps; false: there is something to do first.
-    virtual bool prepare_sleep() noexcept = 0;
-    virtual void end_sleep() noexcept = 0;
+    /// Before somebody sleeps; false: there is something to do first, and end_sleep() is not called.
+    virtual bool prepare_sleep(bool is_background) noexcept = 0;
+    virtual void end_sleep(bool is_background) noexcept = 0;
     /// Without the turn: what may itself wait. True if there was something.
     virtual bool run_tasks() noexcept = 0;
     virtual bool has_tasks() const noexcept = 0;
@@ -117,9 +117,9 @@ public:
                 yield(); // costs little where nobody else wants this core, and hosts may share it without knowing
                 continue;
             }
-            if (work_.prepare_sleep()) {
+            if (work_.prepare_sleep(false)) {
                 if (!done()) sleep(deadline);
-                work_.end_sleep();
+                work_.end_sleep(false);
             }
             empty = 0;
         }
@@ -207,6 +207,7 @@ private:
     std::atomic<std::uint32_t> napping_{0}; // 1: the background naps on this word
     std::atomic<std::int64_t> nap_ns_{0};   // how long
     std::atomic<bool> stopping_{false};
+    std::atomic<bool> has_background_{false};
     std::thread background_;
 };
 

@@ -1,5 +1,7 @@
 #include "kumi/engine/operations.hpp"
 
+#include <utility>
+
 namespace kumi::engine {
 
 OperationId Operations::begin(Operation operation) {
@@ -26,7 +28,8 @@ void Operations::end(OperationId id) noexcept {
     if (find(id) == nullptr) return;
     Slot& slot = slots_[id.index];
     count_ -= slot.operation.is_for_sync ? 1 : 0;
-    slot.operation = {};
+    // Dies last: what it held may begin another one.
+    const Operation ended = std::exchange(slot.operation, {});
     slot.is_used = false;
     ++slot.generation;
     free_.push_back(id.index);

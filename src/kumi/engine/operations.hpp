@@ -36,6 +36,9 @@ struct Operation {
     bool is_done = false;
     std::optional<Error> failure;
     Answered answered;
+
+    /// Whether it is that node's to complete or to refuse.
+    bool is_from(Node source) const noexcept { return is_of_many || source == peer; }
 };
 
 class Operations {

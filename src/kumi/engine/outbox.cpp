@@ -55,7 +55,14 @@ void Outbox::take_credit(Peer& peer, std::uint16_t more) noexcept {
     peer.has_asked = false;
 }
 
+void Outbox::on_asked(Node from) {
+    // If there is nothing new, it asks about what will be handled later, and does not ask again.
+    peers_[from].is_asked = peers_[from].handled_here == peers_[from].told;
+    if (!peers_[from].is_asked) tell_handled(from);
+}
+
 void Outbox::tell_handled(Node to) {
+    peers_[to].is_asked = false;
     Header credit{static_cast<std::uint16_t>(Kind::credit), 0, 0};
     reply(to, std::as_writable_bytes(std::span(&credit, 1)));
     peers_[to].is_telling = !peers_[to].replies.empty();

@@ -50,10 +50,11 @@ public:
     void on_handled(Node from) {
         Peer& peer = peers_[from];
         ++peer.handled_here;
-        if (peer.handled_here - peer.told >= requests_max / 2 && !peer.is_telling) [[unlikely]]
+        if ((peer.handled_here - peer.told >= requests_max / 2 && !peer.is_telling) || peer.is_asked) [[unlikely]]
             tell_handled(from);
     }
-    /// It asks what has been handled.
+    /// It asks what has been handled: is told now, and again when more has been.
+    void on_asked(Node from);
     void tell_handled(Node to);
     /// Fills in the counts of a message that somebody sends by himself.
     void note_told(Node to, MutableBytes head) noexcept;
@@ -61,6 +62,7 @@ public:
     /// Sends what waits; true if some of it went.
     bool go_on();
     bool has_waiting() const noexcept { return !waiting_nodes_.empty(); }
+    std::size_t waiting_bytes() const noexcept { return waiting_bytes_; }
 
     /// Numbers of requests to a node, from 1: the last one sent, and up to which all have been handled there.
     std::uint64_t requested(Node to) const noexcept { return peers_[to].requested; }
@@ -93,6 +95,7 @@ private:
         std::uint64_t handled_here = 0; // of its requests
         std::uint64_t told = 0;
         bool has_asked = false; // for credit
+        bool is_asked = false;   // by it, which had requests that were not handled yet, as far as it knew
         bool is_telling = false; // a message that tells only this waits among the replies
         bool is_waiting = false; // among waiting_nodes_
         bool is_lost = false;    // nothing is sent to it any more
