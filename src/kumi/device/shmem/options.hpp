@@ -18,7 +18,11 @@ struct Options {
     /// For the buffers of one node.
     std::size_t node_buffers_bytes_max = std::size_t{16} << 20;
     /// Addresses (not memory) per node for RemoteMemory: its window.
+#if defined(__SANITIZE_THREAD__)
+    std::size_t exposed_bytes_max = std::size_t{1} << 30; // there are 1.5 TiB of addresses in all, for the windows of all nodes
+#else
     std::size_t exposed_bytes_max = std::size_t{16} << 30;
+#endif
     /// Who pays for the ordering between a record and the sleep of its reader; unset: the reader, except
     /// where there are more nodes than cores or the system has no membarrier(2).
     std::optional<base::Fencing> fencing;
