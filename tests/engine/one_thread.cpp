@@ -4,7 +4,7 @@
 #include "engine/one_thread.hpp"
 #include "engine/random_memory.hpp"
 
-#include "kumi/base/number_text.hpp"
+#include "simulation/seeds.hpp"
 
 #include <algorithm>
 #include <deque>
@@ -23,14 +23,7 @@ void for_each_seed(const std::function<void(std::uint64_t)>& run) {
 #if defined(__SANITIZE_THREAD__)
     GTEST_SKIP() << "one thread has no races, and its stacks confuse who looks for them";
 #endif
-    const char* const one = std::getenv("KUMI_SEED");
-    const char* const many = std::getenv("KUMI_SEEDS");
-    const std::uint64_t first = one != nullptr ? base::number_in<std::uint64_t>(one).value_or(1) : 1;
-    const std::uint64_t count = one != nullptr ? 1 : many != nullptr ? base::number_in<std::uint64_t>(many).value_or(1) : seeds_usually;
-    for (std::uint64_t seed = first; seed < first + count; ++seed) {
-        run(seed);
-        ASSERT_FALSE(testing::Test::HasFailure()) << "seed " << seed << "; replay it with KUMI_SEED=" << seed;
-    }
+    simulation::for_each_seed(seeds_usually, run);
 }
 
 /// Nodes, room and refusals as the seed says.

@@ -2,8 +2,8 @@
 // left or one comes back. KUMI_SEED=N replays one schedule, KUMI_SEEDS=N runs so many.
 #include "kumi/device/composite/networks.hpp"
 
-#include "kumi/base/number_text.hpp"
 #include "simulation/failing_link.hpp"
+#include "simulation/seeds.hpp"
 
 #include <cstdlib>
 #include <cstring>
@@ -213,14 +213,7 @@ void run_schedule(std::uint64_t seed, bool with_relays, bool with_stripes) {
 }
 
 void run_schedules(bool with_relays, bool with_stripes = false) {
-    const char* const one = std::getenv("KUMI_SEED");
-    const char* const many = std::getenv("KUMI_SEEDS");
-    const std::uint64_t first = one != nullptr ? base::number_in<std::uint64_t>(one).value_or(1) : 1;
-    const std::uint64_t count = one != nullptr ? 1 : many != nullptr ? base::number_in<std::uint64_t>(many).value_or(1) : seeds_usually;
-    for (std::uint64_t seed = first; seed < first + count; ++seed) {
-        run_schedule(seed, with_relays, with_stripes);
-        ASSERT_FALSE(testing::Test::HasFailure()) << "seed " << seed << "; replay it with KUMI_SEED=" << seed;
-    }
+    for_each_seed(seeds_usually, [&](std::uint64_t seed) { run_schedule(seed, with_relays, with_stripes); });
 }
 
 TEST(FailoverSimulation, every_message_arrives_once_and_in_order_whatever_fails) { run_schedules(false); }

@@ -2,8 +2,9 @@
 
 #include "kumi/engine/barriers.hpp"
 
+#include "simulation/seeds.hpp"
+
 #include <algorithm>
-#include <cstdlib>
 #include <gtest/gtest.h>
 #include <map>
 #include <memory>
@@ -241,14 +242,7 @@ private:
 };
 
 void run_seeds(const Trouble& trouble) {
-    const char* const one = std::getenv("KUMI_SEED");
-    const char* const many = std::getenv("KUMI_SEEDS");
-    const std::uint64_t first = one != nullptr ? std::strtoull(one, nullptr, 10) : 0;
-    const std::uint64_t count = one != nullptr ? 1 : many != nullptr ? std::strtoull(many, nullptr, 10) : seeds_usually;
-    for (std::uint64_t seed = first; seed < first + count; ++seed) {
-        Schedule(seed, trouble).run();
-        ASSERT_FALSE(testing::Test::HasFailure()) << "replay: KUMI_SEED=" << seed << " unit_tests";
-    }
+    simulation::for_each_seed(seeds_usually, [&](std::uint64_t seed) { Schedule(seed, trouble).run(); });
 }
 
 TEST(Barriers, complete_when_all_have_come_and_not_before_in_order_with_the_right_values) { run_seeds({}); }

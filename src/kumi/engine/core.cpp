@@ -5,7 +5,6 @@
 #include "kumi/base/machine.hpp"
 #include "kumi/engine/engine.hpp"
 #include "kumi/engine/outgoing.hpp"
-#include "kumi/engine/request.hpp"
 
 #include <algorithm>
 #include <exception>
@@ -260,9 +259,7 @@ bool Core::on_ask(Node source, Bytes rest) {
 
 bool Core::has_tasks() const noexcept {
     if (tasks_.empty()) return false;
-    // Relaxed: written with the turn.
-    const void* const runner = task_thread_.load(std::memory_order_relaxed);
-    return runner == nullptr || (runner == drive_.turn_holder() && task_depth_ < task_depth_max);
+    return task_thread_ == nullptr || (task_thread_ == drive_.turn_holder() && task_depth_ < task_depth_max);
 }
 
 bool Core::run_tasks() noexcept {
@@ -273,7 +270,7 @@ bool Core::run_tasks() noexcept {
         task = std::move(tasks_.front());
         tasks_.pop_front();
         ++task_depth_;
-        task_thread_.store(drive_.turn_holder(), std::memory_order_relaxed);
+        task_thread_ = drive_.turn_holder();
     }
     const FunctionEntry& function = handlers_.functions()[task.function];
     std::vector<std::byte> answer;
@@ -296,7 +293,7 @@ bool Core::run_tasks() noexcept {
     } else {
         refuse(task.source, task.operation, trouble);
     }
-    if (--task_depth_ == 0) task_thread_.store(nullptr, std::memory_order_relaxed);
+    if (--task_depth_ == 0) task_thread_ = nullptr;
     drive_.wake_waiters(); // for what the function changed
     return true;
 }
@@ -470,7 +467,8 @@ bool Core::notice_losses() {
             is_any_going = true;
             continue;
         }
-        if (std::exchange(lost_[peer], Fate::lost) == Fate::going) ++losses_;
+        lost_[peer] = Fate::lost;
+        has_losses_ = true;
         forsake(peer); // also what was begun since
     }
     return is_any_going;

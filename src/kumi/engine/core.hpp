@@ -249,7 +249,10 @@ private:
     void tell_host_of(std::uint32_t sequence);
     void pass_on(Broadcast what, Bytes data, Operation::Answered when_all_have_it);
     template <class Head>
-    Result<void> request(Kind kind, Node to, const Head& head, Bytes body = {});
+    Result<void> request(Kind kind, Node to, const Head& head, Bytes body = {}) {
+        auto message = outgoing(kind, true, head);
+        return request_bytes(to, message.bytes(), body);
+    }
 
     void write_header(MutableBytes message, std::uint32_t handler, bool is_request) const noexcept {
         const auto kind = static_cast<Kind>(static_cast<std::uint32_t>(Kind::first_handler) + agreed_.handlers[handler]);
@@ -289,7 +292,7 @@ private:
     std::uint32_t host_has_come_ = 0;      // the next that this host, of which this is the first node, comes to
     std::deque<Task> tasks_;
     int task_depth_ = 0;
-    std::atomic<const void*> task_thread_{nullptr}; // that runs tasks
+    const void* task_thread_ = nullptr; // that runs tasks
     static constexpr int task_depth_max = 32;
     std::function<void(pm::Message&)> on_message_;
     std::vector<pm::KeptMessage> early_messages_;
@@ -297,7 +300,7 @@ private:
     bool is_about_loss_ = false;
     enum class Fate : std::uint8_t { here, going, lost };
     std::vector<Fate> lost_; // by node
-    std::atomic<std::uint64_t> losses_{0};
+    bool has_losses_ = false;
     unsigned watchers_ = 0; // threads that sleep or are about to
     bool background_watches_ = false; // and so does the background
     std::atomic<bool> discards_{false};

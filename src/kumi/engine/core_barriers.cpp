@@ -147,7 +147,7 @@ bool Core::test(const BarrierToken& token) {
 
 /// A node that the barrier needs and that is lost. Not every node that has left is missed: it may have come before.
 std::optional<Node> Core::find_missing(const BarrierToken& token) const {
-    if (losses_.load(std::memory_order_relaxed) == 0 && hopeless_.empty()) return std::nullopt; // written with the turn
+    if (!has_losses_ && hopeless_.empty()) return std::nullopt;
     if (const auto told = hopeless_.find(token.set); told != hopeless_.end() && static_cast<std::int32_t>(token.sequence - told->second.sequence) >= 0)
         return told->second.lost;
     const bool is_of_hosts = token.set == all_set && host_barrier_;

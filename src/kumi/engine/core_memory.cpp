@@ -7,7 +7,6 @@
 #include "kumi/base/machine.hpp"
 #include "kumi/engine/core.hpp"
 #include "kumi/engine/outgoing.hpp"
-#include "kumi/engine/request.hpp"
 #include "kumi/engine/word_copy.hpp"
 
 #include <algorithm>

@@ -3,7 +3,6 @@
 
 #include "kumi/engine/core.hpp"
 #include "kumi/engine/outgoing.hpp"
-#include "kumi/engine/request.hpp"
 #include "kumi/engine/word_copy.hpp"
 
 #include <algorithm>

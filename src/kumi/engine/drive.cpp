@@ -68,7 +68,7 @@ void spin_until(Done&& done) noexcept {
 } // namespace
 
 void Drive::take_turn_slowly() noexcept {
-    const void* const me = this_thread();
+    const void* const me = base::thread_mark();
     const bool is_background = background_mark_.load(std::memory_order_relaxed) == me; // its own, if it is
     if (const void* nobody = nullptr; !is_background && can_own_ && owner_.compare_exchange_strong(nobody, me) && lock_.try_lock_as_owner()) return;
     const bool is_owner = owner_.load(std::memory_order_relaxed) == me;
@@ -186,7 +186,7 @@ void Drive::nap() noexcept {
 }
 
 void Drive::run_background() noexcept {
-    background_mark_.store(this_thread());
+    background_mark_.store(base::thread_mark());
     ::pthread_setname_np(::pthread_self(), "kumi-progress");
     if (options_.core) {
         cpu_set_t cores;

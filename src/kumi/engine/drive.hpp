@@ -16,6 +16,7 @@
 // has just left a wait after two naps at the latest, and on_duty() calls it earlier.
 
 #include "kumi/base/clock.hpp"
+#include "kumi/base/thread_mark.hpp"
 #include "kumi/engine/turn_lock.hpp"
 #include "kumi/pm/channel.hpp"
 #include "kumi/pm/wait.hpp"
@@ -81,7 +82,7 @@ public:
     const void* turn_holder() const noexcept { return holder_.load(std::memory_order_relaxed); }
     /// This thread has the turn: it is inside a handler.
     bool has_turn() const noexcept {
-        return holder_.load(std::memory_order_relaxed) == this_thread(); // relaxed: only this thread writes its own mark
+        return holder_.load(std::memory_order_relaxed) == base::thread_mark(); // relaxed: only this thread writes its own mark
     }
 
     /// Makes progress until `done()`, which is looked at with the turn; false when the deadline came first. Not for a
@@ -143,12 +144,8 @@ private:
         Drive& drive_;
     };
 
-    static const void* this_thread() noexcept {
-        static thread_local const char mark = 0;
-        return &mark;
-    }
     void take_turn() noexcept {
-        const void* const me = this_thread();
+        const void* const me = base::thread_mark();
         // Relaxed: a thread always sees its own mark.
         if (owner_.load(std::memory_order_relaxed) != me || !lock_.try_lock_as_owner()) [[unlikely]] take_turn_slowly();
         holder_.store(me, std::memory_order_relaxed);

@@ -1,5 +1,7 @@
 #include "kumi/engine/meet.hpp"
 
+#include "kumi/base/fnv.hpp"
+
 #include <algorithm>
 #include <array>
 #include <numeric>
@@ -13,12 +15,6 @@ struct Hello {
     Node first_on_host;
     std::array<char, 52> host; // ends with a zero
 };
-
-std::uint64_t digest_of(std::string_view text) noexcept {
-    std::uint64_t number = 14'695'981'039'346'656'037u; // FNV-1a
-    for (const char c : text) number = (number ^ static_cast<unsigned char>(c)) * 1'099'511'628'211u;
-    return number;
-}
 
 /// "name(parameters)" of each, and each one's place in the order of names: its number on the wire.
 struct Names {
@@ -70,7 +66,7 @@ Result<void> meet(Core& core, pm::Meeting& meeting, std::string_view host) {
     std::string mine;
     for (const std::string& name : handlers.sorted) mine += fmt::format("handler {}\n", name);
     for (const std::string& name : functions.sorted) mine += fmt::format("function {}\n", name);
-    Hello hello{digest_of(mine), core.first_on_host(), {}};
+    Hello hello{base::fnv1a(mine), core.first_on_host(), {}};
     std::ranges::copy(host.substr(0, hello.host.size() - 1), hello.host.begin());
     const auto told = meeting.exchange(bytes_of(hello));
     if (!told) return told.error();

@@ -1,6 +1,6 @@
 #include "kumi/engine/outbox.hpp"
 
-#include "kumi/base/assert.hpp"
+#include "kumi/engine/outgoing.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -12,11 +12,9 @@ namespace kumi::engine {
 Outbox::Outbox(pm::Channel& channel) : channel_(channel), peers_(channel.nodes()) { waiting_nodes_.reserve(channel.nodes()); }
 
 void Outbox::note_told(Node to, MutableBytes head) noexcept {
-    Peer& peer = peers_[to];
     const std::uint64_t handled = tellable(to);
-    const auto count = static_cast<std::uint16_t>(handled);
-    std::memcpy(head.data() + offsetof(Header, handled), &count, sizeof count);
-    peer.told = handled;
+    write_count(head, handled);
+    peers_[to].told = handled;
 }
 
 bool Outbox::request(Node to, MutableBytes head, Bytes body) {
@@ -25,23 +23,21 @@ bool Outbox::request(Node to, MutableBytes head, Bytes body) {
     if (waiting_bytes_ + head.size() + body.size() > waiting_bytes_max) return false;
     waiting_bytes_ += head.size() + body.size();
     ++requests_waiting_;
-    keep(to, peers_[to].requests, head, body, false);
+    keep(to, peers_[to].requests, head, body);
     return true;
 }
 
-void Outbox::reply(Node to, MutableBytes head, Bytes body, bool stays) {
+void Outbox::reply(Node to, MutableBytes head, Bytes body) {
     Peer& peer = peers_[to];
     if (peer.is_lost || (peer.replies.empty() && post(to, head, body, peer.handled_here))) return;
-    keep(to, peer.replies, head, body, stays);
+    keep(to, peer.replies, head, body);
 }
 
-void Outbox::keep(Node to, std::deque<Waiting>& waiting, Bytes head, Bytes body, bool stays) {
+void Outbox::keep(Node to, std::deque<Waiting>& waiting, Bytes head, Bytes body) {
     Waiting& kept = waiting.emplace_back();
     kept.handled = peers_[to].handled_here;
-    kept.copy.reserve(head.size() + (stays ? 0 : body.size()));
-    kept.copy.assign(head.begin(), head.end());
-    if (stays) kept.body = body;
-    else kept.copy.insert(kept.copy.end(), body.begin(), body.end());
+    kept.copy.resize(head.size() + body.size());
+    Pieces(head, body).copy_to(kept.copy.data());
     if (!std::exchange(peers_[to].is_waiting, true)) waiting_nodes_.push_back(to);
 }
 
@@ -63,16 +59,16 @@ void Outbox::on_asked(Node from) {
 
 void Outbox::tell_handled(Node to) {
     peers_[to].is_asked = false;
-    Header credit{static_cast<std::uint16_t>(Kind::credit), 0, 0};
-    reply(to, std::as_writable_bytes(std::span(&credit, 1)));
+    Outgoing<0> credit(Kind::credit, false);
+    reply(to, credit.bytes());
     peers_[to].is_telling = !peers_[to].replies.empty();
 }
 
 void Outbox::ask_for_credit(Node to) {
     Peer& peer = peers_[to];
     if (peer.has_asked || peer.requested == peer.handled) return;
-    Header please{static_cast<std::uint16_t>(Kind::please), 0, 0};
-    peer.has_asked = post(to, std::as_writable_bytes(std::span(&please, 1)), {}, tellable(to));
+    Outgoing<0> please(Kind::please, false);
+    peer.has_asked = try_post(to, please.bytes());
 }
 
 void Outbox::ask_for_credits() {
@@ -108,7 +104,7 @@ bool Outbox::drain(Node to, std::deque<Waiting>& waiting, bool are_requests) {
         if (are_requests && peer.requested - peer.handled >= requests_max) break;
         Waiting& next = waiting.front();
         const std::size_t bytes = next.copy.size();
-        if (!post(to, next.copy, next.body, are_requests ? peer.handled_here : next.handled)) break;
+        if (!post(to, next.copy, {}, are_requests ? peer.handled_here : next.handled)) break;
         if (are_requests) {
             ++peer.requested;
             ++unhandled_;

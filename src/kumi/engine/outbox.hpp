@@ -38,8 +38,8 @@ public:
     bool try_post(Node to, MutableBytes head, Bytes body = {}) noexcept { return post(to, head, body, tellable(to)); }
     /// From a handler: sent now or later, in order with other requests. False when too much waits already.
     bool request(Node to, MutableBytes head, Bytes body = {});
-    /// Sent now or later. `body` is copied if need be, unless it `stays` as it is.
-    void reply(Node to, MutableBytes head, Bytes body = {}, bool stays = false);
+    /// Sent now or later.
+    void reply(Node to, MutableBytes head, Bytes body = {});
 
     /// To be told of every message that comes, and when a request has been handled.
     void on_header(Node from, const Header& header) noexcept {
@@ -85,8 +85,7 @@ public:
 
 private:
     struct Waiting {
-        std::vector<std::byte> copy; // head, and body unless it stays
-        Bytes body;
+        std::vector<std::byte> copy;
         std::uint64_t handled; // to be told by it
     };
     struct Peer {
@@ -105,9 +104,12 @@ private:
 
     /// What may be told to have been handled: not what a reply that waits is about.
     std::uint64_t tellable(Node to) const noexcept { return peers_[to].replies.empty() ? peers_[to].handled_here : peers_[to].told; }
-    bool post(Node to, MutableBytes head, Bytes body, std::uint64_t handled) noexcept {
+    static void write_count(MutableBytes head, std::uint64_t handled) noexcept {
         const auto count = static_cast<std::uint16_t>(handled);
         std::memcpy(head.data() + offsetof(Header, handled), &count, sizeof count);
+    }
+    bool post(Node to, MutableBytes head, Bytes body, std::uint64_t handled) noexcept {
+        write_count(head, handled);
         if (!(body.empty() ? channel_.try_send(to, head) : channel_.try_send(to, head, body))) [[unlikely]]
             return false;
         peers_[to].told = handled;
@@ -115,7 +117,7 @@ private:
     }
     void take_credit(Peer& peer, std::uint16_t more) noexcept;
     bool drain(Node to, std::deque<Waiting>& waiting, bool are_requests);
-    void keep(Node to, std::deque<Waiting>& waiting, Bytes head, Bytes body, bool stays);
+    void keep(Node to, std::deque<Waiting>& waiting, Bytes head, Bytes body);
 
     pm::Channel& channel_;
     std::vector<Peer> peers_;

@@ -34,7 +34,7 @@ struct type_text<std::basic_string<Char, Traits, Allocator>> {
 
 template <class T>
 struct sequence_text {
-    static std::string get() { return "[" + types_text<T>() + "]"; }
+    static std::string get() { return fmt::format("[{}]", types_text<T>()); }
 };
 template <class T, class Allocator>
 struct type_text<std::vector<T, Allocator>> : sequence_text<T> {};

@@ -1,5 +1,6 @@
 #include "kumi/job/opening.hpp"
 
+#include "kumi/base/fnv.hpp"
 #include "kumi/base/log.hpp"
 #include "kumi/cluster/file.hpp"
 #include "kumi/cluster/routing.hpp"
@@ -65,9 +66,7 @@ std::uint64_t number_of(const Cluster& cluster) {
     for (const cluster::Network& network : cluster.networks)
         text += fmt::format("{} {} {} {}\n", network.name, network.device, network.encrypt, network.topology.text());
     for (const cluster::Host& host : cluster.hosts) text += fmt::format("{} {}\n", host.name, fmt::join(host.addresses, " "));
-    std::uint64_t number = 14'695'981'039'346'656'037u; // FNV-1a
-    for (const char c : text) number = (number ^ static_cast<unsigned char>(c)) * 1'099'511'628'211u;
-    return number;
+    return base::fnv1a(text);
 }
 
 /// Its entry in the file: by its whole name, or without the domain.

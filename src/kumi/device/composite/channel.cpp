@@ -2,6 +2,7 @@
 
 #include "kumi/base/assert.hpp"
 #include "kumi/base/log.hpp"
+#include "kumi/base/thread_mark.hpp"
 
 #include <algorithm>
 #include <array>
@@ -34,12 +35,6 @@ constexpr unsigned mark_call = 1;
 constexpr unsigned mark_interfaces = 2;
 constexpr unsigned mark_link = 4;
 
-/// Tells threads apart, cheaply.
-const void* this_thread() noexcept {
-    static thread_local const char mark = 0;
-    return &mark;
-}
-
 } // namespace
 
 /// While a thread is in one of the channel's functions.
@@ -66,7 +61,7 @@ class CompositeChannel::Sending {
 public:
     explicit Sending(Guard& guard, bool is_alone = false) noexcept
         // Relaxed: only this thread writes its own mark.
-        : lock_(guard.lock), locks_(!is_alone && guard.poller.load(std::memory_order_relaxed) != this_thread()) {
+        : lock_(guard.lock), locks_(!is_alone && guard.poller.load(std::memory_order_relaxed) != base::thread_mark()) {
         if (locks_) lock_.lock();
     }
     Sending(const Sending&) = delete;
@@ -299,9 +294,9 @@ std::size_t CompositeChannel::poll(pm::Handler handler, std::size_t messages_max
     }
     const Call call(*this);
     // Relaxed: only this thread writes its own mark.
-    if (receiver_.load(std::memory_order_relaxed) == this_thread()) return 0; // from a handler
+    if (receiver_.load(std::memory_order_relaxed) == base::thread_mark()) return 0; // from a handler
     if (!call.is_alone() && !receiving_.try_lock()) return 0;
-    receiver_.store(this_thread(), std::memory_order_relaxed);
+    receiver_.store(base::thread_mark(), std::memory_order_relaxed);
     const std::size_t handled = poll_links(handler, messages_max, call.is_alone());
     receiver_.store(nullptr, std::memory_order_relaxed);
     if (!call.is_alone()) receiving_.unlock();
@@ -335,7 +330,7 @@ inline std::size_t CompositeChannel::poll_link(Link& link, pm::Handler handler, 
     const auto poll = [&] { return link.network ? poll_network(link, handler, messages_max) : link.part.channel->poll(hand_out, messages_max); };
     if (is_alone || link.is_apart) return poll();
     link.guard->lock.lock();
-    link.guard->poller.store(this_thread(), std::memory_order_relaxed); // only this thread compares it with its own mark
+    link.guard->poller.store(base::thread_mark(), std::memory_order_relaxed); // only this thread compares it with its own mark
     const std::size_t handled = poll();
     link.guard->poller.store(nullptr, std::memory_order_relaxed);
     link.guard->lock.unlock();
@@ -375,7 +370,7 @@ void CompositeChannel::watch_networks(Instant time) noexcept {
 /// True: this thread is alone until it leaves.
 inline bool CompositeChannel::enter() const noexcept {
     // Relaxed: a thread always sees its own mark.
-    if (first_thread_.load(std::memory_order_relaxed) == this_thread()) [[likely]] return bias_.enter();
+    if (first_thread_.load(std::memory_order_relaxed) == base::thread_mark()) [[likely]] return bias_.enter();
     return enter_first();
 }
 
@@ -383,7 +378,7 @@ inline bool CompositeChannel::enter() const noexcept {
 bool CompositeChannel::enter_first() const noexcept {
     if (shared_.load()) return false;
     const void* nobody = nullptr;
-    if (first_thread_.compare_exchange_strong(nobody, this_thread())) return bias_.enter();
+    if (first_thread_.compare_exchange_strong(nobody, base::thread_mark())) return bias_.enter();
     bias_.revoke();
     while (bias_.is_inside()) ::sched_yield();
     shared_.store(true);
@@ -397,7 +392,7 @@ bool CompositeChannel::arm() noexcept {
     if (is_serialized_) return arm_links(true);
     const Call call(*this);
     const void* nobody = nullptr;
-    const bool is_sleeper = sleeper_.compare_exchange_strong(nobody, this_thread()) || nobody == this_thread();
+    const bool is_sleeper = sleeper_.compare_exchange_strong(nobody, base::thread_mark()) || nobody == base::thread_mark();
     if (!is_sleeper) return true; // it naps
     if (arm_links(false)) return true;
     sleeper_.store(nullptr);
@@ -430,7 +425,7 @@ void CompositeChannel::sleep(Instant deadline) noexcept {
         pm::block(begin_sleep(), deadline);
         return end_sleep();
     }
-    const bool is_sleeper = sleeper_.load() == this_thread();
+    const bool is_sleeper = sleeper_.load() == base::thread_mark();
     if (!is_sleeper || shared_.load()) deadline = std::min(deadline, now() + shared_sleep_max);
     if (!is_sleeper) {
         flush(); // as arming would have
