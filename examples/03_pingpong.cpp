@@ -9,7 +9,8 @@ int main() {
     if (job->nodes() != 2) return kumi::fail(kumi::error("a ping-pong takes two nodes: kumi run -n 2 ./03_pingpong"));
     const kumi::Node other = 1 - job->node();
 
-    long received = 0;
+    long received = 0; // written by the handler, which may run at any time: looked at in wait_until() only
+    long expected = 0;
     job->on_message([&](kumi::Message&) { ++received; });
     if (job->node() == 0) fmt::print("{:>10} {:>14} {:>12}\n", "bytes", "one way, us", "MB/s");
 
@@ -17,10 +18,11 @@ int main() {
         const std::vector<std::byte> ball(bytes);
         const long throws = bytes < 65536 ? 20'000 : 500;
         const auto start = kumi::now();
-        for (long i = 0, before = received; i < throws; ++i) {
-            if (job->node() == 1) job->wait_until([&] { return received > before + i; });
+        for (long i = 0; i < throws; ++i) {
+            ++expected;
+            if (job->node() == 1) job->wait_until([&] { return received >= expected; });
             if (auto sent = job->send(other, ball); !sent) return kumi::fail(sent.error());
-            if (job->node() == 0) job->wait_until([&] { return received > before + i; });
+            if (job->node() == 0) job->wait_until([&] { return received >= expected; });
         }
         const double one_way_us = std::chrono::duration<double, std::micro>(kumi::now() - start).count() / double(2 * throws);
         if (job->node() == 0) fmt::print("{:>10} {:>14.3f} {:>12.0f}\n", bytes, one_way_us, double(bytes) / one_way_us);

@@ -85,7 +85,7 @@ private:
         auto frame = receive();
         if (!frame) return frame;
         if (frame->kind == Kind::refused) return Error(std::string(text_of(frame->body))).as_told(); // by kumi run
-        if (frame->kind != answer) return error("kumi run gave an answer out of turn: versions differ?");
+        if (frame->kind != answer) return error("kumi run gave an answer out of turn: two processes join as one node, or versions differ");
         return frame;
     }
 
