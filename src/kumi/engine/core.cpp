@@ -24,13 +24,14 @@ Core::Core(pm::Channel& channel, Handlers&& handlers, const Options& options, st
 
 Core::~Core() {
     constexpr Duration patience = std::chrono::seconds(3); // some may have left, and take nothing any more
-    drive_.serve_until([&] { return !outbox_.has_waiting() && transfers_.empty() && next_on_host_ == next_barrier_; }, now() + patience);
+    drive_.serve_until([&] { return !outbox_.has_waiting() && !upper_waits_ && (upper_ == nullptr || upper_->is_done()) && transfers_.empty() && next_on_host_ == next_barrier_; }, now() + patience);
     drive_.stop();
     {
         const Drive::Turn turn(drive_);
         outbox_.tell_all_handled();
     }
     drive_.serve_until([&] { return !outbox_.has_waiting(); }, now() + patience);
+    if (upper_ != nullptr) upper_->on_end();
     operations_.clear(); // those who wait for an answer are told that there will be none, while all else is still there
     // Nodes leave one after the other: that alone is nothing to be told of.
     if (first_error_ && !is_about_loss_) base::log_warning("{}", first_error_->text());
@@ -117,16 +118,32 @@ inline bool Core::handle(Node source, const Header& header, Bytes rest, pm::Mess
 inline bool Core::run_handler(Node source, const Header& header, Bytes rest) {
     const std::size_t number = header.kind - static_cast<std::size_t>(Kind::first_handler);
     if (number >= handler_of_.size()) return false;
-    const Handlers::Entry& entry = handlers_.entries()[handler_of_[number]];
     Call call(*this, source, header.is_request != 0);
+    std::string trouble;
+    const bool is_sound = run_entry(handlers_.entries()[handler_of_[number]], call, rest, trouble);
+    if (!trouble.empty()) refuse(source, no_operation, trouble);
+    return is_sound;
+}
+
+/// False: these are not its arguments.
+inline bool Core::run_entry(const Handlers::Entry& entry, Call& call, Bytes rest, std::string& trouble) {
     try {
         return entry.run(call, rest);
     } catch (const std::exception& thrown) {
-        refuse(source, no_operation, fmt::format("handler {} threw: {}", entry.name, thrown.what()));
+        trouble = fmt::format("handler {} threw: {}", entry.name, thrown.what());
     } catch (...) {
-        refuse(source, no_operation, fmt::format("handler {} threw something that is no std::exception", entry.name));
+        trouble = fmt::format("handler {} threw something that is no std::exception", entry.name);
     }
     return true;
+}
+
+std::optional<std::string> Core::run_here(std::uint32_t number, Node source, Bytes arguments) {
+    const Handlers::Entry& entry = handlers_.entries()[handler_of_[number]];
+    Call call(*this, source, false);
+    std::string trouble;
+    if (!run_entry(entry, call, arguments, trouble)) return fmt::format("{} bytes came that are no arguments of handler {}", arguments.size(), entry.name);
+    if (trouble.empty()) return {};
+    return trouble;
 }
 
 void Core::on_plain_message(Node source, Bytes rest, pm::Message& message) {
@@ -253,7 +270,7 @@ bool Core::on_ask(Node source, Bytes rest) {
         return false;
     }
     const Bytes arguments = rest.subspan(sizeof what);
-    tasks_.push_back({source, what.operation, function_of_[what.function], {arguments.begin(), arguments.end()}});
+    tasks_.push_back({source, what.operation, function_of_[what.function], {arguments.begin(), arguments.end()}, {}});
     return true;
 }
 
@@ -272,30 +289,40 @@ bool Core::run_tasks() noexcept {
         ++task_depth_;
         task_thread_ = drive_.turn_holder();
     }
-    const FunctionEntry& function = handlers_.functions()[task.function];
-    std::vector<std::byte> answer;
-    std::string trouble;
-    try {
-        answer = function.run(task.arguments);
-        if (answer.size() > message_bytes_max_)
-            trouble = fmt::format("function {} answered with {}; the largest is {}", function.name, base::readable_bytes(answer.size()),
-                                  base::readable_bytes(message_bytes_max_));
-    } catch (const std::exception& thrown) {
-        trouble = fmt::format("function {} threw: {}", function.name, thrown.what());
-    } catch (...) {
-        trouble = fmt::format("function {} threw something that is no std::exception", function.name);
-    }
+    auto answer = run_function(task.function, task.arguments);
     const Drive::Turn turn(drive_);
-    outbox_.on_handled(task.source); // so the answer tells of it
-    if (trouble.empty()) {
-        auto head = outgoing(Kind::answer, false, Done{task.operation, 0});
-        outbox_.reply(task.source, head.bytes(), answer);
+    if (task.ran) {
+        task.ran(std::move(answer));
     } else {
-        refuse(task.source, task.operation, trouble);
+        outbox_.on_handled(task.source); // so the answer tells of it
+        if (answer) {
+            auto head = outgoing(Kind::answer, false, Done{task.operation, 0});
+            outbox_.reply(task.source, head.bytes(), *answer);
+        } else {
+            refuse(task.source, task.operation, answer.error().text());
+        }
     }
     if (--task_depth_ == 0) task_thread_ = nullptr;
     drive_.wake_waiters(); // for what the function changed
     return true;
+}
+
+Result<std::vector<std::byte>> Core::run_function(std::uint32_t index, Bytes arguments) const {
+    const FunctionEntry& function = handlers_.functions()[index];
+    try {
+        auto answer = function.run(arguments);
+        if (answer.size() <= message_bytes_max_) return answer;
+        return error("function {} answered with {}; the largest is {}", function.name, base::readable_bytes(answer.size()), base::readable_bytes(message_bytes_max_));
+    } catch (const std::exception& thrown) {
+        return error("function {} threw: {}", function.name, thrown.what());
+    } catch (...) {
+        return error("function {} threw something that is no std::exception", function.name);
+    }
+}
+
+void Core::run_later(std::uint32_t number, Bytes arguments, Ran ran) {
+    tasks_.push_back({node(), no_operation, function_of_[number], {arguments.begin(), arguments.end()}, std::move(ran)});
+    call_background();
 }
 
 bool Core::on_answer(Node source, Bytes rest) {
@@ -435,6 +462,7 @@ std::size_t Core::work() noexcept {
     std::size_t done = channel_.poll([this](pm::Message& message) { on_arrival(message); }, pm::all_messages);
     if (outbox_.has_waiting()) [[unlikely]] done += outbox_.go_on() ? 1 : 0;
     if (!transfers_.empty()) [[unlikely]] done += go_on_transfers() ? 1 : 0;
+    if (upper_waits_) [[unlikely]] done += upper_->go_on() ? 1 : 0;
     if (!syncs_.empty()) [[unlikely]] check_syncs();
     if (next_on_host_ != next_barrier_) [[unlikely]] make_arrivals();
     if (has_tasks()) [[unlikely]] ++done; // they are to be run
@@ -467,9 +495,10 @@ bool Core::notice_losses() {
             is_any_going = true;
             continue;
         }
-        lost_[peer] = Fate::lost;
+        if (std::exchange(lost_[peer], Fate::lost) != Fate::lost) drive_.wake_waiters(); // they may wait for it
         has_losses_ = true;
         forsake(peer); // also what was begun since
+        if (upper_ != nullptr) upper_->on_lost(peer);
     }
     return is_any_going;
 }

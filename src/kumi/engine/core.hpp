@@ -15,6 +15,7 @@
 #include "kumi/engine/outgoing.hpp"
 #include "kumi/engine/drive.hpp"
 #include "kumi/engine/progress.hpp"
+#include "kumi/engine/upper.hpp"
 #include "kumi/pm/channel.hpp"
 
 #include <deque>
@@ -80,6 +81,36 @@ public:
     Result<std::uint64_t> ask(Node to, std::uint32_t function, Bytes arguments, Answered answered);
     /// `answered` will not be called any more, if it was not yet. Answers whether that is so.
     bool forget(std::uint64_t asked) override;
+
+    // ---- for a layer above
+
+    /// Before start().
+    void set_upper(Upper& upper) noexcept { upper_ = &upper; }
+    /// Whether it is to go on whenever the engine does. With the turn.
+    void call_upper(bool wanted) noexcept { upper_waits_ = wanted; }
+    /// The background is to look soon. With the turn.
+    void call_background() noexcept { drive_.call(); }
+    /// For as long as this lives nobody else runs handlers. A thread may have it more than once.
+    [[nodiscard]] Drive::Turn take_turn() noexcept { return Drive::Turn(drive_); }
+    /// Runs a handler of this node as if `source` had sent for it; what went wrong, if something did.
+    std::optional<std::string> run_here(std::uint32_t number, Node source, Bytes arguments);
+    /// Runs a function of this node, outside of handlers; what it answers, or why not, comes with the turn.
+    using Ran = std::function<void(Result<std::vector<std::byte>>)>;
+    void run_later(std::uint32_t number, Bytes arguments, Ran ran);
+    /// Runs one at once: it must not wait.
+    Result<std::vector<std::byte>> run_now(std::uint32_t number, Bytes arguments) const { return run_function(function_of_[number], arguments); }
+    /// Numbers on the wire.
+    std::uint32_t number_of(std::uint32_t handler) const noexcept { return agreed_.handlers[handler]; }
+    bool has_handler(std::uint32_t number) const noexcept { return number < handler_of_.size(); }
+    std::uint32_t number_of_function(std::uint32_t function) const noexcept { return agreed_.functions[function]; }
+    bool has_function(std::uint32_t number) const noexcept { return number < function_of_.size(); }
+    bool is_lost(Node node) const noexcept { return channel_.lost(node); }
+    /// The same, and nothing that it sent before is still to come. Known to who waits; with the turn.
+    bool is_gone(Node node) const noexcept { return lost_[node] == Fate::lost; }
+    /// Requests to it that it has not handled yet, as far as is known.
+    std::uint64_t under_way(Node to) const noexcept { return outbox_.requested(to) - outbox_.handled(to); }
+    /// By node, the first of those that share its memory; empty where nothing was agreed on.
+    const std::vector<Node>& firsts() const noexcept { return agreed_.firsts; }
 
     // ---- memory
 
@@ -168,6 +199,7 @@ private:
         OperationId operation;
         std::uint32_t function;
         std::vector<std::byte> arguments;
+        Ran ran; // instead of an answer to the source
     };
     using Meeting = std::pair<std::uint64_t, Node>; // key, the other node
 
@@ -184,6 +216,8 @@ private:
     void on_arrival(pm::Message& message) noexcept;
     bool handle(Node source, const Header& header, Bytes rest, pm::Message& message);
     bool run_handler(Node source, const Header& header, Bytes rest);
+    bool run_entry(const Handlers::Entry& entry, Call& call, Bytes rest, std::string& trouble);
+    Result<std::vector<std::byte>> run_function(std::uint32_t index, Bytes arguments) const;
     void on_plain_message(Node source, Bytes rest, pm::Message& message);
     bool on_put(Node source, Bytes rest);
     bool on_put_strided(Node source, Bytes rest);
@@ -305,6 +339,8 @@ private:
     bool background_watches_ = false; // and so does the background
     std::atomic<bool> discards_{false};
     std::uint64_t unsound_ = 0;
+    Upper* upper_ = nullptr;
+    bool upper_waits_ = false;
     Drive drive_; // last: its thread uses all the rest
 };
 

@@ -174,6 +174,11 @@ void Drive::on_duty() noexcept {
     kick();
 }
 
+void Drive::call() noexcept {
+    if (sleeper_ != Sleeper::none) channel_.wake();
+    else on_duty();
+}
+
 void Drive::kick() noexcept {
     if (napping_.exchange(0) != 0) base::futex_wake(napping_);
 }

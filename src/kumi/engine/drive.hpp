@@ -131,6 +131,8 @@ public:
     void wake_waiters() noexcept;
     /// Something goes on that needs the background soon, though its thread has waited lately. With the turn.
     void on_duty() noexcept;
+    /// The same, for what goes on though nothing comes: whoever sleeps on the channel is woken to do it. With the turn.
+    void call() noexcept;
 
 private:
     enum class Sleeper { none, thread, background };

@@ -73,14 +73,13 @@ public:
     /// The answer, for the first who comes. It must be ready.
     Result<T> take() {
         const std::lock_guard lock(mutex_);
-        if (!answer_) return error("the answer was taken before");
-        Result<T> answer = *std::move(answer_);
-        answer_.reset();
-        return answer;
+        if (std::exchange(was_taken_, true)) return error("the answer was taken before");
+        return *std::move(answer_);
     }
 
 private:
     std::optional<Result<T>> answer_;
+    bool was_taken_ = false;
 };
 
 /// The side that completes a future. Destroyed before it did, it says that there will be no answer; so the engine, which
