@@ -1,0 +1,39 @@
+#pragma once
+
+// Which way a multicast goes, by its size and how many it goes to: as formulas tell from what the network was measured to do.
+
+#include "kumi/group/tree.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace kumi::group {
+
+/// What a message takes between two members.
+struct Costs {
+    double overhead_us = 0.2; // of a sender, for each message
+    double latency_us = 1.2;  // until a message without bytes is there, overhead and all
+    double us_per_byte = 0.0001;
+};
+
+enum class Way : std::uint8_t {
+    tree,      // whole messages down a tree
+    circulant, // in blocks, over a circulant graph
+};
+
+struct Choice {
+    Way way = Way::tree;
+    Pace pace;                     // of the tree; or of that by which answers come back
+    std::uint32_t block_bytes = 0; // for blocks
+    double expected_us = 0;
+    friend bool operator==(const Choice&, const Choice&) = default;
+};
+
+/// `members` has the one who sends.
+Choice choose(std::size_t bytes, std::uint32_t members, const Costs& costs);
+
+/// "tree", "circulant, blocks of 4 KiB"
+std::string text_of(const Choice& choice);
+
+} // namespace kumi::group
