@@ -146,6 +146,17 @@ TEST(Examples, invoke_brings_back_answers_and_what_was_thrown) {
         EXPECT_TRUE(matches(lines[6 + node], "node " + std::to_string(node) + " on [^ ]+: function divide threw: 1 by nothing")) << lines[6 + node];
 }
 
+TEST(Examples, steering_tells_and_asks_other_workers_each_time) {
+    const Outcome outcome = run({.words = kumi_run({"-n", "4", example("08_steering"), "12"})});
+    EXPECT_EQ(outcome.code, 0);
+    EXPECT_EQ(outcome.err, "");
+    const auto lines = lines_of(outcome.out);
+    ASSERT_EQ(lines.size(), 13u) << outcome.out;
+    EXPECT_TRUE(contains(lines[0], "step 0: 0-2 compute, ")) << lines[0];
+    EXPECT_TRUE(contains(lines[11], "step 11: 1-3 compute, ")) << lines[11];
+    EXPECT_TRUE(matches(lines[12], "[0-9]+ steps in time, [0-9]+ late")) << lines[12];
+}
+
 class Nicam : public testing::TestWithParam<const char*> {};
 
 /// A row of docs/nicam.md each.

@@ -2,6 +2,7 @@
 // nodes on hosts of different names talk by UDP. What does need hosts is done in the lab.
 #include "cluster/lab.hpp"
 
+#include <map>
 #include <set>
 
 using namespace kumi::cluster_test;
@@ -360,6 +361,24 @@ TEST_F(HostsInLab, twelve_nodes_run_on_the_papers_cluster) {
     const Outcome carriers = run(from_front({"--cluster", "/tmp/cluster.toml", "--hosts", "b1,a0:2,a1", "-n", "4", program("carriers")}));
     EXPECT_EQ(sorted_lines(carriers.out), (std::set<std::string>{"0: - lan lan lan", "1: lan - shmem myrinet", "2: lan shmem - myrinet", "3: lan myrinet myrinet -"}));
     EXPECT_EQ(carriers.err, "");
+}
+
+TEST_F(HostsInLab, a_multicast_goes_over_the_lan_once_for_each_cluster) {
+    LAB_OR_SKIP();
+    ASSERT_EQ(exec("front", {"cp", figure3, "/tmp/cluster.toml"}).code, 0);
+    for (const int bytes : {20'000, 400'000}) { // whole, and in blocks
+        constexpr double times = 10;
+        const Outcome spread = run(from_front({"--cluster", "/tmp/cluster.toml", "-n", "12", program("spread"), std::to_string(bytes), "10"}));
+        EXPECT_EQ(spread.code, 0) << spread.err;
+        std::map<std::string, double> carried;
+        for (const std::string& line : lines_of(spread.out)) carried[line.substr(0, line.find(' '))] = std::stod(line.substr(line.find(' ')));
+        // Three of the four hosts of a cluster get it from the first, by their own network; then each second node by shared memory.
+        const double heads = 8'000; // of messages, answers and what asks for both, each time
+        EXPECT_NEAR(carried["lan"], times * bytes, times * heads) << spread.out;
+        EXPECT_NEAR(carried["myrinet"], 3 * times * bytes, times * heads) << spread.out;
+        EXPECT_NEAR(carried["gigabit"], 3 * times * bytes, times * heads) << spread.out;
+        EXPECT_NEAR(carried["shmem"], 4 * times * bytes, times * heads) << spread.out;
+    }
 }
 
 TEST_F(HostsInLab, without_a_cluster_file_nodes_look_around) {

@@ -3,12 +3,17 @@
 #include "kumi/boot/session.hpp"
 #include "kumi/engine/core.hpp"
 #include "kumi/engine/meet.hpp"
+#include "kumi/base/fnv.hpp"
 #include "kumi/base/machine.hpp"
 #include "kumi/base/number_text.hpp"
 #include "kumi/job/opening.hpp"
 
+#include <algorithm>
 #include <cstdlib>
+#include <cstring>
+#include <span>
 #include <string_view>
+#include <vector>
 
 namespace kumi {
 namespace {
@@ -24,10 +29,41 @@ Result<engine::DriveOptions> progress_from_environment() {
     return engine::DriveOptions{.core = *core};
 }
 
+/// Which nodes are near each other: hosts, and clusters of hosts. All nodes ask together.
+Result<group::Topology> topology_of(engine::Core& core, pm::Meeting& meeting) {
+    const std::vector<Node>& firsts = core.firsts();
+    std::vector<Node> hosts = firsts;
+    std::ranges::sort(hosts);
+    hosts.erase(std::ranges::unique(hosts).begin(), hosts.end());
+    if (hosts.size() < 3) return group::find_topology(firsts, {});
+    // The first of each host tells what it reaches the others by.
+    std::vector<std::uint32_t> mine;
+    if (firsts[core.node()] == core.node())
+        for (const Node host : hosts) mine.push_back(static_cast<std::uint32_t>(base::fnv1a(core.channel().carrier(host))));
+    const auto told = meeting.exchange(std::as_bytes(std::span(mine)));
+    if (!told) return told.error();
+    std::vector<std::vector<std::uint32_t>> carriers;
+    for (const Node host : hosts) {
+        std::vector<std::uint32_t>& row = carriers.emplace_back(hosts.size());
+        if ((*told)[host].size() != row.size() * sizeof row[0]) return error("node {} runs another version of Kumi: run the same on all nodes", host);
+        std::memcpy(row.data(), (*told)[host].data(), (*told)[host].size());
+        row[carriers.size() - 1] = row[carriers.size() > 1 ? 0 : 1]; // to itself
+    }
+    return group::find_topology(firsts, carriers);
+}
+
+/// What a message takes, as classes of networks go: on one host, where nodes may wait for a core, or between hosts.
+group::Costs costs_of(const engine::Core& core, unsigned nodes_on_host, unsigned cores) {
+    const bool is_one_host = std::ranges::all_of(core.firsts(), [&](Node first) { return first == core.firsts().front(); });
+    if (!is_one_host) return {.overhead_us = 5, .latency_us = 20, .us_per_byte = 0.001};
+    if (nodes_on_host > cores) return {.overhead_us = 1, .latency_us = 5, .us_per_byte = 0.0001};
+    return {.overhead_us = 0.3, .latency_us = 1.2, .us_per_byte = 0.0001};
+}
+
 } // namespace
 
-Job::Job(std::unique_ptr<PmJob> membership, std::unique_ptr<engine::Core> core) noexcept
-    : Engine(std::move(core)), membership_(std::move(membership)) {}
+Job::Job(std::unique_ptr<PmJob> membership, std::unique_ptr<group::Groups> groups, std::unique_ptr<engine::Core> core) noexcept
+    : Engine(std::move(core)), membership_(std::move(membership)), groups_(std::move(groups)) {}
 Job::Job(Job&&) noexcept = default;
 
 Job::~Job() {
@@ -39,15 +75,31 @@ Result<Job> Job::join(Handlers&& handlers) {
     if (!progress) return progress.error();
     auto joined = PmJob::join(true);
     if (!joined) return joined.error();
-    auto membership = std::make_unique<PmJob>(*std::move(joined));
+    return start(*std::move(joined), std::move(handlers), *progress);
+}
+
+Result<Job> Job::adopt(std::unique_ptr<boot::Session> session, std::unique_ptr<pm::Channel> channel, Handlers&& handlers,
+                       bool may_use_background) {
+    auto progress = progress_from_environment();
+    if (!progress) return progress.error();
+    progress->in_background &= may_use_background;
+    return start(PmJob(std::move(session), std::move(channel)), std::move(handlers), *progress);
+}
+
+Result<Job> Job::start(PmJob&& joined, Handlers&& handlers, const engine::DriveOptions& progress) {
+    auto membership = std::make_unique<PmJob>(std::move(joined));
     boot::Session& session = membership->session();
     const auto give_up = [&](const Error& why) { return session.report_failure(why) ? why.as_told() : why; };
-    auto core = engine::Core::open(membership->channel(), std::move(handlers), {membership->patience(), *progress});
+    auto groups = std::make_unique<group::Groups>(handlers);
+    auto core = engine::Core::open(membership->channel(), std::move(handlers), {membership->patience(), progress});
     if (!core) return give_up(core.error());
     job::SessionMeeting meeting(session);
     if (auto met = engine::meet(**core, meeting, session.standing().host); !met) return give_up(met.error());
+    auto topology = topology_of(**core, meeting);
+    if (!topology) return give_up(topology.error());
+    groups->attach(**core, *std::move(topology), costs_of(**core, session.standing().nodes_on_host, session.standing().cores_on_host));
     (*core)->start();
-    return Job(std::move(membership), *std::move(core));
+    return Job(std::move(membership), std::move(groups), *std::move(core));
 }
 
 const std::string& Job::host() const noexcept { return membership_->host(); }

@@ -57,7 +57,11 @@ struct PmJob::State {
     }
 };
 
-PmJob::PmJob(std::unique_ptr<State> state) noexcept : state_(std::move(state)) {}
+PmJob::PmJob(std::unique_ptr<boot::Session> session, std::unique_ptr<pm::Channel> channel) : state_(std::make_unique<State>()) {
+    state_->patience = pm::patience_for(session->standing().nodes_on_host, session->standing().cores_on_host);
+    state_->session = std::move(session);
+    state_->channel = std::move(channel);
+}
 PmJob::PmJob(PmJob&&) noexcept = default;
 
 Result<PmJob> PmJob::join() { return join(false); }
@@ -69,11 +73,7 @@ Result<PmJob> PmJob::join(bool is_serialized) {
     if (!session) return session.error();
     auto channel = job::open_channel(**session, is_serialized);
     if (!channel) return (*session)->report_failure(channel.error()) ? channel.error().as_told() : channel.error();
-    auto state = std::make_unique<State>();
-    state->patience = pm::patience_for((*session)->standing().nodes_on_host, (*session)->standing().cores_on_host);
-    state->session = *std::move(session);
-    state->channel = *std::move(channel);
-    return PmJob(std::move(state));
+    return PmJob(*std::move(session), *std::move(channel));
 }
 
 PmJob::~PmJob() {

@@ -70,7 +70,7 @@ public:
 private:
     friend class Job;
     struct State;
-    explicit PmJob(std::unique_ptr<State> state) noexcept;
+    PmJob(std::unique_ptr<boot::Session> session, std::unique_ptr<pm::Channel> channel);
 
     static Result<PmJob> join(bool is_serialized);
     boot::Session& session() noexcept;

@@ -1,0 +1,620 @@
+#include "kumi/group/casts.hpp"
+
+#include "kumi/base/machine.hpp"
+#include "kumi/engine/parameters.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace kumi::group {
+namespace {
+
+constexpr std::size_t trouble_bytes_max = 500;
+/// Of what must go in blocks though it is passed on to nobody.
+constexpr std::uint32_t whole_block_bytes = 64 << 10;
+
+/// A message that begins with `head`, after room for the engine's header.
+template <class Head>
+std::vector<std::byte> message_of(const Head& head) {
+    std::vector<std::byte> message(engine::header_room + sizeof head);
+    copy_bytes(message.data() + engine::header_room, bytes_of(head));
+    return message;
+}
+
+void append(std::vector<std::byte>& message, Bytes bytes) {
+    const std::size_t at = message.size();
+    message.resize(at + bytes.size());
+    copy_bytes(message.data() + at, bytes);
+}
+
+/// Takes a value off the front.
+template <class T>
+bool take(Bytes& bytes, T& value) {
+    if (!read_value(bytes, value)) return false;
+    bytes = bytes.subspan(sizeof(T));
+    return true;
+}
+
+/// What one member answered, on its way to the master.
+std::vector<std::byte> value_of(Use use, Node node, Bytes value) {
+    std::vector<std::byte> bytes;
+    if (use == Use::gather) append(bytes, bytes_of(ValueHead{node, static_cast<std::uint32_t>(value.size())}));
+    append(bytes, value);
+    return bytes;
+}
+
+} // namespace
+
+void Casts::attach(engine::Core& core, std::uint32_t handler, Topology topology, const Costs& costs) {
+    core_ = &core;
+    handler_ = handler;
+    topology_ = std::move(topology);
+    costs_ = costs;
+    core.set_upper(*this);
+}
+
+Choice Casts::choice(std::size_t bytes, Node members) const {
+    Choice choice = choose(bytes, members, costs_);
+    // Whole messages leave room for the lead.
+    if (bytes > core_->message_bytes_max() / 2) choice.way = Way::circulant;
+    if (choice.block_bytes == 0) choice.block_bytes = whole_block_bytes;
+    choice.block_bytes = std::clamp<std::uint32_t>(choice.block_bytes, block_bytes_min, static_cast<std::uint32_t>(core_->message_bytes_max() / 2));
+    return choice;
+}
+
+// ---- the master
+
+Result<void> Casts::check(const Set& to, std::size_t bytes) const {
+    if (to.empty()) return error("multicast to an empty set: it is for somebody");
+    if (to.last() >= core_->nodes())
+        return error("multicast to {}: there is no node {}, this job has nodes 0 to {}", to.text(), to.last(), core_->nodes() - 1);
+    if (bytes > Groups::content_bytes_max)
+        return error("multicast of {} to {}: the largest is {}", base::readable_bytes(bytes), to.text(), base::readable_bytes(Groups::content_bytes_max));
+    return {};
+}
+
+void Casts::start(const Set& to, const Purpose& purpose, Bytes arguments, Bytes payload, Ended ended) {
+    const std::size_t bytes = arguments.size() + payload.size();
+    if (auto good = check(to, bytes); !good) return ended(good.error());
+    std::vector<Before> before;
+    const auto has_room = [&] {
+        if (under_way_.empty()) return before.clear(), true;
+        if (under_way_.size() >= Groups::under_way_max || under_way_bytes_ + bytes > under_way_bytes_max || next_sequence_ - under_way_.front().sequence >= window / 2)
+            return false;
+        before = before_for(to);
+        return lead_of(to, before, to).size() <= core_->message_bytes_max() / 4;
+    };
+    auto content = std::make_shared<std::vector<std::byte>>(bytes);
+    Pieces(arguments, payload).copy_to(content->data());
+    bool is_done = false;
+    const auto try_once = [&] {
+        if (is_done) return true;
+        if (!has_room()) return false;
+        const Busy busy(*this);
+        is_called_ = false; // of what this adds nobody knows
+        is_done = true;
+        const Name name{core_->node(), next_sequence_++};
+        const Choice way = choice(bytes, to.size());
+        Relay& relay = add_relay(name, purpose);
+        relay.is_masters = true;
+        relay.ended = std::move(ended);
+        relay.pace = {way.pace.gap / way.pace.hop, 1}; // as others get it: all must find the same tree
+        under_way_.push_back({name.sequence, to, bytes});
+        under_way_bytes_ += bytes;
+        const bool is_member = to.contains(core_->node());
+        relay.open = 1; // until all is begun; and if this is a member, until it has it
+        if (way.way == Way::circulant && to.size() > (is_member ? 1u : 0u)) {
+            const Node root = is_member ? core_->node() : choose_first(to, name.sequence);
+            Stream& stream = add_stream(name, purpose, {to, before, {}}, root, relay.pace, content, way.block_bytes);
+            stream.relay = relay.id;
+            relay.stream = &stream;
+            if (is_member) {
+                make_member(stream);
+            } else {
+                relay.children.push_back({root, to});
+                ++relay.open;
+                add_direct_flow(stream, root);
+            }
+            (void)go_on(stream);
+            if (core_->is_lost(root)) on_lost_in(stream, root);
+        } else {
+            relay.content = content;
+            relay.before = before;
+            if (purpose.use == Use::take) relay.members = to;
+            std::vector<Child> children;
+            if (is_member) children = children_of(to, core_->node(), topology_, relay.pace);
+            else children.push_back({choose_first(to, name.sequence), to});
+            for (Child& child : children) add_child(relay, std::move(child));
+        }
+        if (is_member) deliver(relay, to, before, *content, content);
+        else close_one(relay);
+        if (is_member && purpose.use == Use::take) core_->wake(); // who waits for it here
+        return true;
+    };
+    {
+        const auto turn = core_->take_turn();
+        if (has_ended_) return ended(error("multicast to {}: the job has ended", to.text()));
+        {
+            const Busy busy(*this);
+            if (try_once()) {
+                if (!turn.is_inner()) run_ready(); // what is for this node too
+                return;
+            }
+        }
+        if (turn.is_inner()) return ended(error("multicast to {} from a handler: {} are under way, and a handler must not wait", to.text(), under_way_.size()));
+    }
+    core_->wait_until(try_once, never);
+}
+
+/// The newest that each member may not have had yet; older ones come before that one.
+std::vector<Casts::Before> Casts::before_for(const Set& to) const {
+    std::vector<Before> before;
+    Set rest = to;
+    for (auto other = under_way_.rbegin(); other != under_way_.rend() && !rest.empty(); ++other) {
+        Set both = other->to & rest;
+        if (both.empty()) continue;
+        rest -= both;
+        before.push_back({other->sequence, std::move(both)});
+    }
+    return before;
+}
+
+/// One near the master, and another one each time.
+Node Casts::choose_first(const Set& set, std::uint64_t sequence) const {
+    Set near = set;
+    for (std::size_t level = 0; level < topology_.levels(); ++level) {
+        Set nearer;
+        for (const Node node : near)
+            if (topology_.domain(level, node) == topology_.domain(level, core_->node())) nearer.add(node);
+        if (nearer.empty()) break;
+        near = std::move(nearer);
+    }
+    for (Node i = 0; i < near.size(); ++i)
+        if (const Node node = near.at(static_cast<Node>((sequence + i) % near.size())); !core_->is_lost(node)) return node;
+    return near.at(static_cast<Node>(sequence % near.size()));
+}
+
+// ---- relays
+
+Casts::Relay& Casts::add_relay(const Name& name, const Purpose& purpose) {
+    if (free_.empty()) {
+        free_.push_back(static_cast<std::uint32_t>(relays_.size()));
+        relays_.emplace_back();
+        generations_.push_back(0);
+    }
+    const std::uint32_t index = free_.back();
+    free_.pop_back();
+    relays_[index] = std::make_unique<Relay>();
+    Relay& relay = *relays_[index];
+    relay.id = {index, ++generations_[index]};
+    relay.name = name;
+    relay.purpose = purpose;
+    return relay;
+}
+
+Casts::Relay* Casts::find(RelayId id) noexcept {
+    if (id.index >= relays_.size() || !relays_[id.index] || generations_[id.index] != id.generation) return nullptr;
+    return relays_[id.index].get();
+}
+
+void Casts::add_child(Relay& relay, Child child) {
+    ++relay.open;
+    relay.children.push_back({child.to, std::move(child.part)});
+    if (core_->is_lost(child.to)) return replace_child(relay, relay.children.size() - 1);
+    if (!try_cast(relay, relay.children.back())) unsent_.push_back({child.to, relay.id, {}});
+}
+
+/// That child is lost: others get what it was to care for. Does not end the relay, for its caller holds it open.
+void Casts::replace_child(Relay& relay, std::size_t index) {
+    relay.children[index].has_answered = true;
+    const Node lost = relay.children[index].to;
+    relay.missing.add(lost);
+    Set rest = relay.children[index].part;
+    rest.remove(lost);
+    if (!rest.empty()) {
+        std::vector<Child> others;
+        if (relay.is_masters && !rest.contains(core_->node()) && relay.children.size() == 1) others.push_back({choose_first(rest, relay.name.sequence), rest});
+        else others = children_of(rest, core_->node(), topology_, relay.pace);
+        for (Child& other : others) add_child(relay, std::move(other));
+    }
+    --relay.open;
+}
+
+/// False: it is not from a child that is waited for. The answer is sound.
+bool Casts::take_answer(Relay& relay, Node source, Bytes answer) {
+    const auto child = std::ranges::find_if(relay.children, [&](const Link& link) { return link.to == source && !link.has_answered; });
+    if (child == relay.children.end()) return false;
+    child->has_answered = true;
+    // It has all blocks, and so have those below it.
+    if (relay.stream != nullptr) relay.stream->flows.remove_if([&](const Flow& flow) { return !flow.schedule && flow.members.front() == source; });
+    Answer head;
+    (void)take(answer, head);
+    Bytes set_bytes = answer.first(head.set_bytes);
+    relay.missing |= *Set::decode(set_bytes, core_->nodes());
+    answer = answer.subspan(head.set_bytes);
+    if (relay.trouble.empty()) relay.trouble = kumi::text_of(answer.first(head.text_bytes));
+    answer = answer.subspan(head.text_bytes);
+    if (head.has_value != 0) relay.values.emplace_back(child->part.first(), std::vector<std::byte>(answer.begin(), answer.end()));
+    close_one(relay);
+    return true;
+}
+
+/// What this node and those below it answered, as one; nothing if nobody did, or if it does not work.
+std::optional<std::vector<std::byte>> Casts::combine(Relay& relay) const {
+    if (relay.values.empty()) return {};
+    std::ranges::sort(relay.values, {}, [](const auto& value) { return value.first; });
+    std::vector<std::byte> all = std::move(relay.values.front().second);
+    for (std::size_t i = 1; i < relay.values.size() && relay.trouble.empty(); ++i) {
+        append(all, relay.values[i].second);
+        if (relay.purpose.use != Use::reduce) continue;
+        auto both = core_->run_now(static_cast<std::uint32_t>(relay.purpose.tag), all);
+        if (both) all = *std::move(both);
+        else relay.trouble = fmt::format("{}: {}", core_->name_of(core_->node()), both.error().text()).substr(0, trouble_bytes_max);
+    }
+    if (all.size() > core_->message_bytes_max() / 2)
+        relay.trouble = fmt::format("the answers take {} and more; the most is {}", base::readable_bytes(all.size()), base::readable_bytes(core_->message_bytes_max() / 2));
+    if (!relay.trouble.empty()) return {};
+    return all;
+}
+
+/// One thing less to wait for; the relay may be gone afterwards.
+void Casts::close_one(Relay& relay) {
+    if (--relay.open == 0) finish(relay);
+}
+
+void Casts::finish(Relay& relay) {
+    if (relay.stream != nullptr) relay.stream->relay.reset();
+    if (!relay.is_masters && relay.stream != nullptr) answer_for(*relay.stream, relay);
+    else if (!relay.is_masters) send(relay.parent, answer_of(relay, relay.parents));
+    const std::unique_ptr<Relay> ended = std::move(relays_[relay.id.index]);
+    free_.push_back(ended->id.index);
+    if (!ended->is_masters) return;
+    const auto mine = std::ranges::find(under_way_, ended->name.sequence, &UnderWay::sequence);
+    const Set to = std::move(mine->to);
+    under_way_bytes_ -= mine->bytes;
+    under_way_.erase(mine);
+    auto values = combine(*ended);
+    if (ended->trouble.empty()) ended->ended(Outcome{std::move(ended->missing), values ? *std::move(values) : std::vector<std::byte>()});
+    else ended->ended(error("multicast to {}: {}", to.text(), ended->trouble));
+    core_->wake(); // not always in what the engine does, after which it wakes those who wait
+}
+
+bool Casts::on_answer(Node source, Bytes bytes) {
+    Answer head;
+    if (!read_value(bytes, head) || head.name.master >= core_->nodes()) return false;
+    const Bytes rest = bytes.subspan(sizeof head);
+    if (head.set_bytes > rest.size() || head.text_bytes > rest.size() - head.set_bytes || head.text_bytes > 2 * trouble_bytes_max) return false;
+    Bytes set_bytes = rest.first(head.set_bytes);
+    if (!Set::decode(set_bytes, core_->nodes()) || !set_bytes.empty()) return false;
+    if (head.relay.index != no_relay.index) {
+        Relay* const relay = find(head.relay);
+        if (relay == nullptr || relay->name != head.name) return true; // over, or taken over by others
+        (void)take_answer(*relay, source, bytes);
+        return true;
+    }
+    Stream* const stream = find_stream(head.name);
+    if (stream != nullptr && stream->relay && take_answer(*find(*stream->relay), source, bytes)) return true;
+    if (stream == nullptr && head.name.master == core_->node()) return true; // over
+    if (stream == nullptr && (was_seen(sources_[head.name.master], head.name.sequence) || early_.size() >= early_max)) return true;
+    early_[head.name][source].assign(bytes.begin(), bytes.end());
+    return true;
+}
+
+// ---- whole messages
+
+bool Casts::on_cast(Node source, Bytes bytes) {
+    Cast head;
+    if (!take(bytes, head) || head.lead_bytes > bytes.size() || head.name.master >= core_->nodes()) return false;
+    if (!is_possible(head.name, head.purpose)) return false;
+    auto lead = read_lead(bytes.first(head.lead_bytes));
+    if (!lead || !lead->set.contains(core_->node())) return false;
+    const Bytes content = bytes.subspan(head.lead_bytes);
+    Relay& relay = add_relay(head.name, head.purpose);
+    relay.parent = source;
+    relay.parents = head.relay;
+    relay.pace = {head.gap, 1};
+    relay.open = 1; // until this node has it
+    relay.members = std::move(lead->members);
+    auto children = children_of(lead->set, core_->node(), topology_, relay.pace);
+    if (!children.empty()) {
+        relay.content = std::make_shared<std::vector<std::byte>>(content.begin(), content.end());
+        relay.before = std::move(lead->before);
+        for (Child& child : children) add_child(relay, std::move(child));
+        deliver(relay, relay.members, relay.before, content, relay.content);
+    } else {
+        deliver(relay, relay.members, lead->before, content, nullptr);
+    }
+    return true;
+}
+
+bool Casts::try_cast(const Relay& relay, const Link& child) {
+    auto lead = lead_of(child.part, relay.before, relay.members);
+    auto message = message_of(Cast{Kind::cast, static_cast<std::uint32_t>(lead.size()), relay.name, relay.purpose, relay.id, relay.pace.gap / relay.pace.hop});
+    append(message, lead);
+    return core_->try_send(child.to, handler_, message, *relay.content);
+}
+
+// ---- deliveries
+
+bool Casts::was_seen(const Source& source, std::uint64_t sequence) noexcept {
+    if (sequence > source.newest) return false;
+    return source.newest - sequence >= window || source.seen.test(sequence % window);
+}
+
+void Casts::note_seen(Source& source, std::uint64_t sequence) noexcept {
+    if (sequence > source.newest) {
+        // What the window leaves behind is old.
+        if (sequence - source.newest >= window) source.seen.clear();
+        else
+            for (std::uint64_t passed = source.newest + 1; passed <= sequence; ++passed) source.seen.clear(passed % window);
+        source.newest = sequence;
+    }
+    source.seen.set(sequence % window);
+}
+
+bool Casts::is_delivered(const Source& source, std::uint64_t sequence) const noexcept {
+    if (!was_seen(source, sequence)) return false;
+    const auto found = source.deliveries.find(sequence);
+    return found == source.deliveries.end() || (found->second.is_ready && found->second.purpose.use == Use::take);
+}
+
+/// This node's part of a relay, which has 1 open for it. `content`: the same bytes, if somebody keeps them.
+void Casts::deliver(Relay& relay, const Set& members, const std::vector<Before>& before, Bytes bytes, Content content) {
+    const Name name = relay.name;
+    Source& source = sources_[name.master];
+    if (was_seen(source, name.sequence)) {
+        if (const auto found = source.deliveries.find(name.sequence); found != source.deliveries.end()) return found->second.relays.push_back(relay.id);
+        if (const auto found = source.values.find(name.sequence); found != source.values.end()) relay.values.emplace_back(core_->node(), found->second);
+        return close_one(relay);
+    }
+    note_seen(source, name.sequence);
+    Delivery& delivery = source.deliveries[name.sequence];
+    delivery.name = name;
+    delivery.purpose = relay.purpose;
+    delivery.relays.push_back(relay.id);
+    for (const Before& other : before)
+        if (other.members.contains(core_->node()) && !is_delivered(source, other.sequence)) delivery.after.push_back(other.sequence);
+    // In most cases it can be handled where it lies. Not while another handler runs, nor in the call that sends it.
+    if (delivery.after.empty() && delivery.purpose.use != Use::take && ready_.empty() && !is_running_ && !relay.is_masters) {
+        delivery.is_ready = true;
+        return run(name, bytes);
+    }
+    if (delivery.purpose.use == Use::take) delivery.members = members;
+    delivery.content = content ? std::move(content) : std::make_shared<std::vector<std::byte>>(bytes.begin(), bytes.end());
+    if (delivery.after.empty()) make_ready(delivery);
+}
+
+void Casts::make_ready(Delivery& delivery) {
+    delivery.is_ready = true;
+    (delivery.purpose.use == Use::take ? arrivals_ : ready_).push_back(delivery.name);
+    if (delivery.purpose.use != Use::take) return;
+    // To be taken is as good as taken for those that come after it.
+    Source& source = sources_[delivery.name.master];
+    for (auto& [sequence, other] : source.deliveries)
+        if (std::erase(other.after, delivery.name.sequence) != 0 && other.after.empty()) make_ready(other);
+}
+
+void Casts::run_ready() {
+    while (!ready_.empty() && !is_running_) {
+        const Name name = ready_.front();
+        ready_.pop_front();
+        const Content content = sources_[name.master].deliveries[name.sequence].content;
+        run(name, *content);
+    }
+}
+
+/// It is this node's turn to have it.
+void Casts::run(const Name& name, Bytes content) {
+    const Purpose purpose = sources_[name.master].deliveries[name.sequence].purpose;
+    if (purpose.use != Use::handler)
+        return core_->run_later(purpose.number, content, [this, name](Result<std::vector<std::byte>> value) {
+            const Busy busy(*this);
+            end_delivery(name, std::move(value));
+        });
+    is_running_ = true;
+    const auto trouble = core_->run_here(purpose.number, name.master, content);
+    is_running_ = false;
+    end_delivery(name, trouble ? Result<std::vector<std::byte>>(Error(*trouble)) : std::vector<std::byte>());
+}
+
+/// This node has had it.
+void Casts::end_delivery(const Name& name, Result<std::vector<std::byte>> value) {
+    Source& source = sources_[name.master];
+    const auto found = source.deliveries.find(name.sequence);
+    if (found == source.deliveries.end()) return; // all is over
+    const Delivery ended = std::move(found->second);
+    source.deliveries.erase(found);
+    for (auto& [sequence, other] : source.deliveries)
+        if (std::erase(other.after, name.sequence) != 0 && other.after.empty()) make_ready(other);
+    const bool has_value = value && (ended.purpose.use == Use::gather || ended.purpose.use == Use::reduce);
+    if (has_value) {
+        *value = value_of(ended.purpose.use, core_->node(), *value);
+        if (source.values.size() >= Groups::under_way_max) source.values.erase(source.values.begin());
+        source.values[name.sequence] = *value;
+    }
+    // Where it came more than once, those whom the others would answer are lost.
+    for (const RelayId id : ended.relays) {
+        Relay* const relay = find(id);
+        if (relay == nullptr) continue;
+        if (!value && relay->trouble.empty()) relay->trouble = fmt::format("{}: {}", core_->name_of(core_->node()), value.error().text()).substr(0, trouble_bytes_max);
+        if (has_value) relay->values.emplace_back(core_->node(), *value);
+        close_one(*relay);
+    }
+}
+
+Result<Arrival> Casts::next(Instant deadline) {
+    if (core_->in_handler()) return error("waiting for a multicast: a handler must not wait");
+    std::optional<Arrival> taken;
+    const auto take_one = [&] {
+        if (taken) return true;
+        if (arrivals_.empty()) return false;
+        const Busy busy(*this);
+        const Name name = arrivals_.front();
+        arrivals_.pop_front();
+        const Delivery& delivery = sources_[name.master].deliveries[name.sequence];
+        taken = Arrival{name.master, delivery.purpose.tag, *delivery.content, delivery.members, name.sequence};
+        end_delivery(name, std::vector<std::byte>());
+        return true;
+    };
+    if (!core_->wait_until(take_one, deadline)) return error("no multicast came within the time given");
+    return *std::move(taken);
+}
+
+// ---- what comes, and goes on
+
+void Casts::on_message(Node source, Bytes bytes) {
+    const Busy busy(*this);
+    std::uint32_t kind = ~0u;
+    (void)read_value(bytes, kind);
+    bool is_sound = false;
+    switch (static_cast<Kind>(kind)) {
+    case Kind::cast: is_sound = on_cast(source, bytes); break;
+    case Kind::block: is_sound = on_block(source, bytes); break;
+    case Kind::answer: is_sound = on_answer(source, bytes); break;
+    }
+    if (!is_sound) ++unsound_;
+    run_ready();
+}
+
+bool Casts::go_on() noexcept {
+    const Busy busy(*this);
+    bool any = !ready_.empty();
+    run_ready();
+    Set refused; // what is for one node stays in order
+    for (std::size_t i = 0, count = unsent_.size(); i < count; ++i) {
+        Unsent next = std::move(unsent_.front());
+        unsent_.pop_front();
+        if (core_->is_lost(next.to)) continue; // on_lost() takes care
+        bool was_sent = false;
+        if (!refused.contains(next.to)) {
+            if (next.relay.index == no_relay.index) {
+                was_sent = core_->try_send(next.to, handler_, next.message, {});
+            } else if (const Relay* const relay = find(next.relay)) {
+                const auto child = std::ranges::find_if(relay->children, [&](const Link& link) { return link.to == next.to && !link.has_answered; });
+                was_sent = child == relay->children.end() || try_cast(*relay, *child);
+            } else {
+                was_sent = true; // over
+            }
+        }
+        if (was_sent) any = true;
+        else refused.add(next.to), unsent_.push_back(std::move(next));
+    }
+    for (auto& [name, stream] : streams_) any |= go_on(*stream);
+    return any;
+}
+
+void Casts::on_lost(Node node) noexcept {
+    const Busy busy(*this);
+    std::erase_if(unsent_, [&](const Unsent& unsent) { return unsent.to == node; });
+    for (std::size_t index = 0; index < relays_.size(); ++index) {
+        if (!relays_[index] || relays_[index]->stream != nullptr) continue;
+        Relay& relay = *relays_[index];
+        ++relay.open; // it does not end while its children change
+        for (std::size_t child = 0; child < relay.children.size(); ++child)
+            if (relay.children[child].to == node && !relay.children[child].has_answered) replace_child(relay, child);
+        close_one(relay);
+    }
+    for (auto& [name, stream] : streams_) on_lost_in(*stream, node);
+    if (go_on()) core_->wake(); // who asked is about to sleep
+}
+
+bool Casts::is_done() const noexcept {
+    return std::ranges::all_of(streams_, [](const auto& stream) { return stream.second->flows.empty(); }) && std::ranges::none_of(relays_, [](const std::unique_ptr<Relay>& relay) {
+        return relay && !relay->is_masters && std::ranges::any_of(relay->children, [](const Link& child) { return !child.has_answered; });
+    });
+}
+
+void Casts::on_end() noexcept {
+    const auto turn = core_->take_turn();
+    has_ended_ = true;
+    const auto relays = std::exchange(relays_, {}); // with the promises: those who hear of it may want to begin others
+    generations_.clear();
+    free_.clear();
+    streams_.clear();
+    unsent_.clear();
+    ready_.clear();
+}
+
+/// Afterwards: what is over is let go of, and what is not is gone on with.
+void Casts::settle() noexcept {
+    forget_streams();
+    // What waits for blocks goes on when they come; what was refused, when there is room.
+    const auto is_refused = [](const auto& stream) { return std::ranges::any_of(stream.second->flows, &Flow::is_refused); };
+    const bool has_more = !unsent_.empty() || !ready_.empty() || std::ranges::any_of(streams_, is_refused);
+    core_->call_upper(has_more);
+    // Once: whoever goes on with it knows. What is ready waits for nothing that comes.
+    const bool is_called = std::exchange(is_called_, has_more);
+    if ((has_more && !is_called) || !ready_.empty()) core_->call_background();
+}
+
+// ---- going out
+
+std::vector<std::byte> Casts::lead_of(const Set& set, const std::vector<Before>& before, const Set& all) {
+    std::vector<std::byte> lead;
+    set.encode(lead);
+    std::vector<std::byte> list;
+    std::uint32_t count = 0;
+    for (const Before& other : before) {
+        const Set members = other.members & set;
+        if (members.empty()) continue;
+        ++count;
+        append(list, bytes_of(other.sequence));
+        members.encode(list);
+    }
+    append(lead, bytes_of(count));
+    append(lead, list);
+    all.encode(lead);
+    lead.resize((lead.size() + 7) / 8 * 8);
+    return lead;
+}
+
+std::optional<Casts::Lead> Casts::read_lead(Bytes bytes) const {
+    const bool is_whole = bytes.size() % 8 == 0; // the content behind it is aligned
+    auto set = Set::decode(bytes, core_->nodes());
+    std::uint32_t count = 0;
+    if (!is_whole || !set || !take(bytes, count) || count > Groups::under_way_max) return {};
+    Lead lead{*std::move(set), {}, {}};
+    for (std::uint32_t i = 0; i < count; ++i) {
+        std::uint64_t sequence = 0;
+        if (!take(bytes, sequence)) return {};
+        auto members = Set::decode(bytes, core_->nodes());
+        if (!members) return {};
+        lead.before.push_back({sequence, *std::move(members)});
+    }
+    auto all = Set::decode(bytes, core_->nodes());
+    if (!all) return {};
+    lead.members = *std::move(all);
+    if (bytes.size() >= 8) return {};
+    return lead;
+}
+
+std::vector<std::byte> Casts::answer_of(Relay& relay, RelayId id) const {
+    const auto values = combine(relay);
+    std::vector<std::byte> set;
+    relay.missing.encode(set);
+    auto message = message_of(Answer{Kind::answer, static_cast<std::uint32_t>(set.size()), relay.name, id, static_cast<std::uint32_t>(relay.trouble.size()), values ? 1u : 0u});
+    append(message, set);
+    append(message, bytes_of(std::string_view(relay.trouble)));
+    if (values) append(message, *values);
+    return message;
+}
+
+/// Masters do not hear of their own multicasts, and have no more under way than they may.
+bool Casts::is_possible(const Name& name, const Purpose& purpose) const noexcept {
+    if (name.master == core_->node()) return false;
+    if (const auto source = sources_.find(name.master); source != sources_.end() && source->second.deliveries.size() >= 2 * Groups::under_way_max) return false;
+    switch (purpose.use) {
+    case Use::handler: return core_->has_handler(purpose.number) && purpose.number != core_->number_of(handler_);
+    case Use::take: return true;
+    case Use::gather: return core_->has_function(purpose.number);
+    case Use::reduce: return core_->has_function(purpose.number) && purpose.tag <= ~0u && core_->has_function(static_cast<std::uint32_t>(purpose.tag));
+    }
+    return false;
+}
+
+void Casts::send(Node to, std::vector<std::byte> message) {
+    if (core_->is_lost(to) || core_->try_send(to, handler_, message, {})) return;
+    unsent_.push_back({to, no_relay, std::move(message)});
+}
+
+} // namespace kumi::group

@@ -1,0 +1,245 @@
+#pragma once
+
+// Multicasts under way at one node, as their master, as members that pass them on, and as members that they are for. Used with the
+// engine's turn.
+//
+// Three things are kept apart. A Relay is one passing-on: who it came from, who it went on to, who has answered. It ends with an
+// answer. A Delivery is content on its way to this node's handler; there is one for each multicast, however often that comes
+// (it comes again when others were lost), and it waits for those that the master sent before. A Stream is content in blocks, at a
+// node that does not have all of them yet or still passes them on.
+//
+// Losses. Whole messages go down a tree: who has sent to a child that is lost sends to those that this child was to care for, in new
+// parts, and all who get it twice only pass it on. Blocks go round in circles, and every member knows all others: answers climb the
+// tree that the set makes; where a member of it is lost, its parent takes over its children, and these turn to it. After a loss
+// blocks go down this tree too, for those who miss some because of it.
+
+#include "kumi/base/bitmap.hpp"
+#include "kumi/engine/core.hpp"
+#include "kumi/engine/future.hpp"
+#include "kumi/group/choice.hpp"
+#include "kumi/group/circulant.hpp"
+#include "kumi/group/groups.hpp"
+#include "kumi/group/topology.hpp"
+#include "kumi/group/wire.hpp"
+
+#include <deque>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace kumi::group {
+
+class Casts final : public engine::Upper {
+public:
+    Casts() = default;
+    void attach(engine::Core& core, std::uint32_t handler, Topology topology, const Costs& costs);
+
+    /// `ended` is called once, unless the engine ends before.
+    using Ended = std::function<void(Result<Outcome>)>;
+    void start(const Set& to, const Purpose& purpose, Bytes arguments, Bytes payload, Ended ended);
+    engine::Core& core() noexcept { return *core_; }
+    Result<Arrival> next(Instant deadline);
+    Choice choice(std::size_t bytes, Node members) const;
+    void on_message(Node source, Bytes bytes);
+    /// Messages that made no sense.
+    std::uint64_t unsound() const noexcept { return unsound_; }
+
+private:
+    using Content = std::shared_ptr<const std::vector<std::byte>>;
+    /// What a member must have had before.
+    struct Before {
+        std::uint64_t sequence;
+        Set members;
+    };
+    struct Link {
+        Node to;
+        Set part; // of the set, that it cares for
+        bool has_answered = false;
+    };
+    struct Stream;
+    struct Relay {
+        RelayId id{};
+        Name name{};
+        Purpose purpose{};
+        bool is_masters = false;
+        Node parent = 0;            // to be answered
+        RelayId parents = no_relay; // its number for this
+        Content content;            // for those who are still to get it
+        std::vector<Before> before;
+        Set members; // all, where it is to be taken
+        Pace pace;
+        std::vector<Link> children;
+        unsigned open = 0; // children that have not answered, and 1 if this node has not got it
+        Set missing;
+        std::string trouble;
+        std::vector<std::pair<Node, std::vector<std::byte>>> values; // what members answered: from which on
+        Ended ended; // the master's
+        Stream* stream = nullptr; // that it goes by, if it goes in blocks
+    };
+    struct Delivery {
+        Name name{};
+        Purpose purpose{};
+        Content content;
+        std::vector<std::uint64_t> after; // sequences of the same master
+        std::vector<RelayId> relays;      // that wait for it
+        Set members;                      // all, where it is to be taken
+        bool is_ready = false;            // to be run, or to be taken
+    };
+    /// What has come from one master.
+    struct Source {
+        std::uint64_t newest = 0;
+        base::Bitmap seen{window}; // by sequence modulo window; of those up to newest
+        std::map<std::uint64_t, Delivery> deliveries; // by sequence
+        std::map<std::uint64_t, std::vector<std::byte>> values; // that were answered lately, by sequence
+    };
+    struct Flow {
+        std::vector<Node> members;
+        std::optional<Circulant> schedule; // none: all blocks to the one member, one after the other
+        std::uint32_t next = 0;            // round, or block
+        Set opened;                        // who has got the lead
+        bool is_refused = false;           // the next block is here, and there was no room
+    };
+    struct Stream {
+        Name name{};
+        Purpose purpose{};
+        Set set;
+        Node root = 0;
+        Pace pace;
+        std::vector<Before> before;
+        std::shared_ptr<std::vector<std::byte>> content;
+        std::uint32_t block_bytes = 0;
+        std::uint32_t blocks = 0;
+        std::uint32_t arrived = 0;
+        base::Bitmap has{0};
+        std::list<Flow> flows;
+        std::optional<RelayId> relay; // until it is answered
+        Set pushed; // who gets all blocks from this node
+    };
+    struct Unsent {
+        Node to;
+        RelayId relay; // whose Cast it is, or none: then
+        std::vector<std::byte> message; // with room for the header
+    };
+    struct Lead {
+        Set set;
+        std::vector<Before> before;
+        Set members; // all, where it is to be taken
+    };
+
+    static constexpr std::uint32_t window = 4096; // sequences that are told apart
+    static constexpr std::size_t early_max = 4096;
+    static constexpr std::uint32_t block_bytes_min = 1024;
+    static constexpr std::uint64_t blocks_under_way_max = engine::requests_max * 3 / 4; // to one node
+    static constexpr std::size_t under_way_bytes_max = std::size_t{256} << 20; // content of one master's, if there are several
+
+    /// While something is done here; handlers, and what is given to then(), may do something inside of that.
+    class Busy {
+    public:
+        explicit Busy(Casts& casts) noexcept : casts_(casts) { ++casts_.depth_; }
+        Busy(const Busy&) = delete;
+        Busy& operator=(const Busy&) = delete;
+        ~Busy() {
+            if (--casts_.depth_ == 0) casts_.settle();
+        }
+
+    private:
+        Casts& casts_;
+    };
+
+    // engine::Upper
+    bool go_on() noexcept override;
+    void on_lost(Node node) noexcept override;
+    bool is_done() const noexcept override;
+    void on_end() noexcept override;
+
+    bool on_cast(Node source, Bytes bytes);
+    bool on_block(Node source, Bytes bytes);
+    bool on_answer(Node source, Bytes bytes);
+
+    // Relays
+    Relay& add_relay(const Name& name, const Purpose& purpose);
+    Relay* find(RelayId id) noexcept;
+    void add_child(Relay& relay, Child child);
+    void replace_child(Relay& relay, std::size_t index);
+    bool take_answer(Relay& relay, Node source, Bytes answer);
+    std::optional<std::vector<std::byte>> combine(Relay& relay) const;
+    void close_one(Relay& relay);
+    void finish(Relay& relay);
+    Node choose_first(const Set& set, std::uint64_t sequence) const;
+
+    // Deliveries
+    static bool was_seen(const Source& source, std::uint64_t sequence) noexcept;
+    static void note_seen(Source& source, std::uint64_t sequence) noexcept;
+    bool is_delivered(const Source& source, std::uint64_t sequence) const noexcept;
+    void deliver(Relay& relay, const Set& members, const std::vector<Before>& before, Bytes bytes, Content content);
+    void make_ready(Delivery& delivery);
+    void run_ready();
+    void run(const Name& name, Bytes content);
+    void end_delivery(const Name& name, Result<std::vector<std::byte>> value);
+
+    // Streams
+    Stream& add_stream(const Name& name, const Purpose& purpose, Lead lead, Node root, const Pace& pace, std::shared_ptr<std::vector<std::byte>> content,
+                       std::uint32_t block_bytes);
+    void make_member(Stream& stream);
+    void add_direct_flow(Stream& stream, Node to);
+    bool go_on(Stream& stream);
+    bool go_on(Stream& stream, Flow& flow);
+    bool send_block(Stream& stream, Flow& flow, Node to, std::uint32_t index);
+    void on_lost_in(Stream& stream, Node node);
+    bool take_early_answers(Stream& stream);
+    void answer_for(Stream& stream, Relay& relay);
+    void answer_again(const Name& name, Node to);
+    Stream* find_stream(const Name& name) noexcept;
+    std::optional<Node> parent_in(const Stream& stream) const;
+    void forget_streams();
+
+    // Going out
+    Result<void> check(const Set& to, std::size_t bytes) const;
+    std::vector<Before> before_for(const Set& to) const;
+    static std::vector<std::byte> lead_of(const Set& set, const std::vector<Before>& before, const Set& all);
+    bool is_possible(const Name& name, const Purpose& purpose) const noexcept;
+    bool is_possible(const Block& block) const noexcept;
+    std::optional<Lead> read_lead(Bytes bytes) const;
+    bool try_cast(const Relay& relay, const Link& child);
+    std::vector<std::byte> answer_of(Relay& relay, RelayId id) const;
+    void send(Node to, std::vector<std::byte> message);
+    void settle() noexcept;
+
+    engine::Core* core_ = nullptr;
+    std::uint32_t handler_ = 0;
+    Topology topology_;
+    Costs costs_;
+    std::vector<std::unique_ptr<Relay>> relays_; // by index
+    std::vector<std::uint32_t> generations_;
+    std::vector<std::uint32_t> free_;
+    std::map<Node, Source> sources_;
+    std::map<Name, std::unique_ptr<Stream>> streams_;
+    // By name: answers by those of whom it is not known yet that they answer this node.
+    std::map<Name, std::map<Node, std::vector<std::byte>>> early_;
+    // What was answered for streams that are over: who was lost meanwhile may have swallowed it.
+    std::map<Name, std::vector<std::byte>> answered_;
+    std::deque<Name> answered_in_order_;
+    static constexpr std::size_t answered_max = 4096;
+    std::deque<Name> ready_;    // deliveries to be run
+    std::deque<Name> arrivals_; // deliveries to be taken
+    bool is_running_ = false;
+    bool has_ended_ = false;
+    int depth_ = 0; // of Busy
+    bool is_called_ = false; // the background, for what is under way
+    std::uint64_t unsound_ = 0;
+    std::deque<Unsent> unsent_;
+    // As the master
+    struct UnderWay {
+        std::uint64_t sequence;
+        Set to;
+        std::size_t bytes;
+    };
+    std::uint64_t next_sequence_ = 1;
+    std::deque<UnderWay> under_way_; // oldest first
+    std::size_t under_way_bytes_ = 0;
+};
+
+} // namespace kumi::group

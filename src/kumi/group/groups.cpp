@@ -1,0 +1,84 @@
+#include "kumi/group/groups.hpp"
+
+#include "kumi/base/fnv.hpp"
+#include "kumi/base/fnv.hpp"
+#include "kumi/group/casts.hpp"
+#include "kumi/group/group.hpp"
+#include "kumi/group/mailbox.hpp"
+
+namespace kumi::group {
+
+Groups::Groups(Handlers& handlers) : casts_(std::make_unique<Casts>()), mailbox_(std::make_unique<Mailbox>()) {
+    const auto added = handlers.add("kumi.group", [casts = casts_.get()](Call& call, Bytes bytes) { casts->on_message(call.source(), bytes); });
+    handler_ = added.index();
+    const auto post = handlers.add("kumi.group.post", [mailbox = mailbox_.get()](Call& call, Post head, Bytes data) { mailbox->on_message(call.source(), head, data); });
+    post_handler_ = post.index();
+}
+Groups::Groups(Groups&&) noexcept = default;
+Groups::~Groups() = default;
+
+void Groups::attach(engine::Core& core, Topology topology, const Costs& costs) {
+    casts_->attach(core, handler_, std::move(topology), costs);
+    mailbox_->attach(core, post_handler_);
+}
+
+Result<Arrival> Groups::next(Instant deadline) { return casts_->next(deadline); }
+
+Choice Groups::choice(std::size_t bytes, Node members) const { return casts_->choice(bytes, members); }
+
+Result<Group> Groups::group_of(const Arrival& arrival) {
+    const std::array<std::uint64_t, 2> name{arrival.master, arrival.sequence};
+    return group(arrival.members, base::fnv1a(kumi::text_of(std::as_bytes(std::span(name)))));
+}
+
+engine::Progress& Groups::progress() noexcept { return casts_->core(); }
+
+namespace {
+
+Future<Set> start(Casts& casts, const Set& to, const Purpose& purpose, Bytes arguments, Bytes payload) {
+    const auto promise = std::make_shared<engine::Promise<Set>>(&casts.core());
+    auto future = promise->future();
+    casts.start(to, purpose, arguments, payload, [promise](Result<Outcome> outcome) {
+        if (outcome) promise->complete(std::move(outcome->missing));
+        else promise->complete(outcome.error());
+    });
+    return future;
+}
+
+} // namespace
+
+Future<Set> Groups::call(const Set& to, std::uint32_t handler, Bytes arguments, Bytes payload) {
+    return start(*casts_, to, {Use::handler, casts_->core().number_of(handler), 0}, arguments, payload);
+}
+
+Future<Set> Groups::multicast(const Set& to, std::uint64_t tag, Bytes content) { return start(*casts_, to, {Use::take, 0, tag}, {}, content); }
+
+void Groups::ask(const Set& to, std::uint32_t function, std::optional<std::uint32_t> operation, const engine::ArgumentBytes& arguments, Ended ended) {
+    if (!arguments) return ended(arguments.error());
+    engine::Core& core = casts_->core();
+    const Purpose purpose{operation ? Use::reduce : Use::gather, core.number_of_function(function), operation ? core.number_of_function(*operation) : 0};
+    casts_->start(to, purpose, *arguments, {}, std::move(ended));
+}
+
+std::optional<std::pair<Node, Bytes>> take_value(Bytes& values) {
+    ValueHead head;
+    if (!read_value(values, head) || head.bytes > values.size() - sizeof head) return {};
+    const Bytes value = values.subspan(sizeof head, head.bytes);
+    values = values.subspan(sizeof head + head.bytes);
+    return std::pair{Node{head.node}, value};
+}
+
+Result<Group> Groups::group(const Set& set) {
+    std::vector<std::byte> encoded;
+    set.encode(encoded);
+    return group(set, base::fnv1a(kumi::text_of(encoded)));
+}
+
+Result<Group> Groups::group(const Set& set, std::uint64_t id) {
+    engine::Core& core = mailbox_->core();
+    if (!set.contains(core.node())) return error("group of {}: {} is no member", set.empty() ? "nobody" : set.text(), core.name_of(core.node()));
+    if (set.last() >= core.nodes()) return error("group of {}: there is no node {}, this job has nodes 0 to {}", set.text(), set.last(), core.nodes() - 1);
+    return Group(std::make_shared<Seat>(*mailbox_, set, id));
+}
+
+} // namespace kumi::group

@@ -1,0 +1,168 @@
+#pragma once
+
+// Multicast to sets that are chosen as one goes (after Nagamine, Fukuma and Mori). The master sends a message to one member and is
+// done; the set travels in it. Members see from it whom to pass it on to; who is no member has nothing to do with it. Answers come back
+// the same way and tell the master who did not get it.
+//
+//     auto done = job->multicast({3, 5, 9}, new_state, step, values);  // a handler, as in send()
+//     ...
+//     const auto missing = done.get();                                 // empty: all have handled it
+//
+// Order. What one master sends to one member is handled there in the order of sending, whatever sets it went to.
+// Losses. A member that dies does not keep the others from getting it: who passed it on to that one takes over.
+
+#include "kumi/base/clock.hpp"
+#include "kumi/base/result.hpp"
+#include "kumi/engine/future.hpp"
+#include "kumi/engine/handlers.hpp"
+#include "kumi/engine/invoke.hpp"
+#include "kumi/group/choice.hpp"
+#include "kumi/group/set.hpp"
+#include "kumi/group/topology.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace kumi::engine {
+class Core;
+} // namespace kumi::engine
+
+namespace kumi::group {
+
+class Casts;
+class Group;
+class Mailbox;
+
+/// A multicast without a handler, at a member that took it.
+struct Arrival {
+    Node master;
+    std::uint64_t tag;
+    std::vector<std::byte> content;
+    Set members;            // all that it is for
+    std::uint64_t sequence; // of the master's multicasts
+};
+
+/// How a multicast ended.
+struct Outcome {
+    Set missing;                   // did not get it
+    std::vector<std::byte> values; // that members answered
+};
+
+/// What members answered, by node; those that did not are not among them.
+template <class Answer>
+using Gathered = std::vector<std::pair<Node, Answer>>;
+
+/// What members answered, put together.
+template <class Answer>
+struct Reduced {
+    Answer value{};
+    Set missing; // not in it
+};
+
+/// For any thread. From inside a handler multicasts may be begun, but not waited for.
+class Groups {
+public:
+    /// Adds its own to the handlers of a program, before these go to an engine.
+    explicit Groups(Handlers& handlers);
+    Groups(Groups&&) noexcept;
+    /// After the engine.
+    ~Groups();
+    /// Before the engine starts.
+    void attach(engine::Core& core, Topology topology = {}, const Costs& costs = {});
+
+    /// Calls `handler` on each member of `to`; Call::source() there is this node. When all have, or are known to be lost, the future
+    /// has those that did not; an error where the handler threw, which names node and cause. Waits only while too many are under way.
+    template <class... Parameters, class... Arguments>
+        requires(sizeof...(Parameters) == sizeof...(Arguments))
+    Future<Set> multicast(const Set& to, const Handler<Parameters...>& handler, const Arguments&... arguments) {
+        engine::Packed<Parameters...> packed(arguments...);
+        return call(to, handler.index(), Bytes(packed.message()).subspan(engine::header_room), packed.payload());
+    }
+    /// The same for members that take it by next().
+    Future<Set> multicast(const Set& to, std::uint64_t tag, Bytes content);
+    /// Waits for the next that is for this node and for no handler.
+    Result<Arrival> next(Instant deadline = never);
+
+    /// Runs a function on each member, as invoke() does on one; the answers come back together.
+    template <class Answer, class... Parameters, class... Arguments>
+        requires(sizeof...(Parameters) == sizeof...(Arguments))
+    Future<Gathered<Answer>> gather(const Set& to, const Function<Answer(Parameters...)>& function, const Arguments&... arguments);
+    /// The same, and members put answers together on their way back: by `operation`, which must not care for the order, nor wait. An
+    /// error where nobody answered.
+    template <class Answer, class... Parameters, class... Arguments>
+        requires(sizeof...(Parameters) == sizeof...(Arguments))
+    Future<Reduced<Answer>> reduce(const Set& to, const Function<Answer(Answer, Answer)>& operation, const Function<Answer(Parameters...)>& function,
+                                   const Arguments&... arguments);
+
+    /// The members of a set, of which this node is one, to do things together; see group.hpp. Asks nobody.
+    Result<Group> group(const Set& set);
+    /// The members of a multicast: apart from all else that is done among the same nodes.
+    Result<Group> group_of(const Arrival& arrival);
+
+    /// The most that arguments and content may take.
+    static constexpr std::size_t content_bytes_max = std::size_t{1} << 30;
+    /// Multicasts of one master that may be under way.
+    static constexpr std::size_t under_way_max = 256;
+    /// How one of so many bytes would go to so many members.
+    Choice choice(std::size_t bytes, Node members) const;
+
+private:
+    using Ended = std::function<void(Result<Outcome>)>;
+    Future<Set> call(const Set& to, std::uint32_t handler, Bytes arguments, Bytes payload);
+    /// Runs a function on all; with an operation, answers are put together.
+    void ask(const Set& to, std::uint32_t function, std::optional<std::uint32_t> operation, const engine::ArgumentBytes& arguments, Ended ended);
+    engine::Progress& progress() noexcept;
+
+    /// With a number of its own: apart from what is done on the same set under another one. All members give the same.
+    Result<Group> group(const Set& set, std::uint64_t id);
+
+    std::unique_ptr<Casts> casts_;
+    std::unique_ptr<Mailbox> mailbox_;
+    std::uint32_t handler_;
+    std::uint32_t post_handler_;
+};
+
+/// The front of what members answered; nothing when there is no more.
+std::optional<std::pair<Node, Bytes>> take_value(Bytes& values);
+
+template <class Answer, class... Parameters, class... Arguments>
+    requires(sizeof...(Parameters) == sizeof...(Arguments))
+Future<Gathered<Answer>> Groups::gather(const Set& to, const Function<Answer(Parameters...)>& function, const Arguments&... arguments) {
+    const auto promise = std::make_shared<engine::Promise<Gathered<Answer>>>(&progress());
+    auto future = promise->future();
+    ask(to, function.index(), {}, engine::write_arguments<Parameters...>(arguments...), [promise, name = function.name()](const Result<Outcome>& outcome) {
+        if (!outcome) return promise->complete(outcome.error()), void();
+        Gathered<Answer> gathered;
+        for (Bytes values = outcome->values; const auto value = take_value(values);) {
+            auto answer = engine::read_answer<Answer>(value->second, name, value->first);
+            if (!answer) return promise->complete(answer.error()), void();
+            gathered.emplace_back(value->first, *std::move(answer));
+        }
+        std::ranges::sort(gathered, {}, [](const auto& answer) { return answer.first; });
+        promise->complete(std::move(gathered));
+    });
+    return future;
+}
+
+template <class Answer, class... Parameters, class... Arguments>
+    requires(sizeof...(Parameters) == sizeof...(Arguments))
+Future<Reduced<Answer>> Groups::reduce(const Set& to, const Function<Answer(Answer, Answer)>& operation, const Function<Answer(Parameters...)>& function,
+                                       const Arguments&... arguments) {
+    const auto promise = std::make_shared<engine::Promise<Reduced<Answer>>>(&progress());
+    auto future = promise->future();
+    ask(to, function.index(), operation.index(), engine::write_arguments<Parameters...>(arguments...), [promise, name = function.name(), to](Result<Outcome> outcome) {
+        if (!outcome) return promise->complete(outcome.error()), void();
+        if (outcome->missing == to) return promise->complete(error("reduce over {}: none of them answered", to.text())), void();
+        auto value = engine::read_answer<Answer>(outcome->values, name, to.first());
+        if (value) promise->complete(Reduced<Answer>{*std::move(value), std::move(outcome->missing)});
+        else promise->complete(value.error());
+    });
+    return future;
+}
+
+} // namespace kumi::group

@@ -1,0 +1,208 @@
+#include "kumi/group/mailbox.hpp"
+
+#include "kumi/engine/parameters.hpp"
+#include "kumi/group/talk.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace kumi::group {
+
+Seat::Seat(Mailbox& in, const Set& of, std::uint64_t key)
+    : mailbox(in), set(of), members(of.begin(), of.end()), rank(of.rank(in.core().node())), box([&]() -> Box& {
+          const auto turn = in.core().take_turn();
+          Box& found = in.find_or_add(key);
+          ++found.seats;
+          return found;
+      }()) {}
+
+Seat::~Seat() {
+    const auto turn = mailbox.core().take_turn();
+    --box.seats;
+    mailbox.leave(box);
+}
+
+void Mailbox::attach(engine::Core& core, std::uint32_t handler) {
+    core_ = &core;
+    handler_ = handler;
+    chunk_bytes_ = std::min<std::size_t>(64 << 10, core.message_bytes_max()) - sizeof(Post);
+    peers_.resize(core.nodes());
+}
+
+// ---- boxes
+
+Box* Mailbox::find(std::uint64_t key) noexcept {
+    if (last_ != nullptr && last_->key == key) return last_;
+    const auto found = boxes_.find(key);
+    return found == boxes_.end() ? nullptr : last_ = found->second.get();
+}
+
+Box& Mailbox::find_or_add(std::uint64_t key) {
+    if (Box* const found = find(key)) return *found;
+    auto& added = boxes_[key];
+    added = std::make_unique<Box>();
+    added->key = key;
+    return *(last_ = added.get());
+}
+
+void Mailbox::leave(Box& box) noexcept {
+    if (box.seats != 0 || !box.early.empty() || !box.skips.empty()) return;
+    if (last_ == &box) last_ = nullptr;
+    boxes_.erase(box.key);
+}
+
+std::size_t Mailbox::kept() const noexcept {
+    std::size_t count = 0;
+    for (const auto& [key, box] : boxes_) count += box->early.size();
+    return count;
+}
+
+// ---- going out
+
+bool Mailbox::try_post(Node to, Post head, Bytes data) noexcept {
+    constexpr std::size_t head_bytes = engine::header_room + sizeof(Post);
+    constexpr std::size_t together_max = 64; // in one piece
+    alignas(8) std::array<std::byte, head_bytes + together_max> message;
+    Peer& peer = peers_[to];
+    head.taken = peer.taken_here;
+    std::memcpy(message.data() + engine::header_room, &head, sizeof head);
+    const bool is_together = data.size() <= together_max;
+    if (is_together) copy_bytes(message.data() + head_bytes, data);
+    const MutableBytes front = MutableBytes(message).first(head_bytes + (is_together ? data.size() : 0));
+    if (!core_->try_send(to, handler_, front, is_together ? Bytes{} : data)) return false;
+    peer.told = head.taken;
+    return true;
+}
+
+void Mailbox::post(Node to, Post head, Bytes data) {
+    if (try_post(to, head, data) || core_->is_gone(to)) return;
+    std::array<std::byte, engine::header_room + sizeof(Post)> front;
+    Peer& peer = peers_[to];
+    peer.told = head.taken = peer.taken_here;
+    std::memcpy(front.data() + engine::header_room, &head, sizeof head);
+    (void)core_->send(to, handler_, front, data); // with the turn it waits in the engine; refused only where nothing can go
+}
+
+void Mailbox::note_taken(Peer& peer, std::uint32_t taken) noexcept {
+    const std::uint32_t more = taken - peer.taken;
+    if (more > peer.sent - peer.taken) {
+        ++unsound_;
+        return;
+    }
+    peer.taken = taken;
+}
+
+void Mailbox::take(Node source, const Post& head) {
+    if (head.kind != PostKind::first) return;
+    Peer& peer = peers_[source];
+    peer.taken_here += cost_of(head.bytes);
+    if (peer.taken_here - peer.told >= window_bytes / 2) post(source, Post{.key = head.key, .kind = PostKind::taken});
+}
+
+/// Nobody will want it.
+void Mailbox::drop(Box& box, Node source, const Post& head) {
+    take(source, head);
+    if (head.kind == PostKind::ready) post(source, Post{.key = box.key, .serial = head.serial, .kind = PostKind::drop});
+}
+
+// ---- arrivals
+
+void Mailbox::on_message(Node source, const Post& head, Bytes data) {
+    note_taken(peers_[source], head.taken);
+    if (head.kind == PostKind::taken) return;
+    if (head.kind == PostKind::go || head.kind == PostKind::drop) {
+        const Box* const box = find(head.key);
+        if (box != nullptr && box->talk != nullptr && box->talk->serial_ == head.serial) box->talk->on_cleared(source, head.kind == PostKind::go);
+        return;
+    }
+    if (head.kind > PostKind::taken || (head.kind == PostKind::first && (head.bytes > eager_bytes_max || data.size() > head.bytes))) {
+        ++unsound_;
+        return;
+    }
+    Box& box = find_or_add(head.key);
+    if (!box.skips.empty() && is_skipped(box, source, head)) {
+        drop(box, source, head);
+    } else if (head.kind == PostKind::more) {
+        if (!add_more(box, source, head, data)) ++unsound_;
+    } else {
+        const bool is_behind = std::ranges::any_of(box.early, [&](const Box::Early& early) { return early.source == source; });
+        Receive* const receive = box.talk != nullptr && !is_behind ? box.talk->find_receive(source) : nullptr;
+        if (receive == nullptr) keep(box, source, head, data);
+        else if (head.kind == PostKind::trouble) box.talk->on_trouble(source, head, data);
+        else if (!receive->is_bound) box.talk->bind(*receive, source, head, data);
+        else ++unsound_;
+    }
+    leave(box);
+}
+
+bool Mailbox::add_more(Box& box, Node source, const Post& head, Bytes data) {
+    for (auto early = box.early.rbegin(); early != box.early.rend(); ++early) {
+        if (early->source != source || early->head.kind != PostKind::first) continue;
+        if (early->head.serial != head.serial || early->data.size() + data.size() > early->head.bytes) return false;
+        early->data.insert(early->data.end(), data.begin(), data.end());
+        return true;
+    }
+    if (box.talk == nullptr) return false;
+    Receive* const receive = box.talk->find_receive(source);
+    if (receive == nullptr || !receive->is_bound || receive->serial != head.serial) return false;
+    box.talk->feed(*receive, data);
+    return true;
+}
+
+void Mailbox::keep(Box& box, Node source, const Post& head, Bytes data) {
+    if (peers_[source].kept >= kept_max) forget_one(source, box);
+    ++peers_[source].kept;
+    auto& early = box.early.emplace_back(Box::Early{source, head, {}});
+    if (head.kind == PostKind::first) early.data.reserve(head.bytes);
+    early.data.assign(data.begin(), data.end());
+}
+
+/// Its oldest in some set: of those that nobody uses now, if there are any.
+void Mailbox::forget_one(Node source, const Box& current) {
+    for (const bool with_seats : {false, true})
+        for (const auto& [key, box] : boxes_) {
+            if ((box->seats != 0) != with_seats) continue;
+            const auto found = std::ranges::find(box->early, source, &Box::Early::source);
+            if (found == box->early.end()) continue;
+            const Post head = found->head;
+            box->early.erase(found);
+            --peers_[source].kept;
+            drop(*box, source, head);
+            if (box.get() != &current) leave(*box);
+            return;
+        }
+}
+
+// ---- what is not wanted
+
+bool Mailbox::is_skipped(Box& box, Node source, const Post& head) {
+    for (auto skip = box.skips.begin(); skip != box.skips.end();) {
+        if (skip->source != source) {
+            ++skip;
+            continue;
+        }
+        if (!skip->serial) skip->serial = head.serial;
+        if (static_cast<std::int32_t>(head.serial - *skip->serial) <= 0) return true;
+        skip = box.skips.erase(skip);
+    }
+    return false;
+}
+
+void Mailbox::add_skip(Box& box, Node source, std::optional<std::uint32_t> serial) {
+    box.skips.push_back({source, serial});
+    skipping_.push_back(box.key);
+    std::erase_if(box.early, [&](const Box::Early& early) {
+        if (early.source != source || !is_skipped(box, source, early.head)) return false;
+        --peers_[source].kept;
+        drop(box, source, early.head);
+        return true;
+    });
+    if (skipping_.size() <= skips_max) return;
+    Box* const oldest = find(skipping_.front());
+    skipping_.pop_front();
+    if (oldest == nullptr || oldest == &box || oldest->skips.empty()) return;
+    oldest->skips.erase(oldest->skips.begin());
+    leave(*oldest);
+}
+
+} // namespace kumi::group

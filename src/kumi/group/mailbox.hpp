@@ -1,0 +1,194 @@
+#pragma once
+
+// Messages between the members of a set that do something together: what a Talk sends, and where it arrives. Used with the engine's
+// turn.
+//
+// Matching. A set has a number, by its members. Members make the same calls on a set in the same order, and messages between two nodes
+// stay in order: so the next message of another member's with that number is the one that is waited for. Nothing is counted, and
+// nothing is known of a set between two calls.
+//
+// Failures. A member whose call fails tells those to whom it still owes messages, and drops what others still owe it: their messages
+// of one call have a serial in common. So the next call on the set is in step again, if all make the same calls after a failure too.
+//
+// Bounds. A message of up to eager_bytes_max is sent at once, and kept until somebody receives it. What a node has sent so to another,
+// and that one has not received, costs window_bytes at most. Beyond that, and with large messages, a node asks first and sends when the
+// other one receives. So a node keeps window_bytes for each other node at most, however far they are ahead of it, and a member that is far
+// ahead on one set is not in the way of others. What was sent for calls that this node never makes (after failures) stays, as
+// part of this window.
+
+#include "kumi/base/bytes.hpp"
+#include "kumi/engine/core.hpp"
+#include "kumi/group/set.hpp"
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace kumi::group {
+
+class Mailbox;
+class Talk;
+struct Box;
+
+enum class PostKind : std::uint8_t {
+    first,   // a message, or the beginning of one
+    more,    // the next part of it
+    ready,   // a message is to come, and waits for `go`
+    go,      // the receiver is ready for it
+    drop,    // the receiver does not want it
+    trouble, // text: there will be no more of this call's
+    taken,   // nothing but the count
+};
+
+/// What members send to each other, before data. All fields little-endian.
+struct Post {
+    std::uint64_t key;       // of the set
+    std::uint32_t serial;    // of the call, among all of its member's
+    std::uint32_t taken;     // cost of what the sender has received of the receiver's, in all; wraps
+    std::uint64_t bytes;     // of the message
+    std::uint64_t came_with; // bytes that the sender's call is about
+    std::uint32_t root;      // rank
+    std::uint16_t step;      // of the call; wraps
+    std::uint8_t what;       // call
+    PostKind kind;
+};
+static_assert(sizeof(Post) == 40);
+
+/// A member's place in a set; for as long as it lives, there is a box for its messages.
+struct Seat {
+    Mailbox& mailbox;
+    Set set;
+    std::vector<Node> members; // by rank
+    Node rank;
+    Box& box;
+
+    Seat(Mailbox& in, const Set& of, std::uint64_t key);
+    Seat(const Seat&) = delete;
+    Seat& operator=(const Seat&) = delete;
+    ~Seat();
+    Node size() const noexcept { return static_cast<Node>(members.size()); }
+};
+
+/// How values are combined: `into` becomes (mine, other), or (other, mine) if the other ones come first. It may be where `mine` is.
+using Combine = base::FunctionRef<void(std::byte* into, const std::byte* mine, const std::byte* other, std::size_t bytes, bool other_is_first)>;
+
+/// A message that is awaited.
+struct Receive {
+    Node from;
+    std::uint16_t step;
+    std::byte* target;
+    std::uint64_t bytes;
+    std::vector<std::byte>* content = nullptr; // where it goes first, if not to the target: then it may have any size
+    const Combine* combine = nullptr;          // with
+    const std::byte* mine = nullptr;           // which may be where the target is
+    bool is_first = false;                     // comes before it
+    bool may_fit = false;                      // goes to the target at once if it has its size
+    std::uint64_t arrived = 0;
+    std::uint32_t serial = 0;
+    bool is_bound = false; // it has begun to come
+    bool is_done = false;
+};
+
+/// A message that has not gone yet.
+struct Sending {
+    enum class State : std::uint8_t { fresh, eager, asked, cleared };
+    Node to;
+    std::uint16_t step;
+    State state;
+    Bytes data;
+    std::uint64_t gone;
+};
+
+/// What comes for a set, and who waits for it.
+struct Box {
+    struct Early {
+        Node source;
+        Post head;
+        std::vector<std::byte> data;
+    };
+    struct Skip { // what one member still sends for a call that failed here
+        Node source;
+        std::optional<std::uint32_t> serial; // none: the next that comes
+    };
+    struct Heard {
+        Node source;
+        std::uint32_t serial;
+        bool is_over; // it has told that no more will come
+    };
+    std::uint64_t key = 0;
+    unsigned seats = 0;
+    Talk* talk = nullptr;     // the call that is under way
+    std::deque<Early> early;  // that nobody has received yet
+    std::vector<Skip> skips;
+    // Of the call that is under way; here so that their memory is used again.
+    std::vector<Receive> receives;
+    std::vector<Sending> sendings;
+    std::vector<Heard> heard;
+};
+
+class Mailbox {
+public:
+    static constexpr std::size_t eager_bytes_max = std::size_t{64} << 10;
+    static constexpr std::uint32_t window_bytes = 256 << 10;
+    static constexpr std::uint32_t message_cost = 64; // beside its bytes
+    static constexpr std::uint32_t kept_max = window_bytes / message_cost + 1024; // messages of one node; of more, some go
+    static constexpr std::size_t skips_max = 1 << 16;  // of more, the oldest are forgotten
+
+    void attach(engine::Core& core, std::uint32_t handler);
+    void on_message(Node source, const Post& head, Bytes data);
+    engine::Core& core() noexcept { return *core_; }
+    /// Data goes in pieces of this size at most.
+    std::size_t chunk_bytes() const noexcept { return chunk_bytes_; }
+    /// Messages that made no sense.
+    std::uint64_t unsound() const noexcept { return unsound_; }
+    /// Of messages and sets, that are kept for later.
+    std::size_t kept() const noexcept;
+    std::size_t boxes() const noexcept { return boxes_.size(); }
+
+private:
+    friend class Talk;
+    friend struct Seat;
+    struct Peer {
+        std::uint32_t sent = 0;   // cost of what was sent to it at once
+        std::uint32_t taken = 0;  // of that, what it has received
+        std::uint32_t taken_here = 0;
+        std::uint32_t told = 0;
+        std::uint32_t kept = 0; // messages
+    };
+
+    static std::uint32_t cost_of(std::uint64_t bytes) noexcept { return message_cost + static_cast<std::uint32_t>(bytes); }
+    bool has_window(Node to, std::uint64_t bytes) const noexcept { return peers_[to].sent - peers_[to].taken + cost_of(bytes) <= window_bytes; }
+    /// False: not now.
+    bool try_post(Node to, Post head, Bytes data) noexcept;
+    /// Now or later.
+    void post(Node to, Post head, Bytes data = {});
+    void note_taken(Peer& peer, std::uint32_t taken) noexcept;
+    /// One of its messages needs no room any more.
+    void take(Node source, const Post& head);
+    void drop(Box& box, Node source, const Post& head);
+
+    Box* find(std::uint64_t key) noexcept;
+    Box& find_or_add(std::uint64_t key);
+    void leave(Box& box) noexcept; // it may be needed no more
+    bool add_more(Box& box, Node source, const Post& head, Bytes data);
+    void keep(Box& box, Node source, const Post& head, Bytes data);
+    void forget_one(Node source, const Box& current);
+    bool is_skipped(Box& box, Node source, const Post& head);
+    void add_skip(Box& box, Node source, std::optional<std::uint32_t> serial);
+
+    engine::Core* core_ = nullptr;
+    std::uint32_t handler_ = 0;
+    std::size_t chunk_bytes_ = 0;
+    std::vector<Peer> peers_; // by node
+    std::unordered_map<std::uint64_t, std::unique_ptr<Box>> boxes_;
+    Box* last_ = nullptr; // that was found
+    std::deque<std::uint64_t> skipping_; // keys of boxes that skips were added to, oldest first
+    std::uint32_t serial_ = 0;
+    std::uint64_t unsound_ = 0;
+};
+
+} // namespace kumi::group

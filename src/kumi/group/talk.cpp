@@ -1,0 +1,330 @@
+#include "kumi/group/talk.hpp"
+
+#include "kumi/base/machine.hpp"
+
+#include <algorithm>
+#include <array>
+#include <exception>
+#include <utility>
+
+namespace kumi::group {
+namespace {
+
+constexpr std::size_t text_bytes_max = 500;
+
+} // namespace
+
+std::string_view name_of(What what) noexcept {
+    constexpr std::array<std::string_view, 14> names{"barrier", "broadcast", "reduce", "allreduce", "gather", "scatter", "allgather", "alltoall", "scan", "exclusive scan", "gatherv", "scatterv", "allgatherv", "alltoallv"};
+    return static_cast<std::size_t>(what) < names.size() ? names[static_cast<std::size_t>(what)] : "something else";
+}
+
+Talk::Talk(Seat& seat, const Purpose& purpose, Instant deadline)
+    : seat_(seat), mailbox_(seat.mailbox), core_(seat.mailbox.core()), box_(seat.box), purpose_(purpose), deadline_(deadline), piece_bytes_(mailbox_.chunk_bytes()) {
+    if (purpose.bytes_each != 0 && purpose.bytes_each <= piece_bytes_) piece_bytes_ -= piece_bytes_ % purpose.bytes_each;
+    if (core_.in_handler()) {
+        has_failed_ = true;
+        why_ = "a handler must not wait";
+        return;
+    }
+    const auto turn = core_.take_turn();
+    if (box_.talk != nullptr) {
+        has_failed_ = true;
+        why_ = "another thread is in a call on this set, and only one at a time can be";
+        return;
+    }
+    has_begun_ = true;
+    serial_ = ++mailbox_.serial_;
+    box_.talk = this;
+    box_.heard.clear();
+}
+
+Talk::~Talk() {
+    if (!has_begun_) return;
+    const auto turn = core_.take_turn();
+    box_.talk = nullptr;
+    box_.receives.clear();
+    box_.sendings.clear();
+}
+
+Post Talk::head_of(PostKind kind, std::uint16_t step, std::uint64_t bytes) const noexcept {
+    return {box_.key, serial_, 0, bytes, purpose_.bytes, purpose_.root, step, static_cast<std::uint8_t>(purpose_.what), kind};
+}
+
+// ---- sending
+
+bool Talk::send(Node rank, std::size_t step, Bytes data) {
+    if (!has_begun_) return false;
+    const auto turn = core_.take_turn();
+    const Node to = seat_.members[rank];
+    if (has_failed_) return tell(to), false;
+    Sending sending{to, static_cast<std::uint16_t>(step), Sending::State::fresh, data, 0};
+    const bool is_behind = std::ranges::any_of(box_.sendings, [&](const Sending& other) { return other.to == to; });
+    if (!is_behind && advance(sending)) return true;
+    box_.sendings.push_back(sending);
+    return false;
+}
+
+/// True: all of it has gone.
+bool Talk::advance(Sending& sending) {
+    using State = Sending::State;
+    if (sending.state == State::fresh) {
+        if (sending.data.size() > Mailbox::eager_bytes_max || !mailbox_.has_window(sending.to, sending.data.size())) {
+            if (mailbox_.try_post(sending.to, head_of(PostKind::ready, sending.step, sending.data.size()), {})) sending.state = State::asked;
+            return false;
+        }
+    }
+    if (sending.state == State::asked) return false;
+    do {
+        const Bytes piece = sending.data.subspan(sending.gone, std::min<std::size_t>(sending.data.size() - sending.gone, piece_bytes_));
+        const PostKind kind = sending.state == State::fresh ? PostKind::first : PostKind::more;
+        if (!mailbox_.try_post(sending.to, head_of(kind, sending.step, sending.data.size()), piece)) return false;
+        if (sending.state == State::fresh) {
+            mailbox_.peers_[sending.to].sent += Mailbox::cost_of(sending.data.size());
+            sending.state = State::eager;
+        }
+        sending.gone += piece.size();
+    } while (sending.gone < sending.data.size());
+    return true;
+}
+
+void Talk::advance_all() {
+    for (std::size_t i = 0; i < box_.sendings.size();) {
+        const Node to = box_.sendings[i].to;
+        const bool is_behind = std::any_of(box_.sendings.begin(), box_.sendings.begin() + static_cast<std::ptrdiff_t>(i), [&](const Sending& other) { return other.to == to; });
+        if (!is_behind && advance(box_.sendings[i])) box_.sendings.erase(box_.sendings.begin() + static_cast<std::ptrdiff_t>(i));
+        else ++i;
+    }
+}
+
+void Talk::on_cleared(Node source, bool is_wanted) {
+    const auto found = std::ranges::find_if(box_.sendings, [&](const Sending& sending) { return sending.to == source && sending.state == Sending::State::asked; });
+    if (found == box_.sendings.end()) return;
+    found->state = Sending::State::cleared;
+    if (!is_wanted || advance(*found)) box_.sendings.erase(found);
+}
+
+// ---- receiving
+
+void Talk::receive(Node rank, std::size_t step, MutableBytes target) {
+    add({.from = seat_.members[rank], .step = static_cast<std::uint16_t>(step), .target = target.data(), .bytes = target.size()});
+}
+
+void Talk::receive_into(Node rank, std::size_t step, MutableBytes target, Bytes mine, const Combine& combine, bool is_first) {
+    // Values that are larger than messages are put together first.
+    std::vector<std::byte>* const content = purpose_.bytes_each > piece_bytes_ ? &contents_.emplace_back() : nullptr;
+    add({.from = seat_.members[rank], .step = static_cast<std::uint16_t>(step), .target = target.data(), .bytes = target.size(), .content = content, .combine = &combine, .mine = mine.data(), .is_first = is_first});
+}
+
+void Talk::receive_any(Node rank, std::size_t step, std::vector<std::byte>& content) {
+    add({.from = seat_.members[rank], .step = static_cast<std::uint16_t>(step), .target = nullptr, .bytes = 0, .content = &content});
+}
+
+void Talk::receive_fitting(Node rank, std::size_t step, MutableBytes target, std::vector<std::byte>& content) {
+    add({.from = seat_.members[rank], .step = static_cast<std::uint16_t>(step), .target = target.data(), .bytes = target.size(), .content = &content, .may_fit = true});
+}
+
+void Talk::add(const Receive& receive) {
+    if (!has_begun_) return;
+    const auto turn = core_.take_turn();
+    if (has_failed_) return skip(receive.from);
+    box_.receives.push_back(receive);
+    ++open_;
+    if (!box_.early.empty()) find_early(box_.receives.size() - 1);
+}
+
+/// What has come already for a receive that was just added.
+void Talk::find_early(std::size_t index) {
+    const Node from = box_.receives[index].from;
+    for (std::size_t i = 0; i < index; ++i)
+        if (box_.receives[i].from == from && !box_.receives[i].is_done) return; // it is for that one
+    while (!has_failed_ && !box_.receives[index].is_done) {
+        const auto found = std::ranges::find(box_.early, from, &Box::Early::source);
+        if (found == box_.early.end()) return;
+        if (box_.receives[index].is_bound && found->head.kind != PostKind::trouble) return;
+        const Box::Early early = std::move(*found);
+        box_.early.erase(found);
+        --mailbox_.peers_[from].kept;
+        if (early.head.kind == PostKind::trouble) on_trouble(from, early.head, early.data);
+        else bind(box_.receives[index], from, early.head, early.data);
+    }
+}
+
+Receive* Talk::find_receive(Node source) noexcept {
+    for (Receive& receive : box_.receives)
+        if (receive.from == source && !receive.is_done) return &receive;
+    return nullptr;
+}
+
+/// `head` is what the receive is for. It may be gone afterwards.
+void Talk::bind(Receive& receive, Node source, const Post& head, Bytes data) {
+    receive.is_bound = true;
+    receive.serial = head.serial;
+    box_.heard.push_back({source, head.serial, false});
+    heard_bytes_ = head.came_with;
+    if (!check(source, head) || !make_room(receive, source, head)) return mailbox_.drop(box_, source, head);
+    mailbox_.take(source, head);
+    if (head.kind == PostKind::ready) mailbox_.post(source, Post{.key = box_.key, .serial = head.serial, .kind = PostKind::go});
+    else feed(receive, data);
+}
+
+/// Whether it is of the same call.
+bool Talk::check(Node source, const Post& head) {
+    const auto fail_both = [&](auto&& text) { return fail(text("this node"), text(name(core_.node()))), false; };
+    if (head.what != static_cast<std::uint8_t>(purpose_.what) || head.root != purpose_.root) {
+        const auto call = [](std::uint8_t what, Node root) { return fmt::format("{} with root {}", name_of(static_cast<What>(what)), root); };
+        return fail_both([&](std::string_view self) {
+            return fmt::format("{} has called {}, {} {}", name(source), call(head.what, head.root), self, call(static_cast<std::uint8_t>(purpose_.what), purpose_.root));
+        });
+    }
+    if (!purpose_.takes_any_size && head.came_with != purpose_.bytes)
+        return fail_both([&](std::string_view self) { return fmt::format("{} came with {} bytes, {} with {}", name(source), head.came_with, self, purpose_.bytes); });
+    return true;
+}
+
+bool Talk::make_room(Receive& receive, Node source, const Post& head) {
+    const bool has_size = receive.content == nullptr || receive.combine != nullptr;
+    if (head.step != receive.step || (has_size && head.bytes != receive.bytes)) {
+        ++mailbox_.unsound_;
+        return fail(fmt::format("{} is at another step: the members' calls are not in the same order", name(source))), false;
+    }
+    if (receive.may_fit && head.bytes == receive.bytes) receive.content = nullptr;
+    if (receive.content == nullptr) return true;
+    try {
+        receive.content->resize(head.bytes);
+    } catch (const std::exception& failure) {
+        return fail(fmt::format("no memory for {} of {}: {}", base::readable_bytes(head.bytes), name(source), failure.what())), false;
+    }
+    receive.bytes = head.bytes;
+    return true;
+}
+
+void Talk::feed(Receive& receive, Bytes data) {
+    const bool is_cut_wrong = receive.combine != nullptr && receive.content == nullptr && data.size() % purpose_.bytes_each != 0;
+    if (data.size() > receive.bytes - receive.arrived || is_cut_wrong) {
+        ++mailbox_.unsound_;
+        return fail(fmt::format("{} has sent what makes no sense", name(receive.from)));
+    }
+    const bool is_last = receive.arrived + data.size() == receive.bytes;
+    if (receive.content != nullptr) copy_bytes(receive.content->data() + receive.arrived, data);
+    if (receive.combine == nullptr) {
+        if (receive.content == nullptr) copy_bytes(receive.target + receive.arrived, data);
+    } else if (receive.content == nullptr) {
+        if (!apply(*receive.combine, receive.target + receive.arrived, receive.mine + receive.arrived, data, receive.is_first)) return;
+    } else if (is_last) {
+        if (!apply(*receive.combine, receive.target, receive.mine, *receive.content, receive.is_first)) return;
+    }
+    receive.arrived += data.size();
+    if (!is_last) return;
+    receive.is_done = true;
+    --open_;
+}
+
+bool Talk::apply(const Combine& combine, std::byte* into, const std::byte* mine, Bytes data, bool is_first) {
+    try {
+        if (!data.empty()) combine(into, mine, data.data(), data.size(), is_first);
+        return true;
+    } catch (const std::exception& thrown) {
+        fail(fmt::format("the operation threw on {}: {}", name(core_.node()), thrown.what()));
+    } catch (...) {
+        fail(fmt::format("the operation threw on {}", name(core_.node())));
+    }
+    return false;
+}
+
+void Talk::combine_here(MutableBytes into, Bytes other, const Combine& combine, bool other_is_first) {
+    if (has_failed_) return;
+    const auto turn = core_.take_turn();
+    (void)apply(combine, into.data(), into.data(), other, other_is_first);
+}
+
+// ---- waiting
+
+bool Talk::wait(bool for_sends) {
+    if (has_failed_) return false;
+    const bool in_time = core_.wait_until([&] { return is_done(for_sends); }, deadline_);
+    if (in_time && !has_failed_ && box_.receives.empty()) return true;
+    const auto turn = core_.take_turn();
+    if (!in_time && !has_failed_) {
+        const auto late = std::ranges::find(box_.receives, false, &Receive::is_done);
+        const Node who = late != box_.receives.end() ? late->from : box_.sendings.front().to;
+        const std::string why = fmt::format("{} has not come within the time given", name(who));
+        fail(why, fmt::format("{} has given up: {}", name(core_.node()), why));
+    }
+    box_.receives.clear();
+    return !has_failed_;
+}
+
+bool Talk::is_done(bool for_sends) {
+    if (has_failed_) return true;
+    if (!box_.sendings.empty()) advance_all();
+    if (open_ == 0 && (!for_sends || box_.sendings.empty())) {
+        box_.receives.clear();
+        return true;
+    }
+    return find_gone();
+}
+
+bool Talk::find_gone() {
+    const auto check = [&](Node node) {
+        if (!core_.is_gone(node)) return false;
+        return fail(fmt::format("{} has left, or is lost", name(node))), true;
+    };
+    for (const Receive& receive : box_.receives)
+        if (!receive.is_done && check(receive.from)) return true;
+    for (const Sending& sending : box_.sendings)
+        if (check(sending.to)) return true;
+    return false;
+}
+
+Result<void> Talk::end() {
+    if (!has_failed_) (void)wait();
+    if (!has_failed_) return {};
+    return error("{} among {}: {}", name_of(purpose_.what), seat_.set.text(), why_);
+}
+
+// ---- failing
+
+void Talk::refuse(std::string why) {
+    if (!has_begun_) return;
+    const auto turn = core_.take_turn();
+    std::string told = fmt::format("{}: {}", name(core_.node()), why);
+    fail(std::move(why), std::move(told));
+}
+
+void Talk::on_trouble(Node source, const Post& head, Bytes text) {
+    box_.heard.push_back({source, head.serial, true});
+    fail(std::string(text_of(text.first(std::min(text.size(), text_bytes_max)))));
+}
+
+void Talk::fail(std::string why, std::string told) {
+    if (has_failed_) return;
+    has_failed_ = true;
+    why_ = std::move(why);
+    told_ = std::move(told);
+    told_.resize(std::min(told_.size(), text_bytes_max));
+    for (const Sending& sending : box_.sendings) tell(sending.to);
+    for (const Receive& receive : box_.receives)
+        if (!receive.is_done) skip(receive.from);
+    box_.sendings.clear();
+    box_.receives.clear();
+    open_ = 0;
+}
+
+/// It waits for what this member will not send.
+void Talk::tell(Node to) {
+    if (std::ranges::find(told_to_, to) != told_to_.end()) return;
+    told_to_.push_back(to);
+    mailbox_.post(to, head_of(PostKind::trouble, 0, told_.size()), bytes_of(std::string_view(told_)));
+}
+
+/// It may still send what this member does not wait for.
+void Talk::skip(Node from) {
+    if (std::ranges::find(skipped_, from) != skipped_.end()) return;
+    skipped_.push_back(from);
+    const auto heard = std::find_if(box_.heard.rbegin(), box_.heard.rend(), [&](const Box::Heard& one) { return one.source == from; });
+    if (heard == box_.heard.rend()) return mailbox_.add_skip(box_, from, {});
+    if (!heard->is_over) mailbox_.add_skip(box_, from, heard->serial);
+}
+
+} // namespace kumi::group

@@ -1,0 +1,91 @@
+#pragma once
+
+// What groups say to each other: requests to one handler of the engine. All fields are little-endian, and whatever comes is checked
+// before it is believed.
+//
+// A Cast, and the first Block that one node sends another, have a lead behind them: the set (of a Cast, the part of it that the
+// receiver is to care for, itself included; of Blocks all of it), what must be delivered before, as a count and, for each, a
+// sequence and the set of members that it concerns; and, of a Cast that is to be taken, all members. The lead is filled up to a multiple of 8; then comes the content.
+
+#include "kumi/pm/node.hpp"
+
+#include <cstdint>
+
+namespace kumi::group {
+
+using pm::Node;
+
+enum class Kind : std::uint32_t {
+    cast,   // Cast, lead, content
+    block,  // Block, [lead], data
+    answer, // Answer, set of those that did not get it, text of what went wrong, values
+};
+
+/// A multicast: whose, and the how-manieth.
+struct Name {
+    Name() = default;
+    Name(Node whose, std::uint64_t number) noexcept : master(whose), sequence(number) {}
+
+    std::uint32_t master = 0;
+    std::uint32_t reserved = 0;
+    std::uint64_t sequence = 0; // never comes again
+    friend auto operator<=>(const Name&, const Name&) = default;
+};
+
+/// What is to be done with the content at each member.
+enum class Use : std::uint32_t {
+    handler,  // calls handler `number`
+    take,     // waits to be taken, with `tag`
+    gather,   // runs function `number`; its answers come back, all of them
+    reduce,   // the same, put together by function `tag`
+};
+struct Purpose {
+    Use use;
+    std::uint32_t number;
+    std::uint64_t tag;
+};
+
+/// One passing-on of a multicast at one node: comes back in the answer.
+struct RelayId {
+    std::uint32_t index;
+    std::uint32_t generation;
+};
+
+struct Cast {
+    Kind kind;
+    std::uint32_t lead_bytes;
+    Name name;
+    Purpose purpose;
+    RelayId relay; // of the sender
+    double gap;    // of the tree, as part of a hop
+};
+
+struct Block {
+    Kind kind;
+    std::uint32_t lead_bytes; // 0: sent before
+    Name name;
+    Purpose purpose;
+    std::uint64_t bytes; // of the content
+    std::uint32_t block_bytes;
+    std::uint32_t index;
+    std::uint32_t root; // node
+    std::uint32_t reserved;
+    double gap;
+};
+
+struct Answer {
+    Kind kind;
+    std::uint32_t set_bytes;
+    Name name;
+    RelayId relay; // of the receiver, or none: it knows by name
+    std::uint32_t text_bytes;
+    std::uint32_t has_value;
+};
+/// What one member answered, among gathered values.
+struct ValueHead {
+    std::uint32_t node;
+    std::uint32_t bytes;
+};
+inline constexpr RelayId no_relay{~0u, ~0u};
+
+} // namespace kumi::group

@@ -1,0 +1,474 @@
+// What members of a set do together, in every world, against a plain computation of the same.
+
+#include "group/node.hpp"
+
+#include "kumi/group/group.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace kumi::group_test {
+namespace {
+
+using group::Group;
+using group::Order;
+
+class Collectives : public GroupTest {};
+
+/// 2 x 2 numbers: their product depends on the order.
+struct Matrix {
+    std::uint32_t a, b, c, d;
+    friend bool operator==(const Matrix&, const Matrix&) = default;
+};
+constexpr auto times = [](const Matrix& x, const Matrix& y) {
+    return Matrix{x.a * y.a + x.b * y.c, x.a * y.b + x.b * y.d, x.c * y.a + x.d * y.c, x.c * y.b + x.d * y.d};
+};
+
+/// What a member has in a round; any other member can tell too.
+template <class T>
+std::vector<T> values_of(std::uint64_t round, Node rank, std::size_t count) {
+    std::mt19937_64 random(seed() * 31 + round * 1009 + rank);
+    std::vector<T> values(count);
+    for (T& value : values) {
+        if constexpr (std::is_same_v<T, Matrix>) value = {static_cast<std::uint32_t>(random()), static_cast<std::uint32_t>(random()), 1, static_cast<std::uint32_t>(random())};
+        else value = static_cast<T>(random() % 1000);
+    }
+    return values;
+}
+
+template <class T, class Operation>
+std::vector<T> folded(std::uint64_t round, Node begin, Node end, std::size_t count, const Operation& operation) {
+    auto all = values_of<T>(round, begin, count);
+    for (Node rank = begin + 1; rank < end; ++rank) {
+        const auto more = values_of<T>(round, rank, count);
+        for (std::size_t i = 0; i < count; ++i) all[i] = operation(all[i], more[i]);
+    }
+    return all;
+}
+
+/// Small ones mostly.
+std::size_t random_count(std::mt19937_64& random) {
+    switch (random() % 8) {
+    case 0: return 0;
+    case 1: return random() % 20'000;
+    case 2: return random() % 3000;
+    default: return random() % 20;
+    }
+}
+
+/// One random collective, the same at all members, compared with what it must answer.
+template <class T, class Operation>
+void try_reductions(Group& group, std::uint64_t round, std::mt19937_64& random, const Operation& operation) {
+    const std::size_t count = random_count(random);
+    const auto root = static_cast<Node>(random() % group.size());
+    const Order order = random() % 3 == 0 ? Order::by_rank : Order::tree;
+    const auto mine = values_of<T>(round, group.rank(), count);
+    std::vector<T> result(count);
+    switch (random() % 5) {
+    case 0:
+        good(group.reduce(root, mine, result, operation, deadline(), order));
+        if (group.rank() == root) { EXPECT_EQ(result, folded<T>(round, 0, group.size(), count, operation)) << "reduce of " << count; }
+        break;
+    case 1:
+        good(group.allreduce(mine, result, operation, deadline(), order));
+        EXPECT_EQ(result, folded<T>(round, 0, group.size(), count, operation)) << "allreduce of " << count;
+        break;
+    case 2:
+        result = mine;
+        good(group.allreduce(result, result, operation, deadline(), order));
+        EXPECT_EQ(result, folded<T>(round, 0, group.size(), count, operation)) << "allreduce in place of " << count;
+        break;
+    case 3:
+        good(group.scan(mine, result, operation, deadline(), order));
+        EXPECT_EQ(result, folded<T>(round, 0, group.rank() + 1, count, operation)) << "scan of " << count;
+        break;
+    case 4:
+        result = values_of<T>(round, 1000, count);
+        good(group.exclusive_scan(mine, result, operation, deadline(), order));
+        EXPECT_EQ(result, group.rank() == 0 ? values_of<T>(round, 1000, count) : folded<T>(round, 0, group.rank(), count, operation)) << "exclusive scan of " << count;
+        break;
+    }
+}
+
+void try_any_operation(Group& group, std::uint64_t round, std::mt19937_64& random) {
+    switch (random() % 9) {
+    case 0: return try_reductions<std::int64_t>(group, round, random, group::sum);
+    case 1: return try_reductions<std::uint32_t>(group, round, random, group::product);
+    case 2: return try_reductions<std::int16_t>(group, round, random, group::min);
+    case 3: return try_reductions<float>(group, round, random, group::max);
+    case 4: return try_reductions<std::uint8_t>(group, round, random, group::bit_and);
+    case 5: return try_reductions<std::uint64_t>(group, round, random, group::bit_or);
+    case 6: return try_reductions<std::uint16_t>(group, round, random, group::bit_xor);
+    case 7: return try_reductions<double>(group, round, random, group::sum); // whole numbers: exact in any order
+    default: return try_reductions<Matrix>(group, round, random, times);
+    }
+}
+
+void try_moves(Group& group, std::uint64_t round, std::mt19937_64& random) {
+    using T = std::uint16_t;
+    const std::size_t count = random_count(random) / 4;
+    const auto root = static_cast<Node>(random() % group.size());
+    const auto mine = values_of<T>(round, group.rank(), count);
+    std::vector<T> every;
+    for (Node rank = 0; rank < group.size(); ++rank) {
+        const auto values = values_of<T>(round, rank, count);
+        every.insert(every.end(), values.begin(), values.end());
+    }
+    std::vector<T> all(count * group.size());
+    switch (random() % 6) {
+    case 0: {
+        std::vector<T> values = group.rank() == root ? values_of<T>(round, root, count * 8) : std::vector<T>(count * 8);
+        good(group.broadcast(root, values, deadline()));
+        EXPECT_EQ(values, values_of<T>(round, root, count * 8)) << "broadcast of " << count * 8;
+        break;
+    }
+    case 1:
+        good(group.gather(root, mine, all, deadline()));
+        if (group.rank() == root) { EXPECT_EQ(all, every) << "gather of " << count; }
+        break;
+    case 2: {
+        std::vector<T> part(count);
+        good(group.scatter(root, group.rank() == root ? every : std::vector<T>{}, part, deadline()));
+        EXPECT_EQ(part, mine) << "scatter of " << count;
+        break;
+    }
+    case 3:
+        good(group.allgather(mine, all, deadline()));
+        EXPECT_EQ(all, every) << "allgather of " << count;
+        break;
+    case 4: {
+        // To rank r goes this member's value plus r.
+        std::vector<T> send, expected;
+        for (Node rank = 0; rank < group.size(); ++rank)
+            for (std::size_t i = 0; i < count; ++i) send.push_back(static_cast<T>(mine[i] + rank)), expected.push_back(static_cast<T>(every[rank * count + i] + group.rank()));
+        good(group.alltoall(send, all, deadline()));
+        EXPECT_EQ(all, expected) << "alltoall of " << count;
+        break;
+    }
+    case 5: good(group.barrier(deadline())); break;
+    }
+}
+
+void try_different_sizes(Group& group, std::uint64_t round, std::mt19937_64& random) {
+    using T = std::uint32_t;
+    std::vector<std::size_t> counts(group.size());
+    for (std::size_t& count : counts) count = random_count(random) / 2;
+    const auto root = static_cast<Node>(random() % group.size());
+    const auto mine = values_of<T>(round, group.rank(), counts[group.rank()]);
+    std::vector<std::vector<T>> every;
+    for (Node rank = 0; rank < group.size(); ++rank) every.push_back(values_of<T>(round, rank, counts[rank]));
+    switch (random() % 4) {
+    case 0: EXPECT_EQ(good(group.gatherv(root, mine, deadline())), group.rank() == root ? every : std::vector<std::vector<T>>{}); break;
+    case 1: EXPECT_EQ(good(group.allgatherv(mine, deadline())), every); break;
+    case 2: EXPECT_EQ(good(group.scatterv(root, group.rank() == root ? every : std::vector<std::vector<T>>{}, deadline())), mine); break;
+    case 3: {
+        // To rank r goes a beginning of this member's values, of a length that both can tell.
+        const auto part = [&](Node from, Node to) { return std::span<const T>(every[from]).first(counts[from] / (1 + (from + to) % 3)); };
+        std::vector<std::span<const T>> parts;
+        for (Node rank = 0; rank < group.size(); ++rank) parts.push_back(part(group.rank(), rank));
+        const auto received = good(group.alltoallv(parts, deadline()));
+        ASSERT_EQ(received.size(), group.size());
+        for (Node rank = 0; rank < group.size(); ++rank) EXPECT_TRUE(std::ranges::equal(received[rank], part(rank, group.rank())));
+        break;
+    }
+    }
+}
+
+TEST_P(Collectives, of_random_sets_answer_what_a_plain_computation_does) {
+    for (const Node nodes : {1u, 2u, 5u, 9u}) {
+        run(nodes, [](Channel& channel) {
+            Member member;
+            member.open(channel);
+            std::mt19937_64 random(seed());
+            for (std::uint64_t round = 0; round < 25; ++round) {
+                const Set set = random_set(random, channel.nodes());
+                const std::uint64_t choice = random();
+                if (!set.contains(channel.self())) continue;
+                Group group = good(member.groups.group(set));
+                EXPECT_EQ(group.set().at(group.rank()), channel.self());
+                std::mt19937_64 own(choice);
+                for (int i = 0; i < 2; ++i) {
+                    switch (own() % 4) {
+                    case 0: try_moves(group, round * 2 + static_cast<std::uint64_t>(i), own); break;
+                    case 1: try_different_sizes(group, round * 2 + static_cast<std::uint64_t>(i), own); break;
+                    default: try_any_operation(group, round * 2 + static_cast<std::uint64_t>(i), own); break;
+                    }
+                }
+            }
+            settle(*member.engine);
+        });
+    }
+}
+
+TEST_P(Collectives, of_large_arrays_answer_the_same) {
+    run(5, [](Channel& channel) {
+        Member member;
+        member.open(channel);
+        const std::size_t count = scale > 1 ? 150'001 : 20'001;
+        for (const Set& set : {Set{0, 1, 2, 3}, Set{0, 2, 4}}) {
+            if (!set.contains(channel.self())) continue;
+            Group group = good(member.groups.group(set));
+            std::vector<double> values = values_of<double>(1, group.rank(), count);
+            good(group.allreduce(values, values, group::sum, deadline()));
+            EXPECT_EQ(values, folded<double>(1, 0, group.size(), count, group::sum));
+            good(group.reduce(1, values, values, group::max, deadline()));
+            EXPECT_EQ(values, folded<double>(1, 0, group.size(), count, group::sum));
+            if (group.rank() == 2) values = values_of<double>(2, 2, count);
+            good(group.broadcast(2, values, deadline()));
+            EXPECT_EQ(values, values_of<double>(2, 2, count));
+        }
+        settle(*member.engine);
+    });
+}
+
+TEST_P(Collectives, of_values_larger_than_a_message_are_combined_whole) {
+    struct Large {
+        std::array<std::uint32_t, 20'000> numbers;
+    };
+    run(3, [](Channel& channel) {
+        Member member;
+        member.open(channel);
+        Group group = good(member.groups.group({0, 1, 2}));
+        auto mine = std::make_unique<std::array<Large, 2>>();
+        for (Large& large : *mine)
+            for (std::uint32_t i = 0; i < large.numbers.size(); ++i) large.numbers[i] = i + channel.self();
+        const auto concatenate = [](const Large& a, const Large& b) {
+            Large both = a;
+            for (std::size_t i = 0; i < both.numbers.size(); ++i) both.numbers[i] = a.numbers[i] * 10 + b.numbers[i];
+            return both;
+        };
+        good(group.allreduce(*mine, *mine, concatenate, deadline()));
+        for (std::uint32_t i = 0; i < 20'000; ++i) ASSERT_EQ((*mine)[1].numbers[i], (i * 10 + i + 1) * 10 + i + 2);
+        settle(*member.engine);
+    });
+}
+
+TEST_P(Collectives, of_one_value_need_no_array) {
+    run(3, [](Channel& channel) {
+        Member member;
+        member.open(channel);
+        Group group = good(member.groups.group({0, 1, 2}));
+        EXPECT_EQ(good(group.allreduce(1.5 + channel.self(), group::sum, deadline())), 7.5);
+        EXPECT_EQ(good(group.allreduce(Matrix{channel.self(), 1, 1, 0}, times, deadline())), times(times(Matrix{0, 1, 1, 0}, Matrix{1, 1, 1, 0}), Matrix{2, 1, 1, 0}));
+        settle(*member.engine);
+    });
+}
+
+TEST_P(Collectives, by_rank_add_numbers_in_the_same_order_whatever_their_count) {
+    run(7, [](Channel& channel) {
+        Member member;
+        member.open(channel);
+        Group group = good(member.groups.group(Set::range(0, 7)));
+        const auto own = [](Node rank) { return 1.0 / (1 + rank * rank) * (rank % 2 == 0 ? 1e10 : 1e-5); };
+        double expected = own(0);
+        for (Node rank = 1; rank < 7; ++rank) expected += own(rank);
+        for (const std::size_t count : {1u, 5u, 4000u}) {
+            const std::vector<double> mine(count, own(group.rank()));
+            std::vector<double> result(count);
+            good(group.allreduce(mine, result, group::sum, deadline(), Order::by_rank));
+            EXPECT_EQ(result, std::vector<double>(count, expected));
+        }
+        settle(*member.engine);
+    });
+}
+
+TEST_P(Collectives, on_sets_that_cross_go_in_any_order_that_does_not_wait_in_a_circle) {
+    run(4, [](Channel& channel) {
+        Member member;
+        member.open(channel);
+        const Node self = channel.self();
+        for (std::uint64_t round = 0; round < 20; ++round) {
+            // Node 0 gives to both sets, and node 1 takes from them in the other order.
+            const auto take = [&](const Set& set, std::uint64_t number) {
+                std::uint64_t value = self == 0 ? number : 0;
+                good(good(member.groups.group(set)).broadcast(0, std::span(&value, 1), deadline()));
+                EXPECT_EQ(value, number);
+            };
+            const Set first{0, 1, 2}, second{0, 1, 3};
+            if (self == 0) take(first, round), take(second, round + 100);
+            else if (self == 1) take(second, round + 100), take(first, round);
+            else take(self == 2 ? first : second, self == 2 ? round : round + 100);
+        }
+        settle(*member.engine);
+    });
+}
+
+TEST_P(Collectives, of_two_threads_on_two_sets_do_not_wait_for_each_other) {
+    run(3, [](Channel& channel) {
+        Member member;
+        member.open(channel);
+        const auto work = [&](const Set& set, std::uint64_t add) {
+            if (!set.contains(channel.self())) return;
+            try {
+                Group group = good(member.groups.group(set));
+                for (std::uint64_t i = 0; i < 50; ++i) EXPECT_EQ(good(group.allreduce(i + add, group::sum, deadline())), (i + add) * set.size());
+            } catch (const engine_test::Stop&) {
+            }
+        };
+        std::thread other([&] { work({0, 1, 2}, 7); });
+        work({0, 2}, 1000);
+        other.join();
+        settle(*member.engine);
+    });
+}
+
+TEST_P(Collectives, a_root_that_is_far_ahead_waits_for_the_others) {
+    run(3, [](Channel& channel) {
+        Member member;
+        member.open(channel);
+        const Set set{0, 2};
+        std::vector<std::uint32_t> values(1000);
+        std::uint32_t given = 0;
+        if (channel.self() == 0) {
+            Group group = good(member.groups.group(set));
+            for (;; ++given) {
+                std::ranges::fill(values, given);
+                if (!group.broadcast(0, values, now() + std::chrono::milliseconds(50))) break;
+                ASSERT_LT(given, 1000u);
+            }
+            EXPECT_LE(given * 4000, group::Mailbox::window_bytes);
+            EXPECT_GE(given, 10u); // but it need not wait for each
+        }
+        good(member.engine->barrier(deadline()));
+        if (channel.self() == 2) {
+            Group group = good(member.groups.group(set));
+            std::uint32_t taken = 0;
+            for (;; ++taken) {
+                const auto got = group.broadcast(0, values, deadline());
+                if (!got) {
+                    expect_error(got, {"broadcast among 0,2: node 0", "given up", "node 2", "has not come within the time given"});
+                    break;
+                }
+                EXPECT_EQ(values, std::vector<std::uint32_t>(1000, taken));
+            }
+        }
+        // And it is in step again.
+        if (set.contains(channel.self())) { EXPECT_EQ(good(good(member.groups.group(set)).allreduce(21, group::sum, deadline())), 42); }
+        settle(*member.engine);
+    });
+}
+
+TEST_P(Collectives, of_members_with_different_sizes_fail_where_that_shows_and_the_next_one_works) {
+    run(5, [](Channel& channel) {
+        Member member;
+        member.open(channel);
+        Group group = good(member.groups.group(Set::range(0, 5)));
+        std::mt19937_64 random(seed());
+        const std::array<std::size_t, 4> counts{1, 3, 5000, 30'000};
+        for (int round = 0; round < 30; ++round) {
+            const auto odd = static_cast<Node>(random() % 5);
+            const auto root = static_cast<Node>(random() % 5);
+            const std::size_t usual = counts[random() % 4];
+            std::size_t other = counts[random() % 4];
+            if (other == usual) ++other;
+            const std::size_t count = group.rank() == odd ? other : usual;
+            std::vector<std::uint32_t> mine(count), all(count * 5), result(count);
+            const auto call = [&](std::uint64_t what) {
+                switch (what) {
+                case 0: return group.broadcast(root, mine, deadline());
+                case 1: return group.reduce(root, mine, result, group::sum, deadline());
+                case 2: return group.allreduce(mine, result, group::sum, deadline());
+                case 3: return group.allreduce(mine, result, group::sum, deadline(), Order::by_rank);
+                case 4: return group.gather(root, mine, all, deadline());
+                case 5: return group.scatter(root, all, mine, deadline());
+                case 6: return group.allgather(mine, all, deadline());
+                case 7: return group.alltoall(all, all, deadline());
+                default: return group.scan(mine, result, group::sum, deadline());
+                }
+            };
+            const auto what = random() % 9;
+            const auto done = call(what);
+            if (!done) expect_error(done, {"among 0-4: ", "came with", std::to_string(usual * 4), std::to_string(other * 4)});
+            const int failures = good(group.allreduce(done ? 0 : 1, group::sum, deadline()));
+            EXPECT_GE(failures, 1) << "call " << what << " with " << usual << " and " << other << " of rank " << odd << ", root " << root;
+        }
+        settle(*member.engine);
+    });
+}
+
+TEST_P(Collectives, that_one_member_cannot_do_are_errors_at_those_who_need_it) {
+    run(3, [](Channel& channel) {
+        Member member;
+        member.open(channel);
+        Group group = good(member.groups.group({0, 1, 2}));
+        std::vector<int> four(4), three(3), twelve(12);
+        const auto done = group.allreduce(four, group.rank() == 1 ? three : four, group::sum, deadline());
+        expect_error(done, {"allreduce among 0-2: ", "the result has room for 12 bytes, and 16 are needed"});
+        if (group.rank() != 1) expect_error(done, {"node 1"});
+        const auto thrown = group.allreduce(four, four, [&](int, int) -> int { throw std::runtime_error("not today"); }, deadline());
+        expect_error(thrown, {"allreduce among 0-2: the operation threw on node", "not today"});
+        const auto gathered = group.gather(0, four, group.rank() == 0 ? four : twelve, deadline());
+        EXPECT_EQ(gathered.has_value(), group.rank() != 0);
+        expect_error(group.broadcast(3, four, deadline()), {"broadcast among 0-2: there is no rank 3"});
+        EXPECT_EQ(good(group.allreduce(2, group::product, deadline())), 8);
+        settle(*member.engine);
+    });
+}
+
+TEST_P(Collectives, that_a_member_does_not_come_to_end_with_the_deadline_and_the_next_one_works) {
+    run(4, [](Channel& channel) {
+        Member member;
+        member.open(channel);
+        Group group = good(member.groups.group(Set::range(0, 4)));
+        for (int round = 0; round < 3; ++round) {
+            std::vector<std::uint32_t> values(round == 1 ? 50'000 : 10, 1);
+            if (group.rank() == 3) {
+                good(member.engine->barrier(deadline()));
+                // Of a small one it has all that it needs: the others have given theirs.
+                const auto done = group.allreduce(values, values, group::sum, deadline());
+                if (done) EXPECT_EQ(values, std::vector<std::uint32_t>(values.size(), 4));
+                else expect_error(done, {"allreduce among 0-3: ", "has not come within the time given"});
+            } else {
+                expect_error(group.allreduce(values, values, group::sum, now() + std::chrono::milliseconds(20)), {"allreduce among 0-3: ", "has not come within the time given"});
+                good(member.engine->barrier(deadline()));
+            }
+            EXPECT_EQ(good(group.allreduce(1, group::sum, deadline())), 4);
+        }
+        settle(*member.engine);
+    });
+}
+
+TEST_P(Collectives, are_refused_to_those_who_are_no_members_and_in_handlers) {
+    run(3, [](Channel& channel) {
+        Member member;
+        std::optional<Group> group;
+        bool was_refused = false;
+        const auto try_it = member.handlers.add("try it", [&](Call&) {
+            expect_error(group->barrier(deadline()), {"barrier among 0,2: a handler must not wait"});
+            was_refused = true;
+        });
+        member.open(channel);
+        expect_error(member.groups.group({}), {"group of nobody"});
+        expect_error(member.groups.group({channel.self(), 9}), {"there is no node 9", "0 to 2"});
+        if (channel.self() == 1) {
+            expect_error(member.groups.group({0, 2}), {"group of 0,2: node 1 is no member"});
+        } else {
+            group = good(member.groups.group({0, 2}));
+            good(member.engine->send(channel.self(), try_it));
+            EXPECT_TRUE(member.engine->wait_until([&] { return was_refused; }, deadline()));
+            good(group->barrier(deadline()));
+        }
+        settle(*member.engine);
+    });
+}
+
+TEST_P(Collectives, of_one_member_are_done_at_once) {
+    run(2, [](Channel& channel) {
+        Member member;
+        member.open(channel);
+        Group group = good(member.groups.group({channel.self()}));
+        EXPECT_EQ(group.rank(), 0u);
+        good(group.barrier(deadline()));
+        std::vector<int> mine{1, 2}, result(2);
+        good(group.alltoall(mine, result, deadline()));
+        EXPECT_EQ(result, mine);
+        EXPECT_EQ(good(group.allgatherv(mine, deadline())), std::vector<std::vector<int>>{mine});
+        EXPECT_EQ(good(group.allreduce(5, group::min, deadline())), 5);
+        settle(*member.engine);
+    });
+}
+
+KUMI_ENGINE_WORLDS(Collectives);
+
+} // namespace
+} // namespace kumi::group_test

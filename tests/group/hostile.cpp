@@ -1,0 +1,119 @@
+// What a node says that is not as others say it: a peer that has the handler of groups, but makes its messages by hand.
+
+#include "engine/one_thread.hpp"
+#include "group/node.hpp"
+
+#include "kumi/group/wire.hpp"
+
+#include <limits>
+
+namespace kumi::group_test {
+namespace {
+
+using engine_test::OneThread;
+using group::Answer;
+using group::Block;
+using group::Cast;
+using group::Kind;
+using group::Name;
+using group::Purpose;
+using group::Use;
+
+constexpr Setup alone{.in_background = false, .spin_max = Duration{0}};
+
+/// The set, and nothing before.
+std::vector<std::byte> lead_of(const Set& set) {
+    std::vector<std::byte> lead;
+    set.encode(lead);
+    lead.resize((lead.size() + 4 + 7) / 8 * 8);
+    return lead;
+}
+
+std::vector<std::byte> joined(std::initializer_list<Bytes> parts) {
+    std::vector<std::byte> all;
+    for (const Bytes part : parts) all.insert(all.end(), part.begin(), part.end());
+    return all;
+}
+
+std::vector<std::byte> cast_of(const Name& name, const Purpose& purpose, const Set& set, Bytes content) {
+    const auto lead = lead_of(set);
+    return joined({bytes_of(Cast{Kind::cast, static_cast<std::uint32_t>(lead.size()), name, purpose, {0, 1}, 1}), lead, content});
+}
+
+std::vector<std::byte> block_of(const Name& name, const Purpose& purpose, const Set& set, Node root, std::uint64_t bytes, std::uint32_t block_bytes, Bytes data) {
+    const auto lead = lead_of(set);
+    return joined({bytes_of(Block{Kind::block, static_cast<std::uint32_t>(lead.size()), name, purpose, bytes, block_bytes, 0, root, 0, 1}), lead, data});
+}
+
+/// Node 0 has groups and a handler that counts, whose number is 1; node 1 says what it likes, and then node 0 looks.
+struct Victim {
+    Member member;
+    std::vector<std::uint64_t> handled;
+    std::optional<Handler<std::uint64_t>> note;
+};
+using Say = std::function<void(Bytes)>;
+
+void run(const std::function<void(const Say&)>& speak, const std::function<void(Victim&)>& look) {
+    OneThread world({.nodes = 2, .seed = 1});
+    bool has_spoken = false, is_over = false;
+    world.run([&](Channel& channel) {
+        if (channel.self() == 0) {
+            Victim victim;
+            victim.note = victim.member.handlers.add("note", [&](Call&, std::uint64_t number) { victim.handled.push_back(number); });
+            victim.member.open(channel, alone);
+            victim.member.engine->wait_until([&] { return has_spoken; });
+            look(victim);
+            is_over = true;
+        } else {
+            Handlers handlers;
+            const auto group = handlers.add("kumi.group", [](Call&, Bytes) {});
+            handlers.add("note", [](Call&, std::uint64_t) {});
+            auto engine = engine_test::open_alone(channel, std::move(handlers));
+            speak([&](Bytes message) { good(engine.send(0, group, message)); });
+            good(engine.sync());
+            has_spoken = true;
+            engine.wait_until([&] { return is_over; });
+        }
+    });
+}
+
+constexpr Purpose note{Use::handler, 1, 0};
+
+TEST(HostileGroups, who_is_told_of_a_multicast_of_its_own_that_it_never_began_goes_on_as_before) {
+    run(
+        [](const Say& say) {
+            for (const std::uint32_t sequence : {1u, 100u}) say(cast_of({0, sequence}, note, {0}, bytes_of(std::uint64_t{7})));
+            say(block_of({0, 2}, note, {0, 1}, 1, 8, 1024, bytes_of(std::uint64_t{7})));
+        },
+        [](Victim& victim) {
+            EXPECT_TRUE(victim.handled.empty());
+            for (std::uint64_t number = 1; number < 5; ++number) EXPECT_TRUE(good(victim.member.groups.multicast({0}, *victim.note, number).get()).empty());
+            EXPECT_EQ(victim.handled, (std::vector<std::uint64_t>{1, 2, 3, 4}));
+        });
+}
+
+TEST(HostileGroups, the_handler_of_groups_is_none_to_be_called_by_them) {
+    run(
+        [](const Say& say) {
+            const Purpose itself{Use::handler, 0, 0};
+            say(cast_of({1, 1}, itself, {0}, cast_of({1, 2}, note, {0}, bytes_of(std::uint64_t{7}))));
+        },
+        [](Victim& victim) { EXPECT_TRUE(victim.handled.empty()); });
+}
+
+TEST(HostileGroups, memory_is_not_taken_for_more_than_a_master_may_have_under_way) {
+    run(
+        [](const Say& say) {
+            for (std::uint32_t sequence = 1; sequence < 1000; ++sequence)
+                say(block_of({1, sequence}, note, {0, 1}, 1, Groups::content_bytes_max, 32 << 10, pattern(32 << 10, 0)));
+        },
+        [](Victim& victim) { EXPECT_TRUE(victim.handled.empty()); });
+}
+
+TEST(HostileGroups, blocks_are_as_large_as_masters_make_them) {
+    run([](const Say& say) { say(block_of({1, 1}, note, {0, 1}, 1, Groups::content_bytes_max, 1, pattern(1, 0))); },
+        [](Victim& victim) { EXPECT_TRUE(victim.handled.empty()); });
+}
+
+} // namespace
+} // namespace kumi::group_test

@@ -1,0 +1,255 @@
+// Multicasts, in every world.
+
+#include "group/node.hpp"
+
+#include "kumi/group/group.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace kumi::group_test {
+namespace {
+
+class Multicast : public GroupTest {};
+
+TEST_P(Multicast, reaches_every_member_of_a_set_and_nobody_else) {
+    for (const Node nodes : {1u, 2u, 5u, 9u}) {
+        run(nodes, [](Channel& channel) {
+            Member member;
+            std::vector<std::uint64_t> handled;
+            const auto note = member.handlers.add("note", [&](Call& call, std::uint64_t number, Bytes content) {
+                EXPECT_EQ(call.source(), 0u);
+                EXPECT_TRUE(is_pattern(content, number));
+                handled.push_back(number);
+            });
+            member.open(channel);
+            std::mt19937_64 random(seed());
+            std::vector<std::uint64_t> expected;
+            for (std::uint64_t number = 0; number < 30; ++number) {
+                const Set to = random_set(random, channel.nodes());
+                const std::size_t bytes = random_size(random, 300'000);
+                if (channel.self() == 0) {
+                    auto done = member.groups.multicast(to, note, number, Bytes(pattern(bytes, number)));
+                    EXPECT_TRUE(good(done.get(deadline())).empty()) << to.text();
+                }
+                if (to.contains(channel.self())) expected.push_back(number);
+            }
+            good(member.engine->barrier(deadline()));
+            EXPECT_EQ(handled, expected);
+            settle(*member.engine);
+        });
+    }
+}
+
+TEST_P(Multicast, many_of_many_masters_overlap_and_stay_in_order) {
+    run(6, [](Channel& channel) {
+        const std::uint64_t each = 60 * scale;
+        Member member;
+        std::vector<std::vector<std::uint64_t>> handled(channel.nodes());
+        std::vector<std::vector<std::uint64_t>> expected(channel.nodes());
+        std::size_t left = 0;
+        const auto note = member.handlers.add("note", [&](Call& call, std::uint64_t number, Bytes content) {
+            EXPECT_TRUE(is_pattern(content, number));
+            handled[call.source()].push_back(number);
+            --left;
+        });
+        std::vector<std::pair<Set, std::size_t>> own;
+        for (Node master = 0; master < channel.nodes(); ++master) {
+            std::mt19937_64 random(seed() + master);
+            for (std::uint64_t number = 0; number < each; ++number) {
+                Set to = random_set(random, channel.nodes());
+                const std::size_t bytes = random_size(random, 60'000);
+                if (to.contains(channel.self())) expected[master].push_back(number), ++left;
+                if (master == channel.self()) own.emplace_back(std::move(to), bytes);
+            }
+        }
+        member.open(channel);
+        std::vector<Future<Set>> done;
+        for (std::uint64_t number = 0; number < each; ++number)
+            done.push_back(member.groups.multicast(own[number].first, note, number, Bytes(pattern(own[number].second, number))));
+        for (Future<Set>& future : done) EXPECT_TRUE(good(future.get(deadline())).empty());
+        EXPECT_TRUE(member.engine->wait_until([&] { return left == 0; }, deadline()));
+        EXPECT_EQ(handled, expected);
+        settle(*member.engine);
+    });
+}
+
+TEST_P(Multicast, of_every_size_arrives_as_it_was_sent) {
+    run(5, [](Channel& channel) {
+        Member member;
+        member.open(channel);
+        std::uint64_t number = 0;
+        for (const std::size_t bytes : engine_test::interesting_sizes(std::size_t{1} << (scale > 1 ? 21 : 19))) {
+            const Set to = number % 2 == 0 ? Set::range(0, 5) : Set::range(1, 5);
+            const auto content = pattern(bytes, number);
+            auto done = channel.self() == 0 ? member.groups.multicast(to, number, content) : Future<Set>();
+            if (to.contains(channel.self())) {
+                const Arrival arrival = good(member.groups.next(deadline()));
+                EXPECT_EQ(arrival.master, 0u);
+                EXPECT_EQ(arrival.tag, number);
+                EXPECT_EQ(arrival.content, content) << bytes << " bytes";
+            }
+            EXPECT_TRUE(channel.self() != 0 || good(done.get(deadline())).empty());
+            ++number;
+        }
+        settle(*member.engine);
+    });
+}
+
+TEST_P(Multicast, is_complete_when_it_was_taken_and_not_before) {
+    run(3, [](Channel& channel) {
+        Member member;
+        member.open(channel);
+        if (channel.self() == 0) {
+            auto done = member.groups.multicast({1, 2}, 7, bytes_of(std::string_view("words")));
+            EXPECT_FALSE(done.get(now() + std::chrono::milliseconds(20)));
+            good(member.engine->barrier(deadline()));
+            EXPECT_TRUE(good(done.get(deadline())).empty());
+        } else {
+            good(member.engine->barrier(deadline()));
+            EXPECT_EQ(text_of(good(member.groups.next(deadline())).content), "words");
+            expect_error(member.groups.next(now() + std::chrono::milliseconds(5)), {"no multicast", "time"});
+        }
+        settle(*member.engine);
+    });
+}
+
+TEST_P(Multicast, a_handler_may_begin_another_one) {
+    run(4, [](Channel& channel) {
+        Member member;
+        std::optional<Handler<std::uint32_t>> pass;
+        int handled = 0;
+        pass = member.handlers.add("pass", [&](Call&, std::uint32_t rounds) {
+            ++handled;
+            // One of them goes on, to all.
+            if (rounds > 0 && channel.self() == rounds % channel.nodes()) (void)member.groups.multicast(Set::range(0, channel.nodes()), *pass, rounds - 1);
+        });
+        member.open(channel);
+        good(member.engine->barrier(deadline()));
+        if (channel.self() == 2) (void)member.groups.multicast(Set::range(0, 4), *pass, 20u);
+        EXPECT_TRUE(member.engine->wait_until([&] { return handled == 21; }, deadline()));
+        settle(*member.engine);
+    });
+}
+
+TEST_P(Multicast, a_handler_that_throws_is_told_with_its_node_and_the_others_get_it) {
+    run(5, [](Channel& channel) {
+        Member member;
+        int handled = 0;
+        const auto fragile = member.handlers.add("fragile", [&](Call&, std::uint32_t) {
+            if (channel.self() == 3) throw std::runtime_error("not today");
+            ++handled;
+        });
+        member.open(channel);
+        for (int round = 0; round < 3; ++round) {
+            if (channel.self() == 1) expect_error(member.groups.multicast({0, 2, 3, 4}, fragile, 1u).get(deadline()), {"multicast to 0,2-4", "node 3", "handler fragile threw", "not today"});
+            good(member.engine->barrier(deadline()));
+        }
+        EXPECT_EQ(handled, channel.self() == 1 || channel.self() == 3 ? 0 : 3);
+        settle(*member.engine);
+    });
+}
+
+TEST_P(Multicast, what_cannot_be_is_refused_and_harms_nobody) {
+    run(3, [](Channel& channel) {
+        Member member;
+        const auto ignore = member.handlers.add("ignore", [](Call&, Bytes) {});
+        member.open(channel);
+        expect_error(member.groups.multicast({}, ignore, Bytes{}).get(deadline()), {"empty set"});
+        expect_error(member.groups.multicast({1, 7}, ignore, Bytes{}).get(deadline()), {"multicast to 1,7", "no node 7", "0 to 2"});
+        const Bytes too_much(reinterpret_cast<const std::byte*>(&member), Groups::content_bytes_max + 1); // refused before it is looked at
+        expect_error(member.groups.multicast({1}, ignore, too_much).get(deadline()), {"multicast of", "to 1", "largest"});
+        EXPECT_TRUE(good(member.groups.multicast({0, 1, 2}, ignore, Bytes{}).get(deadline())).empty());
+        settle(*member.engine);
+    });
+}
+
+TEST_P(Multicast, a_node_that_computes_passes_it_on) {
+    run(4, [](Channel& channel) {
+        Member member;
+        std::atomic<int> handled = 0;
+        const auto count = member.handlers.add("count", [&](Call&, Bytes) { ++handled; });
+        member.open(channel);
+        good(member.engine->barrier(deadline()));
+        if (channel.self() == 0) {
+            for (int i = 0; i < 5; ++i) EXPECT_TRUE(good(member.groups.multicast({1, 2, 3}, count, Bytes(pattern(30'000, 1))).get(deadline())).empty());
+        } else {
+            while (handled < 5) std::this_thread::yield(); // without a call
+        }
+        settle(*member.engine);
+    });
+}
+
+TEST_P(Multicast, those_who_take_one_are_a_group_of_their_own) {
+    run(5, [](Channel& channel) {
+        Member member;
+        member.open(channel);
+        for (const std::size_t bytes : {std::size_t{10}, std::size_t{200'000}}) {
+            const Set first{1, 2, 4}, second{0, 1, 3, 4};
+            std::vector<Future<Set>> done;
+            if (channel.self() == 0)
+                for (const Set& to : {first, second}) done.push_back(member.groups.multicast(to, to.size(), pattern(bytes, 1)));
+            for (const Set& to : {first, second}) {
+                if (!to.contains(channel.self())) continue;
+                const Arrival arrival = good(member.groups.next(deadline()));
+                EXPECT_EQ(arrival.members, to);
+                group::Group group = good(member.groups.group_of(arrival));
+                std::int64_t expected = 0;
+                for (const Node node : to) expected += node;
+                EXPECT_EQ(good(group.allreduce(std::int64_t{channel.self()}, group::sum)), expected);
+            }
+            for (Future<Set>& future : done) EXPECT_TRUE(good(future.get(deadline())).empty());
+        }
+        settle(*member.engine);
+    });
+}
+
+TEST_P(Multicast, gathers_what_a_function_answers_on_each_member) {
+    run(6, [](Channel& channel) {
+        Member member;
+        const auto square = member.handlers.function("square", [&](std::int64_t number) { return fmt::format("{}*{}", channel.self(), number); });
+        const auto fail = member.handlers.function("fail", [&](int) -> int {
+            if (channel.self() == 4) throw std::runtime_error("no");
+            return 1;
+        });
+        member.open(channel);
+        std::mt19937_64 random(seed() + channel.self());
+        for (std::int64_t round = 0; round < 10; ++round) {
+            const Set to = random_set(random, channel.nodes());
+            const auto answers = good(member.groups.gather(to, square, round).get(deadline()));
+            ASSERT_EQ(answers.size(), to.size());
+            for (Node rank = 0; rank < to.size(); ++rank) {
+                EXPECT_EQ(answers[rank].first, to.at(rank));
+                EXPECT_EQ(answers[rank].second, fmt::format("{}*{}", to.at(rank), round));
+            }
+        }
+        expect_error(member.groups.gather({1, 2, 4}, fail, 0).get(deadline()), {"multicast to 1-2,4", "node 4", "fail", "no"});
+        good(member.engine->barrier(deadline()));
+        settle(*member.engine);
+    });
+}
+
+TEST_P(Multicast, reduces_what_a_function_answers_on_each_member) {
+    run(7, [](Channel& channel) {
+        Member member;
+        const auto cube = member.handlers.function("cube", [&](std::int64_t number) { return number * channel.self() * channel.self(); });
+        const auto add = member.handlers.function("add", [](std::int64_t a, std::int64_t b) { return a + b; });
+        member.open(channel);
+        std::mt19937_64 random(seed() + channel.self());
+        for (std::int64_t round = 0; round < 20; ++round) {
+            const Set to = random_set(random, channel.nodes());
+            std::int64_t expected = 0;
+            for (const Node node : to) expected += round * node * node;
+            const auto reduced = good(member.groups.reduce(to, add, cube, round).get(deadline()));
+            EXPECT_EQ(reduced.value, expected) << to.text();
+            EXPECT_TRUE(reduced.missing.empty());
+        }
+        good(member.engine->barrier(deadline()));
+        settle(*member.engine);
+    });
+}
+
+KUMI_ENGINE_WORLDS(Multicast);
+
+} // namespace
+} // namespace kumi::group_test

@@ -1,0 +1,70 @@
+#pragma once
+
+// A node of a test: an engine with groups on an end of some world's channel.
+
+#include "engine/node.hpp"
+
+#include "kumi/group/groups.hpp"
+
+#include <random>
+
+namespace kumi::group_test {
+
+using engine_test::deadline;
+using engine_test::worlds;
+using conformance::World;
+using engine_test::expect_error;
+using engine_test::good;
+using engine_test::is_pattern;
+using engine_test::pattern;
+using engine_test::scale;
+using engine_test::seed;
+using engine_test::settle;
+using engine_test::Setup;
+using group::Arrival;
+using group::Groups;
+using group::Set;
+using group::Topology;
+using pm::Channel;
+using pm::Node;
+
+class GroupTest : public engine_test::EngineTest {};
+
+/// Handlers are added to `handlers` before open().
+struct Member {
+    Handlers handlers;
+    Groups groups{handlers};
+    std::optional<engine::Engine> engine;
+
+    void open(Channel& channel, const Setup& setup = {}, Topology topology = {}, const group::Costs& costs = {}) {
+        engine::Core::Options options;
+        options.patience = {setup.spin_max};
+        options.drive.in_background = setup.in_background;
+        auto core = good(engine::Core::open(channel, std::move(handlers), options));
+        groups.attach(*core, std::move(topology), costs);
+        core->start();
+        engine.emplace(std::move(core));
+    }
+    ~Member() { engine.reset(); } // before the groups
+};
+
+inline Set random_set(std::mt19937_64& random, Node nodes) {
+    Set set;
+    const auto chance = 1 + random() % 4;
+    for (Node node = 0; node < nodes; ++node)
+        if (random() % 4 < chance) set.add(node);
+    if (set.empty()) set.add(static_cast<Node>(random() % nodes));
+    return set;
+}
+
+/// Small ones mostly; some that go whole, and some that go in blocks.
+inline std::size_t random_size(std::mt19937_64& random, std::size_t largest) {
+    switch (random() % 8) {
+    case 0: return 0;
+    case 1: return random() % 20'000;
+    case 2: return random() % (largest + 1);
+    default: return random() % 200;
+    }
+}
+
+} // namespace kumi::group_test

@@ -1,0 +1,357 @@
+// Whole jobs in one thread, by seed: random sets, sizes and masters on a network that delays, refuses, is parted and loses nodes.
+// KUMI_SEED=N replays one of them, KUMI_SEEDS=N runs so many.
+
+#include "engine/one_thread.hpp"
+#include "group/node.hpp"
+
+#include "kumi/group/group.hpp"
+#include "simulation/seeds.hpp"
+
+#include <algorithm>
+
+namespace kumi::group_test {
+namespace {
+
+using engine_test::OneThread;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr std::uint64_t seeds_usually = 5;
+#else
+constexpr std::uint64_t seeds_usually = 30;
+#endif
+
+void for_each_seed(const std::function<void(std::uint64_t)>& run) {
+#if defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "one thread has no races, and its stacks confuse who looks for them";
+#endif
+    simulation::for_each_seed(seeds_usually, run);
+}
+
+constexpr Setup alone{.in_background = false, .spin_max = Duration{0}};
+
+OneThread::Options options_of(std::uint64_t seed) {
+    std::mt19937_64 random(seed * 7919);
+    return {.nodes = static_cast<Node>(2 + random() % 9),
+            .seed = seed,
+            .refusal_chance = static_cast<double>(random() % 4) * 0.1,
+            .in_flight_max = std::size_t{1} << random() % 6};
+}
+
+/// Clusters and hosts as the seed says, or none.
+Topology topology_of(std::uint64_t seed, Node nodes) {
+    std::mt19937_64 random(seed * 104729);
+    std::vector<std::vector<std::uint32_t>> levels(random() % 3, std::vector<std::uint32_t>(nodes));
+    for (Node node = 0; node < nodes; ++node)
+        for (std::uint32_t domain = 0; auto& level : levels) {
+            domain = domain * 3 + static_cast<std::uint32_t>(random() % 3); // domains lie in domains
+            level[node] = domain;
+        }
+    return Topology(levels);
+}
+
+/// Costs that make much of it go in blocks.
+constexpr group::Costs wide{.overhead_us = 0.1, .latency_us = 0.2, .us_per_byte = 0.001};
+
+struct Job {
+    std::uint64_t seed;
+    Node nodes;
+    std::uint64_t each;
+    std::vector<std::vector<std::pair<Set, std::size_t>>> plans; // by master
+
+    Job(std::uint64_t s, Node n, std::uint64_t count) : seed(s), nodes(n), each(count) {
+        for (Node master = 0; master < nodes; ++master) {
+            std::mt19937_64 random(seed + master);
+            auto& plan = plans.emplace_back();
+            for (std::uint64_t number = 0; number < each; ++number) {
+                Set to = random_set(random, nodes);
+                plan.emplace_back(std::move(to), random_size(random, 30'000));
+            }
+        }
+    }
+};
+
+TEST(GroupsInOneThread, multicasts_arrive_once_and_in_order_though_the_network_is_parted) {
+    for_each_seed([](std::uint64_t seed) {
+        const auto options = options_of(seed);
+        const Job job(seed, options.nodes, 20);
+        OneThread world(options);
+        std::mt19937_64 fate(seed + 1000);
+        world.meanwhile = [&] {
+            std::vector<Node> some;
+            for (Node node = 0; node < options.nodes; ++node)
+                if (fate() % 2 == 0) some.push_back(node);
+            fate() % 3 == 0 ? world.network().part(some) : world.network().heal();
+        };
+        world.run([&](Channel& channel) {
+            Member member;
+            std::vector<std::vector<std::uint64_t>> handled(job.nodes), expected(job.nodes);
+            std::size_t left = 0;
+            for (Node master = 0; master < job.nodes; ++master)
+                for (std::uint64_t number = 0; number < job.each; ++number)
+                    if (job.plans[master][number].first.contains(channel.self())) expected[master].push_back(number), ++left;
+            const auto note = member.handlers.add("note", [&](Call& call, std::uint64_t number, Bytes content) {
+                EXPECT_EQ(content.size(), job.plans[call.source()][number].second);
+                EXPECT_TRUE(is_pattern(content, number));
+                handled[call.source()].push_back(number);
+                --left;
+            });
+            member.open(channel, alone, topology_of(seed, job.nodes), wide);
+            std::vector<Future<Set>> done;
+            for (std::uint64_t number = 0; number < job.each; ++number) {
+                const auto& [to, bytes] = job.plans[channel.self()][number];
+                done.push_back(member.groups.multicast(to, note, number, Bytes(pattern(bytes, number))));
+                if (number % 3 == 0) member.engine->poll();
+            }
+            for (Future<Set>& future : done) EXPECT_TRUE(good(future.get()).empty());
+            EXPECT_TRUE(member.engine->wait_until([&] { return left == 0; }));
+            EXPECT_EQ(handled, expected);
+            settle(*member.engine);
+        });
+        if (testing::Test::HasFailure()) FAIL() << "KUMI_SEED=" << seed;
+    });
+}
+
+TEST(GroupsInOneThread, who_is_no_member_neither_gets_nor_sends_a_message) {
+    for_each_seed([](std::uint64_t seed) {
+        auto options = options_of(seed);
+        options.nodes += 3;
+        OneThread world(options);
+        std::mt19937_64 random(seed);
+        std::vector<std::pair<Set, std::size_t>> plan;
+        Set concerned{0};
+        for (int i = 0; i < 5; ++i) {
+            Set to = random_set(random, options.nodes);
+            to.remove(options.nodes - 1);
+            if (to.empty()) to.add(1);
+            concerned |= to;
+            plan.emplace_back(std::move(to), random_size(random, 30'000));
+        }
+        bool is_over = false;
+        std::size_t open = options.nodes;
+        world.run([&](Channel& channel) {
+            Member member;
+            member.open(channel, alone, topology_of(seed, options.nodes), wide);
+            std::vector<std::size_t> tags;
+            if (channel.self() == 0) {
+                std::vector<Future<Set>> done;
+                for (std::size_t i = 0; i < plan.size(); ++i) done.push_back(member.groups.multicast(plan[i].first, i, pattern(plan[i].second, i)));
+                for (Future<Set>& future : done) {
+                    while (!future.is_ready()) (void)member.groups.next(now()), member.engine->poll();
+                    EXPECT_TRUE(good(future.get()).empty());
+                }
+                is_over = true;
+            }
+            while (!is_over) (void)member.groups.next(now()), member.engine->poll();
+            for (Node to = 0; to < options.nodes; ++to) {
+                const bool may = concerned.contains(channel.self()) && concerned.contains(to);
+                EXPECT_TRUE(may || channel.sent(to).messages == 0) << "from node " << channel.self() << " to " << to;
+            }
+            --open;
+            while (open != 0) member.engine->poll();
+        });
+        if (testing::Test::HasFailure()) FAIL() << "KUMI_SEED=" << seed;
+    });
+}
+
+TEST(GroupsInOneThread, a_lost_member_is_told_of_and_all_others_get_it) {
+    for_each_seed([](std::uint64_t seed) {
+        auto options = options_of(seed);
+        options.nodes += 2;
+        const Job job(seed, options.nodes, 15);
+        OneThread world(options);
+        std::mt19937_64 fate(seed + 1000);
+        const Node victims = static_cast<Node>(1 + fate() % (options.nodes > 4 ? 2 : 1));
+        Set lost;
+        std::uint64_t steps = 0;
+        const std::uint64_t first = fate() % 20;
+        world.steps_between = 200;
+        // Node 0 stays: it is the master.
+        world.meanwhile = [&] {
+            if (++steps < first || lost.size() == victims) return;
+            const Node victim = static_cast<Node>(1 + fate() % (options.nodes - 1));
+            if (lost.contains(victim)) return;
+            lost.add(victim);
+            world.lose(victim);
+        };
+        std::size_t open = options.nodes;
+        world.run([&](Channel& channel) {
+            Member member;
+            std::vector<std::uint64_t> handled;
+            const auto note = member.handlers.add("note", [&](Call&, std::uint64_t number, Bytes content) {
+                EXPECT_TRUE(is_pattern(content, number));
+                handled.push_back(number);
+            });
+            const auto identify = member.handlers.function("identify", [&](const std::vector<std::byte>&) { return std::vector<Node>{channel.self()}; });
+            const auto join = member.handlers.function("join", [](std::vector<Node> some, const std::vector<Node>& more) {
+                some.insert(some.end(), more.begin(), more.end());
+                return some;
+            });
+            member.open(channel, alone, topology_of(seed, job.nodes), wide);
+            if (channel.self() == 0) {
+                std::vector<Future<Set>> done;
+                std::vector<Future<group::Reduced<std::vector<Node>>>> reduced;
+                for (std::uint64_t number = 0; number < job.each; ++number) {
+                    const auto& [to, bytes] = job.plans[0][number];
+                    done.push_back(member.groups.multicast(to, note, number, Bytes(pattern(bytes, number))));
+                    if (number % 3 == 0) reduced.push_back(member.groups.reduce(to, join, identify, pattern(bytes, number)));
+                    for (auto polls = fate() % 50; polls > 0; --polls) member.engine->poll();
+                }
+                for (std::uint64_t number = 0; number < job.each; ++number) {
+                    world.note(0, fmt::format("waiting for {} to {}, {} bytes", number, job.plans[0][number].first.text(), job.plans[0][number].second));
+                    const Set absent = good(done[number].get());
+                    EXPECT_EQ(absent - lost, Set{}) << "number " << number << " to " << job.plans[0][number].first.text();
+                    EXPECT_EQ(absent - job.plans[0][number].first, Set{});
+                }
+                for (std::uint64_t number = 0; number < job.each; number += 3) {
+                    const Set& to = job.plans[0][number].first;
+                    world.note(0, fmt::format("waiting for what {} answer to {}", to.text(), number));
+                    const auto answers = reduced[number / 3].get();
+                    if (to - lost == Set{} && !answers) continue; // none is left
+                    Set who;
+                    for (const Node node : good(answers).value) {
+                        EXPECT_FALSE(who.contains(node)) << "node " << node << " is counted twice";
+                        who.add(node);
+                    }
+                    EXPECT_EQ(who | answers->missing, to) << number;
+                    EXPECT_EQ(answers->missing - lost, Set{});
+                }
+            }
+            --open;
+            member.engine->wait_until([&] { return open == 0 || world.is_lost(channel.self()); });
+            if (lost.contains(channel.self())) return;
+            std::vector<std::uint64_t> expected;
+            for (std::uint64_t number = 0; number < job.each; ++number)
+                if (job.plans[0][number].first.contains(channel.self())) expected.push_back(number);
+            EXPECT_EQ(handled, expected) << "node " << channel.self();
+        });
+        if (testing::Test::HasFailure()) FAIL() << "KUMI_SEED=" << seed << ", lost " << lost.text();
+    });
+}
+
+// ---- collectives
+
+/// A call that all members of a set make, and what it answers; nothing: an error, which is checked.
+struct Planned {
+    Set set;
+    unsigned what;
+    std::size_t count;
+    Node root; // rank
+    group::Order order;
+};
+
+std::vector<Planned> plan_of(std::uint64_t seed, Node nodes, std::size_t calls) {
+    std::mt19937_64 random(seed);
+    std::vector<Planned> plan;
+    for (std::size_t i = 0; i < calls; ++i) {
+        Set set = random_set(random, nodes);
+        if (i % 3 != 0) set = plan.back().set; // several on one set
+        const Node root = static_cast<Node>(random() % set.size());
+        plan.push_back({std::move(set), static_cast<unsigned>(random() % 6), random_size(random, 40'000) / 4, root, random() % 4 == 0 ? group::Order::by_rank : group::Order::tree});
+    }
+    return plan;
+}
+
+/// Whether it went well; then the result has been looked at. `number` is that of the call.
+Result<void> call(group::Group& group, const Planned& planned, std::uint32_t number) {
+    const auto value = [&](Node rank) { return number * 1000 + rank; };
+    const std::uint32_t size = group.size(), rank = group.rank();
+    std::uint32_t total = 0, before = 0;
+    for (Node i = 0; i < size; ++i) total += value(i), before += i < rank ? value(i) : 0;
+    const std::vector<std::uint32_t> mine(planned.count, value(rank));
+    std::vector<std::uint32_t> result(planned.count), all(planned.count * size);
+    const auto is_all = [](const std::vector<std::uint32_t>& values, std::uint32_t expected) { return std::ranges::all_of(values, [&](std::uint32_t one) { return one == expected; }); };
+    const auto check = [&](Result<void> done, bool is_right) {
+        EXPECT_TRUE(!done || is_right) << "call " << number;
+        return done;
+    };
+    switch (planned.what) {
+    case 0: return group.barrier();
+    case 1: {
+        result = mine;
+        auto done = group.broadcast(planned.root, result);
+        return check(done, is_all(result, value(planned.root)));
+    }
+    case 2: {
+        auto done = group.reduce(planned.root, mine, result, group::sum, never, planned.order);
+        return check(done, rank != planned.root || is_all(result, total));
+    }
+    case 3: {
+        auto done = group.allreduce(mine, result, group::sum, never, planned.order);
+        return check(done, is_all(result, total));
+    }
+    case 4: {
+        auto done = group.allgather(mine, all);
+        bool is_right = true;
+        for (std::size_t i = 0; i < all.size(); ++i) is_right &= all[i] == value(static_cast<Node>(i / planned.count));
+        return check(done, is_right);
+    }
+    default: {
+        auto done = group.scan(mine, result, group::sum, never, planned.order);
+        return check(done, is_all(result, before + value(rank)));
+    }
+    }
+}
+
+TEST(GroupsInOneThread, collectives_are_right_though_the_network_is_parted) {
+    for_each_seed([](std::uint64_t seed) {
+        const auto options = options_of(seed);
+        const auto plan = plan_of(seed, options.nodes, 20);
+        OneThread world(options);
+        std::mt19937_64 fate(seed + 1000);
+        world.meanwhile = [&] {
+            std::vector<Node> some;
+            for (Node node = 0; node < options.nodes; ++node)
+                if (fate() % 2 == 0) some.push_back(node);
+            fate() % 3 == 0 ? world.network().part(some) : world.network().heal();
+        };
+        world.run([&](Channel& channel) {
+            Member member;
+            member.open(channel, alone);
+            for (std::uint32_t number = 0; number < plan.size(); ++number) {
+                if (!plan[number].set.contains(channel.self())) continue;
+                world.note(channel.self(), fmt::format("in call {}, {} on {}", number, plan[number].what, plan[number].set.text()));
+                auto group = good(member.groups.group(plan[number].set));
+                good(call(group, plan[number], number));
+            }
+            settle(*member.engine);
+        });
+        if (testing::Test::HasFailure()) FAIL() << "KUMI_SEED=" << seed;
+    });
+}
+
+TEST(GroupsInOneThread, collectives_without_a_lost_node_are_right_and_the_others_end) {
+    for_each_seed([](std::uint64_t seed) {
+        auto options = options_of(seed);
+        options.nodes += 2;
+        const auto plan = plan_of(seed, options.nodes, 25);
+        OneThread world(options);
+        std::mt19937_64 fate(seed + 1000);
+        const Node victim = static_cast<Node>(fate() % options.nodes);
+        std::uint64_t steps = 0;
+        const std::uint64_t when = fate() % 30;
+        world.steps_between = 150;
+        world.meanwhile = [&] {
+            if (++steps == when) world.lose(victim);
+        };
+        std::size_t open = options.nodes;
+        world.run([&](Channel& channel) {
+            Member member;
+            member.open(channel, alone);
+            for (std::uint32_t number = 0; number < plan.size(); ++number) {
+                if (!plan[number].set.contains(channel.self())) continue;
+                world.note(channel.self(), fmt::format("in call {}, {} on {}, {} lost", number, plan[number].what, plan[number].set.text(), victim));
+                auto group = good(member.groups.group(plan[number].set));
+                const auto done = call(group, plan[number], number);
+                if (done || channel.self() == victim) continue;
+                EXPECT_TRUE(plan[number].set.contains(victim)) << done.error().text();
+                expect_error(done, {"among " + plan[number].set.text() + ": ", fmt::format("node {} has left, or is lost", victim)});
+            }
+            --open;
+            member.engine->wait_until([&] { return open == 0 || world.is_lost(channel.self()); });
+        });
+        if (testing::Test::HasFailure()) FAIL() << "KUMI_SEED=" << seed << ", lost " << victim;
+    });
+}
+
+} // namespace
+} // namespace kumi::group_test
