@@ -11,7 +11,7 @@ export JOBS KUMI_PACKAGES
 
 packages = scripts/install-packages.sh
 build = cmake --build build/release $(if $(JOBS),-j $(JOBS))
-demo_programs = 01_hello 02_ring 03_pingpong 05_remote_memory 06_jacobi 07_invoke matrix steady
+demo_programs = 01_hello 02_ring 03_pingpong 05_remote_memory 06_jacobi 07_invoke 08_steering matrix steady
 formatted = $(shell find src tools examples tests bench -name '*.[ch]pp')
 
 .PHONY: all release demo check fuzz bench install format clean help
@@ -36,16 +36,18 @@ check:
 	@$(packages) core test
 	@scripts/check.sh $(PRESETS)
 
-# New inputs that reach new places are added to build/fuzz/corpus and engine_corpus; what it finds wrong is left there as crash-*.
+# New inputs that reach new places are added to build/fuzz/corpus, engine_corpus and group_corpus; what it finds wrong is left there as crash-*.
 fuzz:
 	@$(packages) core fuzz
 	@cmake --preset fuzz >/dev/null
-	@cmake --build build/fuzz $(if $(JOBS),-j $(JOBS)) --target fuzz_packets fuzz_engine
-	@mkdir -p build/fuzz/corpus build/fuzz/engine_corpus
+	@cmake --build build/fuzz $(if $(JOBS),-j $(JOBS)) --target fuzz_packets fuzz_engine fuzz_group
+	@mkdir -p build/fuzz/corpus build/fuzz/engine_corpus build/fuzz/group_corpus
 	@cd build/fuzz && tests/fuzz/fuzz_packets -max_total_time=$(FUZZ_SECONDS) -timeout=20 -max_len=4096 \
 	    corpus ../../tests/fuzz/corpus
 	@cd build/fuzz && tests/fuzz/fuzz_engine -max_total_time=$(FUZZ_SECONDS) -timeout=20 -max_len=4096 \
 	    engine_corpus ../../tests/fuzz/engine_corpus
+	@cd build/fuzz && tests/fuzz/fuzz_group -max_total_time=$(FUZZ_SECONDS) -timeout=20 -max_len=4096 \
+	    group_corpus ../../tests/fuzz/group_corpus
 
 bench: build/release/build.ninja
 	@$(packages) bench
@@ -55,6 +57,7 @@ bench: build/release/build.ninja
 	@build/release/bin/kumi bench udp --against tcp,openmpi,enet,zeromq
 	@build/release/bin/kumi bench composite --against openmpi,mpich
 	@build/release/bin/kumi bench engine --against openmpi,mpich,oshmem
+	@build/release/bin/kumi bench group --against openmpi,mpich
 
 install: release
 	@cmake --install build/release --prefix "$(PREFIX)"
@@ -71,7 +74,7 @@ help:
 	@echo "make demo       build what is needed and show it"
 	@echo "make check      run all tests: release, asan, tsan; PRESETS=release runs only those"
 	@echo "make bench      measure beside bare sockets, MPI and other libraries"
-	@echo "make fuzz       explore the reliable protocol and the engine with arbitrary messages, FUZZ_SECONDS ($(FUZZ_SECONDS)) each"
+	@echo "make fuzz       explore the reliable protocol, the engine and groups with arbitrary messages, FUZZ_SECONDS ($(FUZZ_SECONDS)) each"
 	@echo "make install    install to PREFIX ($(PREFIX)); DESTDIR is honoured"
 	@echo "make format     format all sources with clang-format"
 	@echo "make clean      remove build/"

@@ -1,0 +1,345 @@
+// What arbitrary messages do to groups. This is node 0 of five; the others are the input, which speaks the language of groups well
+// enough to be believed now and then: it knows which multicasts are under way. Meanwhile the node's own program goes on: it
+// multicasts, gathers, takes what came; and other nodes are lost.
+//
+// Nothing may crash or hang, and when all others are lost, whatever the program began has ended.
+
+#include "kumi/base/assert.hpp"
+#include "kumi/engine/core.hpp"
+#include "kumi/engine/engine.hpp"
+#include "kumi/engine/wire.hpp"
+#include "kumi/group/groups.hpp"
+#include "kumi/group/wire.hpp"
+#include "fuzz/input.hpp"
+
+#include <deque>
+#include <limits>
+#include <memory>
+#include <optional>
+
+namespace kumi::fuzz {
+namespace {
+
+using engine::Core;
+using group::Answer;
+using group::Block;
+using group::Cast;
+using group::Groups;
+using group::Kind;
+using group::Name;
+using group::Purpose;
+using group::RelayId;
+using group::Set;
+using group::Use;
+using pm::Node;
+
+constexpr Node nodes = 5;
+constexpr std::size_t steps_max = 400;
+constexpr std::size_t input_bytes_max = 8192;
+constexpr std::size_t multicasts_max = 100;
+constexpr std::uint64_t content_bytes_max = 1 << 20; // of blocks, for not every run is to fill a gigabyte
+constexpr auto group_kind = static_cast<std::uint16_t>(engine::Kind::first_handler);
+
+/// A channel whose other ends are whoever holds it. Takes what it is given to send, unless told otherwise.
+class HostileChannel final : public pm::Channel {
+public:
+    Node self() const noexcept override { return 0; }
+    Node nodes() const noexcept override { return fuzz::nodes; }
+    const pm::Traits& traits() const noexcept override { return traits_; }
+    pm::SendSlot try_reserve(Node to, std::size_t bytes) noexcept override {
+        KUMI_ASSERT(to < nodes() && bytes <= traits_.message_bytes_max);
+        if (refuses[to] || is_lost[to]) return {};
+        sending_[to].resize(bytes + 1);
+        return {to, MutableBytes(sending_[to].data(), bytes)};
+    }
+    void commit(const pm::SendSlot& slot) noexcept override {
+        if (slot.to() == 0) return arrivals.push_back({0, {slot.bytes().begin(), slot.bytes().end()}});
+        engine::Header header;
+        if (!read_value(slot.bytes(), header) || header.is_request == 0) return;
+        ++requests[slot.to()];
+        if (header.kind == group_kind) learn(slot.bytes().subspan(sizeof header));
+    }
+    void cancel(const pm::SendSlot&) noexcept override {}
+    std::size_t poll(pm::Handler handler, std::size_t messages_max) noexcept override {
+        std::size_t handled = 0;
+        for (; handled < messages_max && !arrivals.empty(); ++handled) {
+            const Arrival arrival = std::move(arrivals.front());
+            arrivals.pop_front();
+            if (is_lost[arrival.source]) continue;
+            pm::Message message(arrival.source, arrival.bytes);
+            handler(message);
+        }
+        return handled;
+    }
+    bool arm() noexcept override { return false; }
+    void sleep(Instant) noexcept override {}
+    void wake() noexcept override {}
+    bool lost(Node node) const noexcept override { return is_lost[node]; }
+    pm::Traffic sent(Node) const noexcept override { return {}; }
+
+    struct Arrival {
+        Node source;
+        std::vector<std::byte> bytes;
+    };
+    std::deque<Arrival> arrivals;
+    bool refuses[fuzz::nodes] = {};
+    bool is_lost[fuzz::nodes] = {};
+    std::uint16_t requests[fuzz::nodes] = {}; // that came to each, of which all are handled
+    std::vector<Name> names{{0, 1}, {1, 1}};  // that were told of
+    std::vector<RelayId> relays{group::no_relay};
+
+private:
+    void learn(Bytes bytes) {
+        std::uint32_t kind = 0;
+        Cast cast;
+        Block block;
+        if (!read_value(bytes, kind) || names.size() > 1000) return;
+        if (kind == static_cast<std::uint32_t>(Kind::cast) && read_value(bytes, cast)) names.push_back(cast.name), relays.push_back(cast.relay);
+        if (kind == static_cast<std::uint32_t>(Kind::block) && read_value(bytes, block)) names.push_back(block.name);
+    }
+
+    pm::Traits traits_{.device = "hostile", .message_bytes_max = 1 << 16, .bytes_per_peer_max = 1, .latency_class_ns = 1, .bandwidth_class_mb = 1, .polls_memory = true};
+    std::vector<std::byte> sending_[fuzz::nodes];
+};
+
+class Run {
+public:
+    explicit Run(Bytes bytes) : input_(bytes) {
+        Handlers handlers;
+        groups_.emplace(handlers);
+        handler_ = handlers.add("take", [this](Call&, std::uint64_t number, Bytes payload) {
+            for (const std::byte byte : payload) sum_ += std::to_integer<unsigned>(byte);
+            if (number % 8 == 0) begin(Set::range(0, nodes), number + 1, 100);
+            if (number % 8 == 1) throw std::runtime_error("no");
+        });
+        function_ = handlers.function("double", [](std::uint64_t number) { return 2 * number; });
+        add_ = handlers.function("add", [](std::uint64_t a, std::uint64_t b) { return a + b; });
+        auto core = Core::open(channel_, std::move(handlers), {.patience = {Duration{0}}, .drive = {.in_background = false}});
+        KUMI_ASSERT(core);
+        core_ = core->get();
+        group::Topology topology;
+        if (input_.byte() % 2 == 0) topology = group::Topology({{0, 0, 1, 1, 1}, {0, 1, 2, 2, 3}});
+        groups_->attach(*core_, topology, {.overhead_us = 0.1, .latency_us = 0.2, .us_per_byte = 0.001});
+        engine_.emplace(*std::move(core));
+    }
+    Run(const Run&) = delete;
+    Run& operator=(const Run&) = delete;
+
+    void run() {
+        for (std::size_t step = 0; step < steps_max && !input_.empty(); ++step) act();
+        begun_ = multicasts_max; // enough
+        for (Node node = 1; node < nodes; ++node) channel_.is_lost[node] = true;
+        channel_.refuses[0] = false;
+        for (int i = 0; i < 3; ++i) {
+            look();
+            while (groups_->next(now())) {}
+        }
+        for (const auto& is_over : over_) KUMI_ASSERT(is_over());
+        engine_.reset();
+    }
+
+private:
+    void act() {
+        switch (input_.byte() % 12) {
+        case 0: core_->poll(); break;
+        case 1: deliver(input_.bytes(input_.byte())); break;
+        case 2:
+        case 3: lie_cast(); break;
+        case 4:
+        case 5: lie_block(); break;
+        case 6:
+        case 7: lie_answer(); break;
+        case 8:
+        case 9: go_on(); break;
+        case 10: channel_.refuses[input_.byte() % nodes] ^= true; break;
+        case 11:
+            if (const Node node = input_.byte() % 16; node > 0 && node < nodes) channel_.is_lost[node] = true;
+            look();
+            break;
+        }
+    }
+
+    /// Long enough to see losses, which are seen before a sleep.
+    void look() {
+        int looks = 0;
+        core_->wait_until([&] { return ++looks > 30; }, never);
+    }
+
+    Node any_node() { return input_.byte() % nodes; }
+    Set any_set() {
+        Set set;
+        const std::uint32_t bits = input_.byte();
+        for (Node node = 0; node < nodes; ++node)
+            if ((bits >> node & 1) != 0) set.add(node);
+        return set;
+    }
+    Name any_name() {
+        const std::uint32_t kind = input_.byte();
+        if (kind % 4 == 0) return channel_.names[input_.byte() % channel_.names.size()];
+        if (kind % 4 == 1) return {any_node(), ~input_.byte()};
+        return {any_node(), kind % 8 < 4 ? input_.byte() % 16 : input_.number()};
+    }
+    Purpose any_purpose() {
+        const std::uint32_t kind = input_.byte();
+        return {static_cast<Use>(kind % 5), kind % 8 == 7 ? input_.number() : 1 - kind / 8 % 2, kind / 16 % 4};
+    }
+    RelayId any_relay() {
+        RelayId id = channel_.relays[input_.byte() % channel_.relays.size()];
+        if (input_.byte() % 8 == 0) id = {input_.byte() % 16, input_.byte() % 16};
+        return id;
+    }
+    double any_gap() {
+        const std::uint32_t kind = input_.byte();
+        switch (kind) {
+        case 0: return std::numeric_limits<double>::quiet_NaN();
+        case 1: return std::numeric_limits<double>::infinity();
+        case 2: return -1;
+        case 3: return 0;
+        case 4: return std::numeric_limits<double>::denorm_min();
+        default: return kind / 128.0;
+        }
+    }
+    std::vector<std::byte> any_lead() {
+        std::vector<std::byte> lead;
+        if (input_.byte() % 8 == 0) {
+            const Bytes raw = input_.bytes(input_.byte() % 32);
+            lead.assign(raw.begin(), raw.end());
+            return lead;
+        }
+        Set set = any_set();
+        if (input_.byte() % 8 != 0) set.add(0);
+        set.encode(lead);
+        const std::uint32_t count = input_.byte() % 8 < 5 ? 0 : input_.byte() % 4;
+        append(lead, count);
+        for (std::uint32_t i = 0; i < count; ++i) {
+            append(lead, std::uint32_t{input_.byte() % 16});
+            any_set().encode(lead);
+        }
+        lead.resize((lead.size() + 7) / 8 * 8);
+        return lead;
+    }
+
+    template <class T>
+    static void append(std::vector<std::byte>& message, const T& value) {
+        const Bytes bytes = bytes_of(value);
+        message.insert(message.end(), bytes.begin(), bytes.end());
+    }
+    static void append(std::vector<std::byte>& message, const std::vector<std::byte>& bytes) { message.insert(message.end(), bytes.begin(), bytes.end()); }
+    void append_content(std::vector<std::byte>& message, std::size_t bytes) {
+        const Bytes raw = input_.bytes(std::min<std::size_t>(bytes, input_.byte() % 16));
+        message.insert(message.end(), raw.begin(), raw.end());
+        message.resize(message.size() + bytes - raw.size());
+    }
+
+    void lie_cast() {
+        std::vector<std::byte> message;
+        const auto lead = any_lead();
+        const auto lead_bytes = static_cast<std::uint32_t>(lead.size()) + (input_.byte() % 16 == 0 ? input_.byte() - 8 : 0);
+        const Name name = any_name();
+        const Purpose purpose = any_purpose();
+        const RelayId relay = any_relay();
+        append(message, Cast{Kind::cast, lead_bytes, name, purpose, relay, any_gap()});
+        append(message, lead);
+        append_content(message, input_.byte() % 4 == 0 ? input_.byte() : 8 + input_.byte() % 2);
+        deliver(message);
+    }
+
+    void lie_block() {
+        std::vector<std::byte> message;
+        const auto lead = input_.byte() % 4 == 0 ? std::vector<std::byte>() : any_lead();
+        const Name name = any_name();
+        const Purpose purpose = any_purpose();
+        const std::uint64_t bytes = input_.byte() % 16 == 0 ? std::uint64_t{input_.byte()} << 23 : input_.byte() * 40;
+        const std::uint32_t block_bytes = input_.byte() % 16 == 0 ? input_.number() : 1024;
+        const std::uint32_t index = input_.byte() % 16;
+        const Node root = input_.byte() % 8;
+        append(message, Block{Kind::block, static_cast<std::uint32_t>(lead.size()), name, purpose, bytes, block_bytes, index, root, 0, any_gap()});
+        append(message, lead);
+        const std::uint64_t offset = std::uint64_t{index} * block_bytes;
+        append_content(message, input_.byte() % 16 == 0 ? input_.number() % 40'000 : std::min<std::uint64_t>(block_bytes, bytes - std::min(bytes, offset)));
+        deliver(message);
+    }
+
+    void lie_answer() {
+        std::vector<std::byte> message, set;
+        any_set().encode(set);
+        const Name name = any_name();
+        const RelayId relay = any_relay();
+        const std::uint32_t text_bytes = input_.byte() % 4 == 0 ? input_.byte() : 0;
+        append(message, Answer{Kind::answer, static_cast<std::uint32_t>(set.size()), name, relay, text_bytes, input_.byte() % 2});
+        append(message, set);
+        append_content(message, input_.byte());
+        deliver(message);
+    }
+
+    void deliver(Bytes bytes) {
+        const Node source = 1 + input_.byte() % (nodes - 1);
+        const engine::Header header{group_kind, channel_.requests[source], 1u};
+        std::vector<std::byte> message;
+        append(message, header);
+        message.insert(message.end(), bytes.begin(), bytes.end());
+        if (Block block; read_value(bytes, block) && block.kind == Kind::block && block.bytes <= Groups::content_bytes_max) {
+            block.bytes = std::min(block.bytes, content_bytes_max);
+            copy_bytes(message.data() + sizeof header, bytes_of(block));
+        }
+        channel_.arrivals.push_back({source, std::move(message)});
+        if (input_.byte() % 4 != 0) core_->poll();
+    }
+
+    /// Remembers that it is to end.
+    template <class T>
+    void expect(Future<T> future) {
+        const auto kept = std::make_shared<Future<T>>(std::move(future));
+        over_.push_back([kept] { return kept->is_ready(); });
+    }
+    void begin(const Set& to, std::uint64_t number, std::size_t bytes) {
+        if (++begun_ > multicasts_max) return;
+        const std::vector<std::byte> content(bytes);
+        auto done = groups_->multicast(to, *handler_, number, Bytes(content));
+        if (number % 3 != 0) return expect(std::move(done));
+        expect(done.then([this, number](const Result<Set>& missing) {
+            if (missing) begin(Set::range(0, nodes), number / 3, 10);
+        }));
+    }
+
+    /// What the program does; errors are its own affair.
+    void go_on() {
+        const std::uint32_t what = input_.byte();
+        Set to = any_set();
+        if (to.empty()) to.add(1);
+        const std::size_t bytes = input_.byte() % 4 == 0 ? input_.number() : input_.byte();
+        switch (what % 8) {
+        case 0: (void)groups_->next(now()).has_value(); return;
+        case 1:
+            if (++begun_ <= multicasts_max) expect(groups_->multicast(to, what, Bytes(std::vector<std::byte>(bytes))));
+            return;
+        case 2:
+            if (++begun_ <= multicasts_max) expect(groups_->gather(to, *function_, std::uint64_t{what}));
+            return;
+        case 3:
+            if (++begun_ <= multicasts_max) expect(groups_->reduce(to, *add_, *function_, std::uint64_t{what}));
+            return;
+        default: return begin(to, what / 8, bytes);
+        }
+    }
+
+    Input input_;
+    HostileChannel channel_;
+    std::optional<Groups> groups_;
+    std::optional<Handler<std::uint64_t, Bytes>> handler_;
+    std::optional<Function<std::uint64_t(std::uint64_t)>> function_;
+    std::optional<Function<std::uint64_t(std::uint64_t, std::uint64_t)>> add_;
+    std::vector<std::function<bool()>> over_;
+    std::size_t begun_ = 0;
+    std::uint64_t sum_ = 0;
+    Core* core_ = nullptr;
+    std::optional<engine::Engine> engine_; // last: it uses the others
+};
+
+} // namespace
+} // namespace kumi::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    kumi::fuzz::Run(std::as_bytes(std::span(data, std::min(size, kumi::fuzz::input_bytes_max)))).run();
+    return 0;
+}
