@@ -9,6 +9,13 @@ install(TARGETS kumi EXPORT kumi-targets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+# The component mpi is a library for the MPI that plain mpicc stands for.
+if(KUMI_MPI)
+    install(TARGETS kumi_mpi_${KUMI_MPI} EXPORT kumi-mpi-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+    install(EXPORT kumi-mpi-targets NAMESPACE kumi:: DESTINATION ${package_dir})
+else()
+    set(mpi_headers "|device/mpi|job/mpi|mpi\\.hpp")
+endif()
 install(TARGETS kumi_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 if(TARGET kumi_boot_pmix)
     install(TARGETS kumi_boot_pmix LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/kumi)
@@ -26,7 +33,7 @@ install(DIRECTORY src/kumi/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/kumi
         FILES_MATCHING PATTERN "*.hpp"
         PATTERN "internal" EXCLUDE
         PATTERN "*.test.hpp" EXCLUDE
-        REGEX "/src/kumi/(launch|lab)$" EXCLUDE)
+        REGEX "/src/kumi/(launch|lab${mpi_headers})$" EXCLUDE)
 install(DIRECTORY examples/ DESTINATION ${CMAKE_INSTALL_DATADIR}/kumi/examples FILES_MATCHING PATTERN "*.cpp")
 # Where `kumi bench` looks, from its own place: goals, labs, and a program per peer that was found.
 install(FILES bench/goals.toml DESTINATION share/kumi)
@@ -48,8 +55,15 @@ if(OPENSSL_FOUND)
 endif()
 configure_file(cmake/kumi.pc.in ${PROJECT_BINARY_DIR}/kumi.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/kumi.pc DESTINATION ${pkgconfig_dir})
+if(KUMI_MPI)
+    configure_file(cmake/kumi-mpi.pc.in ${PROJECT_BINARY_DIR}/kumi-mpi.pc @ONLY)
+    install(FILES ${PROJECT_BINARY_DIR}/kumi-mpi.pc DESTINATION ${pkgconfig_dir})
+endif()
 
 # The tree tests install what is built and use it.
 if(TARGET tree_tests)
     add_dependencies(tree_tests kumi kumi_command)
+    if(KUMI_MPI)
+        add_dependencies(tree_tests kumi_mpi_${KUMI_MPI})
+    endif()
 endif()

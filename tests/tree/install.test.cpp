@@ -82,6 +82,22 @@ protected:
         EXPECT_NE(said.find("hello from node 1 of 2"), std::string::npos) << said;
     }
 
+    /// Where Kumi was built with an MPI: which one. Otherwise empty.
+    std::string mpi() const {
+        for (const auto& entry : fs::recursive_directory_iterator(prefix())) {
+            const std::string name = entry.path().filename().string(), start = "libkumi_mpi_";
+            if (name.starts_with(start)) return name.substr(start.size(), name.find('.') - start.size());
+        }
+        return "";
+    }
+
+    void expect_sums_from(const fs::path& program) {
+        const std::string launcher = mpi() == "openmpi" ? "mpirun.openmpi --allow-run-as-root --oversubscribe" : mpi() == "mpich" ? "mpiexec.mpich" : "mpiexec";
+        const std::string said = run("TMPDIR='{}' timeout 60 {} -n 3 '{}'", work_.string(), launcher, program.string());
+        for (int node = 0; node < 3; ++node)
+            EXPECT_NE(said.find(fmt::format("node {} of 3: 6 by Kumi, 6 by MPI", node)), std::string::npos) << said;
+    }
+
     fs::path work() const { return work_; }
     fs::path prefix() const { return work_ / "moved here"; }
     std::string hello() const { return (prefix() / "share/kumi/examples/01_hello.cpp").string(); }
@@ -116,6 +132,26 @@ TEST_F(Install, pkg_config_tells_a_compiler_all_it_needs) {
     if (HasFailure()) return;
     expect_greetings_from(program);
     expect_greetings_under_mpirun(program);
+}
+
+TEST_F(Install, a_program_that_mpi_starts_finds_what_it_needs_through_cmake_and_pkg_config) {
+    if (mpi().empty()) GTEST_SKIP() << "no MPI was there when this was built";
+    const std::string build = (work() / "build").string(), source = KUMI_SOURCE_DIR "/tests/install/mpi_sum.cpp";
+    run("cmake -G Ninja -S '{}/tests/install' -B '{}' -DCMAKE_CXX_COMPILER='{}' -DCMAKE_PREFIX_PATH='{}' -DHELLO='{}' -DMPI_SUM='{}'",
+        KUMI_SOURCE_DIR, build, compiler(), prefix().string(), hello(), source);
+    if (HasFailure()) return;
+    run("cmake --build '{}'", build);
+    expect_sums_from(work() / "build/mpi_sum");
+
+    fs::path description;
+    for (const auto& entry : fs::recursive_directory_iterator(prefix()))
+        if (entry.path().filename() == "kumi-mpi.pc") description = entry.path();
+    ASSERT_FALSE(description.empty());
+    const fs::path program = work() / "mpi_sum";
+    run("flags=$(PKG_CONFIG_PATH='{}' pkg-config --cflags --libs kumi-mpi) && eval \"mpicxx -std=c++20 -o '{}' '{}' $flags\"",
+        description.parent_path().string(), program.string(), source);
+    if (HasFailure()) return;
+    expect_sums_from(program);
 }
 
 TEST_F(Install, headers_come_without_what_is_nobody_elses_business) {

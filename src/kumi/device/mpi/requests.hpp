@@ -1,0 +1,55 @@
+#pragma once
+
+// MPI's requests in one table, so that one call looks at all of them. An index is free, or has a request under way.
+
+#include "kumi/base/function_ref.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <mpi.h>
+#include <queue>
+#include <vector>
+
+namespace kumi::device::mpi {
+
+/// A part of the table, whose free indices are given out lowest first: so the table stays short.
+class Part {
+public:
+    Part(std::uint32_t first, std::uint32_t count);
+
+    bool has_free() const noexcept { return !free_.empty(); }
+    /// Only if there is one.
+    std::uint32_t take() noexcept;
+    void give_back(std::uint32_t index) noexcept { free_.push(index); }
+
+    std::uint32_t first() const noexcept { return first_; }
+    std::uint32_t end() const noexcept { return first_ + count_; }
+    bool has(std::uint32_t index) const noexcept { return index >= first_ && index < end(); }
+
+private:
+    std::uint32_t first_;
+    std::uint32_t count_;
+    std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> free_;
+};
+
+class Requests {
+public:
+    explicit Requests(std::uint32_t count);
+
+    /// For a call that begins something there.
+    MPI_Request* begin(std::uint32_t index) noexcept;
+    MPI_Request& at(std::uint32_t index) noexcept { return requests_[index]; }
+
+    using Completed = base::FunctionRef<void(std::uint32_t index, const MPI_Status& status)>;
+    /// Tells which have completed; with `waits`, not before one has. Answers how many.
+    std::size_t collect(bool waits, Completed completed) noexcept;
+
+private:
+    std::vector<MPI_Request> requests_;
+    std::size_t used_ = 0; // behind the last that is under way
+    std::vector<int> indices_;
+    std::vector<MPI_Status> statuses_;
+};
+
+} // namespace kumi::device::mpi

@@ -1,0 +1,62 @@
+#include "conformance/world.hpp"
+#include "kumi/mpi.hpp"
+#include "mpi/ranks.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <gtest/gtest.h>
+#include <memory>
+#include <string_view>
+
+namespace kumi::mpi_test {
+namespace {
+
+std::string said_before_init;
+
+/// Of ranks other than the first: failures, and nothing else.
+class FailurePrinter final : public testing::EmptyTestEventListener {
+    void OnTestPartResult(const testing::TestPartResult& result) override {
+        if (!result.failed()) return;
+        std::fprintf(stderr, "rank %d: %s:%d: %s\n", rank(), result.file_name() != nullptr ? result.file_name() : "?", result.line_number(),
+                     result.message());
+    }
+};
+
+std::string refusal() {
+    const auto job = mpi::join(MPI_COMM_WORLD);
+    return job ? "" : job.error().text();
+}
+
+} // namespace
+
+const std::string& refusal_before_init() { return said_before_init; }
+
+int run(int argc, char** argv) {
+    said_before_init = refusal();
+    const char* const threads = std::getenv("KUMI_TEST_THREADS");
+    int provided = 0;
+    MPI_Init_thread(&argc, &argv, threads != nullptr && std::string_view(threads) == "funneled" ? MPI_THREAD_FUNNELED : MPI_THREAD_MULTIPLE,
+                    &provided);
+    testing::InitGoogleTest(&argc, argv);
+    if (rank() != 0) {
+        auto& listeners = testing::UnitTest::GetInstance()->listeners();
+        delete listeners.Release(listeners.default_result_printer());
+        listeners.Append(new FailurePrinter);
+    }
+    if (std::getenv("KUMI_TEST_FORGETS_TO_LEAVE") != nullptr) {
+        const auto job = mpi::join(MPI_COMM_WORLD);
+        return MPI_Finalize();
+    }
+    conformance::seed(); // all ranks at once
+    int code = RUN_ALL_TESTS();
+    MPI_Finalize();
+    if (refusal().find("MPI_Finalize was called already") == std::string::npos) {
+        std::fprintf(stderr, "joining after MPI_Finalize says: %s\n", refusal().c_str());
+        code = 1;
+    }
+    return code;
+}
+
+} // namespace kumi::mpi_test
+
+int main(int argc, char** argv) { return kumi::mpi_test::run(argc, argv); }

@@ -1,0 +1,45 @@
+#include "mpi/ranks.hpp"
+
+#include <chrono>
+#include <gtest/gtest.h>
+#include <thread>
+
+namespace kumi::mpi_test {
+namespace {
+
+/// Waits for all ranks without spinning.
+int sum_over_ranks(int value) {
+    int sum = 0;
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Iallreduce(&value, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+    for (int is_done = 0; MPI_Test(&request, &is_done, MPI_STATUS_IGNORE), is_done == 0;)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return sum;
+}
+
+} // namespace
+
+int rank() {
+    int number = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &number);
+    return number;
+}
+
+void on_first_ranks(int count, const std::function<void(MPI_Comm)>& body) {
+    int ranks = 0;
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    ASSERT_GE(ranks, count) << "start this with more ranks";
+    MPI_Comm some = MPI_COMM_NULL;
+    MPI_Comm_split(MPI_COMM_WORLD, rank() < count ? 0 : MPI_UNDEFINED, rank(), &some);
+    if (some != MPI_COMM_NULL) {
+        body(some);
+        MPI_Comm_free(&some);
+    }
+    const bool has_failed = testing::Test::HasFailure();
+    const int failed = sum_over_ranks(has_failed ? 1 : 0);
+    if (rank() == 0 && !has_failed) {
+        EXPECT_EQ(failed, 0) << "ranks failed; they say why";
+    }
+}
+
+} // namespace kumi::mpi_test
