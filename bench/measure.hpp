@@ -1,10 +1,12 @@
 #pragma once
 
-// How long and how often, alike for all contestants of a network benchmark.
+// How long and how often, alike for all contestants of a benchmark.
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace kumi::bench {
 
@@ -49,6 +51,34 @@ double per_second(const std::uint64_t& count, TakeUntil&& take_until, std::chron
     const auto start = MeasuringClock::now();
     take_until(start + duration);
     return static_cast<double>(count - before) / Seconds(MeasuringClock::now() - start).count();
+}
+
+/// How many take that long, at so many seconds each.
+inline std::int64_t count_in(double duration, double seconds_each) {
+    return static_cast<std::int64_t>(std::clamp(duration / seconds_each, 1.0, 1e6));
+}
+
+/// Seconds for each of many that several processes do together. `run(count)` does so many and answers it; few at first, to
+/// find out how many take how long. `agreed(count)` is the first process's count, in all of them.
+template <class Run, class Agreed>
+double settled_seconds(std::int64_t first_count, Run&& run, Agreed&& agreed) {
+    double seconds = run(first_count);
+    for (const double duration : {0.05, 0.3}) seconds = run(agreed(count_in(duration, seconds)));
+    return seconds;
+}
+
+/// What `count` times `once` take, each.
+template <class Once>
+double seconds_each(std::int64_t count, Once&& once) {
+    const auto start = MeasuringClock::now();
+    for (std::int64_t i = 0; i < count; ++i) once();
+    return Seconds(MeasuringClock::now() - start).count() / static_cast<double>(count);
+}
+
+inline double median_of(std::vector<double> values) {
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
 }
 
 } // namespace kumi::bench

@@ -7,23 +7,13 @@
 
 #include "kumi/kumi.hpp"
 
-#include <algorithm>
 #include <atomic>
 #include <thread>
 #include <vector>
 
 namespace kumi::bench {
-namespace {
 
 using namespace std::chrono_literals;
-
-double median_of(std::vector<double> values) {
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    return *middle;
-}
-
-} // namespace
 
 int answer_node(const std::string& place) {
     constexpr int questions = 500;

@@ -1,9 +1,9 @@
 #include "node.hpp"
 
 #include "compute.hpp"
-#include "together.hpp"
 
 #include "../measure.hpp"
+#include "../together.hpp"
 #include "../work.hpp"
 
 #include "kumi/base/machine.hpp"
@@ -34,18 +34,6 @@ double clock_seconds() {
     return least;
 }
 
-/// How many take that long, at so many seconds each; all nodes agree.
-std::int64_t count_in(Together& together, double duration, double seconds_each) {
-    return together.as_first_says(static_cast<std::int64_t>(std::clamp(duration / seconds_each, 1.0, 1e6)));
-}
-
-double barrier_seconds(Job& job, std::int64_t count) {
-    return seconds_of([&] {
-               for (std::int64_t i = 0; i < count; ++i) must(job.barrier());
-           }) /
-           static_cast<double>(count);
-}
-
 /// A barrier behind which there is enough to do, in parts of its own time.
 struct Hidden {
     double visible; // in the calls of a node that arrives, does something else, and waits
@@ -58,7 +46,8 @@ public:
     Hiding(Job& job, Together& together, double barrier_seconds)
         : job_(job), together_(together), barrier_seconds_(barrier_seconds), busy_seconds_(3 * barrier_seconds),
           rounds_(static_cast<std::uint64_t>(busy_seconds_ * compute_rounds_per_second()) + 1),
-          clock_seconds_(clock_seconds()), count_(count_in(together, block_seconds, barrier_seconds + busy_seconds_)) {}
+          clock_seconds_(clock_seconds()),
+          count_(together.as_first_says(count_in(block_seconds, barrier_seconds + busy_seconds_))) {}
 
     Hidden measure() {
         const auto compute_all = [this] { compute(rounds_); };
@@ -68,7 +57,8 @@ public:
         const double nodes_per_core = std::max(1.0, static_cast<double>(job_.nodes()) / base::cores_allowed());
         const bool has_cores = nodes_per_core == 1;
         const double round_seconds = 3 * nodes_per_core * std::max(block_seconds, barrier_seconds_ + busy_seconds_);
-        const std::int64_t blocks = std::clamp<std::int64_t>(count_in(together_, 1, round_seconds), 5, 201);
+        const std::int64_t blocks =
+            std::clamp<std::int64_t>(together_.as_first_says(count_in(1, round_seconds)), 5, 201);
         ::prctl(PR_SET_TIMERSLACK, 1);
         std::vector<double> visible, cost;
         for (std::int64_t block = 0; block < blocks; ++block) {
@@ -80,7 +70,7 @@ public:
             cost.push_back((computed.whole - alone) / barrier_seconds_);
             visible.push_back((has_cores ? computed : behind_barriers(sleep)).in_calls / barrier_seconds_);
         }
-        return {together_.mean(median(visible)), together_.mean(median(cost))};
+        return {together_.mean(median_of(std::move(visible))), together_.mean(median_of(std::move(cost)))};
     }
 
 private:
@@ -108,11 +98,6 @@ private:
         return {each(whole) - 4 * clock_seconds_, each(in_calls.count()) - 2 * clock_seconds_};
     }
     double each(double seconds) const { return seconds / static_cast<double>(count_); }
-    static double median(std::vector<double>& values) {
-        const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-        std::nth_element(values.begin(), middle, values.end());
-        return *middle;
-    }
 
     Job& job_;
     Together& together_;
@@ -128,8 +113,9 @@ private:
 int barrier_node(const std::string& place, bool is_hidden) {
     Job job = must(Job::join());
     Together together(job);
-    double seconds = barrier_seconds(job, barriers_first);
-    for (const double duration : {0.05, 0.3}) seconds = barrier_seconds(job, count_in(together, duration, seconds));
+    const auto barriers = [&](std::int64_t count) { return seconds_each(count, [&] { must(job.barrier()); }); };
+    double seconds =
+        settled_seconds(barriers_first, barriers, [&](std::int64_t count) { return together.as_first_says(count); });
     if (!is_hidden) {
         if (job.node() == 0) report(("engine.barrier." + place).c_str(), seconds * 1e6);
         return 0;

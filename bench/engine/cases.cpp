@@ -5,7 +5,7 @@
 namespace kumi::bench {
 namespace {
 
-EngineCase pair_case(const std::string& place) {
+JobCase pair_case(const std::string& place) {
     const bool by_memory = place == "shmem";
     const auto row = [&](const char* what) { return fmt::format("engine.{}.{}", what, place); };
     return {
@@ -26,14 +26,14 @@ EngineCase pair_case(const std::string& place) {
          {row("fetch_add"), "ns", true, "one added to a word of the other node, which answers what it was"}}};
 }
 
-EngineCase barrier_case(const std::string& place, int nodes) {
+JobCase barrier_case(const std::string& place, int nodes) {
     return {"barrier",
             place,
             nodes,
             {{"engine.barrier." + place, "us", true, fmt::format("a barrier of {} nodes", nodes)}}};
 }
 
-EngineCase hidden_case(const std::string& place, int nodes) {
+JobCase hidden_case(const std::string& place, int nodes) {
     return {"barrier_hidden",
             place,
             nodes,
@@ -45,8 +45,8 @@ EngineCase hidden_case(const std::string& place, int nodes) {
               "of a barrier's time, by which three times as much computing takes longer with one behind it"}}};
 }
 
-EngineCase jacobi_case() {
-    EngineCase made{"jacobi", "lan", 8, {}};
+JobCase jacobi_case() {
+    JobCase made{"jacobi", "lan", 8, {}};
     made.rows.push_back(
         {"engine.jacobi.overlap", "ratio", false,
          "Jacobi's method on 1024 x 1024 points, 8 hosts on a LAN, one thread each: time without overlap over "
@@ -61,8 +61,8 @@ EngineCase jacobi_case() {
 
 } // namespace
 
-std::vector<EngineCase> engine_cases() {
-    std::vector<EngineCase> cases{pair_case("shmem"), pair_case("udp")};
+std::vector<JobCase> engine_cases() {
+    std::vector<JobCase> cases{pair_case("shmem"), pair_case("udp")};
     for (const int nodes : {2, 4, 8, 16}) cases.push_back(barrier_case(std::to_string(nodes), nodes));
     cases.push_back(barrier_case("12.lab", 12));
     for (const int nodes : {2, 4}) cases.push_back(hidden_case(std::to_string(nodes), nodes));

@@ -1,10 +1,12 @@
-// The same cases as bench/shmem_node.cpp, bench/udp_node.cpp, bench/exchange_node.cpp and bench/engine, written as MPI
-// programs are written. Built once per MPI that is found.
+// The same cases as bench/shmem_node.cpp, bench/udp_node.cpp, bench/exchange_node.cpp, bench/engine and bench/group,
+// written as MPI programs are written. Built once per MPI that is found.
 
 #include "../core.hpp"
 #include "../measure.hpp"
 #include "../work.hpp"
+#include "mpi_group.hpp"
 #include "mpi_onesided.hpp"
+#include "mpi_together.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -141,13 +143,6 @@ void ring() {
     if (rank_ == 0) report("shmem.ring.16", seconds_since(start) / ring_rounds / size_ * 1e6);
 }
 
-/// How many take that long, at so many seconds each; all agree.
-int count_in(double duration, double seconds_each) {
-    int count = static_cast<int>(std::clamp(duration / seconds_each, 1.0, 1e6));
-    MPI_Bcast(&count, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    return count;
-}
-
 /// One row of `kumi bench udp` or `kumi bench composite`.
 void net(std::string_view what, const char* row) {
     bind_to_core(static_cast<unsigned>(rank_)); // here, since mpirun takes two hosts on one machine for two machines
@@ -158,7 +153,7 @@ void net(std::string_view what, const char* row) {
     }
     if (what == "bulk") {
         double seconds = stream_seconds(bulk_message_bytes, 1);
-        for (const double duration : {0.1, 0.5}) seconds = stream_seconds(bulk_message_bytes, count_in(duration, seconds));
+        for (const double duration : {0.1, 0.5}) seconds = stream_seconds(bulk_message_bytes, static_cast<int>(as_first_says(count_in(duration, seconds))));
         if (rank_ == 0) report(row, bulk_message_bytes * 1e-6 / seconds);
     }
 }
@@ -170,13 +165,8 @@ int onesided(const std::string& place) {
 }
 
 void barrier(const char* row) {
-    const auto barriers = [](int count) {
-        const auto start = Clock::now();
-        for (int i = 0; i < count; ++i) MPI_Barrier(MPI_COMM_WORLD);
-        return seconds_since(start) / count;
-    };
-    double seconds = barriers(barriers_first);
-    for (const double duration : {0.05, 0.3}) seconds = barriers(count_in(duration, seconds));
+    const auto barriers = [](std::int64_t count) { return seconds_each(count, [] { MPI_Barrier(MPI_COMM_WORLD); }); };
+    const double seconds = settled_seconds(barriers_first, barriers, as_first_says);
     if (rank_ == 0) report(row, seconds * 1e6);
 }
 
@@ -193,9 +183,10 @@ int main(int argc, char** argv) {
     int code = 0;
     if (what == "onesided" && argc == 3) code = onesided(argv[2]);
     if (what == "barrier" && argc == 3) barrier(argv[2]);
+    if (what == "group" && argc == 4) code = mpi_group(argv[2], argv[3]);
     // MPICH 4.0's MPI_Finalize() may hang where hosts with few cores have many processes; all is measured by then.
     std::signal(SIGALRM, [](int) { std::_Exit(0); });
-    if (what == "barrier") ::alarm(3);
+    if (what == "barrier" || what == "group") ::alarm(3);
     MPI_Finalize();
     return code;
 }

@@ -56,7 +56,7 @@ TEST(Bench, a_peer_that_the_case_does_not_know_is_refused) {
 }
 
 TEST(Bench, a_row_that_the_case_does_not_have_is_refused) {
-    for (const char* bench : {"udp", "composite", "engine"}) {
+    for (const char* bench : {"udp", "composite", "engine", "group"}) {
         const Outcome outcome = run({.words = {kumi_command, "bench", bench, "--rows", "composite.poll,nothing"}});
         EXPECT_EQ(outcome.code, 2);
         EXPECT_TRUE(is_one_line(outcome.err, "kumi bench: --rows: " + std::string(bench) + " has no row (nothing|composite.poll); there are: " + bench + "\\..*"));
@@ -124,13 +124,14 @@ TEST_F(BenchInLab, goes_down_when_the_benchmark_is_interrupted_or_killed) {
 
 namespace {
 
-/// Rows of kumi bench engine, by how their names go on.
-struct EngineRows {
+/// Rows of a benchmark, by how their names go on.
+struct RowsOf {
     const char* name; // of the test
     Words rows;
+    std::string bench = "engine";
 };
 
-class EngineBench : public BenchInLab, public testing::WithParamInterface<EngineRows> {
+class JobBench : public BenchInLab, public testing::WithParamInterface<RowsOf> {
 protected:
     static bool has_limit(const std::string& id) {
         return id.starts_with("engine.am.") || id.starts_with("engine.put_notify.") || id.starts_with("engine.put.") ||
@@ -140,16 +141,17 @@ protected:
 
 } // namespace
 
-TEST_P(EngineBench, has_figures_and_leaves_nothing) {
+TEST_P(JobBench, has_figures_and_leaves_nothing) {
+    const std::string& bench_name = GetParam().bench;
     std::string rows;
-    for (const std::string& row : GetParam().rows) rows += (rows.empty() ? "engine." : ",engine.") + row;
+    for (const std::string& row : GetParam().rows) rows += (rows.empty() ? "" : ",") + bench_name + "." + row;
     const std::string json_path = files_.path() + "/rows.json";
-    const Outcome outcome = run(bench(Words{"engine", "--rows", rows, "--json", json_path}));
+    const Outcome outcome = run(bench(Words{bench_name, "--rows", rows, "--json", json_path}));
     if (is_excused(outcome.out)) GTEST_SKIP() << outcome.out;
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     const auto measured = nlohmann::json::parse(std::ifstream(json_path));
     for (const std::string& row : GetParam().rows) {
-        const std::string id = "engine." + row;
+        const std::string id = bench_name + "." + row;
         const auto found = std::find_if(measured.begin(), measured.end(), [&](const auto& one) { return one["id"] == id; });
         ASSERT_NE(found, measured.end()) << id;
         EXPECT_TRUE((*found)["kumi"].is_number()) << *found << "\n" << outcome.out;
@@ -159,16 +161,20 @@ TEST_P(EngineBench, has_figures_and_leaves_nothing) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Bench, EngineBench,
-    testing::Values(EngineRows{"memory", {"am.shmem", "put_notify.8.shmem", "issue.8.shmem", "put.1048576.shmem",
+    Bench, JobBench,
+    testing::Values(RowsOf{"memory", {"am.shmem", "put_notify.8.shmem", "issue.8.shmem", "put.1048576.shmem",
                                           "get.1048576.shmem", "put_flush.8.shmem", "put_flush.1048576.shmem",
                                           "fetch_add.shmem"}},
-                    EngineRows{"network", {"am.udp", "issue.8.udp", "put.1048576.udp", "get.1048576.udp", "put_flush.8.udp",
+                    RowsOf{"network", {"am.udp", "issue.8.udp", "put.1048576.udp", "get.1048576.udp", "put_flush.8.udp",
                                            "put_flush.1048576.udp", "fetch_add.udp"}},
-                    EngineRows{"barriers", {"barrier.2", "barrier.4", "barrier.8", "barrier.16", "barrier.12.lab"}},
-                    EngineRows{"hidden", {"barrier_hidden.2", "barrier_hidden.4", "barrier_hidden.12.lab"}},
-                    EngineRows{"progress", {"answer.shmem", "answer.udp", "idle"}},
-                    EngineRows{"jacobi", {"jacobi.overlap", "jacobi.speedup.1.plain", "jacobi.speedup.1.overlap",
+                    RowsOf{"barriers", {"barrier.2", "barrier.4", "barrier.8", "barrier.16", "barrier.12.lab"}},
+                    RowsOf{"hidden", {"barrier_hidden.2", "barrier_hidden.4", "barrier_hidden.12.lab"}},
+                    RowsOf{"progress", {"answer.shmem", "answer.udp", "idle"}},
+                    RowsOf{"jacobi", {"jacobi.overlap", "jacobi.speedup.1.plain", "jacobi.speedup.1.overlap",
                                           "jacobi.speedup.2.plain", "jacobi.speedup.2.overlap", "jacobi.speedup.4.plain",
-                                          "jacobi.speedup.4.overlap"}}),
+                                          "jacobi.speedup.4.overlap"}},
+                    RowsOf{"multicasts",
+                           {"multicast.64.4", "multicast.8192.4", "multicast.81920.4", "multicast.1048576.4", "master.4", "allreduce.8.4"},
+                           "group"},
+                    RowsOf{"sets_in_a_lab", {"create.64.12.lab"}, "group"}),
     [](const auto& rows) { return std::string(rows.param.name); });

@@ -4,6 +4,8 @@
 #include "composite_node.hpp"
 #include "engine/engine.hpp"
 #include "engine/node.hpp"
+#include "group/group.hpp"
+#include "group/node.hpp"
 #include "shmem.hpp"
 #include "shmem_node.hpp"
 #include "udp.hpp"
@@ -36,7 +38,8 @@ struct BenchCase {
 const std::array bench_cases{BenchCase{"shmem", shmem_peers, bench::run_shmem_bench, nullptr},
                              BenchCase{"udp", bench::udp_peers(), bench::run_udp_bench, bench::udp_rows},
                              BenchCase{"composite", bench::composite_peers(), bench::run_composite_bench, bench::composite_rows},
-                             BenchCase{"engine", bench::engine_peers(), bench::run_engine_bench, bench::engine_rows}};
+                             BenchCase{"engine", bench::engine_peers(), bench::run_engine_bench, bench::engine_rows},
+                             BenchCase{"group", bench::group_peers(), bench::run_group_bench, bench::group_rows}};
 
 const BenchCase* find_case(const std::string& name) {
     const auto found = std::find_if(bench_cases.begin(), bench_cases.end(), [&](const BenchCase& one) { return one.name == name; });
@@ -122,11 +125,11 @@ std::string peers_help() {
 void add_bench_command(CLI::App& app, int& exit_code) {
     CLI::App* command = app.add_subcommand("bench", "measure Kumi beside its peers and the machine's limit, in one run");
     auto choices = std::make_shared<Choices>();
-    command->add_option("case", choices->bench, "what to measure: shmem, udp, composite, engine")->required()->type_name("CASE")->check([](const std::string& name) {
-        return find_case(name) != nullptr ? "" : fmt::format("no case {}; there are: shmem, udp, composite, engine", name);
+    command->add_option("case", choices->bench, "what to measure: shmem, udp, composite, engine, group")->required()->type_name("CASE")->check([](const std::string& name) {
+        return find_case(name) != nullptr ? "" : fmt::format("no case {}; there are: shmem, udp, composite, engine, group", name);
     });
     command->add_option("--against", choices->against, peers_help())->delimiter(',')->type_name("PEER,...");
-    command->add_option("--rows", choices->rows, "udp, composite, engine: only the rows whose names begin so, as udp.latency does; composite.soak is measured only so")->delimiter(',')->type_name("ROW,...");
+    command->add_option("--rows", choices->rows, "udp, composite, engine, group: only the rows whose names begin so, as udp.latency does; composite.soak is measured only so")->delimiter(',')->type_name("ROW,...");
     command->add_option("--rounds", choices->rounds, "how often each is measured")->type_name("COUNT")->check(CLI::Range(1, 1000))->capture_default_str();
     command->add_option("--seed", choices->seed, "composite.soak: of its faults, as an earlier run tells it")->type_name("NUMBER");
     command->add_option("--json", choices->json_path, "also write the rows to a file")->type_name("FILE");
@@ -143,6 +146,7 @@ void add_bench_command(CLI::App& app, int& exit_code) {
         if (all.front() == "udp") exit_code = bench::udp_node(all.subspan(1));
         else if (all.front() == "composite") exit_code = bench::composite_node(all.subspan(1));
         else if (all.front() == "engine") exit_code = bench::engine_node(all.subspan(1));
+        else if (all.front() == "group") exit_code = bench::group_node(all.subspan(1));
         else exit_code = bench::shmem_node(all.front());
     });
 }

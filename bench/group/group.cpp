@@ -1,0 +1,33 @@
+#include "group.hpp"
+
+#include "cases.hpp"
+
+#include "../mpi.hpp"
+
+namespace kumi::bench {
+namespace {
+
+constexpr const char* peers_to_name[] = {"openmpi", "mpich"};
+
+std::string lab_file(const JobCase& one) { return one.place.ends_with(".lab") ? figure3 : ""; }
+
+std::vector<Entry> contestants(const BenchOptions& options, const JobCase& one, const OwnLab* lab) {
+    const std::vector<std::string> words{"group", one.what, one.place};
+    std::vector<Entry> entries{job_entry(options, one, lab, lab_file(one), words)};
+    if (one.what == "master") return entries; // MPI has no such call
+    for (const std::string& peer : options.peers)
+        for (Entry& entry : mpi_waiting(options, lab, peer, one.nodes, words)) entries.push_back(std::move(entry));
+    return entries;
+}
+
+} // namespace
+
+Table run_group_bench(const BenchOptions& options) {
+    return run_job_bench(options, {"group", group_cases(), lab_file, contestants});
+}
+
+std::vector<std::string> group_rows() { return row_names(group_cases()); }
+
+std::span<const char* const> group_peers() noexcept { return peers_to_name; }
+
+} // namespace kumi::bench

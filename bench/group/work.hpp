@@ -1,0 +1,74 @@
+#pragma once
+
+// What Kumi and MPI do alike in `kumi bench group`: the same sets in the same order, the same content. Node 0 is the master,
+// and a member.
+
+#include "../measure.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <numeric>
+#include <optional>
+#include <random>
+#include <span>
+#include <vector>
+
+namespace kumi::bench {
+
+inline constexpr std::size_t multicast_bytes[] = {64, 8192, 81920, 1048576};
+inline constexpr std::size_t create_bytes[] = {64};
+inline constexpr std::size_t allreduce_bytes[] = {8, 1048576};
+inline constexpr int sets_in_turn = 8;
+
+/// Of how many nodes each set is.
+constexpr int set_nodes(int nodes) { return std::max(2, 3 * nodes / 4); }
+
+/// Chosen at random, but by everybody alike. Each from the lowest member to the highest.
+inline std::vector<std::vector<int>> random_sets(int nodes) {
+    std::mt19937_64 random(static_cast<std::uint64_t>(nodes));
+    std::vector<int> others(static_cast<std::size_t>(nodes - 1));
+    std::iota(others.begin(), others.end(), 1);
+    std::vector<std::vector<int>> sets;
+    for (int i = 0; i < sets_in_turn; ++i) {
+        std::shuffle(others.begin(), others.end(), random);
+        std::vector<int>& set = sets.emplace_back(1, 0);
+        set.insert(set.end(), others.begin(), others.begin() + set_nodes(nodes) - 1);
+        std::sort(set.begin(), set.end());
+    }
+    return sets;
+}
+
+/// Writes a number at both ends of a content, so that members can tell whether they have all of it.
+inline void stamp(std::span<std::byte> content, std::uint64_t number) {
+    std::memcpy(content.data(), &number, sizeof number);
+    std::memcpy(content.data() + content.size() - sizeof number, &number, sizeof number);
+}
+
+/// The number; 0: it is not the same at both ends.
+inline std::uint64_t stamp_of(std::span<const std::byte> content) {
+    std::uint64_t first = 0, last = 0;
+    if (content.size() < sizeof first) return 0;
+    std::memcpy(&first, content.data(), sizeof first);
+    std::memcpy(&last, content.data() + content.size() - sizeof last, sizeof last);
+    return first == last ? first : 0;
+}
+
+/// What a sum over all nodes takes, at each of them; `sum_up(mine, sums)` makes one. Nothing: one was wrong.
+template <class SumUp, class Agreed>
+std::optional<double> allreduce_seconds(std::size_t bytes, int nodes, SumUp&& sum_up, Agreed&& agreed) {
+    std::vector<double> mine(bytes / sizeof(double)), sums(mine.size());
+    double number = 0; // of the sum, at both ends of what is added
+    bool is_right = true;
+    const auto once = [&] {
+        mine.front() = mine.back() = ++number;
+        sum_up(mine, sums);
+        is_right = is_right && sums.front() == nodes * number && sums.back() == nodes * number;
+    };
+    const double seconds = settled_seconds(
+        1, [&](std::int64_t count) { return seconds_each(count, once); }, agreed);
+    return is_right ? std::optional(seconds) : std::nullopt;
+}
+
+} // namespace kumi::bench

@@ -1,0 +1,140 @@
+// Multicasts as MPI programs do them: a communicator for each set, in which node 0 broadcasts; a reduction of one byte tells
+// it that all have it. This is more than fair to MPI: members know beforehand which set comes next and wait for it, while
+// Kumi's learn it from the message; and unless making them is to be measured, the communicators are there at the start.
+
+#include "mpi_group.hpp"
+
+#include "../group/work.hpp"
+#include "../measure.hpp"
+#include "../work.hpp"
+#include "mpi_together.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <mpi.h>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace kumi::bench {
+namespace {
+
+int own_rank() {
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    return rank;
+}
+
+int world_size() {
+    int size = 0;
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    return size;
+}
+
+/// A set that this process is in.
+class Members {
+public:
+    explicit Members(const std::vector<int>& ranks) : ranks_(ranks) {}
+
+    /// Among the members; nobody else takes part.
+    void create() {
+        MPI_Group world, some;
+        MPI_Comm_group(MPI_COMM_WORLD, &world);
+        MPI_Group_incl(world, static_cast<int>(ranks_.size()), ranks_.data(), &some);
+        MPI_Comm_create_group(MPI_COMM_WORLD, some, 0, &communicator_);
+        MPI_Group_free(&some);
+        MPI_Group_free(&world);
+    }
+    void free() { MPI_Comm_free(&communicator_); }
+
+    void multicast(std::span<std::byte> content) {
+        MPI_Bcast(content.data(), static_cast<int>(content.size()), MPI_BYTE, 0, communicator_);
+        unsigned char mine = 1, all = 0;
+        MPI_Reduce(&mine, &all, 1, MPI_BYTE, MPI_BOR, 0, communicator_);
+    }
+
+private:
+    std::vector<int> ranks_;
+    MPI_Comm communicator_ = MPI_COMM_NULL;
+};
+
+/// All sets in turn, as this process sees them.
+class Casts {
+public:
+    explicit Casts(bool creates) : creates_(creates) {
+        for (const std::vector<int>& ranks : random_sets(world_size())) {
+            const bool is_member = std::binary_search(ranks.begin(), ranks.end(), rank_);
+            sets_.push_back(is_member ? std::optional<Members>(ranks) : std::nullopt);
+            if (is_member && !creates) sets_.back()->create();
+        }
+    }
+    Casts(const Casts&) = delete;
+    ~Casts() {
+        if (creates_) return;
+        for (std::optional<Members>& set : sets_)
+            if (set) set->free();
+    }
+
+    double seconds(std::size_t bytes) {
+        std::vector<std::byte> content(bytes);
+        const auto all_sets = [&] {
+            for (std::optional<Members>& set : sets_) {
+                ++number_;
+                if (set) multicast(*set, content);
+            }
+        };
+        const auto run = [&](std::int64_t count) { return seconds_each(count, all_sets); };
+        return settled_seconds(1, run, as_first_says) / sets_in_turn;
+    }
+
+    bool all_came() const { return all_came_; }
+
+private:
+    void multicast(Members& set, std::span<std::byte> content) {
+        if (rank_ == 0) stamp(content, number_);
+        if (creates_) set.create();
+        set.multicast(content);
+        if (creates_) set.free();
+        all_came_ = all_came_ && stamp_of(content) == number_;
+    }
+
+    bool creates_;
+    int rank_ = own_rank();
+    std::vector<std::optional<Members>> sets_; // none: this process is not in it
+    std::uint64_t number_ = 0;
+    bool all_came_ = true;
+};
+
+void report_size(const std::string& what, std::size_t bytes, const std::string& place, double seconds) {
+    if (own_rank() == 0) report(("group." + what + "." + std::to_string(bytes) + "." + place).c_str(), seconds * 1e6);
+}
+
+int multicasts(const std::string& what, std::span<const std::size_t> sizes, const std::string& place) {
+    Casts casts(what == "create");
+    for (const std::size_t bytes : sizes) report_size(what, bytes, place, casts.seconds(bytes));
+    if (casts.all_came()) return 0;
+    std::fprintf(stderr, "a broadcast did not bring what was sent\n");
+    return 1;
+}
+
+int allreduces(const std::string& place) {
+    for (const std::size_t bytes : allreduce_bytes) {
+        const auto sum_up = [](const std::vector<double>& mine, std::vector<double>& sums) {
+            MPI_Allreduce(mine.data(), sums.data(), static_cast<int>(mine.size()), MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+        };
+        const auto seconds = allreduce_seconds(bytes, world_size(), sum_up, as_first_says);
+        if (!seconds) return std::fprintf(stderr, "a sum is wrong\n"), 1;
+        report_size("allreduce", bytes, place, *seconds);
+    }
+    return 0;
+}
+
+} // namespace
+
+int mpi_group(const std::string& what, const std::string& place) {
+    if (what == "allreduce") return allreduces(place);
+    if (what == "create") return multicasts(what, create_bytes, place);
+    return multicasts(what, multicast_bytes, place);
+}
+
+} // namespace kumi::bench

@@ -1,0 +1,44 @@
+#pragma once
+
+#include "kumi/kumi.hpp"
+
+#include <cstdint>
+
+namespace kumi::bench {
+
+/// What the nodes of a job find out together. Collective: all nodes make the same calls in the same order.
+class Together {
+public:
+    explicit Together(Job& job) : job_(job), words_(must(job.segment<std::int64_t>(2))) {}
+
+    /// Node 0's number, at all nodes.
+    std::int64_t as_first_says(std::int64_t mine) {
+        if (job_.node() == 0)
+            for (Node node = 0; node < job_.nodes(); ++node) must(job_.write(words_.at(node, said), mine));
+        must(job_.sync());
+        must(job_.barrier());
+        const std::int64_t first_says = words_[said];
+        must(job_.barrier()); // before it is said anew
+        return first_says;
+    }
+
+    /// Over all nodes; at node 0.
+    double mean(double mine) {
+        constexpr double parts = 1e6;
+        must(job_.fetch_add(words_.at(0, sum), static_cast<std::int64_t>(mine * parts)));
+        must(job_.barrier());
+        const double mean = static_cast<double>(words_[sum]) / parts / job_.nodes();
+        must(job_.barrier());
+        if (job_.node() == 0) words_[sum] = 0;
+        must(job_.barrier());
+        return mean;
+    }
+
+private:
+    static constexpr std::size_t said = 0, sum = 1; // where in the segment
+
+    Job& job_;
+    Segment<std::int64_t> words_;
+};
+
+} // namespace kumi::bench
