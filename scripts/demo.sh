@@ -47,6 +47,8 @@ show "Nodes write into each other's memory, set flags there, and draw numbers fr
     kumi run -n 4 examples/05_remote_memory
 show "Functions called on other nodes: what they answer, or throw, comes back." \
     kumi run -n 4 examples/07_invoke
+show "A simulation that is steered: every 20 ms another set of nodes is told, computes and answers, and nobody else." \
+    kumi run -n 6 examples/08_steering 12
 show "Laplace's equation on two nodes; the rows that neighbours need travel while the others are computed." \
     kumi run -n 2 examples/06_jacobi 1024 300 1 overlap
 show "Two nodes over UDP, while one packet of twenty is lost on purpose. Then: what was repaired." \

@@ -19,9 +19,9 @@ std::string_view name_of(What what) noexcept {
     return static_cast<std::size_t>(what) < names.size() ? names[static_cast<std::size_t>(what)] : "something else";
 }
 
-Talk::Talk(Seat& seat, const Purpose& purpose, Instant deadline)
-    : seat_(seat), mailbox_(seat.mailbox), core_(seat.mailbox.core()), box_(seat.box), purpose_(purpose), deadline_(deadline), piece_bytes_(mailbox_.chunk_bytes()) {
-    if (purpose.bytes_each != 0 && purpose.bytes_each <= piece_bytes_) piece_bytes_ -= piece_bytes_ % purpose.bytes_each;
+Talk::Talk(Seat& seat, const CallShape& shape, Instant deadline)
+    : seat_(seat), mailbox_(seat.mailbox), core_(seat.mailbox.core()), box_(seat.box), shape_(shape), deadline_(deadline), piece_bytes_(mailbox_.chunk_bytes()) {
+    if (shape.bytes_each != 0 && shape.bytes_each <= piece_bytes_) piece_bytes_ -= piece_bytes_ % shape.bytes_each;
     if (core_.in_handler()) {
         has_failed_ = true;
         why_ = "a handler must not wait";
@@ -48,7 +48,7 @@ Talk::~Talk() {
 }
 
 Post Talk::head_of(PostKind kind, std::uint16_t step, std::uint64_t bytes) const noexcept {
-    return {box_.key, serial_, 0, bytes, purpose_.bytes, purpose_.root, step, static_cast<std::uint8_t>(purpose_.what), kind};
+    return {box_.key, serial_, 0, bytes, shape_.bytes, shape_.root, step, static_cast<std::uint8_t>(shape_.what), kind};
 }
 
 // ---- sending
@@ -112,7 +112,7 @@ void Talk::receive(Node rank, std::size_t step, MutableBytes target) {
 
 void Talk::receive_into(Node rank, std::size_t step, MutableBytes target, Bytes mine, const Combine& combine, bool is_first) {
     // Values that are larger than messages are put together first.
-    std::vector<std::byte>* const content = purpose_.bytes_each > piece_bytes_ ? &contents_.emplace_back() : nullptr;
+    std::vector<std::byte>* const content = shape_.bytes_each > piece_bytes_ ? &contents_.emplace_back() : nullptr;
     add({.from = seat_.members[rank], .step = static_cast<std::uint16_t>(step), .target = target.data(), .bytes = target.size(), .content = content, .combine = &combine, .mine = mine.data(), .is_first = is_first});
 }
 
@@ -171,14 +171,14 @@ void Talk::bind(Receive& receive, Node source, const Post& head, Bytes data) {
 /// Whether it is of the same call.
 bool Talk::check(Node source, const Post& head) {
     const auto fail_both = [&](auto&& text) { return fail(text("this node"), text(name(core_.node()))), false; };
-    if (head.what != static_cast<std::uint8_t>(purpose_.what) || head.root != purpose_.root) {
+    if (head.what != static_cast<std::uint8_t>(shape_.what) || head.root != shape_.root) {
         const auto call = [](std::uint8_t what, Node root) { return fmt::format("{} with root {}", name_of(static_cast<What>(what)), root); };
         return fail_both([&](std::string_view self) {
-            return fmt::format("{} has called {}, {} {}", name(source), call(head.what, head.root), self, call(static_cast<std::uint8_t>(purpose_.what), purpose_.root));
+            return fmt::format("{} has called {}, {} {}", name(source), call(head.what, head.root), self, call(static_cast<std::uint8_t>(shape_.what), shape_.root));
         });
     }
-    if (!purpose_.takes_any_size && head.came_with != purpose_.bytes)
-        return fail_both([&](std::string_view self) { return fmt::format("{} came with {} bytes, {} with {}", name(source), head.came_with, self, purpose_.bytes); });
+    if (!shape_.takes_any_size && head.came_with != shape_.bytes)
+        return fail_both([&](std::string_view self) { return fmt::format("{} came with {} bytes, {} with {}", name(source), head.came_with, self, shape_.bytes); });
     return true;
 }
 
@@ -200,7 +200,7 @@ bool Talk::make_room(Receive& receive, Node source, const Post& head) {
 }
 
 void Talk::feed(Receive& receive, Bytes data) {
-    const bool is_cut_wrong = receive.combine != nullptr && receive.content == nullptr && data.size() % purpose_.bytes_each != 0;
+    const bool is_cut_wrong = receive.combine != nullptr && receive.content == nullptr && data.size() % shape_.bytes_each != 0;
     if (data.size() > receive.bytes - receive.arrived || is_cut_wrong) {
         ++mailbox_.unsound_;
         return fail(fmt::format("{} has sent what makes no sense", name(receive.from)));
@@ -280,7 +280,7 @@ bool Talk::find_gone() {
 Result<void> Talk::end() {
     if (!has_failed_) (void)wait();
     if (!has_failed_) return {};
-    return error("{} among {}: {}", name_of(purpose_.what), seat_.set.text(), why_);
+    return error("{} among {}: {}", name_of(shape_.what), seat_.set.text(), why_);
 }
 
 // ---- failing

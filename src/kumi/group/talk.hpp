@@ -19,7 +19,7 @@ enum class What : std::uint8_t { barrier, broadcast, reduce, allreduce, gather, 
 
 std::string_view name_of(What what) noexcept;
 
-struct Purpose {
+struct CallShape {
     What what;
     Node root = 0;
     std::uint64_t bytes = 0;      // that all members must come with
@@ -29,7 +29,7 @@ struct Purpose {
 
 class Talk {
 public:
-    Talk(Seat& seat, const Purpose& purpose, Instant deadline);
+    Talk(Seat& seat, const CallShape& shape, Instant deadline);
     Talk(const Talk&) = delete;
     Talk& operator=(const Talk&) = delete;
     ~Talk();
@@ -58,7 +58,7 @@ public:
 
     /// What the sender of the last message came with.
     std::uint64_t heard_bytes() const noexcept { return heard_bytes_; }
-    void set_bytes(std::uint64_t bytes) noexcept { purpose_.bytes = bytes; }
+    void set_bytes(std::uint64_t bytes) noexcept { shape_.bytes = bytes; }
 
 private:
     friend class Mailbox;
@@ -89,7 +89,7 @@ private:
     Mailbox& mailbox_;
     engine::Core& core_;
     Box& box_;
-    Purpose purpose_;
+    CallShape shape_;
     Instant deadline_;
     std::uint32_t serial_ = 0;
     std::size_t open_ = 0; // receives
