@@ -1,5 +1,8 @@
 #include "kumi/device/composite/assembly.hpp"
 
+#include <algorithm>
+#include <optional>
+
 namespace kumi::device::composite {
 Result<void> Assembly::open_sockets() {
     parts_.resize(nodes_);
@@ -40,6 +43,16 @@ Result<void> Assembly::add(const std::vector<Node>& members, base::FunctionRef<R
 
 void Assembly::add_relay(Node from, Node via, Node to) { ways_to_[from][to].push_back({.via = via}); }
 
+/// By node, those whose messages it passes on.
+std::vector<std::vector<Node>> Assembly::served() const {
+    std::vector<std::vector<Node>> served(nodes_);
+    for (Node from = 0; from < nodes_; ++from)
+        for (Node to = 0; to < nodes_; ++to)
+            for (std::optional<Node> via = ways_to_[from][to].front().via; via; via = ways_to_[*via][to].front().via)
+                if (std::ranges::find(served[*via], from) == served[*via].end()) served[*via].push_back(from);
+    return served;
+}
+
 Result<Assembly::Ends> Assembly::finish(const StripeOptions& stripes, bool is_serialized) {
     Ends made;
     for (Node node = 0; node < nodes_; ++node) {
@@ -50,6 +63,7 @@ Result<Assembly::Ends> Assembly::finish(const StripeOptions& stripes, bool is_se
         made.push_back(std::make_unique<CompositeChannel>(node, std::move(parts_[node]), ways_to_[node], std::move(sockets_[node]), stripes,
                                                           *std::move(sleep_set)));
     }
+    for (Node node = 0; const std::vector<Node>& sources : served()) static_cast<CompositeChannel&>(*made[node++]).set_served(sources);
     return made;
 }
 

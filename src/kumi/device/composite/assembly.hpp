@@ -32,6 +32,7 @@ private:
     using Ways = std::vector<CompositeChannel::Way>;
 
     Result<void> open_sockets();
+    std::vector<std::vector<Node>> served() const;
 
     Node nodes_;
     std::vector<std::unique_ptr<WakeSocket>> sockets_;  // by node
