@@ -47,6 +47,11 @@ Talk::~Talk() {
     box_.sendings.clear();
 }
 
+void Talk::set_bytes(std::uint64_t bytes) noexcept {
+    const auto turn = core_.take_turn();
+    shape_.bytes = bytes;
+}
+
 Post Talk::head_of(PostKind kind, std::uint16_t step, std::uint64_t bytes) const noexcept {
     return {box_.key, serial_, 0, bytes, shape_.bytes, shape_.root, step, static_cast<std::uint8_t>(shape_.what), kind};
 }
@@ -233,17 +238,19 @@ bool Talk::apply(const Combine& combine, std::byte* into, const std::byte* mine,
 }
 
 void Talk::combine_here(MutableBytes into, Bytes other, const Combine& combine, bool other_is_first) {
-    if (has_failed_) return;
     const auto turn = core_.take_turn();
+    if (has_failed_) return;
     (void)apply(combine, into.data(), into.data(), other, other_is_first);
 }
 
 // ---- waiting
 
 bool Talk::wait(bool for_sends) {
-    if (has_failed_) return false;
-    const bool in_time = core_.wait_until([&] { return is_done(for_sends); }, deadline_);
-    if (in_time && !has_failed_ && box_.receives.empty()) return true;
+    if (!has_begun_) return false;
+    bool has_all = false; // looked at with the turn: what comes later may make the call fail meanwhile
+    const auto is_over = [&] { return has_all || (is_done(for_sends) && ((has_all = !has_failed_), true)); };
+    const bool in_time = core_.wait_until(is_over, deadline_);
+    if (has_all) return true;
     const auto turn = core_.take_turn();
     if (!in_time && !has_failed_) {
         const auto late = std::ranges::find(box_.receives, false, &Receive::is_done);
@@ -252,7 +259,7 @@ bool Talk::wait(bool for_sends) {
         fail(why, fmt::format("{} has given up: {}", name(core_.node()), why));
     }
     box_.receives.clear();
-    return !has_failed_;
+    return false;
 }
 
 bool Talk::is_done(bool for_sends) {
@@ -278,8 +285,8 @@ bool Talk::find_gone() {
 }
 
 Result<void> Talk::end() {
-    if (!has_failed_) (void)wait();
-    if (!has_failed_) return {};
+    if (wait()) return {};
+    const auto turn = core_.take_turn();
     return error("{} among {}: {}", name_of(shape_.what), seat_.set.text(), why_);
 }
 

@@ -48,7 +48,6 @@ public:
     /// The same for what is to be received only.
     bool wait_received() { return wait(false); }
 
-    bool has_failed() const noexcept { return has_failed_; }
     /// Combines two that are here already.
     void combine_here(MutableBytes into, Bytes other, const Combine& combine, bool other_is_first);
     /// This member cannot do it.
@@ -58,7 +57,7 @@ public:
 
     /// What the sender of the last message came with.
     std::uint64_t heard_bytes() const noexcept { return heard_bytes_; }
-    void set_bytes(std::uint64_t bytes) noexcept { shape_.bytes = bytes; }
+    void set_bytes(std::uint64_t bytes) noexcept;
 
 private:
     friend class Mailbox;
@@ -96,7 +95,7 @@ private:
     std::size_t piece_bytes_;
     std::uint64_t heard_bytes_ = 0;
     bool has_begun_ = false;
-    bool has_failed_ = false;
+    bool has_failed_ = false; // as all that follows, with the turn: handlers make calls fail
     std::string why_;
     std::string told_; // to others
     std::vector<Node> told_to_;
