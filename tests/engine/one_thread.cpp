@@ -4,8 +4,6 @@
 #include "engine/one_thread.hpp"
 #include "engine/random_memory.hpp"
 
-#include "simulation/seeds.hpp"
-
 #include <algorithm>
 #include <deque>
 #include <optional>
@@ -13,27 +11,9 @@
 namespace kumi::engine_test {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::uint64_t seeds_usually = 5;
-#else
-constexpr std::uint64_t seeds_usually = 60;
-#endif
+void for_each_seed(const std::function<void(std::uint64_t)>& run) { engine_test::for_each_seed(60, run); }
 
-void for_each_seed(const std::function<void(std::uint64_t)>& run) {
-#if defined(__SANITIZE_THREAD__)
-    GTEST_SKIP() << "one thread has no races, and its stacks confuse who looks for them";
-#endif
-    simulation::for_each_seed(seeds_usually, run);
-}
-
-/// Nodes, room and refusals as the seed says.
-OneThread::Options options_of(std::uint64_t seed) {
-    std::mt19937_64 random(seed * 7919);
-    return {.nodes = static_cast<Node>(2 + random() % 4),
-            .seed = seed,
-            .refusal_chance = static_cast<double>(random() % 4) * 0.1,
-            .in_flight_max = std::size_t{1} << random() % 6};
-}
+OneThread::Options options_of(std::uint64_t seed) { return engine_test::options_of(seed, 4); }
 
 std::uint64_t steps_of(std::uint64_t seed) {
     OneThread world(options_of(seed));
@@ -57,13 +37,7 @@ TEST(OneThread, a_run_is_a_function_of_its_seed) {
 TEST(OneThread, remote_memory_does_what_a_model_says_though_the_network_is_parted) {
     for_each_seed([](std::uint64_t seed) {
         OneThread world(options_of(seed));
-        std::mt19937_64 fate(seed + 1000);
-        world.meanwhile = [&] {
-            std::vector<Node> some;
-            for (Node node = 0; node < options_of(seed).nodes; ++node)
-                if (fate() % 2 == 0) some.push_back(node);
-            fate() % 3 == 0 ? world.network().part(some) : world.network().heal();
-        };
+        world.part_at_random(seed + 1000);
         world.run([&](Channel& channel) {
             Engine engine = open_alone(channel);
             std::mt19937_64 random(seed + channel.self());

@@ -7,6 +7,7 @@
 
 #include "kumi/device/simulated/network.hpp"
 #include "model/fiber.hpp"
+#include "simulation/seeds.hpp"
 
 #include <cstdio>
 #include <cstdlib>
@@ -26,6 +27,16 @@ public:
     /// What the world does, each so many steps.
     std::function<void()> meanwhile = [] {};
     std::uint64_t steps_between = 1000;
+
+    /// From now on the network is parted and heals, as the seed says.
+    void part_at_random(std::uint64_t seed) {
+        meanwhile = [this, fate = std::mt19937_64(seed)]() mutable {
+            std::vector<Node> some;
+            for (Node node = 0; node < options_.nodes; ++node)
+                if (fate() % 2 == 0) some.push_back(node);
+            fate() % 3 == 0 ? network_.part(some) : network_.heal();
+        };
+    }
 
     /// That node is gone; to it, so are all others, and it cannot even send to itself.
     void lose(Node node) {
@@ -106,6 +117,25 @@ private:
     std::vector<std::unique_ptr<model::Fiber>> fibers_; // by node
     Node current_ = 0;
 };
+
+/// Nodes (two, and less than `more` others), room and refusals as the seed says.
+inline OneThread::Options options_of(std::uint64_t seed, std::uint64_t more) {
+    std::mt19937_64 random(seed * 7919);
+    return {.nodes = static_cast<Node>(2 + random() % more),
+            .seed = seed,
+            .refusal_chance = static_cast<double>(random() % 4) * 0.1,
+            .in_flight_max = std::size_t{1} << random() % 6};
+}
+
+/// Some of them, where sanitizers are slow.
+inline void for_each_seed([[maybe_unused]] std::uint64_t seeds_usually, const std::function<void(std::uint64_t)>& run) {
+#if defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "one thread has no races, and its stacks confuse who looks for them";
+#elif defined(__SANITIZE_ADDRESS__)
+    seeds_usually = 5;
+#endif
+    simulation::for_each_seed(seeds_usually, run);
+}
 
 /// An engine for a node of such a job: without a thread of its own.
 inline Engine open_alone(Channel& channel, Handlers&& handlers = {}) {

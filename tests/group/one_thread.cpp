@@ -5,7 +5,6 @@
 #include "group/node.hpp"
 
 #include "kumi/group/group.hpp"
-#include "simulation/seeds.hpp"
 
 #include <algorithm>
 
@@ -14,28 +13,11 @@ namespace {
 
 using engine_test::OneThread;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::uint64_t seeds_usually = 5;
-#else
-constexpr std::uint64_t seeds_usually = 30;
-#endif
-
-void for_each_seed(const std::function<void(std::uint64_t)>& run) {
-#if defined(__SANITIZE_THREAD__)
-    GTEST_SKIP() << "one thread has no races, and its stacks confuse who looks for them";
-#endif
-    simulation::for_each_seed(seeds_usually, run);
-}
+void for_each_seed(const std::function<void(std::uint64_t)>& run) { engine_test::for_each_seed(30, run); }
 
 constexpr Setup alone{.in_background = false, .spin_max = Duration{0}};
 
-OneThread::Options options_of(std::uint64_t seed) {
-    std::mt19937_64 random(seed * 7919);
-    return {.nodes = static_cast<Node>(2 + random() % 9),
-            .seed = seed,
-            .refusal_chance = static_cast<double>(random() % 4) * 0.1,
-            .in_flight_max = std::size_t{1} << random() % 6};
-}
+OneThread::Options options_of(std::uint64_t seed) { return engine_test::options_of(seed, 9); }
 
 /// Clusters and hosts as the seed says, or none.
 Topology topology_of(std::uint64_t seed, Node nodes) {
@@ -75,13 +57,7 @@ TEST(GroupsInOneThread, multicasts_arrive_once_and_in_order_though_the_network_i
         const auto options = options_of(seed);
         const Job job(seed, options.nodes, 20);
         OneThread world(options);
-        std::mt19937_64 fate(seed + 1000);
-        world.meanwhile = [&] {
-            std::vector<Node> some;
-            for (Node node = 0; node < options.nodes; ++node)
-                if (fate() % 2 == 0) some.push_back(node);
-            fate() % 3 == 0 ? world.network().part(some) : world.network().heal();
-        };
+        world.part_at_random(seed + 1000);
         world.run([&](Channel& channel) {
             Member member;
             std::vector<std::vector<std::uint64_t>> handled(job.nodes), expected(job.nodes);
@@ -297,13 +273,7 @@ TEST(GroupsInOneThread, collectives_are_right_though_the_network_is_parted) {
         const auto options = options_of(seed);
         const auto plan = plan_of(seed, options.nodes, 20);
         OneThread world(options);
-        std::mt19937_64 fate(seed + 1000);
-        world.meanwhile = [&] {
-            std::vector<Node> some;
-            for (Node node = 0; node < options.nodes; ++node)
-                if (fate() % 2 == 0) some.push_back(node);
-            fate() % 3 == 0 ? world.network().part(some) : world.network().heal();
-        };
+        world.part_at_random(seed + 1000);
         world.run([&](Channel& channel) {
             Member member;
             member.open(channel, alone);
