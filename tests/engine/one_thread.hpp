@@ -6,6 +6,7 @@
 #include "engine/node.hpp"
 
 #include "kumi/device/simulated/network.hpp"
+#include "kumi/pm/remote_memory.hpp"
 #include "model/fiber.hpp"
 #include "simulation/seeds.hpp"
 
@@ -13,8 +14,31 @@
 #include <cstdlib>
 #include <functional>
 #include <memory>
+#include <sys/mman.h>
 
 namespace kumi::engine_test {
+
+/// Memory that all nodes of a job reach, as if they were on one host.
+class HostMemory final : public pm::RemoteMemory {
+public:
+    explicit HostMemory(Node nodes) {
+        for (Node node = 0; node < nodes; ++node)
+            windows_.push_back(static_cast<std::byte*>(::mmap(nullptr, bytes_each, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)));
+    }
+    HostMemory(const HostMemory&) = delete;
+    ~HostMemory() {
+        for (std::byte* const window : windows_) ::munmap(window, bytes_each);
+    }
+    std::size_t window_bytes() const noexcept override { return bytes_each; }
+    Result<MutableBytes> expose(std::uint64_t, std::size_t) override { return MutableBytes(); } // all of it is
+    void conceal(std::uint64_t, std::size_t) noexcept override {}
+    Result<void> reach(Node) override { return {}; }
+    std::byte* direct(Node node, std::uint64_t offset) noexcept override { return windows_[node] + offset; }
+
+private:
+    static constexpr std::size_t bytes_each = std::size_t{1} << 30;
+    std::vector<std::byte*> windows_; // by node
+};
 
 class OneThread {
 public:
@@ -24,6 +48,8 @@ public:
     explicit OneThread(const Options& options) : options_(options), network_(options), random_(options.seed), is_lost_(options.nodes), doing_(options.nodes, "something") {}
 
     device::simulated::Network& network() { return network_; }
+    /// Before run(): all nodes are on one host, as far as their memory goes.
+    void share_memory() { memory_.emplace(options_.nodes); }
     /// What the world does, each so many steps.
     std::function<void()> meanwhile = [] {};
     std::uint64_t steps_between = 1000;
@@ -96,6 +122,7 @@ private:
         void wake() noexcept override {}
         bool lost(Node node) const noexcept override { return world_.is_lost_[self()] || inner_->lost(node); }
         pm::Traffic sent(Node to) const noexcept override { return inner_->sent(to); }
+        pm::RemoteMemory* remote_memory() noexcept override { return world_.memory_ ? &*world_.memory_ : nullptr; }
 
     private:
         OneThread& world_;
@@ -111,6 +138,7 @@ private:
 
     Options options_;
     device::simulated::Network network_;
+    std::optional<HostMemory> memory_;
     std::mt19937_64 random_;
     std::vector<bool> is_lost_;
     std::vector<std::string> doing_; // by node

@@ -16,6 +16,7 @@ using group::Block;
 using group::Cast;
 using group::Kind;
 using group::Name;
+using group::Place;
 using group::Purpose;
 using group::Use;
 
@@ -53,8 +54,9 @@ struct Victim {
 };
 using Say = std::function<void(Bytes)>;
 
-void run(const std::function<void(const Say&)>& speak, const std::function<void(Victim&)>& look) {
+void run(const std::function<void(const Say&)>& speak, const std::function<void(Victim&)>& look, bool is_one_host = false) {
     OneThread world({.nodes = 2, .seed = 1});
+    if (is_one_host) world.share_memory();
     bool has_spoken = false, is_over = false;
     world.run([&](Channel& channel) {
         if (channel.self() == 0) {
@@ -108,6 +110,23 @@ TEST(HostileGroups, memory_is_not_taken_for_more_than_a_master_may_have_under_wa
                 say(block_of({1, sequence}, note, {0, 1}, 1, Groups::content_bytes_max, 32 << 10, pattern(32 << 10, 0)));
         },
         [](Victim& victim) { EXPECT_TRUE(victim.handled.empty()); });
+}
+
+TEST(HostileGroups, a_content_is_looked_for_only_where_its_master_has_memory) {
+    for (const bool is_one_host : {false, true}) {
+        run(
+            [](const Say& say) {
+                std::uint64_t sequence = 0;
+                for (const Place place : {Place{0, std::uint64_t{1} << 40}, Place{std::uint64_t{1} << 40, 8}, Place{0, ~std::uint64_t{0}}, Place{~std::uint64_t{0}, 8}}) {
+                    auto message = cast_of({1, ++sequence}, note, {0}, bytes_of(place));
+                    copy_bytes(message.data(), bytes_of(Kind::placed));
+                    say(message);
+                    message.pop_back(); // half a place
+                    say(message);
+                }
+            },
+            [](Victim& victim) { EXPECT_TRUE(victim.handled.empty()); }, is_one_host);
+    }
 }
 
 TEST(HostileGroups, blocks_are_as_large_as_masters_make_them) {

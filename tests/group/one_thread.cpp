@@ -57,6 +57,7 @@ TEST(GroupsInOneThread, multicasts_arrive_once_and_in_order_though_the_network_i
         const auto options = options_of(seed);
         const Job job(seed, options.nodes, 20);
         OneThread world(options);
+        if (seed % 3 == 0) world.share_memory();
         world.part_at_random(seed + 1000);
         world.run([&](Channel& channel) {
             Member member;
@@ -135,6 +136,7 @@ TEST(GroupsInOneThread, a_lost_member_is_told_of_and_all_others_get_it) {
         options.nodes += 2;
         const Job job(seed, options.nodes, 15);
         OneThread world(options);
+        if (seed % 3 == 0) world.share_memory();
         std::mt19937_64 fate(seed + 1000);
         const Node victims = static_cast<Node>(1 + fate() % (options.nodes > 4 ? 2 : 1));
         Set lost;
@@ -202,6 +204,33 @@ TEST(GroupsInOneThread, a_lost_member_is_told_of_and_all_others_get_it) {
         });
         if (testing::Test::HasFailure()) FAIL() << "KUMI_SEED=" << seed << ", lost " << lost.text();
     });
+}
+
+TEST(GroupsInOneThread, on_one_host_a_content_is_written_once_and_its_memory_used_again) {
+    constexpr std::size_t bytes = 100'000;
+    constexpr Node nodes = 6;
+    OneThread world({.nodes = nodes, .seed = 1});
+    world.share_memory();
+    std::uint64_t sent = 0;
+    world.run([&](Channel& channel) {
+        Member member;
+        const auto note = member.handlers.add("note", [](Call&, Bytes content) { EXPECT_TRUE(is_pattern(content, 7)); });
+        member.open(channel, alone);
+        const auto first_free = [&] {
+            const auto memory = good(member.engine->allocate<char>(1));
+            good(member.engine->release(memory));
+            return memory.offset();
+        };
+        good(member.engine->barrier());
+        const std::uint64_t free_before = first_free();
+        const int count = channel.self() == 0 ? 20 : 0;
+        for (int i = 0; i < count; ++i) EXPECT_TRUE(good(member.groups.multicast(Set::range(0, nodes), note, Bytes(pattern(bytes, 7))).get()).empty());
+        good(member.engine->barrier());
+        EXPECT_EQ(first_free(), free_before);
+        for (Node to = 0; to < nodes; ++to) sent += channel.sent(to).bytes;
+        settle(*member.engine);
+    });
+    EXPECT_LT(sent, bytes);
 }
 
 // ---- collectives

@@ -109,6 +109,8 @@ public:
     bool is_gone(Node node) const noexcept { return lost_[node] == Fate::lost; }
     /// Requests to it that it has not handled yet, as far as is known.
     std::uint64_t under_way(Node to) const noexcept { return outbox_.requested(to) - outbox_.handled(to); }
+    /// Whether this process reaches the memory of `node` by loads and stores.
+    bool reaches(Node node) const noexcept { return memory_->reaches(node); }
     /// By node, the first of those that share its memory; empty where nothing was agreed on.
     const std::vector<Node>& firsts() const noexcept { return agreed_.firsts; }
 

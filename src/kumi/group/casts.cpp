@@ -12,6 +12,9 @@ namespace {
 constexpr std::size_t trouble_bytes_max = 500;
 /// Of what must go in blocks though it is passed on to nobody.
 constexpr std::uint32_t whole_block_bytes = 64 << 10;
+/// What members on one host read where the master has put it: it pays from so much on, and of more the heap would not shrink again.
+constexpr std::size_t placed_bytes_min = 2 << 10;
+constexpr std::size_t placed_bytes_max = std::size_t{64} << 20;
 
 /// A message that begins with `head`, after room for the engine's header.
 template <class Head>
@@ -73,6 +76,10 @@ Result<void> Casts::check(const Set& to, std::size_t bytes) const {
     return {};
 }
 
+bool Casts::is_on_host(const Set& to) const noexcept {
+    return std::ranges::all_of(to, [&](Node node) { return core_->reaches(node); });
+}
+
 void Casts::start(const Set& to, const Purpose& purpose, Bytes arguments, Bytes payload, Ended ended) {
     const std::size_t bytes = arguments.size() + payload.size();
     if (auto good = check(to, bytes); !good) return ended(good.error());
@@ -84,8 +91,13 @@ void Casts::start(const Set& to, const Purpose& purpose, Bytes arguments, Bytes 
         before = before_for(to);
         return lead_of(to, before, to).size() <= core_->message_bytes_max() / 4;
     };
-    auto content = std::make_shared<std::vector<std::byte>>(bytes);
-    Pieces(arguments, payload).copy_to(content->data());
+    std::optional<Exposed> exposed;
+    if (bytes >= placed_bytes_min && bytes <= placed_bytes_max && is_on_host(to)) exposed = Exposed::make(*core_, {arguments, payload});
+    std::shared_ptr<std::vector<std::byte>> content;
+    if (!exposed) {
+        content = std::make_shared<std::vector<std::byte>>(bytes);
+        Pieces(arguments, payload).copy_to(content->data());
+    }
     bool is_done = false;
     const auto try_once = [&] {
         if (is_done) return true;
@@ -94,7 +106,7 @@ void Casts::start(const Set& to, const Purpose& purpose, Bytes arguments, Bytes 
         is_called_ = false; // of what this adds nobody knows
         is_done = true;
         const Name name{core_->node(), next_sequence_++};
-        const Choice way = choice(bytes, to.size());
+        const Choice way = choice(exposed ? sizeof(Place) : bytes, to.size());
         Relay& relay = add_relay(name, purpose);
         relay.is_masters = true;
         relay.ended = std::move(ended);
@@ -118,7 +130,9 @@ void Casts::start(const Set& to, const Purpose& purpose, Bytes arguments, Bytes 
             (void)go_on(stream);
             if (core_->is_lost(root)) on_lost_in(stream, root);
         } else {
-            relay.content = content;
+            if (exposed) relay.place = Place{exposed->offset(), bytes};
+            relay.content = {exposed ? exposed->bytes() : Bytes(*content), content};
+            relay.exposed = std::move(exposed);
             relay.before = before;
             if (purpose.use == Use::take) relay.members = to;
             std::vector<Child> children;
@@ -126,7 +140,7 @@ void Casts::start(const Set& to, const Purpose& purpose, Bytes arguments, Bytes 
             else children.push_back({choose_first(to, name.sequence), to});
             for (Child& child : children) add_child(relay, std::move(child));
         }
-        if (is_member) deliver(relay, to, before, *content, content);
+        if (is_member) deliver(relay, to, before, relay.stream != nullptr ? Content{*content, content} : relay.content);
         else close_one(relay);
         if (is_member && purpose.use == Use::take) core_->wake(); // who waits for it here
         return true;
@@ -302,14 +316,22 @@ bool Casts::on_answer(Node source, Bytes bytes) {
 
 // ---- whole messages
 
-bool Casts::on_cast(Node source, Bytes bytes) {
+bool Casts::on_cast(Node source, Bytes bytes, bool is_placed) {
     Cast head;
     if (!take(bytes, head) || head.lead_bytes > bytes.size() || head.name.master >= core_->nodes()) return false;
     if (!is_possible(head.name, head.purpose)) return false;
     auto lead = read_lead(bytes.first(head.lead_bytes));
     if (!lead || !lead->set.contains(core_->node())) return false;
-    const Bytes content = bytes.subspan(head.lead_bytes);
+    bytes = bytes.subspan(head.lead_bytes);
+    Content content{bytes, nullptr};
+    Place place{};
+    if (is_placed) {
+        const std::byte* const begin = take(bytes, place) ? core_->local({head.name.master, 0, place.offset}, place.bytes) : nullptr;
+        if (begin == nullptr) return false;
+        content.bytes = {begin, place.bytes};
+    }
     Relay& relay = add_relay(head.name, head.purpose);
+    if (is_placed) relay.place = place;
     relay.parent = source;
     relay.parents = head.relay;
     relay.pace = {head.gap, 1};
@@ -317,21 +339,22 @@ bool Casts::on_cast(Node source, Bytes bytes) {
     relay.members = std::move(lead->members);
     auto children = children_of(lead->set, core_->node(), topology_, relay.pace);
     if (!children.empty()) {
-        relay.content = std::make_shared<std::vector<std::byte>>(content.begin(), content.end());
+        if (!is_placed) content = Content::copy_of(bytes);
+        relay.content = content;
         relay.before = std::move(lead->before);
         for (Child& child : children) add_child(relay, std::move(child));
-        deliver(relay, relay.members, relay.before, content, relay.content);
+        deliver(relay, relay.members, relay.before, std::move(content));
     } else {
-        deliver(relay, relay.members, lead->before, content, nullptr);
+        deliver(relay, relay.members, lead->before, std::move(content));
     }
     return true;
 }
 
 bool Casts::try_cast(const Relay& relay, const Link& child) {
     auto lead = lead_of(child.part, relay.before, relay.members);
-    auto message = message_of(Cast{Kind::cast, static_cast<std::uint32_t>(lead.size()), relay.name, relay.purpose, relay.id, relay.pace.gap / relay.pace.hop});
+    auto message = message_of(Cast{relay.place ? Kind::placed : Kind::cast, static_cast<std::uint32_t>(lead.size()), relay.name, relay.purpose, relay.id, relay.pace.gap / relay.pace.hop});
     append(message, lead);
-    return core_->try_send(child.to, handler_, message, *relay.content);
+    return core_->try_send(child.to, handler_, message, relay.place ? bytes_of(*relay.place) : relay.content.bytes);
 }
 
 // ---- deliveries
@@ -358,8 +381,8 @@ bool Casts::is_delivered(const Source& source, std::uint64_t sequence) const noe
     return found == source.deliveries.end() || (found->second.is_ready && found->second.purpose.use == Use::take);
 }
 
-/// This node's part of a relay, which has 1 open for it. `content`: the same bytes, if somebody keeps them.
-void Casts::deliver(Relay& relay, const Set& members, const std::vector<Before>& before, Bytes bytes, Content content) {
+/// This node's part of a relay, which has 1 open for it.
+void Casts::deliver(Relay& relay, const Set& members, const std::vector<Before>& before, Content content) {
     const Name name = relay.name;
     Source& source = sources_[name.master];
     if (was_seen(source, name.sequence)) {
@@ -377,10 +400,11 @@ void Casts::deliver(Relay& relay, const Set& members, const std::vector<Before>&
     // In most cases it can be handled where it lies. Not while another handler runs, nor in the call that sends it.
     if (delivery.after.empty() && delivery.purpose.use != Use::take && ready_.empty() && !is_running_ && !relay.is_masters) {
         delivery.is_ready = true;
-        return run(name, bytes);
+        return run(name, content.bytes);
     }
     if (delivery.purpose.use == Use::take) delivery.members = members;
-    delivery.content = content ? std::move(content) : std::make_shared<std::vector<std::byte>>(bytes.begin(), bytes.end());
+    const bool stays = content.memory || relay.place; // else it goes with the message
+    delivery.content = stays ? std::move(content) : Content::copy_of(content.bytes);
     if (delivery.after.empty()) make_ready(delivery);
 }
 
@@ -399,7 +423,7 @@ void Casts::run_ready() {
         const Name name = ready_.front();
         ready_.pop_front();
         const Content content = sources_[name.master].deliveries[name.sequence].content;
-        run(name, *content);
+        run(name, content.bytes);
     }
 }
 
@@ -452,7 +476,8 @@ Result<Arrival> Casts::next(Instant deadline) {
         const Name name = arrivals_.front();
         arrivals_.pop_front();
         const Delivery& delivery = sources_[name.master].deliveries[name.sequence];
-        taken = Arrival{name.master, delivery.purpose.tag, *delivery.content, delivery.members, name.sequence};
+        const Bytes content = delivery.content.bytes;
+        taken = Arrival{name.master, delivery.purpose.tag, {content.begin(), content.end()}, delivery.members, name.sequence};
         end_delivery(name, std::vector<std::byte>());
         return true;
     };
@@ -468,7 +493,8 @@ void Casts::on_message(Node source, Bytes bytes) {
     (void)read_value(bytes, kind);
     bool is_sound = false;
     switch (static_cast<Kind>(kind)) {
-    case Kind::cast: is_sound = on_cast(source, bytes); break;
+    case Kind::cast: is_sound = on_cast(source, bytes, false); break;
+    case Kind::placed: is_sound = on_cast(source, bytes, true); break;
     case Kind::block: is_sound = on_block(source, bytes); break;
     case Kind::answer: is_sound = on_answer(source, bytes); break;
     }

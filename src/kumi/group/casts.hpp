@@ -18,6 +18,7 @@
 #include "kumi/engine/future.hpp"
 #include "kumi/group/choice.hpp"
 #include "kumi/group/circulant.hpp"
+#include "kumi/group/exposed.hpp"
 #include "kumi/group/groups.hpp"
 #include "kumi/group/topology.hpp"
 #include "kumi/group/wire.hpp"
@@ -48,7 +49,15 @@ public:
     std::uint64_t unsound() const noexcept { return unsound_; }
 
 private:
-    using Content = std::shared_ptr<const std::vector<std::byte>>;
+    struct Content {
+        Bytes bytes;
+        std::shared_ptr<const std::vector<std::byte>> memory; // none: it lies in the master's, or in a message
+        /// As it is here.
+        static Content copy_of(Bytes bytes) {
+            auto copy = std::make_shared<const std::vector<std::byte>>(bytes.begin(), bytes.end());
+            return {*copy, copy};
+        }
+    };
     /// What a member must have had before.
     struct Before {
         std::uint64_t sequence;
@@ -68,6 +77,8 @@ private:
         Node parent = 0;            // to be answered
         RelayId parents = no_relay; // its number for this
         Content content;            // for those who are still to get it
+        std::optional<Place> place; // of the content, if it lies in the master's memory
+        std::optional<Exposed> exposed; // the master's, of which that is the place
         std::vector<Before> before;
         Set members; // all, where it is to be taken
         Pace pace;
@@ -155,7 +166,7 @@ private:
     bool is_done() const noexcept override;
     void on_end() noexcept override;
 
-    bool on_cast(Node source, Bytes bytes);
+    bool on_cast(Node source, Bytes bytes, bool is_placed);
     bool on_block(Node source, Bytes bytes);
     bool on_answer(Node source, Bytes bytes);
 
@@ -174,7 +185,7 @@ private:
     static bool was_seen(const Source& source, std::uint64_t sequence) noexcept;
     static void note_seen(Source& source, std::uint64_t sequence) noexcept;
     bool is_delivered(const Source& source, std::uint64_t sequence) const noexcept;
-    void deliver(Relay& relay, const Set& members, const std::vector<Before>& before, Bytes bytes, Content content);
+    void deliver(Relay& relay, const Set& members, const std::vector<Before>& before, Content content);
     void make_ready(Delivery& delivery);
     void run_ready();
     void run(const Name& name, Bytes content);
@@ -198,6 +209,7 @@ private:
 
     // Going out
     Result<void> check(const Set& to, std::size_t bytes) const;
+    bool is_on_host(const Set& to) const noexcept;
     std::vector<Before> before_for(const Set& to) const;
     static std::vector<std::byte> lead_of(const Set& set, const std::vector<Before>& before, const Set& all);
     bool is_possible(const Name& name, const Purpose& purpose) const noexcept;

@@ -114,7 +114,7 @@ bool Casts::on_block(Node source, Bytes bytes) {
     copy_bytes(stream->content->data() + offset, data);
     const bool is_complete = ++stream->arrived == stream->blocks;
     (void)go_on(*stream);
-    if (is_complete) deliver(*find(*stream->relay), stream->set, stream->before, *stream->content, stream->content);
+    if (is_complete) deliver(*find(*stream->relay), stream->set, stream->before, {*stream->content, stream->content});
     return true;
 }
 

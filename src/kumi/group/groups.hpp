@@ -108,7 +108,7 @@ public:
     static constexpr std::size_t content_bytes_max = std::size_t{1} << 30;
     /// Multicasts of one master that may be under way.
     static constexpr std::size_t under_way_max = 256;
-    /// How one of so many bytes would go to so many members.
+    /// How one of so many bytes would go to so many members, some of them on other hosts.
     Choice choice(std::size_t bytes, Node members) const;
 
 private:

@@ -5,7 +5,8 @@
 //
 // A Cast, and the first Block that one node sends another, have a lead behind them: the set (of a Cast, the part of it that the
 // receiver is to care for, itself included; of Blocks all of it), what must be delivered before, as a count and, for each, a
-// sequence and the set of members that it concerns; and, of a Cast that is to be taken, all members. The lead is filled up to a multiple of 8; then comes the content.
+// sequence and the set of members that it concerns; and, of a Cast that is to be taken, all members. The lead is filled up to a multiple of 8; then comes the content,
+// or where it lies.
 
 #include "kumi/pm/node.hpp"
 
@@ -19,6 +20,7 @@ enum class Kind : std::uint32_t {
     cast,   // Cast, lead, content
     block,  // Block, [lead], data
     answer, // Answer, set of those that did not get it, text of what went wrong, values
+    placed, // Cast, lead, Place: among nodes of one host
 };
 
 /// A multicast: whose, and the how-manieth.
@@ -58,6 +60,12 @@ struct Cast {
     Purpose purpose;
     RelayId relay; // of the sender
     double gap;    // of the tree, as part of a hop
+};
+
+/// A content in the master's heap, which stays there until all have answered.
+struct Place {
+    std::uint64_t offset;
+    std::uint64_t bytes;
 };
 
 struct Block {
