@@ -63,7 +63,7 @@ constexpr std::uint64_t ones = ~std::uint64_t{0};
 
 std::uint64_t bit_of(Node node) noexcept { return std::uint64_t{1} << (node % 64); }
 
-Node count_ones(const std::vector<std::uint64_t>& words) noexcept {
+Node count_ones(const base::Words& words) noexcept {
     Node count = 0;
     for (const std::uint64_t word : words) count += static_cast<Node>(std::popcount(word));
     return count;
@@ -156,7 +156,7 @@ Set Set::slice(Node begin, Node end) const {
     const Node low = at(begin);
     const Node high = at(end - 1);
     part.first_word_ = low / 64;
-    part.words_.assign(words_.begin() + (low / 64 - first_word_), words_.begin() + (high / 64 - first_word_ + 1));
+    part.words_.assign(std::span(words_).subspan(low / 64 - first_word_, high / 64 - low / 64 + 1));
     part.words_.front() &= ones << (low % 64);
     part.words_.back() &= ones >> (63 - high % 64);
     part.size_ = end - begin;
@@ -194,17 +194,17 @@ Set& Set::operator-=(const Set& other) noexcept {
 void Set::cover(std::uint32_t begin, std::uint32_t end) {
     if (words_.empty()) first_word_ = begin;
     if (begin < first_word_) {
-        words_.insert(words_.begin(), first_word_ - begin, 0);
+        words_.add_front(first_word_ - begin);
         first_word_ = begin;
     }
     if (end > end_word()) words_.resize(end - first_word_);
 }
 
 void Set::trim() noexcept {
-    while (!words_.empty() && words_.back() == 0) words_.pop_back();
+    while (!words_.empty() && words_.back() == 0) words_.resize(words_.size() - 1);
     const auto begin = std::find_if(words_.begin(), words_.end(), [](std::uint64_t word) { return word != 0; });
     first_word_ = words_.empty() ? 0 : first_word_ + static_cast<std::uint32_t>(begin - words_.begin());
-    words_.erase(words_.begin(), begin);
+    words_.drop_front(static_cast<std::size_t>(begin - words_.begin()));
 }
 
 std::uint64_t Set::next(std::uint64_t from) const noexcept {

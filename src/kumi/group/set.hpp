@@ -4,6 +4,7 @@
 // on it, and it costs nothing but its bits. A member's rank is how many members are before it.
 
 #include "kumi/base/bytes.hpp"
+#include "kumi/base/words.hpp"
 #include "kumi/pm/node.hpp"
 
 #include <cstddef>
@@ -78,7 +79,7 @@ private:
     std::uint64_t next(std::uint64_t from) const noexcept;
 
     // Bits of nodes from 64 * first_word_ on; the first and the last word have some. Of an empty set: no words, and zero.
-    std::vector<std::uint64_t> words_;
+    base::Words words_;
     std::uint32_t first_word_ = 0;
     Node size_ = 0;
 };
