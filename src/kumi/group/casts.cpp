@@ -16,19 +16,17 @@ constexpr std::uint32_t whole_block_bytes = 64 << 10;
 constexpr std::size_t placed_bytes_min = 2 << 10;
 constexpr std::size_t placed_bytes_max = std::size_t{64} << 20;
 
-/// A message that begins with `head`, after room for the engine's header.
+/// A message begins with a head, after room for the engine's header: made when what comes behind it is known.
 template <class Head>
-std::vector<std::byte> message_of(const Head& head) {
-    std::vector<std::byte> message(engine::header_room + sizeof head);
+void make_room_for(std::vector<std::byte>& message) {
+    message.resize(engine::header_room + sizeof(Head));
+}
+template <class Head>
+void put_head(std::vector<std::byte>& message, const Head& head) {
     copy_bytes(message.data() + engine::header_room, bytes_of(head));
-    return message;
 }
 
-void append(std::vector<std::byte>& message, Bytes bytes) {
-    const std::size_t at = message.size();
-    message.resize(at + bytes.size());
-    copy_bytes(message.data() + at, bytes);
-}
+void append(std::vector<std::byte>& message, Bytes bytes) { message.insert(message.end(), bytes.begin(), bytes.end()); }
 
 /// Takes a value off the front.
 template <class T>
@@ -198,7 +196,9 @@ Casts::Relay& Casts::add_relay(const Name& name, const Purpose& purpose) {
     }
     const std::uint32_t index = free_.back();
     free_.pop_back();
-    relays_[index] = std::make_unique<Relay>();
+    if (spare_.empty()) spare_.push_back(std::make_unique<Relay>());
+    relays_[index] = std::move(spare_.back());
+    spare_.pop_back();
     Relay& relay = *relays_[index];
     relay.id = {index, ++generations_[index]};
     relay.name = name;
@@ -276,13 +276,22 @@ void Casts::close_one(Relay& relay) {
     if (--relay.open == 0) finish(relay);
 }
 
+/// Its memory is used again.
+void Casts::retire(std::unique_ptr<Relay> relay) {
+    auto children = std::move(relay->children);
+    children.clear();
+    *relay = Relay();
+    relay->children = std::move(children);
+    spare_.push_back(std::move(relay));
+}
+
 void Casts::finish(Relay& relay) {
     if (relay.stream != nullptr) relay.stream->relay.reset();
     if (!relay.is_masters && relay.stream != nullptr) answer_for(*relay.stream, relay);
     else if (!relay.is_masters) send(relay.parent, answer_of(relay, relay.parents));
-    const std::unique_ptr<Relay> ended = std::move(relays_[relay.id.index]);
+    std::unique_ptr<Relay> ended = std::move(relays_[relay.id.index]);
     free_.push_back(ended->id.index);
-    if (!ended->is_masters) return;
+    if (!ended->is_masters) return retire(std::move(ended));
     const auto mine = std::ranges::find(under_way_, ended->name.sequence, &UnderWay::sequence);
     const Set to = std::move(mine->to);
     under_way_bytes_ -= mine->bytes;
@@ -291,6 +300,7 @@ void Casts::finish(Relay& relay) {
     if (ended->trouble.empty()) ended->ended(Outcome{std::move(ended->missing), values ? *std::move(values) : std::vector<std::byte>()});
     else ended->ended(error("multicast to {}: {}", to.text(), ended->trouble));
     core_->wake(); // not always in what the engine does, after which it wakes those who wait
+    retire(std::move(ended));
 }
 
 bool Casts::on_answer(Node source, Bytes bytes) {
@@ -351,10 +361,12 @@ bool Casts::on_cast(Node source, Bytes bytes, bool is_placed) {
 }
 
 bool Casts::try_cast(const Relay& relay, const Link& child) {
-    auto lead = lead_of(child.part, relay.before, relay.members);
-    auto message = message_of(Cast{relay.place ? Kind::placed : Kind::cast, static_cast<std::uint32_t>(lead.size()), relay.name, relay.purpose, relay.id, relay.pace.gap / relay.pace.hop});
-    append(message, lead);
-    return core_->try_send(child.to, handler_, message, relay.place ? bytes_of(*relay.place) : relay.content.bytes);
+    make_room_for<Cast>(message_);
+    const std::size_t begin = message_.size();
+    append_lead(message_, child.part, relay.before, relay.members);
+    const auto lead_bytes = static_cast<std::uint32_t>(message_.size() - begin);
+    put_head(message_, Cast{relay.place ? Kind::placed : Kind::cast, lead_bytes, relay.name, relay.purpose, relay.id, relay.pace.gap / relay.pace.hop});
+    return core_->try_send(child.to, handler_, message_, relay.place ? bytes_of(*relay.place) : relay.content.bytes);
 }
 
 // ---- deliveries
@@ -391,17 +403,20 @@ void Casts::deliver(Relay& relay, const Set& members, const std::vector<Before>&
         return close_one(relay);
     }
     note_seen(source, name.sequence);
+    std::vector<std::uint64_t> after;
+    for (const Before& other : before)
+        if (other.members.contains(core_->node()) && !is_delivered(source, other.sequence)) after.push_back(other.sequence);
+    // In most cases it can be handled where it lies. Not while another handler runs, nor in the call that sends it.
+    if (after.empty() && relay.purpose.use == Use::handler && ready_.empty() && !is_running_ && !relay.is_masters) {
+        const RelayId id = relay.id;
+        const Purpose purpose = relay.purpose;
+        return close_delivery(name, purpose, {&id, 1}, run_handler(name, purpose, content.bytes));
+    }
     Delivery& delivery = source.deliveries[name.sequence];
     delivery.name = name;
     delivery.purpose = relay.purpose;
     delivery.relays.push_back(relay.id);
-    for (const Before& other : before)
-        if (other.members.contains(core_->node()) && !is_delivered(source, other.sequence)) delivery.after.push_back(other.sequence);
-    // In most cases it can be handled where it lies. Not while another handler runs, nor in the call that sends it.
-    if (delivery.after.empty() && delivery.purpose.use != Use::take && ready_.empty() && !is_running_ && !relay.is_masters) {
-        delivery.is_ready = true;
-        return run(name, content.bytes);
-    }
+    delivery.after = std::move(after);
     if (delivery.purpose.use == Use::take) delivery.members = members;
     const bool stays = content.memory || relay.place; // else it goes with the message
     delivery.content = stays ? std::move(content) : Content::copy_of(content.bytes);
@@ -435,10 +450,15 @@ void Casts::run(const Name& name, Bytes content) {
             const Busy busy(*this);
             end_delivery(name, std::move(value));
         });
+    end_delivery(name, run_handler(name, purpose, content));
+}
+
+Result<std::vector<std::byte>> Casts::run_handler(const Name& name, const Purpose& purpose, Bytes content) {
     is_running_ = true;
     const auto trouble = core_->run_here(purpose.number, name.master, content);
     is_running_ = false;
-    end_delivery(name, trouble ? Result<std::vector<std::byte>>(Error(*trouble)) : std::vector<std::byte>());
+    if (trouble) return Error(*trouble);
+    return std::vector<std::byte>();
 }
 
 /// This node has had it.
@@ -448,16 +468,22 @@ void Casts::end_delivery(const Name& name, Result<std::vector<std::byte>> value)
     if (found == source.deliveries.end()) return; // all is over
     const Delivery ended = std::move(found->second);
     source.deliveries.erase(found);
+    close_delivery(name, ended.purpose, ended.relays, std::move(value));
+}
+
+/// Those that waited for it go on, and relays have one thing less to wait for.
+void Casts::close_delivery(const Name& name, const Purpose& purpose, std::span<const RelayId> relays, Result<std::vector<std::byte>> value) {
+    Source& source = sources_[name.master];
     for (auto& [sequence, other] : source.deliveries)
         if (std::erase(other.after, name.sequence) != 0 && other.after.empty()) make_ready(other);
-    const bool has_value = value && (ended.purpose.use == Use::gather || ended.purpose.use == Use::reduce);
+    const bool has_value = value && (purpose.use == Use::gather || purpose.use == Use::reduce);
     if (has_value) {
-        *value = value_of(ended.purpose.use, core_->node(), *value);
+        *value = value_of(purpose.use, core_->node(), *value);
         if (source.values.size() >= Groups::under_way_max) source.values.erase(source.values.begin());
         source.values[name.sequence] = *value;
     }
     // Where it came more than once, those whom the others would answer are lost.
-    for (const RelayId id : ended.relays) {
+    for (const RelayId id : relays) {
         Relay* const relay = find(id);
         if (relay == nullptr) continue;
         if (!value && relay->trouble.empty()) relay->trouble = fmt::format("{}: {}", core_->name_of(core_->node()), value.error().text()).substr(0, trouble_bytes_max);
@@ -575,22 +601,27 @@ void Casts::settle() noexcept {
 
 // ---- going out
 
-std::vector<std::byte> Casts::lead_of(const Set& set, const std::vector<Before>& before, const Set& all) {
-    std::vector<std::byte> lead;
-    set.encode(lead);
-    std::vector<std::byte> list;
+void Casts::append_lead(std::vector<std::byte>& message, const Set& set, const std::vector<Before>& before, const Set& all) {
+    const std::size_t begin = message.size();
+    set.encode(message);
+    const std::size_t count_at = message.size();
     std::uint32_t count = 0;
+    append(message, bytes_of(count));
     for (const Before& other : before) {
         const Set members = other.members & set;
         if (members.empty()) continue;
         ++count;
-        append(list, bytes_of(other.sequence));
-        members.encode(list);
+        append(message, bytes_of(other.sequence));
+        members.encode(message);
     }
-    append(lead, bytes_of(count));
-    append(lead, list);
-    all.encode(lead);
-    lead.resize((lead.size() + 7) / 8 * 8);
+    copy_bytes(message.data() + count_at, bytes_of(count));
+    all.encode(message);
+    message.resize(begin + (message.size() - begin + 7) / 8 * 8);
+}
+
+std::vector<std::byte> Casts::lead_of(const Set& set, const std::vector<Before>& before, const Set& all) {
+    std::vector<std::byte> lead;
+    append_lead(lead, set, before, all);
     return lead;
 }
 
@@ -614,15 +645,16 @@ std::optional<Casts::Lead> Casts::read_lead(Bytes bytes) const {
     return lead;
 }
 
-std::vector<std::byte> Casts::answer_of(Relay& relay, RelayId id) const {
+std::vector<std::byte>& Casts::answer_of(Relay& relay, RelayId id) {
     const auto values = combine(relay);
-    std::vector<std::byte> set;
-    relay.missing.encode(set);
-    auto message = message_of(Answer{Kind::answer, static_cast<std::uint32_t>(set.size()), relay.name, id, static_cast<std::uint32_t>(relay.trouble.size()), values ? 1u : 0u});
-    append(message, set);
-    append(message, bytes_of(std::string_view(relay.trouble)));
-    if (values) append(message, *values);
-    return message;
+    make_room_for<Answer>(message_);
+    const std::size_t begin = message_.size();
+    relay.missing.encode(message_);
+    const auto set_bytes = static_cast<std::uint32_t>(message_.size() - begin);
+    put_head(message_, Answer{Kind::answer, set_bytes, relay.name, id, static_cast<std::uint32_t>(relay.trouble.size()), values ? 1u : 0u});
+    append(message_, bytes_of(std::string_view(relay.trouble)));
+    if (values) append(message_, *values);
+    return message_;
 }
 
 /// Masters do not hear of their own multicasts, and have no more under way than they may.
@@ -638,9 +670,9 @@ bool Casts::is_possible(const Name& name, const Purpose& purpose) const noexcept
     return false;
 }
 
-void Casts::send(Node to, std::vector<std::byte> message) {
+void Casts::send(Node to, std::vector<std::byte>& message) {
     if (core_->is_lost(to) || core_->try_send(to, handler_, message, {})) return;
-    unsent_.push_back({to, no_relay, std::move(message)});
+    unsent_.push_back({to, no_relay, message});
 }
 
 } // namespace kumi::group

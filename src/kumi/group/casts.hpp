@@ -28,6 +28,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -179,6 +180,7 @@ private:
     std::optional<std::vector<std::byte>> combine(Relay& relay) const;
     void close_one(Relay& relay);
     void finish(Relay& relay);
+    void retire(std::unique_ptr<Relay> relay);
     Node choose_first(const Set& set, std::uint64_t sequence) const;
 
     // Deliveries
@@ -189,7 +191,9 @@ private:
     void make_ready(Delivery& delivery);
     void run_ready();
     void run(const Name& name, Bytes content);
+    Result<std::vector<std::byte>> run_handler(const Name& name, const Purpose& purpose, Bytes content);
     void end_delivery(const Name& name, Result<std::vector<std::byte>> value);
+    void close_delivery(const Name& name, const Purpose& purpose, std::span<const RelayId> relays, Result<std::vector<std::byte>> value);
 
     // Streams
     Stream& add_stream(const Name& name, const Purpose& purpose, Lead lead, Node root, const Pace& pace, std::shared_ptr<std::vector<std::byte>> content,
@@ -211,13 +215,15 @@ private:
     Result<void> check(const Set& to, std::size_t bytes) const;
     bool is_on_host(const Set& to) const noexcept;
     std::vector<Before> before_for(const Set& to) const;
+    static void append_lead(std::vector<std::byte>& message, const Set& set, const std::vector<Before>& before, const Set& all);
     static std::vector<std::byte> lead_of(const Set& set, const std::vector<Before>& before, const Set& all);
     bool is_possible(const Name& name, const Purpose& purpose) const noexcept;
     bool is_possible(const Block& block) const noexcept;
     std::optional<Lead> read_lead(Bytes bytes) const;
     bool try_cast(const Relay& relay, const Link& child);
-    std::vector<std::byte> answer_of(Relay& relay, RelayId id) const;
-    void send(Node to, std::vector<std::byte> message);
+    /// Until the next message is made.
+    std::vector<std::byte>& answer_of(Relay& relay, RelayId id);
+    void send(Node to, std::vector<std::byte>& message);
     void settle() noexcept;
 
     engine::Core* core_ = nullptr;
@@ -227,6 +233,8 @@ private:
     std::vector<std::unique_ptr<Relay>> relays_; // by index
     std::vector<std::uint32_t> generations_;
     std::vector<std::uint32_t> free_;
+    std::vector<std::unique_ptr<Relay>> spare_;
+    std::vector<std::byte> message_; // that is being made
     std::map<Node, Source> sources_;
     std::map<Name, std::unique_ptr<Stream>> streams_;
     // By name: answers by those of whom it is not known yet that they answer this node.

@@ -187,14 +187,13 @@ std::optional<Node> Casts::parent_in(const Stream& stream) const {
 }
 
 void Casts::answer_for(Stream& stream, Relay& relay) {
-    auto answer = answer_of(relay, no_relay);
     if (answered_in_order_.size() >= answered_max) {
         answered_.erase(answered_in_order_.front());
         answered_in_order_.pop_front();
     }
-    answered_[stream.name] = answer;
+    auto& answer = answered_[stream.name] = answer_of(relay, no_relay);
     answered_in_order_.push_back(stream.name);
-    if (const auto parent = parent_in(stream)) send(*parent, std::move(answer));
+    if (const auto parent = parent_in(stream)) send(*parent, answer);
 }
 
 /// Somebody who has taken over from one that is lost asks for it.
