@@ -56,7 +56,9 @@ Result<group::Topology> topology_of(engine::Core& core, pm::Meeting& meeting) {
 group::Costs costs_of(const engine::Core& core, unsigned nodes_on_host, unsigned cores) {
     const bool is_one_host = std::ranges::all_of(core.firsts(), [&](Node first) { return first == core.firsts().front(); });
     if (!is_one_host) return {.overhead_us = 5, .latency_us = 20, .us_per_byte = 0.001};
-    if (nodes_on_host > cores) return {.overhead_us = 1, .latency_us = 5, .us_per_byte = 0.0001};
+    // Where cores are few, whoever passes a message on keeps others from getting theirs: flat trees are best. Measured with two of them,
+    // on which 11 members of 16 nodes had it after half the time.
+    if (nodes_on_host > cores) return {.overhead_us = std::min(1.0, 0.05 * cores), .latency_us = 5, .us_per_byte = 0.0001};
     return {.overhead_us = 0.3, .latency_us = 1.2, .us_per_byte = 0.0001};
 }
 
