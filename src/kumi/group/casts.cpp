@@ -91,10 +91,19 @@ void Casts::start(const Set& to, const Purpose& purpose, Bytes arguments, Bytes 
     };
     std::optional<Exposed> exposed;
     if (bytes >= placed_bytes_min && bytes <= placed_bytes_max && is_on_host(to)) exposed = Exposed::make(*core_, {arguments, payload});
-    std::shared_ptr<std::vector<std::byte>> content;
-    if (!exposed) {
-        content = std::make_shared<std::vector<std::byte>>(bytes);
-        Pieces(arguments, payload).copy_to(content->data());
+    const Choice way = choice(exposed ? sizeof(Place) : bytes, to.size());
+    const bool is_member = to.contains(core_->node());
+    const bool in_blocks = way.way == Way::circulant && to.size() > (is_member ? 1u : 0u);
+    std::shared_ptr<std::vector<std::byte>> streamed;
+    Content content;
+    if (exposed) {
+        content.bytes = exposed->bytes();
+    } else if (in_blocks) {
+        streamed = std::make_shared<std::vector<std::byte>>(bytes);
+        Pieces(arguments, payload).copy_to(streamed->data());
+        content = {*streamed, streamed};
+    } else {
+        content = Content::copy_of({arguments, payload});
     }
     bool is_done = false;
     const auto try_once = [&] {
@@ -104,18 +113,16 @@ void Casts::start(const Set& to, const Purpose& purpose, Bytes arguments, Bytes 
         is_called_ = false; // of what this adds nobody knows
         is_done = true;
         const Name name{core_->node(), next_sequence_++};
-        const Choice way = choice(exposed ? sizeof(Place) : bytes, to.size());
         Relay& relay = add_relay(name, purpose);
         relay.is_masters = true;
         relay.ended = std::move(ended);
         relay.pace = {way.pace.gap / way.pace.hop, 1}; // as others get it: all must find the same tree
         under_way_.push_back({name.sequence, to, bytes});
         under_way_bytes_ += bytes;
-        const bool is_member = to.contains(core_->node());
         relay.open = 1; // until all is begun; and if this is a member, until it has it
-        if (way.way == Way::circulant && to.size() > (is_member ? 1u : 0u)) {
+        if (in_blocks) {
             const Node root = is_member ? core_->node() : choose_first(to, name.sequence);
-            Stream& stream = add_stream(name, purpose, {to, before, {}}, root, relay.pace, content, way.block_bytes);
+            Stream& stream = add_stream(name, purpose, {to, before, {}}, root, relay.pace, streamed, way.block_bytes);
             stream.relay = relay.id;
             relay.stream = &stream;
             if (is_member) {
@@ -129,7 +136,7 @@ void Casts::start(const Set& to, const Purpose& purpose, Bytes arguments, Bytes 
             if (core_->is_lost(root)) on_lost_in(stream, root);
         } else {
             if (exposed) relay.place = Place{exposed->offset(), bytes};
-            relay.content = {exposed ? exposed->bytes() : Bytes(*content), content};
+            relay.content = content;
             relay.exposed = std::move(exposed);
             relay.before = before;
             if (purpose.use == Use::take) relay.members = to;
@@ -138,7 +145,7 @@ void Casts::start(const Set& to, const Purpose& purpose, Bytes arguments, Bytes 
             else children.push_back({choose_first(to, name.sequence), to});
             for (Child& child : children) add_child(relay, std::move(child));
         }
-        if (is_member) deliver(relay, to, before, relay.stream != nullptr ? Content{*content, content} : relay.content);
+        if (is_member) deliver(relay, to, before, content);
         else close_one(relay);
         if (is_member && purpose.use == Use::take) core_->wake(); // who waits for it here
         return true;

@@ -52,11 +52,12 @@ public:
 private:
     struct Content {
         Bytes bytes;
-        std::shared_ptr<const std::vector<std::byte>> memory; // none: it lies in the master's, or in a message
-        /// As it is here.
-        static Content copy_of(Bytes bytes) {
-            auto copy = std::make_shared<const std::vector<std::byte>>(bytes.begin(), bytes.end());
-            return {*copy, copy};
+        std::shared_ptr<const void> memory; // none: it lies in the master's, or in a message
+        /// In memory of its own.
+        static Content copy_of(const Pieces& pieces) {
+            auto copy = std::make_shared_for_overwrite<std::byte[]>(pieces.size());
+            pieces.copy_to(copy.get());
+            return {{copy.get(), pieces.size()}, copy};
         }
     };
     /// What a member must have had before.

@@ -245,6 +245,7 @@ void Set::encode(std::vector<std::byte>& onto) const {
     if (empty()) return put(Form::list, 0u);
 
     const Node low = first();
+    if (size_ == 1) return put(Form::list, 1u, low); // nothing is shorter
     const Node high = last();
     const std::uint32_t bits_bytes = (high - first_word_ * 64) / 8 + 1;
     std::size_t best = number_bytes(first_word_) + number_bytes(bits_bytes) + bits_bytes;

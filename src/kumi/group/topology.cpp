@@ -110,7 +110,14 @@ std::vector<Child> children_of(const Set& part, Node self, const Topology& topol
         rest = std::move(near);
     }
     if (rest.empty()) return children;
-    for (const Part& run : group::children_of({0, rest.size() + 1}, pace)) {
+    if (rest.size() == 1) { // no tree is needed for that
+        const Node only = rest.first();
+        children.push_back({only, std::move(rest)});
+        return children;
+    }
+    const auto runs = group::children_of({0, rest.size() + 1}, pace);
+    children.reserve(children.size() + runs.size());
+    for (const Part& run : runs) {
         Set slice = rest.slice(run.begin - 1, run.end - 1);
         const Node first = slice.first();
         children.push_back({first, std::move(slice)});
