@@ -87,7 +87,10 @@ void Casts::start(const Set& to, const Purpose& purpose, Bytes arguments, Bytes 
         if (under_way_.size() >= Groups::under_way_max || under_way_bytes_ + bytes > under_way_bytes_max || next_sequence_ - under_way_.front().sequence >= window / 2)
             return false;
         before = before_for(to);
-        return lead_of(to, before, to).size() <= core_->message_bytes_max() / 4;
+        // A set takes no more than its bits and 12 bytes; only where many are under way it has to be known better.
+        const std::size_t lead_bytes_max = 16 + (before.size() + 2) * (20 + core_->nodes() / 8);
+        const std::size_t room = core_->message_bytes_max() / 4;
+        return lead_bytes_max <= room || lead_of(to, before, to).size() <= room;
     };
     std::optional<Exposed> exposed;
     if (bytes >= placed_bytes_min && bytes <= placed_bytes_max && is_on_host(to)) exposed = Exposed::make(*core_, {arguments, payload});
@@ -502,19 +505,23 @@ void Casts::close_delivery(const Name& name, const Purpose& purpose, std::span<c
 Result<Arrival> Casts::next(Instant deadline) {
     if (core_->in_handler()) return error("waiting for a multicast: a handler must not wait");
     std::optional<Arrival> taken;
+    Content content;
     const auto take_one = [&] {
         if (taken) return true;
         if (arrivals_.empty()) return false;
-        const Busy busy(*this);
         const Name name = arrivals_.front();
         arrivals_.pop_front();
         const Delivery& delivery = sources_[name.master].deliveries[name.sequence];
-        const Bytes content = delivery.content.bytes;
-        taken = Arrival{name.master, delivery.purpose.tag, {content.begin(), content.end()}, delivery.members, name.sequence};
-        end_delivery(name, std::vector<std::byte>());
+        content = delivery.content;
+        taken = Arrival{name.master, delivery.purpose.tag, {}, delivery.members, name.sequence};
         return true;
     };
     if (!core_->wait_until(take_one, deadline)) return error("no multicast came within the time given");
+    // Others may go on meanwhile; the content stays until it is answered.
+    taken->content.assign(content.bytes.begin(), content.bytes.end());
+    const auto turn = core_->take_turn();
+    const Busy busy(*this);
+    end_delivery({taken->master, taken->sequence}, std::vector<std::byte>());
     return *std::move(taken);
 }
 
