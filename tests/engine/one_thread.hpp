@@ -35,8 +35,9 @@ public:
     Result<void> reach(Node) override { return {}; }
     std::byte* direct(Node node, std::uint64_t offset) noexcept override { return windows_[node] + offset; }
 
+    static constexpr std::size_t bytes_each = std::size_t{1} << 30; // of which half is a heap
+
 private:
-    static constexpr std::size_t bytes_each = std::size_t{1} << 30;
     std::vector<std::byte*> windows_; // by node
 };
 

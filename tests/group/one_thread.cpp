@@ -233,6 +233,29 @@ TEST(GroupsInOneThread, on_one_host_a_content_is_written_once_and_its_memory_use
     EXPECT_LT(sent, bytes);
 }
 
+TEST(GroupsInOneThread, where_the_heap_of_a_host_has_no_room_a_content_goes_with_messages) {
+    constexpr std::size_t bytes = 100'000;
+    OneThread world({.nodes = 3, .seed = 1});
+    world.share_memory();
+    world.run([&](Channel& channel) {
+        Member member;
+        int handled = 0;
+        const auto note = member.handlers.add("note", [&](Call&, Bytes content) {
+            EXPECT_TRUE(is_pattern(content, 7));
+            ++handled;
+        });
+        member.open(channel, alone);
+        if (channel.self() == 0) {
+            (void)good(member.engine->allocate<char>(engine_test::HostMemory::bytes_each / 2 - bytes / 2));
+            EXPECT_TRUE(good(member.groups.multicast({0, 1, 2}, note, Bytes(pattern(bytes, 7))).get()).empty());
+            EXPECT_GT(channel.sent(1).bytes + channel.sent(2).bytes, bytes);
+        }
+        good(member.engine->barrier());
+        EXPECT_EQ(handled, 1);
+        settle(*member.engine);
+    });
+}
+
 // ---- collectives
 
 /// A call that all members of a set make, and what it answers; nothing: an error, which is checked.
