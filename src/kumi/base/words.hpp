@@ -14,15 +14,20 @@ class Words {
 public:
     static constexpr std::uint32_t near_max = 4;
 
-    Words() noexcept : near_{} {}
-    Words(const Words& other) : Words() { assign(other); }
-    Words(Words&& other) noexcept : Words() { swap(other); }
+    Words() noexcept {} // words that are not there have no value
+    Words(const Words& other) {
+        if (other.is_far()) assign(other);
+        else copy_near(other);
+    }
+    Words(Words&& other) noexcept { take(other); }
     Words& operator=(const Words& other) {
         if (this != &other) assign(other);
         return *this;
     }
     Words& operator=(Words&& other) noexcept {
-        swap(other);
+        if (this == &other) return *this;
+        if (is_far()) delete[] far_;
+        take(other);
         return *this;
     }
     ~Words() {
@@ -77,13 +82,16 @@ private:
         far_ = far;
         capacity_ = capacity;
     }
-    void swap(Words& other) noexcept {
-        std::uint64_t near[near_max]; // of which the first may be a pointer
-        std::memcpy(near, near_, sizeof near);
-        std::memcpy(near_, other.near_, sizeof near);
-        std::memcpy(other.near_, near, sizeof near);
-        std::swap(size_, other.size_);
-        std::swap(capacity_, other.capacity_);
+    /// And leaves nothing.
+    void take(Words& other) noexcept {
+        copy_near(other);
+        capacity_ = std::exchange(other.capacity_, near_max);
+        other.size_ = 0;
+    }
+    /// All of them, or the pointer: to copy as many as there are would take longer.
+    void copy_near(const Words& other) noexcept {
+        std::memcpy(near_, other.near_, sizeof near_);
+        size_ = other.size_;
     }
 
     union {

@@ -148,7 +148,7 @@ void Casts::start(const Set& to, const Purpose& purpose, Bytes arguments, Bytes 
             else children.push_back({choose_first(to, name.sequence), to});
             for (Child& child : children) add_child(relay, std::move(child));
         }
-        if (is_member) deliver(relay, to, before, content);
+        if (is_member) deliver(relay, to, before, std::move(content));
         else close_one(relay);
         if (is_member && purpose.use == Use::take) core_->wake(); // who waits for it here
         return true;
@@ -286,13 +286,23 @@ void Casts::close_one(Relay& relay) {
     if (--relay.open == 0) finish(relay);
 }
 
-/// Its memory is used again.
-void Casts::retire(std::unique_ptr<Relay> relay) {
-    auto children = std::move(relay->children);
-    children.clear();
-    *relay = Relay();
-    relay->children = std::move(children);
-    spare_.push_back(std::move(relay));
+/// Its memory is used again. One by one: to assign a new one would take as long as all the rest that is done for it.
+void Casts::retire(std::unique_ptr<Relay> ended) {
+    Relay& relay = *ended;
+    relay.is_masters = false;
+    relay.content = {};
+    relay.place.reset();
+    relay.exposed.reset();
+    relay.before.clear();
+    relay.members = {};
+    relay.children.clear();
+    relay.open = 0;
+    relay.missing = {};
+    relay.trouble.clear();
+    relay.values.clear();
+    relay.ended = nullptr;
+    relay.stream = nullptr;
+    spare_.push_back(std::move(ended));
 }
 
 void Casts::finish(Relay& relay) {
@@ -447,8 +457,7 @@ void Casts::run_ready() {
     while (!ready_.empty() && !is_running_) {
         const Name name = ready_.front();
         ready_.pop_front();
-        const Content content = sources_[name.master].deliveries[name.sequence].content;
-        run(name, content.bytes);
+        run(name, sources_[name.master].deliveries[name.sequence].content.bytes); // which has it until then
     }
 }
 

@@ -181,7 +181,7 @@ private:
     std::optional<std::vector<std::byte>> combine(Relay& relay) const;
     void close_one(Relay& relay);
     void finish(Relay& relay);
-    void retire(std::unique_ptr<Relay> relay);
+    void retire(std::unique_ptr<Relay> ended);
     Node choose_first(const Set& set, std::uint64_t sequence) const;
 
     // Deliveries
