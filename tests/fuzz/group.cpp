@@ -251,12 +251,16 @@ private:
         const Purpose purpose = any_purpose();
         const std::uint64_t bytes = input_.byte() % 16 == 0 ? std::uint64_t{input_.byte()} << 23 : input_.byte() * 40;
         const std::uint32_t block_bytes = input_.byte() % 16 == 0 ? input_.number() : 1024;
-        const std::uint32_t index = input_.byte() % 16;
-        const Node root = input_.byte() % 8;
-        append(message, Block{Kind::block, static_cast<std::uint32_t>(lead.size()), name, purpose, bytes, block_bytes, index, root, 0, any_gap()});
+        const std::uint32_t place = input_.byte();
+        const std::uint32_t index = place % 16;
+        const std::uint32_t origin = input_.byte();
+        const Node root = origin % 8;
+        const auto way = static_cast<group::Way>(origin / 8 % 6);
+        append(message, Block{Kind::block, static_cast<std::uint32_t>(lead.size()), name, purpose, bytes, block_bytes, index, root, way, any_gap()});
         append(message, lead);
         const std::uint64_t offset = std::uint64_t{index} * block_bytes;
-        append_content(message, input_.byte() % 16 == 0 ? input_.number() % 40'000 : std::min<std::uint64_t>(block_bytes, bytes - std::min(bytes, offset)));
+        const std::uint64_t run_bytes = std::uint64_t{block_bytes} * (1 + place / 16 % 3);
+        append_content(message, input_.byte() % 16 == 0 ? input_.number() % 40'000 : std::min<std::uint64_t>(run_bytes, bytes - std::min(bytes, offset)));
         deliver(message);
     }
 

@@ -26,7 +26,9 @@ constexpr Setup alone{.in_background = false, .spin_max = Duration{0}};
 std::vector<std::byte> lead_of(const Set& set) {
     std::vector<std::byte> lead;
     set.encode(lead);
-    lead.resize((lead.size() + 4 + 7) / 8 * 8);
+    lead.resize(lead.size() + sizeof(std::uint32_t)); // their count
+    Set{}.encode(lead);
+    lead.resize((lead.size() + 7) / 8 * 8);
     return lead;
 }
 
@@ -41,12 +43,13 @@ std::vector<std::byte> cast_of(const Name& name, const Purpose& purpose, const S
     return joined({bytes_of(Cast{Kind::cast, static_cast<std::uint32_t>(lead.size()), name, purpose, {0, 1}, 1}), lead, content});
 }
 
-std::vector<std::byte> block_of(const Name& name, const Purpose& purpose, const Set& set, Node root, std::uint64_t bytes, std::uint32_t block_bytes, Bytes data) {
+std::vector<std::byte> block_of(const Name& name, const Purpose& purpose, const Set& set, Node root, std::uint64_t bytes, std::uint32_t block_bytes, Bytes data,
+                                group::Way way = group::Way::circulant) {
     const auto lead = lead_of(set);
-    return joined({bytes_of(Block{Kind::block, static_cast<std::uint32_t>(lead.size()), name, purpose, bytes, block_bytes, 0, root, 0, 1}), lead, data});
+    return joined({bytes_of(Block{Kind::block, static_cast<std::uint32_t>(lead.size()), name, purpose, bytes, block_bytes, 0, root, way, 1}), lead, data});
 }
 
-/// Node 0 has groups and a handler that counts, whose number is 1; node 1 says what it likes, and then node 0 looks.
+/// Node 0 has groups and a handler that counts, whose number is 2, after those of groups; node 1 says what it likes, and then node 0 looks.
 struct Victim {
     Member member;
     std::vector<std::uint64_t> handled;
@@ -79,7 +82,7 @@ void run(const std::function<void(const Say&)>& speak, const std::function<void(
     });
 }
 
-constexpr Purpose note{Use::handler, 1, 0};
+constexpr Purpose note{Use::handler, 2, 0};
 
 TEST(HostileGroups, who_is_told_of_a_multicast_of_its_own_that_it_never_began_goes_on_as_before) {
     run(
@@ -127,6 +130,18 @@ TEST(HostileGroups, a_content_is_looked_for_only_where_its_master_has_memory) {
             },
             [](Victim& victim) { EXPECT_TRUE(victim.handled.empty()); }, is_one_host);
     }
+}
+
+TEST(HostileGroups, blocks_past_the_last_one_and_ways_that_there_are_not_are_dropped) {
+    run(
+        [](const Say& say) {
+            say(block_of({1, 1}, note, {0, 1}, 1, 8, 1024, pattern(5000, 0)));
+            say(block_of({1, 2}, note, {0, 1}, 1, 3000, 1024, pattern(3001, 0)));
+            say(block_of({1, 3}, note, {0, 1}, 1, 3000, 1024, pattern(2047, 0)));
+            for (const std::uint32_t way : {0u, 1u, 5u, ~0u}) say(block_of({1, 4 + way % 8}, note, {0, 1}, 1, 8, 1024, bytes_of(std::uint64_t{7}), static_cast<group::Way>(way)));
+            say(block_of({1, 20}, note, {0, 1}, 1, 8, 1024, bytes_of(std::uint64_t{7}), group::Way::scatter_ring));
+        },
+        [](Victim& victim) { EXPECT_EQ(victim.handled, std::vector<std::uint64_t>{7}); });
 }
 
 TEST(HostileGroups, blocks_are_as_large_as_masters_make_them) {

@@ -41,6 +41,36 @@ TEST_P(Multicast, reaches_every_member_of_a_set_and_nobody_else) {
     }
 }
 
+TEST_P(Multicast, reaches_every_member_by_every_way) {
+    for (std::size_t way = 0; way < group::way_names.size(); ++way) {
+        SCOPED_TRACE(group::way_names[way]);
+        run(7, [way](Channel& channel) {
+            Member member;
+            std::vector<std::uint64_t> handled;
+            const auto note = member.handlers.add("note", [&](Call&, std::uint64_t number, Bytes content) {
+                EXPECT_TRUE(is_pattern(content, number));
+                handled.push_back(number);
+            });
+            member.open(channel, {}, {}, {}, static_cast<group::Way>(way));
+            std::mt19937_64 random(seed());
+            std::vector<std::uint64_t> expected;
+            for (std::uint64_t number = 0; number < 10; ++number) {
+                const Set to = random_set(random, channel.nodes());
+                const std::size_t bytes = number == 0 ? 3'000'000 : random_size(random, 300'000);
+                if (channel.self() == 0) {
+                    EXPECT_TRUE(bytes > 100'000 || member.groups.choice(bytes, to.size()).way == static_cast<group::Way>(way));
+                    auto done = member.groups.multicast(to, note, number, Bytes(pattern(bytes, number)));
+                    EXPECT_TRUE(good(done.get(deadline())).empty()) << to.text();
+                }
+                if (to.contains(channel.self())) expected.push_back(number);
+            }
+            good(member.engine->barrier(deadline()));
+            EXPECT_EQ(handled, expected);
+            settle(*member.engine);
+        });
+    }
+}
+
 TEST_P(Multicast, many_of_many_masters_overlap_and_stay_in_order) {
     run(6, [](Channel& channel) {
         const std::uint64_t each = 60 * scale;

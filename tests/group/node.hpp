@@ -36,12 +36,12 @@ struct Member {
     Groups groups{handlers};
     std::optional<engine::Engine> engine;
 
-    void open(Channel& channel, const Setup& setup = {}, Topology topology = {}, const group::Costs& costs = {}) {
+    void open(Channel& channel, const Setup& setup = {}, Topology topology = {}, const group::Costs& costs = {}, std::optional<group::Way> way = {}) {
         engine::Core::Options options;
         options.patience = {setup.spin_max};
         options.drive.in_background = setup.in_background;
         auto core = good(engine::Core::open(channel, std::move(handlers), options));
-        groups.attach(*core, std::move(topology), costs);
+        groups.attach(*core, std::move(topology), costs, way);
         core->start();
         engine.emplace(std::move(core));
     }

@@ -34,6 +34,12 @@ Topology topology_of(std::uint64_t seed, Node nodes) {
 /// Costs that make much of it go in blocks.
 constexpr group::Costs wide{.overhead_us = 0.1, .latency_us = 0.2, .us_per_byte = 0.001};
 
+/// One after the other, and none: each master has its own.
+std::optional<group::Way> way_of(std::uint64_t seed, Node master) {
+    const auto way = (seed + master) % (group::way_names.size() + 1);
+    return way == group::way_names.size() ? std::nullopt : std::optional(static_cast<group::Way>(way));
+}
+
 struct Job {
     std::uint64_t seed;
     Node nodes;
@@ -72,7 +78,7 @@ TEST(GroupsInOneThread, multicasts_arrive_once_and_in_order_though_the_network_i
                 handled[call.source()].push_back(number);
                 --left;
             });
-            member.open(channel, alone, topology_of(seed, job.nodes), wide);
+            member.open(channel, alone, topology_of(seed, job.nodes), wide, way_of(seed, channel.self()));
             std::vector<Future<Set>> done;
             for (std::uint64_t number = 0; number < job.each; ++number) {
                 const auto& [to, bytes] = job.plans[channel.self()][number];
@@ -107,7 +113,7 @@ TEST(GroupsInOneThread, who_is_no_member_neither_gets_nor_sends_a_message) {
         std::size_t open = options.nodes;
         world.run([&](Channel& channel) {
             Member member;
-            member.open(channel, alone, topology_of(seed, options.nodes), wide);
+            member.open(channel, alone, topology_of(seed, options.nodes), wide, way_of(seed, channel.self()));
             std::vector<std::size_t> tags;
             if (channel.self() == 0) {
                 std::vector<Future<Set>> done;
@@ -126,6 +132,44 @@ TEST(GroupsInOneThread, who_is_no_member_neither_gets_nor_sends_a_message) {
             --open;
             while (open != 0) member.engine->poll();
         });
+        if (testing::Test::HasFailure()) FAIL() << "KUMI_SEED=" << seed;
+    });
+}
+
+TEST(GroupsInOneThread, a_master_sends_as_much_to_many_as_to_two) {
+    constexpr Node master = 256;
+    engine_test::for_each_seed(2, [](std::uint64_t seed) {
+        for (const std::size_t bytes : {0u, 64u, 4096u, 100'000u}) {
+            OneThread world({.nodes = master + 1, .seed = seed});
+            std::size_t open = master + 1;
+            world.run([&](Channel& channel) {
+                Member member;
+                const auto note = member.handlers.add("note", [&](Call&, Bytes content) { EXPECT_EQ(content.size(), bytes); });
+                member.open(channel, alone);
+                for (Node count = 2; channel.self() == master && count <= master; count *= 2) {
+                    Set to;
+                    for (Node i = 0; i < count; ++i) to.add(master / count * i);
+                    const group::Choice choice = member.groups.choice(bytes, count);
+                    const std::uint64_t messages = goes_in_blocks(choice.way) ? (bytes + choice.block_bytes - 1) / choice.block_bytes : 1;
+                    std::vector<pm::Traffic> before;
+                    for (Node node = 0; node < master; ++node) before.push_back(channel.sent(node));
+                    EXPECT_TRUE(good(member.groups.multicast(to, note, Bytes(pattern(bytes, 0))).get()).empty());
+                    Set first;
+                    for (Node node = 0; node < master; ++node) {
+                        const std::uint64_t sent = channel.sent(node).messages - before[node].messages;
+                        if (sent == 0) continue;
+                        first.add(node);
+                        EXPECT_EQ(sent, messages) << bytes << " bytes to " << count;
+                        // A head with each, and the set, which takes a bit for each node at most.
+                        EXPECT_LE(channel.sent(node).bytes - before[node].bytes, bytes + messages * 128 + master / 8) << bytes << " bytes to " << count;
+                    }
+                    EXPECT_EQ(first.size(), 1u) << bytes << " bytes to " << count;
+                    EXPECT_TRUE(to.contains(first.first()));
+                }
+                --open;
+                member.engine->wait_until([&] { return open == 0; });
+            });
+        }
         if (testing::Test::HasFailure()) FAIL() << "KUMI_SEED=" << seed;
     });
 }
@@ -164,7 +208,7 @@ TEST(GroupsInOneThread, a_lost_member_is_told_of_and_all_others_get_it) {
                 some.insert(some.end(), more.begin(), more.end());
                 return some;
             });
-            member.open(channel, alone, topology_of(seed, job.nodes), wide);
+            member.open(channel, alone, topology_of(seed, job.nodes), wide, way_of(seed, channel.self()));
             if (channel.self() == 0) {
                 std::vector<Future<Set>> done;
                 std::vector<Future<group::Reduced<std::vector<Node>>>> reduced;

@@ -10,8 +10,6 @@ namespace kumi::group {
 namespace {
 
 constexpr std::size_t trouble_bytes_max = 500;
-/// Of what must go in blocks though it is passed on to nobody.
-constexpr std::uint32_t whole_block_bytes = 64 << 10;
 /// What members on one host read where the master has put it: it pays from so much on, and of more the heap would not shrink again.
 constexpr std::size_t placed_bytes_min = 2 << 10;
 constexpr std::size_t placed_bytes_max = std::size_t{64} << 20;
@@ -46,20 +44,20 @@ std::vector<std::byte> value_of(Use use, Node node, Bytes value) {
 
 } // namespace
 
-void Casts::attach(engine::Core& core, std::uint32_t handler, Topology topology, const Costs& costs) {
+void Casts::attach(engine::Core& core, std::uint32_t handler, Topology topology, const Costs& costs, std::optional<Way> way) {
     core_ = &core;
     handler_ = handler;
     topology_ = std::move(topology);
     costs_ = costs;
+    way_ = way;
     core.set_upper(*this);
 }
 
 Choice Casts::choice(std::size_t bytes, Node members) const {
-    Choice choice = choose(bytes, members, costs_);
-    // Whole messages leave room for the lead.
-    if (bytes > core_->message_bytes_max() / 2) choice.way = Way::circulant;
-    if (choice.block_bytes == 0) choice.block_bytes = whole_block_bytes;
-    choice.block_bytes = std::clamp<std::uint32_t>(choice.block_bytes, block_bytes_min, static_cast<std::uint32_t>(core_->message_bytes_max() / 2));
+    const std::size_t at_once_max = core_->message_bytes_max() / 2; // leaves room for the lead
+    Choice choice = choose(bytes, members, costs_, way_);
+    if (bytes > at_once_max && !goes_in_blocks(choice.way)) choice = choose(bytes, members, costs_, Way::circulant);
+    choice.block_bytes = std::min(choice.block_bytes, static_cast<std::uint32_t>(at_once_max));
     return choice;
 }
 
@@ -93,10 +91,10 @@ void Casts::start(const Set& to, const Purpose& purpose, Bytes arguments, Bytes 
         return lead_bytes_max <= room || lead_of(to, before, to).size() <= room;
     };
     std::optional<Exposed> exposed;
-    if (bytes >= placed_bytes_min && bytes <= placed_bytes_max && is_on_host(to)) exposed = Exposed::make(*core_, {arguments, payload});
+    if (!way_ && bytes >= placed_bytes_min && bytes <= placed_bytes_max && is_on_host(to)) exposed = Exposed::make(*core_, {arguments, payload});
     const Choice way = choice(exposed ? sizeof(Place) : bytes, to.size());
     const bool is_member = to.contains(core_->node());
-    const bool in_blocks = way.way == Way::circulant && to.size() > (is_member ? 1u : 0u);
+    const bool in_blocks = goes_in_blocks(way.way) && to.size() > (is_member ? 1u : 0u);
     std::shared_ptr<std::vector<std::byte>> streamed;
     Content content;
     if (exposed) {
@@ -125,7 +123,7 @@ void Casts::start(const Set& to, const Purpose& purpose, Bytes arguments, Bytes 
         relay.open = 1; // until all is begun; and if this is a member, until it has it
         if (in_blocks) {
             const Node root = is_member ? core_->node() : choose_first(to, name.sequence);
-            Stream& stream = add_stream(name, purpose, {to, before, {}}, root, relay.pace, streamed, way.block_bytes);
+            Stream& stream = add_stream(name, purpose, {to, before, {}}, root, way.way, relay.pace, streamed, way.block_bytes);
             stream.relay = relay.id;
             relay.stream = &stream;
             if (is_member) {

@@ -17,9 +17,9 @@
 #include "kumi/engine/core.hpp"
 #include "kumi/engine/future.hpp"
 #include "kumi/group/choice.hpp"
-#include "kumi/group/circulant.hpp"
 #include "kumi/group/exposed.hpp"
 #include "kumi/group/groups.hpp"
+#include "kumi/group/schedule.hpp"
 #include "kumi/group/topology.hpp"
 #include "kumi/group/wire.hpp"
 
@@ -37,7 +37,7 @@ namespace kumi::group {
 class Casts final : public engine::Upper {
 public:
     Casts() = default;
-    void attach(engine::Core& core, std::uint32_t handler, Topology topology, const Costs& costs);
+    void attach(engine::Core& core, std::uint32_t handler, Topology topology, const Costs& costs, std::optional<Way> way);
 
     /// `ended` is called once, unless the engine ends before.
     using Ended = std::function<void(Result<Outcome>)>;
@@ -110,16 +110,18 @@ private:
     };
     struct Flow {
         std::vector<Node> members;
-        std::optional<Circulant> schedule; // none: all blocks to the one member, one after the other
-        std::uint32_t next = 0;            // round, or block
-        Set opened;                        // who has got the lead
-        bool is_refused = false;           // the next block is here, and there was no room
+        std::optional<Schedule> schedule; // none: all blocks to the one member, one after the other
+        std::uint32_t next = 0;           // step, or block
+        std::uint32_t sent = 0;           // blocks of that step
+        Set opened;                       // who has got the lead
+        bool is_refused = false;          // the next blocks are here, and there was no room
     };
     struct Stream {
         Name name{};
         Purpose purpose{};
         Set set;
         Node root = 0;
+        Way way = Way::circulant;
         Pace pace;
         std::vector<Before> before;
         std::shared_ptr<std::vector<std::byte>> content;
@@ -197,13 +199,14 @@ private:
     void close_delivery(const Name& name, const Purpose& purpose, std::span<const RelayId> relays, Result<std::vector<std::byte>> value);
 
     // Streams
-    Stream& add_stream(const Name& name, const Purpose& purpose, Lead lead, Node root, const Pace& pace, std::shared_ptr<std::vector<std::byte>> content,
-                       std::uint32_t block_bytes);
+    Stream& add_stream(const Name& name, const Purpose& purpose, Lead lead, Node root, Way way, const Pace& pace,
+                       std::shared_ptr<std::vector<std::byte>> content, std::uint32_t block_bytes);
     void make_member(Stream& stream);
     void add_direct_flow(Stream& stream, Node to);
     bool go_on(Stream& stream);
     bool go_on(Stream& stream, Flow& flow);
-    bool send_block(Stream& stream, Flow& flow, Node to, std::uint32_t index);
+    bool send_blocks(Stream& stream, Flow& flow, Node to, std::uint32_t begin, std::uint32_t end);
+    static Bytes bytes_in(const Stream& stream, std::uint32_t begin, std::uint32_t end) noexcept;
     void on_lost_in(Stream& stream, Node node);
     bool take_early_answers(Stream& stream);
     void answer_for(Stream& stream, Relay& relay);
@@ -231,6 +234,7 @@ private:
     std::uint32_t handler_ = 0;
     Topology topology_;
     Costs costs_;
+    std::optional<Way> way_; // that all go, if one is wanted
     std::vector<std::unique_ptr<Relay>> relays_; // by index
     std::vector<std::uint32_t> generations_;
     std::vector<std::uint32_t> free_;

@@ -1,4 +1,4 @@
-// Multicasts in blocks: each member passes blocks round in circles, and answers climb the tree that the set makes.
+// Multicasts in blocks: each member passes blocks round in circles, as their way has it, and answers climb the tree that the set makes.
 
 #include "kumi/group/casts.hpp"
 
@@ -14,8 +14,8 @@ Casts::Stream* Casts::find_stream(const Name& name) noexcept {
     return found == streams_.end() ? nullptr : found->second.get();
 }
 
-Casts::Stream& Casts::add_stream(const Name& name, const Purpose& purpose, Lead lead, Node root, const Pace& pace, std::shared_ptr<std::vector<std::byte>> content,
-                                 std::uint32_t block_bytes) {
+Casts::Stream& Casts::add_stream(const Name& name, const Purpose& purpose, Lead lead, Node root, Way way, const Pace& pace,
+                                 std::shared_ptr<std::vector<std::byte>> content, std::uint32_t block_bytes) {
     auto& slot = streams_[name];
     slot = std::make_unique<Stream>();
     Stream& stream = *slot;
@@ -24,6 +24,7 @@ Casts::Stream& Casts::add_stream(const Name& name, const Purpose& purpose, Lead 
     stream.set = std::move(lead.set);
     stream.before = std::move(lead.before);
     stream.root = root;
+    stream.way = way;
     stream.pace = pace;
     stream.content = std::move(content);
     stream.block_bytes = block_bytes;
@@ -40,8 +41,8 @@ Casts::Stream& Casts::add_stream(const Name& name, const Purpose& purpose, Lead 
 void Casts::make_member(Stream& stream) {
     const Node self = core_->node();
     for (Circle& circle : circles_of(stream.set, stream.root, self, topology_)) {
-        const Circulant schedule(static_cast<Node>(circle.members.size()), circle.rank);
-        stream.flows.push_back({std::move(circle.members), schedule, 0, {}, false});
+        Schedule schedule(stream.way, static_cast<Node>(circle.members.size()), circle.rank, stream.blocks);
+        stream.flows.push_back({.members = std::move(circle.members), .schedule = std::move(schedule)});
     }
     Node at = stream.root;
     Set part = stream.set;
@@ -63,12 +64,13 @@ void Casts::make_member(Stream& stream) {
 
 void Casts::add_direct_flow(Stream& stream, Node to) {
     stream.pushed.add(to);
-    stream.flows.push_back({{to}, {}, 0, {}, true}); // it is to be begun
+    stream.flows.push_back({.members = {to}, .is_refused = true}); // it is to be begun
 }
 
 /// As start() makes them: of what a master has under way, those that have not come whole are no more than all.
 bool Casts::is_possible(const Block& block) const noexcept {
     if (block.bytes > Groups::content_bytes_max || block.block_bytes < block_bytes_min || block.block_bytes > core_->message_bytes_max()) return false;
+    if (block.way > Way::scatter_doubling || !goes_in_blocks(block.way)) return false;
     std::size_t bytes = block.bytes;
     std::size_t others = 0;
     for (auto at = streams_.lower_bound({block.name.master, 0}); at != streams_.end() && at->first.master == block.name.master; ++at) {
@@ -96,7 +98,7 @@ bool Casts::on_block(Node source, Bytes bytes) {
         auto lead = read_lead(lead_bytes);
         if (!lead || !lead->set.contains(core_->node()) || !lead->set.contains(head.root)) return false;
         auto content = std::make_shared<std::vector<std::byte>>(head.bytes);
-        stream = &add_stream(head.name, head.purpose, *std::move(lead), head.root, {head.gap, 1}, std::move(content), head.block_bytes);
+        stream = &add_stream(head.name, head.purpose, *std::move(lead), head.root, head.way, {head.gap, 1}, std::move(content), head.block_bytes);
         Relay& relay = add_relay(head.name, head.purpose);
         relay.open = 1; // until this node has it
         relay.stream = stream;
@@ -107,14 +109,16 @@ bool Casts::on_block(Node source, Bytes bytes) {
             if (core_->is_lost(member)) on_lost_in(*stream, member);
     }
     if (!stream->relay && !lead_bytes.empty() && head.name.master != core_->node()) answer_again(head.name, source); // it still passes it on
-    const std::size_t offset = std::size_t{head.index} * stream->block_bytes;
-    if (head.index >= stream->blocks || data.size() != std::min<std::size_t>(stream->block_bytes, stream->content->size() - offset)) return false;
-    if (stream->has.test(head.index)) return true;
-    stream->has.set(head.index);
-    copy_bytes(stream->content->data() + offset, data);
-    const bool is_complete = ++stream->arrived == stream->blocks;
+    const std::size_t count = std::max<std::size_t>(1, (data.size() + stream->block_bytes - 1) / stream->block_bytes);
+    if (head.index >= stream->blocks || count > stream->blocks - head.index) return false;
+    const std::uint32_t end = head.index + static_cast<std::uint32_t>(count);
+    if (data.size() != bytes_in(*stream, head.index, end).size()) return false;
+    if (stream->has.next_clear(head.index) >= end) return true;
+    copy_bytes(stream->content->data() + std::size_t{head.index} * stream->block_bytes, data);
+    for (std::uint32_t block = head.index; block < end; ++block)
+        if (!stream->has.test(block)) stream->has.set(block), ++stream->arrived;
     (void)go_on(*stream);
-    if (is_complete) deliver(*find(*stream->relay), stream->set, stream->before, {*stream->content, stream->content});
+    if (stream->arrived == stream->blocks) deliver(*find(*stream->relay), stream->set, stream->before, {*stream->content, stream->content});
     return true;
 }
 
@@ -123,7 +127,7 @@ bool Casts::go_on(Stream& stream) {
     bool any = false;
     for (auto flow = stream.flows.begin(); flow != stream.flows.end();) {
         any |= go_on(stream, *flow);
-        const std::uint32_t steps = flow->schedule ? flow->schedule->rounds(stream.blocks) : stream.blocks;
+        const std::uint32_t steps = flow->schedule ? flow->schedule->steps() : stream.blocks;
         if (flow->next >= steps) flow = stream.flows.erase(flow);
         else ++flow;
     }
@@ -132,39 +136,41 @@ bool Casts::go_on(Stream& stream) {
 
 bool Casts::go_on(Stream& stream, Flow& flow) {
     bool any = false;
-    const std::uint32_t steps = flow.schedule ? flow.schedule->rounds(stream.blocks) : stream.blocks;
+    const std::uint32_t steps = flow.schedule ? flow.schedule->steps() : stream.blocks;
+    const auto at_once = std::max<std::uint32_t>(1, static_cast<std::uint32_t>(core_->message_bytes_max() / 2 / stream.block_bytes));
     flow.is_refused = false;
-    for (; flow.next < steps; ++flow.next) {
-        Node to = flow.members.front();
-        std::uint32_t block = flow.next;
-        if (flow.schedule) {
-            const Circulant::Step step = flow.schedule->step(flow.next, stream.blocks);
-            if (!step.send || step.to == 0) continue;
-            to = flow.members[step.to];
-            block = *step.send;
+    for (; flow.next < steps; ++flow.next, flow.sent = 0) {
+        const auto step = flow.schedule ? flow.schedule->step(flow.next) : Passing{0, flow.next, flow.next + 1};
+        if (!step || core_->is_lost(flow.members[step->to])) continue;
+        for (std::uint32_t begin = step->begin + flow.sent; begin < step->end; begin = step->begin + flow.sent) {
+            const std::uint32_t end = begin + std::min(at_once, step->end - begin);
+            if (stream.has.next_clear(begin) < end) return any;
+            if ((flow.is_refused = !send_blocks(stream, flow, flow.members[step->to], begin, end))) return any;
+            flow.sent += end - begin;
+            any = true;
         }
-        if (core_->is_lost(to)) continue;
-        if (!stream.has.test(block)) break;
-        if ((flow.is_refused = !send_block(stream, flow, to, block))) break;
-        any = true;
     }
     return any;
 }
 
-bool Casts::send_block(Stream& stream, Flow& flow, Node to, std::uint32_t index) {
+bool Casts::send_blocks(Stream& stream, Flow& flow, Node to, std::uint32_t begin, std::uint32_t end) {
     if (core_->under_way(to) >= blocks_under_way_max) return false;
     std::vector<std::byte> lead;
     if (!flow.opened.contains(to)) lead = lead_of(stream.set, stream.before, {});
-    const Block head{Kind::block, static_cast<std::uint32_t>(lead.size()), stream.name, stream.purpose, stream.content->size(), stream.block_bytes, index,
-                     stream.root, 0, stream.pace.gap / stream.pace.hop};
+    const Block head{Kind::block, static_cast<std::uint32_t>(lead.size()), stream.name, stream.purpose, stream.content->size(), stream.block_bytes, begin,
+                     stream.root, stream.way, stream.pace.gap / stream.pace.hop};
     std::vector<std::byte> message(engine::header_room + sizeof head + lead.size());
     copy_bytes(message.data() + engine::header_room, bytes_of(head));
     copy_bytes(message.data() + engine::header_room + sizeof head, lead);
-    const std::size_t offset = std::size_t{index} * stream.block_bytes;
-    const Bytes data = Bytes(*stream.content).subspan(offset, std::min<std::size_t>(stream.block_bytes, stream.content->size() - offset));
-    if (!core_->try_send(to, handler_, message, data)) return false;
+    if (!core_->try_send(to, handler_, message, bytes_in(stream, begin, end))) return false;
     if (!lead.empty()) flow.opened.add(to);
     return true;
+}
+
+/// The bytes of blocks; the last block may be a short one.
+Bytes Casts::bytes_in(const Stream& stream, std::uint32_t begin, std::uint32_t end) noexcept {
+    const std::size_t first = std::size_t{begin} * stream.block_bytes;
+    return Bytes(*stream.content).subspan(first, std::min(std::size_t{end} * stream.block_bytes, stream.content->size()) - first);
 }
 
 // ---- answers and losses

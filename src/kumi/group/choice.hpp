@@ -3,9 +3,11 @@
 // Which way a multicast goes, by its size and how many it goes to: as formulas tell from what the network was measured to do.
 
 #include "kumi/group/tree.hpp"
+#include "kumi/group/way.hpp"
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace kumi::group {
@@ -17,21 +19,16 @@ struct Costs {
     double us_per_byte = 0.0001;
 };
 
-enum class Way : std::uint8_t {
-    tree,      // whole messages down a tree
-    circulant, // in blocks, over a circulant graph
-};
-
 struct Choice {
     Way way = Way::tree;
     Pace pace;                     // of the tree; or of that by which answers come back
-    std::uint32_t block_bytes = 0; // for blocks
+    std::uint32_t block_bytes = 0; // where it goes in blocks
     double expected_us = 0;
     friend bool operator==(const Choice&, const Choice&) = default;
 };
 
-/// `members` has the one who sends.
-Choice choose(std::size_t bytes, std::uint32_t members, const Costs& costs);
+/// The way that takes least, or that one. `members` has the one who sends.
+Choice choose(std::size_t bytes, std::uint32_t members, const Costs& costs, std::optional<Way> way = {});
 
 /// "tree", "circulant, blocks of 4 KiB"
 std::string text_of(const Choice& choice);

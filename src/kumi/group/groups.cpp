@@ -17,8 +17,8 @@ Groups::Groups(Handlers& handlers) : casts_(std::make_unique<Casts>()), mailbox_
 Groups::Groups(Groups&&) noexcept = default;
 Groups::~Groups() = default;
 
-void Groups::attach(engine::Core& core, Topology topology, const Costs& costs) {
-    casts_->attach(core, handler_, std::move(topology), costs);
+void Groups::attach(engine::Core& core, Topology topology, const Costs& costs, std::optional<Way> way) {
+    casts_->attach(core, handler_, std::move(topology), costs, way);
     mailbox_->attach(core, post_handler_);
 }
 

@@ -72,8 +72,8 @@ public:
     Groups(Groups&&) noexcept;
     /// After the engine.
     ~Groups();
-    /// Before the engine starts.
-    void attach(engine::Core& core, Topology topology = {}, const Costs& costs = {});
+    /// Before the engine starts. With a way, all multicasts go that way but those that are too large for it.
+    void attach(engine::Core& core, Topology topology = {}, const Costs& costs = {}, std::optional<Way> way = {});
 
     /// Calls `handler` on each member of `to`; Call::source() there is this node. When all have, or are known to be lost, the future
     /// has those that did not; an error where the handler threw, which names node and cause. Waits only while too many are under way.

@@ -8,6 +8,7 @@
 // sequence and the set of members that it concerns; and, of a Cast that is to be taken, all members. The lead is filled up to a multiple of 8; then comes the content,
 // or where it lies.
 
+#include "kumi/group/way.hpp"
 #include "kumi/pm/node.hpp"
 
 #include <cstdint>
@@ -18,7 +19,7 @@ using pm::Node;
 
 enum class Kind : std::uint32_t {
     cast,   // Cast, lead, content
-    block,  // Block, [lead], data
+    block,  // Block, [lead], data: that block, and the next ones as far as the data goes
     answer, // Answer, set of those that did not get it, text of what went wrong, values
     placed, // Cast, lead, Place: among nodes of one host
 };
@@ -77,7 +78,7 @@ struct Block {
     std::uint32_t block_bytes;
     std::uint32_t index;
     std::uint32_t root; // node
-    std::uint32_t reserved;
+    Way way;
     double gap;
 };
 
