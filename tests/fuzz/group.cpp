@@ -119,7 +119,7 @@ public:
         core_ = core->get();
         group::Topology topology;
         if (input_.byte() % 2 == 0) topology = group::Topology({{0, 0, 1, 1, 1}, {0, 1, 2, 2, 3}});
-        groups_->attach(*core_, topology, {.overhead_us = 0.1, .latency_us = 0.2, .us_per_byte = 0.001});
+        groups_->attach(*core_, topology, {.costs = group::Costs{.overhead_us = 0.1, .latency_us = 0.2, .us_per_byte = 0.001}});
         engine_.emplace(*std::move(core));
     }
     Run(const Run&) = delete;

@@ -36,12 +36,14 @@ struct Member {
     Groups groups{handlers};
     std::optional<engine::Engine> engine;
 
-    void open(Channel& channel, const Setup& setup = {}, Topology topology = {}, const group::Costs& costs = {}, std::optional<group::Way> way = {}) {
+    /// Without costs they are measured.
+    void open(Channel& channel, const Setup& setup = {}, Topology topology = {}, std::optional<group::Costs> costs = group::Costs{},
+              std::optional<group::Way> way = {}) {
         engine::Core::Options options;
         options.patience = {setup.spin_max};
         options.drive.in_background = setup.in_background;
         auto core = good(engine::Core::open(channel, std::move(handlers), options));
-        groups.attach(*core, std::move(topology), costs, way);
+        groups.attach(*core, std::move(topology), {costs, way});
         core->start();
         engine.emplace(std::move(core));
     }

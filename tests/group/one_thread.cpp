@@ -5,6 +5,7 @@
 #include "group/node.hpp"
 
 #include "kumi/group/group.hpp"
+#include "kumi/group/probing.hpp"
 
 #include <algorithm>
 
@@ -170,6 +171,36 @@ TEST(GroupsInOneThread, a_master_sends_as_much_to_many_as_to_two) {
                 member.engine->wait_until([&] { return open == 0; });
             });
         }
+        if (testing::Test::HasFailure()) FAIL() << "KUMI_SEED=" << seed;
+    });
+}
+
+TEST(GroupsInOneThread, what_messages_take_is_measured_once_and_with_members_only) {
+    engine_test::for_each_seed(5, [](std::uint64_t seed) {
+        OneThread world({.nodes = 4, .seed = seed, .refusal_chance = 0.1, .in_flight_max = 16});
+        bool is_over = false;
+        world.run([&](Channel& channel) {
+            Member member;
+            const auto note = member.handlers.add("note", [](Call&) {});
+            // Nodes 0 and 1 share a host, and 2 and 3 do.
+            member.open(channel, alone, Topology({{0, 0, 2, 2}}), std::nullopt);
+            if (channel.self() != 0) return (void)member.engine->wait_until([&] { return is_over; });
+            const auto cast = [&](const Set& to) {
+                const std::uint64_t before = channel.sent(3).messages;
+                EXPECT_TRUE(good(member.groups.multicast(to, note).get()).empty());
+                for (int i = 0; i < 200; ++i) member.engine->poll(); // all that follows from it
+                return channel.sent(3).messages - before;
+            };
+            EXPECT_EQ(cast({0, 1}), 0u);
+            EXPECT_EQ(channel.sent(1).messages, 1u) << "measured with a node of this host";
+            std::uint64_t sent = 0;
+            for (int i = 0; i < 100; ++i) sent += cast({0, 3}) - 1; // where there was no room it goes on with the next one
+            EXPECT_GE(sent, group::Probing::rounds * (1 + 2 * group::Probing::messages_max));
+            for (int i = 0; i < 3; ++i) EXPECT_EQ(cast({0, 3}), 1u) << "measured again";
+            EXPECT_EQ(channel.sent(2).messages, 0u);
+            EXPECT_GT(member.groups.costs().latency_us, 0);
+            is_over = true;
+        });
         if (testing::Test::HasFailure()) FAIL() << "KUMI_SEED=" << seed;
     });
 }

@@ -44,12 +44,16 @@ std::vector<std::byte> value_of(Use use, Node node, Bytes value) {
 
 } // namespace
 
-void Casts::attach(engine::Core& core, std::uint32_t handler, Topology topology, const Costs& costs, std::optional<Way> way) {
+void Casts::attach(engine::Core& core, std::uint32_t handler, Topology topology, const Settings& settings, const Costs& usual) {
     core_ = &core;
     handler_ = handler;
     topology_ = std::move(topology);
-    costs_ = costs;
-    way_ = way;
+    costs_ = settings.costs.value_or(usual);
+    way_ = settings.way;
+    if (!settings.costs) {
+        probing_.emplace();
+        typical_ = find_typical();
+    }
     core.set_upper(*this);
 }
 
@@ -144,6 +148,7 @@ void Casts::start(const Set& to, const Purpose& purpose, Bytes arguments, Bytes 
             std::vector<Child> children;
             if (is_member) children = children_of(to, core_->node(), topology_, relay.pace);
             else children.push_back({choose_first(to, name.sequence), to});
+            if (probing_) probe(children);
             for (Child& child : children) add_child(relay, std::move(child));
         }
         if (is_member) deliver(relay, to, before, std::move(content));
@@ -544,6 +549,8 @@ void Casts::on_message(Node source, Bytes bytes) {
     case Kind::placed: is_sound = on_cast(source, bytes, true); break;
     case Kind::block: is_sound = on_block(source, bytes); break;
     case Kind::answer: is_sound = on_answer(source, bytes); break;
+    case Kind::probe: is_sound = on_probe(source, bytes); break;
+    case Kind::probed: is_sound = on_probed(source, bytes); break;
     }
     if (!is_sound) ++unsound_;
     run_ready();

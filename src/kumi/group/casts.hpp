@@ -19,6 +19,7 @@
 #include "kumi/group/choice.hpp"
 #include "kumi/group/exposed.hpp"
 #include "kumi/group/groups.hpp"
+#include "kumi/group/probing.hpp"
 #include "kumi/group/schedule.hpp"
 #include "kumi/group/topology.hpp"
 #include "kumi/group/wire.hpp"
@@ -37,7 +38,7 @@ namespace kumi::group {
 class Casts final : public engine::Upper {
 public:
     Casts() = default;
-    void attach(engine::Core& core, std::uint32_t handler, Topology topology, const Costs& costs, std::optional<Way> way);
+    void attach(engine::Core& core, std::uint32_t handler, Topology topology, const Settings& settings, const Costs& usual);
 
     /// `ended` is called once, unless the engine ends before.
     using Ended = std::function<void(Result<Outcome>)>;
@@ -45,6 +46,8 @@ public:
     engine::Core& core() noexcept { return *core_; }
     Result<Arrival> next(Instant deadline);
     Choice choice(std::size_t bytes, Node members) const;
+    const Costs& costs() const noexcept { return costs_; }
+    const Topology& topology() const noexcept { return topology_; }
     void on_message(Node source, Bytes bytes);
     /// Messages that made no sense.
     std::uint64_t unsound() const noexcept { return unsound_; }
@@ -173,6 +176,8 @@ private:
     bool on_cast(Node source, Bytes bytes, bool is_placed);
     bool on_block(Node source, Bytes bytes);
     bool on_answer(Node source, Bytes bytes);
+    bool on_probe(Node source, Bytes bytes);
+    bool on_probed(Node source, Bytes bytes);
 
     // Relays
     Relay& add_relay(const Name& name, const Purpose& purpose);
@@ -214,6 +219,10 @@ private:
     Stream* find_stream(const Name& name) noexcept;
     std::optional<Node> parent_in(const Stream& stream) const;
     void forget_streams();
+
+    // Measuring
+    Set find_typical() const;
+    void probe(const std::vector<Child>& children);
 
     // Going out
     Result<void> check(const Set& to, std::size_t bytes) const;
@@ -265,6 +274,11 @@ private:
     std::uint64_t next_sequence_ = 1;
     std::deque<UnderWay> under_way_; // oldest first
     std::size_t under_way_bytes_ = 0;
+    std::optional<Probing> probing_; // until it is known what messages take
+    Set typical_;                    // with whom it is measured
+    Node probed_ = 0;
+    std::uint64_t train_ = 0;
+    std::optional<Instant> train_left_; // while one is under way
 };
 
 } // namespace kumi::group

@@ -12,11 +12,19 @@
 
 namespace kumi::group {
 
+/// Where costs are from.
+enum class Origin : std::uint8_t {
+    usual,    // what the class of networks takes
+    measured, // in this job
+    given,
+};
+
 /// What a message takes between two members.
 struct Costs {
     double overhead_us = 0.2; // of a sender, for each message
     double latency_us = 1.2;  // until a message without bytes is there, overhead and all
     double us_per_byte = 0.0001;
+    Origin origin = Origin::given;
 };
 
 struct Choice {

@@ -1,7 +1,6 @@
 #include "kumi/group/groups.hpp"
 
 #include "kumi/base/fnv.hpp"
-#include "kumi/base/fnv.hpp"
 #include "kumi/group/casts.hpp"
 #include "kumi/group/group.hpp"
 #include "kumi/group/mailbox.hpp"
@@ -17,14 +16,24 @@ Groups::Groups(Handlers& handlers) : casts_(std::make_unique<Casts>()), mailbox_
 Groups::Groups(Groups&&) noexcept = default;
 Groups::~Groups() = default;
 
-void Groups::attach(engine::Core& core, Topology topology, const Costs& costs, std::optional<Way> way) {
-    casts_->attach(core, handler_, std::move(topology), costs, way);
+void Groups::attach(engine::Core& core, Topology topology, const Settings& settings, const Costs& usual) {
+    casts_->attach(core, handler_, std::move(topology), settings, usual);
     mailbox_->attach(core, post_handler_);
 }
 
 Result<Arrival> Groups::next(Instant deadline) { return casts_->next(deadline); }
 
-Choice Groups::choice(std::size_t bytes, Node members) const { return casts_->choice(bytes, members); }
+Choice Groups::choice(std::size_t bytes, Node members) const {
+    const auto turn = casts_->core().take_turn();
+    return casts_->choice(bytes, members);
+}
+
+Costs Groups::costs() const {
+    const auto turn = casts_->core().take_turn();
+    return casts_->costs();
+}
+
+const Topology& Groups::topology() const noexcept { return casts_->topology(); }
 
 Result<Group> Groups::group_of(const Arrival& arrival) {
     const std::array<std::uint64_t, 2> name{arrival.master, arrival.sequence};

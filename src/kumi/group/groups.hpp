@@ -18,6 +18,7 @@
 #include "kumi/engine/invoke.hpp"
 #include "kumi/group/choice.hpp"
 #include "kumi/group/set.hpp"
+#include "kumi/group/settings.hpp"
 #include "kumi/group/topology.hpp"
 
 #include <algorithm>
@@ -72,8 +73,9 @@ public:
     Groups(Groups&&) noexcept;
     /// After the engine.
     ~Groups();
-    /// Before the engine starts. With a way, all multicasts go that way but those that are too large for it.
-    void attach(engine::Core& core, Topology topology = {}, const Costs& costs = {}, std::optional<Way> way = {});
+    /// Before the engine starts. Costs that are not given are measured, by some messages more after the first multicasts; until then, and
+    /// where that makes no sense, they are the usual ones. A way that is given is gone by all multicasts but those too large for it.
+    void attach(engine::Core& core, Topology topology = {}, const Settings& settings = {}, const Costs& usual = {});
 
     /// Calls `handler` on each member of `to`; Call::source() there is this node. When all have, or are known to be lost, the future
     /// has those that did not; an error where the handler threw, which names node and cause. Waits only while too many are under way.
@@ -110,6 +112,9 @@ public:
     static constexpr std::size_t under_way_max = 256;
     /// How one of so many bytes would go to so many members, some of them on other hosts.
     Choice choice(std::size_t bytes, Node members) const;
+    /// What it is chosen by.
+    Costs costs() const;
+    const Topology& topology() const noexcept;
 
 private:
     using Ended = std::function<void(Result<Outcome>)>;

@@ -22,6 +22,8 @@ enum class Kind : std::uint32_t {
     block,  // Block, [lead], data: that block, and the next ones as far as the data goes
     answer, // Answer, set of those that did not get it, text of what went wrong, values
     placed, // Cast, lead, Place: among nodes of one host
+    probe,  // Probe, bytes that tell nothing
+    probed, // Probe: the last of a train, sent back
 };
 
 /// A multicast: whose, and the how-manieth.
@@ -95,6 +97,14 @@ struct ValueHead {
     std::uint32_t node;
     std::uint32_t bytes;
 };
+
+/// One message of a train; see probing.hpp.
+struct Probe {
+    Kind kind;
+    std::uint32_t is_last;
+    std::uint64_t train;
+};
+
 inline constexpr RelayId no_relay{~0u, ~0u};
 
 } // namespace kumi::group

@@ -29,6 +29,16 @@ Result<engine::DriveOptions> progress_from_environment() {
     return engine::DriveOptions{.core = *core};
 }
 
+/// KUMI_GROUPS, and what somebody has set beside it.
+Result<group::Settings> settings_from_environment(const group::Settings& others) {
+    const char* const text = std::getenv("KUMI_GROUPS");
+    auto settings = group::parse_settings(text != nullptr ? text : "");
+    if (!settings) return error("KUMI_GROUPS: {}", settings.error().text());
+    if (!settings->costs) settings->costs = others.costs;
+    if (!settings->way) settings->way = others.way;
+    return settings;
+}
+
 /// Which nodes are near each other: hosts, and clusters of hosts. All nodes ask together.
 Result<group::Topology> topology_of(engine::Core& core, pm::Meeting& meeting) {
     const std::vector<Node>& firsts = core.firsts();
@@ -53,13 +63,14 @@ Result<group::Topology> topology_of(engine::Core& core, pm::Meeting& meeting) {
 }
 
 /// What a message takes, as classes of networks go: on one host, where nodes may wait for a core, or between hosts.
-group::Costs costs_of(const engine::Core& core, unsigned nodes_on_host, unsigned cores) {
+group::Costs usual_costs(const engine::Core& core, unsigned nodes_on_host, unsigned cores) {
+    constexpr auto usual = group::Origin::usual;
     const bool is_one_host = std::ranges::all_of(core.firsts(), [&](Node first) { return first == core.firsts().front(); });
-    if (!is_one_host) return {.overhead_us = 5, .latency_us = 20, .us_per_byte = 0.001};
+    if (!is_one_host) return {.overhead_us = 5, .latency_us = 20, .us_per_byte = 0.001, .origin = usual};
     // Where cores are few, whoever passes a message on keeps others from getting theirs: flat trees are best. Measured with two of them,
     // on which 11 members of 16 nodes had it after half the time.
-    if (nodes_on_host > cores) return {.overhead_us = std::min(1.0, 0.05 * cores), .latency_us = 5, .us_per_byte = 0.0001};
-    return {.overhead_us = 0.3, .latency_us = 1.2, .us_per_byte = 0.0001};
+    if (nodes_on_host > cores) return {.overhead_us = std::min(1.0, 0.05 * cores), .latency_us = 5, .us_per_byte = 0.0001, .origin = usual};
+    return {.overhead_us = 0.3, .latency_us = 1.2, .us_per_byte = 0.0001, .origin = usual};
 }
 
 } // namespace
@@ -77,21 +88,23 @@ Result<Job> Job::join(Handlers&& handlers) {
     if (!progress) return progress.error();
     auto joined = PmJob::join(true);
     if (!joined) return joined.error();
-    return start(*std::move(joined), std::move(handlers), *progress);
+    return start(*std::move(joined), std::move(handlers), *progress, {});
 }
 
 Result<Job> Job::adopt(std::unique_ptr<boot::Session> session, std::unique_ptr<pm::Channel> channel, Handlers&& handlers,
-                       bool may_use_background) {
+                       bool may_use_background, const group::Settings& groups) {
     auto progress = progress_from_environment();
     if (!progress) return progress.error();
     progress->in_background &= may_use_background;
-    return start(PmJob(std::move(session), std::move(channel)), std::move(handlers), *progress);
+    return start(PmJob(std::move(session), std::move(channel)), std::move(handlers), *progress, groups);
 }
 
-Result<Job> Job::start(PmJob&& joined, Handlers&& handlers, const engine::DriveOptions& progress) {
+Result<Job> Job::start(PmJob&& joined, Handlers&& handlers, const engine::DriveOptions& progress, const group::Settings& wanted) {
     auto membership = std::make_unique<PmJob>(std::move(joined));
     boot::Session& session = membership->session();
     const auto give_up = [&](const Error& why) { return session.report_failure(why) ? why.as_told() : why; };
+    const auto settings = settings_from_environment(wanted);
+    if (!settings) return give_up(settings.error());
     auto groups = std::make_unique<group::Groups>(handlers);
     auto core = engine::Core::open(membership->channel(), std::move(handlers), {membership->patience(), progress});
     if (!core) return give_up(core.error());
@@ -99,7 +112,7 @@ Result<Job> Job::start(PmJob&& joined, Handlers&& handlers, const engine::DriveO
     if (auto met = engine::meet(**core, meeting, session.standing().host); !met) return give_up(met.error());
     auto topology = topology_of(**core, meeting);
     if (!topology) return give_up(topology.error());
-    groups->attach(**core, *std::move(topology), costs_of(**core, session.standing().nodes_on_host, session.standing().cores_on_host));
+    groups->attach(**core, *std::move(topology), *settings, usual_costs(**core, session.standing().nodes_on_host, session.standing().cores_on_host));
     (*core)->start();
     return Job(std::move(membership), std::move(groups), *std::move(core));
 }

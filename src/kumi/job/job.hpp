@@ -31,9 +31,10 @@ public:
     /// error also where nodes do not have the same handlers.
     static Result<Job> join(Handlers&& handlers = {});
     /// The same, where somebody has found the other nodes and opened a channel to them, as kumi/mpi.hpp does; not once per
-    /// process. Without `may_use_background` no thread uses the channel but those that call, whatever KUMI_PROGRESS says.
+    /// process. Without `may_use_background` no thread uses the channel but those that call, whatever KUMI_PROGRESS says. KUMI_GROUPS
+    /// goes before `groups`.
     static Result<Job> adopt(std::unique_ptr<boot::Session> session, std::unique_ptr<pm::Channel> channel, Handlers&& handlers,
-                             bool may_use_background);
+                             bool may_use_background, const group::Settings& groups = {});
 
     Job(Job&&) noexcept;
     Job& operator=(Job&&) = delete;
@@ -88,7 +89,7 @@ public:
 
 private:
     Job(std::unique_ptr<PmJob> membership, std::unique_ptr<group::Groups> groups, std::unique_ptr<engine::Core> core) noexcept;
-    static Result<Job> start(PmJob&& membership, Handlers&& handlers, const engine::DriveOptions& progress);
+    static Result<Job> start(PmJob&& membership, Handlers&& handlers, const engine::DriveOptions& progress, const group::Settings& wanted);
     Result<void> send_pieces(Node to, std::span<const Bytes> pieces);
 
     std::unique_ptr<PmJob> membership_; // with the channel that the engine uses

@@ -5,7 +5,7 @@
 
 namespace kumi::mpi {
 
-Result<Job> join(MPI_Comm comm, Handlers&& handlers, const Options& options) {
+Result<Job> join(MPI_Comm comm, Handlers&& handlers, const Options& options, group::Settings groups) {
     if (auto good = device::mpi::check(comm); !good) return good.error();
     auto session = open_session(comm);
     if (!session) return session.error();
@@ -13,7 +13,8 @@ Result<Job> join(MPI_Comm comm, Handlers&& handlers, const Options& options) {
     if (!channel) return channel.error();
     int threads = MPI_THREAD_SINGLE;
     MPI_Query_thread(&threads);
-    return Job::adopt(*std::move(session), *std::move(channel), std::move(handlers), threads == MPI_THREAD_MULTIPLE);
+    if (options.sleeps_in_mpi && !groups.costs) groups.costs = group::Costs{};
+    return Job::adopt(*std::move(session), *std::move(channel), std::move(handlers), threads == MPI_THREAD_MULTIPLE, groups);
 }
 
 } // namespace kumi::mpi

@@ -19,6 +19,8 @@ using device::mpi::Options;
 /// thread in the background does too, while nobody else does; where it gave less, nothing is handled unless the program
 /// waits or polls, and calls of Kumi are calls of MPI: only one at a time (MPI_THREAD_SERIALIZED), or only from the main thread.
 /// There a node that waits inside MPI for others keeps those waiting that wait for it in Kumi: meet in a barrier first.
-Result<Job> join(MPI_Comm comm, Handlers&& handlers = {}, const Options& options = {});
+///
+/// Groups. Nodes measure what messages take unless `groups` says it, or Options::sleeps_in_mpi does that time is not the clock's.
+Result<Job> join(MPI_Comm comm, Handlers&& handlers = {}, const Options& options = {}, group::Settings groups = {});
 
 } // namespace kumi::mpi

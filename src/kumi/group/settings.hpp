@@ -1,0 +1,20 @@
+#pragma once
+
+#include "kumi/base/result.hpp"
+#include "kumi/group/choice.hpp"
+
+#include <optional>
+#include <string_view>
+
+namespace kumi::group {
+
+/// What somebody knows better than groups do. What is not set they find out.
+struct Settings {
+    std::optional<Costs> costs;
+    std::optional<Way> way; // for all multicasts
+};
+
+/// Reads "overhead=0.2,latency=1.2,bandwidth=10000,way=circulant": in us, us and MB/s. Costs are given all three, or none of them.
+Result<Settings> parse_settings(std::string_view text);
+
+} // namespace kumi::group
