@@ -1,10 +1,14 @@
 #include "commands.hpp"
+#include "map_groups.hpp"
+#include "version.hpp"
 
 #include "kumi/cluster/file.hpp"
 #include "kumi/cluster/placement.hpp"
 #include "kumi/launch/cluster_map.hpp"
+#include "kumi/launch/run.hpp"
 
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>
@@ -20,6 +24,8 @@ struct MapOptions {
     std::vector<cluster::Node> route;
     bool json = false;
     std::string svg_file;
+    bool groups = false;
+    std::string rsh;
 };
 
 Result<std::string> draw(const MapOptions& options) {
@@ -44,13 +50,30 @@ Result<std::string> draw(const MapOptions& options) {
     return options.json ? launch::map_as_json(*cluster, routing) : launch::map_as_text(*cluster, routing);
 }
 
+/// Starts the nodes of a job, of which the first prints what they measured; answers an exit code.
+int map_groups(const MapOptions& options) {
+    launch::RunOptions job;
+    job.program = std::filesystem::read_symlink("/proc/self/exe");
+    job.arguments = {"map-node"};
+    job.version = version;
+    job.nodes = options.nodes == 0 ? 2 : options.nodes;
+    if (options.cluster_file.empty()) return launch::run(job);
+    const auto cluster = cluster::read_cluster_file(options.cluster_file);
+    if (!cluster) return fail(cluster.error());
+    if (options.nodes == 0) job.nodes = static_cast<std::uint32_t>(cluster->slots());
+    job.cluster_file = options.cluster_file;
+    job.place = options.policy;
+    job.rsh = options.rsh;
+    return launch::run(job);
+}
+
 } // namespace
 
 void add_map_command(CLI::App& app, int& exit_code) {
     CLI::App* command = app.add_subcommand("map", "show hosts, nodes, channels and routes of a cluster, and why they are so");
     auto options = std::make_shared<MapOptions>();
-    command->add_option("--cluster", options->cluster_file, "the cluster file")->type_name("FILE")->required()->take_last();
-    command->add_option("-n,--nodes", options->nodes, "number of nodes; as many as there are slots unless told")
+    command->add_option("--cluster", options->cluster_file, "the cluster file")->type_name("FILE")->take_last();
+    command->add_option("-n,--nodes", options->nodes, "number of nodes; as many as there are slots unless told, without a cluster file 2")
         ->type_name("NODES")
         ->take_last()
         ->check(whole_number(1, 1 << 20, "how many, 1 or more"));
@@ -60,10 +83,23 @@ void add_map_command(CLI::App& app, int& exit_code) {
         ->expected(2);
     command->add_flag("--json", options->json, "everything, for programs");
     command->add_option("--svg", options->svg_file, "also draw it as a picture")->type_name("FILE")->take_last();
+    command->add_flag("--groups", options->groups, "instead: start the nodes, on this host or those of the cluster file, and show which way multicasts go")
+        ->excludes("--route", "--json", "--svg");
+    command->add_option("--rsh", options->rsh, "with --groups: what reaches other hosts, instead of ssh")->type_name("COMMAND")->take_last();
     command->footer("Routes are written as in S0, M1: the network's letter and the channel, which is the receiver's number on its\n"
                     "host; >M1 leads through other nodes and ! nowhere: jobs with such pairs are refused.\n\n"
-                    "Example: kumi map --cluster lab/figure3.toml --svg map.svg");
+                    "Ways of multicasts, with the size of blocks, are those that are expected to take least, by what messages take:\n"
+                    "that is measured with the first multicasts of a job. KUMI_GROUPS=overhead=0.2,latency=1.2,bandwidth=10000 says\n"
+                    "it instead, in us, us and MB/s; KUMI_GROUPS=way=tree makes all go one way: tree, binomial, circulant,\n"
+                    "scatter_ring or scatter_doubling.\n\n"
+                    "Examples: kumi map --cluster lab/figure3.toml --svg map.svg\n"
+                    "          kumi map --groups -n 4");
     command->callback([options, &exit_code] {
+        if (options->groups) {
+            exit_code = map_groups(*options);
+            return;
+        }
+        if (options->cluster_file.empty()) throw CLI::RequiredError("--cluster");
         const auto drawn = draw(*options);
         if (!drawn) {
             exit_code = fail(drawn.error());
@@ -72,6 +108,9 @@ void add_map_command(CLI::App& app, int& exit_code) {
         std::fputs(drawn->c_str(), stdout);
         exit_code = std::fflush(stdout) == 0 ? 0 : fail(system_error(errno, "writing the map"));
     });
+
+    // What the nodes of --groups run.
+    app.add_subcommand("map-node", "")->group("")->callback([&exit_code] { exit_code = map_groups_node(); });
 }
 
 } // namespace kumi::tools
