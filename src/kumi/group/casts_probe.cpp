@@ -48,6 +48,9 @@ Set Casts::find_typical() const {
 /// Goes on with measuring, before one of these gets a multicast.
 void Casts::probe(const std::vector<Child>& children) {
     static constexpr std::array<std::byte, Probing::bytes_max> nothing{};
+    constexpr std::uint64_t trains_max = 64; // where there is never room for one, it ends all the same
+    if (train_left_ && !core_->is_lost(probed_)) return;
+    if (train_ == trains_max) return probing_.reset();
     const auto child = std::ranges::find_if(children, [&](const Child& one) { return typical_.contains(one.to) && !core_->is_lost(one.to); });
     if (child == children.end()) return;
     const Probing::Train train = *probing_->next();

@@ -103,7 +103,7 @@ Result<Job> Job::start(PmJob&& joined, Handlers&& handlers, const engine::DriveO
     auto membership = std::make_unique<PmJob>(std::move(joined));
     boot::Session& session = membership->session();
     const auto give_up = [&](const Error& why) { return session.report_failure(why) ? why.as_told() : why; };
-    const auto settings = settings_from_environment(wanted);
+    auto settings = settings_from_environment(wanted);
     if (!settings) return give_up(settings.error());
     auto groups = std::make_unique<group::Groups>(handlers);
     auto core = engine::Core::open(membership->channel(), std::move(handlers), {membership->patience(), progress});
@@ -112,7 +112,11 @@ Result<Job> Job::start(PmJob&& joined, Handlers&& handlers, const engine::DriveO
     if (auto met = engine::meet(**core, meeting, session.standing().host); !met) return give_up(met.error());
     auto topology = topology_of(**core, meeting);
     if (!topology) return give_up(topology.error());
-    groups->attach(**core, *std::move(topology), *settings, usual_costs(**core, session.standing().nodes_on_host, session.standing().cores_on_host));
+    const group::Costs usual = usual_costs(**core, session.standing().nodes_on_host, session.standing().cores_on_host);
+    // Messages between two that have a core tell nothing of what it takes to get one.
+    const bool is_crowded = session.standing().nodes_on_host > session.standing().cores_on_host;
+    if (!settings->costs && is_crowded) settings->costs = usual;
+    groups->attach(**core, *std::move(topology), *settings, usual);
     (*core)->start();
     return Job(std::move(membership), std::move(groups), *std::move(core));
 }
