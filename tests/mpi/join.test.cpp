@@ -47,6 +47,25 @@ TEST(Join, active_messages_and_barriers_go_beside_the_programs_own_collectives) 
     });
 }
 
+TEST(Join, multicasts_go_the_way_that_is_asked_for) {
+    on_first_ranks(6, [](MPI_Comm comm) {
+        const std::vector<std::byte> content(10'000, std::byte{5});
+        for (const group::Way way : {group::Way::binomial, group::Way::scatter_ring}) {
+            auto job = mpi::join(comm, {}, {}, {.costs = group::Costs{.overhead_us = 2, .latency_us = 3, .us_per_byte = 0.004}, .way = way});
+            ASSERT_TRUE(job) << job.error().text();
+            EXPECT_EQ(job->groups().choice(content.size(), 6).way, way);
+            EXPECT_EQ(job->groups().costs().latency_us, 3);
+            std::optional<Future<Set>> done;
+            if (job->node() == 0) done = job->multicast({0, 1, 2, 3, 4, 5}, 7, content);
+            const auto arrival = job->next_multicast(deadline());
+            ASSERT_TRUE(arrival) << arrival.error().text();
+            EXPECT_EQ(arrival->content, content);
+            EXPECT_TRUE(!done || done->get(deadline()));
+            EXPECT_TRUE(job->barrier(deadline()));
+        }
+    });
+}
+
 TEST(Join, memory_of_other_nodes_is_reached) {
     on_first_ranks(3, [](MPI_Comm comm) {
         auto job = mpi::join(comm);
