@@ -19,10 +19,10 @@ a message takes 1.2 us, 0.2 us of them to send it, and a byte 0.1 ns (10000 MB/s
 all nodes are equally near
 
           to 2                                to 4                                to 5
-    64 B  tree 1.21 us                        tree 1.63 us                        tree 1.83 us
-   1 KiB  tree 1.3 us                         tree 2.01 us                        tree 2.31 us
-   8 KiB  tree 2.02 us                        tree 4.88 us                        tree 5.68 us
-  64 KiB  tree 7.75 us                        circulant (4 KiB) 14.8 us           circulant (4 KiB) 17.7 us
+    64 B  tree 1.21 us                        tree 1.63 us                        tree 1.84 us
+   1 KiB  tree 1.3 us                         tree 2.06 us                        tree 2.36 us
+   8 KiB  tree 2.02 us                        tree 5.29 us                        tree 6.31 us
+  64 KiB  tree 7.75 us                        circulant (8 KiB) 18.3 us           circulant (8 KiB) 21.7 us
    1 MiB  circulant (32 KiB) 122 us           circulant (16 KiB) 131 us           circulant (16 KiB) 139 us
   16 MiB  circulant (64 KiB) 1.75 ms          circulant (64 KiB) 1.78 ms          circulant (64 KiB) 1.8 ms
 )");

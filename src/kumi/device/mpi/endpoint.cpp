@@ -37,15 +37,16 @@ Endpoint::Endpoint(MPI_Comm own, const Options& options)
       traits_{.device = "mpi",
               .message_bytes_max = options.message_bytes_max,
               // Each way a window inside MPI, and another one here behind a large message.
-              .bytes_per_peer_max = 2 * (2 * window_packets * packet_bytes_max + window_packets * sizeof(Held) + sizeof(Peer)),
+              .bytes_per_peer_max = 2 * (window_packets * (options.packet_bytes + options.page_bytes + sizeof(Held)) + sizeof(Peer)),
               .latency_class_ns = 1'000,
               .bandwidth_class_mb = 5'000},
-      peers_(node_count(own)), receives_end_(options.receives), large_receives_(receives_end_, options.large_receives_max),
-      large_sends_(large_receives_.end(), options.large_sends_max), sends_(large_sends_.end() + 1, options.sends_max),
-      barrier_(large_sends_.end()), requests_(sends_.end()),
-      packets_(std::make_unique_for_overwrite<std::byte[]>((options.receives + options.sends_max) * packet_bytes_max)),
+      peers_(node_count(own)), receives_end_(options.receives + options.page_receives), large_receives_(receives_end_, options.large_receives_max),
+      large_sends_(large_receives_.end(), options.large_sends_max), page_sends_(large_sends_.end() + 1, options.page_sends_max),
+      sends_(page_sends_.end(), options.sends_max),  barrier_(large_sends_.end()), requests_(sends_.end(), options.sleeps_in_mpi),
+      packets_(std::make_unique_for_overwrite<std::byte[]>((options.receives + options.sends_max) * options.packet_bytes)),
+      pages_(std::make_unique_for_overwrite<std::byte[]>((options.page_receives + options.page_sends_max) * options.page_bytes)),
       large_buffers_(large_sends_.end()), large_messages_(large_sends_.end()) {
-    KUMI_ASSERT(options.receives != 0 && options.message_bytes_max <= std::numeric_limits<int>::max());
+    KUMI_ASSERT(options.receives != 0 && options.page_receives != 0 && options.packet_bytes > sizeof(PacketHeader) && options.page_bytes > options.packet_bytes && options.message_bytes_max <= std::numeric_limits<int>::max());
     int rank = 0;
     MPI_Comm_rank(comm_, &rank);
     self_ = static_cast<Node>(rank);
@@ -54,8 +55,14 @@ Endpoint::Endpoint(MPI_Comm own, const Options& options)
     for (std::uint32_t index = 0; index < receives_end_; ++index) post_receive(index);
 }
 
+bool Endpoint::is_page(std::uint32_t index) const noexcept {
+    return index < receives_end_ ? index >= options_.receives : page_sends_.has(index);
+}
+
 std::byte* Endpoint::packet(std::uint32_t index) noexcept {
-    return &packets_[(index < receives_end_ ? index : receives_end_ + index - sends_.first()) * packet_bytes_max];
+    const bool is_receive = index < receives_end_;
+    if (!is_page(index)) return &packets_[(is_receive ? index : options_.receives + index - sends_.first()) * options_.packet_bytes];
+    return &pages_[(is_receive ? index - options_.receives : options_.page_receives + index - page_sends_.first()) * options_.page_bytes];
 }
 
 /// Null when there is no memory.
@@ -70,15 +77,16 @@ std::byte* Endpoint::large_buffer(std::uint32_t index) noexcept {
 pm::SendSlot Endpoint::try_reserve(Node to, std::size_t bytes) noexcept {
     KUMI_ASSERT(to < nodes() && bytes <= options_.message_bytes_max);
     Peer& peer = peers_[to];
-    const bool is_large = bytes > small_bytes_max;
+    const bool is_large = bytes > options_.page_bytes - sizeof(PacketHeader);
+    Part& sends = bytes > options_.packet_bytes - sizeof(PacketHeader) && !is_large ? page_sends_ : sends_;
     if (peer.has_left) return {};
     if (peer.next - peer.taken >= window_packets - 1) return refuse();
     if (is_large && peer.large_under_way == large_to_one_max) return refuse();
-    const auto is_full = [&] { return !sends_.has_free() || (is_large && !large_sends_.has_free()); };
+    const auto is_full = [&] { return !sends.has_free() || (is_large && !large_sends_.has_free()); };
     if (is_full() && !is_polling_) collect(); // what poll() hands out is bounded by what it found at first
     if (is_full()) return refuse();
     if (!is_large) {
-        const std::uint32_t index = sends_.take();
+        const std::uint32_t index = sends.take();
         return {to, MutableBytes(packet(index) + sizeof(PacketHeader), bytes), token_of(index, 0)};
     }
     const std::uint32_t large = large_sends_.take();
@@ -110,7 +118,7 @@ void Endpoint::commit(const pm::SendSlot& slot) noexcept {
 }
 
 void Endpoint::cancel(const pm::SendSlot& slot) noexcept {
-    sends_.give_back(packet_in(slot.token()));
+    give_back_send(packet_in(slot.token()));
     if (const std::uint32_t large = large_in(slot.token()); large != 0) {
         large_sends_.give_back(large);
         --peers_[slot.to()].large_under_way;
@@ -127,7 +135,7 @@ void Endpoint::send_packet(Node to, std::uint32_t index, Kind kind, std::size_t 
     std::memcpy(packet(index), &header, sizeof header);
     const std::size_t carried = sizeof header + (kind == Kind::small ? bytes : 0);
     ++sends_under_way_;
-    MPI_Isend(packet(index), static_cast<int>(carried), MPI_BYTE, static_cast<int>(to), packet_tag, comm_, requests_.begin(index));
+    MPI_Isend(packet(index), static_cast<int>(carried), MPI_BYTE, static_cast<int>(to), is_page(index) ? page_tag : packet_tag, comm_, requests_.begin(index));
 }
 
 void Endpoint::know(Node node) noexcept {
@@ -166,13 +174,15 @@ void Endpoint::on_completed(std::uint32_t index, const MPI_Status& status) noexc
             --peers_[large_messages_[index].node].large_under_way;
             large_sends_.give_back(index);
         } else {
-            sends_.give_back(index);
+            give_back_send(index);
         }
     }
 }
 
 void Endpoint::post_receive(std::uint32_t index) noexcept {
-    MPI_Irecv(packet(index), static_cast<int>(packet_bytes_max), MPI_BYTE, MPI_ANY_SOURCE, packet_tag, comm_, requests_.begin(index));
+    const bool is_for_page = is_page(index);
+    MPI_Irecv(packet(index), static_cast<int>(is_for_page ? options_.page_bytes : options_.packet_bytes), MPI_BYTE, MPI_ANY_SOURCE,
+              is_for_page ? page_tag : packet_tag, comm_, requests_.begin(index));
 }
 
 // ---- receiving

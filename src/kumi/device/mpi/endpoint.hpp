@@ -103,7 +103,9 @@ private:
     void say_goodbyes() noexcept;
     bool is_over() noexcept;
     void end_receives() noexcept;
+    bool is_page(std::uint32_t index) const noexcept;
     std::byte* packet(std::uint32_t index) noexcept;
+    void give_back_send(std::uint32_t index) noexcept { (is_page(index) ? page_sends_ : sends_).give_back(index); }
     std::byte* large_buffer(std::uint32_t index) noexcept;
     void release(std::uint64_t token) noexcept override;
 
@@ -114,13 +116,15 @@ private:
     std::vector<Peer> peers_;
 
     // Indices of requests, and of the buffers that they use.
-    std::uint32_t receives_end_; // from 0
+    std::uint32_t receives_end_; // from 0: those of packets, then of pages
     Part large_receives_;
     Part large_sends_;
+    Part page_sends_;
     Part sends_;
     std::uint32_t barrier_;
     Requests requests_;
     std::unique_ptr<std::byte[]> packets_; // of receives, then of sends
+    std::unique_ptr<std::byte[]> pages_;   // the same
     std::vector<std::unique_ptr<std::byte[]>> large_buffers_; // made when first used
     std::vector<LargeMessage> large_messages_;                // what they have
 

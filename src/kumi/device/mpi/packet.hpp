@@ -1,8 +1,8 @@
 #pragma once
 
-// What MPI carries for a channel. All packets have one tag, so MPI matches those of a pair of nodes in the order in which
-// they were sent; they need not complete in that order, and so they have sequences. A large message is a packet that
-// announces it and, with a tag of its own, a second one of nothing but its bytes.
+// What MPI carries for a channel: packets, small ones and pages, which differ in nothing but their tag and the receives that are posted for
+// them; so MPI takes small buffers for small packets. They do not complete in the order in which they were sent, and so they have sequences. A large
+// message is a packet that announces it and, with a tag of its own, a second one of nothing but its bytes.
 //
 // Flow control. Of the packets that take a sequence at most window_packets - 1 may be under way from one node to another:
 // sent, and not taken by the handler there. Every packet tells how many of the other direction were taken; one of kind
@@ -31,12 +31,10 @@ struct PacketHeader {
 static_assert(sizeof(PacketHeader) == 16);
 
 inline constexpr std::uint32_t window_packets = 32; // a power of two, so that sequences may wrap
-/// Below what MPIs send at once, without asking the receiver (Open MPI in shared memory: 4 KiB with its own header).
-inline constexpr std::size_t packet_bytes_max = 4032;
-inline constexpr std::size_t small_bytes_max = packet_bytes_max - sizeof(PacketHeader);
 
 inline constexpr int packet_tag = 1;
+inline constexpr int page_tag = 2;
 /// Of the bytes of a large message.
-constexpr int large_tag(std::uint32_t sequence) noexcept { return static_cast<int>(2 + sequence % window_packets); }
+constexpr int large_tag(std::uint32_t sequence) noexcept { return static_cast<int>(3 + sequence % window_packets); }
 
 } // namespace kumi::device::mpi

@@ -17,7 +17,8 @@ std::uint32_t Part::take() noexcept {
     return index;
 }
 
-Requests::Requests(std::uint32_t count) : requests_(count, MPI_REQUEST_NULL), indices_(count), statuses_(count) {}
+Requests::Requests(std::uint32_t count, bool one_at_a_time)
+    : requests_(count, MPI_REQUEST_NULL), one_at_a_time_(one_at_a_time), indices_(count), statuses_(count) {}
 
 MPI_Request* Requests::begin(std::uint32_t index) noexcept {
     KUMI_ASSERT(requests_[index] == MPI_REQUEST_NULL);
@@ -25,10 +26,22 @@ MPI_Request* Requests::begin(std::uint32_t index) noexcept {
     return &requests_[index];
 }
 
-std::size_t Requests::collect(bool waits, Completed completed) noexcept {
+int Requests::collect_some(bool waits) noexcept {
     int count = 0;
     const auto some = waits ? MPI_Waitsome : MPI_Testsome;
     some(static_cast<int>(used_), requests_.data(), &count, indices_.data(), statuses_.data());
+    return count;
+}
+
+int Requests::collect_one(bool waits) noexcept {
+    int is_there = 1;
+    if (waits) MPI_Waitany(static_cast<int>(used_), requests_.data(), indices_.data(), statuses_.data());
+    else MPI_Testany(static_cast<int>(used_), requests_.data(), indices_.data(), &is_there, statuses_.data());
+    return is_there != 0 && indices_[0] != MPI_UNDEFINED ? 1 : 0;
+}
+
+std::size_t Requests::collect(bool waits, Completed completed) noexcept {
+    const int count = one_at_a_time_ ? collect_one(waits) : collect_some(waits);
     if (count <= 0) return 0; // MPI_UNDEFINED: none is under way
     for (int i = 0; i < count; ++i) completed(static_cast<std::uint32_t>(indices_[i]), statuses_[i]);
     while (used_ > 0 && requests_[used_ - 1] == MPI_REQUEST_NULL) --used_;

@@ -35,7 +35,8 @@ private:
 
 class Requests {
 public:
-    explicit Requests(std::uint32_t count);
+    /// With `one_at_a_time`, collect() tells of no more than one.
+    explicit Requests(std::uint32_t count, bool one_at_a_time);
 
     /// For a call that begins something there.
     MPI_Request* begin(std::uint32_t index) noexcept;
@@ -46,8 +47,12 @@ public:
     std::size_t collect(bool waits, Completed completed) noexcept;
 
 private:
+    int collect_some(bool waits) noexcept;
+    int collect_one(bool waits) noexcept;
+
     std::vector<MPI_Request> requests_;
     std::size_t used_ = 0; // behind the last that is under way
+    bool one_at_a_time_;
     std::vector<int> indices_;
     std::vector<MPI_Status> statuses_;
 };
