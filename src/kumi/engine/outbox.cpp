@@ -33,7 +33,7 @@ void Outbox::reply(Node to, MutableBytes head, Bytes body) {
     keep(to, peer.replies, head, body);
 }
 
-void Outbox::keep(Node to, std::deque<Waiting>& waiting, Bytes head, Bytes body) {
+void Outbox::keep(Node to, std::list<Waiting>& waiting, Bytes head, Bytes body) {
     Waiting& kept = waiting.emplace_back();
     kept.handled = peers_[to].handled_here;
     kept.copy.resize(head.size() + body.size());
@@ -97,7 +97,7 @@ bool Outbox::go_on() {
     return any;
 }
 
-bool Outbox::drain(Node to, std::deque<Waiting>& waiting, bool are_requests) {
+bool Outbox::drain(Node to, std::list<Waiting>& waiting, bool are_requests) {
     Peer& peer = peers_[to];
     bool any = false;
     for (; !waiting.empty(); any = true) {

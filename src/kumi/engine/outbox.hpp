@@ -11,7 +11,7 @@
 
 #include <cstddef>
 #include <cstring>
-#include <deque>
+#include <list>
 #include <string>
 #include <vector>
 
@@ -98,8 +98,8 @@ private:
         bool is_telling = false; // a message that tells only this waits among the replies
         bool is_waiting = false; // among waiting_nodes_
         bool is_lost = false;    // nothing is sent to it any more
-        std::deque<Waiting> replies;
-        std::deque<Waiting> requests;
+        std::list<Waiting> replies; // lists, which take no memory while they are empty
+        std::list<Waiting> requests;
     };
 
     /// What may be told to have been handled: not what a reply that waits is about.
@@ -116,8 +116,8 @@ private:
         return true;
     }
     void take_credit(Peer& peer, std::uint16_t more) noexcept;
-    bool drain(Node to, std::deque<Waiting>& waiting, bool are_requests);
-    void keep(Node to, std::deque<Waiting>& waiting, Bytes head, Bytes body);
+    bool drain(Node to, std::list<Waiting>& waiting, bool are_requests);
+    void keep(Node to, std::list<Waiting>& waiting, Bytes head, Bytes body);
 
     pm::Channel& channel_;
     std::vector<Peer> peers_;
