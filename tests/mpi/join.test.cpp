@@ -51,7 +51,7 @@ TEST(Join, multicasts_go_the_way_that_is_asked_for) {
     on_first_ranks(6, [](MPI_Comm comm) {
         const std::vector<std::byte> content(10'000, std::byte{5});
         for (const group::Way way : {group::Way::binomial, group::Way::scatter_ring}) {
-            auto job = mpi::join(comm, {}, {}, {.costs = group::Costs{.overhead_us = 2, .latency_us = 3, .us_per_byte = 0.004}, .way = way});
+            auto job = mpi::join(comm, {}, {.groups = {.costs = group::Costs{.overhead_us = 2, .latency_us = 3, .us_per_byte = 0.004}, .way = way}});
             ASSERT_TRUE(job) << job.error().text();
             EXPECT_EQ(job->groups().choice(content.size(), 6).way, way);
             EXPECT_EQ(job->groups().costs().latency_us, 3);
@@ -63,6 +63,28 @@ TEST(Join, multicasts_go_the_way_that_is_asked_for) {
             EXPECT_TRUE(!done || done->get(deadline()));
             EXPECT_TRUE(job->barrier(deadline()));
         }
+    });
+}
+
+TEST(Join, clusters_are_told_by_all_or_by_none) {
+    on_first_ranks(6, [](MPI_Comm comm) {
+        std::atomic<long> sum{0};
+        Handlers handlers;
+        const auto add = handlers.add("add", [&](Call&, long value) { sum += value; });
+        auto job = mpi::join(comm, std::move(handlers), {.cluster = static_cast<std::uint32_t>(rank() % 2)});
+        ASSERT_TRUE(job) << job.error().text();
+        const auto missing = job->multicast(Set::range(0, 6), add, 7L).get(deadline());
+        ASSERT_TRUE(missing) << missing.error().text();
+        EXPECT_TRUE(missing->empty()) << missing->text();
+        ASSERT_TRUE(job->barrier(deadline()));
+        EXPECT_EQ(sum.load(), 6 * 7);
+    });
+    on_first_ranks(3, [](MPI_Comm comm) {
+        mpi::Options options;
+        if (rank() != 1) options.cluster = 0;
+        const auto job = mpi::join(comm, {}, options);
+        ASSERT_FALSE(job);
+        EXPECT_NE(job.error().text().find("is told its cluster, and node"), std::string::npos) << job.error().text();
     });
 }
 

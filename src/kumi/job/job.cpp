@@ -92,25 +92,25 @@ Result<Job> Job::join(Handlers&& handlers) {
 }
 
 Result<Job> Job::adopt(std::unique_ptr<boot::Session> session, std::unique_ptr<pm::Channel> channel, Handlers&& handlers,
-                       bool may_use_background, const group::Settings& groups) {
+                       Adoption adoption) {
     auto progress = progress_from_environment();
     if (!progress) return progress.error();
-    progress->in_background &= may_use_background;
-    return start(PmJob(std::move(session), std::move(channel)), std::move(handlers), *progress, groups);
+    progress->in_background &= adoption.may_use_background;
+    return start(PmJob(std::move(session), std::move(channel)), std::move(handlers), *progress, std::move(adoption));
 }
 
-Result<Job> Job::start(PmJob&& joined, Handlers&& handlers, const engine::DriveOptions& progress, const group::Settings& wanted) {
+Result<Job> Job::start(PmJob&& joined, Handlers&& handlers, const engine::DriveOptions& progress, Adoption adoption) {
     auto membership = std::make_unique<PmJob>(std::move(joined));
     boot::Session& session = membership->session();
     const auto give_up = [&](const Error& why) { return session.report_failure(why) ? why.as_told() : why; };
-    auto settings = settings_from_environment(wanted);
+    auto settings = settings_from_environment(adoption.groups);
     if (!settings) return give_up(settings.error());
     auto groups = std::make_unique<group::Groups>(handlers);
     auto core = engine::Core::open(membership->channel(), std::move(handlers), {membership->patience(), progress});
     if (!core) return give_up(core.error());
     job::SessionMeeting meeting(session);
     if (auto met = engine::meet(**core, meeting, session.standing().host); !met) return give_up(met.error());
-    auto topology = topology_of(**core, meeting);
+    auto topology = adoption.topology ? *std::move(adoption.topology) : topology_of(**core, meeting);
     if (!topology) return give_up(topology.error());
     const group::Costs usual = usual_costs(**core, session.standing().nodes_on_host, session.standing().cores_on_host);
     // Messages between two that have a core tell nothing of what it takes to get one.

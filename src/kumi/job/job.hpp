@@ -30,11 +30,15 @@ public:
     /// Joins the job that this process was started for; started by hand, it is a job of one node. Once per process. An
     /// error also where nodes do not have the same handlers.
     static Result<Job> join(Handlers&& handlers = {});
+    struct Adoption {
+        bool may_use_background = true;          // if not, no thread uses the channel but those that call, whatever KUMI_PROGRESS says
+        std::optional<group::Topology> topology; // none: nodes find out by what carries messages between them
+        group::Settings groups;                  // KUMI_GROUPS goes before them
+    };
     /// The same, where somebody has found the other nodes and opened a channel to them, as kumi/mpi.hpp does; not once per
-    /// process. Without `may_use_background` no thread uses the channel but those that call, whatever KUMI_PROGRESS says. KUMI_GROUPS
-    /// goes before `groups`.
+    /// process.
     static Result<Job> adopt(std::unique_ptr<boot::Session> session, std::unique_ptr<pm::Channel> channel, Handlers&& handlers,
-                             bool may_use_background, const group::Settings& groups = {});
+                             Adoption adoption);
 
     Job(Job&&) noexcept;
     Job& operator=(Job&&) = delete;
@@ -89,7 +93,7 @@ public:
 
 private:
     Job(std::unique_ptr<PmJob> membership, std::unique_ptr<group::Groups> groups, std::unique_ptr<engine::Core> core) noexcept;
-    static Result<Job> start(PmJob&& membership, Handlers&& handlers, const engine::DriveOptions& progress, const group::Settings& wanted);
+    static Result<Job> start(PmJob&& membership, Handlers&& handlers, const engine::DriveOptions& progress, Adoption adoption);
     Result<void> send_pieces(Node to, std::span<const Bytes> pieces);
 
     std::unique_ptr<PmJob> membership_; // with the channel that the engine uses
