@@ -9,11 +9,11 @@
 // The formulas are LogP's, with what simulations of 8 to 256 members have shown beside it; from 1 KB to 8 MB the ways that are best
 // there take what they say, within an eighth.
 //
-// Whole messages. Who passes one on must have all of it, and has it in hand twice: it is copied in, and out.
+// Whole messages. Who passes one on must have all of it: it is copied out, carried and copied in.
 //
-// Blocks over a circulant graph. One after the other leaves the sender, each a gap after the one before, and the last one needs
-// log2 p hops more. On each it shares the links with others that are under way, for nobody waits for one before it sends the
-// next: four of them, more or less. So blocks are smaller than the best for rounds in step, which pay a latency for each.
+// Blocks over a circulant graph. One after the other comes to a member and leaves it, and the last one needs log2 p hops more. Small
+// blocks are copied like messages, and a member has its hands full with each of them twice, so that a hop waits for another one. Large ones are not: the network takes
+// them from one memory to the other, while four of them, more or less, share the way; for nobody waits for one before it sends the next.
 //
 // Scatter. Half of the bytes, a quarter, ... in log2 p hops; then the others come in rounds. All of these are whole messages.
 
@@ -22,6 +22,8 @@ namespace {
 
 constexpr std::uint32_t block_bytes_min = 1024;
 constexpr std::uint32_t block_bytes_max = 64 * 1024;
+constexpr std::uint32_t copied_bytes_max = 8 * 1024; // what networks send at once, more or less
+constexpr double copies = 2.5;                       // with the network's; copying in takes half of copying out
 constexpr double blocks_sharing = 4;
 
 /// One multicast, for all ways of it.
@@ -48,7 +50,7 @@ private:
         return {.way = Way::tree, .pace = pace, .block_bytes = 0, .expected_us = time_of(members_, pace)};
     }
     /// Of the whole message; among two nobody passes it on.
-    double hop_us() const { return costs_.latency_us + (members_ < 3 ? 1 : 2) * bytes_us_; }
+    double hop_us() const { return costs_.latency_us + (members_ < 3 ? 1 : copies) * bytes_us_; }
 
     Choice in_blocks(Way way, std::size_t block_bytes, double expected_us) const {
         // Answers have no bytes.
@@ -64,7 +66,8 @@ private:
     double circulant_us(std::uint32_t block_bytes) const {
         const auto more = static_cast<double>(bytes_ == 0 ? 0 : (bytes_ - 1) / block_bytes);
         const double block_us = static_cast<double>(std::min<std::size_t>(bytes_, block_bytes)) * costs_.us_per_byte;
-        return log2_ * (costs_.latency_us + blocks_sharing * block_us) + more * (costs_.overhead_us + block_us);
+        if (block_bytes > copied_bytes_max) return log2_ * (costs_.latency_us + blocks_sharing * block_us) + more * (costs_.overhead_us + block_us);
+        return log2_ * (costs_.latency_us + costs_.overhead_us + copies * block_us) + more * (2 * costs_.overhead_us + (copies - 1) * block_us);
     }
 
     /// A block for each member, as far as they are neither small nor large.
