@@ -15,6 +15,7 @@ struct BenchOptions {
     std::string own_path;                                // of the kumi command, which is also every node
     std::string peers_folder;                            // where the peers' programs are
     std::string labs_folder;                             // where the cluster files of labs are
+    std::string figures_folder = {};                     // where pictures go; empty: none are drawn
     std::uint64_t seed = 0;                              // of what is done at random
     std::function<void(const std::string&)> on_progress; // what is being measured now
 };

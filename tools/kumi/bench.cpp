@@ -8,6 +8,7 @@
 #include "group/node.hpp"
 #include "shmem.hpp"
 #include "shmem_node.hpp"
+#include "simulated/simulated.hpp"
 #include "udp.hpp"
 #include "udp_node.hpp"
 
@@ -39,7 +40,14 @@ const std::array bench_cases{BenchCase{"shmem", shmem_peers, bench::run_shmem_be
                              BenchCase{"udp", bench::udp_peers(), bench::run_udp_bench, bench::udp_rows},
                              BenchCase{"composite", bench::composite_peers(), bench::run_composite_bench, bench::composite_rows},
                              BenchCase{"engine", bench::engine_peers(), bench::run_engine_bench, bench::engine_rows},
-                             BenchCase{"group", bench::group_peers(), bench::run_group_bench, bench::group_rows}};
+                             BenchCase{"group", bench::group_peers(), bench::run_group_bench, bench::group_rows},
+                             BenchCase{"simulated", bench::simulated_peers(), bench::run_simulated_bench, bench::simulated_rows}};
+
+std::string case_names() {
+    std::vector<std::string_view> names;
+    for (const BenchCase& one : bench_cases) names.emplace_back(one.name);
+    return fmt::format("{}", fmt::join(names, ", "));
+}
 
 const BenchCase* find_case(const std::string& name) {
     const auto found = std::find_if(bench_cases.begin(), bench_cases.end(), [&](const BenchCase& one) { return one.name == name; });
@@ -51,6 +59,7 @@ struct Choices {
     std::vector<std::string> against;
     std::vector<std::string> rows;
     std::string json_path;
+    std::string figures_folder;
     int rounds = 7;
     std::uint64_t seed = std::random_device()();
     bool check = false;
@@ -91,6 +100,9 @@ int run_bench(const Choices& choices) {
         json.open(choices.json_path);
         if (!json) return complain(fmt::format("--json {}: cannot be written", choices.json_path));
     }
+    if (std::error_code wrong; !choices.figures_folder.empty() && !std::filesystem::is_directory(choices.figures_folder) &&
+                               !std::filesystem::create_directories(choices.figures_folder, wrong))
+        return complain(fmt::format("--figures {}: {}", choices.figures_folder, wrong.message()));
     const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe");
     const std::filesystem::path prefix = own.parent_path().parent_path();
     bench::BenchOptions options{.peers = choices.against,
@@ -99,6 +111,7 @@ int run_bench(const Choices& choices) {
                                 .own_path = own,
                                 .peers_folder = prefix / "libexec/kumi",
                                 .labs_folder = prefix / "share/kumi/labs",
+                                .figures_folder = choices.figures_folder,
                                 .seed = choices.seed,
                                 .on_progress = show_progress};
     const bench::Table table = chosen.run(options);
@@ -125,13 +138,14 @@ std::string peers_help() {
 void add_bench_command(CLI::App& app, int& exit_code) {
     CLI::App* command = app.add_subcommand("bench", "measure Kumi beside its peers and the machine's limit, in one run");
     auto choices = std::make_shared<Choices>();
-    command->add_option("case", choices->bench, "what to measure: shmem, udp, composite, engine, group")->required()->type_name("CASE")->check([](const std::string& name) {
-        return find_case(name) != nullptr ? "" : fmt::format("no case {}; there are: shmem, udp, composite, engine, group", name);
+    command->add_option("case", choices->bench, fmt::format("what to measure: {}", case_names()))->required()->type_name("CASE")->check([](const std::string& name) {
+        return find_case(name) != nullptr ? "" : fmt::format("no case {}; there are: {}", name, case_names());
     });
     command->add_option("--against", choices->against, peers_help())->delimiter(',')->type_name("PEER,...");
-    command->add_option("--rows", choices->rows, "udp, composite, engine, group: only the rows whose names begin so, as udp.latency does; composite.soak is measured only so")->delimiter(',')->type_name("ROW,...");
+    command->add_option("--rows", choices->rows, "all but shmem: only the rows whose names begin so, as udp.latency does; composite.soak is measured only so")->delimiter(',')->type_name("ROW,...");
     command->add_option("--rounds", choices->rounds, "how often each is measured")->type_name("COUNT")->check(CLI::Range(1, 1000))->capture_default_str();
     command->add_option("--seed", choices->seed, "composite.soak: of its faults, as an earlier run tells it")->type_name("NUMBER");
+    command->add_option("--figures", choices->figures_folder, "simulated: also draw what it measures, as files in a folder")->type_name("FOLDER");
     command->add_option("--json", choices->json_path, "also write the rows to a file")->type_name("FILE");
     command->add_flag("--check", choices->check, "hold the rows against the goals; exit code 1 when one is missed");
     command->footer("Times alone say little on a shared machine: look at the ratios.");
