@@ -194,6 +194,7 @@ private:
         bool touched = false; // in touched_
         bool talked = false;  // a packet was sent to it, or came from it
         unsigned farewells = 0;
+        bool owes_farewell = false; // to it, that was called gone and still speaks
         // How long it has been silent, by this node's own waking hours.
         Duration heard_at{0};
         Duration checked_at{0};
@@ -222,9 +223,11 @@ private:
     void on_peer_time(Node peer, Instant now) noexcept;
     void check_life(Node peer) noexcept;
     void lose(Node peer, Gone reason) noexcept;
+    void on_late_word(Node peer) noexcept;
     void forget_unreadable(Node peer) noexcept;
     bool fill_series(Node peer, Series& series, Instant now) noexcept;
     void fill_bare(Node peer, Series& series, Instant now) noexcept;
+    void fill_farewell(Node peer, Series& series, Instant now) noexcept;
     void address(Node peer, PacketHeader& header, std::uint32_t credit, bool tells_gaps, Instant now) noexcept;
     void finish(const Peer& peer, PacketHeader& header, OutPacket& packet, std::size_t index) noexcept;
     Instant deadline_of(Node peer, Instant now) const noexcept;

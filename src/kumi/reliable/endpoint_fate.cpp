@@ -103,6 +103,14 @@ void Endpoint::lose(Node node, Gone reason) noexcept {
     forget_unreadable(node);
 }
 
+/// A peer that was called gone still speaks, and does not know: without a word it would wait for this node for ever, whose host is alive.
+void Endpoint::on_late_word(Node node) noexcept {
+    Peer& peer = *peers_[node];
+    if (options_.has_alternatives || (peer.gone != Gone::silent && peer.gone != Gone::refused)) return;
+    peer.owes_farewell = true;
+    make_ready(node);
+}
+
 /// Of a peer that is gone, what lies behind a gap will never be read.
 void Endpoint::forget_unreadable(Node node) noexcept {
     Receiver& receiver = peers_[node]->receiver;

@@ -131,6 +131,29 @@ TEST(Fate, a_peer_that_is_silent_is_gone_after_the_stated_time) {
     EXPECT_TRUE(wire.is_silent());
 }
 
+TEST(Fate, one_that_was_called_gone_learns_of_it_when_it_speaks_again) {
+    Wire wire(with_silence_of(5s));
+    ASSERT_TRUE(wire.say(0, 1, "some words before"));
+    ASSERT_TRUE(wire.say(1, 0, "and some back"));
+    wire.wake(0), wire.wake(1);
+    wire.run_for(100ms);
+    wire.cut(0, 1, true);
+    ASSERT_TRUE(wire.say(0, 1, "hello"));
+    wire.wake(0);
+    wire.run_for(7s);
+    ASSERT_EQ(wire[0].gone(1), Gone::silent);
+    wire.cut(0, 1, false);
+    wire.run_for(100s);
+    EXPECT_EQ(wire[1].gone(0), Gone::no) << "nobody has spoken";
+    ASSERT_TRUE(wire.say(1, 0, "are you there?"));
+    wire.wake(1);
+    wire.run_for(1s);
+    EXPECT_EQ(wire[1].gone(0), Gone::left);
+    EXPECT_EQ(wire.texts.size(), 2u);
+    wire.run_for(100s);
+    EXPECT_TRUE(wire.is_silent()) << "they do not answer each other's farewells";
+}
+
 TEST(Fate, a_peer_that_nobody_asks_may_be_silent_for_ever) {
     Wire wire(with_silence_of(5s));
     ASSERT_TRUE(wire.say(0, 1, "hello"));

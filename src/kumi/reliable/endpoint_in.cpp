@@ -23,7 +23,10 @@ std::size_t Endpoint::on_packet(Bytes datagram, Instant now) noexcept {
         if (!is_gone(node) && is_before(peer.incarnation, header.source_incarnation)) lose(node, Gone::restarted);
         return drop(Drop::stale);
     }
-    if (is_gone(node)) return drop(Drop::late);
+    if (is_gone(node)) {
+        if ((header.flags & flag::bye) == 0) on_late_word(node);
+        return drop(Drop::late);
+    }
 
     const bool is_data = (header.flags & flag::data) != 0;
     const Bytes rest = packet.subspan(sizeof header);

@@ -48,7 +48,11 @@ bool Endpoint::next_series(Series& series, Instant now) noexcept {
         const Node node = ready_.pop();
         Peer& peer = *peers_[node];
         peer.ready = false;
-        if (is_gone(node)) continue;
+        if (is_gone(node)) {
+            if (!std::exchange(peer.owes_farewell, false)) continue;
+            fill_farewell(node, series, now);
+            return true;
+        }
         const bool ack_due = peer.receiver.ack_deadline() <= now;
         const bool gap_due = ack_due && peer.receiver.has_gap();
         if (!gap_due && fill_series(node, series, now)) {
@@ -111,6 +115,14 @@ void Endpoint::fill_bare(Node node, Series& series, Instant now) noexcept {
     finish(peer, header, series.packets[0], 0);
 }
 
+void Endpoint::fill_farewell(Node node, Series& series, Instant now) noexcept {
+    fill_bare(node, series, now);
+    PacketHeader header;
+    std::memcpy(&header, series.packets[0].head, sizeof header);
+    header.flags |= flag::bye;
+    finish(*peers_[node], header, series.packets[0], 0);
+}
+
 void Endpoint::on_sent(const Series& series, std::size_t count, bool in_burst, Instant now) noexcept {
     Peer& peer = *peers_[series.to];
     if (count == 0) {
@@ -139,11 +151,7 @@ bool Endpoint::next_farewell(Series& series, bool more) noexcept {
         Peer& peer = *peers_[node];
         if (is_gone(node) || !peer.talked || peer.farewells >= round) continue;
         peer.farewells = round;
-        fill_bare(node, series, last_time_);
-        PacketHeader header;
-        std::memcpy(&header, series.packets[0].head, sizeof header);
-        header.flags |= flag::bye;
-        finish(peer, header, series.packets[0], 0);
+        fill_farewell(node, series, last_time_);
         return true;
     }
     return false;
