@@ -29,7 +29,7 @@ public:
     pm::SendSlot try_reserve(Node to, std::size_t bytes) noexcept override {
         KUMI_ASSERT(to < nodes() && bytes <= traits_.message_bytes_max);
         const std::lock_guard lock(network_.mutex_);
-        if (network_.ends_[self_].lost || network_.is_lost(to)) return {};
+        if (network_.ends_[self_].lost || network_.is_lost(self_, to)) return {};
         Network::Pair& pair = network_.pair(self_, to);
         const bool unlucky = std::bernoulli_distribution(network_.options_.refusal_chance)(network_.random_);
         pair.refused = unlucky || pair.packets.size() >= network_.options_.in_flight_max;
@@ -89,9 +89,7 @@ public:
         // Everybody may be asleep: then the clock jumps to what comes next.
         network_.time_ = std::max(network_.time_, network_.next_event(self_));
         end.woken = false;
-        end.losses_told = 0;
-        for (const Network::End& other : network_.ends_)
-            if (other.lost_known <= network_.time_) ++end.losses_told;
+        end.losses_told = network_.losses_known(self_);
     }
 
     void wake() noexcept override {
@@ -102,7 +100,7 @@ public:
 
     bool lost(Node node) const noexcept override {
         const std::lock_guard lock(network_.mutex_);
-        return network_.is_lost(node);
+        return network_.is_lost(self_, node);
     }
 
     pm::Traffic sent(Node to) const noexcept override { return sent_[to]; }
@@ -132,6 +130,10 @@ std::unique_ptr<pm::Channel> Network::open(Node node) {
 void Network::deliver_later(Node from, Node to, std::vector<std::byte> bytes) {
     if (ends_[from].lost || ends_[to].lost) return;
     Pair& way = pair(from, to);
+    if (pair(to, from).lost_known != never) { // it does not listen, and will say so
+        way.lost_known = std::min(way.lost_known, time_ + options_.loss_detection);
+        return ends_[from].changed.notify_all();
+    }
     std::uniform_int_distribution<Duration::rep> delay(options_.delay_min.count(), options_.delay_max.count());
     Instant due = time_ + Duration(delay(random_));
     if (!way.packets.empty()) due = std::max(due, way.packets.back().due);
@@ -154,15 +156,18 @@ Instant Network::next_event(Node node) {
     if (ends_[node].woken) return time_;
     Instant next = never;
     if (const Node from = first_source(node); from != options_.nodes) next = pair(from, node).packets.front().due;
-    std::size_t losses_known = 0;
     for (Node other = 0; other < options_.nodes; ++other) {
         const Pair& way = pair(node, other);
         if (way.refused && way.packets.size() < options_.in_flight_max) return time_;
-        if (ends_[other].lost_known == never) continue;
-        if (ends_[other].lost_known > time_) next = std::min(next, ends_[other].lost_known);
-        else ++losses_known;
+        if (const Instant known = lost_known(node, other); known > time_) next = std::min(next, known);
     }
-    return losses_known > ends_[node].losses_told ? time_ : next;
+    return losses_known(node) > ends_[node].losses_told ? time_ : next;
+}
+
+std::size_t Network::losses_known(Node self) const {
+    std::size_t count = 0;
+    for (Node other = 0; other < options_.nodes; ++other) count += is_lost(self, other) ? 1 : 0;
+    return count;
 }
 
 void Network::tell_everybody() {
@@ -178,6 +183,19 @@ void Network::lose(Node node) {
         pair(node, other).packets.clear();
         pair(other, node).packets.clear();
         pair(other, node).refused = false;
+    }
+    tell_everybody();
+}
+
+void Network::lose_link(Node self, Node other) {
+    const std::lock_guard lock(mutex_);
+    Pair& way = pair(self, other);
+    way.lost_known = std::min(way.lost_known, time_);
+    Pair& back = pair(other, self);
+    if (!back.packets.empty() || back.refused) back.lost_known = std::min(back.lost_known, time_ + options_.loss_detection); // it waits for an answer
+    for (Pair* const direction : {&way, &back}) {
+        direction->packets.clear();
+        direction->refused = false;
     }
     tell_everybody();
 }

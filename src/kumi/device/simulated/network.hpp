@@ -2,12 +2,13 @@
 
 // A whole network in one process, driven by a seed: every later layer is tested on it without processes. Time is
 // virtual and passes by polling. Delays are random, so messages of different pairs overtake each other; messages of
-// one pair never do. Nodes can be lost and the network can be parted; what is sent across a partition arrives after
-// it has healed. With one driving thread a run is a function of its seed.
+// one pair never do. Nodes can be lost, and so can the link between two of them; the network can be parted, and what is
+// sent across a partition arrives after it has healed. With one driving thread a run is a function of its seed.
 
 #include "kumi/base/clock.hpp"
 #include "kumi/pm/channel.hpp"
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -45,6 +46,10 @@ public:
     /// The node is gone: what is under way to and from it vanishes, and after a while lost() says so.
     void lose(Node node);
 
+    /// `self` calls `other` lost, which is not: what is under way between them vanishes. That one learns of it, after a while, when it
+    /// has sent something.
+    void lose_link(Node self, Node other);
+
     /// Nothing gets from `some` nodes to the others, or back, until heal().
     void part(const std::vector<Node>& some);
     void heal();
@@ -66,6 +71,7 @@ private:
     struct Pair {
         std::deque<Packet> packets; // in order, due times never decrease
         bool refused = false;       // the last reservation was; its sender may sleep on it
+        Instant lost_known = never; // from then on the sender calls the receiver lost
     };
     struct End {
         std::condition_variable changed;
@@ -77,8 +83,12 @@ private:
     };
 
     Pair& pair(Node from, Node to) { return pairs_[std::size_t{from} * options_.nodes + to]; }
+    const Pair& pair(Node from, Node to) const { return pairs_[std::size_t{from} * options_.nodes + to]; }
     bool cut(Node from, Node to) const { return ends_[from].other_side != ends_[to].other_side; }
-    bool is_lost(Node node) const { return ends_[node].lost_known <= time_; }
+    /// From when on `self` says that `other` is lost.
+    Instant lost_known(Node self, Node other) const { return std::min(ends_[other].lost_known, pair(self, other).lost_known); }
+    bool is_lost(Node self, Node other) const { return lost_known(self, other) <= time_; }
+    std::size_t losses_known(Node self) const;
     void deliver_later(Node from, Node to, std::vector<std::byte> bytes);
     /// The message for `to` that is due first, as its source; options_.nodes when there is none.
     Node first_source(Node to);

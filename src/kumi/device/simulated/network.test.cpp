@@ -94,6 +94,21 @@ TEST(SimulatedNetwork, a_lost_node_takes_its_messages_along_and_is_known_to_be_l
     for (int i = 0; i < 1000; ++i) EXPECT_EQ(job.channels[0]->poll([](Message&) {}, 9), 0u);
 }
 
+TEST(SimulatedNetwork, a_link_is_lost_to_one_side_and_to_the_other_when_that_has_sent_something) {
+    Job job({.nodes = 3, .seed = 6});
+    job.network.lose_link(0, 1);
+    EXPECT_TRUE(job.channels[0]->lost(1));
+    EXPECT_FALSE(job.channels[0]->try_send(1, bytes_of(1)));
+    job.network.advance(std::chrono::seconds(1));
+    EXPECT_FALSE(job.channels[1]->lost(0));
+    EXPECT_FALSE(job.channels[2]->lost(1));
+    job.send(1, 0, 2);
+    job.network.advance(std::chrono::milliseconds(1));
+    EXPECT_TRUE(job.channels[1]->lost(0));
+    for (int i = 0; i < 1000; ++i) EXPECT_EQ(job.channels[0]->poll([](Message&) {}, 9), 0u);
+    EXPECT_FALSE(job.channels[1]->lost(2));
+}
+
 TEST(SimulatedNetwork, a_sleeper_is_woken_by_the_loss_of_a_node) {
     Job job({.nodes = 2, .seed = 7});
     job.network.lose(1);
