@@ -78,13 +78,14 @@ void expect_error_by_sync(Engine& engine, const Result<T>& result, std::initiali
 struct Setup {
     bool in_background = true;
     Duration spin_max = std::chrono::microseconds(20);
+    Duration look_after = engine::Core::Options{}.look_after;
+    std::function<Instant()> clock = now;
+
+    engine::Core::Options options() const { return {{spin_max}, {in_background, {}}, look_after, clock}; }
 };
 
 inline Engine open(Channel& channel, Handlers&& handlers = {}, const Setup& setup = {}) {
-    engine::Core::Options options;
-    options.patience = {setup.spin_max};
-    options.drive.in_background = setup.in_background;
-    auto core = good(engine::Core::open(channel, std::move(handlers), std::move(options)));
+    auto core = good(engine::Core::open(channel, std::move(handlers), setup.options()));
     core->start();
     return Engine(std::move(core));
 }

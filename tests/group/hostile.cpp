@@ -20,8 +20,6 @@ using group::Place;
 using group::Purpose;
 using group::Use;
 
-constexpr Setup alone{.in_background = false, .spin_max = Duration{0}};
-
 /// The set, and nothing before.
 std::vector<std::byte> lead_of(const Set& set) {
     std::vector<std::byte> lead;
@@ -65,7 +63,7 @@ void run(const std::function<void(const Say&)>& speak, const std::function<void(
         if (channel.self() == 0) {
             Victim victim;
             victim.note = victim.member.handlers.add("note", [&](Call&, std::uint64_t number) { victim.handled.push_back(number); });
-            victim.member.open(channel, alone);
+            victim.member.open(channel, world.setup());
             victim.member.engine->wait_until([&] { return has_spoken; });
             look(victim);
             is_over = true;

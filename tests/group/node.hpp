@@ -39,10 +39,7 @@ struct Member {
     /// Without costs they are measured.
     void open(Channel& channel, const Setup& setup = {}, Topology topology = {}, std::optional<group::Costs> costs = group::Costs{},
               std::optional<group::Way> way = {}) {
-        engine::Core::Options options;
-        options.patience = {setup.spin_max};
-        options.drive.in_background = setup.in_background;
-        auto core = good(engine::Core::open(channel, std::move(handlers), options));
+        auto core = good(engine::Core::open(channel, std::move(handlers), setup.options()));
         groups.attach(*core, std::move(topology), {costs, way});
         core->start();
         engine.emplace(std::move(core));

@@ -14,9 +14,10 @@ namespace {
 
 using engine_test::OneThread;
 
-void for_each_seed(const std::function<void(std::uint64_t)>& run) { engine_test::for_each_seed(30, run); }
+/// Looks after nobody meanwhile: for tests that count messages.
+const Setup unhurried{.in_background = false, .spin_max = Duration{0}};
 
-constexpr Setup alone{.in_background = false, .spin_max = Duration{0}};
+void for_each_seed(const std::function<void(std::uint64_t)>& run) { engine_test::for_each_seed(30, run); }
 
 OneThread::Options options_of(std::uint64_t seed) { return engine_test::options_of(seed, 9); }
 
@@ -79,7 +80,7 @@ TEST(GroupsInOneThread, multicasts_arrive_once_and_in_order_though_the_network_i
                 handled[call.source()].push_back(number);
                 --left;
             });
-            member.open(channel, alone, topology_of(seed, job.nodes), wide, way_of(seed, channel.self()));
+            member.open(channel, world.setup(), topology_of(seed, job.nodes), wide, way_of(seed, channel.self()));
             std::vector<Future<Set>> done;
             for (std::uint64_t number = 0; number < job.each; ++number) {
                 const auto& [to, bytes] = job.plans[channel.self()][number];
@@ -114,7 +115,7 @@ TEST(GroupsInOneThread, who_is_no_member_neither_gets_nor_sends_a_message) {
         std::size_t open = options.nodes;
         world.run([&](Channel& channel) {
             Member member;
-            member.open(channel, alone, topology_of(seed, options.nodes), wide, way_of(seed, channel.self()));
+            member.open(channel, world.setup(), topology_of(seed, options.nodes), wide, way_of(seed, channel.self()));
             std::vector<std::size_t> tags;
             if (channel.self() == 0) {
                 std::vector<Future<Set>> done;
@@ -146,7 +147,7 @@ TEST(GroupsInOneThread, a_master_sends_as_much_to_many_as_to_two) {
             world.run([&](Channel& channel) {
                 Member member;
                 const auto note = member.handlers.add("note", [&](Call&, Bytes content) { EXPECT_EQ(content.size(), bytes); });
-                member.open(channel, alone);
+                member.open(channel, unhurried);
                 for (Node count = 2; channel.self() == master && count <= master; count *= 2) {
                     Set to;
                     for (Node i = 0; i < count; ++i) to.add(master / count * i);
@@ -183,7 +184,7 @@ TEST(GroupsInOneThread, what_messages_take_is_measured_once_and_with_members_onl
             Member member;
             const auto note = member.handlers.add("note", [](Call&) {});
             // Nodes 0 and 1 share a host, and 2 and 3 do.
-            member.open(channel, alone, Topology({{0, 0, 2, 2}}), std::nullopt);
+            member.open(channel, unhurried, Topology({{0, 0, 2, 2}}), std::nullopt);
             if (channel.self() != 0) return (void)member.engine->wait_until([&] { return is_over; });
             const auto cast = [&](const Set& to) {
                 EXPECT_TRUE(good(member.groups.multicast(to, note).get()).empty());
@@ -242,7 +243,7 @@ TEST(GroupsInOneThread, a_lost_member_is_told_of_and_all_others_get_it) {
                 some.insert(some.end(), more.begin(), more.end());
                 return some;
             });
-            member.open(channel, alone, topology_of(seed, job.nodes), wide, way_of(seed, channel.self()));
+            member.open(channel, world.setup(), topology_of(seed, job.nodes), wide, way_of(seed, channel.self()));
             if (channel.self() == 0) {
                 std::vector<Future<Set>> done;
                 std::vector<Future<group::Reduced<std::vector<Node>>>> reduced;
@@ -293,7 +294,7 @@ TEST(GroupsInOneThread, on_one_host_a_content_is_written_once_and_its_memory_use
     world.run([&](Channel& channel) {
         Member member;
         const auto note = member.handlers.add("note", [](Call&, Bytes content) { EXPECT_TRUE(is_pattern(content, 7)); });
-        member.open(channel, alone);
+        member.open(channel, world.setup());
         const auto first_free = [&] {
             const auto memory = good(member.engine->allocate<char>(1));
             good(member.engine->release(memory));
@@ -322,7 +323,7 @@ TEST(GroupsInOneThread, where_the_heap_of_a_host_has_no_room_a_content_goes_with
             EXPECT_TRUE(is_pattern(content, 7));
             ++handled;
         });
-        member.open(channel, alone);
+        member.open(channel, world.setup());
         if (channel.self() == 0) {
             (void)good(member.engine->allocate<char>(engine_test::HostMemory::bytes_each / 2 - bytes / 2));
             EXPECT_TRUE(good(member.groups.multicast({0, 1, 2}, note, Bytes(pattern(bytes, 7))).get()).empty());
@@ -331,6 +332,95 @@ TEST(GroupsInOneThread, where_the_heap_of_a_host_has_no_room_a_content_goes_with
         good(member.engine->barrier());
         EXPECT_EQ(handled, 1);
         settle(*member.engine);
+    });
+}
+
+/// Nodes, masters among them, and links that are lost on one side: as the seed says, while a job goes on.
+class Losses {
+public:
+    Losses(OneThread& world, Node nodes, std::uint64_t seed) : world_(world), nodes_(nodes), fate_(seed), left_(1 + fate_() % 4) {
+        world.steps_between = 100 + fate_() % 400;
+        world.meanwhile = [this] { lose_something(); };
+    }
+
+    bool is_lost(Node node) const { return lost.contains(node); }
+    /// Somebody may have called it lost.
+    bool is_doubtful(Node node) const { return lost.contains(node) || cut.contains(node); }
+    std::string text() const { return fmt::format("lost {}, without a link {}", lost.text(), cut.text()); }
+
+    Set lost;
+    Set cut;
+
+private:
+    void lose_something() {
+        if (left_ == 0 || fate_() % 4 != 0) return;
+        --left_;
+        const Node one = static_cast<Node>(fate_() % nodes_), other = static_cast<Node>((one + 1 + fate_() % (nodes_ - 1)) % nodes_);
+        if (fate_() % 3 == 0 && lost.size() + 2 < nodes_) {
+            lost.add(one);
+            return world_.lose(one);
+        }
+        cut |= Set{one, other};
+        world_.lose_link(one, other);
+    }
+
+    OneThread& world_;
+    Node nodes_;
+    std::mt19937_64 fate_;
+    std::uint64_t left_;
+};
+
+TEST(GroupsInOneThread, whoever_is_lost_and_whoever_thinks_so_all_else_arrives_in_order_and_nothing_waits_or_stays) {
+    for_each_seed([](std::uint64_t seed) {
+        auto options = options_of(seed);
+        options.nodes += 2;
+        const Job job(seed, options.nodes, 12);
+        OneThread world(options);
+        Losses losses(world, options.nodes, seed + 1000);
+        std::vector<std::vector<std::vector<std::uint64_t>>> handled(job.nodes, std::vector<std::vector<std::uint64_t>>(job.nodes)); // by node, by master
+        std::vector<std::vector<Set>> missing(job.nodes); // by master, by number
+        std::size_t open = options.nodes, dirty = options.nodes;
+        world.run([&](Channel& channel) {
+            const Node self = channel.self();
+            Member member;
+            const auto note = member.handlers.add("note", [&](Call& call, std::uint64_t number, Bytes content) {
+                EXPECT_TRUE(is_pattern(content, number));
+                handled[self][call.source()].push_back(number);
+            });
+            member.open(channel, world.setup(), topology_of(seed, job.nodes), wide);
+            std::vector<Future<Set>> done;
+            for (std::uint64_t number = 0; number < job.each && !world.is_lost(self); ++number) {
+                const auto& [to, bytes] = job.plans[self][number];
+                world.note(self, fmt::format("to send {} to {}; {}", number, to.text(), losses.text()));
+                done.push_back(member.groups.multicast(to, note, number, Bytes(pattern(bytes, number))));
+                for (auto polls = seed % 20; polls > 0; --polls) member.engine->poll();
+            }
+            for (std::uint64_t number = 0; number < done.size() && !world.is_lost(self); ++number) {
+                world.note(self, fmt::format("waiting for {} to {}, {} bytes; {}", number, job.plans[self][number].first.text(), job.plans[self][number].second, losses.text()));
+                missing[self].push_back(good(done[number].get()));
+            }
+            --open;
+            world.note(self, fmt::format("waiting for the others; {}", losses.text()));
+            member.engine->wait_until([&] { return open == 0 || world.is_lost(self); });
+            if (world.is_lost(self)) return;
+            world.note(self, fmt::format("waiting for what it still has; {}", losses.text()));
+            for (bool was_clean = false; dirty > losses.lost.size() && !world.is_lost(self); member.engine->poll())
+                if (const bool is_clean = member.groups.kept() == 0; is_clean != std::exchange(was_clean, is_clean)) is_clean ? --dirty : ++dirty;
+        });
+        for (Node master = 0; master < job.nodes; ++master) {
+            for (Node node = 0; node < job.nodes; ++node)
+                EXPECT_TRUE(std::ranges::is_sorted(handled[node][master], std::less_equal<>())) << "at node " << node << " of node " << master << ": " << testing::PrintToString(handled[node][master]);
+            if (losses.is_lost(master)) continue;
+            for (std::uint64_t number = 0; number < job.each; ++number) {
+                const Set& to = job.plans[master][number].first;
+                for (const Node node : to) {
+                    const bool is_missing = missing[master][number].contains(node);
+                    EXPECT_TRUE(!is_missing || losses.is_doubtful(node)) << "node " << node << " was there";
+                    EXPECT_TRUE(is_missing || losses.is_lost(node) || std::ranges::count(handled[node][master], number) == 1) << number << " of node " << master << " at node " << node;
+                }
+            }
+        }
+        if (testing::Test::HasFailure()) FAIL() << "KUMI_SEED=" << seed << ", " << losses.text();
     });
 }
 
@@ -406,7 +496,7 @@ TEST(GroupsInOneThread, collectives_are_right_though_the_network_is_parted) {
         world.part_at_random(seed + 1000);
         world.run([&](Channel& channel) {
             Member member;
-            member.open(channel, alone);
+            member.open(channel, world.setup());
             for (std::uint32_t number = 0; number < plan.size(); ++number) {
                 if (!plan[number].set.contains(channel.self())) continue;
                 world.note(channel.self(), fmt::format("in call {}, {} on {}", number, plan[number].what, plan[number].set.text()));
@@ -436,7 +526,7 @@ TEST(GroupsInOneThread, collectives_without_a_lost_node_are_right_and_the_others
         std::size_t open = options.nodes;
         world.run([&](Channel& channel) {
             Member member;
-            member.open(channel, alone);
+            member.open(channel, world.setup());
             for (std::uint32_t number = 0; number < plan.size(); ++number) {
                 if (!plan[number].set.contains(channel.self())) continue;
                 world.note(channel.self(), fmt::format("in call {}, {} on {}, {} lost", number, plan[number].what, plan[number].set.text(), victim));

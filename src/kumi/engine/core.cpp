@@ -10,11 +10,17 @@
 #include <exception>
 
 namespace kumi::engine {
+namespace {
+
+/// Polls that find nothing, of which one looks for nodes that are gone.
+constexpr unsigned polls_per_look = 256;
+
+} // namespace
 
 Core::Core(pm::Channel& channel, Handlers&& handlers, const Options& options, std::unique_ptr<MemoryMap> memory)
     : channel_(channel), nodes_(channel.nodes()), message_bytes_max_(std::min(std::size_t{256} << 10, channel.traits().message_bytes_max - head_bytes_max)),
       chunk_bytes_(std::min(chunk_bytes, message_bytes_max_)), handlers_(std::move(handlers)), memory_(std::move(memory)), outbox_(channel), barriers_(channel.self(), channel.nodes()),
-      lost_(channel.nodes()), drive_(channel, *this, options.patience, options.drive) {
+      lost_(channel.nodes()), look_after_(options.look_after), clock_(options.clock), look_at_(clock_() + look_after_), drive_(channel, *this, options.patience, options.drive) {
     for (Node node = 0; node < channel.nodes(); ++node) all_nodes_.push_back(node);
     Agreed own;
     for (std::uint32_t i = 0; i < handlers_.entries().size(); ++i) own.handlers.push_back(i);
@@ -471,6 +477,7 @@ std::size_t Core::work() noexcept {
 
 bool Core::prepare_sleep(bool is_background) noexcept {
     if (notice_losses() || has_tasks()) return false;
+    look_after();
     // Flags are watched by who waits for them; the background only has barriers to go on with.
     if (is_background && !(background_watches_ = next_on_host_ != next_barrier_)) return true;
     ++watchers_;
@@ -526,6 +533,25 @@ void Core::forsake(Node lost) {
     }
 }
 
+/// Those who do not answer are sent something now and then: a network learns by that, and by nothing else, that they are gone.
+void Core::look_after() {
+    const Instant time = clock_();
+    if (time < look_at_) return;
+    look_at_ = time + look_after_;
+    ++looks_;
+    if (upper_ != nullptr) upper_->look_after(); // first: what it asks says something
+    for (Node peer = 0; peer < nodes(); ++peer)
+        if (!outbox_.all_handled(peer)) poke(peer);
+    operations_.each([this](const Operation& operation) { poke(operation.peer); });
+    drive_.wake_waiters(); // they know best whom they wait for
+}
+
+void Core::poke(Node node) noexcept {
+    if (node == this->node() || channel_.lost(node)) return;
+    Outgoing<0> nothing(Kind::nudge, false);
+    (void)outbox_.try_post(node, nothing.bytes()); // where there is no room, something is under way
+}
+
 std::size_t Core::poll() {
     std::size_t done = 0;
     bool has_any = false;
@@ -534,6 +560,7 @@ std::size_t Core::poll() {
         if (turn.is_inner()) return 0;
         done = work();
         if (done != 0) drive_.wake_waiters(); // others may have waited for it
+        else if (++empty_polls_ % polls_per_look == 0 && !notice_losses()) look_after(); // who only polls never sleeps
         has_any = has_tasks();
     }
     while (has_any && run_tasks()) ++done;

@@ -45,6 +45,9 @@ public:
     struct Options {
         pm::Patience patience;
         DriveOptions drive;
+        /// Those that are waited for are spoken to so often: networks learn that a node is gone by what is sent to it.
+        Duration look_after = std::chrono::seconds(1);
+        std::function<Instant()> clock = now; // for that
     };
     static Result<std::unique_ptr<Core>> open(pm::Channel& channel, Handlers&& handlers, const Options& options);
     ~Core();
@@ -90,6 +93,10 @@ public:
     void call_upper(bool wanted) noexcept { upper_waits_ = wanted; }
     /// The background is to look soon. With the turn.
     void call_background() noexcept { drive_.call(); }
+    /// Sends something that says nothing: if the node is gone, that will be known. With the turn.
+    void poke(Node node) noexcept;
+    /// How often it has looked after those that are waited for. With the turn.
+    std::uint64_t looks() const noexcept { return looks_; }
     /// For as long as this lives nobody else runs handlers. A thread may have it more than once.
     [[nodiscard]] Drive::Turn take_turn() noexcept { return Drive::Turn(drive_); }
     /// Runs a handler of this node as if `source` had sent for it; what went wrong, if something did.
@@ -211,6 +218,7 @@ private:
     std::size_t work() noexcept override;
     bool prepare_sleep(bool is_background) noexcept override;
     void end_sleep(bool is_background) noexcept override;
+    Duration sleep_max() const noexcept override { return look_after_; }
     bool run_tasks() noexcept override;
     bool has_tasks() const noexcept override;
 
@@ -271,6 +279,7 @@ private:
     void check_syncs();
     bool notice_losses();
     void forsake(Node lost);
+    void look_after();
     void give(Node to, const Want& want, const Offer& offer);
     bool is_complete(const BarrierToken& token) const noexcept;
     void send_step(Node to, const BarrierStep& step);
@@ -279,7 +288,9 @@ private:
     void make_arrivals();
     void on_host_complete();
     void check_firsts();
+    std::optional<BarrierToken> awaited_for(const BarrierToken& token) const noexcept;
     std::optional<Node> find_missing(const BarrierToken& token) const;
+    void poke_missing(const BarrierToken& token) noexcept;
     BarrierToken first_incomplete(BarrierToken token) const noexcept;
     void give_up_barrier(const BarrierToken& token, Node lost);
     void tell_host_of(std::uint32_t sequence);
@@ -337,6 +348,11 @@ private:
     enum class Fate : std::uint8_t { here, going, lost };
     std::vector<Fate> lost_; // by node
     bool has_losses_ = false;
+    Duration look_after_;
+    std::function<Instant()> clock_;
+    Instant look_at_;
+    std::uint64_t looks_ = 0;
+    unsigned empty_polls_ = 0;
     unsigned watchers_ = 0; // threads that sleep or are about to
     bool background_watches_ = false; // and so does the background
     std::atomic<bool> discards_{false};

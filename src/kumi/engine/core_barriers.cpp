@@ -145,17 +145,30 @@ bool Core::test(const BarrierToken& token) {
     return is_complete(token);
 }
 
+/// The barrier of barriers_ that it waits for; none if it waits for nodes of this host alone.
+std::optional<BarrierToken> Core::awaited_for(const BarrierToken& token) const noexcept {
+    const bool is_of_hosts = token.set == all_set && host_barrier_;
+    if (!is_of_hosts) return token;
+    if (hosts_complete_ == host_has_come_) return std::nullopt;
+    return BarrierToken{firsts_set, hosts_complete_};
+}
+
 /// A node that the barrier needs and that is lost. Not every node that has left is missed: it may have come before.
 std::optional<Node> Core::find_missing(const BarrierToken& token) const {
     if (!has_losses_ && hopeless_.empty()) return std::nullopt;
     if (const auto told = hopeless_.find(token.set); told != hopeless_.end() && static_cast<std::int32_t>(token.sequence - told->second.sequence) >= 0)
         return told->second.lost;
-    const bool is_of_hosts = token.set == all_set && host_barrier_;
-    if (is_of_hosts && hosts_complete_ == host_has_come_) return std::nullopt; // nobody is lost on one's own host
-    const BarrierToken awaited = is_of_hosts ? BarrierToken{firsts_set, hosts_complete_} : token;
+    const auto awaited = awaited_for(token);
+    if (!awaited) return std::nullopt; // nobody is lost on one's own host
     for (Node node = 0; node < nodes(); ++node)
-        if (lost_[node] == Fate::lost && barriers_.is_waiting_for(awaited, node)) return node;
+        if (lost_[node] == Fate::lost && barriers_.is_waiting_for(*awaited, node)) return node;
     return std::nullopt;
+}
+
+void Core::poke_missing(const BarrierToken& token) noexcept {
+    const auto awaited = awaited_for(token);
+    for (Node node = 0; node < nodes() && awaited; ++node)
+        if (barriers_.is_waiting_for(*awaited, node)) poke(node);
 }
 
 /// Of that set: earlier ones than the one that somebody waits for may be waited for elsewhere.
@@ -189,7 +202,14 @@ Result<void> Core::wait(const BarrierToken& token, Instant deadline) {
     if (in_handler()) return error("barrier: a handler must not wait");
     bool is_there = false;
     std::optional<Node> missing;
-    const bool in_time = drive_.serve_until([&] { return (is_there = is_complete(token)) || (missing = find_missing(token)); }, deadline);
+    std::optional<std::uint64_t> looks; // as it was the last time
+    const auto is_over = [&] {
+        if ((is_there = is_complete(token)) || (missing = find_missing(token))) return true;
+        if (looks.value_or(looks_) != looks_) poke_missing(token);
+        looks = looks_;
+        return false;
+    };
+    const bool in_time = drive_.serve_until(is_over, deadline);
     if (is_there) return {};
     if (!in_time) return error("barrier: not all nodes have come within the time given");
     const Drive::Turn turn(drive_);

@@ -222,7 +222,7 @@ void Drive::run_background() noexcept {
         }
         // Whoever waits does what there is to do.
         if (waits_.load(std::memory_order_relaxed) != 0 || sleeper_ != Sleeper::none || stopping_.load() || !work_.prepare_sleep(true)) continue;
-        sleep_on_channel(Sleeper::background, never);
+        sleep_on_channel(Sleeper::background, now() + work_.sleep_max());
         work_.end_sleep(true);
     }
 }

@@ -21,6 +21,7 @@
 #include "kumi/pm/channel.hpp"
 #include "kumi/pm/wait.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <optional>
 #include <thread>
@@ -35,6 +36,8 @@ public:
     /// Before somebody sleeps; false: there is something to do first, and end_sleep() is not called.
     virtual bool prepare_sleep(bool is_background) noexcept = 0;
     virtual void end_sleep(bool is_background) noexcept = 0;
+    /// Nobody sleeps for longer, without another look.
+    virtual Duration sleep_max() const noexcept = 0;
     /// Without the turn: what may itself wait. True if there was something.
     virtual bool run_tasks() noexcept = 0;
     virtual bool has_tasks() const noexcept = 0;
@@ -119,7 +122,7 @@ public:
                 continue;
             }
             if (work_.prepare_sleep(false)) {
-                if (!done()) sleep(deadline);
+                if (!done()) sleep(std::min(deadline, time + work_.sleep_max()));
                 work_.end_sleep(false);
             }
             empty = 0;

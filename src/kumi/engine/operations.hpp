@@ -52,6 +52,12 @@ public:
 
     /// Those that sync() waits for.
     std::size_t count() const noexcept { return count_; }
+    /// Calls with all that are not done.
+    template <class Visit>
+    void each(Visit&& visit) const {
+        for (const Slot& slot : slots_)
+            if (slot.is_used && !slot.operation.is_done) visit(slot.operation);
+    }
     /// Calls with each that cannot be completed without `peer`.
     template <class Visit>
     void each_of(Node peer, Visit&& visit) {

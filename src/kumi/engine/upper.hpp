@@ -9,6 +9,8 @@ class Upper {
 public:
     /// Sends what waits for room; true if some of it went. Called while Core::call_upper(true) holds.
     virtual bool go_on() noexcept = 0;
+    /// Now and then, while those who wait sleep: it speaks to nodes that it waits for, by Core::poke(), and gives up what will not come.
+    virtual void look_after() noexcept = 0;
     /// `node` has left, or is lost. May be told again.
     virtual void on_lost(pm::Node node) noexcept = 0;
     /// Nobody waits for what this node passes on; before that it does not leave at once.

@@ -1,9 +1,12 @@
 #include "kumi/group/casts.hpp"
 
 #include "kumi/base/machine.hpp"
-#include "kumi/engine/parameters.hpp"
+#include "kumi/group/message.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <new>
+#include <set>
 #include <utility>
 
 namespace kumi::group {
@@ -13,18 +16,6 @@ constexpr std::size_t trouble_bytes_max = 500;
 /// What members on one host read where the master has put it: it pays from so much on, and of more the heap would not shrink again.
 constexpr std::size_t placed_bytes_min = 2 << 10;
 constexpr std::size_t placed_bytes_max = std::size_t{64} << 20;
-
-/// A message begins with a head, after room for the engine's header: made when what comes behind it is known.
-template <class Head>
-void make_room_for(std::vector<std::byte>& message) {
-    message.resize(engine::header_room + sizeof(Head));
-}
-template <class Head>
-void put_head(std::vector<std::byte>& message, const Head& head) {
-    copy_bytes(message.data() + engine::header_room, bytes_of(head));
-}
-
-void append(std::vector<std::byte>& message, Bytes bytes) { message.insert(message.end(), bytes.begin(), bytes.end()); }
 
 /// Takes a value off the front.
 template <class T>
@@ -41,6 +32,8 @@ std::vector<std::byte> value_of(Use use, Node node, Bytes value) {
     append(bytes, value);
     return bytes;
 }
+
+bool has_values(Use use) noexcept { return use == Use::gather || use == Use::reduce; }
 
 } // namespace
 
@@ -63,6 +56,21 @@ Choice Casts::choice(std::size_t bytes, Node members) const {
     if (bytes > at_once_max && !goes_in_blocks(choice.way)) choice = choose(bytes, members, costs_, Way::circulant);
     choice.block_bytes = std::min(choice.block_bytes, static_cast<std::uint32_t>(at_once_max));
     return choice;
+}
+
+std::shared_ptr<std::vector<std::byte>> Casts::try_make_content(std::size_t bytes) {
+    try {
+        return std::make_shared<std::vector<std::byte>>(bytes);
+    } catch (const std::bad_alloc&) {
+        return nullptr;
+    }
+}
+
+std::size_t Casts::kept() {
+    const auto turn = core_->take_turn();
+    std::size_t count = relays_.size() - free_.size() + streams_.size() + early_.size();
+    for (const auto& [master, source] : sources_) count += source.deliveries.size();
+    return count;
 }
 
 // ---- the master
@@ -104,7 +112,8 @@ void Casts::start(const Set& to, const Purpose& purpose, Bytes arguments, Bytes 
     if (exposed) {
         content.bytes = exposed->bytes();
     } else if (in_blocks) {
-        streamed = std::make_shared<std::vector<std::byte>>(bytes);
+        streamed = try_make_content(bytes);
+        if (!streamed) return ended(error("multicast to {}: no memory for {}", to.text(), base::readable_bytes(bytes)));
         Pieces(arguments, payload).copy_to(streamed->data());
         content = {*streamed, streamed};
     } else {
@@ -251,17 +260,19 @@ void Casts::replace_child(Relay& relay, std::size_t index) {
 bool Casts::take_answer(Relay& relay, Node source, Bytes answer) {
     const auto child = std::ranges::find_if(relay.children, [&](const Link& link) { return link.to == source && !link.has_answered; });
     if (child == relay.children.end()) return false;
+    const Node first = child->part.first();
     child->has_answered = true;
-    // It has all blocks, and so have those below it.
+    // It has all blocks, and so have those below it; or it wants none.
     if (relay.stream != nullptr) relay.stream->flows.remove_if([&](const Flow& flow) { return !flow.schedule && flow.members.front() == source; });
     Answer head;
     (void)take(answer, head);
+    if (head.brings == Brings::resignation && relay.stream != nullptr) adopt(*relay.stream, Link(*child));
     Bytes set_bytes = answer.first(head.set_bytes);
     relay.missing |= *Set::decode(set_bytes, core_->nodes());
     answer = answer.subspan(head.set_bytes);
     if (relay.trouble.empty()) relay.trouble = kumi::text_of(answer.first(head.text_bytes));
     answer = answer.subspan(head.text_bytes);
-    if (head.has_value != 0) relay.values.emplace_back(child->part.first(), std::vector<std::byte>(answer.begin(), answer.end()));
+    if (head.brings == Brings::values) relay.values.emplace_back(first, std::vector<std::byte>(answer.begin(), answer.end()));
     close_one(relay);
     return true;
 }
@@ -312,18 +323,36 @@ void Casts::finish(Relay& relay) {
     if (relay.stream != nullptr) relay.stream->relay.reset();
     if (!relay.is_masters && relay.stream != nullptr) answer_for(*relay.stream, relay);
     else if (!relay.is_masters) send(relay.parent, answer_of(relay, relay.parents));
-    std::unique_ptr<Relay> ended = std::move(relays_[relay.id.index]);
-    free_.push_back(ended->id.index);
+    std::unique_ptr<Relay> ended = remove(relay);
     if (!ended->is_masters) return retire(std::move(ended));
     const auto mine = std::ranges::find(under_way_, ended->name.sequence, &UnderWay::sequence);
     const Set to = std::move(mine->to);
     under_way_bytes_ -= mine->bytes;
     under_way_.erase(mine);
+    ended->missing &= to;
+    tell_missing(*ended);
     auto values = combine(*ended);
     if (ended->trouble.empty()) ended->ended(Outcome{std::move(ended->missing), values ? *std::move(values) : std::vector<std::byte>()});
     else ended->ended(error("multicast to {}: {}", to.text(), ended->trouble));
     core_->wake(); // not always in what the engine does, after which it wakes those who wait
     retire(std::move(ended));
+}
+
+std::unique_ptr<Casts::Relay> Casts::remove(Relay& relay) {
+    if (!relay.is_masters) --sources_[relay.name.master].relays;
+    free_.push_back(relay.id.index);
+    return std::move(relays_[relay.id.index]);
+}
+
+/// Those whom others do not reach may be there all the same: what comes after this one is not to wait for it, but for what came before.
+void Casts::tell_missing(const Relay& relay) {
+    for (const Node node : relay.missing) {
+        if (core_->is_lost(node)) continue;
+        std::uint64_t before = 0;
+        for (const UnderWay& other : under_way_)
+            if (other.sequence < relay.name.sequence && other.to.contains(node)) before = other.sequence;
+        send(node, message_of(Over{Kind::over, 0, relay.name, before}));
+    }
 }
 
 bool Casts::on_answer(Node source, Bytes bytes) {
@@ -333,6 +362,7 @@ bool Casts::on_answer(Node source, Bytes bytes) {
     if (head.set_bytes > rest.size() || head.text_bytes > rest.size() - head.set_bytes || head.text_bytes > 2 * trouble_bytes_max) return false;
     Bytes set_bytes = rest.first(head.set_bytes);
     if (!Set::decode(set_bytes, core_->nodes()) || !set_bytes.empty()) return false;
+    if (head.brings > Brings::resignation) return false;
     if (head.relay.index != no_relay.index) {
         Relay* const relay = find(head.relay);
         if (relay == nullptr || relay->name != head.name) return true; // over, or taken over by others
@@ -342,8 +372,10 @@ bool Casts::on_answer(Node source, Bytes bytes) {
     Stream* const stream = find_stream(head.name);
     if (stream != nullptr && stream->relay && take_answer(*find(*stream->relay), source, bytes)) return true;
     if (stream == nullptr && head.name.master == core_->node()) return true; // over
-    if (stream == nullptr && (was_seen(sources_[head.name.master], head.name.sequence) || early_.size() >= early_max)) return true;
-    early_[head.name][source].assign(bytes.begin(), bytes.end());
+    if (stream == nullptr && was_seen(sources_[head.name.master], head.name.sequence)) return true;
+    if (early_bytes_ + bytes.size() > early_bytes_max) return false;
+    const auto [early, is_new] = early_[head.name].try_emplace(source, bytes.begin(), bytes.end());
+    if (is_new) early_bytes_ += bytes.size();
     return true;
 }
 
@@ -351,8 +383,9 @@ bool Casts::on_answer(Node source, Bytes bytes) {
 
 bool Casts::on_cast(Node source, Bytes bytes, bool is_placed) {
     Cast head;
-    if (!take(bytes, head) || head.lead_bytes > bytes.size() || head.name.master >= core_->nodes()) return false;
-    if (!is_possible(head.name, head.purpose)) return false;
+    if (!take(bytes, head) || head.lead_bytes > bytes.size() || head.name.master >= core_->nodes() || head.name.master == core_->node()) return false;
+    Source& origin = sources_[head.name.master];
+    if (!is_possible(origin, head.purpose)) return false;
     auto lead = read_lead(bytes.first(head.lead_bytes));
     if (!lead || !lead->set.contains(core_->node())) return false;
     bytes = bytes.subspan(head.lead_bytes);
@@ -363,7 +396,9 @@ bool Casts::on_cast(Node source, Bytes bytes, bool is_placed) {
         if (begin == nullptr) return false;
         content.bytes = {begin, place.bytes};
     }
+    origin.quiet_looks = 0;
     Relay& relay = add_relay(head.name, head.purpose);
+    ++origin.relays;
     if (is_placed) relay.place = place;
     relay.parent = source;
     relay.parents = head.relay;
@@ -396,7 +431,7 @@ bool Casts::try_cast(const Relay& relay, const Link& child) {
 
 bool Casts::was_seen(const Source& source, std::uint64_t sequence) noexcept {
     if (sequence > source.newest) return false;
-    return source.newest - sequence >= window || source.seen.test(sequence % window);
+    return sequence < source.latest_ready || source.newest - sequence >= window || source.seen.test(sequence % window);
 }
 
 void Casts::note_seen(Source& source, std::uint64_t sequence) noexcept {
@@ -408,6 +443,13 @@ void Casts::note_seen(Source& source, std::uint64_t sequence) noexcept {
         source.newest = sequence;
     }
     source.seen.set(sequence % window);
+    source.missed.clear(sequence % window);
+}
+
+/// It was seen, and this node has not had it.
+bool Casts::was_missed(const Source& source, std::uint64_t sequence) noexcept {
+    if (source.newest - sequence >= window) return false; // nobody knows any more
+    return !source.seen.test(sequence % window) || source.missed.test(sequence % window);
 }
 
 bool Casts::is_delivered(const Source& source, std::uint64_t sequence) const noexcept {
@@ -423,16 +465,21 @@ void Casts::deliver(Relay& relay, const Set& members, const std::vector<Before>&
     if (was_seen(source, name.sequence)) {
         if (const auto found = source.deliveries.find(name.sequence); found != source.deliveries.end()) return found->second.relays.push_back(relay.id);
         if (const auto found = source.values.find(name.sequence); found != source.values.end()) relay.values.emplace_back(core_->node(), found->second);
+        else if (has_values(relay.purpose.use) || was_missed(source, name.sequence)) relay.missing.add(core_->node()); // forgotten, or given up
         return close_one(relay);
     }
     note_seen(source, name.sequence);
     std::vector<std::uint64_t> after;
     for (const Before& other : before)
         if (other.members.contains(core_->node()) && !is_delivered(source, other.sequence)) after.push_back(other.sequence);
+    // What the master does not know to be waiting here, because nobody could tell it, comes first all the same.
+    if (const auto behind = source.deliveries.lower_bound(name.sequence); behind != source.deliveries.begin())
+        if (const std::uint64_t last = std::prev(behind)->first; !is_delivered(source, last)) after.push_back(last);
     // In most cases it can be handled where it lies. Not while another handler runs, nor in the call that sends it.
     if (after.empty() && relay.purpose.use == Use::handler && ready_.empty() && !is_running_ && !relay.is_masters) {
         const RelayId id = relay.id;
         const Purpose purpose = relay.purpose;
+        source.latest_ready = name.sequence;
         return close_delivery(name, purpose, {&id, 1}, run_handler(name, purpose, content.bytes));
     }
     Delivery& delivery = source.deliveries[name.sequence];
@@ -447,20 +494,46 @@ void Casts::deliver(Relay& relay, const Set& members, const std::vector<Before>&
 }
 
 void Casts::make_ready(Delivery& delivery) {
+    Source& source = sources_[delivery.name.master];
     delivery.is_ready = true;
-    (delivery.purpose.use == Use::take ? arrivals_ : ready_).push_back(delivery.name);
+    if (delivery.name.sequence < source.latest_ready) { // one that came after it has been delivered
+        delivery.is_given_up = true;
+        source.missed.set(delivery.name.sequence % window);
+    }
+    source.latest_ready = std::max(source.latest_ready, delivery.name.sequence);
+    (delivery.purpose.use == Use::take && !delivery.is_given_up ? arrivals_ : ready_).push_back(delivery.name);
     if (delivery.purpose.use != Use::take) return;
     // To be taken is as good as taken for those that come after it.
-    Source& source = sources_[delivery.name.master];
-    for (auto& [sequence, other] : source.deliveries)
-        if (std::erase(other.after, delivery.name.sequence) != 0 && other.after.empty()) make_ready(other);
+    release_after(source, delivery.name.sequence);
+}
+
+/// Nothing waits for that one any more.
+void Casts::release_after(Source& source, std::uint64_t sequence) {
+    for (auto& [number, other] : source.deliveries)
+        if (std::erase(other.after, sequence) != 0 && other.after.empty()) make_ready(other);
 }
 
 void Casts::run_ready() {
     while (!ready_.empty() && !is_running_) {
         const Name name = ready_.front();
         ready_.pop_front();
-        run(name, sources_[name.master].deliveries[name.sequence].content.bytes); // which has it until then
+        const Delivery& next = sources_[name.master].deliveries[name.sequence];
+        if (next.is_given_up) end_given_up(name);
+        else run(name, next.content.bytes); // which has it until then
+    }
+}
+
+/// Its place in the order is reached.
+void Casts::end_given_up(const Name& name) {
+    Source& source = sources_[name.master];
+    const auto relays = std::move(source.deliveries[name.sequence].relays);
+    source.deliveries.erase(name.sequence);
+    release_after(source, name.sequence);
+    for (const RelayId id : relays) {
+        Relay* const relay = find(id);
+        if (relay == nullptr) continue;
+        relay->missing.add(core_->node());
+        close_one(*relay);
     }
 }
 
@@ -496,13 +569,11 @@ void Casts::end_delivery(const Name& name, Result<std::vector<std::byte>> value)
 /// Those that waited for it go on, and relays have one thing less to wait for.
 void Casts::close_delivery(const Name& name, const Purpose& purpose, std::span<const RelayId> relays, Result<std::vector<std::byte>> value) {
     Source& source = sources_[name.master];
-    for (auto& [sequence, other] : source.deliveries)
-        if (std::erase(other.after, name.sequence) != 0 && other.after.empty()) make_ready(other);
-    const bool has_value = value && (purpose.use == Use::gather || purpose.use == Use::reduce);
+    release_after(source, name.sequence);
+    const bool has_value = value && has_values(purpose.use);
     if (has_value) {
         *value = value_of(purpose.use, core_->node(), *value);
-        if (source.values.size() >= Groups::under_way_max) source.values.erase(source.values.begin());
-        source.values[name.sequence] = *value;
+        keep_value(source, name.sequence, *value);
     }
     // Where it came more than once, those whom the others would answer are lost.
     for (const RelayId id : relays) {
@@ -514,6 +585,102 @@ void Casts::close_delivery(const Name& name, const Purpose& purpose, std::span<c
     }
 }
 
+/// For those who ask again, because whom it was answered to is lost.
+void Casts::keep_value(Source& source, std::uint64_t sequence, const std::vector<std::byte>& value) {
+    source.values[sequence] = value;
+    source.values_bytes += value.size();
+    while (source.values.size() > Groups::under_way_max || source.values_bytes > values_bytes_max) {
+        source.values_bytes -= source.values.begin()->second.size();
+        source.values.erase(source.values.begin());
+    }
+}
+
+// ---- what will not come
+
+/// It is not waited for. But what comes after it still comes after `before`, if that is not 0. What is here whole is delivered in its turn.
+void Casts::give_up(const Name& name, std::uint64_t before) {
+    Stream* const stream = find_stream(name);
+    if (stream == nullptr) drop_early(name);
+    if (stream != nullptr && stream->arrived < stream->blocks) {
+        resign(*stream, {});
+        if (stream->relay) (void)remove(*find(*stream->relay));
+        stream->relay.reset();
+        stream->flows.clear();
+    }
+    Source& source = sources_[name.master];
+    if (source.deliveries.contains(name.sequence)) return;
+    if (!was_seen(source, name.sequence)) {
+        note_seen(source, name.sequence);
+        source.missed.set(name.sequence % window);
+    }
+    if (before == 0 || is_delivered(source, before)) return release_after(source, name.sequence);
+    Delivery& place = source.deliveries[name.sequence];
+    place.name = name;
+    place.purpose.use = Use::take; // as good as taken when it is ready
+    place.after.push_back(before);
+    place.is_given_up = true;
+}
+
+bool Casts::on_over(Node source, Bytes bytes) {
+    Over head;
+    if (!take(bytes, head) || head.name.master >= core_->nodes() || head.name.master == core_->node()) return false;
+    if (source == head.name.master) give_up(head.name, head.before);
+    else if (Stream* const stream = find_stream(head.name)) stream->out.add(source);
+    return true;
+}
+
+/// The master is lost, and those who have something of it have sent it long ago.
+void Casts::give_up_rest_of(Node master, const Source& source) {
+    std::set<std::uint64_t> absent;
+    for (auto at = streams_.lower_bound({master, 0}); at != streams_.end() && at->first.master == master; ++at)
+        if (at->second->arrived < at->second->blocks && !parent_in(*at->second)) absent.insert(at->first.sequence);
+    for (const auto& [sequence, delivery] : source.deliveries)
+        for (const std::uint64_t other : delivery.after)
+            if (!was_seen(source, other)) absent.insert(other);
+    for (const std::uint64_t sequence : absent) {
+        const auto behind = source.deliveries.lower_bound(sequence);
+        give_up({master, sequence}, behind == source.deliveries.begin() ? 0 : std::prev(behind)->first);
+    }
+    for (auto at = early_.lower_bound({master, 0}); at != early_.end() && at->first.master == master;) {
+        const Name name = at++->first;
+        if (find_stream(name) == nullptr) drop_early(name);
+    }
+}
+
+void Casts::drop_early(const Name& name) {
+    const auto found = early_.find(name);
+    if (found == early_.end()) return;
+    for (const auto& [node, answer] : found->second) early_bytes_ -= answer.size();
+    early_.erase(found);
+}
+
+void Casts::look_after() noexcept {
+    const Busy busy(*this);
+    Set awaited;
+    for (const auto& relay : relays_) {
+        if (!relay) continue;
+        for (const Link& child : relay->children) {
+            if (child.has_answered) continue;
+            if (relay->stream != nullptr) ask(*relay->stream, child.to, true);
+            else awaited.add(child.to);
+        }
+    }
+    for (const auto& [name, stream] : streams_) {
+        if (stream->arrived == stream->blocks) continue;
+        awaited.add(name.master);
+        const bool is_stuck = std::exchange(stream->arrived_at_look, stream->arrived) == stream->arrived;
+        if (const auto parent = parent_in(*stream); parent && is_stuck) ask(*stream, *parent, false);
+    }
+    for (const auto& [name, answers] : early_) awaited.add(name.master);
+    for (auto& [master, source] : sources_) {
+        if (std::ranges::any_of(source.deliveries, [](const auto& delivery) { return !delivery.second.after.empty(); })) awaited.add(master);
+        if (!core_->is_gone(master) || ++source.quiet_looks < quiet_looks_max) continue;
+        give_up_rest_of(master, source);
+    }
+    for (const Node node : awaited) core_->poke(node);
+    (void)go_on(); // who asked is about to sleep
+}
+
 Result<Arrival> Casts::next(Instant deadline) {
     if (core_->in_handler()) return error("waiting for a multicast: a handler must not wait");
     std::optional<Arrival> taken;
@@ -522,18 +689,28 @@ Result<Arrival> Casts::next(Instant deadline) {
         if (taken) return true;
         if (arrivals_.empty()) return false;
         const Name name = arrivals_.front();
-        arrivals_.pop_front();
         const Delivery& delivery = sources_[name.master].deliveries[name.sequence];
+        arrivals_.pop_front();
         content = delivery.content;
         taken = Arrival{name.master, delivery.purpose.tag, {}, delivery.members, name.sequence};
         return true;
     };
     if (!core_->wait_until(take_one, deadline)) return error("no multicast came within the time given");
     // Others may go on meanwhile; the content stays until it is answered.
-    taken->content.assign(content.bytes.begin(), content.bytes.end());
+    const Name name{taken->master, taken->sequence};
+    bool has_memory = true;
+    try {
+        taken->content.assign(content.bytes.begin(), content.bytes.end());
+    } catch (const std::bad_alloc&) {
+        has_memory = false;
+    }
     const auto turn = core_->take_turn();
     const Busy busy(*this);
-    end_delivery({taken->master, taken->sequence}, std::vector<std::byte>());
+    if (!has_memory) {
+        arrivals_.push_front(name); // it stays
+        return error("taking a multicast of {}: no memory for {}", core_->name_of(name.master), base::readable_bytes(content.bytes.size()));
+    }
+    end_delivery(name, std::vector<std::byte>());
     return *std::move(taken);
 }
 
@@ -551,6 +728,7 @@ void Casts::on_message(Node source, Bytes bytes) {
     case Kind::answer: is_sound = on_answer(source, bytes); break;
     case Kind::probe: is_sound = on_probe(source, bytes); break;
     case Kind::probed: is_sound = on_probed(source, bytes); break;
+    case Kind::over: is_sound = on_over(source, bytes); break;
     }
     if (!is_sound) ++unsound_;
     run_ready();
@@ -679,16 +857,15 @@ std::vector<std::byte>& Casts::answer_of(Relay& relay, RelayId id) {
     const std::size_t begin = message_.size();
     relay.missing.encode(message_);
     const auto set_bytes = static_cast<std::uint32_t>(message_.size() - begin);
-    put_head(message_, Answer{Kind::answer, set_bytes, relay.name, id, static_cast<std::uint32_t>(relay.trouble.size()), values ? 1u : 0u});
+    put_head(message_, Answer{Kind::answer, set_bytes, relay.name, id, static_cast<std::uint32_t>(relay.trouble.size()), values ? Brings::values : Brings::nothing});
     append(message_, bytes_of(std::string_view(relay.trouble)));
     if (values) append(message_, *values);
     return message_;
 }
 
-/// Masters do not hear of their own multicasts, and have no more under way than they may.
-bool Casts::is_possible(const Name& name, const Purpose& purpose) const noexcept {
-    if (name.master == core_->node()) return false;
-    if (const auto source = sources_.find(name.master); source != sources_.end() && source->second.deliveries.size() >= 2 * Groups::under_way_max) return false;
+/// Masters have no more under way than they may.
+bool Casts::is_possible(const Source& source, const Purpose& purpose) const noexcept {
+    if (source.deliveries.size() >= 2 * Groups::under_way_max || source.relays >= relays_max) return false;
     switch (purpose.use) {
     case Use::handler: return core_->has_handler(purpose.number) && purpose.number != core_->number_of(handler_);
     case Use::take: return true;

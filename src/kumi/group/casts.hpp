@@ -11,7 +11,12 @@
 // Losses. Whole messages go down a tree: who has sent to a child that is lost sends to those that this child was to care for, in new
 // parts, and all who get it twice only pass it on. Blocks go round in circles, and every member knows all others: answers climb the
 // tree that the set makes; where a member of it is lost, its parent takes over its children, and these turn to it. After a loss
-// blocks go down this tree too, for those who miss some because of it.
+// blocks go down this tree too, for those who miss some because of it. Who has got no more for some time asks its parent for all of
+// them, whatever the reason is.
+//
+// What will not come. A master tells members that are missing, as far as it reaches them, that it is over: they wait no longer
+// for it, nor does what comes after it. When the master itself is lost, what it had under way goes on among those who have it; when
+// nothing of it has come for some time, what is not there whole is dropped, and what waited for it is delivered.
 
 #include "kumi/base/bitmap.hpp"
 #include "kumi/engine/core.hpp"
@@ -49,6 +54,7 @@ public:
     const Costs& costs() const noexcept { return costs_; }
     const Topology& topology() const noexcept { return topology_; }
     void on_message(Node source, Bytes bytes);
+    std::size_t kept();
     /// Messages that made no sense.
     std::uint64_t unsound() const noexcept { return unsound_; }
 
@@ -103,13 +109,19 @@ private:
         std::vector<RelayId> relays;      // that wait for it
         Set members;                      // all, where it is to be taken
         bool is_ready = false;            // to be run, or to be taken
+        bool is_given_up = false;         // it does not come: only a place in the order
     };
     /// What has come from one master.
     struct Source {
+        unsigned quiet_looks = 0; // since something came, while it is lost
+        std::size_t relays = 0;   // of its multicasts
         std::uint64_t newest = 0;
+        std::uint64_t latest_ready = 0; // what comes of earlier ones is too late: the master has given them up
         base::Bitmap seen{window}; // by sequence modulo window; of those up to newest
+        base::Bitmap missed{window}; // of these, given up
         std::map<std::uint64_t, Delivery> deliveries; // by sequence
         std::map<std::uint64_t, std::vector<std::byte>> values; // that were answered lately, by sequence
+        std::size_t values_bytes = 0;
     };
     struct Flow {
         std::vector<Node> members;
@@ -135,6 +147,9 @@ private:
         std::list<Flow> flows;
         std::optional<RelayId> relay; // until it is answered
         Set pushed; // who gets all blocks from this node
+        Set asked;  // who wants this node's answer, beside its parent
+        Set out;    // who cannot help
+        std::uint32_t arrived_at_look = 0;
     };
     struct Unsent {
         Node to;
@@ -148,7 +163,10 @@ private:
     };
 
     static constexpr std::uint32_t window = 4096; // sequences that are told apart
-    static constexpr std::size_t early_max = 4096;
+    static constexpr std::size_t early_bytes_max = std::size_t{64} << 20;
+    static constexpr std::size_t values_bytes_max = std::size_t{4} << 20; // of one master
+    static constexpr std::size_t relays_max = 4 * Groups::under_way_max;  // of one master
+    static constexpr unsigned quiet_looks_max = 3;
     static constexpr std::uint32_t block_bytes_min = 1024;
     static constexpr std::uint64_t blocks_under_way_max = engine::requests_max * 3 / 4; // to one node
     static constexpr std::size_t under_way_bytes_max = std::size_t{256} << 20; // content of one master's, if there are several
@@ -169,6 +187,7 @@ private:
 
     // engine::Upper
     bool go_on() noexcept override;
+    void look_after() noexcept override;
     void on_lost(Node node) noexcept override;
     bool is_done() const noexcept override;
     void on_end() noexcept override;
@@ -178,6 +197,7 @@ private:
     bool on_answer(Node source, Bytes bytes);
     bool on_probe(Node source, Bytes bytes);
     bool on_probed(Node source, Bytes bytes);
+    bool on_over(Node source, Bytes bytes);
 
     // Relays
     Relay& add_relay(const Name& name, const Purpose& purpose);
@@ -189,6 +209,7 @@ private:
     void close_one(Relay& relay);
     void finish(Relay& relay);
     void retire(std::unique_ptr<Relay> ended);
+    std::unique_ptr<Relay> remove(Relay& relay);
     Node choose_first(const Set& set, std::uint64_t sequence) const;
 
     // Deliveries
@@ -202,8 +223,20 @@ private:
     Result<std::vector<std::byte>> run_handler(const Name& name, const Purpose& purpose, Bytes content);
     void end_delivery(const Name& name, Result<std::vector<std::byte>> value);
     void close_delivery(const Name& name, const Purpose& purpose, std::span<const RelayId> relays, Result<std::vector<std::byte>> value);
+    static bool was_missed(const Source& source, std::uint64_t sequence) noexcept;
+    void release_after(Source& source, std::uint64_t sequence);
+    void keep_value(Source& source, std::uint64_t sequence, const std::vector<std::byte>& value);
+
+    // What will not come
+    void give_up(const Name& name, std::uint64_t before);
+    void end_given_up(const Name& name);
+    void tell_missing(const Relay& relay);
+    void give_up_rest_of(Node master, const Source& source);
+    void drop_early(const Name& name);
 
     // Streams
+    /// Null: there is no memory for it.
+    static std::shared_ptr<std::vector<std::byte>> try_make_content(std::size_t bytes);
     Stream& add_stream(const Name& name, const Purpose& purpose, Lead lead, Node root, Way way, const Pace& pace,
                        std::shared_ptr<std::vector<std::byte>> content, std::uint32_t block_bytes);
     void make_member(Stream& stream);
@@ -213,9 +246,15 @@ private:
     bool send_blocks(Stream& stream, Flow& flow, Node to, std::uint32_t begin, std::uint32_t end);
     static Bytes bytes_in(const Stream& stream, std::uint32_t begin, std::uint32_t end) noexcept;
     void on_lost_in(Stream& stream, Node node);
+    void adopt(Stream& stream, const Link& out);
     bool take_early_answers(Stream& stream);
     void answer_for(Stream& stream, Relay& relay);
     void answer_again(const Name& name, Node to);
+    void ask(const Stream& stream, Node node, bool for_answer);
+    bool push_to(Stream& stream, Node to);
+    void resign(const Stream& stream, const std::string& why);
+    static std::vector<std::byte> resignation(const Name& name, const std::string& why);
+    static Block head_of(const Stream& stream, std::size_t lead_bytes, std::uint32_t index, bool wants_answer) noexcept;
     Stream* find_stream(const Name& name) noexcept;
     std::optional<Node> parent_in(const Stream& stream) const;
     void forget_streams();
@@ -230,13 +269,14 @@ private:
     std::vector<Before> before_for(const Set& to) const;
     static void append_lead(std::vector<std::byte>& message, const Set& set, const std::vector<Before>& before, const Set& all);
     static std::vector<std::byte> lead_of(const Set& set, const std::vector<Before>& before, const Set& all);
-    bool is_possible(const Name& name, const Purpose& purpose) const noexcept;
+    bool is_possible(const Source& source, const Purpose& purpose) const noexcept;
     bool is_possible(const Block& block) const noexcept;
     std::optional<Lead> read_lead(Bytes bytes) const;
     bool try_cast(const Relay& relay, const Link& child);
     /// Until the next message is made.
     std::vector<std::byte>& answer_of(Relay& relay, RelayId id);
     void send(Node to, std::vector<std::byte>& message);
+    void send(Node to, std::vector<std::byte>&& message) { send(to, message); }
     void settle() noexcept;
 
     engine::Core* core_ = nullptr;
@@ -253,10 +293,13 @@ private:
     std::map<Name, std::unique_ptr<Stream>> streams_;
     // By name: answers by those of whom it is not known yet that they answer this node.
     std::map<Name, std::map<Node, std::vector<std::byte>>> early_;
+    std::size_t early_bytes_ = 0;
     // What was answered for streams that are over: who was lost meanwhile may have swallowed it.
     std::map<Name, std::vector<std::byte>> answered_;
     std::deque<Name> answered_in_order_;
+    std::size_t answered_bytes_ = 0;
     static constexpr std::size_t answered_max = 4096;
+    static constexpr std::size_t answered_bytes_max = std::size_t{16} << 20;
     std::deque<Name> ready_;    // deliveries to be run
     std::deque<Name> arrivals_; // deliveries to be taken
     bool is_running_ = false;

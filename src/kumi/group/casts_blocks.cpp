@@ -2,7 +2,8 @@
 
 #include "kumi/group/casts.hpp"
 
-#include "kumi/engine/parameters.hpp"
+#include "kumi/base/machine.hpp"
+#include "kumi/group/message.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -90,16 +91,25 @@ bool Casts::on_block(Node source, Bytes bytes) {
     const Bytes data = bytes.subspan(head.lead_bytes);
     Stream* stream = find_stream(head.name);
     if (stream == nullptr) {
-        if (was_seen(sources_[head.name.master], head.name.sequence)) { // somebody sends it again: after a loss, and may wait for the answer
-            if (!lead_bytes.empty()) answer_again(head.name, source);
+        Source& origin = sources_[head.name.master];
+        if (was_seen(origin, head.name.sequence)) { // somebody sends it again: after a loss
+            if (head.wants_answer != 0 && !lead_bytes.empty()) answer_again(head.name, source);
+            else if (head.index == no_block) send(source, message_of(Over{Kind::over, 0, head.name, 0}));
             return true;
         }
-        if (!is_possible(head.name, head.purpose) || !is_possible(head)) return false;
+        if (head.name.master == core_->node() || !is_possible(origin, head.purpose) || !is_possible(head)) return false;
         auto lead = read_lead(lead_bytes);
         if (!lead || !lead->set.contains(core_->node()) || !lead->set.contains(head.root)) return false;
-        auto content = std::make_shared<std::vector<std::byte>>(head.bytes);
+        auto content = try_make_content(head.bytes);
+        const bool has_room = content != nullptr;
+        if (!has_room) content = try_make_content(0);
         stream = &add_stream(head.name, head.purpose, *std::move(lead), head.root, head.way, {head.gap, 1}, std::move(content), head.block_bytes);
+        if (!has_room) {
+            resign(*stream, fmt::format("{}: no memory for {}", core_->name_of(core_->node()), base::readable_bytes(head.bytes)));
+            return give_up(head.name, 0), true;
+        }
         Relay& relay = add_relay(head.name, head.purpose);
+        ++origin.relays;
         relay.open = 1; // until this node has it
         relay.stream = stream;
         stream->relay = relay.id;
@@ -108,18 +118,41 @@ bool Casts::on_block(Node source, Bytes bytes) {
         for (const Node member : stream->set)
             if (core_->is_lost(member)) on_lost_in(*stream, member);
     }
-    if (!stream->relay && !lead_bytes.empty() && head.name.master != core_->node()) answer_again(head.name, source); // it still passes it on
+    if (head.wants_answer != 0 && !lead_bytes.empty() && head.name.master != core_->node()) {
+        if (stream->relay) stream->asked.add(source);
+        else answer_again(head.name, source); // it still passes it on
+    }
+    if (head.index == no_block) return head.wants_answer != 0 || push_to(*stream, source);
     const std::size_t count = std::max<std::size_t>(1, (data.size() + stream->block_bytes - 1) / stream->block_bytes);
     if (head.index >= stream->blocks || count > stream->blocks - head.index) return false;
     const std::uint32_t end = head.index + static_cast<std::uint32_t>(count);
     if (data.size() != bytes_in(*stream, head.index, end).size()) return false;
     if (stream->has.next_clear(head.index) >= end) return true;
+    sources_[head.name.master].quiet_looks = 0;
     copy_bytes(stream->content->data() + std::size_t{head.index} * stream->block_bytes, data);
     for (std::uint32_t block = head.index; block < end; ++block)
         if (!stream->has.test(block)) stream->has.set(block), ++stream->arrived;
     (void)go_on(*stream);
-    if (stream->arrived == stream->blocks) deliver(*find(*stream->relay), stream->set, stream->before, {*stream->content, stream->content});
+    if (stream->arrived == stream->blocks && stream->relay) deliver(*find(*stream->relay), stream->set, stream->before, {*stream->content, stream->content});
     return true;
+}
+
+/// It misses some, and nobody knows why. False: it is no member.
+bool Casts::push_to(Stream& stream, Node to) {
+    if (!stream.set.contains(to)) return false;
+    if (stream.pushed.contains(to)) return true;
+    add_direct_flow(stream, to);
+    (void)go_on(stream);
+    return true;
+}
+
+/// For its blocks, or for its answer. Who has never heard of it hears of it now, and asks further up for the blocks. If there is no room
+/// it is asked the next time.
+void Casts::ask(const Stream& stream, Node node, bool for_answer) {
+    const auto lead = lead_of(stream.set, stream.before, {});
+    auto message = message_of(head_of(stream, lead.size(), no_block, for_answer));
+    append(message, lead);
+    (void)core_->try_send(node, handler_, message, {});
 }
 
 /// Sends what it can; true if it sent something.
@@ -153,15 +186,17 @@ bool Casts::go_on(Stream& stream, Flow& flow) {
     return any;
 }
 
+Block Casts::head_of(const Stream& stream, std::size_t lead_bytes, std::uint32_t index, bool wants_answer) noexcept {
+    return {Kind::block, static_cast<std::uint32_t>(lead_bytes), stream.name, stream.purpose, stream.content->size(), stream.block_bytes, index,
+            stream.root, stream.way, wants_answer ? 1u : 0u, 0, stream.pace.gap / stream.pace.hop};
+}
+
 bool Casts::send_blocks(Stream& stream, Flow& flow, Node to, std::uint32_t begin, std::uint32_t end) {
     if (core_->under_way(to) >= blocks_under_way_max) return false;
     std::vector<std::byte> lead;
     if (!flow.opened.contains(to)) lead = lead_of(stream.set, stream.before, {});
-    const Block head{Kind::block, static_cast<std::uint32_t>(lead.size()), stream.name, stream.purpose, stream.content->size(), stream.block_bytes, begin,
-                     stream.root, stream.way, stream.pace.gap / stream.pace.hop};
-    std::vector<std::byte> message(engine::header_room + sizeof head + lead.size());
-    copy_bytes(message.data() + engine::header_room, bytes_of(head));
-    copy_bytes(message.data() + engine::header_room + sizeof head, lead);
+    auto message = message_of(head_of(stream, lead.size(), begin, !flow.schedule));
+    append(message, lead);
     if (!core_->try_send(to, handler_, message, bytes_in(stream, begin, end))) return false;
     if (!lead.empty()) flow.opened.add(to);
     return true;
@@ -179,11 +214,12 @@ Bytes Casts::bytes_in(const Stream& stream, std::uint32_t begin, std::uint32_t e
 std::optional<Node> Casts::parent_in(const Stream& stream) const {
     const Node self = core_->node();
     std::optional<Node> parent;
-    if (stream.name.master != self && !core_->is_lost(stream.name.master)) parent = stream.name.master;
+    const auto is_there = [&](Node node) { return !core_->is_lost(node) && !stream.out.contains(node); };
+    if (stream.name.master != self && is_there(stream.name.master)) parent = stream.name.master;
     Node at = stream.root;
     Set part = stream.set;
     while (at != self) {
-        if (!core_->is_lost(at)) parent = at;
+        if (is_there(at)) parent = at;
         const auto children = children_of(part, at, topology_, stream.pace);
         const auto next = std::ranges::find_if(children, [&](const Child& child) { return child.part.contains(self); });
         at = next->to;
@@ -193,18 +229,28 @@ std::optional<Node> Casts::parent_in(const Stream& stream) const {
 }
 
 void Casts::answer_for(Stream& stream, Relay& relay) {
-    if (answered_in_order_.size() >= answered_max) {
-        answered_.erase(answered_in_order_.front());
+    auto answer = answer_of(relay, no_relay);
+    answered_[stream.name] = answer;
+    answered_in_order_.push_back(stream.name);
+    answered_bytes_ += answer.size();
+    while (answered_in_order_.size() > answered_max || answered_bytes_ > answered_bytes_max) {
+        const auto oldest = answered_.find(answered_in_order_.front());
+        answered_bytes_ -= oldest->second.size();
+        answered_.erase(oldest);
         answered_in_order_.pop_front();
     }
-    auto& answer = answered_[stream.name] = answer_of(relay, no_relay);
-    answered_in_order_.push_back(stream.name);
-    if (const auto parent = parent_in(stream)) send(*parent, answer);
+    if (const auto parent = parent_in(stream)) stream.asked.add(*parent);
+    for (const Node to : stream.asked) send(to, answer);
 }
 
 /// Somebody who has taken over from one that is lost asks for it.
 void Casts::answer_again(const Name& name, Node to) {
-    if (const auto answer = answered_.find(name); answer != answered_.end()) send(to, answer->second);
+    if (const auto answer = answered_.find(name); answer != answered_.end()) return send(to, answer->second);
+    if (was_missed(sources_[name.master], name.sequence)) return send(to, resignation(name, {}));
+    Relay forgotten;
+    forgotten.name = name;
+    forgotten.trouble = fmt::format("{} has forgotten what it answered", core_->name_of(core_->node()));
+    send(to, answer_of(forgotten, no_relay));
 }
 
 bool Casts::take_early_answers(Stream& stream) {
@@ -213,13 +259,42 @@ bool Casts::take_early_answers(Stream& stream) {
     if (early == early_.end()) return false;
     for (auto answer = early->second.begin(); answer != early->second.end() && stream.relay;) {
         if (take_answer(*find(*stream.relay), answer->first, answer->second)) {
-            answer = early->second.erase(answer);
+            early_bytes_ -= answer->second.size();
+            early->second.erase(answer);
+            answer = early->second.begin(); // there may be others to wait for now
             any = true;
         } else {
             ++answer;
         }
     }
     return any;
+}
+
+/// This node will not have it: who cares for it is to care for those below it.
+void Casts::resign(const Stream& stream, const std::string& why) {
+    Set told = stream.asked;
+    if (const auto parent = parent_in(stream)) told.add(*parent);
+    for (const Node to : told) send(to, resignation(stream.name, why));
+}
+
+std::vector<std::byte> Casts::resignation(const Name& name, const std::string& why) {
+    std::vector<std::byte> nobody;
+    Set{}.encode(nobody);
+    auto message = message_of(Answer{Kind::answer, static_cast<std::uint32_t>(nobody.size()), name, no_relay, static_cast<std::uint32_t>(why.size()), Brings::resignation});
+    append(message, nobody);
+    append(message, bytes_of(std::string_view(why)));
+    return message;
+}
+
+/// One below this node will not have it, or cannot tell: those below that one are this node's to care for.
+void Casts::adopt(Stream& stream, const Link& out) {
+    Relay& relay = *find(*stream.relay);
+    relay.missing.add(out.to);
+    for (Child& child : children_of(out.part, out.to, topology_, stream.pace)) {
+        if (!core_->is_lost(child.to) && !stream.pushed.contains(child.to)) add_direct_flow(stream, child.to);
+        relay.children.push_back({child.to, std::move(child.part)});
+        ++relay.open;
+    }
 }
 
 /// A member is lost: its parent takes over its children. And since others may have waited for blocks from it, or have never heard
@@ -231,12 +306,7 @@ void Casts::on_lost_in(Stream& stream, Node node) {
     for (std::size_t i = 0; i < relay.children.size(); ++i) {
         if (relay.children[i].has_answered || !core_->is_lost(relay.children[i].to)) continue;
         relay.children[i].has_answered = true;
-        const Link lost = relay.children[i];
-        relay.missing.add(lost.to);
-        for (Child& child : children_of(lost.part, lost.to, topology_, stream.pace)) {
-            relay.children.push_back({child.to, std::move(child.part)});
-            ++relay.open;
-        }
+        adopt(stream, Link(relay.children[i]));
         --relay.open;
     }
     take_early_answers(stream);
@@ -249,7 +319,7 @@ void Casts::forget_streams() {
     std::erase_if(streams_, [&](const auto& entry) {
         const Stream& stream = *entry.second;
         if (stream.relay || !stream.flows.empty()) return false;
-        early_.erase(entry.first);
+        drop_early(entry.first);
         return true;
     });
 }

@@ -3,23 +3,12 @@
 
 #include "kumi/group/casts.hpp"
 
-#include "kumi/engine/parameters.hpp"
+#include "kumi/group/message.hpp"
 
 #include <algorithm>
 #include <array>
 
 namespace kumi::group {
-namespace {
-
-using Message = std::array<std::byte, engine::header_room + sizeof(Probe)>;
-
-Message message_of(const Probe& head) {
-    Message message{};
-    copy_bytes(message.data() + engine::header_room, bytes_of(head));
-    return message;
-}
-
-} // namespace
 
 /// With whom it is measured. Where there are several hosts they are on another one, and where there are clusters in this one: most
 /// messages go so, of those that take long.
@@ -58,7 +47,7 @@ void Casts::probe(const std::vector<Child>& children) {
     ++train_;
     train_left_ = now();
     for (std::uint32_t i = 1; i <= train.messages; ++i) {
-        Message message = message_of({Kind::probe, i == train.messages, train_});
+        auto message = message_of(Probe{Kind::probe, i == train.messages, train_});
         if (!core_->try_send(probed_, handler_, message, Bytes(nothing).first(train.bytes))) return train_left_.reset(); // no room: next time
     }
 }
@@ -68,9 +57,7 @@ bool Casts::on_probe(Node source, Bytes bytes) {
     if (!read_value(bytes, head)) return false;
     if (head.is_last == 0) return true;
     head.kind = Kind::probed;
-    const Message message = message_of(head);
-    std::vector<std::byte> answer(message.begin(), message.end());
-    send(source, answer);
+    send(source, message_of(head));
     return true;
 }
 

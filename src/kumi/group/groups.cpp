@@ -23,6 +23,8 @@ void Groups::attach(engine::Core& core, Topology topology, const Settings& setti
 
 Result<Arrival> Groups::next(Instant deadline) { return casts_->next(deadline); }
 
+std::size_t Groups::kept() const { return casts_->kept(); }
+
 Choice Groups::choice(std::size_t bytes, Node members) const {
     const auto turn = casts_->core().take_turn();
     return casts_->choice(bytes, members);

@@ -9,7 +9,8 @@
 //     const auto missing = done.get();                                 // empty: all have handled it
 //
 // Order. What one master sends to one member is handled there in the order of sending, whatever sets it went to.
-// Losses. A member that dies does not keep the others from getting it: who passed it on to that one takes over.
+// Losses. A member that dies does not keep the others from getting it: who passed it on to that one takes over. Of what a master
+// that dies had under way some members get more than others; each gets it whole and in order, and nobody waits for the rest.
 
 #include "kumi/base/clock.hpp"
 #include "kumi/base/result.hpp"
@@ -50,7 +51,7 @@ struct Arrival {
 
 /// How a multicast ended.
 struct Outcome {
-    Set missing;                   // did not get it
+    Set missing;                   // did not get it, or could not tell
     std::vector<std::byte> values; // that members answered
 };
 
@@ -110,6 +111,8 @@ public:
     static constexpr std::size_t content_bytes_max = std::size_t{1} << 30;
     /// Multicasts of one master that may be under way.
     static constexpr std::size_t under_way_max = 256;
+    /// Multicasts that this node has something of: its own that are under way, and others that it passes on or that wait here.
+    std::size_t kept() const;
     /// How one of so many bytes would go to so many members, some of them on other hosts.
     Choice choice(std::size_t bytes, Node members) const;
     /// What it is chosen by.

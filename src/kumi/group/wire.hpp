@@ -24,6 +24,7 @@ enum class Kind : std::uint32_t {
     placed, // Cast, lead, Place: among nodes of one host
     probe,  // Probe, bytes that tell nothing
     probed, // Probe: the last of a train, sent back
+    over,   // Over
 };
 
 /// A multicast: whose, and the how-manieth.
@@ -78,19 +79,35 @@ struct Block {
     Purpose purpose;
     std::uint64_t bytes; // of the content
     std::uint32_t block_bytes;
-    std::uint32_t index;
-    std::uint32_t root; // node
+    std::uint32_t index; // or no_block: there is a lead, and no data
+    std::uint32_t root;  // node
     Way way;
+    std::uint32_t wants_answer; // 1: the sender waits for the receiver's; 0 without a block: the sender misses some, and wants all of them
+    std::uint32_t reserved;
     double gap;
 };
+inline constexpr std::uint32_t no_block = ~0u;
 
+enum class Brings : std::uint32_t {
+    nothing,
+    values,
+    resignation, // it has given up, and others are to care for those below it
+};
 struct Answer {
     Kind kind;
     std::uint32_t set_bytes;
     Name name;
     RelayId relay; // of the receiver, or none: it knows by name
     std::uint32_t text_bytes;
-    std::uint32_t has_value;
+    Brings brings;
+};
+/// From the master: no more of it will come; what was to come after it comes after `before`, if that is not 0. From others, who
+/// were asked for blocks: they have none.
+struct Over {
+    Kind kind;
+    std::uint32_t reserved;
+    Name name;
+    std::uint64_t before; // sequence
 };
 /// What one member answered, among gathered values.
 struct ValueHead {
