@@ -509,6 +509,49 @@ TEST(GroupsInOneThread, collectives_are_right_though_the_network_is_parted) {
     });
 }
 
+TEST(GroupsInOneThread, who_waits_for_a_member_that_waits_in_another_call_is_told_what_that_called) {
+    for_each_seed([](std::uint64_t seed) {
+        const auto options = options_of(seed);
+        OneThread world(options);
+        world.part_at_random(seed + 1000);
+        std::mt19937_64 random(seed);
+        const Set all = Set::range(0, options.nodes);
+        const Node odd = static_cast<Node>(random() % options.nodes);
+        world.run([&](Channel& channel) {
+            Member member;
+            member.open(channel, world.setup());
+            auto group = good(member.groups.group(all));
+            good(group.barrier());
+            // All others are in an allreduce; each waits for some, and those for the one that gathers, which waits for all of them.
+            const std::vector<std::uint32_t> mine(10, 1);
+            std::vector<std::uint32_t> result(10 * options.nodes);
+            world.note(channel.self(), fmt::format("in another call than node {}", odd));
+            const bool is_odd = channel.self() == odd;
+            const auto done = is_odd ? group.gather(odd, mine, result) : group.allreduce(mine, std::span(result).first(10), group::sum);
+            expect_error(done, {is_odd ? "gather among " : "allreduce among ", fmt::format("gather with root {}", odd), "allreduce with root 0", " has called "});
+            settle(*member.engine);
+        });
+        if (testing::Test::HasFailure()) FAIL() << "KUMI_SEED=" << seed;
+    });
+}
+
+TEST(GroupsInOneThread, two_who_wait_for_each_other_as_roots_find_out_and_nothing_is_sent_by_either) {
+    for_each_seed([](std::uint64_t seed) {
+        OneThread world({.nodes = 2, .seed = seed});
+        world.run([&](Channel& channel) {
+            Member member;
+            member.open(channel, world.setup());
+            auto group = good(member.groups.group({0, 1}));
+            const std::vector<std::uint32_t> mine(10, 1);
+            std::vector<std::uint32_t> result(10);
+            world.note(channel.self(), "waiting for the other one");
+            expect_error(group.reduce(channel.self(), mine, result, group::sum), {"reduce among 0-1: ", "reduce with root 0", "reduce with root 1", fmt::format("node {}", 1 - channel.self())});
+            settle(*member.engine);
+        });
+        if (testing::Test::HasFailure()) FAIL() << "KUMI_SEED=" << seed;
+    });
+}
+
 TEST(GroupsInOneThread, collectives_without_a_lost_node_are_right_and_the_others_end) {
     for_each_seed([](std::uint64_t seed) {
         auto options = options_of(seed);

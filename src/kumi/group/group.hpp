@@ -18,7 +18,7 @@
 // Values are trivially copyable, and travel as they are. `mine` and the result may be one array.
 //
 // Errors tell the set and the node that is the cause: one that has left, one that did not come before the deadline, or that came with
-// another size. Whoever needs it gets the error; others may be done (the root of a broadcast does not wait). Results are
+// another size, or in another call. Whoever needs it gets the error; others may be done (the root of a broadcast does not wait). Results are
 // undefined then. The set can be used again, if all members make the same calls all the same: what was left over of the failed call is not
 // mistaken for a later one. Not so if members called different things (other than sizes), or one not at all.
 //

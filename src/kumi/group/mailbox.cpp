@@ -115,7 +115,12 @@ void Mailbox::on_message(Node source, const Post& head, Bytes data) {
         if (box != nullptr && box->talk != nullptr && box->talk->serial_ == head.serial) box->talk->on_cleared(source, head.kind == PostKind::go);
         return;
     }
-    if (head.kind > PostKind::taken || (head.kind == PostKind::first && (head.bytes > eager_bytes_max || data.size() > head.bytes))) {
+    if (head.kind == PostKind::ask) {
+        const Box* const box = find(head.key);
+        if (box != nullptr && box->talk != nullptr) box->talk->on_asked(source, head);
+        return;
+    }
+    if (head.kind > PostKind::ask || (head.kind == PostKind::first && (head.bytes > eager_bytes_max || data.size() > head.bytes))) {
         ++unsound_;
         return;
     }

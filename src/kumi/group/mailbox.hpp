@@ -42,6 +42,7 @@ enum class PostKind : std::uint8_t {
     drop,    // the receiver does not want it
     trouble, // text: there will be no more of this call's
     taken,   // nothing but the count
+    ask,     // the sender is in this call and waits for the receiver; bytes: the serial of the call that had asked it before, if one has
 };
 
 /// What members send to each other, before data. All fields little-endian.

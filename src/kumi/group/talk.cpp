@@ -178,9 +178,10 @@ bool Talk::check(Node source, const Post& head) {
     const auto fail_both = [&](auto&& text) { return fail(text("this node"), text(name(core_.node()))), false; };
     if (head.what != static_cast<std::uint8_t>(shape_.what) || head.root != shape_.root) {
         const auto call = [](std::uint8_t what, Node root) { return fmt::format("{} with root {}", name_of(static_cast<What>(what)), root); };
-        return fail_both([&](std::string_view self) {
+        fail_both([&](std::string_view self) {
             return fmt::format("{} has called {}, {} {}", name(source), call(head.what, head.root), self, call(static_cast<std::uint8_t>(shape_.what), shape_.root));
         });
+        return tell_all(), false;
     }
     if (!shape_.takes_any_size && head.came_with != shape_.bytes)
         return fail_both([&](std::string_view self) { return fmt::format("{} came with {} bytes, {} with {}", name(source), head.came_with, self, shape_.bytes); });
@@ -269,7 +270,37 @@ bool Talk::is_done(bool for_sends) {
         box_.receives.clear();
         return true;
     }
-    return find_gone();
+    if (find_gone()) return true;
+    look_after();
+    return false;
+}
+
+/// Who is waited for for long is told so: a network learns by it whether that one is still there, and members that wait for each other in
+/// different calls find out.
+void Talk::look_after() {
+    if (looks_.value_or(core_.looks()) != core_.looks())
+        for (const Node node : seat_.members)
+            if (is_waiting_for(node)) ask(node, 0);
+    looks_ = core_.looks();
+}
+
+/// Nothing happens between the two before something comes from it.
+bool Talk::is_waiting_for(Node node) const noexcept {
+    const auto is_stuck = [&](const Sending& sending) { return sending.to != node || sending.state == Sending::State::asked; };
+    if (!std::ranges::all_of(box_.sendings, is_stuck)) return false;
+    return std::ranges::any_of(box_.receives, [&](const Receive& receive) { return receive.from == node && !receive.is_done && !receive.is_bound; }) ||
+           std::ranges::any_of(box_.sendings, [&](const Sending& sending) { return sending.to == node; });
+}
+
+void Talk::ask(Node node, std::uint32_t echo) { mailbox_.post(node, head_of(PostKind::ask, 0, echo)); }
+
+/// It is in a call, and waits for this node. If that is another call, and this node waits for it too, one of them has to know that the other
+/// one has sent nothing since: the one whose question was answered by another.
+void Talk::on_asked(Node source, const Post& head) {
+    if (has_failed_ || !is_waiting_for(source)) return;
+    if (head.what == static_cast<std::uint8_t>(shape_.what) && head.root == shape_.root) return;
+    if (head.bytes == serial_) (void)check(source, head);
+    else ask(source, head.serial);
 }
 
 bool Talk::find_gone() {
@@ -323,6 +354,12 @@ void Talk::tell(Node to) {
     if (std::ranges::find(told_to_, to) != told_to_.end()) return;
     told_to_.push_back(to);
     mailbox_.post(to, head_of(PostKind::trouble, 0, told_.size()), bytes_of(std::string_view(told_)));
+}
+
+/// Nobody knows who waits for whom.
+void Talk::tell_all() {
+    for (const Node member : seat_.members)
+        if (member != core_.node()) tell(member);
 }
 
 /// It may still send what this member does not wait for.

@@ -9,6 +9,7 @@
 #include "kumi/group/mailbox.hpp"
 
 #include <list>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -77,9 +78,14 @@ private:
     void on_cleared(Node source, bool is_wanted);
     void on_trouble(Node source, const Post& head, Bytes text);
     bool find_gone();
+    void look_after();
+    bool is_waiting_for(Node node) const noexcept;
+    void ask(Node node, std::uint32_t echo);
+    void on_asked(Node source, const Post& head);
     void fail(std::string why, std::string told);
     void fail(const std::string& why) { fail(why, why); }
     void tell(Node to);
+    void tell_all();
     void skip(Node from);
     Post head_of(PostKind kind, std::uint16_t step, std::uint64_t bytes) const noexcept;
     std::string name(Node node) const { return core_.name_of(node); }
@@ -98,6 +104,7 @@ private:
     bool has_failed_ = false; // as all that follows, with the turn: handlers make calls fail
     std::string why_;
     std::string told_; // to others
+    std::optional<std::uint64_t> looks_; // of the engine, that this has seen
     std::vector<Node> told_to_;
     std::vector<Node> skipped_;
     std::list<std::vector<std::byte>> contents_; // of messages that are put together first
