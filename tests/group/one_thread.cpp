@@ -2,9 +2,8 @@
 // KUMI_SEED=N replays one of them, KUMI_SEEDS=N runs so many.
 
 #include "engine/one_thread.hpp"
-#include "group/node.hpp"
+#include "group/random_job.hpp"
 
-#include "kumi/group/group.hpp"
 #include "kumi/group/probing.hpp"
 
 #include <algorithm>
@@ -32,9 +31,6 @@ Topology topology_of(std::uint64_t seed, Node nodes) {
         }
     return Topology(levels);
 }
-
-/// Costs that make much of it go in blocks.
-constexpr group::Costs wide{.overhead_us = 0.1, .latency_us = 0.2, .us_per_byte = 0.001};
 
 /// One after the other, and none: each master has its own.
 std::optional<group::Way> way_of(std::uint64_t seed, Node master) {
@@ -421,6 +417,23 @@ TEST(GroupsInOneThread, whoever_is_lost_and_whoever_thinks_so_all_else_arrives_i
             }
         }
         if (testing::Test::HasFailure()) FAIL() << "KUMI_SEED=" << seed << ", " << losses.text();
+    });
+}
+
+TEST(GroupsInOneThread, jobs_at_random_in_which_a_node_leaves_are_right_for_all_others) {
+    for_each_seed([](std::uint64_t seed) {
+        auto options = options_of(seed);
+        options.nodes += 2;
+        RandomJob job(seed, options.nodes, 12, 30'000);
+        std::mt19937_64 random(seed);
+        if (random() % 4 != 0) job.leavers = {static_cast<Node>(random() % options.nodes)};
+        job.leave_after = random() % 12;
+        OneThread world(options);
+        world.run([&](Channel& channel) {
+            Participant(channel, job, world.setup(), topology_of(seed, options.nodes)).run();
+            if (job.leavers.contains(channel.self())) world.lose(channel.self());
+        });
+        if (testing::Test::HasFailure()) FAIL() << "KUMI_SEED=" << seed << ", left " << job.leavers.text();
     });
 }
 

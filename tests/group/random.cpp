@@ -1,0 +1,48 @@
+// Jobs at random, in every world: KUMI_SEED=N is the first of the seeds, of which there are KUMI_SEEDS.
+
+#include "group/random_job.hpp"
+
+#include <cstdlib>
+
+namespace kumi::group_test {
+namespace {
+
+class RandomGroups : public GroupTest {
+protected:
+    static constexpr Node nodes = 6;
+
+    static std::uint64_t seeds() {
+        const char* const wanted = std::getenv("KUMI_SEEDS");
+        return wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : 2;
+    }
+    static void run_job(const RandomJob& job) {
+        run(nodes, [&](Channel& channel) { Participant(channel, job, {.look_after = std::chrono::milliseconds(50)}).run(); });
+    }
+};
+
+TEST_P(RandomGroups, all_arrives_once_and_in_order_and_is_answered) {
+    for (std::uint64_t i = 0; i < seeds(); ++i) {
+        const testing::ScopedTrace trace(__FILE__, __LINE__, "seed " + std::to_string(seed() + i));
+        run_job(RandomJob(seed() + i, nodes, 25, 100'000));
+        if (testing::Test::HasFailure()) return;
+    }
+}
+
+TEST_P(RandomGroups, who_leaves_is_missing_and_all_others_have_it) {
+    // In shared memory nobody is ever known to be gone: there, whoever starts nodes ends the job. And who relays does not leave.
+    if (!GetParam().name.starts_with("udp") && GetParam().name != "serialized_networks") GTEST_SKIP() << "nodes are lost on networks only";
+    for (std::uint64_t i = 0; i < seeds(); ++i) {
+        const testing::ScopedTrace trace(__FILE__, __LINE__, "seed " + std::to_string(seed() + i));
+        RandomJob job(seed() + i, nodes, 15, 100'000);
+        std::mt19937_64 random(seed() + i);
+        job.leavers = {static_cast<Node>(random() % nodes)};
+        job.leave_after = random() % 15;
+        run_job(job);
+        if (testing::Test::HasFailure()) return;
+    }
+}
+
+KUMI_ENGINE_WORLDS(RandomGroups);
+
+} // namespace
+} // namespace kumi::group_test

@@ -1,0 +1,166 @@
+#pragma once
+
+// A job at random, by seed: every node sends handlers, contents to be taken, questions and sums to sets of nodes, of all sizes, while all others do the
+// same. Some nodes may leave in the middle of it. Each node looks at what it had, and at what it was answered, and needs no other for it.
+
+#include "group/node.hpp"
+
+#include "kumi/group/group.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <vector>
+
+namespace kumi::group_test {
+
+struct RandomJob {
+    enum class Kind { handler, take, gather, reduce };
+    struct Step {
+        Kind kind;
+        Set to;
+        std::size_t bytes;
+    };
+    Node nodes;
+    std::vector<std::vector<Step>> steps; // by master
+    Set leavers;
+    std::size_t leave_after = 0; // steps
+
+    RandomJob(std::uint64_t seed, Node n, std::size_t each, std::size_t largest) : nodes(n) {
+        for (Node master = 0; master < nodes; ++master) {
+            std::mt19937_64 random(seed * 1009 + master);
+            auto& own = steps.emplace_back();
+            for (std::size_t i = 0; i < each; ++i) {
+                const auto kind = static_cast<Kind>(random() % 4);
+                Set to = random_set(random, nodes);
+                own.push_back({kind, std::move(to), random_size(random, largest)});
+            }
+        }
+    }
+    std::uint64_t content_number(Node master, std::size_t number) const { return master * 1000 + number; }
+};
+
+/// Costs that make much of it go in blocks.
+inline constexpr group::Costs wide{.overhead_us = 0.1, .latency_us = 0.2, .us_per_byte = 0.001};
+
+/// One node's part.
+class Participant {
+public:
+    Participant(Channel& channel, const RandomJob& job, const Setup& setup = {}, const Topology& topology = {})
+        : channel_(channel), job_(job), had_(job.nodes), note_(member_.handlers.add("note", [this](Call& call, std::uint64_t number, Bytes content) { have(call.source(), number, content); })),
+          identify_(member_.handlers.function("identify",
+                                              [this](Node master, std::uint64_t number, const std::vector<std::byte>& content) {
+                                                  have(master, number, content);
+                                                  return std::vector<Node>{channel_.self()};
+                                              })),
+          join_(member_.handlers.function("join", [](std::vector<Node> some, const std::vector<Node>& more) {
+              some.insert(some.end(), more.begin(), more.end());
+              return some;
+          })) {
+        member_.open(channel, setup, topology, wide);
+    }
+
+    void run() {
+        const auto& own = job_.steps[self()];
+        const bool leaves = job_.leavers.contains(self());
+        for (std::size_t number = 0; number < own.size(); ++number) {
+            if (leaves && number == job_.leave_after) return;
+            begin(number, own[number]);
+            if (number % 3 == 0) member_.engine->poll();
+        }
+        take_all();
+        for (const auto& look : looks_) look();
+        const Set there = Set::range(0, job_.nodes) - job_.leavers;
+        auto survivors = good(member_.groups.group(there));
+        EXPECT_EQ(good(survivors.allreduce(std::uint64_t{1}, group::sum, deadline())), there.size());
+        for (Node master = 0; master < job_.nodes; ++master) look_at(master);
+    }
+
+private:
+    Node self() const { return channel_.self(); }
+
+    void have(Node master, std::uint64_t number, Bytes content) {
+        ASSERT_LT(number, job_.steps[master].size());
+        EXPECT_EQ(content.size(), job_.steps[master][number].bytes);
+        EXPECT_TRUE(is_pattern(content, job_.content_number(master, number)));
+        had_[master].push_back(number);
+    }
+
+    void begin(std::size_t number, const RandomJob::Step& step) {
+        const auto content = pattern(step.bytes, job_.content_number(self(), number));
+        const auto text = fmt::format("{} to {}, {} bytes", number, step.to.text(), step.bytes);
+        switch (step.kind) {
+        case RandomJob::Kind::handler: return look_for_missing(member_.groups.multicast(step.to, note_, number, Bytes(content)), text);
+        case RandomJob::Kind::take: return look_for_missing(member_.groups.multicast(step.to, number, content), text);
+        case RandomJob::Kind::gather: {
+            auto future = std::make_shared<Future<group::Gathered<std::vector<Node>>>>(member_.groups.gather(step.to, identify_, self(), number, content));
+            return looks_.push_back([this, future, text, to = step.to] {
+                Set who;
+                for (const auto& [node, answer] : good(future->get(deadline()))) {
+                    EXPECT_EQ(answer, std::vector<Node>{node});
+                    who.add(node);
+                }
+                EXPECT_EQ(to - who - job_.leavers, Set{}) << text;
+                EXPECT_EQ(who - to, Set{}) << text;
+            });
+        }
+        case RandomJob::Kind::reduce: {
+            auto future = std::make_shared<Future<group::Reduced<std::vector<Node>>>>(member_.groups.reduce(step.to, join_, identify_, self(), number, content));
+            return looks_.push_back([this, future, text, to = step.to] {
+                const auto reduced = future->get(deadline());
+                if (!reduced && to - job_.leavers == Set{}) return; // nobody is left
+                Set who;
+                for (const Node node : good(reduced).value) {
+                    EXPECT_FALSE(who.contains(node)) << text << ": node " << node << " is counted twice";
+                    who.add(node);
+                }
+                EXPECT_EQ(who | reduced->missing, to) << text;
+                EXPECT_EQ(reduced->missing - job_.leavers, Set{}) << text;
+            });
+        }
+        }
+    }
+
+    void look_for_missing(Future<Set> future, const std::string& text) {
+        auto kept = std::make_shared<Future<Set>>(std::move(future));
+        looks_.push_back([this, kept, text] { EXPECT_EQ(good(kept->get(deadline())) - job_.leavers, Set{}) << text; });
+    }
+
+    /// All that is for this node, of those who stay; what comes of others is taken, too.
+    void take_all() {
+        std::size_t left = 0;
+        for (Node master = 0; master < job_.nodes; ++master)
+            for (const auto& step : job_.steps[master])
+                if (step.kind == RandomJob::Kind::take && step.to.contains(self()) && !job_.leavers.contains(master)) ++left;
+        while (left != 0) {
+            const Arrival arrival = good(member_.groups.next(deadline()));
+            EXPECT_EQ(arrival.members, job_.steps[arrival.master][arrival.tag].to);
+            EXPECT_EQ(arrival.content.size(), job_.steps[arrival.master][arrival.tag].bytes);
+            EXPECT_TRUE(is_pattern(arrival.content, job_.content_number(arrival.master, arrival.tag)));
+            if (!job_.leavers.contains(arrival.master)) --left;
+        }
+    }
+
+    /// Takes are apart: they are had when the program asks for them.
+    void look_at(Node master) {
+        std::vector<std::uint64_t> expected;
+        for (std::uint64_t number = 0; number < job_.steps[master].size(); ++number)
+            if (const auto& step = job_.steps[master][number]; step.kind != RandomJob::Kind::take && step.to.contains(self())) expected.push_back(number);
+        if (!job_.leavers.contains(master)) {
+            EXPECT_EQ(had_[master], expected) << "of node " << master;
+            return;
+        }
+        EXPECT_TRUE(std::ranges::is_sorted(had_[master], std::less_equal<>())) << "of node " << master << ": " << testing::PrintToString(had_[master]);
+        EXPECT_TRUE(std::ranges::includes(expected, had_[master])) << "of node " << master;
+    }
+
+    Channel& channel_;
+    const RandomJob& job_;
+    std::vector<std::vector<std::uint64_t>> had_; // by master; handlers write here for as long as there is an engine
+    Member member_;
+    std::vector<std::function<void()>> looks_; // at what was answered
+    Handler<std::uint64_t, Bytes> note_;
+    Function<std::vector<Node>(Node, std::uint64_t, std::vector<std::byte>)> identify_;
+    Function<std::vector<Node>(std::vector<Node>, std::vector<Node>)> join_;
+};
+
+} // namespace kumi::group_test
