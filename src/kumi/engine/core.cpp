@@ -20,7 +20,7 @@ constexpr unsigned polls_per_look = 256;
 Core::Core(pm::Channel& channel, Handlers&& handlers, const Options& options, std::unique_ptr<MemoryMap> memory)
     : channel_(channel), nodes_(channel.nodes()), message_bytes_max_(std::min(std::size_t{256} << 10, channel.traits().message_bytes_max - head_bytes_max)),
       chunk_bytes_(std::min(chunk_bytes, message_bytes_max_)), handlers_(std::move(handlers)), memory_(std::move(memory)), outbox_(channel), barriers_(channel.self(), channel.nodes()),
-      lost_(channel.nodes()), look_after_(options.look_after), clock_(options.clock), look_at_(clock_() + look_after_), drive_(channel, *this, options.patience, options.drive) {
+      lost_(channel.nodes()), look_after_(options.look_after), clock_(options.clock), look_at_(channel.traits().ignores_deadlines ? never : clock_() + look_after_), drive_(channel, *this, options.patience, options.drive) {
     for (Node node = 0; node < channel.nodes(); ++node) all_nodes_.push_back(node);
     Agreed own;
     for (std::uint32_t i = 0; i < handlers_.entries().size(); ++i) own.handlers.push_back(i);

@@ -14,6 +14,7 @@ struct Traits {
     std::uint32_t latency_class_ns;   // order of magnitude, one way, small message
     std::uint32_t bandwidth_class_mb; // order of magnitude, megabytes per second, large messages
     bool polls_memory = false;        // an empty poll() costs next to nothing: no system call
+    bool ignores_deadlines = false;   // nothing but a message ends a sleep: a simulator's clock is not this host's
     bool sends_apart = false;         // one thread may send while another polls; arm() and what follows count as both
 };
 

@@ -39,14 +39,16 @@ Endpoint::Endpoint(MPI_Comm own, const Options& options)
               // Each way a window inside MPI, and another one here behind a large message.
               .bytes_per_peer_max = 2 * (window_packets * (options.packet_bytes + options.page_bytes + sizeof(Held)) + sizeof(Peer)),
               .latency_class_ns = 1'000,
-              .bandwidth_class_mb = 5'000},
+              .bandwidth_class_mb = 5'000,
+              .ignores_deadlines = options.sleeps_in_mpi},
       peers_(node_count(own)), receives_end_(options.receives + options.page_receives), large_receives_(receives_end_, options.large_receives_max),
       large_sends_(large_receives_.end(), options.large_sends_max), page_sends_(large_sends_.end() + 1, options.page_sends_max),
-      sends_(page_sends_.end(), options.sends_max),  barrier_(large_sends_.end()), requests_(sends_.end(), options.sleeps_in_mpi),
+      sends_(page_sends_.end(), options.sends_max), barrier_(large_sends_.end()), requests_(sends_.end(), options.sleeps_in_mpi),
       packets_(std::make_unique_for_overwrite<std::byte[]>((options.receives + options.sends_max) * options.packet_bytes)),
       pages_(std::make_unique_for_overwrite<std::byte[]>((options.page_receives + options.page_sends_max) * options.page_bytes)),
       large_buffers_(large_sends_.end()), large_messages_(large_sends_.end()) {
-    KUMI_ASSERT(options.receives != 0 && options.page_receives != 0 && options.packet_bytes > sizeof(PacketHeader) && options.page_bytes > options.packet_bytes && options.message_bytes_max <= std::numeric_limits<int>::max());
+    KUMI_ASSERT(options.receives != 0 && options.page_receives != 0 && options.message_bytes_max <= std::numeric_limits<int>::max());
+    KUMI_ASSERT(options.packet_bytes > sizeof(PacketHeader) && options.page_bytes > options.packet_bytes);
     int rank = 0;
     MPI_Comm_rank(comm_, &rank);
     self_ = static_cast<Node>(rank);
