@@ -3,6 +3,7 @@
 #include "engine/one_thread.hpp"
 #include "group/node.hpp"
 
+#include "kumi/group/mailbox.hpp"
 #include "kumi/group/wire.hpp"
 
 #include <limits>
@@ -24,8 +25,8 @@ using group::Use;
 std::vector<std::byte> lead_of(const Set& set) {
     std::vector<std::byte> lead;
     set.encode(lead);
-    lead.resize(lead.size() + sizeof(std::uint32_t)); // their count
-    Set{}.encode(lead);
+    lead.resize(lead.size() + sizeof(std::uint32_t)); // how many are before
+    set.encode(lead);                                 // all members
     lead.resize((lead.size() + 7) / 8 * 8);
     return lead;
 }
@@ -44,10 +45,10 @@ std::vector<std::byte> cast_of(const Name& name, const Purpose& purpose, const S
 std::vector<std::byte> block_of(const Name& name, const Purpose& purpose, const Set& set, Node root, std::uint64_t bytes, std::uint32_t block_bytes, Bytes data,
                                 group::Way way = group::Way::circulant) {
     const auto lead = lead_of(set);
-    return joined({bytes_of(Block{Kind::block, static_cast<std::uint32_t>(lead.size()), name, purpose, bytes, block_bytes, 0, root, way, 1}), lead, data});
+    return joined({bytes_of(Block{Kind::block, static_cast<std::uint32_t>(lead.size()), name, purpose, bytes, block_bytes, 0, root, way, 0, 0, 1}), lead, data});
 }
 
-/// Node 0 has groups and a handler that counts, whose number is 2, after those of groups; node 1 says what it likes, and then node 0 looks.
+/// Node 0 has groups, whose handlers are 0 and 1, and a handler that counts, which is 2; node 1 says what it likes, and then node 0 looks.
 struct Victim {
     Member member;
     std::vector<std::uint64_t> handled;
@@ -70,6 +71,7 @@ void run(const std::function<void(const Say&)>& speak, const std::function<void(
         } else {
             Handlers handlers;
             const auto group = handlers.add("kumi.group", [](Call&, Bytes) {});
+            handlers.add("kumi.group.post", [](Call&, Bytes) {});
             handlers.add("note", [](Call&, std::uint64_t) {});
             auto engine = engine_test::open_alone(channel, std::move(handlers));
             speak([&](Bytes message) { good(engine.send(0, group, message)); });
@@ -100,8 +102,11 @@ TEST(HostileGroups, the_handler_of_groups_is_none_to_be_called_by_them) {
         [](const Say& say) {
             const Purpose itself{Use::handler, 0, 0};
             say(cast_of({1, 1}, itself, {0}, cast_of({1, 2}, note, {0}, bytes_of(std::uint64_t{7}))));
+            const Purpose post{Use::handler, 1, 0}; // would come from whom the multicast names as its master
+            say(cast_of({1, 3}, post, {0}, bytes_of(group::Post{.key = 1, .kind = group::PostKind::trouble})));
+            say(cast_of({1, 3}, note, {0}, bytes_of(std::uint64_t{8}))); // the other one was none
         },
-        [](Victim& victim) { EXPECT_TRUE(victim.handled.empty()); });
+        [](Victim& victim) { EXPECT_EQ(victim.handled, std::vector<std::uint64_t>{8}); });
 }
 
 TEST(HostileGroups, memory_is_not_taken_for_more_than_a_master_may_have_under_way) {
@@ -140,6 +145,47 @@ TEST(HostileGroups, blocks_past_the_last_one_and_ways_that_there_are_not_are_dro
             say(block_of({1, 20}, note, {0, 1}, 1, 8, 1024, bytes_of(std::uint64_t{7}), group::Way::scatter_ring));
         },
         [](Victim& victim) { EXPECT_EQ(victim.handled, std::vector<std::uint64_t>{7}); });
+}
+
+TEST(HostileGroups, answers_before_their_time_take_no_more_memory_than_there_is_for_them) {
+    constexpr std::size_t bytes = 100'000, count = 1500;
+    run(
+        [](const Say& say) {
+            std::vector<std::byte> nobody;
+            Set{}.encode(nobody);
+            for (std::uint64_t sequence = 1; sequence <= count; ++sequence) {
+                const Answer head{Kind::answer, static_cast<std::uint32_t>(nobody.size()), {1, sequence}, group::no_relay, 0, group::Brings::values};
+                say(joined({bytes_of(head), nobody, pattern(bytes, 0)}));
+            }
+        },
+        [](Victim& victim) { EXPECT_LE(victim.member.groups.kept() * bytes, std::size_t{64} << 20); });
+}
+
+TEST(HostileGroups, a_multicast_that_comes_again_and_again_is_not_passed_on_without_end) {
+    constexpr std::size_t count = 5000;
+    run(
+        [](const Say& say) {
+            const Purpose to_be_taken{Use::take, 0, 7};
+            for (std::size_t i = 0; i < count; ++i) say(cast_of({1, 1}, to_be_taken, {0}, bytes_of(std::uint64_t{7})));
+        },
+        [](Victim& victim) {
+            EXPECT_GT(victim.member.groups.kept(), 1u);
+            EXPECT_LE(victim.member.groups.kept(), 2000u);
+        });
+}
+
+TEST(HostileGroups, who_is_told_that_multicasts_are_over_which_never_began_has_the_next_ones) {
+    run(
+        [](const Say& say) {
+            for (const std::uint64_t sequence : {1u, 3u, 4u}) say(joined({bytes_of(group::Over{Kind::over, 0, {1, sequence}, sequence - 1})}));
+            say(joined({bytes_of(group::Over{Kind::over, 0, {0, 1}, 0})})); // its own
+            say(cast_of({1, 2}, note, {0}, bytes_of(std::uint64_t{2})));
+            say(cast_of({1, 5}, note, {0}, bytes_of(std::uint64_t{5})));
+        },
+        [](Victim& victim) {
+            EXPECT_EQ(victim.handled, (std::vector<std::uint64_t>{2, 5}));
+            EXPECT_EQ(victim.member.groups.kept(), 0u);
+        });
 }
 
 TEST(HostileGroups, blocks_are_as_large_as_masters_make_them) {

@@ -37,9 +37,10 @@ bool has_values(Use use) noexcept { return use == Use::gather || use == Use::red
 
 } // namespace
 
-void Casts::attach(engine::Core& core, std::uint32_t handler, Topology topology, const Settings& settings, const Costs& usual) {
+void Casts::attach(engine::Core& core, std::uint32_t handler, std::uint32_t post_handler, Topology topology, const Settings& settings, const Costs& usual) {
     core_ = &core;
     handler_ = handler;
+    post_handler_ = post_handler;
     topology_ = std::move(topology);
     costs_ = settings.costs.value_or(usual);
     way_ = settings.way;
@@ -867,7 +868,7 @@ std::vector<std::byte>& Casts::answer_of(Relay& relay, RelayId id) {
 bool Casts::is_possible(const Source& source, const Purpose& purpose) const noexcept {
     if (source.deliveries.size() >= 2 * Groups::under_way_max || source.relays >= relays_max) return false;
     switch (purpose.use) {
-    case Use::handler: return core_->has_handler(purpose.number) && purpose.number != core_->number_of(handler_);
+    case Use::handler: return core_->has_handler(purpose.number) && purpose.number != core_->number_of(handler_) && purpose.number != core_->number_of(post_handler_);
     case Use::take: return true;
     case Use::gather: return core_->has_function(purpose.number);
     case Use::reduce: return core_->has_function(purpose.number) && purpose.tag <= ~0u && core_->has_function(static_cast<std::uint32_t>(purpose.tag));

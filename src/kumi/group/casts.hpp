@@ -43,7 +43,8 @@ namespace kumi::group {
 class Casts final : public engine::Upper {
 public:
     Casts() = default;
-    void attach(engine::Core& core, std::uint32_t handler, Topology topology, const Settings& settings, const Costs& usual);
+    /// `post_handler`: another one of groups, that multicasts must not call either.
+    void attach(engine::Core& core, std::uint32_t handler, std::uint32_t post_handler, Topology topology, const Settings& settings, const Costs& usual);
 
     /// `ended` is called once, unless the engine ends before.
     using Ended = std::function<void(Result<Outcome>)>;
@@ -281,6 +282,7 @@ private:
 
     engine::Core* core_ = nullptr;
     std::uint32_t handler_ = 0;
+    std::uint32_t post_handler_ = 0;
     Topology topology_;
     Costs costs_;
     std::optional<Way> way_; // that all go, if one is wanted

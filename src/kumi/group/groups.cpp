@@ -17,7 +17,7 @@ Groups::Groups(Groups&&) noexcept = default;
 Groups::~Groups() = default;
 
 void Groups::attach(engine::Core& core, Topology topology, const Settings& settings, const Costs& usual) {
-    casts_->attach(core, handler_, std::move(topology), settings, usual);
+    casts_->attach(core, handler_, post_handler_, std::move(topology), settings, usual);
     mailbox_->attach(core, post_handler_);
 }
 
