@@ -18,7 +18,7 @@
 namespace kumi::bench {
 namespace {
 
-[[noreturn]] void become(const std::vector<std::string>& words, const std::vector<std::string>& environment_added, int out) {
+[[noreturn]] void turn_into(const std::vector<std::string>& words, const std::vector<std::string>& environment_added, int out) {
     ::setpgid(0, 0);
     ::dup2(out, STDOUT_FILENO);
     ::dup2(::open("/dev/null", O_RDWR), STDIN_FILENO);
@@ -64,7 +64,7 @@ Result<std::string> output_of(const std::vector<std::string>& words, const std::
     base::Descriptor out(ends[1]);
     const pid_t pid = ::fork();
     if (pid < 0) return system_error(errno, "starting a benchmark (fork)");
-    if (pid == 0) become(words, environment_added, out.get());
+    if (pid == 0) turn_into(words, environment_added, out.get());
     out.reset();
     std::string text;
     const bool ended = read_all(in.get(), text, now() + seconds_max);

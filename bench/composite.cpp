@@ -6,14 +6,13 @@
 #include "own_labs.hpp"
 #include "soak.hpp"
 #include "stage.hpp"
+#include "words.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
 
 namespace kumi::bench {
 namespace {
-
-using Words = std::vector<std::string>;
 
 constexpr std::chrono::seconds entry_seconds_max{20};
 constexpr const char* peers_to_name[] = {"openmpi", "mpich"};

@@ -2,11 +2,10 @@
 
 #include "jobs.hpp"
 #include "mpi.hpp"
+#include "words.hpp"
 
 namespace kumi::bench {
 namespace {
-
-using Words = std::vector<std::string>;
 
 Entry kumi_entry(const BenchOptions& options, const OwnLab& lab, const std::string& who,
                  const std::string& cluster_file, const Words& run_options, Words words) {

@@ -46,7 +46,7 @@ int beat(PmJob& job, const std::string& best) {
 }
 
 /// What node 1 has heard.
-struct Heard {
+struct Received {
     std::uint64_t expected = 0;
     std::uint64_t wrong = 0;
     Beat latest{};
@@ -82,7 +82,7 @@ bool poll_until(PmJob& job, Done&& done, Instant deadline) {
 
 /// Node 1.
 int listen(PmJob& job, const std::string& what, const std::string& network) {
-    Heard heard;
+    Received heard;
     job.on_message([&](Message& message) { heard.on_message(message); });
     if (!poll_until(
             job, [&] { return heard.best_since != never && now() - heard.best_since > steady_time; }, now() + 10s))

@@ -2,6 +2,7 @@
 
 #include "command.hpp"
 #include "processes.hpp"
+#include "words.hpp"
 #include "work.hpp"
 
 #include "kumi/base/descriptor.hpp"
@@ -15,8 +16,6 @@
 
 namespace kumi::bench {
 namespace {
-
-using Words = std::vector<std::string>;
 
 /// A program on one side of the network.
 Part program_on(const Network& network, unsigned side, Words words) {

@@ -11,7 +11,7 @@
 namespace kumi::bench {
 namespace {
 
-constexpr std::chrono::seconds entry_seconds_max{30};
+constexpr std::chrono::seconds job_seconds_max{30};
 
 /// Those of whose rows one was asked for, with these rows.
 std::vector<JobCase> chosen_cases(const BenchOptions& options, std::vector<JobCase> cases) {
@@ -58,7 +58,7 @@ private:
         if (!file.empty() && lab == nullptr) return;
         for (Entry& entry : in_turn(bench_.contestants(options_, one, lab), round)) {
             entry.what = one.name();
-            const auto heard = stage_.run(entry, entry_seconds_max);
+            const auto heard = stage_.run(entry, job_seconds_max);
             if (heard)
                 for (const auto& [id, value] : heard->results) table_.add(entry.who, id, value);
             else if (entry.who == "kumi") // of others what they did reach counts

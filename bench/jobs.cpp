@@ -1,13 +1,8 @@
 #include "jobs.hpp"
 
+#include "words.hpp"
+
 namespace kumi::bench {
-namespace {
-
-using Words = std::vector<std::string>;
-
-void append(Words& words, const Words& more) { words.insert(words.end(), more.begin(), more.end()); }
-
-} // namespace
 
 Words job_here(const BenchOptions& options, const Words& run_options, const Words& words) {
     Words all{options.own_path, "run"};

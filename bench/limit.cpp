@@ -20,7 +20,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double seconds_from(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 /// A cache line with its data and its flag.
 struct alignas(64) Line {
@@ -62,7 +62,7 @@ double handover_seconds() {
             take(other != 0 ? shared.back : shared.there, number);
             if (other == 0) hand_over(shared.back, number);
         }
-        total += seconds_since(start) / static_cast<double>(count) / 2;
+        total += seconds_from(start) / static_cast<double>(count) / 2;
     }
     if (other == 0) ::_exit(0);
     ::waitpid(other, nullptr, 0);
@@ -77,7 +77,7 @@ double copy_seconds() {
         std::memcpy(to.data(), from.data(), large_bytes);
         asm volatile("" ::"r"(to.data()) : "memory");
     }
-    return seconds_since(start) / stream_large;
+    return seconds_from(start) / stream_large;
 }
 
 /// A word in a page of its own that a process sleeps on.
@@ -112,7 +112,7 @@ double wake_up_ring_seconds() {
         wake(1, round);
         sleep_until(0, round);
     }
-    const double seconds = seconds_since(start) / rounds / processes;
+    const double seconds = seconds_from(start) / rounds / processes;
     while (::wait(nullptr) > 0) {}
     ::munmap(memory, processes * sizeof(Bed));
     return seconds;

@@ -1,15 +1,12 @@
 #include "mpi.hpp"
 
 #include "foreign.hpp"
+#include "words.hpp"
 
 #include <fmt/format.h>
 
 namespace kumi::bench {
 namespace {
-
-using Words = std::vector<std::string>;
-
-void append(Words& words, const Words& more) { words.insert(words.end(), more.begin(), more.end()); }
 
 std::string program_of(const BenchOptions& options, const std::string& peer) {
     return options.peers_folder + "/kumi-bench-" + peer;

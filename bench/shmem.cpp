@@ -3,14 +3,13 @@
 #include "jobs.hpp"
 #include "mpi.hpp"
 #include "stage.hpp"
+#include "words.hpp"
 #include "work.hpp"
 
 #include <fmt/format.h>
 
 namespace kumi::bench {
 namespace {
-
-using Words = std::vector<std::string>;
 
 constexpr std::chrono::seconds entry_seconds_max{10};
 

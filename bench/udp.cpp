@@ -2,14 +2,13 @@
 
 #include "stage.hpp"
 #include "task.hpp"
+#include "words.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
 
 namespace kumi::bench {
 namespace {
-
-using Words = std::vector<std::string>;
 
 constexpr std::chrono::seconds entry_seconds_max{15};
 constexpr const char* peers_to_name[] = {"tcp", "iperf3", "openmpi", "enet", "zeromq"};

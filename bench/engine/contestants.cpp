@@ -1,11 +1,10 @@
 #include "contestants.hpp"
 
 #include "../mpi.hpp"
+#include "../words.hpp"
 
 namespace kumi::bench {
 namespace {
-
-using Words = std::vector<std::string>;
 
 constexpr const char* two_hosts = "two_hosts.toml";
 

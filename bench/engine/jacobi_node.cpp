@@ -54,9 +54,9 @@ struct Band {
 };
 
 /// This node's band, and what it tells its neighbours.
-class Part {
+class Worker {
 public:
-    explicit Part(Job& job)
+    explicit Worker(Job& job)
         : job_(job), rows_(width / job.nodes()), cells_(must(job.segment<double>(2 * square_cells()))),
           flags_(must(job.segment<Flag>(4))), band_{{&cells_[0], &cells_[square_cells()]}, rows_} {}
 
@@ -161,7 +161,7 @@ int jacobi_node() {
     constexpr int repeats = 3;
     Job job = must(Job::join());
     if (width % job.nodes() != 0) return fail(error("bench-node: {} rows do not go into {} bands", width, job.nodes()));
-    Part part(job);
+    Worker worker(job);
     std::optional<Alone> alone; // known to node 0
     if (job.node() == 0) alone.emplace(width / job.nodes());
     must(job.barrier());
@@ -169,8 +169,8 @@ int jacobi_node() {
         std::vector<double> seconds[2];
         for (int i = 0; i < repeats; ++i)
             for (const Way way : {Way::plain, Way::overlapped}) {
-                seconds[static_cast<int>(way)].push_back(part.run(way, threads));
-                if (alone && !std::ranges::equal(part.result(), alone->first_rows))
+                seconds[static_cast<int>(way)].push_back(worker.run(way, threads));
+                if (alone && !std::ranges::equal(worker.result(), alone->first_rows))
                     return fail(error("the result with {} threads is not that of one alone", threads));
             }
         if (!alone) continue;

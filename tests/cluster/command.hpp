@@ -39,6 +39,9 @@ inline constexpr bool sanitized = false;
 /// What must be over within a second; instrumented programs take longer to die.
 inline constexpr std::chrono::milliseconds one_second = sanitized ? 3000ms : 1000ms;
 
+/// A node as messages name it, to be matched.
+inline const std::string any_node = "node [0-9]+ on [^ ]+ \\(pid [0-9]+\\) ";
+
 struct Command {
     std::vector<std::string> words;
     std::string input;

@@ -36,7 +36,7 @@ struct OpenMpi {
 };
 
 /// The job fails, and one of the lines says why; launchers add lines of their own. Nobody believes to be alone.
-void expect_refusal(const Outcome& outcome, const std::string& pattern) {
+void expect_launch_refused(const Outcome& outcome, const std::string& pattern) {
     EXPECT_NE(outcome.code, 0);
     EXPECT_FALSE(contains(outcome.out, "of 1 on")) << outcome.out;
     const auto lines = lines_of(outcome.err);
@@ -94,7 +94,7 @@ TEST(Launchers, mpirun_sees_a_node_that_dies_and_ends_the_job) {
 
 TEST(Launchers, without_the_plugin_a_program_under_mpirun_says_what_to_install) {
     KUMI_NEEDS("mpirun.openmpi");
-    expect_refusal(OpenMpi{}({"-n", "2", example("01_hello")}, {"KUMI_PLUGINS=/no/such/folder"}),
+    expect_launch_refused(OpenMpi{}({"-n", "2", example("01_hello")}, {"KUMI_PLUGINS=/no/such/folder"}),
                    "the launcher of this process speaks PMIx, and libkumi-boot-pmix.so, .* is not in /no/such/folder: "
                    "install libpmix-dev, .*");
 }
@@ -106,7 +106,7 @@ TEST(Launchers, programs_do_not_load_pmix_by_themselves) {
 
 TEST(Launchers, a_pmix_launcher_that_is_gone_is_an_error) {
     if (sanitized) GTEST_SKIP() << "launchers are tested in the plain build";
-    expect_refusal(run({.words = {example("01_hello")}, .environment = {"PMIX_NAMESPACE=nobody", "PMIX_RANK=0"}}), ".*PMIx.*");
+    expect_launch_refused(run({.words = {example("01_hello")}, .environment = {"PMIX_NAMESPACE=nobody", "PMIX_RANK=0"}}), ".*PMIx.*");
 }
 
 // ---- Slurm
@@ -136,7 +136,7 @@ TEST(Launchers, srun_without_pmi_is_refused_with_what_to_type) {
     if (const std::string missing = Slurm::missing(); !missing.empty()) GTEST_SKIP() << missing << " is not installed";
     const Slurm slurm;
     ASSERT_TRUE(slurm.is_up());
-    expect_refusal(slurm.srun({"--mpi=none", example("01_hello")}),
+    expect_launch_refused(slurm.srun({"--mpi=none", example("01_hello")}),
                    "Slurm runs this as one of 4 tasks, .*: start it with srun --mpi=pmix or srun --mpi=pmi2, or with kumi run");
     // kumi run inside a step is the innermost launcher.
     expect_ring(slurm.srun({"-N1", "-n1", "--mpi=pmi2", kumi_command, "run", "-n", "3", example("02_ring"), "20"}), 3, 20);
@@ -167,17 +167,17 @@ struct PmiSocket {
 } // namespace
 
 TEST(Launchers, a_pmi_socket_that_is_closed_is_an_error) {
-    expect_refusal(run({.words = {example("01_hello")}, .environment = {"PMI_FD=99", "PMI_RANK=0", "PMI_SIZE=2"}}),
+    expect_launch_refused(run({.words = {example("01_hello")}, .environment = {"PMI_FD=99", "PMI_RANK=0", "PMI_SIZE=2"}}),
                    "PMI_FD=99 names no open socket: .*");
     PmiSocket socket;
     ::shutdown(socket.ours, SHUT_RDWR);
-    expect_refusal(run(socket.hello()), "PMI_FD=[0-9]+, the launcher of this process, closed the connection at cmd=init: has it ended, .*");
+    expect_launch_refused(run(socket.hello()), "PMI_FD=[0-9]+, the launcher of this process, closed the connection at cmd=init: has it ended, .*");
 }
 
 TEST(Launchers, garbage_on_a_pmi_socket_is_an_error) {
     PmiSocket socket;
     ASSERT_GT(::write(socket.ours, "SSH-2.0-OpenSSH\r\n", 17), 0);
-    expect_refusal(run(socket.hello()), "PMI_FD=[0-9]+: \"SSH-2.0-OpenSSH\\?\" is no line of PMI-1");
+    expect_launch_refused(run(socket.hello()), "PMI_FD=[0-9]+: \"SSH-2.0-OpenSSH\\?\" is no line of PMI-1");
 }
 
 TEST(Launchers, a_pmi_server_that_is_silent_makes_no_job_of_one) {
@@ -188,7 +188,7 @@ TEST(Launchers, a_pmi_server_that_is_silent_makes_no_job_of_one) {
     ::poll(nullptr, 0, 300);
     EXPECT_FALSE(processes_marked(hello.mark()).empty()) << "it does not wait for the answer"; // for 60 s; see Pmi
     ::shutdown(socket.ours, SHUT_RDWR);
-    expect_refusal(hello.finish(), ".*closed the connection at cmd=init.*");
+    expect_launch_refused(hello.finish(), ".*closed the connection at cmd=init.*");
 }
 
 // ---- several hosts. Last, because an ordinary user's process changes for good when it makes hosts.

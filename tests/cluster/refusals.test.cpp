@@ -7,8 +7,6 @@ using namespace kumi::cluster_test;
 
 namespace {
 
-const std::string node = "node [0-9]+ on [^ ]+ \\(pid [0-9]+\\) ";
-
 void expect_refusal(const Outcome& outcome, const std::string& pattern, int code = 1) {
     EXPECT_EQ(outcome.code, code);
     EXPECT_EQ(outcome.out, "");
@@ -82,20 +80,20 @@ TEST(Refusals, programs_that_cannot_be_run) {
 TEST(Refusals, a_size_that_is_none) {
     expect_refusal(
         run({.words = kumi_run({"-n", "3", example("01_hello")}), .environment = {"KUMI_SHMEM_MEMORY=garbage"}}),
-        "kumi run: " + node + "cannot go on: KUMI_SHMEM_MEMORY=garbage: not a size; .*");
+        "kumi run: " + any_node + "cannot go on: KUMI_SHMEM_MEMORY=garbage: not a size; .*");
 }
 
 TEST(Refusals, more_memory_than_there_is) {
     expect_refusal(
         run({.words = kumi_run({"-n", "3", example("01_hello")}), .environment = {"KUMI_SHMEM_MEMORY=100000G"}}),
-        "kumi run: " + node + "cannot go on: shared memory for 3 nodes needs .*");
+        "kumi run: " + any_node + "cannot go on: shared memory for 3 nodes needs .*");
 }
 
 TEST(Refusals, a_limit_of_addresses_that_is_too_small) {
     if (sanitized) GTEST_SKIP() << "sanitizers need more addresses than any limit";
     expect_refusal(
         run({.words = {"sh", "-c", "ulimit -v 60000; exec \"$0\" run -n 4 \"$1\"", kumi_command, example("01_hello")}}),
-        "kumi run: " + node + "cannot go on: mapping .* of shared memory .*ulimit -v.*");
+        "kumi run: " + any_node + "cannot go on: mapping .* of shared memory .*ulimit -v.*");
 }
 
 TEST(Refusals, a_limit_of_file_sizes_that_is_too_small) {
@@ -104,7 +102,7 @@ TEST(Refusals, a_limit_of_file_sizes_that_is_too_small) {
 #endif
     expect_refusal(
         run({.words = {"sh", "-c", "ulimit -f 10; exec \"$0\" run -n 3 \"$1\"", kumi_command, example("01_hello")}}),
-        "kumi run: " + node + "cannot go on: shared memory for 3 nodes needs .*ulimit -f.*");
+        "kumi run: " + any_node + "cannot go on: shared memory for 3 nodes needs .*ulimit -f.*");
 }
 
 // ---- joining
@@ -134,14 +132,14 @@ TEST(Refusals, a_node_that_ends_before_it_joins_while_the_others_wait) {
     Folder folder;
     const Words steps{"first:exit=0", "sleep=300", "join", "wait"};
     expect_refusal(run({.words = kumi_run_actor({"-n", "3"}, steps), .environment = {"ACTOR_FOLDER=" + folder.path()}}),
-                   "kumi run: " + node + "exited before it joined the job, and the others wait for it; ending 2 nodes");
+                   "kumi run: " + any_node + "exited before it joined the job, and the others wait for it; ending 2 nodes");
 }
 
 TEST(Refusals, a_node_that_ends_without_joining_after_the_others_have) {
     Folder folder;
     const Words steps{"first:late_exit=300", "join", "wait"};
     expect_refusal(run({.words = kumi_run_actor({"-n", "3"}, steps), .environment = {"ACTOR_FOLDER=" + folder.path()}}),
-                   "kumi run: " + node + "exited before it joined the job, and the others wait for it; ending 2 nodes");
+                   "kumi run: " + any_node + "exited before it joined the job, and the others wait for it; ending 2 nodes");
 }
 
 TEST(Refusals, a_second_join_in_one_process_is_an_error_that_the_program_sees) {
@@ -154,7 +152,7 @@ TEST(Refusals, a_second_join_in_one_process_is_an_error_that_the_program_sees) {
 TEST(Refusals, two_processes_that_join_as_one_node_one_after_the_other) {
     const Outcome outcome =
         run({.words = kumi_run({"-n", "2", "sh", "-c", "\"$0\" join; \"$0\" join", program("actor")})});
-    expect_refusal(outcome, "kumi run: " + node +
+    expect_refusal(outcome, "kumi run: " + any_node +
                                 "cannot go on: node [01] has joined already: a node is one process, and joins once.*");
 }
 
@@ -163,7 +161,7 @@ TEST(Refusals, two_processes_that_join_as_one_node_at_once) {
     // Both read from one socket: either may get what was meant for the other, and say so before it is ended.
     for (const std::string& line : lines_of(std::exchange(outcome.err, "")))
         if (line != "kumi: kumi run gave an answer out of turn: two processes join as one node, or versions differ") outcome.err += line + "\n";
-    expect_refusal(outcome, "kumi run: " + node +
+    expect_refusal(outcome, "kumi run: " + any_node +
                                 "cannot go on: node [01] has joined already: a node is one process, and joins once.*");
 }
 

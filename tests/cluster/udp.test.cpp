@@ -9,8 +9,6 @@ using namespace kumi::cluster_test;
 
 namespace {
 
-const std::string node = "node [0-9]+ on [^ ]+ \\(pid [0-9]+\\) ";
-
 /// Over UDP, with more in the environment.
 Outcome run_udp(const Words& words, Words environment = {}) {
     environment.emplace_back("KUMI_DEVICE=udp");
@@ -25,10 +23,10 @@ void expect_ring_first(const Outcome& outcome, long nodes, long rounds) {
 }
 
 /// The job ends with one line that says what is wrong.
-void expect_refusal(const Outcome& outcome, const std::string& pattern) {
+void expect_cannot_go_on(const Outcome& outcome, const std::string& pattern) {
     EXPECT_EQ(outcome.code, 1);
     EXPECT_EQ(outcome.out, "");
-    EXPECT_TRUE(is_one_line(outcome.err, "kumi run: " + node + "cannot go on: " + pattern + "(; ending [0-9]+ nodes?)?"));
+    EXPECT_TRUE(is_one_line(outcome.err, "kumi run: " + any_node + "cannot go on: " + pattern + "(; ending [0-9]+ nodes?)?"));
 }
 
 /// What all nodes counted under `name`; -1: there is no such column in a table of totals.
@@ -113,37 +111,37 @@ TEST(Udp, faults_of_every_kind_are_survived) {
 
 TEST(Udp, a_device_that_there_is_none_of_is_refused_with_those_that_there_are) {
     const Outcome outcome = run({.words = kumi_run({"-n", "2", example("01_hello")}), .environment = {"KUMI_DEVICE=carrier-pigeon"}});
-    expect_refusal(outcome, "KUMI_DEVICE=carrier-pigeon: there is shmem, udp and composite");
+    expect_cannot_go_on(outcome, "KUMI_DEVICE=carrier-pigeon: there is shmem, udp and composite");
 }
 
 TEST(Udp, a_fault_that_makes_no_sense_is_named_with_what_to_write) {
     for (const char* fault : {"udp.lost=0.1", "udp.loss=2", "loss=0.1"})
-        expect_refusal(run_udp(kumi_run({"-n", "2", example("01_hello")}), {std::string("KUMI_FAULT=") + fault}),
+        expect_cannot_go_on(run_udp(kumi_run({"-n", "2", example("01_hello")}), {std::string("KUMI_FAULT=") + fault}),
                        std::string("KUMI_FAULT: ") + fault + ": write udp.loss=0.01 .*");
 }
 
 TEST(Udp, a_port_or_an_address_that_is_none_is_named_with_what_to_write) {
     const Words hello = kumi_run({"-n", "2", example("01_hello")});
     for (const char* port : {"65536", "http", ""})
-        expect_refusal(run_udp(hello, {std::string("KUMI_UDP_PORT=") + port}),
+        expect_cannot_go_on(run_udp(hello, {std::string("KUMI_UDP_PORT=") + port}),
                        std::string("KUMI_UDP_PORT=") + port + ": write a whole number from 0 to 65535");
-    expect_refusal(run_udp(hello, {"KUMI_UDP_ADDRESS=localhost"}), "udp: localhost: write a numeric address such as 10.0.0.1 or fd00::1");
-    expect_refusal(run_udp(hello, {"KUMI_UDP_ADDRESS=0.0.0.0"}), "udp: 0.0.0.0 is no address that other nodes can send to: .*");
-    expect_refusal(run_udp(hello, {"KUMI_UDP_ADDRESS=192.0.2.1"}), "udp: opening 192.0.2.1:0: .*; this host has no such address: .*");
-    expect_refusal(run_udp(hello, {"KUMI_UDP_ENCRYPT=maybe"}), "KUMI_UDP_ENCRYPT=maybe: say yes or no");
-    expect_refusal(run_udp(hello, {"KUMI_UDP_BUFFER=much"}), "KUMI_UDP_BUFFER=much: .*");
+    expect_cannot_go_on(run_udp(hello, {"KUMI_UDP_ADDRESS=localhost"}), "udp: localhost: write a numeric address such as 10.0.0.1 or fd00::1");
+    expect_cannot_go_on(run_udp(hello, {"KUMI_UDP_ADDRESS=0.0.0.0"}), "udp: 0.0.0.0 is no address that other nodes can send to: .*");
+    expect_cannot_go_on(run_udp(hello, {"KUMI_UDP_ADDRESS=192.0.2.1"}), "udp: opening 192.0.2.1:0: .*; this host has no such address: .*");
+    expect_cannot_go_on(run_udp(hello, {"KUMI_UDP_ENCRYPT=maybe"}), "KUMI_UDP_ENCRYPT=maybe: say yes or no");
+    expect_cannot_go_on(run_udp(hello, {"KUMI_UDP_BUFFER=much"}), "KUMI_UDP_BUFFER=much: .*");
 }
 
 TEST(Udp, one_port_for_two_nodes_of_a_host_is_refused_by_name) {
     const std::string port = std::to_string(free_port());
-    expect_refusal(run_udp(kumi_run({"-n", "2", example("01_hello")}), {"KUMI_UDP_PORT=" + port}),
+    expect_cannot_go_on(run_udp(kumi_run({"-n", "2", example("01_hello")}), {"KUMI_UDP_PORT=" + port}),
                    "udp: opening 127.0.0.1:" + port + ": .*; another program has this port: choose another, or 0 for any");
 }
 
 TEST(Udp, nodes_that_do_not_agree_on_encryption_are_told) {
     Folder folder;
     const std::string one_encrypts = "mkdir \"$1/first\" 2>/dev/null && export KUMI_UDP_ENCRYPT=yes; exec \"$0\"";
-    expect_refusal(run_udp(kumi_run({"-n", "2", "sh", "-c", one_encrypts, example("01_hello"), folder.path()})),
+    expect_cannot_go_on(run_udp(kumi_run({"-n", "2", "sh", "-c", one_encrypts, example("01_hello"), folder.path()})),
                    "udp: node [01] (encrypts and this one does not|does not encrypt and this one does): set encrypt alike on all nodes");
 }
 

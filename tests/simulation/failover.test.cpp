@@ -20,9 +20,9 @@ using device::composite::StripeOptions;
 using namespace std::chrono_literals;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::uint64_t seeds_usually = 10;
+constexpr std::uint64_t failures_usually = 10;
 #else
-constexpr std::uint64_t seeds_usually = 150;
+constexpr std::uint64_t failures_usually = 150;
 #endif
 constexpr Duration step_time = 1ms;
 
@@ -213,7 +213,7 @@ void run_schedule(std::uint64_t seed, bool with_relays, bool with_stripes) {
 }
 
 void run_schedules(bool with_relays, bool with_stripes = false) {
-    for_each_seed(seeds_usually, [&](std::uint64_t seed) { run_schedule(seed, with_relays, with_stripes); });
+    for_each_seed(failures_usually, [&](std::uint64_t seed) { run_schedule(seed, with_relays, with_stripes); });
 }
 
 TEST(FailoverSimulation, every_message_arrives_once_and_in_order_whatever_fails) { run_schedules(false); }

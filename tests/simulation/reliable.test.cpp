@@ -9,9 +9,9 @@ namespace kumi::simulation {
 namespace {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::uint64_t seeds_usually = 100;
+constexpr std::uint64_t schedules_usually = 100;
 #else
-constexpr std::uint64_t seeds_usually = 4000;
+constexpr std::uint64_t schedules_usually = 4000;
 #endif
 
 std::optional<std::uint64_t> number_from(const char* name) {
@@ -31,7 +31,7 @@ void run_quarter(std::uint64_t quarter) {
         if (*one % 4 == quarter) run(*one);
         return;
     }
-    const std::uint64_t seeds = number_from("KUMI_SEEDS").value_or(seeds_usually);
+    const std::uint64_t seeds = number_from("KUMI_SEEDS").value_or(schedules_usually);
     for (std::uint64_t seed = quarter; seed < seeds && !testing::Test::HasFailure(); seed += 4) run(seed);
 }
 

@@ -1,8 +1,9 @@
 // What every file of a kind has in common.
 
+#include "tree/read.hpp"
+
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <gtest/gtest.h>
 #include <string>
 #include <vector>
@@ -10,14 +11,7 @@
 namespace kumi::tree {
 namespace {
 
-namespace fs = std::filesystem;
-
 const fs::path root = KUMI_SOURCE_DIR;
-
-std::string read(const fs::path& file) {
-    std::ifstream stream(file);
-    return {std::istreambuf_iterator<char>(stream), {}};
-}
 
 /// All files below `folder` of the project whose names end so.
 std::vector<fs::path> files(const char* folder, const std::string& ending) {

@@ -1,23 +1,17 @@
 // An installed Kumi is usable: what this build installs is moved elsewhere, somebody else's project is built with it,
 // by CMake and by pkg-config, and runs under the installed command.
 
+#include "tree/read.hpp"
+
 #include <cstdlib>
 #include <filesystem>
 #include <fmt/format.h>
-#include <fstream>
 #include <gtest/gtest.h>
 #include <string>
 #include <unistd.h>
 
 namespace kumi::tree {
 namespace {
-
-namespace fs = std::filesystem;
-
-std::string read(const fs::path& file) {
-    std::ifstream stream(file);
-    return {std::istreambuf_iterator<char>(stream), {}};
-}
 
 /// This program lies in tests/ of the build.
 fs::path build_dir() { return fs::read_symlink("/proc/self/exe").parent_path().parent_path(); }

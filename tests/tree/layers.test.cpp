@@ -1,11 +1,12 @@
 // The architecture is the tree: layers.toml says which folder of src/kumi may include which, and every include is held
 // against it here. The checker takes a file's name and text, so that made-up offenders show that it can complain.
 
+#include "tree/read.hpp"
+
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <fstream>
 #include <gtest/gtest.h>
 #include <map>
 #include <set>
@@ -18,7 +19,6 @@
 namespace kumi::tree {
 namespace {
 
-namespace fs = std::filesystem;
 using Names = std::set<std::string>;
 using Complaints = std::vector<std::string>;
 
@@ -141,11 +141,6 @@ Complaints check_folders(const Rule& rule, const Names& folders) {
             complaints.push_back(fmt::format("{} is there: it is no longer planned", folder));
     }
     return complaints;
-}
-
-std::string read(const fs::path& file) {
-    std::ifstream stream(file);
-    return {std::istreambuf_iterator<char>(stream), {}};
 }
 
 const fs::path source_root = fs::path(KUMI_SOURCE_DIR) / "src" / "kumi";

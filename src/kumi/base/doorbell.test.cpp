@@ -1,7 +1,7 @@
 #include "kumi/base/doorbell.hpp"
 
 #include "kumi/base/line_ring.hpp"
-#include "model/explorer.hpp"
+#include "model/proof.hpp"
 
 #include <array>
 #include <gtest/gtest.h>
@@ -65,25 +65,19 @@ model::Outcome explore_sleep(Fencing fencing, std::uint64_t watched, std::size_t
     });
 }
 
-void expect_proved(const model::Outcome& outcome) {
-    EXPECT_FALSE(outcome.failure) << *outcome.failure;
-    EXPECT_TRUE(outcome.complete) << "not every execution was tried";
-    EXPECT_GT(outcome.executions, 5u);
-}
-
 TEST(DoorbellModel, a_reader_never_sleeps_through_a_record) {
     for (const Fencing fencing : {Fencing::by_reader, Fencing::by_writer}) {
         for (const std::uint64_t watched : {0u, 1u, 3u}) {
             SCOPED_TRACE(watched);
-            expect_proved(explore_sleep<model::Memory>(fencing, watched, 1));
-            expect_proved(explore_sleep<model::Memory>(fencing, watched, 2));
+            model::expect_proved(explore_sleep<model::Memory>(fencing, watched, 1));
+            model::expect_proved(explore_sleep<model::Memory>(fencing, watched, 2));
         }
     }
 }
 
 /// A line as the model sees it.
 template <class Memory>
-struct ModelLine {
+struct HeaderLine {
     typename Memory::template Atomic<std::uint64_t> header{0};
 };
 
@@ -93,10 +87,10 @@ template <class Memory>
 model::Outcome explore_sleep_for_room() {
     return model::explore([]() -> model::Scenario {
         struct State {
-            std::vector<ModelLine<Memory>> lines{4};
+            std::vector<HeaderLine<Memory>> lines{4};
             RingControl<Memory> control;
-            RingWriter<Memory, ModelLine<Memory>> writer{lines, control};
-            RingReader<Memory, ModelLine<Memory>> reader{lines, control};
+            RingWriter<Memory, HeaderLine<Memory>> writer{lines, control};
+            RingReader<Memory, HeaderLine<Memory>> reader{lines, control};
             DoorbellState<Memory> bell;
             std::array<typename Memory::template Atomic<std::uint64_t>, 1> words;
             DoorbellKeeper<Memory> keeper{bell, words, Fencing::by_writer};
@@ -150,11 +144,11 @@ model::Outcome explore_forgetting(Fencing fencing) {
     });
 }
 
-TEST(DoorbellModel, a_writer_that_sleeps_for_room_is_woken) { expect_proved(explore_sleep_for_room<model::Memory>()); }
+TEST(DoorbellModel, a_writer_that_sleeps_for_room_is_woken) { model::expect_proved(explore_sleep_for_room<model::Memory>()); }
 
 TEST(DoorbellModel, a_ring_that_is_forgotten_with_a_record_in_it_is_looked_at_again) {
-    expect_proved(explore_forgetting<model::Memory>(Fencing::by_reader));
-    expect_proved(explore_forgetting<model::Memory>(Fencing::by_writer));
+    model::expect_proved(explore_forgetting<model::Memory>(Fencing::by_reader));
+    model::expect_proved(explore_forgetting<model::Memory>(Fencing::by_writer));
     EXPECT_TRUE(explore_forgetting<NoHeavyFence>(Fencing::by_reader).failure);
 }
 

@@ -1,6 +1,6 @@
 #include "kumi/base/line_ring.hpp"
 
-#include "model/explorer.hpp"
+#include "model/proof.hpp"
 
 #include <array>
 #include <gtest/gtest.h>
@@ -143,20 +143,14 @@ model::Outcome explore_ring(std::size_t capacity, std::vector<std::uint32_t> len
     });
 }
 
-void expect_proved(const model::Outcome& outcome) {
-    EXPECT_FALSE(outcome.failure) << *outcome.failure;
-    EXPECT_TRUE(outcome.complete) << "not every execution was tried";
-    EXPECT_GT(outcome.executions, 10u);
-}
-
 TEST(LineRingModel, records_arrive_whole_once_and_in_order) {
-    expect_proved(explore_ring<model::Memory>(4, {1, 1, 1}, 4));
-    expect_proved(explore_ring<model::Memory>(8, {2, 1, 2}, 4));
+    model::expect_proved(explore_ring<model::Memory>(4, {1, 1, 1}, 4));
+    model::expect_proved(explore_ring<model::Memory>(8, {2, 1, 2}, 4));
 }
 
 TEST(LineRingModel, records_that_wrap_arrive_whole_once_and_in_order) {
-    expect_proved(explore_ring<model::Memory>(4, {1, 1, 1, 1, 1}, 5));
-    expect_proved(explore_ring<model::Memory>(8, {2, 2, 1, 2, 2}, 5));
+    model::expect_proved(explore_ring<model::Memory>(4, {1, 1, 1, 1, 1}, 5));
+    model::expect_proved(explore_ring<model::Memory>(8, {2, 2, 1, 2, 2}, 5));
 }
 
 /// All orderings dropped: what the tests above must not survive.
@@ -202,7 +196,7 @@ struct FencelessMemory : model::Memory {
     static void full_fence() noexcept {}
 };
 
-TEST(LineRingModel, a_writer_never_sleeps_through_room) { expect_proved(explore_waiting<model::Memory>()); }
+TEST(LineRingModel, a_writer_never_sleeps_through_room) { model::expect_proved(explore_waiting<model::Memory>()); }
 
 TEST(LineRingModel, a_writer_would_sleep_through_room_without_the_fences) {
     EXPECT_TRUE(explore_waiting<FencelessMemory>().failure);

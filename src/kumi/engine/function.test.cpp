@@ -8,7 +8,7 @@
 namespace kumi::engine {
 namespace {
 
-struct Point {
+struct Place {
     double x = 0, y = 0, z = 0;
 };
 
@@ -107,7 +107,7 @@ TEST(Signature, tells_what_two_programs_must_agree_on) {
               "{s i4} {i4 b1} {i4}");
     EXPECT_EQ((types_text<std::pair<int, char>, std::tuple<>, std::complex<float>>()), "(i4 i1) () (f4 f4)");
     EXPECT_EQ((types_text<std::optional<int>, std::variant<int, std::string>, std::u32string>()), "<i4> <i4|s> s4");
-    EXPECT_EQ((types_text<Point, Named, std::vector<Point>, std::byte>()), "?24 ? [?24] e1");
+    EXPECT_EQ((types_text<Place, Named, std::vector<Place>, std::byte>()), "?24 ? [?24] e1");
 }
 
 } // namespace

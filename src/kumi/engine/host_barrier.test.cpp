@@ -1,6 +1,6 @@
 #include "kumi/engine/host_barrier.hpp"
 
-#include "model/explorer.hpp"
+#include "model/proof.hpp"
 
 #include <array>
 #include <atomic>
@@ -128,40 +128,34 @@ model::Outcome explore(const Case& what) {
     });
 }
 
-void expect_proved(const model::Outcome& outcome) {
-    EXPECT_FALSE(outcome.failure) << *outcome.failure;
-    EXPECT_TRUE(outcome.complete) << "not every execution was tried";
-    EXPECT_GT(outcome.executions, 5u);
-}
-
 TEST(HostBarrierModel, who_sees_it_complete_sees_what_all_did_and_one_is_the_last) {
-    expect_proved(explore<model::Memory, 1>({.nodes = 2, .sequences = 3}));
-    expect_proved(explore<model::Memory, 2>({.nodes = 2, .sequences = 3}));
-    expect_proved(explore<model::Memory, 2>({.nodes = 2, .sequences = 4}));
-    expect_proved(explore<model::Memory, 1>({.nodes = 3, .sequences = 2}));
+    model::expect_proved(explore<model::Memory, 1>({.nodes = 2, .sequences = 3}));
+    model::expect_proved(explore<model::Memory, 2>({.nodes = 2, .sequences = 3}));
+    model::expect_proved(explore<model::Memory, 2>({.nodes = 2, .sequences = 4}));
+    model::expect_proved(explore<model::Memory, 1>({.nodes = 3, .sequences = 2}));
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-    expect_proved(explore<model::Memory, 1>({.nodes = 3, .sequences = 3})); // takes them a minute
+    model::expect_proved(explore<model::Memory, 1>({.nodes = 3, .sequences = 3})); // takes them a minute
 #endif
-    expect_proved(explore<model::Memory, 2>({.nodes = 3, .sequences = 2})); // 3 would take a million executions
+    model::expect_proved(explore<model::Memory, 2>({.nodes = 3, .sequences = 2})); // 3 would take a million executions
 }
 
 TEST(HostBarrierModel, barriers_may_be_completed_out_of_order) {
     for (const unsigned sequences : {2u, 3u, 4u})
-        expect_proved(explore<model::Memory, 2>({.nodes = 2, .sequences = sequences, .completing = Completing::late}));
-    expect_proved(explore<model::Memory, 2>({.nodes = 3, .sequences = 2, .completing = Completing::late}));
+        model::expect_proved(explore<model::Memory, 2>({.nodes = 2, .sequences = sequences, .completing = Completing::late}));
+    model::expect_proved(explore<model::Memory, 2>({.nodes = 3, .sequences = 2, .completing = Completing::late}));
 }
 
 TEST(HostBarrierModel, another_node_than_the_last_may_complete_them) {
-    expect_proved(explore<model::Memory, 1>({.nodes = 2, .sequences = 3, .completing = Completing::elsewhere}));
-    expect_proved(explore<model::Memory, 2>({.nodes = 2, .sequences = 3, .completing = Completing::elsewhere}));
-    expect_proved(explore<model::Memory, 1>({.nodes = 3, .sequences = 2, .completing = Completing::elsewhere}));
+    model::expect_proved(explore<model::Memory, 1>({.nodes = 2, .sequences = 3, .completing = Completing::elsewhere}));
+    model::expect_proved(explore<model::Memory, 2>({.nodes = 2, .sequences = 3, .completing = Completing::elsewhere}));
+    model::expect_proved(explore<model::Memory, 1>({.nodes = 3, .sequences = 2, .completing = Completing::elsewhere}));
 }
 
 TEST(HostBarrierModel, sequences_wrap) {
-    expect_proved(explore<model::Memory, 2>({.nodes = 2, .sequences = 3, .first = 0u - 1}));
-    expect_proved(
+    model::expect_proved(explore<model::Memory, 2>({.nodes = 2, .sequences = 3, .first = 0u - 1}));
+    model::expect_proved(
         explore<model::Memory, 2>({.nodes = 2, .sequences = 2, .completing = Completing::late, .first = 0u - 1}));
-    expect_proved(
+    model::expect_proved(
         explore<model::Memory, 2>({.nodes = 2, .sequences = 4, .completing = Completing::late, .first = 0u - 2}));
 }
 
@@ -199,7 +193,7 @@ model::Outcome explore_with() {
 }
 
 TEST(HostBarrierModel, the_proof_fails_where_an_order_is_weaker) {
-    expect_proved(explore_with<Orders{}>());
+    model::expect_proved(explore_with<Orders{}>());
     EXPECT_TRUE(explore_with<Orders{.addition = std::memory_order_acquire}>().failure);
     EXPECT_TRUE(explore_with<Orders{.addition = std::memory_order_release}>().failure);
     EXPECT_TRUE(explore_with<Orders{.exchange = std::memory_order_relaxed}>().failure);

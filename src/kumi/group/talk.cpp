@@ -332,7 +332,7 @@ void Talk::refuse(std::string why) {
 
 void Talk::on_trouble(Node source, const Post& head, Bytes text) {
     box_.heard.push_back({source, head.serial, true});
-    fail(std::string(text_of(text.first(std::min(text.size(), text_bytes_max)))));
+    fail(std::string(kumi::text_of(text.first(std::min(text.size(), text_bytes_max)))));
 }
 
 void Talk::fail(std::string why, std::string told) {

@@ -48,17 +48,17 @@ std::uint64_t reached(Ticks time, Ticks hop, std::uint64_t limit) noexcept {
 }
 
 /// A time at which a message arrives.
-struct Arrival {
+struct LastArrival {
     std::uint64_t depth;
     std::uint64_t waits;
     Ticks ticks(Ticks hop) const noexcept { return depth * hop + waits * gap; }
 };
 
 /// The first time when `members` have the message; there are two at least.
-Arrival soonest(Node members, Ticks hop) noexcept {
-    Arrival best{.depth = 1, .waits = members - 2}; // the flat tree
+LastArrival soonest(Node members, Ticks hop) noexcept {
+    LastArrival best{.depth = 1, .waits = members - 2}; // the flat tree
     Ticks too_soon = 0;
-    for (Arrival next{.depth = 1, .waits = 0}; next.depth * hop < best.ticks(hop); ++next.depth) {
+    for (LastArrival next{.depth = 1, .waits = 0}; next.depth * hop < best.ticks(hop); ++next.depth) {
         std::uint64_t low = 0;
         std::uint64_t high = (best.ticks(hop) - next.depth * hop - 1) / gap;
         const auto enough = [&](std::uint64_t waits) {
@@ -101,7 +101,7 @@ std::vector<Part> children_of(Part whole, const Pace& pace) {
 double time_of(Node members, const Pace& pace) {
     if (members < 2) return 0;
     const Pace known = sound(pace);
-    const Arrival last = soonest(members, hop_of(known));
+    const LastArrival last = soonest(members, hop_of(known));
     return static_cast<double>(last.depth) * known.hop + static_cast<double>(last.waits) * known.gap;
 }
 

@@ -16,7 +16,7 @@
 namespace kumi::lab {
 namespace {
 
-constexpr int not_found = 127;
+constexpr int no_program = 127;
 constexpr int not_started = 126;
 
 base::Descriptor open_process(pid_t pid) { return base::Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))); }
@@ -52,7 +52,7 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
     const int reason = errno;
     const std::string said = fmt::format("kumi: {}: {}\n", host, system_error(reason, words[0]).text());
     [[maybe_unused]] const auto written = ::write(STDERR_FILENO, said.data(), said.size());
-    ::_exit(reason == ENOENT ? not_found : not_started);
+    ::_exit(reason == ENOENT ? no_program : not_started);
 }
 
 /// Passes on signals until the command has ended; answers its exit code, as a shell has it.

@@ -7,7 +7,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Instant start = Instant{} + 1h;
+constexpr Instant opening = Instant{} + 1h;
 constexpr std::uint32_t any = 1u << 30;
 
 TEST(Credits, an_own_part_holds_two_packets_whatever_the_number_of_peers) {
@@ -23,7 +23,7 @@ TEST(Credits, a_peer_has_its_own_part_before_it_has_sent_anything) {
 
 TEST(Credits, one_that_sends_alone_is_lent_all_that_there_is) {
     CreditPool pool(100'000, 5, 10'000, any);
-    pool.on_consumed(1, 5'000, start);
+    pool.on_consumed(1, 5'000, opening);
     EXPECT_EQ(pool.growth(1), 55'000u);
     EXPECT_EQ(pool.grant(1), 65'000u);
     EXPECT_EQ(pool.exposure(1), 60'000u);
@@ -35,7 +35,7 @@ TEST(Credits, several_that_send_share_and_never_get_more_than_there_is) {
     CreditPool pool(100'000, 5, 10'000, any);
     for (int round = 0; round < 100; ++round)
         for (Node peer = 0; peer < 5; ++peer) {
-            pool.on_consumed(peer, 3'000, start + round * 1ms);
+            pool.on_consumed(peer, 3'000, opening + round * 1ms);
             pool.grant(peer);
             ASSERT_LE(pool.exposure_of_all(), 100'000u);
         }
@@ -44,16 +44,16 @@ TEST(Credits, several_that_send_share_and_never_get_more_than_there_is) {
 
 TEST(Credits, no_peer_gets_more_than_a_peer_may) {
     CreditPool pool(100'000, 2, 10'000, 20'000);
-    pool.on_consumed(0, 1'000, start);
+    pool.on_consumed(0, 1'000, opening);
     pool.grant(0);
     EXPECT_EQ(pool.exposure(0), 20'000u);
 }
 
 TEST(Credits, a_loan_ends_when_its_peer_is_quiet) {
     CreditPool pool(100'000, 2, 10'000, any);
-    pool.on_consumed(0, 1'000, start);
+    pool.on_consumed(0, 1'000, opening);
     pool.grant(0);
-    for (int i = 1; i <= 10; ++i) pool.on_consumed(1, 1'000, start + i * 40ms);
+    for (int i = 1; i <= 10; ++i) pool.on_consumed(1, 1'000, opening + i * 40ms);
     EXPECT_EQ(pool.exposure(0), 10'000u);
     pool.grant(1);
     EXPECT_EQ(pool.exposure(1), 90'000u);
@@ -62,18 +62,18 @@ TEST(Credits, a_loan_ends_when_its_peer_is_quiet) {
 TEST(Credits, loans_do_not_end_because_this_node_was_stopped) {
     CreditPool pool(100'000, 2, 10'000, any);
     for (int i = 0; i < 3; ++i) {
-        pool.on_consumed(0, 1'000, start + i * 1ms);
-        pool.on_consumed(1, 1'000, start + i * 1ms);
+        pool.on_consumed(0, 1'000, opening + i * 1ms);
+        pool.on_consumed(1, 1'000, opening + i * 1ms);
     }
     pool.grant(0);
     const std::uint32_t before = pool.exposure(0);
-    pool.on_consumed(1, 1'000, start + 1h);
+    pool.on_consumed(1, 1'000, opening + 1h);
     EXPECT_EQ(pool.exposure(0), before);
 }
 
 TEST(Credits, a_peer_that_overdraws_has_nothing_left_and_gets_its_part_again) {
     CreditPool pool(100'000, 2, 10'000, any);
-    pool.on_consumed(0, 50'000, start);
+    pool.on_consumed(0, 50'000, opening);
     EXPECT_EQ(pool.exposure(0), 0u);
     EXPECT_GE(pool.grant(0), 60'000u);
 }
@@ -82,7 +82,7 @@ TEST(Credits, lines_wrap) {
     CreditPool pool(100'000, 2, 10'000, any, 0xFFFF'F000u);
     std::uint32_t last = pool.grant(0);
     for (int i = 0; i < 20; ++i) {
-        pool.on_consumed(0, 1'000, start);
+        pool.on_consumed(0, 1'000, opening);
         const std::uint32_t line = pool.grant(0);
         EXPECT_FALSE(is_before(line, last));
         EXPECT_LE(pool.exposure_of_all(), 100'000u);
@@ -93,7 +93,7 @@ TEST(Credits, lines_wrap) {
 
 TEST(Credits, a_peer_that_starts_anew_has_its_own_part) {
     CreditPool pool(100'000, 2, 10'000, any);
-    pool.on_consumed(0, 5'000, start);
+    pool.on_consumed(0, 5'000, opening);
     pool.grant(0);
     pool.reset(0);
     EXPECT_EQ(pool.exposure(0), 10'000u);

@@ -9,7 +9,7 @@ namespace {
 using namespace std::chrono_literals;
 
 /// After so long the nodes tell each other how far they are.
-constexpr Duration round_time = 50ms;
+constexpr Duration probe_time = 50ms;
 constexpr Duration nap_time = 100us;
 
 /// One channel while it is tried.
@@ -61,9 +61,9 @@ Result<std::vector<Silent>> probe(std::vector<Probed>& channels, const std::vect
         if (channel.part != nullptr) trial.self = channel.part->channel->self();
     }
     // Rounds are counted, not timed, and all see the same reports: so all stop after the same one.
-    const auto rounds = std::max<std::int64_t>(1, patience / round_time);
+    const auto rounds = std::max<std::int64_t>(1, patience / probe_time);
     for (std::int64_t round = 0; round < rounds; ++round) {
-        const Instant deadline = now() + round_time;
+        const Instant deadline = now() + probe_time;
         do { // at least once: what was lost before is sent again by this, and so are the acknowledgements of others
             for (Trial& trial : trials) turn(trial);
             if (!is_complete(trials)) std::this_thread::sleep_for(nap_time);
