@@ -9,6 +9,7 @@
 #include "kumi/engine/core.hpp"
 #include "kumi/engine/engine.hpp"
 #include "kumi/engine/wire.hpp"
+#include "fuzz/hostile_channel.hpp"
 #include "fuzz/input.hpp"
 
 #include <deque>
@@ -32,59 +33,26 @@ constexpr std::size_t steps_max = 400;
 constexpr std::size_t input_bytes_max = 8192;
 constexpr std::size_t payload_bytes_max = 100'000;
 
-/// A channel whose other ends are whoever holds it. Takes what it is given to send, unless told otherwise.
-class HostileChannel final : public pm::Channel {
+/// Remembers what the engine's messages tell. When it is polled in vain for long, somebody waits for what will never come:
+/// then all are lost.
+class EngineChannel final : public HostileChannel {
 public:
-    Node self() const noexcept override { return 0; }
-    Node nodes() const noexcept override { return fuzz::nodes; }
-    const pm::Traits& traits() const noexcept override { return traits_; }
-    pm::SendSlot try_reserve(Node to, std::size_t bytes) noexcept override {
-        KUMI_ASSERT(to < nodes() && bytes <= traits_.message_bytes_max);
-        if (refuses[to] || lost_[to]) return {};
-        sending_[to].resize(bytes + 1);
-        return {to, MutableBytes(sending_[to].data(), bytes)};
-    }
-    void commit(const pm::SendSlot& slot) noexcept override {
-        empty_polls_ = 0;
-        if (slot.to() == 0) arrivals.push_back({0, {slot.bytes().begin(), slot.bytes().end()}});
-        else learn(slot.bytes());
-    }
-    void cancel(const pm::SendSlot&) noexcept override {}
+    EngineChannel() : HostileChannel(fuzz::nodes, 1 << 20) {}
     std::size_t poll(pm::Handler handler, std::size_t messages_max) noexcept override {
-        std::size_t handled = 0;
-        for (; handled < messages_max && !arrivals.empty(); ++handled) {
-            const Arrival arrival = std::move(arrivals.front());
-            arrivals.pop_front();
-            if (lost_[arrival.source]) continue;
-            pm::Message message(arrival.source, arrival.bytes);
-            handler(message);
-        }
-        // Somebody waits for what will never come: all are lost.
+        const std::size_t handled = HostileChannel::poll(handler, messages_max);
         if (handled != 0) empty_polls_ = 0;
         else if (++empty_polls_ == 2000) lose_all();
         return handled;
     }
-    bool arm() noexcept override { return false; }
-    void sleep(Instant) noexcept override {}
-    void wake() noexcept override {}
-    bool lost(Node node) const noexcept override { return lost_[node]; }
-    pm::Traffic sent(Node) const noexcept override { return {}; }
+    void lose_all() { is_lost[1] = is_lost[2] = true; }
+    bool is_over() const { return is_lost[1]; }
 
-    void lose_all() { lost_[1] = lost_[2] = true; }
-    bool is_over() const { return lost_[1]; }
-
-    struct Arrival {
-        Node source;
-        std::vector<std::byte> bytes;
-    };
-    std::deque<Arrival> arrivals;
-    bool refuses[fuzz::nodes] = {};
     std::vector<OperationId> operations{engine::no_operation}; // that the engine has told of
     std::vector<Place> landings{{engine::landing_bit, 0, 0}};
 
 private:
-    /// What the engine's messages tell.
-    void learn(Bytes bytes) {
+    void on_sent(Node, Bytes bytes) noexcept override {
+        empty_polls_ = 0;
         engine::Header header;
         if (!read_value(bytes, header)) return;
         const Bytes rest = bytes.subspan(sizeof header);
@@ -104,9 +72,6 @@ private:
         }
     }
 
-    pm::Traits traits_{.device = "hostile", .message_bytes_max = 1 << 20, .bytes_per_peer_max = 1, .latency_class_ns = 1, .bandwidth_class_mb = 1, .polls_memory = true};
-    std::vector<std::byte> sending_[fuzz::nodes];
-    bool lost_[fuzz::nodes] = {};
     unsigned empty_polls_ = 0;
 };
 
@@ -313,7 +278,7 @@ private:
     }
 
     Input input_;
-    HostileChannel channel_;
+    EngineChannel channel_;
     std::optional<Handler<std::uint64_t, Bytes>> handler_;
     std::optional<Function<std::string(std::vector<std::string>, std::map<int, std::string>)>> function_;
     std::deque<std::unique_ptr<Guarded>> sources_, targets_;

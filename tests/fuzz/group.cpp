@@ -10,9 +10,9 @@
 #include "kumi/engine/wire.hpp"
 #include "kumi/group/groups.hpp"
 #include "kumi/group/wire.hpp"
+#include "fuzz/hostile_channel.hpp"
 #include "fuzz/input.hpp"
 
-#include <deque>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -40,55 +40,22 @@ constexpr std::size_t multicasts_max = 100;
 constexpr std::uint64_t content_bytes_max = 1 << 20; // of blocks, for not every run is to fill a gigabyte
 constexpr auto group_kind = static_cast<std::uint16_t>(engine::Kind::first_handler);
 
-/// A channel whose other ends are whoever holds it. Takes what it is given to send, unless told otherwise.
-class HostileChannel final : public pm::Channel {
+/// Remembers what groups tell each other.
+class GroupChannel final : public HostileChannel {
 public:
-    Node self() const noexcept override { return 0; }
-    Node nodes() const noexcept override { return fuzz::nodes; }
-    const pm::Traits& traits() const noexcept override { return traits_; }
-    pm::SendSlot try_reserve(Node to, std::size_t bytes) noexcept override {
-        KUMI_ASSERT(to < nodes() && bytes <= traits_.message_bytes_max);
-        if (refuses[to] || is_lost[to]) return {};
-        sending_[to].resize(bytes + 1);
-        return {to, MutableBytes(sending_[to].data(), bytes)};
-    }
-    void commit(const pm::SendSlot& slot) noexcept override {
-        if (slot.to() == 0) return arrivals.push_back({0, {slot.bytes().begin(), slot.bytes().end()}});
-        engine::Header header;
-        if (!read_value(slot.bytes(), header) || header.is_request == 0) return;
-        ++requests[slot.to()];
-        if (header.kind == group_kind) learn(slot.bytes().subspan(sizeof header));
-    }
-    void cancel(const pm::SendSlot&) noexcept override {}
-    std::size_t poll(pm::Handler handler, std::size_t messages_max) noexcept override {
-        std::size_t handled = 0;
-        for (; handled < messages_max && !arrivals.empty(); ++handled) {
-            const Arrival arrival = std::move(arrivals.front());
-            arrivals.pop_front();
-            if (is_lost[arrival.source]) continue;
-            pm::Message message(arrival.source, arrival.bytes);
-            handler(message);
-        }
-        return handled;
-    }
-    bool arm() noexcept override { return false; }
-    void sleep(Instant) noexcept override {}
-    void wake() noexcept override {}
-    bool lost(Node node) const noexcept override { return is_lost[node]; }
-    pm::Traffic sent(Node) const noexcept override { return {}; }
+    GroupChannel() : HostileChannel(fuzz::nodes, 1 << 16) {}
 
-    struct Arrival {
-        Node source;
-        std::vector<std::byte> bytes;
-    };
-    std::deque<Arrival> arrivals;
-    bool refuses[fuzz::nodes] = {};
-    bool is_lost[fuzz::nodes] = {};
     std::uint16_t requests[fuzz::nodes] = {}; // that came to each, of which all are handled
     std::vector<Name> names{{0, 1}, {1, 1}};  // that were told of
     std::vector<RelayId> relays{group::no_relay};
 
 private:
+    void on_sent(Node to, Bytes bytes) noexcept override {
+        engine::Header header;
+        if (!read_value(bytes, header) || header.is_request == 0) return;
+        ++requests[to];
+        if (header.kind == group_kind) learn(bytes.subspan(sizeof header));
+    }
     void learn(Bytes bytes) {
         std::uint32_t kind = 0;
         Cast cast;
@@ -97,9 +64,6 @@ private:
         if (kind == static_cast<std::uint32_t>(Kind::cast) && read_value(bytes, cast)) names.push_back(cast.name), relays.push_back(cast.relay);
         if (kind == static_cast<std::uint32_t>(Kind::block) && read_value(bytes, block)) names.push_back(block.name);
     }
-
-    pm::Traits traits_{.device = "hostile", .message_bytes_max = 1 << 16, .bytes_per_peer_max = 1, .latency_class_ns = 1, .bandwidth_class_mb = 1, .polls_memory = true};
-    std::vector<std::byte> sending_[fuzz::nodes];
 };
 
 class Run {
@@ -328,7 +292,7 @@ private:
     }
 
     Input input_;
-    HostileChannel channel_;
+    GroupChannel channel_;
     std::optional<Groups> groups_;
     std::optional<Handler<std::uint64_t, Bytes>> handler_;
     std::optional<Function<std::uint64_t(std::uint64_t)>> function_;
