@@ -11,4 +11,5 @@ elseif(KUMI_SANITIZE)
 endif()
 if(KUMI_SANITIZE)
     add_compile_options(-Wno-maybe-uninitialized) # instrumented library code looks so to g++ 12
+    add_compile_options(-Wno-subobject-linkage)   # sources that are compiled together look like headers
 endif()

@@ -18,7 +18,7 @@ using cluster::Route;
 using cluster::Routing;
 
 constexpr int margin = 16;
-constexpr int label_width = 150;
+constexpr int names_width = 150;
 constexpr int node_step = 30;
 constexpr int host_height = 64;
 constexpr int host_gap = 12;
@@ -54,7 +54,7 @@ std::vector<Box> lay_out(const Cluster& cluster, const Routing& routing) {
     std::vector<int> nodes(cluster.hosts.size());
     for (const cluster::Seat& seat : routing.placement()) ++nodes[seat.host];
     std::vector<Box> boxes;
-    int left = margin + label_width;
+    int left = margin + names_width;
     for (HostIndex host = 0; host < cluster.hosts.size(); ++host) {
         const int name_width = static_cast<int>(cluster.hosts[host].name.size()) * 8 + 16;
         const int drops_width = static_cast<int>(cluster.networks.size() + 1) * 12;
@@ -107,11 +107,11 @@ std::string draw_networks(const Cluster& cluster, const std::vector<Box>& boxes,
 std::string draw_table(const Cluster& cluster, const Routing& routing, int top) {
     std::string svg = fmt::format("<text x='{}' y='{}' class='label'>routes: a row sends,</text><text x='{}' y='{}' class='label'>a column receives</text>\n",
                                   margin, top + 14, margin, top + 30);
-    const auto column = [](Node node) { return margin + label_width + static_cast<int>(node) * cell_width; };
+    const auto column = [](Node node) { return margin + names_width + static_cast<int>(node) * cell_width; };
     const auto row = [&](Node node) { return top + static_cast<int>(node + 1) * cell_height; };
     for (Node node = 0; node < routing.nodes(); ++node)
         svg += fmt::format("<text x='{}' y='{}' class='name'>{}</text><text x='{}' y='{}' class='name'>{}</text>\n", column(node) + cell_width / 2,
-                           top + 15, node, margin + label_width - 14, row(node) + 15, node);
+                           top + 15, node, margin + names_width - 14, row(node) + 15, node);
     for (Node from = 0; from < routing.nodes(); ++from)
         for (Node to = 0; to < routing.nodes(); ++to) {
             const Route route = routing.route(from, to);
@@ -134,7 +134,7 @@ std::string map_as_svg(const Cluster& cluster, const Routing& routing) {
     const std::vector<Box> boxes = lay_out(cluster, routing);
     const int hosts_bottom = margin + host_height;
     const int table_top = hosts_bottom + bar_step * static_cast<int>(cluster.networks.size() + 1);
-    const int table_right = margin + label_width + cell_width * static_cast<int>(routing.nodes());
+    const int table_right = margin + names_width + cell_width * static_cast<int>(routing.nodes());
     const int width = std::max(boxes.empty() ? 0 : boxes.back().left + boxes.back().width, table_right) + margin;
     const int height = table_top + cell_height * static_cast<int>(routing.nodes() + 1) + margin;
     return fmt::format("<svg xmlns='http://www.w3.org/2000/svg' width='{0}' height='{1}' viewBox='0 0 {0} {1}'>\n"
