@@ -23,6 +23,7 @@ namespace {
 using engine::Core;
 using group::Answer;
 using group::Block;
+using group::Brings;
 using group::Cast;
 using group::Groups;
 using group::Kind;
@@ -220,7 +221,7 @@ private:
         const std::uint32_t origin = input_.byte();
         const Node root = origin % 8;
         const auto way = static_cast<group::Way>(origin / 8 % 6);
-        append(message, Block{Kind::block, static_cast<std::uint32_t>(lead.size()), name, purpose, bytes, block_bytes, index, root, way, any_gap()});
+        append(message, Block{Kind::block, static_cast<std::uint32_t>(lead.size()), name, purpose, bytes, block_bytes, index, root, way, origin / 64 % 2, 0, any_gap()});
         append(message, lead);
         const std::uint64_t offset = std::uint64_t{index} * block_bytes;
         const std::uint64_t run_bytes = std::uint64_t{block_bytes} * (1 + place / 16 % 3);
@@ -234,7 +235,7 @@ private:
         const Name name = any_name();
         const RelayId relay = any_relay();
         const std::uint32_t text_bytes = input_.byte() % 4 == 0 ? input_.byte() : 0;
-        append(message, Answer{Kind::answer, static_cast<std::uint32_t>(set.size()), name, relay, text_bytes, input_.byte() % 2});
+        append(message, Answer{Kind::answer, static_cast<std::uint32_t>(set.size()), name, relay, text_bytes, static_cast<Brings>(input_.byte() % 4)});
         append(message, set);
         append_content(message, input_.byte());
         deliver(message);
