@@ -168,6 +168,7 @@ private:
     static constexpr std::size_t values_bytes_max = std::size_t{4} << 20; // of one master
     static constexpr std::size_t relays_max = 4 * Groups::under_way_max;  // of one master
     static constexpr unsigned quiet_looks_max = 3;
+    static constexpr std::size_t trouble_bytes_max = 500; // of what is told of it
     static constexpr std::uint32_t block_bytes_min = 1024;
     static constexpr std::uint64_t blocks_under_way_max = engine::requests_max * 3 / 4; // to one node
     static constexpr std::size_t under_way_bytes_max = std::size_t{256} << 20; // content of one master's, if there are several

@@ -1,6 +1,6 @@
 #pragma once
 
-// Putting messages together.
+// Putting messages together, and taking them apart.
 
 #include "kumi/base/bytes.hpp"
 #include "kumi/engine/parameters.hpp"
@@ -28,5 +28,13 @@ void put_head(std::vector<std::byte>& message, const Head& head) {
 }
 
 inline void append(std::vector<std::byte>& message, Bytes bytes) { message.insert(message.end(), bytes.begin(), bytes.end()); }
+
+/// Takes a value off the front.
+template <class T>
+bool take(Bytes& bytes, T& value) {
+    if (!read_value(bytes, value)) return false;
+    bytes = bytes.subspan(sizeof(T));
+    return true;
+}
 
 } // namespace kumi::group
