@@ -46,7 +46,7 @@ Endpoint::Endpoint(MPI_Comm own, const Options& options)
       sends_(page_sends_.end(), options.sends_max), barrier_(large_sends_.end()), requests_(sends_.end(), options.sleeps_in_mpi),
       packets_(std::make_unique_for_overwrite<std::byte[]>((options.receives + options.sends_max) * options.packet_bytes)),
       pages_(std::make_unique_for_overwrite<std::byte[]>((options.page_receives + options.page_sends_max) * options.page_bytes)),
-      large_buffers_(large_sends_.end()), large_messages_(large_sends_.end()) {
+      large_buffers_(large_sends_.end()), large_messages_(large_sends_.end()), page_nodes_(options.page_sends_max) {
     KUMI_ASSERT(options.receives != 0 && options.page_receives != 0 && options.message_bytes_max <= std::numeric_limits<int>::max());
     KUMI_ASSERT(options.packet_bytes > sizeof(PacketHeader) && options.page_bytes > options.packet_bytes);
     int rank = 0;
@@ -80,15 +80,21 @@ pm::SendSlot Endpoint::try_reserve(Node to, std::size_t bytes) noexcept {
     KUMI_ASSERT(to < nodes() && bytes <= options_.message_bytes_max);
     Peer& peer = peers_[to];
     const bool is_large = bytes > options_.page_bytes - sizeof(PacketHeader);
-    Part& sends = bytes > options_.packet_bytes - sizeof(PacketHeader) && !is_large ? page_sends_ : sends_;
+    const bool is_page_sized = !is_large && bytes > options_.packet_bytes - sizeof(PacketHeader);
+    Part& sends = is_page_sized ? page_sends_ : sends_;
     if (peer.has_left) return {};
     if (peer.next - peer.taken >= window_packets - 1) return refuse();
     if (is_large && peer.large_under_way == large_to_one_max) return refuse();
+    if (is_page_sized && peer.pages_under_way >= std::max(1u, options_.page_sends_max / 2)) return refuse(); // others are to get some too
     const auto is_full = [&] { return !sends.has_free() || (is_large && !large_sends_.has_free()); };
     if (is_full() && !is_polling_) collect(); // what poll() hands out is bounded by what it found at first
     if (is_full()) return refuse();
     if (!is_large) {
         const std::uint32_t index = sends.take();
+        if (is_page_sized) {
+            page_nodes_[index - page_sends_.first()] = to;
+            ++peer.pages_under_way;
+        }
         return {to, MutableBytes(packet(index) + sizeof(PacketHeader), bytes), token_of(index, 0)};
     }
     const std::uint32_t large = large_sends_.take();
@@ -101,6 +107,12 @@ pm::SendSlot Endpoint::try_reserve(Node to, std::size_t bytes) noexcept {
 pm::SendSlot Endpoint::refuse() noexcept {
     has_refused_ = true;
     return {};
+}
+
+void Endpoint::give_back_send(std::uint32_t index) noexcept {
+    if (!is_page(index)) return sends_.give_back(index);
+    --peers_[page_nodes_[index - page_sends_.first()]].pages_under_way;
+    page_sends_.give_back(index);
 }
 
 void Endpoint::commit(const pm::SendSlot& slot) noexcept {

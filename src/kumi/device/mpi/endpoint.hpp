@@ -67,6 +67,7 @@ private:
         std::uint32_t taken = 0; // packets that it has taken, as it told
         std::uint32_t told = 0;  // packets of its that were taken, as it was told
         std::uint32_t large_under_way = 0; // to it, or reserved
+        std::uint32_t pages_under_way = 0; // the same
         bool is_known = false;       // a packet went there or came from there
         bool has_left = false;
         bool is_deliverable = false; // among deliverable_
@@ -105,7 +106,7 @@ private:
     void end_receives() noexcept;
     bool is_page(std::uint32_t index) const noexcept;
     std::byte* packet(std::uint32_t index) noexcept;
-    void give_back_send(std::uint32_t index) noexcept { (is_page(index) ? page_sends_ : sends_).give_back(index); }
+    void give_back_send(std::uint32_t index) noexcept;
     std::byte* large_buffer(std::uint32_t index) noexcept;
     void release(std::uint64_t token) noexcept override;
 
@@ -127,6 +128,7 @@ private:
     std::unique_ptr<std::byte[]> pages_;   // the same
     std::vector<std::unique_ptr<std::byte[]>> large_buffers_; // made when first used
     std::vector<LargeMessage> large_messages_;                // what they have
+    std::vector<Node> page_nodes_;                            // where pages go, in the order of page_sends_
 
     std::vector<Ready> ready_;
     std::size_t ready_handled_ = 0; // of these
