@@ -476,8 +476,9 @@ std::size_t Core::work() noexcept {
 }
 
 bool Core::prepare_sleep(bool is_background) noexcept {
-    if (notice_losses() || has_tasks()) return false;
+    if (notice_losses()) return false;
     look_after();
+    if (has_tasks()) return false;
     // Flags are watched by who waits for them; the background only has barriers to go on with.
     if (is_background && !(background_watches_ = next_on_host_ != next_barrier_)) return true;
     ++watchers_;
