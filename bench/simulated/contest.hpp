@@ -14,7 +14,7 @@ struct Contest {
     int members; // evenly spread over the machine
 };
 
-/// A multicast by Kumi, on whose nodes nobody knew of the set before. Of `ways`, "" is the best; "paper" is what the paper does.
+/// A multicast by Kumi, on whose nodes nobody knew of the set before. `way`: "" is the best, "paper" what the paper does.
 [[noreturn]] void multicast_by_kumi(const Contest& contest, const std::string& way);
 /// The same from a node that is no member: until it may go on.
 [[noreturn]] void call_by_kumi(const Contest& contest);

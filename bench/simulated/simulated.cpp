@@ -96,7 +96,7 @@ private:
             lock.unlock();
             const auto heard = run_contestant(run.words(options_), {}, simulation_seconds_max);
             lock.lock();
-            if (!heard) table_.note(fmt::format("{}: {}", run.who, heard.error().text()));
+            if (!heard) table_.note(fmt::format("{}, {}: {}", run.who, run.cell->id(), heard.error().text()));
             else if (heard->results.empty()) table_.note(fmt::format("{}, {}: the simulation told nothing", run.who, run.cell->id()));
             else table_.add(run.who, run.cell->id(), microseconds_[{run.who, run.cell->id()}] = heard->results.begin()->second);
         }
