@@ -118,6 +118,8 @@ public:
     std::uint64_t under_way(Node to) const noexcept { return outbox_.requested(to) - outbox_.handled(to); }
     /// Whether this process reaches the memory of `node` by loads and stores.
     bool reaches(Node node) const noexcept { return memory_->reaches(node); }
+    /// As far as the names of their hosts tell.
+    bool share_host(Node a, Node b) const noexcept { return std::max(a, b) < agreed_.hosts.size() && agreed_.hosts[a] == agreed_.hosts[b]; }
     /// By node, the first of those that share its memory; empty where nothing was agreed on.
     const std::vector<Node>& firsts() const noexcept { return agreed_.firsts; }
 

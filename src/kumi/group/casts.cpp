@@ -84,7 +84,10 @@ void Casts::start(const Set& to, const Purpose& purpose, Bytes arguments, Bytes 
     };
     std::optional<Exposed> exposed;
     if (!way_ && bytes >= placed_bytes_min && bytes <= placed_bytes_max && is_on_host(to)) exposed = Exposed::make(*core_, {arguments, payload});
-    const Choice way = choice(exposed ? sizeof(Place) : bytes, to.size());
+    const Choice way = [&] {
+        const auto turn = core_->take_turn(); // costs change while they are measured
+        return choice(exposed ? sizeof(Place) : bytes, to.size());
+    }();
     const bool is_member = to.contains(core_->node());
     const bool in_blocks = goes_in_blocks(way.way) && to.size() > (is_member ? 1u : 0u);
     std::shared_ptr<std::vector<std::byte>> streamed;

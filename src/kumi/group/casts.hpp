@@ -4,7 +4,7 @@
 // engine's turn.
 //
 // Three things are kept apart. A Relay is one passing-on: who it came from, who it went on to, who has answered. It ends with an
-// answer. A Delivery is content on its way to this node's handler; there is one for each multicast, however often that comes
+// answer. A Delivery is content on its way to this node's handler, unless it is handled as it comes; there is one for each multicast, however often that comes
 // (it comes again when others were lost), and it waits for those that the master sent before. A Stream is content in blocks, at a
 // node that does not have all of them yet or still passes them on.
 //
@@ -20,7 +20,6 @@
 
 #include "kumi/base/bitmap.hpp"
 #include "kumi/engine/core.hpp"
-#include "kumi/engine/future.hpp"
 #include "kumi/group/choice.hpp"
 #include "kumi/group/exposed.hpp"
 #include "kumi/group/groups.hpp"
@@ -30,6 +29,7 @@
 #include "kumi/group/wire.hpp"
 
 #include <deque>
+#include <functional>
 #include <list>
 #include <map>
 #include <memory>
@@ -230,7 +230,7 @@ private:
     void keep_value(Source& source, std::uint64_t sequence, const std::vector<std::byte>& value);
 
     // What will not come
-    void give_up(const Name& name, std::uint64_t before);
+    void give_up(const Name& name, std::uint64_t before, const std::string& why = {});
     void end_given_up(const Name& name);
     void tell_missing(const Relay& relay);
     void give_up_rest_of(Node master, const Source& source);

@@ -12,11 +12,11 @@
 namespace kumi::group {
 
 /// It is not waited for. But what comes after it still comes after `before`, if that is not 0. What is here whole is delivered in its turn.
-void Casts::give_up(const Name& name, std::uint64_t before) {
+void Casts::give_up(const Name& name, std::uint64_t before, const std::string& why) {
     Stream* const stream = find_stream(name);
     if (stream == nullptr) drop_early(name);
     if (stream != nullptr && stream->arrived < stream->blocks) {
-        resign(*stream, {});
+        resign(*stream, why);
         if (stream->relay) (void)remove(*find(*stream->relay));
         stream->relay.reset();
         stream->flows.clear();
@@ -27,7 +27,8 @@ void Casts::give_up(const Name& name, std::uint64_t before) {
         note_seen(source, name.sequence);
         source.missed.set(name.sequence % window);
     }
-    if (before == 0 || is_delivered(source, before)) return release_after(source, name.sequence);
+    const bool has_room = source.deliveries.size() < 2 * Groups::under_way_max; // no master has more
+    if (before == 0 || is_delivered(source, before) || !has_room) return release_after(source, name.sequence);
     Delivery& place = source.deliveries[name.sequence];
     place.name = name;
     place.purpose.use = Use::take; // as good as taken when it is ready

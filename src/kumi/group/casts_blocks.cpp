@@ -70,7 +70,7 @@ void Casts::add_direct_flow(Stream& stream, Node to) {
 
 /// As start() makes them: of what a master has under way, those that have not come whole are no more than all.
 bool Casts::is_possible(const Block& block) const noexcept {
-    if (block.bytes > Groups::content_bytes_max || block.block_bytes < block_bytes_min || block.block_bytes > core_->message_bytes_max()) return false;
+    if (block.bytes > Groups::content_bytes_max || block.block_bytes < block_bytes_min || block.block_bytes > core_->message_bytes_max() / 2 || block.lead_bytes > core_->message_bytes_max() / 4) return false;
     if (block.way > Way::scatter_doubling || !goes_in_blocks(block.way)) return false;
     std::size_t bytes = block.bytes;
     std::size_t others = 0;
@@ -91,13 +91,14 @@ bool Casts::on_block(Node source, Bytes bytes) {
     const Bytes data = bytes.subspan(head.lead_bytes);
     Stream* stream = find_stream(head.name);
     if (stream == nullptr) {
+        if (head.name.master == core_->node()) return head.name.sequence < next_sequence_; // over: who has to know was told
         Source& origin = sources_[head.name.master];
         if (was_seen(origin, head.name.sequence)) { // somebody sends it again: after a loss
             if (head.wants_answer != 0 && !lead_bytes.empty()) answer_again(head.name, source);
             else if (head.index == no_block) send(source, message_of(Over{Kind::over, 0, head.name, 0}));
             return true;
         }
-        if (head.name.master == core_->node() || !is_possible(origin, head.purpose) || !is_possible(head)) return false;
+        if (!is_possible(origin, head.purpose) || !is_possible(head)) return false;
         auto lead = read_lead(lead_bytes);
         if (!lead || !lead->set.contains(core_->node()) || !lead->set.contains(head.root)) return false;
         auto content = try_make_content(head.bytes);
@@ -105,8 +106,10 @@ bool Casts::on_block(Node source, Bytes bytes) {
         if (!has_room) content = try_make_content(0);
         stream = &add_stream(head.name, head.purpose, *std::move(lead), head.root, head.way, {head.gap, 1}, std::move(content), head.block_bytes);
         if (!has_room) {
-            resign(*stream, fmt::format("{}: no memory for {}", core_->name_of(core_->node()), base::readable_bytes(head.bytes)));
-            return give_up(head.name, 0), true;
+            std::uint64_t before = 0;
+            for (const Before& other : stream->before)
+                if (other.members.contains(core_->node())) before = std::max(before, other.sequence);
+            return give_up(head.name, before, fmt::format("{}: no memory for {}", core_->name_of(core_->node()), base::readable_bytes(head.bytes))), true;
         }
         Relay& relay = add_relay(head.name, head.purpose);
         ++origin.relays;

@@ -22,7 +22,7 @@ Set Casts::find_typical() const {
         std::size_t common = 0;
         while (common < topology_.levels() && topology_.domain(common, node) == topology_.domain(common, self)) ++common;
         // Without hosts to go by, the smallest domains are those.
-        const bool is_here = firsts.empty() ? topology_.levels() > 0 && common == topology_.levels() : firsts[node] == firsts[self];
+        const bool is_here = firsts.empty() ? topology_.levels() > 0 && common == topology_.levels() : firsts[node] == firsts[self] || core_->share_host(node, self);
         if (is_here) {
             here.add(node);
             continue;
@@ -64,7 +64,7 @@ bool Casts::on_probe(Node source, Bytes bytes) {
 bool Casts::on_probed(Node source, Bytes bytes) {
     Probe head;
     if (!read_value(bytes, head)) return false;
-    if (!train_left_ || head.train != train_ || source != probed_) return true; // given up
+    if (!probing_ || !train_left_ || head.train != train_ || source != probed_) return true; // given up
     probing_->on_back(now() - *train_left_);
     train_left_.reset();
     if (probing_->next()) return true;

@@ -12,8 +12,9 @@
 // Whole messages. Who passes one on must have all of it: it is copied out, carried and copied in.
 //
 // Blocks over a circulant graph. One after the other comes to a member and leaves it, and the last one needs log2 p hops more. Small
-// blocks are copied like messages, and a member has its hands full with each of them twice, so that a hop waits for another one. Large ones are not: the network takes
-// them from one memory to the other, while four of them, more or less, share the way; for nobody waits for one before it sends the next.
+// blocks are copied like messages, and a member has its hands full with each of them twice, so that a hop waits for another one.
+// Large ones are not: the network takes them from one memory to the other, while four of them, more or less, share the way; for nobody
+// waits for one before it sends the next.
 //
 // Scatter. Half of the bytes, a quarter, ... in log2 p hops; then the others come in rounds. All of these are whole messages.
 

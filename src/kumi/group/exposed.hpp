@@ -8,7 +8,8 @@
 
 namespace kumi::group {
 
-/// A content in this node's heap, where all nodes of its host can read it. It is given back with this.
+/// A content in this node's heap, where all nodes of its host can read it. It is given back with this. Only for nodes that nobody calls lost
+/// while they are there, as on shared memory: such a one would read what is not there any more.
 class Exposed {
 public:
     /// Nothing: there is no memory for it.

@@ -74,7 +74,7 @@ public:
     Groups(Groups&&) noexcept;
     /// After the engine.
     ~Groups();
-    /// Before the engine starts. Costs that are not given are measured, by some messages more after the first multicasts; until then, and
+    /// Before the engine starts. Costs that are not given are measured, by some messages more with the first multicasts; until then, and
     /// where that makes no sense, they are the usual ones. A way that is given is gone by all multicasts but those too large for it.
     void attach(engine::Core& core, Topology topology = {}, const Settings& settings = {}, const Costs& usual = {});
 

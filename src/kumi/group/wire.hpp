@@ -5,8 +5,8 @@
 //
 // A Cast, and the first Block that one node sends another, have a lead behind them: the set (of a Cast, the part of it that the
 // receiver is to care for, itself included; of Blocks all of it), what must be delivered before, as a count and, for each, a
-// sequence and the set of members that it concerns; and, of a Cast that is to be taken, all members. The lead is filled up to a multiple of 8; then comes the content,
-// or where it lies.
+// sequence and the set of members that it concerns; and, of a Cast that is to be taken, all members. The lead is filled up to a multiple
+// of 8; then comes the content, or where it lies.
 
 #include "kumi/group/way.hpp"
 #include "kumi/pm/node.hpp"
