@@ -12,31 +12,42 @@ namespace {
 
 class Multicast : public GroupTest {};
 
+/// A member that notes what node 0 has it handle.
+struct Noting {
+    Member member;
+    std::vector<std::uint64_t> handled;
+    Handler<std::uint64_t, Bytes> note = member.handlers.add("note", [this](Call& call, std::uint64_t number, Bytes content) {
+        EXPECT_EQ(call.source(), 0u);
+        EXPECT_TRUE(is_pattern(content, number));
+        handled.push_back(number);
+    });
+
+    /// Node 0 multicasts so often, to sets at random: each member has what was for it, in order. `bytes_of(number, to, random)`: how much.
+    template <class BytesOf>
+    void multicast_at_random(Channel& channel, std::uint64_t count, BytesOf&& bytes_of) {
+        std::mt19937_64 random(seed());
+        std::vector<std::uint64_t> expected;
+        for (std::uint64_t number = 0; number < count; ++number) {
+            const Set to = random_set(random, channel.nodes());
+            const std::size_t bytes = bytes_of(number, to, random);
+            if (channel.self() == 0) {
+                auto done = member.groups.multicast(to, note, number, Bytes(pattern(bytes, number)));
+                EXPECT_TRUE(good(done.get(deadline())).empty()) << to.text();
+            }
+            if (to.contains(channel.self())) expected.push_back(number);
+        }
+        good(member.engine->barrier(deadline()));
+        EXPECT_EQ(handled, expected);
+        settle(*member.engine);
+    }
+};
+
 TEST_P(Multicast, reaches_every_member_of_a_set_and_nobody_else) {
     for (const Node nodes : {1u, 2u, 5u, 9u}) {
         run(nodes, [](Channel& channel) {
-            Member member;
-            std::vector<std::uint64_t> handled;
-            const auto note = member.handlers.add("note", [&](Call& call, std::uint64_t number, Bytes content) {
-                EXPECT_EQ(call.source(), 0u);
-                EXPECT_TRUE(is_pattern(content, number));
-                handled.push_back(number);
-            });
-            member.open(channel);
-            std::mt19937_64 random(seed());
-            std::vector<std::uint64_t> expected;
-            for (std::uint64_t number = 0; number < 30; ++number) {
-                const Set to = random_set(random, channel.nodes());
-                const std::size_t bytes = random_size(random, 300'000);
-                if (channel.self() == 0) {
-                    auto done = member.groups.multicast(to, note, number, Bytes(pattern(bytes, number)));
-                    EXPECT_TRUE(good(done.get(deadline())).empty()) << to.text();
-                }
-                if (to.contains(channel.self())) expected.push_back(number);
-            }
-            good(member.engine->barrier(deadline()));
-            EXPECT_EQ(handled, expected);
-            settle(*member.engine);
+            Noting noting;
+            noting.member.open(channel);
+            noting.multicast_at_random(channel, 30, [](std::uint64_t, const Set&, std::mt19937_64& random) { return random_size(random, 300'000); });
         });
     }
 }
@@ -45,28 +56,13 @@ TEST_P(Multicast, reaches_every_member_by_every_way) {
     for (std::size_t way = 0; way < group::way_names.size(); ++way) {
         SCOPED_TRACE(group::way_names[way]);
         run(7, [way](Channel& channel) {
-            Member member;
-            std::vector<std::uint64_t> handled;
-            const auto note = member.handlers.add("note", [&](Call&, std::uint64_t number, Bytes content) {
-                EXPECT_TRUE(is_pattern(content, number));
-                handled.push_back(number);
-            });
-            member.open(channel, {}, {}, {}, static_cast<group::Way>(way));
-            std::mt19937_64 random(seed());
-            std::vector<std::uint64_t> expected;
-            for (std::uint64_t number = 0; number < 10; ++number) {
-                const Set to = random_set(random, channel.nodes());
+            Noting noting;
+            noting.member.open(channel, {}, {}, {}, static_cast<group::Way>(way));
+            noting.multicast_at_random(channel, 10, [&](std::uint64_t number, const Set& to, std::mt19937_64& random) {
                 const std::size_t bytes = number == 0 ? 3'000'000 : random_size(random, 300'000);
-                if (channel.self() == 0) {
-                    EXPECT_TRUE(bytes > 100'000 || member.groups.choice(bytes, to.size()).way == static_cast<group::Way>(way));
-                    auto done = member.groups.multicast(to, note, number, Bytes(pattern(bytes, number)));
-                    EXPECT_TRUE(good(done.get(deadline())).empty()) << to.text();
-                }
-                if (to.contains(channel.self())) expected.push_back(number);
-            }
-            good(member.engine->barrier(deadline()));
-            EXPECT_EQ(handled, expected);
-            settle(*member.engine);
+                EXPECT_TRUE(bytes > 100'000 || noting.member.groups.choice(bytes, to.size()).way == static_cast<group::Way>(way));
+                return bytes;
+            });
         });
     }
 }
