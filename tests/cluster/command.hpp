@@ -92,6 +92,7 @@ bool comes_true(Done&& done, std::chrono::milliseconds limit) {
 class Running {
 public:
     static constexpr std::chrono::seconds patience{sanitized ? 60 : 20};
+    static constexpr std::chrono::seconds patience_after{sanitized ? 10 : 3}; // its end, for what is left of it
 
     explicit Running(const Command& command) : input_(command.input), leaves_processes_(command.leaves_processes) {
         static int count = 0;
@@ -142,10 +143,10 @@ public:
             while (!ended_) pump(Clock::now() + 1s);
         }
         // Whoever still holds the other ends is not part of the command any more.
-        const auto last = Clock::now() + 2s;
+        const auto last = Clock::now() + patience_after;
         while ((out_ >= 0 || err_ >= 0) && Clock::now() < last) pump(last);
         EXPECT_TRUE(out_ < 0 && err_ < 0) << "somebody still holds its output";
-        EXPECT_TRUE(leaves_processes_ || comes_true([&] { return processes_marked(mark_).empty(); }, 2s))
+        EXPECT_TRUE(leaves_processes_ || comes_true([&] { return processes_marked(mark_).empty(); }, patience_after))
             << "left behind: " << left_behind();
         return outcome_;
     }

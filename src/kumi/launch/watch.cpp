@@ -433,6 +433,7 @@ void Watch::drain_output() {
             deadline = sink->full() ? now() : now() + output_grace;
         }
     }
+    if (here_) here_->read_rest(); // this process may have stood still for longer than any grace
     for (NodeState& node : nodes_) {
         node.out_lines.finish();
         node.err_lines.finish();

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <csignal>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -126,6 +127,19 @@ void Nodes::on_output(std::uint32_t slot, Stream stream) {
 
 bool Nodes::is_output_open() const {
     return std::any_of(nodes_.begin(), nodes_.end(), [](const NodeProcess& node) { return node.out || node.err; });
+}
+
+void Nodes::read_rest() {
+    hold_output(false);
+    for (std::uint32_t slot = 0; slot < nodes_.size(); ++slot)
+        for (const auto& [from, stream] : {std::pair{&nodes_[slot].out, Stream::out}, {&nodes_[slot].err, Stream::err}}) {
+            // No more than a pipe can hold, 16 pages of at most 64 KiB: whoever still fills it is no node.
+            for (int reads = 0; reads < 16 && *from; ++reads) {
+                pollfd ready{from->get(), POLLIN, 0};
+                if (::poll(&ready, 1, 0) <= 0) break;
+                on_output(slot, stream);
+            }
+        }
 }
 
 void Nodes::on_child_end(pid_t pid, int status) {

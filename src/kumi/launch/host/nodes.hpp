@@ -45,6 +45,8 @@ public:
 
     /// Whether somebody may still print something.
     bool is_output_open() const;
+    /// What nodes that have ended printed and nobody has read, without waiting for more.
+    void read_rest();
 
 private:
     /// What is to be sent to a node.

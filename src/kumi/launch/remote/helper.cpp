@@ -92,7 +92,10 @@ public:
         const std::chrono::nanoseconds clock = std::chrono::system_clock::now().time_since_epoch();
         link_.send_text(encode(Hello{full_version(version), clock.count(), base::cores_allowed()}));
         while (!is_alone_ && !is_finished()) turn(deadline_);
-        if (!is_alone_ && nodes_) link_.send(LinkKind::done);
+        if (!is_alone_ && nodes_) {
+            nodes_->read_rest(); // this process may have stood still for longer than the grace
+            link_.send(LinkKind::done);
+        }
         while (!is_alone_ && link_.kept_bytes() != 0) turn(never);
         return is_alone_ ? 1 : 0;
     }
