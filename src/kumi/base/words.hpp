@@ -14,7 +14,7 @@ class Words {
 public:
     static constexpr std::uint32_t near_max = 4;
 
-    Words() noexcept {} // words that are not there have no value
+    Words() noexcept : near_{} {}
     Words(const Words& other) {
         if (other.is_far()) assign(other);
         else copy_near(other);

@@ -49,7 +49,7 @@ struct type_text<std::array<T, count>> {
 
 template <class... Types>
 struct set_text {
-    static std::string get() { return "{" + types_text<Types...>() + "}"; }
+    static std::string get() { return fmt::format("{{{}}}", types_text<Types...>()); }
 };
 template <class Key, class... More>
 struct type_text<std::set<Key, More...>> : set_text<Key> {};
@@ -70,7 +70,7 @@ struct type_text<std::unordered_multimap<Key, T, More...>> : set_text<Key, T> {}
 
 template <class... Types>
 struct type_text<std::tuple<Types...>> {
-    static std::string get() { return "(" + types_text<Types...>() + ")"; }
+    static std::string get() { return fmt::format("({})", types_text<Types...>()); }
 };
 template <class First, class Second>
 struct type_text<std::pair<First, Second>> : type_text<std::tuple<First, Second>> {};
@@ -79,11 +79,11 @@ struct type_text<std::complex<T>> : type_text<std::tuple<T, T>> {};
 
 template <class... Types>
 struct type_text<std::variant<Types...>> {
-    static std::string get() { return "<" + types_text<Types...>("|") + ">"; }
+    static std::string get() { return fmt::format("<{}>", types_text<Types...>("|")); }
 };
 template <class T>
 struct type_text<std::optional<T>> {
-    static std::string get() { return "<" + types_text<T>() + ">"; }
+    static std::string get() { return fmt::format("<{}>", types_text<T>()); }
 };
 
 template <class Answer, class... Types>
