@@ -109,6 +109,17 @@ TEST(HostileGroups, the_handler_of_groups_is_none_to_be_called_by_them) {
         [](Victim& victim) { EXPECT_EQ(victim.handled, std::vector<std::uint64_t>{8}); });
 }
 
+TEST(HostileGroups, the_user_is_told_once_of_messages_that_make_no_sense) {
+    testing::internal::CaptureStderr();
+    run(
+        [](const Say& say) {
+            for (std::uint32_t kind = 100; kind < 103; ++kind) say(bytes_of(kind));
+        },
+        [](Victim& victim) { EXPECT_TRUE(victim.handled.empty()); });
+    EXPECT_EQ(testing::internal::GetCapturedStderr(), "kumi: warning: node 0 got a message of node 1 that makes no sense, and dropped it: "
+                                                      "do all nodes run the same program, with the same version of Kumi?\n");
+}
+
 TEST(HostileGroups, memory_is_not_taken_for_more_than_a_master_may_have_under_way) {
     run(
         [](const Say& say) {

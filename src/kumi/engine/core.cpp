@@ -77,14 +77,11 @@ std::string Core::name_of(Node node) const {
 void Core::on_arrival(pm::Message& message) noexcept {
     Header header;
     const Node source = message.source();
-    if (!read_value(message.bytes(), header)) {
-        ++unsound_;
-        return;
-    }
-    outbox_.on_header(source, header);
+    if (!read_value(message.bytes(), header)) return note_unsound(source);
+    if (!outbox_.on_header(source, header)) [[unlikely]] note_unsound(source);
     try {
         if (!handle(source, header, message.bytes().subspan(sizeof header), message)) {
-            ++unsound_;
+            note_unsound(source);
             if (header.is_request != 0) refuse(source, no_operation, fmt::format("it could make nothing of a message of kind {}", header.kind));
         }
     } catch (const std::exception& failure) { // no memory
@@ -92,6 +89,11 @@ void Core::on_arrival(pm::Message& message) noexcept {
     }
     // A task is handled when it has run: so those that wait are bounded.
     if (header.is_request != 0 && header.kind != static_cast<std::uint16_t>(Kind::ask)) outbox_.on_handled(source);
+}
+
+void Core::note_unsound(Node source) noexcept {
+    if (std::exchange(has_told_unsound_, true)) return;
+    base::log_warning("{} got a message of {} that makes no sense, and dropped it: do all nodes run the same program, with the same version of Kumi?", name_of(node()), name_of(source));
 }
 
 inline bool Core::handle(Node source, const Header& header, Bytes rest, pm::Message& message) {

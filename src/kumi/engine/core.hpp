@@ -177,8 +177,8 @@ public:
     bool in_handler() const noexcept override { return drive_.has_turn(); }
     /// "node 3 on b0"
     std::string name_of(Node node) const;
-    /// Messages that made no sense.
-    std::uint64_t unsound() const noexcept { return unsound_ + outbox_.unsound(); }
+    /// A message makes no sense, and is dropped: the user is told, once.
+    void note_unsound(Node source) noexcept;
 
 private:
     /// What goes out in pieces, as there is room.
@@ -358,7 +358,7 @@ private:
     unsigned watchers_ = 0; // threads that sleep or are about to
     bool background_watches_ = false; // and so does the background
     std::atomic<bool> discards_{false};
-    std::uint64_t unsound_ = 0;
+    bool has_told_unsound_ = false;
     Upper* upper_ = nullptr;
     bool upper_waits_ = false;
     Drive drive_; // last: its thread uses all the rest

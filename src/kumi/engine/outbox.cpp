@@ -41,14 +41,12 @@ void Outbox::keep(Node to, std::list<Waiting>& waiting, Bytes head, Bytes body) 
     if (!std::exchange(peers_[to].is_waiting, true)) waiting_nodes_.push_back(to);
 }
 
-void Outbox::take_credit(Peer& peer, std::uint16_t more) noexcept {
-    if (more > peer.requested - peer.handled) [[unlikely]] {
-        ++unsound_;
-        return;
-    }
+bool Outbox::take_credit(Peer& peer, std::uint16_t more) noexcept {
+    if (more > peer.requested - peer.handled) [[unlikely]] return false;
     peer.handled += more;
     unhandled_ -= more;
     peer.has_asked = false;
+    return true;
 }
 
 void Outbox::on_asked(Node from) {

@@ -41,11 +41,11 @@ public:
     /// Sent now or later.
     void reply(Node to, MutableBytes head, Bytes body = {});
 
-    /// To be told of every message that comes, and when a request has been handled.
-    void on_header(Node from, const Header& header) noexcept {
+    /// To be told of every message that comes, and when a request has been handled. False: its count makes no sense.
+    bool on_header(Node from, const Header& header) noexcept {
         Peer& peer = peers_[from];
         const auto more = static_cast<std::uint16_t>(header.handled - static_cast<std::uint16_t>(peer.handled));
-        if (more != 0) take_credit(peer, more);
+        return more == 0 || take_credit(peer, more);
     }
     void on_handled(Node from) {
         Peer& peer = peers_[from];
@@ -81,7 +81,6 @@ public:
 
     /// Bytes of requests from handlers that may wait, to all nodes together.
     static constexpr std::size_t waiting_bytes_max = std::size_t{16} << 20;
-    std::uint64_t unsound() const noexcept { return unsound_; }
 
 private:
     struct Waiting {
@@ -115,7 +114,7 @@ private:
         peers_[to].told = handled;
         return true;
     }
-    void take_credit(Peer& peer, std::uint16_t more) noexcept;
+    bool take_credit(Peer& peer, std::uint16_t more) noexcept;
     bool drain(Node to, std::list<Waiting>& waiting, bool are_requests);
     void keep(Node to, std::list<Waiting>& waiting, Bytes head, Bytes body);
 
@@ -125,7 +124,6 @@ private:
     std::uint64_t unhandled_ = 0; // requests under way, to all
     std::size_t requests_waiting_ = 0;
     std::size_t waiting_bytes_ = 0; // of requests
-    std::uint64_t unsound_ = 0;
 };
 
 } // namespace kumi::engine

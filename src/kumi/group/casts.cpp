@@ -48,7 +48,7 @@ std::shared_ptr<std::vector<std::byte>> Casts::try_make_content(std::size_t byte
 
 std::size_t Casts::kept() {
     const auto turn = core_->take_turn();
-    std::size_t count = relays_.size() - free_.size() + streams_.size() + early_.size();
+    std::size_t count = relays_.size() + streams_.size() + early_.size();
     for (const auto& [master, source] : sources_) count += source.deliveries.size();
     return count;
 }
@@ -68,84 +68,39 @@ bool Casts::is_on_host(const Set& to) const noexcept {
     return std::ranges::all_of(to, [&](Node node) { return core_->reaches(node); });
 }
 
-void Casts::start(const Set& to, const Purpose& purpose, Bytes arguments, Bytes payload, Ended ended) {
-    const std::size_t bytes = arguments.size() + payload.size();
-    if (auto good = check(to, bytes); !good) return ended(good.error());
-    std::vector<Before> before;
-    const auto has_room = [&] {
-        if (under_way_.empty()) return before.clear(), true;
-        if (under_way_.size() >= Groups::under_way_max || under_way_bytes_ + bytes > under_way_bytes_max || next_sequence_ - under_way_.front().sequence >= window / 2)
-            return false;
-        before = before_for(to);
-        // A set takes no more than its bits and 12 bytes; only where many are under way it has to be known better.
-        const std::size_t lead_bytes_max = 16 + (before.size() + 2) * (20 + core_->nodes() / 8);
-        const std::size_t room = core_->message_bytes_max() / 4;
-        return lead_bytes_max <= room || lead_of(to, before, to).size() <= room;
-    };
-    std::optional<Exposed> exposed;
-    if (!way_ && bytes >= placed_bytes_min && bytes <= placed_bytes_max && is_on_host(to)) exposed = Exposed::make(*core_, {arguments, payload});
-    const Choice way = [&] {
+/// All that can be done before it is its turn: finds its way, and brings its content to where it stays.
+Result<Casts::Draft> Casts::draft_of(const Set& to, const Purpose& purpose, const Pieces& pieces) {
+    Draft draft{.to = to, .purpose = purpose, .bytes = pieces.size()};
+    if (auto good = check(to, draft.bytes); !good) return good.error();
+    if (!way_ && draft.bytes >= placed_bytes_min && draft.bytes <= placed_bytes_max && is_on_host(to)) draft.exposed = Exposed::make(*core_, pieces);
+    {
         const auto turn = core_->take_turn(); // costs change while they are measured
-        return choice(exposed ? sizeof(Place) : bytes, to.size());
-    }();
-    const bool is_member = to.contains(core_->node());
-    const bool in_blocks = goes_in_blocks(way.way) && to.size() > (is_member ? 1u : 0u);
-    std::shared_ptr<std::vector<std::byte>> streamed;
-    Content content;
-    if (exposed) {
-        content.bytes = exposed->bytes();
-    } else if (in_blocks) {
-        streamed = try_make_content(bytes);
-        if (!streamed) return ended(error("multicast to {}: no memory for {}", to.text(), base::readable_bytes(bytes)));
-        Pieces(arguments, payload).copy_to(streamed->data());
-        content = {*streamed, streamed};
-    } else {
-        content = Content::copy_of({arguments, payload});
+        draft.choice = choice(draft.exposed ? sizeof(Place) : draft.bytes, to.size());
     }
-    bool is_done = false;
-    const auto try_once = [&] {
-        if (is_done) return true;
-        if (!has_room()) return false;
-        const Busy busy(*this);
-        is_called_ = false; // of what this adds nobody knows
-        is_done = true;
-        const Name name{core_->node(), next_sequence_++};
-        Relay& relay = add_relay(name, purpose);
-        relay.is_masters = true;
-        relay.ended = std::move(ended);
-        relay.pace = {way.pace.gap / way.pace.hop, 1}; // as others get it: all must find the same tree
-        under_way_.push_back({name.sequence, to, bytes});
-        under_way_bytes_ += bytes;
-        relay.open = 1; // until all is begun; and if this is a member, until it has it
-        if (in_blocks) {
-            const Node root = is_member ? core_->node() : choose_first(to, name.sequence);
-            Stream& stream = add_stream(name, purpose, {to, before, {}}, root, way.way, relay.pace, streamed, way.block_bytes);
-            stream.relay = relay.id;
-            relay.stream = &stream;
-            if (is_member) {
-                make_member(stream);
-            } else {
-                relay.children.push_back({root, to});
-                ++relay.open;
-                add_direct_flow(stream, root);
-            }
-            (void)go_on(stream);
-            if (core_->is_lost(root)) on_lost_in(stream, root);
-        } else {
-            if (exposed) relay.place = Place{exposed->offset(), bytes};
-            relay.content = content;
-            relay.exposed = std::move(exposed);
-            relay.before = before;
-            if (purpose.use == Use::take) relay.members = to;
-            std::vector<Child> children;
-            if (is_member) children = children_of(to, core_->node(), topology_, relay.pace);
-            else children.push_back({choose_first(to, name.sequence), to});
-            if (probing_) probe(children);
-            for (Child& child : children) add_child(relay, std::move(child));
-        }
-        if (is_member) deliver(relay, to, before, std::move(content));
-        else close_one(relay);
-        if (is_member && purpose.use == Use::take) core_->wake(); // who waits for it here
+    draft.is_member = to.contains(core_->node());
+    if (draft.exposed) {
+        draft.content.bytes = draft.exposed->bytes();
+    } else if (goes_in_blocks(draft.choice.way) && to.size() > (draft.is_member ? 1u : 0u)) {
+        draft.streamed = try_make_content(draft.bytes);
+        if (!draft.streamed) return error("multicast to {}: no memory for {}", to.text(), base::readable_bytes(draft.bytes));
+        pieces.copy_to(draft.streamed->data());
+        draft.content = {*draft.streamed, draft.streamed};
+    } else {
+        draft.content = Content::copy_of(pieces);
+    }
+    return draft;
+}
+
+void Casts::start(const Set& to, const Purpose& purpose, Bytes arguments, Bytes payload, Ended ended) {
+    auto draft = draft_of(to, purpose, {arguments, payload});
+    if (!draft) return ended(draft.error());
+    bool has_begun = false;
+    const auto try_begin = [&] {
+        if (has_begun) return true;
+        const auto before = room_for(*draft);
+        if (!before) return false;
+        has_begun = true;
+        begin(*draft, *before, std::move(ended));
         return true;
     };
     {
@@ -153,14 +108,75 @@ void Casts::start(const Set& to, const Purpose& purpose, Bytes arguments, Bytes 
         if (has_ended_) return ended(error("multicast to {}: the job has ended", to.text()));
         {
             const Busy busy(*this);
-            if (try_once()) {
+            if (try_begin()) {
                 if (!turn.is_inner()) run_ready(); // what is for this node too
                 return;
             }
         }
         if (turn.is_inner()) return ended(error("multicast to {} from a handler: {} are under way, and a handler must not wait", to.text(), under_way_.size()));
     }
-    core_->wait_until(try_once, never);
+    core_->wait_until(try_begin, never);
+}
+
+/// What its members must have had before; nothing: too much is under way.
+std::optional<std::vector<Casts::Before>> Casts::room_for(const Draft& draft) const {
+    if (under_way_.empty()) return std::vector<Before>();
+    if (under_way_.size() >= Groups::under_way_max || under_way_bytes_ + draft.bytes > under_way_bytes_max || next_sequence_ - under_way_.front().sequence >= Sequences::window / 2)
+        return {};
+    auto before = before_for(draft.to);
+    // A set takes no more than its bits and 12 bytes; only where many are under way it has to be known better.
+    const std::size_t lead_bytes_max = 16 + (before.size() + 2) * (20 + core_->nodes() / 8);
+    const std::size_t room = core_->message_bytes_max() / 4;
+    if (lead_bytes_max > room && lead_of(draft.to, before, draft.to).size() > room) return {};
+    return before;
+}
+
+/// Sends what can be sent at once; this node's own part is ready to be run.
+void Casts::begin(Draft& draft, const std::vector<Before>& before, Ended ended) {
+    const Busy busy(*this);
+    is_called_ = false; // of what this adds nobody knows
+    const Name name{core_->node(), next_sequence_++};
+    Relay& relay = add_relay(name, draft.purpose);
+    relay.is_masters = true;
+    relay.ended = std::move(ended);
+    relay.pace = {draft.choice.pace.gap / draft.choice.pace.hop, 1}; // as others get it: all must find the same tree
+    under_way_.push_back({name.sequence, draft.to, draft.bytes});
+    under_way_bytes_ += draft.bytes;
+    relay.open = 1; // until all is begun; and if this is a member, until it has it
+    if (draft.streamed) begin_blocks(draft, before, relay);
+    else begin_whole(draft, before, relay);
+    if (!draft.is_member) return close_one(relay);
+    deliver(relay, draft.to, before, std::move(draft.content));
+    if (draft.purpose.use == Use::take) core_->wake(); // who waits for it here
+}
+
+void Casts::begin_whole(Draft& draft, const std::vector<Before>& before, Relay& relay) {
+    if (draft.exposed) relay.place = Place{draft.exposed->offset(), draft.bytes};
+    relay.content = draft.content;
+    relay.exposed = std::move(draft.exposed);
+    relay.before = before;
+    if (draft.purpose.use == Use::take) relay.members = draft.to;
+    std::vector<Child> children;
+    if (draft.is_member) children = children_of(draft.to, core_->node(), topology_, relay.pace);
+    else children.push_back({choose_first(draft.to, relay.name.sequence), draft.to});
+    if (probing_) probe(children);
+    for (Child& child : children) add_child(relay, std::move(child));
+}
+
+void Casts::begin_blocks(const Draft& draft, const std::vector<Before>& before, Relay& relay) {
+    const Node root = draft.is_member ? core_->node() : choose_first(draft.to, relay.name.sequence);
+    Stream& stream = add_stream(relay.name, draft.purpose, {draft.to, before, {}}, root, draft.choice.way, relay.pace, draft.streamed, draft.choice.block_bytes);
+    stream.relay = relay.id;
+    relay.stream = &stream;
+    if (draft.is_member) {
+        make_member(stream);
+    } else {
+        relay.children.push_back({root, draft.to});
+        ++relay.open;
+        add_direct_flow(stream, root);
+    }
+    (void)go_on(stream);
+    if (core_->is_lost(root)) on_lost_in(stream, root);
 }
 
 /// The newest that each member may not have had yet; older ones come before that one.
@@ -194,26 +210,11 @@ Node Casts::choose_first(const Set& set, std::uint64_t sequence) const {
 // ---- relays
 
 Casts::Relay& Casts::add_relay(const Name& name, const Purpose& purpose) {
-    if (free_.empty()) {
-        free_.push_back(static_cast<std::uint32_t>(relays_.size()));
-        relays_.emplace_back();
-        generations_.push_back(0);
-    }
-    const std::uint32_t index = free_.back();
-    free_.pop_back();
-    if (spare_.empty()) spare_.push_back(std::make_unique<Relay>());
-    relays_[index] = std::move(spare_.back());
-    spare_.pop_back();
-    Relay& relay = *relays_[index];
-    relay.id = {index, ++generations_[index]};
+    const auto [id, relay] = relays_.add();
+    relay.id = id;
     relay.name = name;
     relay.purpose = purpose;
     return relay;
-}
-
-Casts::Relay* Casts::find(RelayId id) noexcept {
-    if (id.index >= relays_.size() || !relays_[id.index] || generations_[id.index] != id.generation) return nullptr;
-    return relays_[id.index].get();
 }
 
 void Casts::add_child(Relay& relay, Child child) {
@@ -239,23 +240,18 @@ void Casts::replace_child(Relay& relay, std::size_t index) {
     --relay.open;
 }
 
-/// False: it is not from a child that is waited for. The answer is sound.
-bool Casts::take_answer(Relay& relay, Node source, Bytes answer) {
+/// False: it is not from a child that is waited for.
+bool Casts::take_answer(Relay& relay, Node source, const Told& told) {
     const auto child = std::ranges::find_if(relay.children, [&](const Link& link) { return link.to == source && !link.has_answered; });
     if (child == relay.children.end()) return false;
     const Node first = child->part.first();
     child->has_answered = true;
     // It has all blocks, and so have those below it; or it wants none.
     if (relay.stream != nullptr) relay.stream->flows.remove_if([&](const Flow& flow) { return !flow.schedule && flow.members.front() == source; });
-    Answer head;
-    (void)take(answer, head);
-    if (head.brings == Brings::resignation && relay.stream != nullptr) adopt(*relay.stream, Link(*child));
-    Bytes set_bytes = answer.first(head.set_bytes);
-    relay.missing |= *Set::decode(set_bytes, core_->nodes());
-    answer = answer.subspan(head.set_bytes);
-    if (relay.trouble.empty()) relay.trouble = kumi::text_of(answer.first(head.text_bytes));
-    answer = answer.subspan(head.text_bytes);
-    if (head.brings == Brings::values) relay.values.emplace_back(first, std::vector<std::byte>(answer.begin(), answer.end()));
+    if (told.head.brings == Brings::resignation && relay.stream != nullptr) adopt(*relay.stream, Link(*child));
+    relay.missing |= told.missing;
+    if (relay.trouble.empty()) relay.trouble = told.trouble;
+    if (told.head.brings == Brings::values) relay.values.emplace_back(first, std::vector<std::byte>(told.values.begin(), told.values.end()));
     close_one(relay);
     return true;
 }
@@ -283,31 +279,12 @@ void Casts::close_one(Relay& relay) {
     if (--relay.open == 0) finish(relay);
 }
 
-/// Its memory is used again. One by one: to assign a new one would take as long as all the rest that is done for it.
-void Casts::retire(std::unique_ptr<Relay> ended) {
-    Relay& relay = *ended;
-    relay.is_masters = false;
-    relay.content = {};
-    relay.place.reset();
-    relay.exposed.reset();
-    relay.before.clear();
-    relay.members = {};
-    relay.children.clear();
-    relay.open = 0;
-    relay.missing = {};
-    relay.trouble.clear();
-    relay.values.clear();
-    relay.ended = nullptr;
-    relay.stream = nullptr;
-    spare_.push_back(std::move(ended));
-}
-
 void Casts::finish(Relay& relay) {
     if (relay.stream != nullptr) relay.stream->relay.reset();
     if (!relay.is_masters && relay.stream != nullptr) answer_for(*relay.stream, relay);
     else if (!relay.is_masters) send(relay.parent, answer_of(relay, relay.parents));
     std::unique_ptr<Relay> ended = remove(relay);
-    if (!ended->is_masters) return retire(std::move(ended));
+    if (!ended->is_masters) return relays_.give_back(std::move(ended));
     const auto mine = std::ranges::find(under_way_, ended->name.sequence, &UnderWay::sequence);
     const Set to = std::move(mine->to);
     under_way_bytes_ -= mine->bytes;
@@ -318,33 +295,43 @@ void Casts::finish(Relay& relay) {
     if (ended->trouble.empty()) ended->ended(Outcome{std::move(ended->missing), values ? *std::move(values) : std::vector<std::byte>()});
     else ended->ended(error("multicast to {}: {}", to.text(), ended->trouble));
     core_->wake(); // not always in what the engine does, after which it wakes those who wait
-    retire(std::move(ended));
+    relays_.give_back(std::move(ended));
 }
 
 std::unique_ptr<Casts::Relay> Casts::remove(Relay& relay) {
     if (!relay.is_masters) --sources_[relay.name.master].relays;
-    free_.push_back(relay.id.index);
-    return std::move(relays_[relay.id.index]);
+    return relays_.remove(relay.id);
+}
+
+/// Nothing: it makes no sense.
+std::optional<Casts::Told> Casts::read_answer(Bytes bytes) const {
+    Told told;
+    const Answer& head = told.head;
+    if (!take(bytes, told.head) || head.name.master >= core_->nodes() || head.brings > Brings::resignation) return {};
+    if (head.set_bytes > bytes.size() || head.text_bytes > bytes.size() - head.set_bytes || head.text_bytes > 2 * trouble_bytes_max) return {};
+    Bytes set_bytes = bytes.first(head.set_bytes);
+    auto missing = Set::decode(set_bytes, core_->nodes());
+    if (!missing || !set_bytes.empty()) return {};
+    told.missing = *std::move(missing);
+    told.trouble = kumi::text_of(bytes.subspan(head.set_bytes, head.text_bytes));
+    told.values = bytes.subspan(head.set_bytes + head.text_bytes);
+    return told;
 }
 
 bool Casts::on_answer(Node source, Bytes bytes) {
-    Answer head;
-    if (!read_value(bytes, head) || head.name.master >= core_->nodes()) return false;
-    const Bytes rest = bytes.subspan(sizeof head);
-    if (head.set_bytes > rest.size() || head.text_bytes > rest.size() - head.set_bytes || head.text_bytes > 2 * trouble_bytes_max) return false;
-    Bytes set_bytes = rest.first(head.set_bytes);
-    if (!Set::decode(set_bytes, core_->nodes()) || !set_bytes.empty()) return false;
-    if (head.brings > Brings::resignation) return false;
+    const auto told = read_answer(bytes);
+    if (!told) return false;
+    const Answer& head = told->head;
     if (head.relay.index != no_relay.index) {
-        Relay* const relay = find(head.relay);
+        Relay* const relay = relays_.find(head.relay);
         if (relay == nullptr || relay->name != head.name) return true; // over, or taken over by others
-        (void)take_answer(*relay, source, bytes);
+        (void)take_answer(*relay, source, *told);
         return true;
     }
     Stream* const stream = find_stream(head.name);
-    if (stream != nullptr && stream->relay && take_answer(*find(*stream->relay), source, bytes)) return true;
+    if (stream != nullptr && stream->relay && take_answer(*relays_.find(*stream->relay), source, *told)) return true;
     if (stream == nullptr && head.name.master == core_->node()) return true; // over
-    if (stream == nullptr && was_seen(sources_[head.name.master], head.name.sequence)) return true;
+    if (stream == nullptr && sources_[head.name.master].sequences.was_seen(head.name.sequence)) return true;
     if (early_bytes_ + bytes.size() > early_bytes_max) return false;
     const auto [early, is_new] = early_[head.name].try_emplace(source, bytes.begin(), bytes.end());
     if (is_new) early_bytes_ += bytes.size();
@@ -415,7 +402,7 @@ void Casts::on_message(Node source, Bytes bytes) {
     case Kind::probed: is_sound = on_probed(source, bytes); break;
     case Kind::over: is_sound = on_over(source, bytes); break;
     }
-    if (!is_sound) ++unsound_;
+    if (!is_sound) core_->note_unsound(source);
     run_ready();
 }
 
@@ -432,7 +419,7 @@ bool Casts::go_on() noexcept {
         if (!refused.contains(next.to)) {
             if (next.relay.index == no_relay.index) {
                 was_sent = core_->try_send(next.to, handler_, next.message, {});
-            } else if (const Relay* const relay = find(next.relay)) {
+            } else if (const Relay* const relay = relays_.find(next.relay)) {
                 const auto child = std::ranges::find_if(relay->children, [&](const Link& link) { return link.to == next.to && !link.has_answered; });
                 was_sent = child == relay->children.end() || try_cast(*relay, *child);
             } else {
@@ -449,30 +436,29 @@ bool Casts::go_on() noexcept {
 void Casts::on_lost(Node node) noexcept {
     const Busy busy(*this);
     std::erase_if(unsent_, [&](const Unsent& unsent) { return unsent.to == node; });
-    for (std::size_t index = 0; index < relays_.size(); ++index) {
-        if (!relays_[index] || relays_[index]->stream != nullptr) continue;
-        Relay& relay = *relays_[index];
+    relays_.for_each([&](Relay& relay) {
+        if (relay.stream != nullptr) return;
         ++relay.open; // it does not end while its children change
         for (std::size_t child = 0; child < relay.children.size(); ++child)
             if (relay.children[child].to == node && !relay.children[child].has_answered) replace_child(relay, child);
         close_one(relay);
-    }
+    });
     for (auto& [name, stream] : streams_) on_lost_in(*stream, node);
     if (go_on()) core_->wake(); // who asked is about to sleep
 }
 
 bool Casts::is_done() const noexcept {
-    return std::ranges::all_of(streams_, [](const auto& stream) { return stream.second->flows.empty(); }) && std::ranges::none_of(relays_, [](const std::unique_ptr<Relay>& relay) {
-        return relay && !relay->is_masters && std::ranges::any_of(relay->children, [](const Link& child) { return !child.has_answered; });
+    bool is_done = std::ranges::all_of(streams_, [](const auto& stream) { return stream.second->flows.empty(); });
+    relays_.for_each([&](const Relay& relay) {
+        if (!relay.is_masters && std::ranges::any_of(relay.children, [](const Link& child) { return !child.has_answered; })) is_done = false;
     });
+    return is_done;
 }
 
 void Casts::on_end() noexcept {
     const auto turn = core_->take_turn();
     has_ended_ = true;
     const auto relays = std::exchange(relays_, {}); // with the promises: those who hear of it may want to begin others
-    generations_.clear();
-    free_.clear();
     streams_.clear();
     unsent_.clear();
     ready_.clear();

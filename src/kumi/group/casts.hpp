@@ -23,8 +23,11 @@
 #include "kumi/group/choice.hpp"
 #include "kumi/group/exposed.hpp"
 #include "kumi/group/groups.hpp"
+#include "kumi/group/kept.hpp"
+#include "kumi/group/numbered.hpp"
 #include "kumi/group/probing.hpp"
 #include "kumi/group/schedule.hpp"
+#include "kumi/group/sequences.hpp"
 #include "kumi/group/topology.hpp"
 #include "kumi/group/wire.hpp"
 
@@ -56,10 +59,19 @@ public:
     const Topology& topology() const noexcept { return topology_; }
     void on_message(Node source, Bytes bytes);
     std::size_t kept();
-    /// Messages that made no sense.
-    std::uint64_t unsound() const noexcept { return unsound_; }
 
 private:
+    static constexpr std::size_t early_bytes_max = std::size_t{64} << 20;
+    static constexpr std::size_t values_bytes_max = std::size_t{4} << 20; // of one master
+    static constexpr std::size_t relays_max = 4 * Groups::under_way_max;  // of one master
+    static constexpr unsigned quiet_looks_max = 3;
+    static constexpr std::size_t trouble_bytes_max = 500; // of what is told of it
+    static constexpr std::uint32_t block_bytes_min = 1024;
+    static constexpr std::uint64_t blocks_under_way_max = engine::requests_max * 3 / 4; // to one node
+    static constexpr std::size_t under_way_bytes_max = std::size_t{256} << 20; // content of one master's, if there are several
+    static constexpr std::size_t answered_max = 4096;
+    static constexpr std::size_t answered_bytes_max = std::size_t{16} << 20;
+
     struct Content {
         Bytes bytes;
         std::shared_ptr<const void> memory; // none: it lies in the master's, or in a message
@@ -101,6 +113,23 @@ private:
         std::vector<std::pair<Node, std::vector<std::byte>>> values; // what members answered: from which on
         Ended ended; // the master's
         Stream* stream = nullptr; // that it goes by, if it goes in blocks
+
+        /// One by one: to assign a new one would take as long as all the rest that is done for it.
+        void reset() {
+            is_masters = false;
+            content = {};
+            place.reset();
+            exposed.reset();
+            before.clear();
+            members = {};
+            children.clear();
+            open = 0;
+            missing = {};
+            trouble.clear();
+            values.clear();
+            ended = nullptr;
+            stream = nullptr;
+        }
     };
     struct Delivery {
         Name name{};
@@ -116,13 +145,9 @@ private:
     struct Source {
         unsigned quiet_looks = 0; // since something came, while it is lost
         std::size_t relays = 0;   // of its multicasts
-        std::uint64_t newest = 0;
-        std::uint64_t latest_ready = 0; // what comes of earlier ones is too late: the master has given them up
-        base::Bitmap seen{window}; // by sequence modulo window; of those up to newest
-        base::Bitmap missed{window}; // of these, given up
+        Sequences sequences;      // they begin at the latest that is ready: the master has given up what comes of earlier ones
         std::map<std::uint64_t, Delivery> deliveries; // by sequence
-        std::map<std::uint64_t, std::vector<std::byte>> values; // that were answered lately, by sequence
-        std::size_t values_bytes = 0;
+        Kept<std::uint64_t> values{Groups::under_way_max, values_bytes_max};
     };
     struct Flow {
         std::vector<Node> members;
@@ -152,6 +177,24 @@ private:
         Set out;    // who cannot help
         std::uint32_t arrived_at_look = 0;
     };
+    /// An answer; what lies in the message stays there.
+    struct Told {
+        Answer head{};
+        Set missing;
+        std::string_view trouble;
+        Bytes values;
+    };
+    /// A multicast that this node is going to begin.
+    struct Draft {
+        Set to;
+        Purpose purpose;
+        std::size_t bytes = 0;
+        bool is_member = false; // this node
+        Choice choice{};
+        Content content;
+        std::optional<Exposed> exposed;                   // the content, if members read it where it lies
+        std::shared_ptr<std::vector<std::byte>> streamed; // the content, if it goes in blocks
+    };
     struct Unsent {
         Node to;
         RelayId relay; // whose Cast it is, or none: then
@@ -163,15 +206,6 @@ private:
         Set members; // all, where it is to be taken
     };
 
-    static constexpr std::uint32_t window = 4096; // sequences that are told apart
-    static constexpr std::size_t early_bytes_max = std::size_t{64} << 20;
-    static constexpr std::size_t values_bytes_max = std::size_t{4} << 20; // of one master
-    static constexpr std::size_t relays_max = 4 * Groups::under_way_max;  // of one master
-    static constexpr unsigned quiet_looks_max = 3;
-    static constexpr std::size_t trouble_bytes_max = 500; // of what is told of it
-    static constexpr std::uint32_t block_bytes_min = 1024;
-    static constexpr std::uint64_t blocks_under_way_max = engine::requests_max * 3 / 4; // to one node
-    static constexpr std::size_t under_way_bytes_max = std::size_t{256} << 20; // content of one master's, if there are several
 
     /// While something is done here; handlers, and what is given to then(), may do something inside of that.
     class Busy {
@@ -194,6 +228,18 @@ private:
     bool is_done() const noexcept override;
     void on_end() noexcept override;
 
+    // The master
+    Result<void> check(const Set& to, std::size_t bytes) const;
+    Result<Draft> draft_of(const Set& to, const Purpose& purpose, const Pieces& pieces);
+    std::optional<std::vector<Before>> room_for(const Draft& draft) const;
+    void begin(Draft& draft, const std::vector<Before>& before, Ended ended);
+    void begin_whole(Draft& draft, const std::vector<Before>& before, Relay& relay);
+    void begin_blocks(const Draft& draft, const std::vector<Before>& before, Relay& relay);
+    bool is_on_host(const Set& to) const noexcept;
+    std::vector<Before> before_for(const Set& to) const;
+    Node choose_first(const Set& set, std::uint64_t sequence) const;
+
+    // What comes; false: it makes no sense
     bool on_cast(Node source, Bytes bytes, bool is_placed);
     bool on_block(Node source, Bytes bytes);
     bool on_answer(Node source, Bytes bytes);
@@ -203,20 +249,16 @@ private:
 
     // Relays
     Relay& add_relay(const Name& name, const Purpose& purpose);
-    Relay* find(RelayId id) noexcept;
     void add_child(Relay& relay, Child child);
     void replace_child(Relay& relay, std::size_t index);
-    bool take_answer(Relay& relay, Node source, Bytes answer);
+    std::optional<Told> read_answer(Bytes bytes) const;
+    bool take_answer(Relay& relay, Node source, const Told& told);
     std::optional<std::vector<std::byte>> combine(Relay& relay) const;
     void close_one(Relay& relay);
     void finish(Relay& relay);
-    void retire(std::unique_ptr<Relay> ended);
     std::unique_ptr<Relay> remove(Relay& relay);
-    Node choose_first(const Set& set, std::uint64_t sequence) const;
 
     // Deliveries
-    static bool was_seen(const Source& source, std::uint64_t sequence) noexcept;
-    static void note_seen(Source& source, std::uint64_t sequence) noexcept;
     bool is_delivered(const Source& source, std::uint64_t sequence) const noexcept;
     void deliver(Relay& relay, const Set& members, const std::vector<Before>& before, Content content);
     void make_ready(Delivery& delivery);
@@ -225,9 +267,7 @@ private:
     Result<std::vector<std::byte>> run_handler(const Name& name, const Purpose& purpose, Bytes content);
     void end_delivery(const Name& name, Result<std::vector<std::byte>> value);
     void close_delivery(const Name& name, const Purpose& purpose, std::span<const RelayId> relays, Result<std::vector<std::byte>> value);
-    static bool was_missed(const Source& source, std::uint64_t sequence) noexcept;
     void release_after(Source& source, std::uint64_t sequence);
-    void keep_value(Source& source, std::uint64_t sequence, const std::vector<std::byte>& value);
 
     // What will not come
     void give_up(const Name& name, std::uint64_t before, const std::string& why = {});
@@ -266,9 +306,6 @@ private:
     void probe(const std::vector<Child>& children);
 
     // Going out
-    Result<void> check(const Set& to, std::size_t bytes) const;
-    bool is_on_host(const Set& to) const noexcept;
-    std::vector<Before> before_for(const Set& to) const;
     static void append_lead(std::vector<std::byte>& message, const Set& set, const std::vector<Before>& before, const Set& all);
     static std::vector<std::byte> lead_of(const Set& set, const std::vector<Before>& before, const Set& all);
     bool is_possible(const Source& source, const Purpose& purpose) const noexcept;
@@ -287,29 +324,20 @@ private:
     Topology topology_;
     Costs costs_;
     std::optional<Way> way_; // that all go, if one is wanted
-    std::vector<std::unique_ptr<Relay>> relays_; // by index
-    std::vector<std::uint32_t> generations_;
-    std::vector<std::uint32_t> free_;
-    std::vector<std::unique_ptr<Relay>> spare_;
+    Numbered<Relay, RelayId> relays_;
     std::vector<std::byte> message_; // that is being made
     std::map<Node, Source> sources_;
     std::map<Name, std::unique_ptr<Stream>> streams_;
     // By name: answers by those of whom it is not known yet that they answer this node.
     std::map<Name, std::map<Node, std::vector<std::byte>>> early_;
     std::size_t early_bytes_ = 0;
-    // What was answered for streams that are over: who was lost meanwhile may have swallowed it.
-    std::map<Name, std::vector<std::byte>> answered_;
-    std::deque<Name> answered_in_order_;
-    std::size_t answered_bytes_ = 0;
-    static constexpr std::size_t answered_max = 4096;
-    static constexpr std::size_t answered_bytes_max = std::size_t{16} << 20;
+    Kept<Name> answered_{answered_max, answered_bytes_max}; // for streams that are over: who was lost meanwhile may have swallowed it
     std::deque<Name> ready_;    // deliveries to be run
     std::deque<Name> arrivals_; // deliveries to be taken
     bool is_running_ = false;
     bool has_ended_ = false;
     int depth_ = 0; // of Busy
     bool is_called_ = false; // the background, for what is under way
-    std::uint64_t unsound_ = 0;
     std::deque<Unsent> unsent_;
     // As the master
     struct UnderWay {

@@ -17,15 +17,15 @@ void Casts::give_up(const Name& name, std::uint64_t before, const std::string& w
     if (stream == nullptr) drop_early(name);
     if (stream != nullptr && stream->arrived < stream->blocks) {
         resign(*stream, why);
-        if (stream->relay) (void)remove(*find(*stream->relay));
+        if (stream->relay) relays_.give_back(remove(*relays_.find(*stream->relay)));
         stream->relay.reset();
         stream->flows.clear();
     }
     Source& source = sources_[name.master];
     if (source.deliveries.contains(name.sequence)) return;
-    if (!was_seen(source, name.sequence)) {
-        note_seen(source, name.sequence);
-        source.missed.set(name.sequence % window);
+    if (!source.sequences.was_seen(name.sequence)) {
+        source.sequences.add(name.sequence);
+        source.sequences.miss(name.sequence);
     }
     const bool has_room = source.deliveries.size() < 2 * Groups::under_way_max; // no master has more
     if (before == 0 || is_delivered(source, before) || !has_room) return release_after(source, name.sequence);
@@ -51,7 +51,7 @@ void Casts::give_up_rest_of(Node master, const Source& source) {
         if (at->second->arrived < at->second->blocks && !parent_in(*at->second)) absent.insert(at->first.sequence);
     for (const auto& [sequence, delivery] : source.deliveries)
         for (const std::uint64_t other : delivery.after)
-            if (!was_seen(source, other)) absent.insert(other);
+            if (!source.sequences.was_seen(other)) absent.insert(other);
     for (const std::uint64_t sequence : absent) {
         const auto behind = source.deliveries.lower_bound(sequence);
         give_up({master, sequence}, behind == source.deliveries.begin() ? 0 : std::prev(behind)->first);
@@ -72,14 +72,13 @@ void Casts::drop_early(const Name& name) {
 void Casts::look_after() noexcept {
     const Busy busy(*this);
     Set awaited;
-    for (const auto& relay : relays_) {
-        if (!relay) continue;
-        for (const Link& child : relay->children) {
+    relays_.for_each([&](const Relay& relay) {
+        for (const Link& child : relay.children) {
             if (child.has_answered) continue;
-            if (relay->stream != nullptr) ask(*relay->stream, child.to, true);
+            if (relay.stream != nullptr) ask(*relay.stream, child.to, true);
             else awaited.add(child.to);
         }
-    }
+    });
     for (const auto& [name, stream] : streams_) {
         if (stream->arrived == stream->blocks) continue;
         awaited.add(name.master);

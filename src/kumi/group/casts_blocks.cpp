@@ -50,7 +50,7 @@ void Casts::make_member(Stream& stream) {
     while (true) {
         auto children = children_of(part, at, topology_, stream.pace);
         if (at == self) {
-            Relay& relay = *find(*stream.relay);
+            Relay& relay = *relays_.find(*stream.relay);
             for (Child& child : children) {
                 relay.children.push_back({child.to, std::move(child.part)});
                 ++relay.open;
@@ -93,7 +93,7 @@ bool Casts::on_block(Node source, Bytes bytes) {
     if (stream == nullptr) {
         if (head.name.master == core_->node()) return head.name.sequence < next_sequence_; // over: who has to know was told
         Source& origin = sources_[head.name.master];
-        if (was_seen(origin, head.name.sequence)) { // somebody sends it again: after a loss
+        if (origin.sequences.was_seen(head.name.sequence)) { // somebody sends it again: after a loss
             if (head.wants_answer != 0 && !lead_bytes.empty()) answer_again(head.name, source);
             else if (head.index == no_block) send(source, message_of(Over{Kind::over, 0, head.name, 0}));
             return true;
@@ -136,7 +136,7 @@ bool Casts::on_block(Node source, Bytes bytes) {
     for (std::uint32_t block = head.index; block < end; ++block)
         if (!stream->has.test(block)) stream->has.set(block), ++stream->arrived;
     (void)go_on(*stream);
-    if (stream->arrived == stream->blocks && stream->relay) deliver(*find(*stream->relay), stream->set, stream->before, {*stream->content, stream->content});
+    if (stream->arrived == stream->blocks && stream->relay) deliver(*relays_.find(*stream->relay), stream->set, stream->before, {*stream->content, stream->content});
     return true;
 }
 
@@ -233,23 +233,15 @@ std::optional<Node> Casts::parent_in(const Stream& stream) const {
 
 void Casts::answer_for(Stream& stream, Relay& relay) {
     auto answer = answer_of(relay, no_relay);
-    answered_[stream.name] = answer;
-    answered_in_order_.push_back(stream.name);
-    answered_bytes_ += answer.size();
-    while (answered_in_order_.size() > answered_max || answered_bytes_ > answered_bytes_max) {
-        const auto oldest = answered_.find(answered_in_order_.front());
-        answered_bytes_ -= oldest->second.size();
-        answered_.erase(oldest);
-        answered_in_order_.pop_front();
-    }
+    answered_.put(stream.name, answer);
     if (const auto parent = parent_in(stream)) stream.asked.add(*parent);
     for (const Node to : stream.asked) send(to, answer);
 }
 
 /// Somebody who has taken over from one that is lost asks for it.
 void Casts::answer_again(const Name& name, Node to) {
-    if (const auto answer = answered_.find(name); answer != answered_.end()) return send(to, answer->second);
-    if (was_missed(sources_[name.master], name.sequence)) return send(to, resignation(name, {}));
+    if (auto* const answer = answered_.find(name)) return send(to, *answer);
+    if (sources_[name.master].sequences.was_missed(name.sequence)) return send(to, resignation(name, {}));
     Relay forgotten;
     forgotten.name = name;
     forgotten.trouble = fmt::format("{} has forgotten what it answered", core_->name_of(core_->node()));
@@ -261,7 +253,7 @@ bool Casts::take_early_answers(Stream& stream) {
     const auto early = early_.find(stream.name);
     if (early == early_.end()) return false;
     for (auto answer = early->second.begin(); answer != early->second.end() && stream.relay;) {
-        if (take_answer(*find(*stream.relay), answer->first, answer->second)) {
+        if (take_answer(*relays_.find(*stream.relay), answer->first, *read_answer(answer->second))) {
             early_bytes_ -= answer->second.size();
             early->second.erase(answer);
             answer = early->second.begin(); // there may be others to wait for now
@@ -284,6 +276,7 @@ std::vector<std::byte> Casts::resignation(const Name& name, const std::string& w
     std::vector<std::byte> nobody;
     Set{}.encode(nobody);
     auto message = message_of(Answer{Kind::answer, static_cast<std::uint32_t>(nobody.size()), name, no_relay, static_cast<std::uint32_t>(why.size()), Brings::resignation});
+    message.reserve(message.size() + nobody.size() + why.size());
     append(message, nobody);
     append(message, bytes_of(std::string_view(why)));
     return message;
@@ -291,7 +284,7 @@ std::vector<std::byte> Casts::resignation(const Name& name, const std::string& w
 
 /// One below this node will not have it, or cannot tell: those below that one are this node's to care for.
 void Casts::adopt(Stream& stream, const Link& out) {
-    Relay& relay = *find(*stream.relay);
+    Relay& relay = *relays_.find(*stream.relay);
     relay.missing.add(out.to);
     for (Child& child : children_of(out.part, out.to, topology_, stream.pace)) {
         if (!core_->is_lost(child.to) && !stream.pushed.contains(child.to)) add_direct_flow(stream, child.to);
@@ -304,7 +297,7 @@ void Casts::adopt(Stream& stream, const Link& out) {
 /// of any, each parent sends all of them to those of its children that have not answered.
 void Casts::on_lost_in(Stream& stream, Node node) {
     if (!stream.relay || !stream.set.contains(node)) return;
-    Relay& relay = *find(*stream.relay);
+    Relay& relay = *relays_.find(*stream.relay);
     ++relay.open; // it does not end while its children change
     for (std::size_t i = 0; i < relay.children.size(); ++i) {
         if (relay.children[i].has_answered || !core_->is_lost(relay.children[i].to)) continue;

@@ -25,31 +25,8 @@ bool has_values(Use use) noexcept { return use == Use::gather || use == Use::red
 
 } // namespace
 
-bool Casts::was_seen(const Source& source, std::uint64_t sequence) noexcept {
-    if (sequence > source.newest) return false;
-    return sequence < source.latest_ready || source.newest - sequence >= window || source.seen.test(sequence % window);
-}
-
-void Casts::note_seen(Source& source, std::uint64_t sequence) noexcept {
-    if (sequence > source.newest) {
-        // What the window leaves behind is old.
-        if (sequence - source.newest >= window) source.seen.clear();
-        else
-            for (std::uint64_t passed = source.newest + 1; passed <= sequence; ++passed) source.seen.clear(passed % window);
-        source.newest = sequence;
-    }
-    source.seen.set(sequence % window);
-    source.missed.clear(sequence % window);
-}
-
-/// It was seen, and this node has not had it.
-bool Casts::was_missed(const Source& source, std::uint64_t sequence) noexcept {
-    if (source.newest - sequence >= window) return false; // nobody knows any more
-    return !source.seen.test(sequence % window) || source.missed.test(sequence % window);
-}
-
 bool Casts::is_delivered(const Source& source, std::uint64_t sequence) const noexcept {
-    if (!was_seen(source, sequence)) return false;
+    if (!source.sequences.was_seen(sequence)) return false;
     const auto found = source.deliveries.find(sequence);
     return found == source.deliveries.end() || (found->second.is_ready && found->second.purpose.use == Use::take);
 }
@@ -58,13 +35,13 @@ bool Casts::is_delivered(const Source& source, std::uint64_t sequence) const noe
 void Casts::deliver(Relay& relay, const Set& members, const std::vector<Before>& before, Content content) {
     const Name name = relay.name;
     Source& source = sources_[name.master];
-    if (was_seen(source, name.sequence)) {
+    if (source.sequences.was_seen(name.sequence)) {
         if (const auto found = source.deliveries.find(name.sequence); found != source.deliveries.end()) return found->second.relays.push_back(relay.id);
-        if (const auto found = source.values.find(name.sequence); found != source.values.end()) relay.values.emplace_back(core_->node(), found->second);
-        else if (has_values(relay.purpose.use) || was_missed(source, name.sequence)) relay.missing.add(core_->node()); // forgotten, or given up
+        if (const auto* const value = source.values.find(name.sequence)) relay.values.emplace_back(core_->node(), *value);
+        else if (has_values(relay.purpose.use) || source.sequences.was_missed(name.sequence)) relay.missing.add(core_->node()); // forgotten, or given up
         return close_one(relay);
     }
-    note_seen(source, name.sequence);
+    source.sequences.add(name.sequence);
     std::vector<std::uint64_t> after;
     for (const Before& other : before)
         if (other.members.contains(core_->node()) && !is_delivered(source, other.sequence)) after.push_back(other.sequence);
@@ -75,7 +52,7 @@ void Casts::deliver(Relay& relay, const Set& members, const std::vector<Before>&
     if (after.empty() && relay.purpose.use == Use::handler && ready_.empty() && !is_running_ && !relay.is_masters) {
         const RelayId id = relay.id;
         const Purpose purpose = relay.purpose;
-        source.latest_ready = name.sequence;
+        source.sequences.begin_at(name.sequence);
         return close_delivery(name, purpose, {&id, 1}, run_handler(name, purpose, content.bytes));
     }
     Delivery& delivery = source.deliveries[name.sequence];
@@ -92,11 +69,11 @@ void Casts::deliver(Relay& relay, const Set& members, const std::vector<Before>&
 void Casts::make_ready(Delivery& delivery) {
     Source& source = sources_[delivery.name.master];
     delivery.is_ready = true;
-    if (delivery.name.sequence < source.latest_ready) { // one that came after it has been delivered
+    if (delivery.name.sequence < source.sequences.oldest()) { // one that came after it has been delivered
         delivery.is_given_up = true;
-        source.missed.set(delivery.name.sequence % window);
+        source.sequences.miss(delivery.name.sequence);
     }
-    source.latest_ready = std::max(source.latest_ready, delivery.name.sequence);
+    source.sequences.begin_at(delivery.name.sequence);
     (delivery.purpose.use == Use::take && !delivery.is_given_up ? arrivals_ : ready_).push_back(delivery.name);
     if (delivery.purpose.use != Use::take) return;
     // To be taken is as good as taken for those that come after it.
@@ -126,7 +103,7 @@ void Casts::end_given_up(const Name& name) {
     source.deliveries.erase(name.sequence);
     release_after(source, name.sequence);
     for (const RelayId id : relays) {
-        Relay* const relay = find(id);
+        Relay* const relay = relays_.find(id);
         if (relay == nullptr) continue;
         relay->missing.add(core_->node());
         close_one(*relay);
@@ -169,25 +146,15 @@ void Casts::close_delivery(const Name& name, const Purpose& purpose, std::span<c
     const bool has_value = value && has_values(purpose.use);
     if (has_value) {
         *value = value_of(purpose.use, core_->node(), *value);
-        keep_value(source, name.sequence, *value);
+        source.values.put(name.sequence, *value); // for those who ask again, because whom it was answered to is lost
     }
     // Where it came more than once, those whom the others would answer are lost.
     for (const RelayId id : relays) {
-        Relay* const relay = find(id);
+        Relay* const relay = relays_.find(id);
         if (relay == nullptr) continue;
         if (!value && relay->trouble.empty()) relay->trouble = fmt::format("{}: {}", core_->name_of(core_->node()), value.error().text()).substr(0, trouble_bytes_max);
         if (has_value) relay->values.emplace_back(core_->node(), *value);
         close_one(*relay);
-    }
-}
-
-/// For those who ask again, because whom it was answered to is lost.
-void Casts::keep_value(Source& source, std::uint64_t sequence, const std::vector<std::byte>& value) {
-    source.values[sequence] = value;
-    source.values_bytes += value.size();
-    while (source.values.size() > Groups::under_way_max || source.values_bytes > values_bytes_max) {
-        source.values_bytes -= source.values.begin()->second.size();
-        source.values.erase(source.values.begin());
     }
 }
 

@@ -83,12 +83,10 @@ void Mailbox::post(Node to, Post head, Bytes data) {
     (void)core_->send(to, handler_, front, data); // with the turn it waits in the engine; refused only where nothing can go
 }
 
-void Mailbox::note_taken(Peer& peer, std::uint32_t taken) noexcept {
+void Mailbox::note_taken(Node by, std::uint32_t taken) noexcept {
+    Peer& peer = peers_[by];
     const std::uint32_t more = taken - peer.taken;
-    if (more > peer.sent - peer.taken) {
-        ++unsound_;
-        return;
-    }
+    if (more > peer.sent - peer.taken) return core_->note_unsound(by);
     peer.taken = taken;
 }
 
@@ -108,7 +106,7 @@ void Mailbox::drop(Box& box, Node source, const Post& head) {
 // ---- arrivals
 
 void Mailbox::on_message(Node source, const Post& head, Bytes data) {
-    note_taken(peers_[source], head.taken);
+    note_taken(source, head.taken);
     if (head.kind == PostKind::taken) return;
     if (head.kind == PostKind::go || head.kind == PostKind::drop) {
         const Box* const box = find(head.key);
@@ -120,22 +118,20 @@ void Mailbox::on_message(Node source, const Post& head, Bytes data) {
         if (box != nullptr && box->talk != nullptr) box->talk->on_asked(source, head);
         return;
     }
-    if (head.kind > PostKind::ask || (head.kind == PostKind::first && (head.bytes > eager_bytes_max || data.size() > head.bytes))) {
-        ++unsound_;
-        return;
-    }
+    if (head.kind > PostKind::ask || (head.kind == PostKind::first && (head.bytes > eager_bytes_max || data.size() > head.bytes)))
+        return core_->note_unsound(source);
     Box& box = find_or_add(head.key);
     if (!box.skips.empty() && is_skipped(box, source, head)) {
         drop(box, source, head);
     } else if (head.kind == PostKind::more) {
-        if (!add_more(box, source, head, data)) ++unsound_;
+        if (!add_more(box, source, head, data)) core_->note_unsound(source);
     } else {
         const bool is_behind = std::ranges::any_of(box.early, [&](const Box::Early& early) { return early.source == source; });
         Receive* const receive = box.talk != nullptr && !is_behind ? box.talk->find_receive(source) : nullptr;
         if (receive == nullptr) keep(box, source, head, data);
         else if (head.kind == PostKind::trouble) box.talk->on_trouble(source, head, data);
         else if (!receive->is_bound) box.talk->bind(*receive, source, head, data);
-        else ++unsound_;
+        else core_->note_unsound(source);
     }
     leave(box);
 }

@@ -144,8 +144,6 @@ public:
     engine::Core& core() noexcept { return *core_; }
     /// Data goes in pieces of this size at most.
     std::size_t chunk_bytes() const noexcept { return chunk_bytes_; }
-    /// Messages that made no sense.
-    std::uint64_t unsound() const noexcept { return unsound_; }
     /// Of messages and sets, that are kept for later.
     std::size_t kept() const noexcept;
     std::size_t boxes() const noexcept { return boxes_.size(); }
@@ -167,7 +165,7 @@ private:
     bool try_post(Node to, Post head, Bytes data) noexcept;
     /// Now or later.
     void post(Node to, Post head, Bytes data = {});
-    void note_taken(Peer& peer, std::uint32_t taken) noexcept;
+    void note_taken(Node by, std::uint32_t taken) noexcept;
     /// One of its messages needs no room any more.
     void take(Node source, const Post& head);
     void drop(Box& box, Node source, const Post& head);
@@ -189,7 +187,6 @@ private:
     Box* last_ = nullptr; // that was found
     std::deque<std::uint64_t> skipping_; // keys of boxes that skips were added to, oldest first
     std::uint32_t serial_ = 0;
-    std::uint64_t unsound_ = 0;
 };
 
 } // namespace kumi::group

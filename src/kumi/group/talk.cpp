@@ -190,10 +190,8 @@ bool Talk::check(Node source, const Post& head) {
 
 bool Talk::make_room(Receive& receive, Node source, const Post& head) {
     const bool has_size = receive.content == nullptr || receive.combine != nullptr;
-    if (head.step != receive.step || (has_size && head.bytes != receive.bytes)) {
-        ++mailbox_.unsound_;
+    if (head.step != receive.step || (has_size && head.bytes != receive.bytes))
         return fail(fmt::format("{} is at another step: the members' calls are not in the same order", name(source))), false;
-    }
     if (receive.may_fit && head.bytes == receive.bytes) receive.content = nullptr;
     if (receive.content == nullptr) return true;
     try {
@@ -207,10 +205,8 @@ bool Talk::make_room(Receive& receive, Node source, const Post& head) {
 
 void Talk::feed(Receive& receive, Bytes data) {
     const bool is_cut_wrong = receive.combine != nullptr && receive.content == nullptr && data.size() % shape_.bytes_each != 0;
-    if (data.size() > receive.bytes - receive.arrived || is_cut_wrong) {
-        ++mailbox_.unsound_;
+    if (data.size() > receive.bytes - receive.arrived || is_cut_wrong)
         return fail(fmt::format("{} has sent what makes no sense", name(receive.from)));
-    }
     const bool is_last = receive.arrived + data.size() == receive.bytes;
     if (receive.content != nullptr) copy_bytes(receive.content->data() + receive.arrived, data);
     if (receive.combine == nullptr) {

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace kumi::group {
+
+/// Things that others know by number. A number is used again, but with another generation: who still has the old one finds nothing. So is
+/// their memory: T::reset() makes one as good as new, and stays clear of what only costs time.
+template <class T, class Id>
+class Numbered {
+public:
+    std::pair<Id, T&> add() {
+        if (free_.empty()) {
+            free_.push_back(static_cast<std::uint32_t>(slots_.size()));
+            slots_.emplace_back();
+        }
+        const std::uint32_t index = free_.back();
+        free_.pop_back();
+        if (spare_.empty()) spare_.push_back(std::make_unique<T>());
+        Slot& slot = slots_[index];
+        slot.thing = std::move(spare_.back());
+        spare_.pop_back();
+        return {Id{index, ++slot.generation}, *slot.thing};
+    }
+    T* find(Id id) const noexcept {
+        if (id.index >= slots_.size() || slots_[id.index].generation != id.generation) return nullptr;
+        return slots_[id.index].thing.get();
+    }
+    /// It is not found any more, but there until it is given back.
+    std::unique_ptr<T> remove(Id id) {
+        free_.push_back(id.index);
+        return std::move(slots_[id.index].thing);
+    }
+    void give_back(std::unique_ptr<T> thing) {
+        thing->reset();
+        spare_.push_back(std::move(thing));
+    }
+
+    std::size_t size() const noexcept { return slots_.size() - free_.size(); }
+    /// Calls `visit(T&)` for all that are there; it may add others, which may be visited too, and remove any.
+    template <class Visit>
+    void for_each(Visit&& visit) const {
+        for (std::size_t index = 0; index < slots_.size(); ++index)
+            if (slots_[index].thing) visit(*slots_[index].thing);
+    }
+
+private:
+    struct Slot {
+        std::unique_ptr<T> thing;
+        std::uint32_t generation = 0;
+    };
+
+    std::vector<Slot> slots_;         // by index
+    std::vector<std::uint32_t> free_; // of these
+    std::vector<std::unique_ptr<T>> spare_;
+};
+
+} // namespace kumi::group
