@@ -68,14 +68,14 @@ public:
     /// False: refused.
     bool send(Node from, Node to, std::size_t bytes, bool in_place) {
         const std::uint64_t number = next_[from * nodes_ + to];
-        std::vector<std::byte> message(8 + bytes, static_cast<std::byte>(number));
-        std::memcpy(message.data(), &number, sizeof number);
+        message_.assign(8 + bytes, static_cast<std::byte>(number));
+        std::memcpy(message_.data(), &number, sizeof number);
         if (in_place) {
-            const pm::SendSlot slot = members_[from]->try_reserve(to, message.size());
+            const pm::SendSlot slot = members_[from]->try_reserve(to, message_.size());
             if (!slot) return false;
-            std::memcpy(slot.bytes().data(), message.data(), message.size());
+            std::memcpy(slot.bytes().data(), message_.data(), message_.size());
             held_.push_back({from, slot}); // and given later
-        } else if (!members_[from]->try_send(to, message)) {
+        } else if (!members_[from]->try_send(to, message_)) {
             return false;
         }
         ++next_[from * nodes_ + to];
@@ -115,7 +115,9 @@ private:
         ASSERT_TRUE(read_value(message.bytes(), number));
         std::uint64_t& expected = expected_[message.source() * nodes_ + at];
         ASSERT_EQ(number, expected) << "from node " << message.source() << " to node " << at;
-        for (const std::byte byte : message.bytes().subspan(8)) ASSERT_EQ(byte, static_cast<std::byte>(number));
+        // Gigabytes in all: the first byte is right, and every byte is as the one before.
+        const Bytes rest = message.bytes().subspan(8);
+        ASSERT_TRUE(rest.empty() || (rest[0] == static_cast<std::byte>(number) && std::memcmp(rest.data(), rest.data() + 1, rest.size() - 1) == 0));
         ++expected;
     }
 
@@ -127,6 +129,7 @@ private:
     std::vector<std::uint64_t> next_, expected_; // by source and destination
     std::vector<bool> is_frozen_;
     std::vector<Node> changed_;
+    std::vector<std::byte> message_; // to be sent, or refused
     std::vector<std::pair<Node, pm::SendSlot>> held_;
 };
 
