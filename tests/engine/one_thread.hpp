@@ -10,6 +10,7 @@
 #include "model/fiber.hpp"
 #include "simulation/seeds.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -167,7 +168,7 @@ inline void for_each_seed([[maybe_unused]] std::uint64_t seeds_usually, const st
 #if defined(__SANITIZE_THREAD__)
     GTEST_SKIP() << "one thread has no races, and its stacks confuse who looks for them";
 #elif defined(__SANITIZE_ADDRESS__)
-    seeds_usually = 5;
+    seeds_usually = std::min<std::uint64_t>(seeds_usually, 5);
 #endif
     simulation::for_each_seed(seeds_usually, run);
 }
