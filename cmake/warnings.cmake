@@ -1,7 +1,9 @@
 # What every target of this project is compiled with.
 add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-missing-field-initializers)
 if(KUMI_SANITIZE STREQUAL "address")
-    add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    # Undefined behaviour is an illegal instruction, which AddressSanitizer shows as it shows what it finds itself, told
+    # handle_sigill=1 in ASAN_OPTIONS. To say in words what is wrong takes g++ a quarter of the build's time.
+    add_compile_options(-fsanitize=address,undefined -fsanitize-undefined-trap-on-error -fno-omit-frame-pointer)
     add_link_options(-fsanitize=address,undefined)
 elseif(KUMI_SANITIZE STREQUAL "thread")
     add_compile_options(-fsanitize=thread -fno-omit-frame-pointer)

@@ -17,10 +17,13 @@ prefix_of() {
     [ "$1" = tsan ] && [ "$bits" -gt 28 ] && setarch -R true 2>/dev/null && echo "setarch -R"
 }
 
+# Where undefined behaviour was met is shown; see cmake/warnings.cmake.
+export ASAN_OPTIONS="handle_sigill=1${ASAN_OPTIONS:+:$ASAN_OPTIONS}"
+
 # On aarch64 the leak check of g++ 12 takes some 4 seconds at the end of every process, an empty one too, and
 # every test is a process or several. ASAN_OPTIONS=detect_leaks=1 has it all the same.
 if [ "$(uname -m)" = aarch64 ] && [[ " $* " == *" asan "* ]]; then
-    export ASAN_OPTIONS="detect_leaks=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}"
+    ASAN_OPTIONS="detect_leaks=0:$ASAN_OPTIONS"
     echo "asan on aarch64: ASAN_OPTIONS=$ASAN_OPTIONS"
 fi
 
