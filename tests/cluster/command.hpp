@@ -4,6 +4,8 @@
 // is killed and fails the test. Nothing may be left of a command: every process that descends from it carries a mark in
 // its environment, which is looked for at the end.
 
+#include "sanitized.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,12 +32,8 @@ namespace kumi::cluster_test {
 
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
+using kumi::sanitized; // for those who are not in kumi
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool sanitized = true;
-#else
-inline constexpr bool sanitized = false;
-#endif
 /// What must be over within a second; instrumented programs take longer to die.
 inline constexpr std::chrono::milliseconds one_second = sanitized ? 3000ms : 1000ms;
 

@@ -5,6 +5,7 @@
 
 #include "kumi/base/clock.hpp"
 #include "kumi/pm/channel.hpp"
+#include "sanitized.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -27,7 +28,7 @@ inline void PrintTo(const World& world, std::ostream* out) { *out << world.name;
 std::vector<World> worlds();
 
 /// Nothing in a test may take longer: a hang is a failure that says where.
-inline Instant deadline() { return now() + std::chrono::seconds(20); }
+inline Instant deadline() { return now() + std::chrono::seconds(sanitized ? 60 : 20); }
 
 /// The seed of this run's random choices: KUMI_SEED, or a new one. Printed when a test fails.
 std::uint64_t seed();

@@ -28,11 +28,7 @@ using engine::Engine;
 using pm::Channel;
 using pm::Node;
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-inline constexpr long scale = 1;
-#else
-inline constexpr long scale = 5;
-#endif
+inline constexpr long scale = sanitized ? 1 : 5;
 
 /// The worlds of the conformance suite that differ to an engine, and some with hardly any room.
 std::vector<World> worlds();
