@@ -1,8 +1,8 @@
 # What every target of this project is compiled with.
 add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-missing-field-initializers)
 if(KUMI_SANITIZE STREQUAL "address")
-    # Undefined behaviour is an illegal instruction, which AddressSanitizer shows as it shows what it finds itself, told
-    # handle_sigill=1 in ASAN_OPTIONS. To say in words what is wrong takes g++ a quarter of the build's time.
+    # Undefined behaviour is an illegal instruction, or a trap, which AddressSanitizer shows as it shows what it finds itself,
+    # told handle_sigill=1:handle_sigtrap=1 in ASAN_OPTIONS. To say in words what is wrong would take g++ a quarter of its time.
     add_compile_options(-fsanitize=address,undefined -fsanitize-undefined-trap-on-error -fno-omit-frame-pointer)
     add_link_options(-fsanitize=address,undefined)
 elseif(KUMI_SANITIZE STREQUAL "thread")

@@ -18,10 +18,10 @@ prefix_of() {
 }
 
 # Where undefined behaviour was met is shown; see cmake/warnings.cmake.
-export ASAN_OPTIONS="handle_sigill=1${ASAN_OPTIONS:+:$ASAN_OPTIONS}"
+export ASAN_OPTIONS="handle_sigill=1:handle_sigtrap=1${ASAN_OPTIONS:+:$ASAN_OPTIONS}"
 
 # On aarch64 the leak check of g++ 12 takes some 4 seconds at the end of every process, an empty one too, and
-# every test is a process or several. ASAN_OPTIONS=detect_leaks=1 has it all the same.
+# tests start hundreds. ASAN_OPTIONS=detect_leaks=1 has it all the same.
 if [ "$(uname -m)" = aarch64 ] && [[ " $* " == *" asan "* ]]; then
     ASAN_OPTIONS="detect_leaks=0:$ASAN_OPTIONS"
     echo "asan on aarch64: ASAN_OPTIONS=$ASAN_OPTIONS"

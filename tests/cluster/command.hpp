@@ -168,7 +168,7 @@ private:
         environment.push_back(mark_);
         // A sanitizer that catches the signal would turn it into an exit code; and the search for leaks, which takes
         // seconds at the end of each process, belongs to the tests within one.
-        environment.emplace_back("ASAN_OPTIONS=handle_segv=0:handle_abort=0:detect_leaks=0");
+        environment.emplace_back("ASAN_OPTIONS=handle_segv=0:handle_abort=0:handle_sigill=1:handle_sigtrap=1:detect_leaks=0");
         environment.emplace_back("TSAN_OPTIONS=handle_segv=0:handle_abort=0");
         for (std::string& variable : environment) ::putenv(variable.data());
         std::vector<std::string> words = command.words;

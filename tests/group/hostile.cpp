@@ -116,7 +116,7 @@ TEST(HostileGroups, the_user_is_told_once_of_messages_that_make_no_sense) {
             for (std::uint32_t kind = 100; kind < 103; ++kind) say(bytes_of(kind));
         },
         [](Victim& victim) { EXPECT_TRUE(victim.handled.empty()); });
-    EXPECT_EQ(testing::internal::GetCapturedStderr(), "kumi: warning: node 0 got a message of node 1 that makes no sense, and dropped it: "
+    EXPECT_EQ(testing::internal::GetCapturedStderr(), "kumi: warning: node 0 can make nothing of a message of node 1: "
                                                       "do all nodes run the same program, with the same version of Kumi?\n");
 }
 

@@ -85,7 +85,7 @@ void add_run_command(CLI::App& app, int& exit_code) {
                     "  KUMI_FAULT=udp.loss=0.01   make trouble: also duplicate, reorder, corrupt, truncate, seed\n"
                     "  KUMI_STRIPES=yes           try whether large messages are faster over several networks at once\n"
                     "  KUMI_GROUPS=way=tree       the way that multicasts go, or what messages take; see kumi map --help\n"
-                    "  KUMI_LOG=debug             say what was set up\n\n"
+                    "  KUMI_LOG=debug             say what was set up; off: no warnings either\n\n"
                     "The same program runs under mpirun, mpiexec.hydra, srun --mpi=pmix and srun --mpi=pmi2, too; there\n"
                     "KUMI_PLUGINS=FOLDER says where libkumi-boot-pmix.so is, if it is not found by itself.\n\n"
                     "Examples: kumi run -n 4 ./program input.txt\n"

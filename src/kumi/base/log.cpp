@@ -7,18 +7,18 @@
 namespace kumi::base {
 namespace {
 
-bool debug_wanted() noexcept {
-    static const bool wanted = [] {
-        const char* level = std::getenv("KUMI_LOG");
-        return level != nullptr && std::string_view(level) == "debug";
+bool is_wanted(Severity severity) noexcept {
+    static const std::string_view level = [] {
+        const char* const given = std::getenv("KUMI_LOG");
+        return std::string_view(given == nullptr ? "" : given);
     }();
-    return wanted;
+    return severity == Severity::debug ? level == "debug" : level != "off";
 }
 
 } // namespace
 
 void log_line(Severity severity, std::string_view text) noexcept {
-    if (severity == Severity::debug && !debug_wanted()) return;
+    if (!is_wanted(severity)) return;
     std::string line = "kumi: ";
     if (severity == Severity::warning) line += "warning: ";
     line.append(text);

@@ -11,7 +11,7 @@ namespace kumi::base {
 
 enum class Severity { debug, warning };
 
-/// Writes "kumi: TEXT" to standard error; debug lines only when KUMI_LOG=debug.
+/// Writes "kumi: TEXT" to standard error; debug lines only when KUMI_LOG=debug, none when it is off.
 void log_line(Severity severity, std::string_view text) noexcept;
 
 template <class... Arguments>

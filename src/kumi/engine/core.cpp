@@ -81,8 +81,8 @@ void Core::on_arrival(pm::Message& message) noexcept {
     if (!outbox_.on_header(source, header)) [[unlikely]] note_unsound(source);
     try {
         if (!handle(source, header, message.bytes().subspan(sizeof header), message)) {
-            note_unsound(source);
             if (header.is_request != 0) refuse(source, no_operation, fmt::format("it could make nothing of a message of kind {}", header.kind));
+            else note_unsound(source);
         }
     } catch (const std::exception& failure) { // no memory
         note_error(error("handling a message of {}: {}", name_of(source), failure.what()));
@@ -93,7 +93,7 @@ void Core::on_arrival(pm::Message& message) noexcept {
 
 void Core::note_unsound(Node source) noexcept {
     if (std::exchange(has_told_unsound_, true)) return;
-    base::log_warning("{} got a message of {} that makes no sense, and dropped it: do all nodes run the same program, with the same version of Kumi?", name_of(node()), name_of(source));
+    base::log_warning("{} can make nothing of a message of {}: do all nodes run the same program, with the same version of Kumi?", name_of(node()), name_of(source));
 }
 
 inline bool Core::handle(Node source, const Header& header, Bytes rest, pm::Message& message) {

@@ -177,7 +177,7 @@ public:
     bool in_handler() const noexcept override { return drive_.has_turn(); }
     /// "node 3 on b0"
     std::string name_of(Node node) const;
-    /// A message makes no sense, and is dropped: the user is told, once.
+    /// A message makes no sense: the user is told, once.
     void note_unsound(Node source) noexcept;
 
 private:

@@ -342,7 +342,8 @@ bool Core::on_got(Node source, Bytes rest) {
     if (!read_value(rest, what)) return false;
     const Bytes data = rest.subspan(sizeof what);
     Operation* const operation = operations_.find(what.operation);
-    if (operation == nullptr || operation->target == nullptr || !operation->is_from(source)) return false; // none, or one that no data is to come for
+    if (operation == nullptr) return true; // it has failed already
+    if (operation->target == nullptr || !operation->is_from(source)) return false; // no data is to come for it
     if (data.size() > operation->left || what.position > operation->bytes - data.size()) return false;
     if (operation->block_bytes == 0) {
         kumi::copy_bytes(operation->target + what.position, data);

@@ -42,7 +42,7 @@ void Outbox::keep(Node to, std::list<Waiting>& waiting, Bytes head, Bytes body) 
 }
 
 bool Outbox::take_credit(Peer& peer, std::uint16_t more) noexcept {
-    if (more > peer.requested - peer.handled) [[unlikely]] return false;
+    if (more > peer.requested - peer.handled) [[unlikely]] return peer.is_lost; // what it said before comes late
     peer.handled += more;
     unhandled_ -= more;
     peer.has_asked = false;

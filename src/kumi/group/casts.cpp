@@ -240,10 +240,16 @@ void Casts::replace_child(Relay& relay, std::size_t index) {
     --relay.open;
 }
 
+/// The child that is waited for; null: it is none.
+Casts::Link* Casts::find_child(Relay& relay, Node node) noexcept {
+    const auto child = std::ranges::find_if(relay.children, [&](const Link& link) { return link.to == node && !link.has_answered; });
+    return child == relay.children.end() ? nullptr : &*child;
+}
+
 /// False: it is not from a child that is waited for.
 bool Casts::take_answer(Relay& relay, Node source, const Told& told) {
-    const auto child = std::ranges::find_if(relay.children, [&](const Link& link) { return link.to == source && !link.has_answered; });
-    if (child == relay.children.end()) return false;
+    Link* const child = find_child(relay, source);
+    if (child == nullptr) return false;
     const Node first = child->part.first();
     child->has_answered = true;
     // It has all blocks, and so have those below it; or it wants none.
@@ -332,7 +338,7 @@ bool Casts::on_answer(Node source, Bytes bytes) {
     if (stream != nullptr && stream->relay && take_answer(*relays_.find(*stream->relay), source, *told)) return true;
     if (stream == nullptr && head.name.master == core_->node()) return true; // over
     if (stream == nullptr && sources_[head.name.master].sequences.was_seen(head.name.sequence)) return true;
-    if (early_bytes_ + bytes.size() > early_bytes_max) return false;
+    if (early_bytes_ + bytes.size() > early_bytes_max) return true; // too many: it is asked for again
     const auto [early, is_new] = early_[head.name].try_emplace(source, bytes.begin(), bytes.end());
     if (is_new) early_bytes_ += bytes.size();
     return true;
@@ -419,9 +425,9 @@ bool Casts::go_on() noexcept {
         if (!refused.contains(next.to)) {
             if (next.relay.index == no_relay.index) {
                 was_sent = core_->try_send(next.to, handler_, next.message, {});
-            } else if (const Relay* const relay = relays_.find(next.relay)) {
-                const auto child = std::ranges::find_if(relay->children, [&](const Link& link) { return link.to == next.to && !link.has_answered; });
-                was_sent = child == relay->children.end() || try_cast(*relay, *child);
+            } else if (Relay* const relay = relays_.find(next.relay)) {
+                const Link* const child = find_child(*relay, next.to);
+                was_sent = child == nullptr || try_cast(*relay, *child);
             } else {
                 was_sent = true; // over
             }

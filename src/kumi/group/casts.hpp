@@ -206,7 +206,6 @@ private:
         Set members; // all, where it is to be taken
     };
 
-
     /// While something is done here; handlers, and what is given to then(), may do something inside of that.
     class Busy {
     public:
@@ -252,6 +251,7 @@ private:
     void add_child(Relay& relay, Child child);
     void replace_child(Relay& relay, std::size_t index);
     std::optional<Told> read_answer(Bytes bytes) const;
+    static Link* find_child(Relay& relay, Node node) noexcept;
     bool take_answer(Relay& relay, Node source, const Told& told);
     std::optional<std::vector<std::byte>> combine(Relay& relay) const;
     void close_one(Relay& relay);
@@ -289,7 +289,7 @@ private:
     static Bytes bytes_in(const Stream& stream, std::uint32_t begin, std::uint32_t end) noexcept;
     void on_lost_in(Stream& stream, Node node);
     void adopt(Stream& stream, const Link& out);
-    bool take_early_answers(Stream& stream);
+    void take_early_answers(Stream& stream);
     void answer_for(Stream& stream, Relay& relay);
     void answer_again(const Name& name, Node to);
     void ask(const Stream& stream, Node node, bool for_answer);

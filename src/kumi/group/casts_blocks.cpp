@@ -248,21 +248,20 @@ void Casts::answer_again(const Name& name, Node to) {
     send(to, answer_of(forgotten, no_relay));
 }
 
-bool Casts::take_early_answers(Stream& stream) {
-    bool any = false;
+void Casts::take_early_answers(Stream& stream) {
     const auto early = early_.find(stream.name);
-    if (early == early_.end()) return false;
+    if (early == early_.end()) return;
     for (auto answer = early->second.begin(); answer != early->second.end() && stream.relay;) {
-        if (take_answer(*relays_.find(*stream.relay), answer->first, *read_answer(answer->second))) {
+        Relay& relay = *relays_.find(*stream.relay);
+        if (find_child(relay, answer->first) != nullptr) {
+            (void)take_answer(relay, answer->first, *read_answer(answer->second));
             early_bytes_ -= answer->second.size();
             early->second.erase(answer);
             answer = early->second.begin(); // there may be others to wait for now
-            any = true;
         } else {
             ++answer;
         }
     }
-    return any;
 }
 
 /// This node will not have it: who cares for it is to care for those below it.
