@@ -105,9 +105,17 @@ TEST(Signature, tells_what_two_programs_must_agree_on) {
               "[[f8]] [i4] [i4 3]");
     EXPECT_EQ((types_text<std::map<std::string, int>, std::unordered_map<int, bool>, std::set<int>>()),
               "{s i4} {i4 b1} {i4}");
-    EXPECT_EQ((types_text<std::pair<int, char>, std::tuple<>, std::complex<float>>()), "(i4 i1) () (f4 f4)");
+    EXPECT_EQ((types_text<std::pair<int, char>, std::tuple<>, std::complex<float>>()), "(i4 c1) () (f4 f4)");
     EXPECT_EQ((types_text<std::optional<int>, std::variant<int, std::string>, std::u32string>()), "<i4> <i4|s> s4");
+    EXPECT_EQ((types_text<char, signed char, unsigned char, wchar_t, char8_t, char16_t, char32_t>()),
+              "c1 i1 u1 c4 c1 c2 c4");
     EXPECT_EQ((types_text<Place, Named, std::vector<Place>, std::byte>()), "?24 ? [?24] e1");
+}
+
+TEST(Signature, of_a_long_double_tells_its_format) {
+    const std::string expected = "f16." + std::to_string(std::numeric_limits<long double>::digits);
+    EXPECT_EQ(types_text<long double>(), expected);
+    EXPECT_EQ(signature_of<long double>(), expected);
 }
 
 } // namespace

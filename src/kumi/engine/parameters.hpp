@@ -8,7 +8,8 @@
 #include <array>
 #include <bit>
 #include <cstring>
-#include <fmt/format.h>
+#include <fmt/core.h>
+#include <limits>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -117,10 +118,24 @@ private:
     }
 };
 
-/// "i8", "f8", "24": kind and size.
+template <class T>
+inline constexpr bool is_character = std::is_same_v<T, char> || std::is_same_v<T, wchar_t> || std::is_same_v<T, char8_t> ||
+                                     std::is_same_v<T, char16_t> || std::is_same_v<T, char32_t>;
+
+/// "i8", "f8", "24": kind and size. Programs of different architectures agree wherever the bytes mean the same: a char is
+/// "c1", for whether it has a sign differs and does no harm. A long double does not mean the same, though it has 16 bytes
+/// on x86-64 and aarch64: it is "f16.64" here and "f16.113" there, by the bits of its significand.
 template <class T>
 std::string kind_and_size() {
-    const char* const kind = std::is_same_v<T, bool> ? "b" : std::is_floating_point_v<T> ? "f" : std::is_enum_v<T> ? "e" : !std::is_integral_v<T> ? "" : std::is_signed_v<T> ? "i" : "u";
+    const char* const kind = std::is_same_v<T, bool>        ? "b"
+                             : is_character<T>              ? "c"
+                             : std::is_floating_point_v<T>  ? "f"
+                             : std::is_enum_v<T>            ? "e"
+                             : !std::is_integral_v<T>       ? ""
+                             : std::is_signed_v<T>          ? "i"
+                                                            : "u";
+    if constexpr (std::is_same_v<T, long double>)
+        return fmt::format("{}{}.{}", kind, sizeof(T), std::numeric_limits<T>::digits);
     return fmt::format("{}{}", kind, sizeof(T));
 }
 
