@@ -10,7 +10,7 @@
 namespace kumi::engine {
 namespace {
 
-constexpr std::uint64_t page_bytes = 4096;
+constexpr std::uint64_t page_bytes = base::page_bytes_max; // memory is protected by pages
 constexpr std::uint64_t alignment = 64; // of allocations
 constexpr std::uint64_t heap_step = 1 << 20; // the least that the heap grows by
 /// Addresses, not memory, where no channel has a window.

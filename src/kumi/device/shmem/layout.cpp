@@ -20,7 +20,7 @@ Layout Layout::plan(Node nodes, const Options& options) noexcept {
     return {.nodes = nodes,
             .ring_lines = std::bit_floor(ring_bytes / sizeof(base::RingLine)),
             .buffer_bytes = buffer_bytes / unit_bytes * unit_bytes,
-            .window_bytes = round_up(options.exposed_bytes_max, page_bytes)};
+            .window_bytes = round_up(options.exposed_bytes_max, base::page_bytes_max)};
 }
 
 Layout Layout::from(const SegmentHeader& header) noexcept {
@@ -40,6 +40,10 @@ std::size_t Layout::links_offset() const noexcept { return ring_offset(nodes); }
 
 std::size_t Layout::buffers_offset() const noexcept {
     return round_up(links_offset() + units() * sizeof(std::uint32_t), page_bytes);
+}
+
+std::size_t Layout::window_offset(Node node) const noexcept {
+    return round_up(part_offset(nodes), base::page_bytes_max) + node * window_bytes;
 }
 
 std::uint32_t Layout::record_lines_max() const noexcept {

@@ -6,6 +6,7 @@
 
 #include "kumi/base/doorbell.hpp"
 #include "kumi/base/line_ring.hpp"
+#include "kumi/base/machine.hpp"
 #include "kumi/device/shmem/options.hpp"
 #include "kumi/pm/node.hpp"
 
@@ -65,7 +66,7 @@ struct Layout {
 
     // Within the segment.
     std::size_t part_offset(Node node) const noexcept { return page_bytes + node * part_bytes(); }
-    std::size_t window_offset(Node node) const noexcept { return part_offset(nodes) + node * window_bytes; }
+    std::size_t window_offset(Node node) const noexcept; // each is mapped by itself
     std::size_t memory_bytes() const noexcept { return part_offset(nodes); }      // what is set aside at open
     std::size_t segment_bytes() const noexcept { return window_offset(nodes); }   // with the windows
 

@@ -16,9 +16,20 @@ TEST(ShmemLayout, parts_do_not_overlap_and_keep_their_alignment) {
         EXPECT_EQ(layout.ring_offset(nodes - 1) + layout.ring_lines * 64, layout.links_offset());
         EXPECT_GE(layout.buffers_offset(), layout.links_offset() + layout.units() * 4);
         EXPECT_EQ(layout.buffers_offset() % page_bytes, 0u);
-        EXPECT_EQ(layout.part_offset(nodes - 1) + layout.part_bytes(), layout.window_offset(0));
+        EXPECT_EQ(layout.part_offset(nodes - 1) + layout.part_bytes(), layout.memory_bytes());
+        EXPECT_LE(layout.memory_bytes(), layout.window_offset(0));
         EXPECT_EQ(layout.part_offset(1) % page_bytes, 0u);
     }
+}
+
+TEST(ShmemLayout, windows_can_be_mapped_on_systems_with_pages_of_64_kibibytes) {
+    for (const std::size_t exposed : {std::size_t{16} << 30, std::size_t{4096}, std::size_t{100'000}})
+        for (const Node nodes : {1u, 2u, 3u, 300u}) {
+            const Layout layout = Layout::plan(nodes, {.exposed_bytes_max = exposed});
+            EXPECT_GE(layout.window_bytes, exposed);
+            for (Node node = 0; node < nodes; ++node) EXPECT_EQ(layout.window_offset(node) % (64 << 10), 0u);
+            EXPECT_EQ(layout.window_offset(nodes - 1) + layout.window_bytes, layout.segment_bytes());
+        }
 }
 
 TEST(ShmemLayout, memory_per_pair_is_bounded_and_shrinks_with_the_number_of_nodes) {

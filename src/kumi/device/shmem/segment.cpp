@@ -28,8 +28,10 @@ Result<void> fit_memory(Layout& layout) {
     rlimit file_size{};
     // Past this limit the system would not answer but kill.
     if (::getrlimit(RLIMIT_FSIZE, &file_size) != 0 || layout.segment_bytes() <= file_size.rlim_cur) return {};
-    if (layout.memory_bytes() > file_size.rlim_cur) return too_little_memory(layout, "the file size limit (ulimit -f)", file_size.rlim_cur);
-    layout.window_bytes = (file_size.rlim_cur - layout.memory_bytes()) / layout.nodes / page_bytes * page_bytes;
+    if (layout.window_offset(0) > file_size.rlim_cur)
+        return too_little_memory(layout, "the file size limit (ulimit -f)", file_size.rlim_cur);
+    const std::size_t for_windows = file_size.rlim_cur - layout.window_offset(0);
+    layout.window_bytes = for_windows / layout.nodes / base::page_bytes_max * base::page_bytes_max;
     return {};
 }
 
