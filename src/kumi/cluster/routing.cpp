@@ -139,9 +139,9 @@ std::vector<Rejected> Routing::rejected(Node from, Node to) const {
     if (here != there) reject("shared memory", Rejected::Why::two_hosts, 0);
     for (NetworkIndex network = 0; network < cluster_.networks.size(); ++network) {
         if (taken.kind == Route::Kind::direct && taken.network == network) continue;
-        auto why = obstacle(here, there, network);
-        if (here == there && why != Rejected::Why::absent) why.reset();
-        reject(cluster_.networks[network].name, why.value_or(Rejected::Why::not_best), network);
+        const auto why = obstacle(here, there, network);
+        const bool hinders = why && (here != there || *why == Rejected::Why::absent);
+        reject(cluster_.networks[network].name, hinders ? *why : Rejected::Why::not_best, network);
     }
     return ways;
 }
