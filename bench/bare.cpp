@@ -175,7 +175,7 @@ int run_bare(const Task& task, const Network& network) {
     if (task.is("bulk") || task.is("loss")) return stream(task, *sockets, bulk_message_bytes, 1e6);
     if (task.is("rate")) return stream(task, *sockets, small_message_bytes, small_message_bytes * 1e6);
     if (task.is("mix")) return mix(task, *sockets);
-    return fail(error("bench-node: {} has no part in {}", task.who, task.what));
+    return fail(error("kumi-bench node: {} has no part in {}", task.who, task.what));
 }
 
 } // namespace kumi::bench

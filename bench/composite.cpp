@@ -145,7 +145,7 @@ private:
     std::vector<Entry> own_entries(const Case& one) const {
         std::vector<Entry> entries;
         for (const char* who : {"kumi", "limit"})
-            entries.push_back({who, one.what(), {options_.own_path, "bench-node", "composite", one.what(), who}});
+            entries.push_back({who, one.what(), {options_.node_path, "node", "composite", one.what(), who}});
         return entries;
     }
     std::vector<Entry> lab_entries(const Case& one) {

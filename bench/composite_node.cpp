@@ -55,7 +55,7 @@ int join_node() {
 
 /// What needs nothing but this process: the composite beside its devices.
 int in_one_process(std::span<const std::string> words) {
-    if (words.size() != 2) return fail(error("bench-node: what and who are wanted"));
+    if (words.size() != 2) return fail(error("kumi-bench node: what and who are wanted"));
     const std::string& what = words[0];
     const bool bare = words[1] == "limit";
     const bool by_udp = what == "latency.64.udp";

@@ -25,7 +25,7 @@ std::vector<Node> partners(const PmJob& job, bool all) {
 } // namespace
 
 int exchange_node(std::span<const std::string> words) {
-    if (words.size() != 1) return fail(error("bench-node: what is wanted"));
+    if (words.size() != 1) return fail(error("kumi-bench node: what is wanted"));
     const std::string& what = words[0];
     const std::size_t bytes = std::stoul(what.substr(what.find('.') + 1));
     const std::size_t count = std::clamp<std::size_t>((1 << 20) / bytes, 10, 1000); // small ones often, or it is chance
@@ -53,7 +53,7 @@ int exchange_node(std::span<const std::string> words) {
 }
 
 int bulk_node(std::span<const std::string> words) {
-    if (words.size() != 1) return fail(error("bench-node: what is wanted"));
+    if (words.size() != 1) return fail(error("kumi-bench node: what is wanted"));
     auto job = PmJob::join();
     if (!job) return fail(job.error());
     bind_to_core(job->node()); // here: hosts of one machine do not know of each other

@@ -1,6 +1,7 @@
 #include "failover_node.hpp"
 
 #include "core.hpp"
+#include "places.hpp"
 #include "processes.hpp"
 #include "work.hpp"
 
@@ -8,7 +9,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <filesystem>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -68,7 +68,7 @@ struct Received {
 
 /// The command that makes `network` fail for this host.
 std::vector<std::string> cut(const std::string& what, const std::string& host, const std::string& network) {
-    const std::string kumi = std::filesystem::read_symlink("/proc/self/exe");
+    const std::string kumi = Places{}.kumi;
     if (what == "failover.mute") return {kumi, "lab", "mute", host, network, "on"};
     return {kumi, "lab", "link", host, network, "down"};
 }
@@ -113,7 +113,7 @@ int listen(PmJob& job, const std::string& what, const std::string& network) {
 } // namespace
 
 int failover_node(std::span<const std::string> words) {
-    if (words.size() != 2) return fail(error("bench-node: what and the network are wanted"));
+    if (words.size() != 2) return fail(error("kumi-bench node: what and the network are wanted"));
     auto job = PmJob::join();
     if (!job) return fail(job.error());
     bind_to_core(job->node()); // here: hosts of one machine do not know of each other

@@ -5,9 +5,9 @@
 namespace kumi::bench {
 
 Words job_here(const BenchOptions& options, const Words& run_options, const Words& words) {
-    Words all{options.own_path, "run"};
+    Words all{options.kumi_path, "run"};
     append(all, run_options);
-    append(all, {"--", options.own_path, "bench-node"});
+    append(all, {"--", options.node_path, "node"});
     append(all, words);
     return all;
 }
@@ -15,7 +15,7 @@ Words job_here(const BenchOptions& options, const Words& run_options, const Word
 Words job_in_lab(const BenchOptions& options, const OwnLab& lab, const std::string& cluster_file,
                  const Words& run_options, const Words& words) {
     // Hosts of the lab are one machine, and each would bind its first node to the same core.
-    Words all{"--no-bind", "--rsh", options.own_path + " lab exec", "--cluster",
+    Words all{"--no-bind", "--rsh", options.kumi_path + " lab exec", "--cluster",
               options.labs_folder + "/" + cluster_file};
     append(all, run_options);
     return lab.on("front", job_here(options, all, words));

@@ -1,6 +1,6 @@
 #pragma once
 
-// How jobs of Kumi's are started whose nodes are benchmarks: `kumi run OPTIONS kumi bench-node WORDS`.
+// How jobs of Kumi's are started whose nodes are benchmarks: `kumi run OPTIONS kumi-bench node WORDS`.
 
 #include "options.hpp"
 #include "own_lab.hpp"

@@ -1,4 +1,4 @@
-#include "commands.hpp"
+// kumi-bench: what `kumi bench` starts. A program of its own, so that the command is built without the benchmarks.
 
 #include "composite.hpp"
 #include "composite_node.hpp"
@@ -6,12 +6,14 @@
 #include "engine/node.hpp"
 #include "group/group.hpp"
 #include "group/node.hpp"
+#include "places.hpp"
 #include "shmem.hpp"
 #include "shmem_node.hpp"
 #include "simulated/simulated.hpp"
 #include "udp.hpp"
 #include "udp_node.hpp"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -24,7 +26,7 @@
 #include <span>
 #include <unistd.h>
 
-namespace kumi::tools {
+namespace kumi::bench {
 namespace {
 
 constexpr std::array shmem_peers{"openmpi", "mpich"};
@@ -33,15 +35,15 @@ constexpr std::array shmem_peers{"openmpi", "mpich"};
 struct BenchCase {
     const char* name;
     std::span<const char* const> peers;
-    bench::Table (*run)(const bench::BenchOptions&);
+    Table (*run)(const BenchOptions&);
     std::vector<std::string> (*rows)(); // null: it is measured as a whole
 };
-const std::array bench_cases{BenchCase{"shmem", shmem_peers, bench::run_shmem_bench, nullptr},
-                             BenchCase{"udp", bench::udp_peers(), bench::run_udp_bench, bench::udp_rows},
-                             BenchCase{"composite", bench::composite_peers(), bench::run_composite_bench, bench::composite_rows},
-                             BenchCase{"engine", bench::engine_peers(), bench::run_engine_bench, bench::engine_rows},
-                             BenchCase{"group", bench::group_peers(), bench::run_group_bench, bench::group_rows},
-                             BenchCase{"simulated", bench::simulated_peers(), bench::run_simulated_bench, bench::simulated_rows}};
+const std::array bench_cases{BenchCase{"shmem", shmem_peers, run_shmem_bench, nullptr},
+                             BenchCase{"udp", udp_peers(), run_udp_bench, udp_rows},
+                             BenchCase{"composite", composite_peers(), run_composite_bench, composite_rows},
+                             BenchCase{"engine", engine_peers(), run_engine_bench, engine_rows},
+                             BenchCase{"group", group_peers(), run_group_bench, group_rows},
+                             BenchCase{"simulated", simulated_peers(), run_simulated_bench, simulated_rows}};
 
 std::string case_names() {
     std::vector<std::string_view> names;
@@ -103,24 +105,24 @@ int run_bench(const Choices& choices) {
     if (std::error_code wrong; !choices.figures_folder.empty() && !std::filesystem::is_directory(choices.figures_folder) &&
                                !std::filesystem::create_directories(choices.figures_folder, wrong))
         return complain(fmt::format("--figures {}: {}", choices.figures_folder, wrong.message()));
-    const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe");
-    const std::filesystem::path prefix = own.parent_path().parent_path();
-    bench::BenchOptions options{.peers = choices.against,
-                                .rows = choices.rows,
-                                .rounds = choices.rounds,
-                                .own_path = own,
-                                .peers_folder = prefix / "libexec/kumi",
-                                .labs_folder = prefix / "share/kumi/labs",
-                                .figures_folder = choices.figures_folder,
-                                .seed = choices.seed,
-                                .on_progress = show_progress};
-    const bench::Table table = chosen.run(options);
+    const Places places;
+    BenchOptions options{.peers = choices.against,
+                         .rows = choices.rows,
+                         .rounds = choices.rounds,
+                         .kumi_path = places.kumi,
+                         .node_path = places.own,
+                         .peers_folder = places.peers_folder,
+                         .labs_folder = places.labs_folder,
+                         .figures_folder = choices.figures_folder,
+                         .seed = choices.seed,
+                         .on_progress = show_progress};
+    const Table table = chosen.run(options);
     show_progress("");
     fmt::print("{}", table.text());
     if (json.is_open() && !(json << table.json() << std::flush)) return complain(fmt::format("--json {}: cannot be written", choices.json_path));
     if (!choices.check) return 0;
     int missed = 0;
-    const auto report = table.check(prefix / "share/kumi/goals.toml", missed);
+    const auto report = table.check(places.goals, missed);
     if (!report) return complain(report.error().text());
     fmt::print("\n{}", *report);
     return missed == 0 ? 0 : 1;
@@ -133,36 +135,57 @@ std::string peers_help() {
     return text;
 }
 
-} // namespace
-
-void add_bench_command(CLI::App& app, int& exit_code) {
-    CLI::App* command = app.add_subcommand("bench", "measure Kumi beside its peers and the machine's limit, in one run");
-    auto choices = std::make_shared<Choices>();
-    command->add_option("case", choices->bench, fmt::format("what to measure: {}", case_names()))->required()->type_name("CASE")->check([](const std::string& name) {
-        return find_case(name) != nullptr ? "" : fmt::format("no case {}; there are: {}", name, case_names());
-    });
-    command->add_option("--against", choices->against, peers_help())->delimiter(',')->type_name("PEER,...");
-    command->add_option("--rows", choices->rows, "all but shmem: only the rows whose names begin so, as udp.latency does; composite.soak is measured only so")->delimiter(',')->type_name("ROW,...");
-    command->add_option("--rounds", choices->rounds, "how often each is measured")->type_name("COUNT")->check(CLI::Range(1, 1000))->capture_default_str();
-    command->add_option("--seed", choices->seed, "composite.soak: of its faults, as an earlier run tells it")->type_name("NUMBER");
-    command->add_option("--figures", choices->figures_folder, "simulated: also draw what it measures, as files in a folder")->type_name("FOLDER");
-    command->add_option("--json", choices->json_path, "also write the rows to a file")->type_name("FILE");
-    command->add_flag("--check", choices->check, "hold the rows against the goals; exit code 1 when one is missed");
-    command->footer("Times alone say little on a shared machine: look at the ratios.");
-    command->callback([=, &exit_code] { exit_code = run_bench(*choices); });
-
-    // What the nodes of a benchmark run.
-    CLI::App* node = app.add_subcommand("bench-node", "")->group("");
-    auto words = std::make_shared<std::vector<std::string>>();
-    node->add_option("what", *words)->required();
-    node->callback([=, &exit_code] {
-        const std::span<const std::string> all(*words);
-        if (all.front() == "udp") exit_code = bench::udp_node(all.subspan(1));
-        else if (all.front() == "composite") exit_code = bench::composite_node(all.subspan(1));
-        else if (all.front() == "engine") exit_code = bench::engine_node(all.subspan(1));
-        else if (all.front() == "group") exit_code = bench::group_node(all.subspan(1));
-        else exit_code = bench::shmem_node(all.front());
-    });
+/// The words of one node of a benchmark: which benchmark, and what the node does there.
+int run_node(std::span<const std::string> words) {
+    if (words.empty()) return complain("node: which benchmark, and what?"), 2;
+    if (words.front() == "udp") return udp_node(words.subspan(1));
+    if (words.front() == "composite") return composite_node(words.subspan(1));
+    if (words.front() == "engine") return engine_node(words.subspan(1));
+    if (words.front() == "group") return group_node(words.subspan(1));
+    return shmem_node(words.front());
 }
 
-} // namespace kumi::tools
+void add_options(CLI::App& app, Choices& choices) {
+    app.add_option("case", choices.bench, fmt::format("what to measure: {}", case_names()))
+        ->required()
+        ->type_name("CASE")
+        ->check([](const std::string& name) {
+            return find_case(name) != nullptr ? "" : fmt::format("no case {}; there are: {}", name, case_names());
+        });
+    app.add_option("--against", choices.against, peers_help())->delimiter(',')->type_name("PEER,...");
+    app.add_option("--rows", choices.rows,
+                   "all but shmem: only the rows whose names begin so, as udp.latency does; composite.soak is measured only so")
+        ->delimiter(',')
+        ->type_name("ROW,...");
+    app.add_option("--rounds", choices.rounds, "how often each is measured")
+        ->type_name("COUNT")
+        ->check(CLI::Range(1, 1000))
+        ->capture_default_str();
+    app.add_option("--seed", choices.seed, "composite.soak: of its faults, as an earlier run tells it")->type_name("NUMBER");
+    app.add_option("--figures", choices.figures_folder, "simulated: also draw what it measures, as files in a folder")
+        ->type_name("FOLDER");
+    app.add_option("--json", choices.json_path, "also write the rows to a file")->type_name("FILE");
+    app.add_flag("--check", choices.check, "hold the rows against the goals; exit code 1 when one is missed");
+    app.footer("Times alone say little on a shared machine: look at the ratios.");
+}
+
+} // namespace
+} // namespace kumi::bench
+
+int main(int argc, char** argv) {
+    using namespace kumi::bench;
+    // A node gets its words as they are.
+    if (argc > 1 && std::string_view(argv[1]) == "node") return run_node(std::vector<std::string>(argv + 2, argv + argc));
+    Choices choices;
+    CLI::App app{"Measures Kumi beside its peers and the machine's limit, in one run.", "kumi bench"};
+    add_options(app, choices);
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::Success& asked) { // --help
+        return app.exit(asked);
+    } catch (const CLI::ParseError& wrong) {
+        std::fprintf(stderr, "kumi bench: %s; see kumi bench --help\n", wrong.what());
+        return 2;
+    }
+    return run_bench(choices);
+}

@@ -49,17 +49,17 @@ constexpr std::chrono::seconds ask_seconds_max{10};
 
 } // namespace
 
-Result<OwnLab> OwnLab::up(const std::string& cluster_file, const std::string& own_path) {
+Result<OwnLab> OwnLab::up(const std::string& cluster_file, const std::string& kumi_path) {
     std::string folder = fs::temp_directory_path() / "kumi-bench-XXXXXX";
     if (::mkdtemp(folder.data()) == nullptr) return system_error(errno, "making a folder for a lab");
-    OwnLab lab(std::move(folder), own_path);
+    OwnLab lab(std::move(folder), kumi_path);
     if (auto written = lab.write_agent(); !written) return written.error();
     if (auto started = lab.start(cluster_file); !started) return started.error();
     return lab;
 }
 
 OwnLab::OwnLab(OwnLab&& other) noexcept
-    : folder_(std::exchange(other.folder_, "")), own_path_(std::move(other.own_path_)),
+    : folder_(std::exchange(other.folder_, "")), kumi_path_(std::move(other.kumi_path_)),
       lifeline_(std::move(other.lifeline_)), watcher_(std::exchange(other.watcher_, -1)) {}
 
 OwnLab::~OwnLab() {
@@ -73,7 +73,7 @@ OwnLab::~OwnLab() {
 Result<void> OwnLab::write_agent() const {
     // Launchers give options, a host, and words that a shell there puts together.
     std::ofstream(agent()) << "#!/bin/sh\nwhile [ \"${1#-}\" != \"$1\" ]; do shift; done\nhost=$1; shift\nexec '"
-                           << own_path_ << "' lab exec \"$host\" \"$*\"\n";
+                           << kumi_path_ << "' lab exec \"$host\" \"$*\"\n";
     if (::chmod(agent().c_str(), 0755) != 0) return system_error(errno, "writing " + agent());
     return {};
 }
@@ -102,13 +102,13 @@ std::vector<std::string> OwnLab::environment() const {
 }
 
 std::vector<std::string> OwnLab::on(const std::string& host, const std::vector<std::string>& words) const {
-    std::vector<std::string> all{own_path_, "lab", "exec", host};
+    std::vector<std::string> all{kumi_path_, "lab", "exec", host};
     all.insert(all.end(), words.begin(), words.end());
     return all;
 }
 
 Result<void> OwnLab::ask(std::vector<std::string> words) const {
-    words.insert(words.begin(), {own_path_, "lab"});
+    words.insert(words.begin(), {kumi_path_, "lab"});
     auto said = output_of(words, environment(), ask_seconds_max);
     if (!said) return said.error();
     return {};

@@ -13,8 +13,8 @@ namespace kumi::bench {
 /// process that watches over it takes it down.
 class OwnLab {
 public:
-    /// Returns when every host is ready; `own_path` is that of the kumi command.
-    static Result<OwnLab> up(const std::string& cluster_file, const std::string& own_path);
+    /// Returns when every host is ready; `kumi_path` is that of the kumi command.
+    static Result<OwnLab> up(const std::string& cluster_file, const std::string& kumi_path);
 
     OwnLab(OwnLab&& other) noexcept;
     OwnLab& operator=(OwnLab&&) = delete;
@@ -32,12 +32,12 @@ public:
     std::string agent() const { return folder_ + "/agent"; }
 
 private:
-    OwnLab(std::string folder, std::string own_path) : folder_(std::move(folder)), own_path_(std::move(own_path)) {}
+    OwnLab(std::string folder, std::string kumi_path) : folder_(std::move(folder)), kumi_path_(std::move(kumi_path)) {}
     Result<void> write_agent() const;
     Result<void> start(const std::string& cluster_file);
 
     std::string folder_; // empty: moved away
-    std::string own_path_;
+    std::string kumi_path_;
     base::Descriptor lifeline_; // when it closes, the lab goes down
     pid_t watcher_ = -1;
 };

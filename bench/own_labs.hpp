@@ -13,14 +13,14 @@ namespace kumi::bench {
 class OwnLabs {
 public:
     OwnLabs(const BenchOptions& options, Table& table)
-        : folder_(options.labs_folder), own_path_(options.own_path), table_(table) {}
+        : folder_(options.labs_folder), kumi_path_(options.kumi_path), table_(table) {}
 
     /// The lab of that cluster file; null, and noted for the row, where there can be none.
     const OwnLab* of(const std::string& file, const std::string& row);
 
 private:
     std::string folder_;
-    std::string own_path_;
+    std::string kumi_path_;
     Table& table_;
     std::map<std::string, Result<OwnLab>> labs_; // by cluster file
 };

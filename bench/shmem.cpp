@@ -49,7 +49,7 @@ private:
     }
 
     std::vector<Entry> pair_entries() const {
-        std::vector<Entry> entries{kumi_entry(2, "pair"), {"limit", "pair", {options_.own_path, "bench-node", "limit"}}};
+        std::vector<Entry> entries{kumi_entry(2, "pair"), {"limit", "pair", {options_.node_path, "node", "limit"}}};
         for (const std::string& peer : peers_) entries.push_back(mpi_here(options_, peer, 2, true, {"pair"}));
         return entries;
     }

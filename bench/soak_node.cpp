@@ -100,7 +100,7 @@ private:
 } // namespace
 
 int soak_node(std::span<const std::string> words) {
-    if (words.size() != 1) return fail(error("bench-node: a file is wanted"));
+    if (words.size() != 1) return fail(error("kumi-bench node: a file is wanted"));
     auto job = PmJob::join();
     if (!job) return fail(job.error());
     Soak soak(*job);

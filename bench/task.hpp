@@ -1,6 +1,6 @@
 #pragma once
 
-// One measurement of `kumi bench udp`: who does what, and where. It travels as the words of `kumi bench-node udp`.
+// One measurement of `kumi bench udp`: who does what, and where. It travels as the words of `kumi-bench node udp`.
 
 #include <optional>
 #include <span>

@@ -110,10 +110,10 @@ private:
     }
 
     Entry entry(const Task& task) const {
-        Entry made{task.who, task.what + " " + task.network, {options_.own_path, "bench-node", "udp"}};
+        Entry made{task.who, task.what + " " + task.network, {options_.node_path, "node", "udp"}};
         for (const std::string& word : task.words()) made.words.push_back(word);
         if (task.is("ports")) { // a job as users start it
-            made.words.insert(made.words.begin(), {options_.own_path, "run", "-n", "60", "--"});
+            made.words.insert(made.words.begin(), {options_.kumi_path, "run", "-n", "60", "--"});
             made.environment = {"KUMI_DEVICE=udp"};
         }
         return made;

@@ -140,12 +140,12 @@ int run_kumi(const Task& task, const Network& network) {
     if (task.is("rate")) return stream(task, *ends, small_message_bytes, small_message_bytes * 1e6);
     if (task.is("mix")) return mix(task, *ends);
     if (task.is("incast")) return incast(task, *ends);
-    return fail(error("bench-node: no case {}", task.what));
+    return fail(error("kumi-bench node: no case {}", task.what));
 }
 
 int udp_node(std::span<const std::string> words) {
     const auto task = Task::from(words);
-    if (!task) return fail(error("bench-node: what, who, network and folder are wanted"));
+    if (!task) return fail(error("kumi-bench node: what, who, network and folder are wanted"));
     if (task->is("ports")) return count_ports(*task);
     const double loss = task->is("loss") ? std::stod(task->what.substr(task->what.find('.') + 1)) : 0;
     const auto network = Network::open(task->network, loss);

@@ -39,6 +39,9 @@ install(DIRECTORY examples/ DESTINATION ${CMAKE_INSTALL_DATADIR}/kumi/examples F
 install(FILES bench/goals.toml DESTINATION share/kumi)
 install(FILES lab/figure3.toml bench/labs/lan_only.toml bench/labs/two_hosts.toml bench/labs/two_networks.toml DESTINATION share/kumi/labs)
 install(DIRECTORY ${PROJECT_BINARY_DIR}/libexec/kumi DESTINATION libexec USE_SOURCE_PERMISSIONS OPTIONAL)
+if(KUMI_BENCH)
+    install(TARGETS kumi_bench_command RUNTIME DESTINATION libexec/kumi OPTIONAL)
+endif()
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 install(EXPORT kumi-targets NAMESPACE kumi:: DESTINATION ${package_dir})

@@ -13,5 +13,7 @@ elseif(KUMI_SANITIZE)
 endif()
 if(KUMI_SANITIZE)
     add_compile_options(-Wno-maybe-uninitialized) # instrumented library code looks so to g++ 12
-    add_compile_options(-Wno-subobject-linkage)   # sources that are compiled together look like headers
+endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND (KUMI_UNITY OR KUMI_TESTS))
+    add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>) # sources that are compiled together look like headers
 endif()

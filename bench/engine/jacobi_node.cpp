@@ -160,7 +160,7 @@ int jacobi_node() {
     static_assert(steps % 2 == 0);
     constexpr int repeats = 3;
     Job job = must(Job::join());
-    if (width % job.nodes() != 0) return fail(error("bench-node: {} rows do not go into {} bands", width, job.nodes()));
+    if (width % job.nodes() != 0) return fail(error("kumi-bench node: {} rows do not go into {} bands", width, job.nodes()));
     Worker worker(job);
     std::optional<Alone> alone; // known to node 0
     if (job.node() == 0) alone.emplace(width / job.nodes());

@@ -5,7 +5,7 @@
 namespace kumi::bench {
 
 int engine_node(std::span<const std::string> words) {
-    if (words.size() != 2) return fail(error("bench-node: what and where are wanted"));
+    if (words.size() != 2) return fail(error("kumi-bench node: what and where are wanted"));
     const std::string& what = words[0];
     const std::string& place = words[1];
     if (what == "pair") return pair_node(place);
@@ -14,7 +14,7 @@ int engine_node(std::span<const std::string> words) {
     if (what == "answer") return answer_node(place);
     if (what == "idle") return idle_node(place);
     if (what == "jacobi") return jacobi_node();
-    return fail(error("bench-node: the engine's benchmark has no {}", what));
+    return fail(error("kumi-bench node: the engine's benchmark has no {}", what));
 }
 
 } // namespace kumi::bench

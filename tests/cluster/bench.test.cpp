@@ -12,7 +12,7 @@ namespace {
 
 /// What a contestant that is nothing but sockets reports.
 Outcome bare(const std::string& what, const std::string& who, const std::string& network) {
-    return run({.words = {kumi_command, "bench-node", "udp", what, who, network, "no-folder"}});
+    return run({.words = {KUMI_BUILD_DIR "/libexec/kumi/kumi-bench", "node", "udp", what, who, network, "no-folder"}});
 }
 
 } // namespace

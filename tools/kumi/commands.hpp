@@ -27,7 +27,10 @@ inline auto whole_number(std::uint64_t least, std::uint64_t most, const char* wh
 void add_run_command(CLI::App& app, int& exit_code);
 void add_doctor_command(CLI::App& app, int& exit_code);
 void add_map_command(CLI::App& app, int& exit_code);
-void add_bench_command(CLI::App& app, int& exit_code);
 void add_lab_command(CLI::App& app, int& exit_code);
+/// So that `kumi --help` tells of it; see become_bench().
+void add_bench_command(CLI::App& app);
+/// Replaces this process by kumi-bench, with the words behind `kumi bench`. Returns an exit code only if that fails.
+int become_bench(char** words);
 
 } // namespace kumi::tools

@@ -54,6 +54,8 @@ int main(int argc, char** argv) {
     open_missing_streams();
     // kumi run starts it on other hosts; people do not, so that help does not tell of it.
     if (argc == 2 && std::string_view(argv[1]) == "host-helper") return kumi::launch::remote::help_kumi_run(kumi::tools::version);
+    // Benchmarks are a program of their own, which reads the rest of the line.
+    if (argc >= 2 && std::string_view(argv[1]) == "bench") return kumi::tools::become_bench(argv + 2);
     CLI::App app{"Kumi makes one cluster out of the machines and networks that you have.", "kumi"};
     app.set_version_flag("--version", fmt::format("kumi {}", kumi::tools::version));
     app.require_subcommand(1);
@@ -62,7 +64,7 @@ int main(int argc, char** argv) {
     kumi::tools::add_run_command(app, exit_code);
     kumi::tools::add_map_command(app, exit_code);
     kumi::tools::add_lab_command(app, exit_code);
-    kumi::tools::add_bench_command(app, exit_code);
+    kumi::tools::add_bench_command(app);
     kumi::tools::add_doctor_command(app, exit_code);
     try {
         const std::vector<std::string> words = marked_words(argc, argv);

@@ -3,7 +3,7 @@
 // One line, one write(2): lines of many nodes never mix. Only what a user should know unasked is logged
 // (a downgrade, a fault worked around); what is returned as an Error is not.
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <string_view>
 #include <utility>
 

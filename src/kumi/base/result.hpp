@@ -7,7 +7,7 @@
 #include "kumi/base/assert.hpp"
 
 #include <cstdlib>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <string>
 #include <utility>
 #include <variant>

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <fmt/format.h>
 #include <fstream>
 #include <iterator>
 #include <limits>
