@@ -5,6 +5,7 @@
 // its environment, which is looked for at the end.
 
 #include "sanitized.hpp"
+#include "skips.hpp"
 
 #include <gtest/gtest.h>
 
@@ -16,6 +17,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <poll.h>
 #include <regex.h>
 #include <sstream>
@@ -32,7 +34,10 @@ namespace kumi::cluster_test {
 
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
-using kumi::sanitized; // for those who are not in kumi
+// For those who are not in kumi.
+using kumi::sanitized;
+namespace skips = kumi::skips;
+namespace probes = kumi::probes;
 
 /// What must be over within a second; instrumented programs take longer to die.
 inline constexpr std::chrono::milliseconds one_second = sanitized ? 3000ms : 1000ms;
@@ -47,7 +52,8 @@ struct Command {
     std::string folder;                   // to run in; empty: ours
     std::vector<int> ignored_signals;
     bool input_closed = false;
-    bool leaves_processes = false; // on purpose
+    bool leaves_processes = false;        // on purpose
+    std::function<bool()> prepare = {};   // done by the new process before it becomes the command; false: it ends with 125
 };
 
 struct Outcome {
@@ -76,6 +82,14 @@ inline std::vector<std::string> processes_marked(const std::string& mark) {
             if (c == '\0') c = ' ';
         found.push_back(entry.path().filename().string() + " " + line);
     }
+    return found;
+}
+
+/// Those of them that run `program`, by the path that they were started with.
+inline std::vector<pid_t> processes_running(const std::string& program, const std::string& mark) {
+    std::vector<pid_t> found;
+    for (const std::string& process : processes_marked(mark)) // "PID WORD WORD ... "
+        if (process.substr(process.find(' ') + 1).starts_with(program + " ")) found.push_back(std::atoi(process.c_str()));
     return found;
 }
 
@@ -115,19 +129,29 @@ public:
     void signal(int number) const { ::kill(pid_, number); }
     pid_t pid() const { return pid_; }
     const std::string& mark() const { return mark_; }
+    /// What has come out so far.
+    const std::string& out() {
+        pump(Clock::now());
+        return outcome_.out;
+    }
 
     /// Waits until `text` has come out `times` times.
     bool printed(std::string_view text, unsigned times = 1, std::chrono::seconds limit = patience) {
-        const auto deadline = Clock::now() + limit;
-        const auto enough = [&] {
+        const auto enough = [&](const std::string& out) {
             unsigned found = 0;
-            for (auto at = outcome_.out.find(text); at != std::string::npos; at = outcome_.out.find(text, at + 1))
-                ++found;
+            for (auto at = out.find(text); at != std::string::npos; at = out.find(text, at + 1)) ++found;
             return found >= times;
         };
-        while (!enough() && !ended_ && Clock::now() < deadline) pump(deadline);
-        EXPECT_TRUE(enough()) << "never printed: " << text << "\nout: " << outcome_.out << "\nerr: " << outcome_.err;
-        return enough();
+        return shows(enough, "never printed: " + std::string(text), limit);
+    }
+
+    /// Waits until all that has come out so far satisfies `done`; `complaint` is for the case that it never does.
+    bool shows(const std::function<bool(const std::string& out)>& done, const std::string& complaint, std::chrono::seconds limit = patience) {
+        const auto deadline = Clock::now() + limit;
+        bool is_done = done(outcome_.out);
+        for (; !is_done && !ended_ && Clock::now() < deadline; is_done = done(outcome_.out)) pump(deadline);
+        EXPECT_TRUE(is_done) << complaint << "\nout: " << outcome_.out << "\nerr: " << outcome_.err;
+        return is_done;
     }
 
     /// Waits for its end, and checks that nothing is left of it.
@@ -163,6 +187,7 @@ private:
         ::setrlimit(RLIMIT_CORE, &no_core);
         ::dup2(in, 0), ::dup2(out, 1), ::dup2(err, 2);
         if (command.input_closed) ::close(0);
+        if (command.prepare && !command.prepare()) ::_exit(125);
         if (!command.folder.empty() && ::chdir(command.folder.c_str()) != 0) ::_exit(126);
         std::vector<std::string> environment = command.environment;
         environment.push_back(mark_);
@@ -232,9 +257,7 @@ inline Outcome run(Command command) { return Running(std::move(command)).finish(
 using Words = std::vector<std::string>;
 
 inline const std::string kumi_command = KUMI_BUILD_DIR "/bin/kumi";
-inline bool is_installed(const std::string& program) {
-    return std::system(("command -v " + program + " >/dev/null 2>&1").c_str()) == 0;
-}
+inline bool is_installed(const std::string& program) { return probes::has_program(program); }
 
 inline std::string example(const std::string& name) { return KUMI_BUILD_DIR "/examples/" + name; }
 inline std::string program(const std::string& name) { return KUMI_BUILD_DIR "/tests/programs/" + name; }

@@ -68,7 +68,7 @@ TEST(Ends, what_a_node_printed_before_it_died_is_not_lost) {
 }
 
 TEST(Ends, a_waiting_node_uses_less_than_one_percent_of_a_core) {
-    if (sanitized) GTEST_SKIP() << "instrumented code is no measure";
+    if (sanitized) KUMI_SKIP(skips::plain_build_only); // instrumented code is no measure
     const Outcome outcome = run({.words = kumi_run_actor({"-n", "2"}, {"join", "0:sleep=2000", "1:wait_ms=2000"})});
     EXPECT_EQ(outcome.code, 0);
     const std::string words = "node 1: used ";

@@ -27,7 +27,7 @@ TEST_P(Ring, the_token_collects_every_number_in_every_round) {
 INSTANTIATE_TEST_SUITE_P(Examples, Ring, testing::Values(1, 2, 5, 16), testing::PrintToStringParamName());
 
 TEST(Examples, ring_works_with_300_nodes) {
-    if (sanitized) GTEST_SKIP() << "300 instrumented processes need too much memory";
+    if (sanitized) KUMI_SKIP(skips::plain_build_only); // 300 instrumented processes need too much memory
     const Outcome outcome = run({.words = kumi_run({"-n", "300", example("02_ring"), "2"})});
     EXPECT_EQ(outcome.code, 0);
     EXPECT_EQ(outcome.err, "");

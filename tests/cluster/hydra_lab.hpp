@@ -55,6 +55,6 @@ protected:
 };
 
 #define HYDRA_OR_SKIP()                                                                                                \
-    if (!is_installed("mpiexec.hydra")) GTEST_SKIP() << "mpiexec.hydra is not installed"
+    if (!is_installed("mpiexec.hydra")) KUMI_SKIP(skips::not_installed("mpiexec.hydra"))
 
 } // namespace kumi::cluster_test

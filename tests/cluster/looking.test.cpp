@@ -59,7 +59,7 @@ TEST_F(Looking, a_network_that_is_mute_is_not_used_and_that_is_said) {
 
 TEST_F(Looking, hosts_of_one_name_are_still_two) {
     HYDRA_OR_SKIP();
-    if (::geteuid() != 0) GTEST_SKIP() << "only root may rename hosts";
+    if (::geteuid() != 0) KUMI_SKIP(skips::not_root); // who alone may rename hosts
     LAB_OR_SKIP();
     for (const char* const host : {"a0", "a1"}) ASSERT_EQ(exec(host, {"hostname", "twin"}).err, "");
     const Outcome outcome = look("a0:2,a1:2", 4);
@@ -70,7 +70,7 @@ TEST_F(Looking, hosts_of_one_name_are_still_two) {
 
 TEST(LookingAtNames, a_host_of_two_names_is_still_one) {
     HYDRA_OR_SKIP();
-    if (::geteuid() != 0) GTEST_SKIP() << "only root may rename hosts";
+    if (::geteuid() != 0) KUMI_SKIP(skips::not_root); // who alone may rename hosts
     const Outcome outcome = run({.words = {"mpiexec.hydra", "-n", "1", program("carriers"), ":", "-n", "1", "unshare", "--uts", "sh", "-c",
                                            "hostname other && exec " + program("carriers")}});
     EXPECT_EQ(outcome.code, 0) << outcome.err;

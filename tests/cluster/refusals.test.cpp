@@ -90,7 +90,7 @@ TEST(Refusals, more_memory_than_there_is) {
 }
 
 TEST(Refusals, a_limit_of_addresses_that_is_too_small) {
-    if (sanitized) GTEST_SKIP() << "sanitizers need more addresses than any limit";
+    if (sanitized) KUMI_SKIP(skips::plain_build_only); // sanitizers need more addresses than any limit
     expect_refusal(
         run({.words = {"sh", "-c", "ulimit -v 60000; exec \"$0\" run -n 4 \"$1\"", kumi_command, example("01_hello")}}),
         "kumi run: " + any_node + "cannot go on: mapping .* of shared memory .*ulimit -v.*");
@@ -98,7 +98,7 @@ TEST(Refusals, a_limit_of_addresses_that_is_too_small) {
 
 TEST(Refusals, a_limit_of_file_sizes_that_is_too_small) {
 #if defined(__SANITIZE_THREAD__)
-    GTEST_SKIP() << "ThreadSanitizer keeps its own memory in a file, and dies of this limit before main()";
+    KUMI_SKIP(skips::not_under_tsan); // it keeps its own memory in a file, and dies of this limit before main()
 #endif
     expect_refusal(
         run({.words = {"sh", "-c", "ulimit -f 10; exec \"$0\" run -n 3 \"$1\"", kumi_command, example("01_hello")}}),

@@ -76,20 +76,15 @@ TEST(Udp, a_ring_works_with_one_two_and_eight_nodes) {
 }
 
 TEST(Udp, a_ring_works_over_ipv6) {
-    const int probe = ::socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    sockaddr_in6 address{};
-    address.sin6_family = AF_INET6;
-    address.sin6_addr = in6addr_loopback;
-    const bool has_ipv6 = probe >= 0 && ::bind(probe, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
-    ::close(probe);
-    if (!has_ipv6) GTEST_SKIP() << "this system has no IPv6";
+    if (!probes::has_ipv6()) KUMI_SKIP(skips::no_ipv6);
     expect_ring_first(run_udp(kumi_run({"-n", "3", example("02_ring"), "20"}), {"KUMI_UDP_ADDRESS=::1"}), 3, 20);
 }
 
 TEST(Udp, an_encrypted_ring_works) {
-    const Outcome outcome = run_udp(kumi_run({"-n", "3", example("02_ring"), "50"}), {"KUMI_UDP_ENCRYPT=yes"});
-    if (contains(outcome.err, "built without OpenSSL")) GTEST_SKIP() << outcome.err;
-    expect_ring_first(outcome, 3, 50);
+    const Outcome libraries = run({.words = {"ldd", example("02_ring")}});
+    ASSERT_EQ(libraries.code, 0) << libraries.err;
+    if (!contains(libraries.out, "libcrypto")) KUMI_SKIP(skips::built_without("OpenSSL"));
+    expect_ring_first(run_udp(kumi_run({"-n", "3", example("02_ring"), "50"}), {"KUMI_UDP_ENCRYPT=yes"}), 3, 50);
 }
 
 TEST(Udp, a_ring_works_though_packets_are_lost_and_the_repairs_are_shown) {
@@ -161,7 +156,7 @@ TEST(Udp, a_node_that_has_left_may_go_while_the_others_work_on) {
 }
 
 TEST(Udp, a_waiting_node_uses_less_than_one_percent_of_a_core) {
-    if (sanitized) GTEST_SKIP() << "instrumented code is no measure";
+    if (sanitized) KUMI_SKIP(skips::plain_build_only); // instrumented code is no measure
     const Outcome outcome = run_udp(kumi_run_actor({"-n", "2"}, {"join", "0:sleep=1000", "1:wait_ms=1000"}));
     EXPECT_EQ(outcome.code, 0);
     const std::string words = "node 1: used ";

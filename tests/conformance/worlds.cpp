@@ -1,5 +1,6 @@
 #include "conformance/world.hpp"
 #include "loopback/composites.hpp"
+#include "skips.hpp"
 
 #include "kumi/base/memory_policy.hpp"
 #include "kumi/device/shmem/shmem.hpp"
@@ -84,9 +85,10 @@ World udp_world(std::string name, device::udp::Options options) {
 /// Even nodes on one host, odd ones on another, joined by a link with an MTU of 1500.
 World udp_hosts_world(std::string name, int family, device::udp::Options options) {
     const auto run = [=](pm::Node nodes, const Body& body) {
+        if (const auto reason = probes::no_two_hosts()) KUMI_SKIP(*reason);
+        if (family == 6 && !probes::has_ipv6()) KUMI_SKIP(skips::no_ipv6);
         auto hosts = lab::TwoHosts::make();
-        if (!hosts) GTEST_SKIP() << hosts.error().text();
-        if (family == 6 && hosts->address6(0).empty()) GTEST_SKIP() << "this system has no IPv6";
+        ASSERT_TRUE(hosts) << hosts.error().text();
         device::udp::Options seeded = options;
         seeded.faults.seed = seed();
         std::vector<std::string> addresses;

@@ -9,6 +9,7 @@
 #include "kumi/pm/remote_memory.hpp"
 #include "model/fiber.hpp"
 #include "simulation/seeds.hpp"
+#include "skips.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -166,7 +167,7 @@ inline OneThread::Options options_of(std::uint64_t seed, std::uint64_t more) {
 /// Some of them, where sanitizers are slow.
 inline void for_each_seed([[maybe_unused]] std::uint64_t seeds_usually, const std::function<void(std::uint64_t)>& run) {
 #if defined(__SANITIZE_THREAD__)
-    GTEST_SKIP() << "one thread has no races, and its stacks confuse who looks for them";
+    KUMI_SKIP(skips::not_under_tsan); // one thread has no races, and its stacks confuse who looks for them
 #elif defined(__SANITIZE_ADDRESS__)
     seeds_usually = std::min<std::uint64_t>(seeds_usually, 5);
 #endif

@@ -4,6 +4,7 @@
 
 #include "simulation/failing_link.hpp"
 #include "simulation/seeds.hpp"
+#include "skips.hpp"
 
 #include <cstdlib>
 #include <cstring>
@@ -367,7 +368,7 @@ class Stripes : public testing::Test {
 protected:
     void SetUp() override {
 #if defined(__SANITIZE_THREAD__)
-        GTEST_SKIP() << "it has one thread, and takes a minute with this sanitizer";
+        KUMI_SKIP(skips::not_under_tsan); // they have one thread, and take a minute
 #endif
     }
 };

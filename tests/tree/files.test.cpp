@@ -52,6 +52,17 @@ TEST(Files, an_example_fits_on_a_page) {
     }
 }
 
+TEST(Files, every_skip_has_a_reason_of_the_list) {
+    const std::string bare_skip = std::string("GTEST") + "_SKIP";
+    EXPECT_NE(read(root / "tests/skips.hpp").find(bare_skip), std::string::npos);
+    for (const char* folder : {"src", "tools", "tests", "bench"})
+        for (const char* ending : {".cpp", ".hpp"})
+            for (const fs::path& file : files(folder, ending)) {
+                if (file == root / "tests/skips.hpp" || file == root / "tests/group/random.cpp") continue; // that one is structural
+                EXPECT_EQ(read(file).find(bare_skip), std::string::npos) << file << ": use KUMI_SKIP and a reason of tests/skips.hpp";
+            }
+}
+
 TEST(Files, a_newcomer_finds_where_to_start) {
     for (const char* name : {"README.md", "LICENSE", "CONTRIBUTING.md"}) EXPECT_TRUE(fs::exists(root / name)) << name;
 }

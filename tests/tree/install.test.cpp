@@ -1,6 +1,7 @@
 // An installed Kumi is usable: what this build installs is moved elsewhere, somebody else's project is built with it,
 // by CMake and by pkg-config, and runs under the installed command.
 
+#include "skips.hpp"
 #include "tree/read.hpp"
 
 #include <cstdlib>
@@ -129,7 +130,7 @@ TEST_F(Install, pkg_config_tells_a_compiler_all_it_needs) {
 }
 
 TEST_F(Install, a_program_that_mpi_starts_finds_what_it_needs_through_cmake_and_pkg_config) {
-    if (mpi().empty()) GTEST_SKIP() << "no MPI was there when this was built";
+    if (mpi().empty()) KUMI_SKIP(kumi::skips::built_without("MPI"));
     const std::string build = (work() / "build").string(), source = KUMI_SOURCE_DIR "/tests/install/mpi_sum.cpp";
     run("cmake -G Ninja -S '{}/tests/install' -B '{}' -DCMAKE_CXX_COMPILER='{}' -DCMAKE_PREFIX_PATH='{}' -DHELLO='{}' -DMPI_SUM='{}'",
         KUMI_SOURCE_DIR, build, compiler(), prefix().string(), hello(), source);

@@ -5,6 +5,7 @@
 #include "kumi/lab/namespaces.hpp"
 #include "kumi/pm/wait.hpp"
 #include "loopback/ends.hpp"
+#include "skips.hpp"
 
 #include <atomic>
 #include <csignal>
@@ -157,7 +158,8 @@ TEST(UdpFate, a_node_that_was_stopped_itself_finds_its_peers_as_they_were) {
 class UdpHosts : public testing::Test {
 protected:
     void SetUp() override {
-        if (!hosts_) GTEST_SKIP() << hosts_.error().text();
+        if (const auto reason = probes::no_two_hosts()) KUMI_SKIP(*reason);
+        ASSERT_TRUE(hosts_) << hosts_.error().text();
     }
     void TearDown() override {
         if (other_.joinable()) stop();
