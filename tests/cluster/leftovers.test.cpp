@@ -3,34 +3,116 @@
 #include "cluster/command.hpp"
 
 #include <set>
+#include <sys/mount.h>
 
 using namespace kumi::cluster_test;
 
 namespace {
 
-std::set<std::string> kumi_files() {
-    std::set<std::string> names;
-    for (const char* folder : {"/dev/shm", "/tmp", "/run", "/var/tmp"}) {
-        std::error_code ignored;
-        for (const auto& entry : std::filesystem::directory_iterator(folder, ignored))
-            if (contains(entry.path().filename(), "kumi") && !contains(entry.path().filename(), "kumi-test-"))
-                names.insert(entry.path());
+/// Folders of a job's own in the place of those where programs leave files: what lies there is the job's, whatever others
+/// do on the machine at the same time. Where the system allows no mounts the job has a TMPDIR of its own only.
+class OwnPlaces {
+public:
+    OwnPlaces() : is_private_(probes::has_namespaces(probes::Namespaces::of_hosts).value_or(false)) {
+        for (const std::string& place : places) std::filesystem::create_directories(outside(place));
+        std::filesystem::create_directories(outside(tmpdir));
+        // A build that lies in /tmp is needed there, too; the folders that lead to it are no leftovers.
+        if (is_build_hidden()) std::filesystem::create_directories(outside(KUMI_BUILD_DIR));
+        before_ = files();
     }
-    return names;
-}
 
-std::string script_with_helper(const Folder& folder, const std::string& helper) {
-    return folder.write("start.sh", "#!/bin/sh\n" + helper + " >/dev/null 2>&1 </dev/null &\n\"" + program("actor") +
-                                        "\" \"$@\"\n");
-}
+    /// Writes a program for nodes, which starts a helper of its own and becomes the actor; answers where nodes find it.
+    std::string write_script(const std::string& helper) {
+        const std::string script = "#!/bin/sh\n" + helper + " >/dev/null 2>&1 </dev/null &\n\"" + program("actor") + "\" \"$@\"\n";
+        std::ofstream(outside(script_path)) << script;
+        std::filesystem::permissions(outside(script_path), std::filesystem::perms(0755));
+        before_ = files();
+        return inside(script_path);
+    }
+
+    Command command(const Words& words) const {
+        Command command{.words = words, .environment = {"TMPDIR=" + inside(tmpdir)}};
+        if (is_private_) command.prepare = [this] { return move_in(); };
+        return command;
+    }
+
+    /// Whether all places are the job's own, and not TMPDIR alone.
+    bool is_private() const { return is_private_; }
+
+    /// All that has been made there since.
+    std::set<std::string> leftovers() const {
+        std::set<std::string> made;
+        for (const std::string& file : files())
+            if (before_.count(file) == 0) made.insert(file.substr(folder_.path().size()));
+        return made;
+    }
+
+private:
+    static inline const std::vector<std::string> places{"/dev/shm", "/run", "/var/tmp", "/tmp"};
+    static constexpr const char* tmpdir = "/tmp/tmpdir";
+    static constexpr const char* script_path = "/tmp/start.sh";
+
+    /// Where the test finds what a job has at `path`, and where the job finds it.
+    std::string outside(const std::string& path) const { return folder_.path() + path; }
+    std::string inside(const std::string& path) const { return is_private_ ? path : outside(path); }
+    bool is_build_hidden() const { return is_private_ && std::string(KUMI_BUILD_DIR).starts_with("/tmp/"); }
+
+    std::set<std::string> files() const {
+        std::set<std::string> found;
+        for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_.path())) found.insert(entry.path());
+        return found;
+    }
+
+    /// The calling process sees these folders instead of the machine's.
+    bool move_in() const {
+        const uid_t uid = ::geteuid();
+        const gid_t gid = ::getegid();
+        if (::unshare(CLONE_NEWNS) != 0) {
+            if (::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return false;
+            std::ofstream("/proc/self/setgroups") << "deny";
+            std::ofstream("/proc/self/uid_map") << uid << " " << uid << " 1";
+            std::ofstream("/proc/self/gid_map") << gid << " " << gid << " 1";
+        }
+        if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return false;
+        const auto bind = [](const std::string& what, const std::string& where) { return ::mount(what.c_str(), where.c_str(), nullptr, MS_BIND | MS_REC, nullptr) == 0; };
+        if (is_build_hidden() && !bind(KUMI_BUILD_DIR, outside(KUMI_BUILD_DIR))) return false;
+        return std::all_of(places.begin(), places.end(), [&](const std::string& place) { return bind(outside(place), place); }); // /tmp last, which hides the others
+    }
+
+    Folder folder_;
+    bool is_private_;
+    std::set<std::string> before_;
+};
+
+const std::set<std::string> no_files;
 
 } // namespace
 
+TEST(Leftovers, a_file_that_a_job_leaves_is_found_wherever_it_lies) {
+    OwnPlaces own;
+    std::string folders = "$TMPDIR";
+    std::set<std::string> expected{"/tmp/tmpdir/left"};
+    if (own.is_private())
+        for (const char* const folder : {"/tmp", "/dev/shm", "/run", "/var/tmp"}) folders += std::string(" ") + folder, expected.insert(folder + std::string("/left"));
+    const Outcome outcome = run(own.command(kumi_run({"-n", "1", "--no-join", "sh", "-c", "for folder in " + folders + "; do : > $folder/left; done"})));
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(own.leftovers(), expected);
+    for (const char* const folder : {"/tmp", "/dev/shm", "/run", "/var/tmp"}) EXPECT_FALSE(std::filesystem::exists(folder + std::string("/left"))) << "the machine's own " << folder;
+}
+
+TEST(Leftovers, a_job_leaves_no_file_whatever_carries_its_messages) {
+    for (const char* const device : {"shmem", "udp", "composite"}) {
+        OwnPlaces own;
+        Command command = own.command(kumi_run({"-n", "3", example("02_ring"), "5"}));
+        command.environment.push_back(std::string("KUMI_DEVICE=") + device);
+        expect_ring(run(command), 3, 5);
+        EXPECT_EQ(own.leftovers(), no_files) << device;
+    }
+}
+
 TEST(Leftovers, killing_kumi_run_kills_the_nodes_and_all_that_they_started) {
-    const auto before = kumi_files();
-    Folder folder;
-    Running command({.words = kumi_run({"-n", "3", script_with_helper(folder, "sleep 1000"), "ignore=TERM",
-                                        "ignore=HUP", "join", "say=ready", "wait"})});
+    OwnPlaces own;
+    Running command(own.command(kumi_run({"-n", "3", own.write_script("sleep 1000"), "ignore=TERM", "ignore=HUP", "join", "say=ready", "wait"})));
     ASSERT_TRUE(command.printed("ready", 3));
     // kumi run, its guardian, and for each node a shell, its helper and the program.
     EXPECT_TRUE(comes_true([&] { return processes_marked(command.mark()).size() == 2 + 3 * 3; }, 5s))
@@ -39,37 +121,35 @@ TEST(Leftovers, killing_kumi_run_kills_the_nodes_and_all_that_they_started) {
     EXPECT_TRUE(comes_true([&] { return processes_marked(command.mark()).empty(); }, one_second))
         << command.left_behind();
     EXPECT_EQ(command.finish().code, 137);
-    EXPECT_EQ(kumi_files(), before);
+    EXPECT_EQ(own.leftovers(), no_files);
 }
 
 TEST(Leftovers, a_helper_in_the_background_ends_with_its_node) {
-    const auto before = kumi_files();
-    Folder folder;
-    const Outcome outcome = run({.words = kumi_run({"-n", "2", script_with_helper(folder, "sleep 1000"), "join"})});
+    OwnPlaces own;
+    const Outcome outcome = run(own.command(kumi_run({"-n", "2", own.write_script("sleep 1000"), "join"})));
     EXPECT_EQ(outcome.code, 0);
     EXPECT_EQ(outcome.err, "");
-    EXPECT_EQ(kumi_files(), before);
+    EXPECT_EQ(own.leftovers(), no_files);
 }
 
 TEST(Leftovers, a_helper_in_a_session_of_its_own_ends_with_the_job) {
-    Folder folder;
-    const Outcome outcome =
-        run({.words = kumi_run({"-n", "2", script_with_helper(folder, "setsid sleep 1000"), "join"})});
+    OwnPlaces own;
+    const Outcome outcome = run(own.command(kumi_run({"-n", "2", own.write_script("setsid sleep 1000"), "join"})));
     EXPECT_EQ(outcome.code, 0);
     EXPECT_EQ(outcome.err, "");
+    EXPECT_EQ(own.leftovers(), no_files);
 }
 
 TEST(Leftovers, a_helper_of_a_node_that_died_is_gone_too) {
-    Folder folder;
-    const Outcome outcome = run(
-        {.words = kumi_run({"-n", "2", script_with_helper(folder, "setsid sleep 1000"), "join", "1:abort", "wait"})});
+    OwnPlaces own;
+    const Outcome outcome = run(own.command(kumi_run({"-n", "2", own.write_script("setsid sleep 1000"), "join", "1:abort", "wait"})));
     EXPECT_EQ(outcome.code, 134);
+    EXPECT_EQ(own.leftovers(), no_files);
 }
 
 TEST(Leftovers, the_helper_of_a_node_that_has_ended_does_not_wait_for_the_others) {
-    Folder folder;
-    Running command({.words = kumi_run({"-n", "2", script_with_helper(folder, "sleep 1000"), "handle=USR1", "join",
-                                        "say=ready", "0:leave", "0:exit=0", "until_signal"})});
+    OwnPlaces own;
+    Running command(own.command(kumi_run({"-n", "2", own.write_script("sleep 1000"), "handle=USR1", "join", "say=ready", "0:leave", "0:exit=0", "until_signal"})));
     ASSERT_TRUE(command.printed("ready", 2));
     const auto helpers = [&] {
         std::size_t count = 0;
