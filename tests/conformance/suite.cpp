@@ -92,6 +92,18 @@ private:
     testing::ScopedTrace trace_;
 };
 
+/// For the optional powers: these run only in worlds that have them, so that none passes without a check.
+class JointSleepConformance : public Conformance {};
+class RemoteMemoryConformance : public Conformance {};
+
+TEST_P(Conformance, a_channel_has_exactly_the_optional_powers_that_its_world_promises) {
+    for (const Node nodes : {1u, 4u})
+        run(nodes, [](Channel& channel) {
+            EXPECT_EQ(channel.joint_sleep() != nullptr, GetParam().has_joint_sleep);
+            EXPECT_EQ(channel.remote_memory() != nullptr, GetParam().has_remote_memory);
+        });
+}
+
 TEST_P(Conformance, a_message_of_every_size_arrives_as_it_was_sent) {
     run(2, [](Channel& channel) {
         const auto sizes = interesting_sizes(channel.traits().message_bytes_max);
@@ -500,9 +512,9 @@ struct Shared {
 };
 
 /// Sends and answers go by both threads; whichever of them is asleep, nothing is missed.
-TEST_P(Conformance, a_channel_is_slept_on_while_another_thread_uses_it) {
+TEST_P(JointSleepConformance, a_channel_is_slept_on_while_another_thread_uses_it) {
     run(2, [](Channel& channel) {
-        if (channel.joint_sleep() == nullptr) return; // an optional power
+        ASSERT_NE(channel.joint_sleep(), nullptr);
         const std::uint64_t count = 1'000 * scale;
         const Node other = 1 - channel.self();
         Shared shared(channel);
@@ -533,9 +545,9 @@ TEST_P(Conformance, a_channel_is_slept_on_while_another_thread_uses_it) {
     });
 }
 
-TEST_P(Conformance, a_send_that_is_refused_while_another_thread_sleeps_ends_that_sleep_when_there_is_room) {
+TEST_P(JointSleepConformance, a_send_that_is_refused_while_another_thread_sleeps_ends_that_sleep_when_there_is_room) {
     run(2, [](Channel& channel) {
-        if (channel.joint_sleep() == nullptr) return; // an optional power
+        ASSERT_NE(channel.joint_sleep(), nullptr);
         for (const std::size_t bytes : {std::size_t{64}, std::size_t{100'000}}) {
             const std::uint64_t count = (bytes < 1000 ? 4'000 : 200) * scale;
             const std::vector<std::byte> content(bytes);
@@ -568,9 +580,9 @@ TEST_P(Conformance, a_send_that_is_refused_while_another_thread_sleeps_ends_that
     });
 }
 
-TEST_P(Conformance, wake_ends_a_sleep_while_another_thread_polls) {
+TEST_P(JointSleepConformance, wake_ends_a_sleep_while_another_thread_polls) {
     run(1, [](Channel& channel) {
-        if (channel.joint_sleep() == nullptr) return; // an optional power
+        ASSERT_NE(channel.joint_sleep(), nullptr);
         for (int i = 0; i < 100; ++i) {
             Shared shared(channel);
             std::thread server([&] { shared.serve(ignore); });
@@ -679,10 +691,10 @@ bool is_zero(Bytes bytes) {
     return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; });
 }
 
-TEST_P(Conformance, exposed_memory_is_reached_by_all_and_ordered_with_messages) {
+TEST_P(RemoteMemoryConformance, exposed_memory_is_reached_by_all_and_ordered_with_messages) {
     run(6, [](Channel& channel) {
         pm::RemoteMemory* memory = channel.remote_memory();
-        if (memory == nullptr) return; // an optional power
+        ASSERT_NE(memory, nullptr);
         const std::uint64_t offset = 1 << 20;
         const std::size_t slot = 200'001; // each node has one in the memory of each
         const Node nodes = channel.nodes();
@@ -690,6 +702,7 @@ TEST_P(Conformance, exposed_memory_is_reached_by_all_and_ordered_with_messages) 
         for (Node node = 0; node < nodes; ++node) {
             EXPECT_TRUE(memory->reach(node));
             windows.push_back(memory->direct(node, offset));
+            EXPECT_EQ(windows.back() != nullptr, channel.carrier(node) == "shmem") << "node " << node;
         }
         ASSERT_NE(windows[channel.self()], nullptr);
         const auto mine = memory->expose(offset, slot * nodes);
@@ -711,10 +724,10 @@ TEST_P(Conformance, exposed_memory_is_reached_by_all_and_ordered_with_messages) 
     });
 }
 
-TEST_P(Conformance, memory_is_exposed_twice_without_harm_and_zero_after_it_was_concealed) {
+TEST_P(RemoteMemoryConformance, memory_is_exposed_twice_without_harm_and_zero_after_it_was_concealed) {
     run(2, [](Channel& channel) {
         pm::RemoteMemory* memory = channel.remote_memory();
-        if (memory == nullptr) return; // an optional power
+        ASSERT_NE(memory, nullptr);
         constexpr std::size_t page = 4096;
         const auto mine = memory->expose(page, 16 * page);
         ASSERT_TRUE(mine) << mine.error().text();
@@ -738,10 +751,10 @@ TEST_P(Conformance, memory_is_exposed_twice_without_harm_and_zero_after_it_was_c
     });
 }
 
-TEST_P(Conformance, memory_outside_the_window_is_not_exposed) {
+TEST_P(RemoteMemoryConformance, memory_outside_the_window_is_not_exposed) {
     run(1, [](Channel& channel) {
         pm::RemoteMemory* memory = channel.remote_memory();
-        if (memory == nullptr) return; // an optional power
+        ASSERT_NE(memory, nullptr);
         const std::size_t window = memory->window_bytes();
         for (const auto& [offset, bytes] : std::vector<std::pair<std::uint64_t, std::size_t>>{
                  {0, window + 1}, {window, 1}, {window + 4096, 0}, {0, std::size_t{1} << 60}, {4096, ~std::size_t{0} - 100}}) {
@@ -756,8 +769,20 @@ TEST_P(Conformance, memory_outside_the_window_is_not_exposed) {
     });
 }
 
-INSTANTIATE_TEST_SUITE_P(Worlds, Conformance, testing::ValuesIn(worlds()),
-                         [](const testing::TestParamInfo<World>& world) { return world.param.name; });
+std::vector<World> worlds_with(bool World::*power) {
+    std::vector<World> all = worlds();
+    std::erase_if(all, [&](const World& world) { return !(world.*power); });
+    return all;
+}
+
+std::string name_of(const testing::TestParamInfo<World>& world) { return world.param.name; }
+
+INSTANTIATE_TEST_SUITE_P(Worlds, Conformance, testing::ValuesIn(worlds()), name_of);
+INSTANTIATE_TEST_SUITE_P(Worlds, JointSleepConformance, testing::ValuesIn(worlds_with(&World::has_joint_sleep)), name_of);
+INSTANTIATE_TEST_SUITE_P(Worlds, RemoteMemoryConformance, testing::ValuesIn(worlds_with(&World::has_remote_memory)), name_of);
+// A program may have no world with such a power, as the one over MPI.
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(JointSleepConformance);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(RemoteMemoryConformance);
 
 } // namespace
 } // namespace kumi::conformance

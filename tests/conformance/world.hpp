@@ -19,6 +19,9 @@ struct World {
     std::string name;
     /// Opens `nodes` ends, runs `body` on all at once, and waits. A failed expectation in any of them fails the test.
     std::function<void(pm::Node nodes, const Body& body)> run;
+    /// Which optional powers every channel of this world has: pm::JointSleep and pm::RemoteMemory.
+    bool has_joint_sleep = false;
+    bool has_remote_memory = false;
 };
 
 /// For test names.

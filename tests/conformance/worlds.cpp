@@ -57,7 +57,7 @@ World shmem_world(std::string name, base::Fencing fencing, bool threads) {
         ASSERT_TRUE(channels) << channels.error().text();
         threads ? run_threads(*std::move(channels), body) : run_processes(*std::move(channels), body);
     };
-    return {std::move(name), run};
+    return {.name = std::move(name), .run = run, .has_joint_sleep = true, .has_remote_memory = true};
 }
 
 World simulated_world() {
@@ -67,7 +67,7 @@ World simulated_world() {
         for (pm::Node node = 0; node < nodes; ++node) channels.push_back(network.open(node));
         run_threads(std::move(channels), body);
     };
-    return {"simulated", run};
+    return {.name = "simulated", .run = run};
 }
 
 /// All nodes on this host.
@@ -79,7 +79,7 @@ World udp_world(std::string name, device::udp::Options options) {
         ASSERT_TRUE(channels) << channels.error().text();
         run_threads(*std::move(channels), body);
     };
-    return {std::move(name), run};
+    return {.name = std::move(name), .run = run, .has_joint_sleep = true};
 }
 
 /// Even nodes on one host, odd ones on another, joined by a link with an MTU of 1500.
@@ -98,12 +98,25 @@ World udp_hosts_world(std::string name, int family, device::udp::Options options
         ASSERT_TRUE(channels) << channels.error().text();
         run_threads(*std::move(channels), body);
     };
-    return {std::move(name), run};
+    return {.name = std::move(name), .run = run, .has_joint_sleep = true};
 }
 
 World composite_world(std::string name, const std::function<loopback::Channels(pm::Node)>& open) {
     const auto run = [=](pm::Node nodes, const Body& body) { run_threads(open(nodes), body); };
-    return {std::move(name), run};
+    return {.name = std::move(name), .run = run};
+}
+
+/// Composites whose calls never overlap can be slept on from outside.
+World serialized_world(std::string name, const std::function<loopback::Channels(pm::Node)>& open) {
+    World world = composite_world(std::move(name), open);
+    world.has_joint_sleep = true;
+    return world;
+}
+
+/// Of composites those with shared memory reach the memory of other nodes.
+World with_memory(World world) {
+    world.has_remote_memory = true;
+    return world;
 }
 
 } // namespace
@@ -120,13 +133,13 @@ std::vector<World> worlds() {
                            udp_world("udp_encrypted", {.encrypt = true}),
                            udp_world("udp_loss_1", {.faults = little}),
                            udp_world("udp_loss_10", {.packet_bytes_max = 1472, .faults = much}),
-                           composite_world("composite", [](pm::Node nodes) { return loopback::two_hosts(nodes); }),
+                           with_memory(composite_world("composite", [](pm::Node nodes) { return loopback::two_hosts(nodes); })),
                            composite_world("composite_networks", [](pm::Node nodes) { return loopback::two_networks(nodes); }),
                            composite_world("composite_rails", loopback::two_rails),
                            composite_world("composite_relays", [](pm::Node nodes) { return loopback::chain(nodes); }),
-                           composite_world("serialized", [](pm::Node nodes) { return loopback::two_hosts(nodes, true); }),
-                           composite_world("serialized_networks", [](pm::Node nodes) { return loopback::two_networks(nodes, {}, true); }),
-                           composite_world("serialized_relays", [](pm::Node nodes) { return loopback::chain(nodes, true); }),
+                           with_memory(serialized_world("serialized", [](pm::Node nodes) { return loopback::two_hosts(nodes, true); })),
+                           serialized_world("serialized_networks", [](pm::Node nodes) { return loopback::two_networks(nodes, {}, true); }),
+                           serialized_world("serialized_relays", [](pm::Node nodes) { return loopback::chain(nodes, true); }),
                            udp_hosts_world("udp_hosts", 4, {}),
                            udp_hosts_world("udp_hosts_v6", 6, {}),
                            udp_hosts_world("udp_hosts_loss_1", 4, {.faults = little}),

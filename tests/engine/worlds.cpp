@@ -24,7 +24,7 @@ World tiny_shmem() {
         ASSERT_TRUE(channels) << channels.error().text();
         run_threads(*std::move(channels), body);
     };
-    return {"tiny_shmem", run};
+    return {.name = "tiny_shmem", .run = run, .has_joint_sleep = true, .has_remote_memory = true};
 }
 
 /// Two messages under way between two nodes at most, and many refusals.
@@ -35,7 +35,7 @@ World tiny_simulated() {
         for (Node node = 0; node < nodes; ++node) channels.push_back(network.open(node));
         run_threads(std::move(channels), body);
     };
-    return {"tiny_simulated", run};
+    return {.name = "tiny_simulated", .run = run};
 }
 
 } // namespace
