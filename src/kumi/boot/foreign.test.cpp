@@ -1,5 +1,8 @@
 #include "kumi/boot/foreign.hpp"
 
+#include "kumi/base/machine.hpp"
+#include "kumi/boot/handover.hpp"
+
 #include <array>
 #include <atomic>
 #include <condition_variable>
@@ -214,6 +217,117 @@ TEST(ForeignSession, a_card_of_another_version_is_refused_by_node) {
     other.join();
     ASSERT_FALSE(session);
     EXPECT_NE(session.error().text().find("node 1 joins with another version of Kumi"), std::string::npos) << session.error().text();
+}
+
+// Where things are on a card.
+constexpr std::size_t card_version_at = 0, cores_bytes_at = 4, door_at = 64, token_at = 80, card_head_bytes = 120;
+
+template <class T>
+T value_at(const std::vector<std::byte>& bytes, std::size_t at) {
+    T value{};
+    EXPECT_TRUE(read_value(Bytes(bytes).subspan(at), value));
+    return value;
+}
+
+void put_number(std::vector<std::byte>& bytes, std::size_t at, std::uint32_t number) { std::memcpy(bytes.data() + at, &number, sizeof number); }
+
+/// What a node says at a door.
+struct KnockWords {
+    std::uint64_t token;
+    std::uint32_t node;
+    std::uint32_t reserved;
+};
+
+TEST(ForeignSession, who_knocks_and_is_no_other_node_of_this_job_gets_nothing_and_disturbs_nobody) {
+    World world({1, 1, 1});
+    std::vector<base::Descriptor> visits; // before those of the nodes
+    world.shelf.on_put = [&](std::uint32_t node, std::vector<std::byte>& card) {
+        if (node != 0 || !visits.empty()) return;
+        const auto door = value_at<DoorName>(card, door_at);
+        const auto token = value_at<std::uint64_t>(card, token_at);
+        const auto visit = [&](std::uint64_t said_token, std::uint32_t said_node, std::size_t bytes = sizeof(KnockWords)) {
+            const KnockWords words{said_token, said_node, 0};
+            auto socket = knock(door, bytes_of(words).first(bytes));
+            ASSERT_TRUE(socket) << socket.error().text();
+            visits.push_back(*std::move(socket));
+        };
+        visit(token + 1, 1);                        // of another job
+        visit(token, 3);                            // one more than there are nodes
+        visit(token, 0);                            // the leader itself
+        visit(token, 1, sizeof(KnockWords) - 1); // cut short
+        visit(token, 1, 0);
+    };
+    world.run([](Session& session) {
+        EXPECT_EQ(session.standing().nodes_on_host, 3u);
+        EXPECT_EQ(session.standing().slot, session.standing().node);
+    });
+    ASSERT_EQ(visits.size(), 5u);
+    for (std::size_t i = 0; i < visits.size(); ++i) EXPECT_FALSE(take_over(visits[i].get(), now() + 10s, "the leader")) << "visitor " << i;
+}
+
+TEST(ForeignSession, of_two_who_knock_as_one_node_the_first_is_let_in) {
+    World world({1, 1, 1});
+    base::Descriptor first;
+    world.shelf.on_put = [&](std::uint32_t node, std::vector<std::byte>& card) {
+        if (node != 0 || first) return;
+        const KnockWords words{value_at<std::uint64_t>(card, token_at), 1, 0};
+        auto socket = knock(value_at<DoorName>(card, door_at), bytes_of(words));
+        ASSERT_TRUE(socket) << socket.error().text();
+        first = *std::move(socket);
+    };
+    world.run([](Session& session) { EXPECT_EQ(session.standing().nodes_on_host, session.standing().node == 1 ? 1u : 2u); });
+}
+
+/// How node 0 fares with a node 1 that leaves something else in `round` of exchange.
+std::string reason_with(int round, const std::function<void(std::vector<std::byte>&)>& damage) {
+    World world({1, 1});
+    int puts = 0;
+    world.shelf.on_put = [&](std::uint32_t node, std::vector<std::byte>& value) {
+        if (node == 1 && puts++ == round) damage(value);
+    };
+    std::thread other([&] { (void)world.join(1); });
+    const auto session = world.join(0);
+    {
+        const std::lock_guard lock(world.shelf.mutex);
+        world.shelf.fences += 100; // node 1 shall not wait for node 0 any more
+        world.shelf.changed.notify_all();
+    }
+    other.join();
+    return session ? fmt::format("{} on {} hosts", session.value()->standing().nodes, session.value()->standing().hosts.size()) : session.error().text();
+}
+
+TEST(ForeignSession, a_card_with_one_byte_of_cores_more_than_it_has_is_refused) {
+    const std::string another = "node 1 joins with another version of Kumi: build all programs of a job with the same one";
+    EXPECT_EQ(reason_with(0, [](auto&) {}), "2 on 1 hosts");
+    EXPECT_EQ(reason_with(0, [](auto& card) { put_number(card, cores_bytes_at, static_cast<std::uint32_t>(card.size() - card_head_bytes)); }), "2 on 1 hosts")
+        << "all that follows is cores";
+    EXPECT_EQ(reason_with(0, [](auto& card) { put_number(card, cores_bytes_at, static_cast<std::uint32_t>(card.size() - card_head_bytes + 1)); }), another);
+    EXPECT_EQ(reason_with(0, [](auto& card) { card.resize(card_head_bytes), put_number(card, cores_bytes_at, 0); }), "2 on 1 hosts");
+    EXPECT_EQ(reason_with(0, [](auto& card) { card.resize(card_head_bytes - 1); }), another);
+    EXPECT_EQ(reason_with(0, [](auto& card) { put_number(card, card_version_at, value_at<std::uint32_t>(card, card_version_at) + 1); }), another);
+}
+
+TEST(ForeignSession, a_node_is_led_by_one_that_is_not_behind_it) {
+    const std::string unknown = "node 1 does not say which host it is on";
+    EXPECT_EQ(reason_with(1, [](auto& leader) { put_number(leader, 0, 0); }), "2 on 1 hosts");
+    EXPECT_EQ(reason_with(1, [](auto& leader) { put_number(leader, 0, 1); }), "2 on 2 hosts");
+    EXPECT_EQ(reason_with(1, [](auto& leader) { put_number(leader, 0, 2); }), unknown);
+    EXPECT_EQ(reason_with(1, [](auto& leader) { leader.resize(3); }), unknown);
+}
+
+TEST(ForeignSession, the_cores_of_a_host_are_those_that_any_of_its_nodes_may_use) {
+    World world({1, 1, 2});
+    world.shelf.on_put = [](std::uint32_t node, std::vector<std::byte>& card) {
+        if (node != 1 || card.size() < card_head_bytes) return;
+        // One core more, which no real machine has, for the others to see.
+        card.resize(card_head_bytes + value_at<std::uint32_t>(card, cores_bytes_at));
+        card.resize(card_head_bytes + 256);
+        card.back() = std::byte{0b10};
+        put_number(card, cores_bytes_at, 256);
+    };
+    world.run([&](Session& session) {
+        EXPECT_EQ(session.standing().cores_on_host, base::cores_allowed() + (session.standing().node == 0 ? 1 : 0)) << "node " << session.standing().node;
+    });
 }
 
 } // namespace

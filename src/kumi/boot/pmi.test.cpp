@@ -2,6 +2,7 @@
 
 #include "kumi/base/clock.hpp"
 #include "kumi/boot/pmi_line.hpp"
+#include "kumi/boot/wire.hpp"
 
 #include <functional>
 #include <gtest/gtest.h>
@@ -192,6 +193,140 @@ TEST(Pmi, an_address_that_is_none_or_silent_is_refused) {
         ASSERT_FALSE(opened) << text;
         EXPECT_NE(opened.error().text().find("PMI_PORT=" + text), std::string::npos) << opened.error().text();
     }
+}
+
+TEST(Pmi, a_value_of_the_greatest_length_is_asked_for_and_one_digit_more_is_garbled) {
+    Store store;
+    store.values["kumi-0-most-0"] = fmt::format("{:x}.00", 2 * std::size_t{body_bytes_max});
+    store.values["kumi-0-more-0"] = fmt::format("{:x}.00", 2 * std::size_t{body_bytes_max} + 1);
+    Server server(std::ref(store));
+    const auto opened = server.open();
+    ASSERT_TRUE(opened);
+    const auto most = (*opened)->get(0, "most"), more = (*opened)->get(0, "more");
+    ASSERT_FALSE(most || more);
+    EXPECT_NE(most.error().text().find("key_kumi-0-most-1_not_found"), std::string::npos) << "the second piece was not asked for: " << most.error().text();
+    EXPECT_NE(more.error().text().find("which no Kumi program put there"), std::string::npos) << more.error().text();
+}
+
+TEST(Pmi, a_piece_without_digits_ends_the_asking) {
+    Store store;
+    store.values["kumi-0-a-0"] = "4.00";
+    store.values["kumi-0-a-1"] = "";
+    Server server(std::ref(store));
+    const auto opened = server.open();
+    ASSERT_TRUE(opened);
+    const auto value = (*opened)->get(0, "a");
+    ASSERT_FALSE(value);
+    EXPECT_NE(value.error().text().find("under kumi-0-a-1, which no Kumi program put there"), std::string::npos) << value.error().text();
+}
+
+TEST(Pmi, keys_and_values_of_32_letters_are_enough_and_31_are_not) {
+    const auto opens = [](int value_letters, int key_letters) {
+        Server server([&](const PmiLine& line) -> std::optional<std::string> {
+            if (line.command() == "get_maxes") return fmt::format("cmd=maxes kvsname_max=256 keylen_max={} vallen_max={}\n", key_letters, value_letters);
+            return Store{}(line);
+        });
+        return server.open().has_value();
+    };
+    EXPECT_TRUE(opens(33, 32)) << "a value's limit counts the zero behind it";
+    EXPECT_FALSE(opens(32, 32));
+    EXPECT_FALSE(opens(33, 31));
+}
+
+using PmiVariables = std::map<std::string, std::string>;
+
+Result<std::unique_ptr<KeyValues>> open_with(const PmiVariables& variables) {
+    const auto lookup = [&](const char* name) -> const char* {
+        const auto entry = variables.find(name);
+        return entry == variables.end() ? nullptr : entry->second.c_str();
+    };
+    return open_pmi(lookup, 10s);
+}
+
+TEST(Pmi, a_process_has_a_number_below_their_count) {
+    const auto opens = [](const char* rank, const char* size) {
+        int pair[2];
+        EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+        const base::Descriptor ours(pair[0]);
+        std::string answers;
+        for (const char* line : {"cmd=response_to_init pmi_version=1 rc=0\n", "cmd=maxes keylen_max=64 vallen_max=1024\n", "cmd=my_kvsname kvsname=k\n"}) answers += line;
+        EXPECT_EQ(::write(ours.get(), answers.data(), answers.size()), static_cast<ssize_t>(answers.size()));
+        return open_with({{"PMI_FD", std::to_string(pair[1])}, {"PMI_RANK", rank}, {"PMI_SIZE", size}}).has_value();
+    };
+    EXPECT_TRUE(opens("2", "3"));
+    EXPECT_FALSE(opens("3", "3"));
+    EXPECT_FALSE(opens("0", "0"));
+    EXPECT_FALSE(opens("-1", "3"));
+    EXPECT_FALSE(opens("", "3"));
+    EXPECT_FALSE(opens("0", ""));
+}
+
+/// A server at an address, for one client: `hello` is its answer to the first line, then it is as a Store.
+class AddressServer {
+public:
+    explicit AddressServer(std::string hello) : listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+        sockaddr_in address{};
+        address.sin_family = AF_INET;
+        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        socklen_t bytes = sizeof address;
+        EXPECT_EQ(::bind(listener_.get(), reinterpret_cast<sockaddr*>(&address), bytes), 0);
+        EXPECT_EQ(::listen(listener_.get(), 1), 0);
+        EXPECT_EQ(::getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&address), &bytes), 0);
+        port_ = ntohs(address.sin_port);
+        thread_ = std::thread([this, hello = std::move(hello)] {
+            const base::Descriptor socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+            PmiLineReader reader;
+            std::array<std::byte, 4096> buffer;
+            Store store;
+            for (ssize_t got = 0; (got = ::read(socket.get(), buffer.data(), buffer.size())) > 0;) {
+                reader.take(Bytes(buffer).first(static_cast<std::size_t>(got)));
+                for (auto line = reader.next(); line && *line; line = reader.next()) {
+                    if ((*line)->command() == "initack") asked_ = (*line)->field("pmiid").value_or("none");
+                    const auto answer = (*line)->command() == "initack" ? hello : store(**line);
+                    if (!answer || ::send(socket.get(), answer->data(), answer->size(), MSG_NOSIGNAL) < 0) return;
+                }
+            }
+        });
+    }
+    ~AddressServer() { thread_.join(); }
+
+    /// Ends with the client, which is destroyed here.
+    Result<std::pair<std::uint32_t, std::uint32_t>> open(PmiVariables variables) {
+        variables.emplace("PMI_PORT", fmt::format("127.0.0.1:{}", port_));
+        auto opened = open_with(variables);
+        if (!opened) return opened.error();
+        return std::pair{(*opened)->node(), (*opened)->nodes()};
+    }
+    std::string asked() {
+        thread_.join();
+        thread_ = std::thread([] {});
+        return asked_;
+    }
+
+private:
+    base::Descriptor listener_;
+    std::uint16_t port_ = 0;
+    std::string asked_;
+    std::thread thread_;
+};
+
+TEST(Pmi, a_server_at_an_address_tells_which_process_this_is) {
+    AddressServer server("cmd=initack rc=0\ncmd=set size=5\ncmd=set rank=4\ncmd=set debug=0\n");
+    const auto place = server.open({{"PMI_ID", "17"}});
+    ASSERT_TRUE(place) << place.error().text();
+    EXPECT_EQ(place->first, 4u);
+    EXPECT_EQ(place->second, 5u);
+    EXPECT_EQ(server.asked(), "17");
+}
+
+TEST(Pmi, a_server_at_an_address_that_goes_on_and_on_is_not_listened_to_for_ever) {
+    std::string hello;
+    for (int i = 0; i < 16; ++i) hello += "cmd=set nothing=0\n";
+    AddressServer server(hello);
+    const auto place = server.open({});
+    ASSERT_FALSE(place);
+    EXPECT_NE(place.error().text().find("does not tell which process of how many this is"), std::string::npos) << place.error().text();
+    EXPECT_EQ(server.asked(), "0");
 }
 
 } // namespace

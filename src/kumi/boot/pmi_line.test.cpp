@@ -1,5 +1,6 @@
 #include "kumi/boot/pmi_line.hpp"
 
+#include <algorithm>
 #include <gtest/gtest.h>
 #include <random>
 
@@ -78,11 +79,41 @@ TEST(PmiLineReader, garbage_is_an_error_or_waits_for_more) {
         for (auto& byte : garbage) byte = static_cast<std::byte>(random() % 4 == 0 ? "\n =c"[random() % 4] : static_cast<int>(random()));
         PmiLineReader reader;
         reader.take(garbage);
-        for (int lines = 0; lines < 400; ++lines) {
-            const auto line = reader.next();
-            if (line && !*line) break;
+        for (auto ends = std::count(garbage.begin(), garbage.end(), std::byte{'\n'}); ends > 0; --ends)
+            ASSERT_FALSE(reader.next()) << "a line of garbage was taken for one of PMI-1, round " << round;
+        const auto rest = reader.next();
+        ASSERT_TRUE(rest) << rest.error().text();
+        ASSERT_FALSE(*rest) << "it has no end yet";
+        // What follows is understood again.
+        reader.take(bytes_of(std::string_view("\ncmd=init\n")));
+        ASSERT_FALSE(reader.next());
+        const auto line = reader.next();
+        ASSERT_TRUE(line && *line);
+        ASSERT_EQ((*line)->command(), "init");
+    }
+}
+
+TEST(PmiLineReader, a_line_of_the_greatest_length_is_read_and_one_byte_more_is_an_error) {
+    for (const std::size_t more : {0u, 1u}) {
+        std::string line = "cmd=get value=";
+        line.resize(pmi_line_bytes_max + more, 'x');
+        PmiLineReader reader;
+        reader.take(bytes_of(std::string_view(line)));
+        EXPECT_EQ(reader.next().has_value(), more == 0) << "without its end, " << more << " more";
+        reader.take(bytes_of(std::string_view("\n")));
+        const auto read = reader.next();
+        ASSERT_EQ(read.has_value(), more == 0) << "with its end, " << more << " more";
+        if (more == 0) {
+            ASSERT_TRUE(*read);
+            EXPECT_EQ((*read)->field("value")->size(), pmi_line_bytes_max - 14);
         }
     }
+}
+
+TEST(PmiLine, what_is_shown_of_garbage_is_short_and_readable) {
+    EXPECT_EQ(shown(std::string(60, 'x')), std::string(60, 'x'));
+    EXPECT_EQ(shown(std::string(61, 'x')), std::string(60, 'x') + "...");
+    EXPECT_EQ(shown(" ~\x1f\x7f\x80"), " ~???");
 }
 
 TEST(PmiLine, bytes_go_as_digits_and_come_back) {
@@ -92,7 +123,8 @@ TEST(PmiLine, bytes_go_as_digits_and_come_back) {
     EXPECT_EQ(hex_of({}), "");
     EXPECT_TRUE(bytes_of_hex("")->empty());
     EXPECT_EQ(bytes_of_hex("0"), std::nullopt);
-    EXPECT_EQ(bytes_of_hex("0x"), std::nullopt);
+    for (const char* bad : {"0x", "x0", "0g", "0G", "0/", "0:", "0@", "0`", "g0", " 0"}) EXPECT_EQ(bytes_of_hex(bad), std::nullopt) << bad;
+    EXPECT_EQ(bytes_of_hex("09afAF"), (std::vector<std::byte>{std::byte{0x09}, std::byte{0xaf}, std::byte{0xaf}}));
 }
 
 } // namespace

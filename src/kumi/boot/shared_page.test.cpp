@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 namespace kumi::boot {
 namespace {
@@ -26,6 +27,15 @@ TEST(SharedPage, what_is_no_page_or_may_not_be_mapped_is_refused) {
     const auto read = read_shared_page(for_reading);
     ASSERT_FALSE(read);
     EXPECT_EQ(read.error().text(), "mapping memory of another process of this host: Permission denied");
+}
+
+TEST(SharedPage, has_exactly_the_size_of_a_mark) {
+    for (const int more : {-1, 0, 1}) {
+        const auto page = make_shared_page({});
+        ASSERT_TRUE(page);
+        ASSERT_EQ(::ftruncate(page->get(), static_cast<off_t>(sizeof(PageMark)) + more), 0);
+        EXPECT_EQ(read_shared_page(*page).has_value(), more == 0) << more << " bytes more";
+    }
 }
 
 } // namespace

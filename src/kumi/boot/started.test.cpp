@@ -3,7 +3,9 @@
 #include "kumi/boot/alone.hpp"
 
 #include <gtest/gtest.h>
+#include <initializer_list>
 #include <sys/socket.h>
+#include <unistd.h>
 
 namespace kumi::boot {
 namespace {
@@ -101,6 +103,142 @@ TEST(AloneSession, a_job_of_one_node_has_keys_of_its_own) {
     ASSERT_TRUE(one && other);
     EXPECT_NE((*one)->standing().keys.token, 0u);
     EXPECT_NE((*one)->standing().keys, (*other)->standing().keys);
+}
+
+/// A node of a job of two, welcomed.
+struct Joined : Starter {
+    Joined() {
+        WelcomeBody welcome{};
+        welcome.nodes = 2;
+        welcome.hosts = 1;
+        auto made = welcome_node(welcome, std::string_view("here\0", 5));
+        EXPECT_TRUE(made) << made.error().text();
+        if (made) session = *std::move(made);
+        EXPECT_EQ(heard().kind, Kind::join);
+    }
+    void answer(Kind kind, std::string_view body, int descriptor = -1) { EXPECT_TRUE(send_frame(ours.get(), kind, bytes_of(body), descriptor)); }
+
+    std::unique_ptr<Session> session;
+};
+
+TEST(StartedSession, a_welcome_that_lacks_one_byte_is_an_error) {
+    for (const std::size_t missing : {0u, 1u}) {
+        Starter starter;
+        WelcomeBody welcome{};
+        welcome.nodes = 1;
+        const std::string_view whole = text_of(bytes_of(welcome));
+        EXPECT_TRUE(send_frame(starter.ours.get(), Kind::welcome, bytes_of(whole.substr(missing))));
+        const auto session = join_started_job(std::move(starter.nodes));
+        ASSERT_FALSE(session);
+        EXPECT_EQ(session.error().text(), missing == 0 ? "kumi run's welcome names no hosts: versions differ?" : "kumi run's welcome is cut short: versions differ?");
+    }
+    Starter starter;
+    WelcomeBody welcome{};
+    welcome.nodes = 1;
+    welcome.hosts = 1;
+    EXPECT_FALSE(starter.welcome_node(welcome, "here")) << "a name without its zero";
+}
+
+/// Lengths and as many bytes, as `exchanged` has them.
+std::string exchanged(std::initializer_list<std::string_view> parts) {
+    std::string body;
+    for (const std::string_view part : parts) {
+        const auto length = static_cast<std::uint32_t>(part.size());
+        (body += text_of(bytes_of(length))) += part;
+    }
+    return body;
+}
+
+TEST(StartedSession, an_exchange_brings_the_bytes_of_every_node) {
+    Joined joined;
+    joined.answer(Kind::exchanged, exchanged({"", "theirs"}));
+    const auto all = joined.session->exchange(bytes_of(std::string_view("mine")));
+    ASSERT_TRUE(all) << all.error().text();
+    ASSERT_EQ(all->size(), 2u);
+    EXPECT_TRUE((*all)[0].empty());
+    EXPECT_EQ(text_of((*all)[1]), "theirs");
+    const Frame question = joined.heard();
+    EXPECT_EQ(question.kind, Kind::exchange);
+    EXPECT_EQ(text_of(question.body), "mine");
+}
+
+TEST(StartedSession, an_exchange_with_a_node_too_few_or_too_many_or_a_byte_too_few_is_an_error) {
+    const std::string good = exchanged({"a", "bc"});
+    const std::pair<std::string, int> cases[] = {{exchanged({"a"}), 1},
+                                                 {exchanged({"a", "b", ""}), 3},
+                                                 {good.substr(0, good.size() - 1), 1},
+                                                 {good.substr(0, good.size() - 3), 1},
+                                                 {"", 0}};
+    for (const auto& [body, count] : cases) {
+        Joined joined;
+        joined.answer(Kind::exchanged, body);
+        const auto all = joined.session->exchange({});
+        ASSERT_FALSE(all) << body.size() << " bytes";
+        EXPECT_EQ(all.error().text(), fmt::format("kumi run passed on {} addresses instead of 2", count));
+    }
+}
+
+TEST(StartedSession, a_descriptor_is_given_and_got) {
+    Joined joined;
+    int ends[2];
+    ASSERT_EQ(::pipe(ends), 0);
+    const base::Descriptor out(ends[0]);
+    base::Descriptor in(ends[1]);
+    joined.answer(Kind::shared, "", in.get());
+    const auto got = joined.session->share_on_host(base::Descriptor(::dup(out.get())));
+    ASSERT_TRUE(got) << got.error().text();
+    in.reset();
+    ASSERT_EQ(::write(got->get(), "x", 1), 1);
+    const Frame given = joined.heard();
+    EXPECT_EQ(given.kind, Kind::share);
+    char byte = 0;
+    ASSERT_EQ(::read(given.descriptor.get(), &byte, 1), 1);
+    EXPECT_EQ(byte, 'x');
+}
+
+TEST(StartedSession, who_is_refused_knows_that_the_user_was_told) {
+    Starter starter;
+    ASSERT_TRUE(send_frame(starter.ours.get(), Kind::refused, bytes_of(std::string_view("the job is over"))));
+    const auto session = join_started_job(std::move(starter.nodes));
+    ASSERT_FALSE(session);
+    EXPECT_EQ(session.error().text(), "the job is over");
+    EXPECT_TRUE(session.error().told());
+}
+
+TEST(StartedSession, an_answer_to_another_question_is_an_error) {
+    Joined joined;
+    joined.answer(Kind::shared, "");
+    const auto all = joined.session->exchange({});
+    ASSERT_FALSE(all);
+    EXPECT_NE(all.error().text().find("out of turn"), std::string::npos) << all.error().text();
+    EXPECT_FALSE(all.error().told());
+}
+
+TEST(StartedSession, an_answer_that_came_before_the_end_counts_and_then_kumi_run_is_gone) {
+    Joined joined;
+    joined.answer(Kind::exchanged, exchanged({"", ""}));
+    ASSERT_EQ(::shutdown(joined.ours.get(), SHUT_WR), 0);
+    EXPECT_TRUE(joined.session->exchange({}));
+    const auto gone = joined.session->exchange({});
+    ASSERT_FALSE(gone);
+    EXPECT_EQ(gone.error().text(), "kumi run, which started this node, is gone");
+}
+
+TEST(StartedSession, a_failure_is_reported_while_somebody_listens) {
+    Joined joined;
+    EXPECT_TRUE(joined.session->report_failure(error("no room")));
+    const Frame failed = joined.heard();
+    EXPECT_EQ(failed.kind, Kind::failed);
+    EXPECT_EQ(text_of(failed.body), "no room");
+    const TrafficEntry entry{.to = 1, .device = {}, .messages = 2, .bytes = 3};
+    joined.session->report_traffic({&entry, 1});
+    const Frame traffic = joined.heard();
+    EXPECT_EQ(traffic.kind, Kind::traffic);
+    EXPECT_EQ(traffic.body.size(), sizeof entry);
+    joined.session->leave();
+    EXPECT_EQ(joined.heard().kind, Kind::leave);
+    joined.ours.reset();
+    EXPECT_FALSE(joined.session->report_failure(error("no room")));
 }
 
 } // namespace
