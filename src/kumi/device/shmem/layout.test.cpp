@@ -52,5 +52,59 @@ TEST(ShmemLayout, a_record_is_never_longer_than_its_ring_allows) {
     }
 }
 
+TEST(ShmemLayout, buffers_are_shared_among_nodes_within_their_bounds) {
+    constexpr std::size_t mebibyte = std::size_t{1} << 20;
+    EXPECT_EQ(Layout::plan(1, {}).buffer_bytes, 16 * mebibyte);
+    EXPECT_EQ(Layout::plan(16, {}).buffer_bytes, 16 * mebibyte);
+    EXPECT_EQ(Layout::plan(32, {}).buffer_bytes, 8 * mebibyte);
+    EXPECT_EQ(Layout::plan(1024, {}).buffer_bytes, mebibyte / 4);
+    EXPECT_EQ(Layout::plan(1025, {}).buffer_bytes, mebibyte / 4) << "the least that a node has";
+    for (const Node nodes : {17u, 300u, 999u}) {
+        const std::size_t bytes = Layout::plan(nodes, {}).buffer_bytes;
+        EXPECT_EQ(bytes % unit_bytes, 0u) << nodes;
+        EXPECT_LE(bytes, 256 * mebibyte / nodes) << nodes;
+        EXPECT_GT(bytes + unit_bytes, 256 * mebibyte / nodes) << nodes;
+    }
+}
+
+TEST(ShmemLayout, rings_are_as_large_as_their_share_allows_and_a_power_of_two) {
+    const auto ring_bytes = [](Node nodes) { return Layout::plan(nodes, {}).ring_lines * sizeof(base::RingLine); };
+    EXPECT_EQ(ring_bytes(32), 65536u);
+    EXPECT_EQ(ring_bytes(33), 32768u);
+    EXPECT_EQ(ring_bytes(181), 2048u);
+    EXPECT_EQ(ring_bytes(128), 4096u);
+    EXPECT_EQ(ring_bytes(129), 2048u);
+}
+
+TEST(ShmemLayout, what_a_header_says_is_the_layout_that_was_planned) {
+    for (const Node nodes : {1u, 3u, 65u}) {
+        const Layout planned = Layout::plan(nodes, {});
+        const Layout read = Layout::from({.magic = 0,
+                                          .version = 0,
+                                          .nodes = nodes,
+                                          .ring_lines = planned.ring_lines,
+                                          .buffer_bytes = planned.buffer_bytes,
+                                          .window_bytes = planned.window_bytes,
+                                          .fencing = {},
+                                          .reserved = 0});
+        EXPECT_EQ(read.segment_bytes(), planned.segment_bytes());
+        EXPECT_EQ(read.memory_bytes(), planned.memory_bytes());
+        EXPECT_EQ(read.part_offset(nodes - 1), planned.part_offset(nodes - 1));
+    }
+}
+
+TEST(ShmemLayout, windows_follow_each_other_in_whole_pages_up_to_the_end) {
+    const Layout layout = Layout::plan(3, {.exposed_bytes_max = page_bytes + 1});
+    EXPECT_EQ(layout.window_bytes, 2 * page_bytes);
+    EXPECT_EQ(layout.window_offset(0), layout.memory_bytes());
+    EXPECT_EQ(layout.window_offset(1), layout.window_offset(0) + layout.window_bytes);
+    EXPECT_EQ(layout.segment_bytes(), layout.window_offset(2) + layout.window_bytes);
+    EXPECT_EQ(Layout::plan(3, {.exposed_bytes_max = page_bytes}).window_bytes, page_bytes);
+}
+
+TEST(ShmemLayout, every_writer_has_a_bit_of_attention) {
+    for (const auto& [nodes, words] : {std::pair<Node, std::size_t>{1, 1}, {63, 1}, {64, 1}, {65, 2}, {128, 2}, {129, 3}}) EXPECT_EQ(Layout::plan(nodes, {}).attention_words(), words);
+}
+
 } // namespace
 } // namespace kumi::device::shmem
