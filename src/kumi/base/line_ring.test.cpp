@@ -202,5 +202,77 @@ TEST(LineRingModel, a_writer_would_sleep_through_room_without_the_fences) {
     EXPECT_TRUE(explore_waiting<FencelessMemory>().failure);
 }
 
+// ---- bounds
+
+TEST(LineRing, a_record_fits_where_one_line_more_than_it_takes_is_free) {
+    for (std::uint32_t count = 1; count <= 4; ++count)
+        for (std::uint32_t filled = 0; filled < 16; ++filled) {
+            Ring ring(16);
+            for (std::uint32_t i = 0; i < filled; ++i) {
+                ASSERT_NE(ring.writer.try_reserve(1), nullptr);
+                ring.writer.commit(1, i);
+            }
+            const bool wraps = filled + count > 16; // then the lines before the end are lost to it
+            EXPECT_EQ(ring.writer.try_reserve(count) != nullptr, !wraps && filled + count + 1 <= 16) << count << " lines behind " << filled;
+            EXPECT_EQ(ring.writer.wait_for_room(count), wraps || filled + count + 1 > 16) << count << " lines behind " << filled;
+        }
+}
+
+TEST(LineRing, lines_come_back_in_steps_of_a_quarter) {
+    Ring ring(16);
+    for (std::uint32_t i = 0; i < 15; ++i) ring.writer.try_reserve(1), ring.writer.commit(1, i);
+    for (std::uint32_t i = 0; i < 3; ++i) {
+        EXPECT_FALSE(ring.reader.pop(ring.reader.front()));
+        EXPECT_EQ(ring.writer.try_reserve(1), nullptr) << "after " << i + 1;
+    }
+    EXPECT_FALSE(ring.reader.pop(ring.reader.front())) << "nobody waits";
+    for (std::uint32_t i = 0; i < 4; ++i) {
+        ASSERT_NE(ring.writer.try_reserve(1), nullptr);
+        ring.writer.commit(1, 15 + i);
+    }
+    EXPECT_EQ(ring.writer.try_reserve(1), nullptr);
+}
+
+TEST(LineRing, a_record_that_would_wrap_starts_at_the_beginning_and_is_whole) {
+    for (std::uint32_t at = 12; at < 16; ++at) {
+        Ring ring(16);
+        for (std::uint32_t i = 0; i < at; ++i) {
+            ring.writer.try_reserve(1), ring.writer.commit(1, i);
+            ring.reader.pop(ring.reader.front());
+        }
+        RingLine* const line = ring.writer.try_reserve(4);
+        ASSERT_NE(line, nullptr) << at;
+        EXPECT_EQ(line, at == 12 ? &ring.lines[12] : &ring.lines[0]) << at;
+        EXPECT_TRUE(ring.reader.empty()) << "not before it is committed";
+        ring.writer.commit(1, 77);
+        EXPECT_EQ(ring.reader.front().bytes, 77u) << at;
+        EXPECT_EQ(ring.reader.front().lines, 4) << at;
+        EXPECT_EQ(&ring.reader.line(), line) << at;
+        ring.reader.pop(ring.reader.front());
+        EXPECT_EQ(ring.reader.front().kind, 0) << at;
+    }
+}
+
+TEST(LineRing, who_waits_no_more_is_not_woken) {
+    Ring ring(8);
+    for (std::uint32_t i = 0; i < 7; ++i) ring.writer.try_reserve(1), ring.writer.commit(1, i);
+    EXPECT_TRUE(ring.writer.wait_for_room(1));
+    ring.writer.stop_waiting();
+    for (std::uint32_t i = 0; i < 7; ++i) EXPECT_FALSE(ring.reader.pop(ring.reader.front()));
+}
+
+TEST(LineRing, a_header_keeps_what_it_is_given) {
+    const RecordHeader header = RecordHeader::from(RecordHeader{0xffff'fffe, 0xfffd, 0xfffc}.word());
+    EXPECT_EQ(header.bytes, 0xffff'fffeu);
+    EXPECT_EQ(header.lines, 0xfffd);
+    EXPECT_EQ(header.kind, 0xfffc);
+}
+
+TEST(LineRingDeathTest, a_record_of_more_than_a_quarter_is_a_bug) {
+    Ring ring(16);
+    EXPECT_DEATH(ring.writer.try_reserve(5), "record_lines_max");
+    EXPECT_DEATH(ring.writer.try_reserve(0), "count > 0");
+}
+
 } // namespace
 } // namespace kumi::base
