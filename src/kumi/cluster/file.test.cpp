@@ -134,5 +134,106 @@ TEST(HostList, hosts_and_slots_on_one_line) {
     for (const char* bad : {"", "a,,b", "a:0", "a:x", "a:", "a,a", "a b", "a:99999999"}) EXPECT_FALSE(parse_host_list(bad)) << bad;
 }
 
+TEST(Ranges, of_the_most_names_that_there_may_be_none_is_missing_and_one_more_is_refused) {
+    for (const char* most : {"a[0-65535]", "a[0,1-65535]", "a[0-255]b[0-255]"}) {
+        const auto names = expand(most);
+        ASSERT_TRUE(names) << most;
+        EXPECT_EQ(names->size(), range_names_max) << most;
+    }
+    for (const char* more : {"a[0-65536]", "a[0,1-65536]", "a[0-65535,7]", "a[0-256]b[0-255]"}) EXPECT_FALSE(expand(more)) << more;
+    EXPECT_EQ(*expand("a[7-7]"), (Names{"a7"}));
+    EXPECT_EQ(*expand("a[0-1]"), (Names{"a0", "a1"})) << "a single zero is no width";
+    EXPECT_EQ(*expand("a[009-010]"), (Names{"a009", "a010"}));
+}
+
+TEST(ClusterFile, numbers_are_taken_up_to_their_bounds) {
+    const auto with_slots = [](int slots) { return refusal(fmt::format("[[host]]\nname = \"a\"\nslots = {}", slots)); };
+    EXPECT_EQ(with_slots(1), "");
+    EXPECT_EQ(with_slots(1 << 20), "");
+    EXPECT_EQ(with_slots((1 << 20) + 1), "c.toml:3:9: slots = 1048577: write 1 to 1048576");
+    const auto with_mtu = [](int mtu) { return refusal(fmt::format("[[network]]\nname = \"lan\"\nmtu = {}\n[[host]]\nname = \"a\"", mtu)); };
+    EXPECT_EQ(with_mtu(576), "");
+    EXPECT_EQ(with_mtu(65'535), "");
+    EXPECT_EQ(with_mtu(575), "c.toml:3:7: mtu = 575: write 576 to 65535");
+    EXPECT_EQ(with_mtu(65'536), "c.toml:3:7: mtu = 65536: write 576 to 65535");
+    EXPECT_TRUE(parse_host_list("a:1048576"));
+    EXPECT_FALSE(parse_host_list("a:1048577"));
+}
+
+TEST(ClusterFile, more_of_what_is_wrong_is_said_with_its_place) {
+    const std::string network = "[[network]]\nname = \"lan\"\n";
+    const std::pair<std::string, const char*> cases[] = {
+        {"[[network]]\nencrypt = true", "c.toml:1:1: this network has no name; write name = \"...\""},
+        {"[[network]]\nname = \"-lan\"", "c.toml:2:8: \"-lan\" is no name; use letters, digits, - and _"},
+        {"[[network]]\nname = \"l n\"", "c.toml:2:8: \"l n\" is no name; use letters, digits, - and _"},
+        {network + "letter = \"x\"", "c.toml:3:10: letter = \"x\": write one capital letter"},
+        {network + "letter = \"A\"\n[[network]]\nname = \"b\"\nletter = \"A\"", "c.toml:6:10: the letter A stands for another network already; take another"},
+        {network + "options = 3", "c.toml:3:11: options are to be written like options = { buffer = \"4M\" }"},
+        {network + "options = { buffer = 1.5 }", "c.toml:3:22: the option buffer is to be a text or a whole number"},
+        {network + "[[host]]\nname = \"a\"\naddress = 3", "c.toml:5:11: write address.NETWORK = \"...\" for each network of the host"},
+        {network + "[[host]]\nname = \"a\"\naddress.lan = 3", "c.toml:5:15: an address is to be a text, like \"10.0.0.1\""},
+        {network + "[[host]]\nname = \"a\"\naddress.lan = \"\"",
+         "c.toml:5:15: \"\" is no address; write it in numbers, like \"10.0.0.1\" or \"fd00::1\""},
+        {network + "[[host]]\nname = \"a\"\naddress.lan = \"10.0.0.[1\"", "c.toml:5:15: \"10.0.0.[1\": a bracket is missing; write a range like a[0-7]"},
+        {network + "[[host]]\nname = \"a\"\naddress.internet = \"10.0.0.1\"", "c.toml:5:9: no network \"internet\" is described; write one of: lan"},
+        {"[[host]]\nname = \"-a\"", "c.toml:2:8: \"-a\" is no host name; use letters, digits, - and ."},
+    };
+    for (const auto& [text, expected] : cases) EXPECT_EQ(refusal(text), expected) << text;
+}
+
+TEST(ClusterFile, there_are_as_many_networks_as_letters_but_for_that_of_shared_memory) {
+    std::string text;
+    for (int i = 0; i < 25; ++i) text += fmt::format("[[network]]\nname = \"n{}\"\n", i);
+    const auto read = parse_cluster(text + "[[host]]\nname = \"a\"", "c.toml");
+    ASSERT_TRUE(read) << read.error().text();
+    std::string letters;
+    for (const Network& network : read->networks) letters += network.letter;
+    EXPECT_EQ(letters, "NABCDEFGHIJKLMOPQRTUVWXYZ");
+    EXPECT_EQ(refusal(text + "[[network]]\nname = \"n25\"\n[[host]]\nname = \"a\""), "c.toml:51:1: no letter is left for this network: 25 are the most");
+}
+
+TEST(ClusterFile, two_hosts_may_have_one_address_on_two_networks) {
+    EXPECT_EQ(refusal("[[network]]\nname = \"lan\"\n[[network]]\nname = \"wan\"\n[[host]]\nname = \"a\"\naddress.lan = \"10.0.0.1\"\n"
+                      "[[host]]\nname = \"b\"\naddress.wan = \"10.0.0.1\""),
+              "");
+}
+
+TEST(ClusterFile, of_equal_priorities_the_first_in_the_file_is_the_best) {
+    const auto read = parse_cluster("[[network]]\nname = \"one\"\npriority = -1\n[[network]]\nname = \"two\"\n[[network]]\nname = \"three\"\n[[host]]\nname = \"a\"", "c.toml");
+    ASSERT_TRUE(read) << read.error().text();
+    EXPECT_EQ(read->networks[0].name, "one");
+    EXPECT_EQ(read->networks[1].name, "two");
+    EXPECT_EQ(read->networks[2].name, "three");
+}
+
+TEST(Topology, every_kind_is_the_same_from_both_sides_and_nobody_is_its_own_neighbour) {
+    for (const char* text : {"all", "chain", "ring", "tree", "torus 4x3", "torus 12x1", "torus 1x12", "torus 2x6"}) {
+        const auto topology = Topology::parse(text);
+        ASSERT_TRUE(topology) << text;
+        for (std::uint32_t one = 0; one < 12; ++one)
+            for (std::uint32_t other = 0; other < 12; ++other)
+                EXPECT_EQ(topology->joins(one, other, 12), one != other && topology->joins(other, one, 12)) << text << ' ' << one << ' ' << other;
+    }
+    const auto tree = Topology::parse("tree"), chain = Topology::parse("chain"), ring = Topology::parse("ring");
+    for (std::uint32_t node = 1; node < 12; ++node) EXPECT_TRUE(tree->joins(node, (node - 1) / 2, 12)) << node;
+    EXPECT_FALSE(tree->joins(2, 4, 12));
+    EXPECT_FALSE(chain->joins(0, 11, 12));
+    EXPECT_TRUE(ring->joins(0, 11, 12));
+    EXPECT_TRUE(ring->joins(0, 1, 2));
+    EXPECT_FALSE(ring->joins(0, 2, 12));
+}
+
+TEST(Topology, a_torus_is_full_and_its_sides_are_bounded) {
+    const auto torus = Topology::parse("torus 4x2");
+    EXPECT_TRUE(torus->check(8));
+    EXPECT_FALSE(torus->check(7));
+    EXPECT_FALSE(torus->check(9));
+    EXPECT_TRUE(Topology::parse("ring")->check(7));
+    EXPECT_TRUE(Topology::parse("torus 65536x65536"));
+    EXPECT_FALSE(Topology::parse("torus 65537x1"));
+    EXPECT_FALSE(Topology::parse("torus 1x65537"));
+    EXPECT_FALSE(Topology::parse("torus 65536x65536")->check(0)) << "65536 times 65536 is not 0";
+}
+
 } // namespace
 } // namespace kumi::cluster

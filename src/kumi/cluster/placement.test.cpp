@@ -49,5 +49,23 @@ TEST(Placement, a_policy_is_one_of_three) {
         EXPECT_FALSE(Policy::parse(bad)) << bad;
 }
 
+TEST(Placement, a_slot_for_each_node_is_enough_and_one_fewer_is_not) {
+    for (const char* policy : {"pack", "spread"}) {
+        EXPECT_EQ(counts("a:2,b:3", 5, policy), (Counts{2, 3})) << policy;
+        EXPECT_NE(refusal("a:2,b:3", 6, policy), "") << policy;
+    }
+    EXPECT_EQ(counts("a:2,b:3", 4, "2-per-host"), (Counts{2, 2}));
+    EXPECT_NE(refusal("a:2,b:3", 5, "2-per-host"), "") << "slots there are, but not so";
+    EXPECT_EQ(counts("a:2,b:3", 1, "1-per-host"), (Counts{1, 0}));
+}
+
+TEST(Placement, nodes_of_a_host_have_numbers_in_a_row) {
+    for (const char* policy : {"pack", "spread", "2-per-host"}) {
+        const auto placement = place(*parse_host_list("a:2,b:2,c:2"), 5, *Policy::parse(policy));
+        ASSERT_TRUE(placement);
+        EXPECT_EQ(*placement, (Placement{{0, 0}, {0, 1}, {1, 0}, {1, 1}, {2, 0}})) << policy;
+    }
+}
+
 } // namespace
 } // namespace kumi::cluster

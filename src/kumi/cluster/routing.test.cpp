@@ -189,5 +189,169 @@ TEST(Routing, whatever_the_networks_a_relayed_message_comes_nearer_with_every_ho
     }
 }
 
+/// Four hosts: a and b have no network in common, and two others could pass on between them.
+constexpr std::string_view two_gates = R"(
+    [[network]]
+    name = "fast"
+    [[network]]
+    name = "slow"
+    [[network]]
+    name = "right"
+    [[host]]
+    name = "a"
+    address = { fast = "10.0.0.1", slow = "10.0.1.1" }
+    [[host]]
+    name = "gate1"
+    address = { slow = "10.0.1.2", right = "10.0.2.2" }
+    [[host]]
+    name = "gate2"
+    address = { fast = "10.0.0.3", right = "10.0.2.3" }
+    [[host]]
+    name = "b"
+    address.right = "10.0.2.4"
+)";
+
+TEST(Routing, of_two_relays_the_one_by_the_better_network_is_taken_and_of_equals_the_first) {
+    const Routing routing = routing_of(cluster_of(two_gates), 4);
+    EXPECT_EQ(routing.route(0, 3), (Route{Route::Kind::relayed, 0, 0, 2, 2})) << "the second gate is reached by the fast network";
+    EXPECT_EQ(routing.route(3, 0), (Route{Route::Kind::relayed, 2, 0, 1, 2})) << "both are reached by the same network";
+}
+
+TEST(Routing, a_relay_is_as_near_as_can_be_and_reached_by_the_best_network_whatever_the_cluster) {
+    for (unsigned seed = 1; seed <= 200; ++seed) {
+        SCOPED_TRACE(seed);
+        std::mt19937 random(seed);
+        const auto below = [&](unsigned bound) { return static_cast<std::uint32_t>(random() % bound); };
+        Cluster cluster;
+        const std::uint32_t networks = 2 + below(5), hosts = 3 + below(8);
+        for (std::uint32_t i = 0; i < networks; ++i) cluster.networks.push_back({.name = fmt::format("n{}", i)});
+        for (std::uint32_t i = 0; i < hosts; ++i) {
+            cluster.hosts.push_back({.name = fmt::format("h{}", i), .slots = 1, .addresses = {}});
+            for (std::uint32_t k = 0; k < networks; ++k) cluster.hosts.back().addresses.push_back(below(3) == 0 ? "x" : "");
+        }
+        const Routing routing = routing_of(cluster, hosts);
+        // The other way round than the code: by rounds over all hosts, forward.
+        const auto best_network = [&](Node from, Node to) -> std::optional<NetworkIndex> {
+            for (NetworkIndex network = 0; network < networks; ++network)
+                if (routing.may_use(from, to, network)) return network;
+            return std::nullopt;
+        };
+        constexpr std::uint32_t far = 1000;
+        std::vector<std::uint32_t> distance(hosts * hosts, far);
+        for (Node from = 0; from < hosts; ++from) distance[from * hosts + from] = 0;
+        for (std::uint32_t round = 0; round < hosts; ++round)
+            for (Node from = 0; from < hosts; ++from)
+                for (Node via = 0; via < hosts; ++via)
+                    for (Node to = 0; from != via && best_network(from, via) && to < hosts; ++to)
+                        distance[from * hosts + to] = std::min(distance[from * hosts + to], 1 + distance[via * hosts + to]);
+        for (Node from = 0; from < hosts; ++from)
+            for (Node to = 0; to < hosts; ++to) {
+                if (from == to) continue;
+                const Route route = routing.route(from, to);
+                const std::uint32_t hops = distance[from * hosts + to];
+                ASSERT_EQ(route.kind, hops >= far ? Route::Kind::none : hops == 1 ? Route::Kind::direct : Route::Kind::relayed) << from << " to " << to;
+                if (hops >= far) continue;
+                ASSERT_EQ(route.hops, hops);
+                ASSERT_EQ(distance[route.next * hosts + to], hops - 1) << "the next hop is one nearer";
+                ASSERT_EQ(route.network, *best_network(from, route.next));
+                for (Node via = 0; via < hosts; ++via)
+                    if (via != from && distance[via * hosts + to] == hops - 1 && best_network(from, via))
+                        ASSERT_LE(route.network, *best_network(from, via)) << from << " to " << to << " would better go by " << via;
+            }
+    }
+}
+
+TEST(Routing, nodes_of_a_relaying_host_share_the_destinations) {
+    const Cluster cluster = cluster_of(R"(
+        [[network]]
+        name = "left"
+        [[network]]
+        name = "right"
+        [[host]]
+        name = "a"
+        address.left = "10.0.0.1"
+        [[host]]
+        name = "gate"
+        slots = 3
+        address = { left = "10.0.0.2", right = "10.0.1.2" }
+        [[host]]
+        name = "b"
+        slots = 4
+        address.right = "10.0.1.1"
+    )");
+    const Routing routing = routing_of(cluster, 8);
+    std::set<Node> relays;
+    for (Node to = 4; to < 8; ++to) {
+        const Route route = routing.route(0, to);
+        EXPECT_EQ(route.next, 1 + to % 3);
+        EXPECT_EQ(routing.placement()[route.next].slot, route.channel);
+        relays.insert(route.next);
+    }
+    EXPECT_EQ(relays, (std::set<Node>{1, 2, 3}));
+    EXPECT_EQ(routing.channels().by_network, (std::vector<std::uint32_t>{3, 4}));
+}
+
+TEST(Routing, a_detour_leads_around_the_network_in_use_at_either_end) {
+    // All are on the lan; c has a cable to a, and d one to b.
+    const Cluster cluster = cluster_of(R"(
+        [[network]]
+        name = "lan"
+        [[network]]
+        name = "near_a"
+        [[network]]
+        name = "near_b"
+        [[host]]
+        name = "a"
+        slots = 2
+        address = { lan = "10.0.0.1", near_a = "10.0.1.1" }
+        [[host]]
+        name = "b"
+        address = { lan = "10.0.0.2", near_b = "10.0.2.2" }
+        [[host]]
+        name = "c"
+        address = { lan = "10.0.0.3", near_a = "10.0.1.3" }
+        [[host]]
+        name = "d"
+        address = { lan = "10.0.0.4", near_b = "10.0.2.4" }
+    )");
+    const Routing routing = routing_of(cluster, 5); // a has nodes 0 and 1
+    EXPECT_EQ(routing.detours(0, 2), (std::vector<Node>{3, 4}));
+    EXPECT_EQ(routing.detours(2, 0), (std::vector<Node>{4, 3}));
+    EXPECT_EQ(routing.detours(0, 1), std::vector<Node>{}) << "memory does not fail";
+    EXPECT_EQ(routing.detours(0, 0), std::vector<Node>{});
+    EXPECT_EQ(routing.detours(0, 4), (std::vector<Node>{3, 2})) << "from a by c, or to d by b";
+    // With the other networks broken there is nothing that a third node could do.
+    std::vector<Broken> broken;
+    for (const NetworkIndex network : {1u, 2u})
+        for (HostIndex one = 0; one < 4; ++one)
+            for (HostIndex other = 0; other < 4; ++other) broken.push_back({one, other, network});
+    EXPECT_EQ(routing_of(cluster, 5, Policy::pack(), broken).detours(0, 2), std::vector<Node>{});
+    // Nor does a node help that is reached, or reaches on, by other nodes only.
+    EXPECT_EQ(routing_of(cluster, 5, Policy::pack(), {{0, 2, 0}, {0, 2, 1}, {3, 1, 0}, {3, 1, 2}}).detours(0, 2), std::vector<Node>{});
+    EXPECT_EQ(routing_of(cluster_of(two_gates), 4).detours(0, 3), std::vector<Node>{}) << "what is relayed anyway has its relay";
+}
+
+TEST(Routing, a_network_that_joins_neighbours_only_is_rejected_for_others_with_the_reason) {
+    const Cluster cluster = cluster_of(R"(
+        [[network]]
+        name = "ring"
+        topology = "ring"
+        [[network]]
+        name = "lan"
+        [[host]]
+        name = "h[0-3]"
+        address = { ring = "10.0.0.[1-4]", lan = "10.0.1.[1-4]" }
+    )");
+    const Routing routing = routing_of(cluster, 4);
+    EXPECT_EQ(routing.text(routing.route(0, 1)), "R0");
+    EXPECT_EQ(routing.text(routing.route(0, 2)), "L0");
+    EXPECT_TRUE(routing.may_use(0, 1, 1));
+    EXPECT_FALSE(routing.may_use(0, 2, 0));
+    const auto rejected = routing.rejected(0, 2);
+    ASSERT_EQ(rejected.size(), 2u);
+    EXPECT_EQ(rejected[1].why, Rejected::Why::no_neighbours);
+    EXPECT_EQ(rejected[1].text, "h0 and h2 are no neighbours in its ring");
+}
+
 } // namespace
 } // namespace kumi::cluster
