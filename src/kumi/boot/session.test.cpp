@@ -19,7 +19,7 @@ TEST(OpenSession, the_socket_of_kumi_run_is_used_once_and_not_left_to_children) 
     ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
     const base::Descriptor ours(pair[0]);
     WelcomeBody welcome{};
-    welcome.nodes = 1;
+    welcome.nodes = welcome.nodes_on_host = 1;
     welcome.hosts = 1;
     const std::string body = std::string(text_of(bytes_of(welcome))) + std::string("here\0", 5);
     ASSERT_TRUE(send_frame(ours.get(), Kind::welcome, bytes_of(std::string_view(body))));

@@ -46,6 +46,7 @@ TEST(StartedSession, a_node_knows_what_the_welcome_said) {
     welcome.node = 3;
     welcome.nodes = 5;
     welcome.slot = 1;
+    welcome.nodes_on_host = 2;
     welcome.host = 1;
     welcome.hosts = 2;
     welcome.keys = *base::make_job_keys();
@@ -65,6 +66,7 @@ TEST(StartedSession, a_welcome_that_does_not_name_the_nodes_host_is_an_error) {
         Starter starter;
         WelcomeBody welcome{};
         welcome.nodes = 2;
+        welcome.nodes_on_host = 1;
         welcome.host = host;
         welcome.hosts = hosts;
         EXPECT_FALSE(starter.welcome_node(welcome, std::string_view("a0\0b0\0", 6)));
@@ -75,6 +77,7 @@ TEST(StartedSession, what_a_node_counted_is_reported_as_it_stands) {
     Starter starter;
     WelcomeBody welcome{};
     welcome.nodes = 1;
+    welcome.nodes_on_host = 1;
     welcome.hosts = 1;
     welcome.stats_wanted = 1;
     auto session = starter.welcome_node(welcome, std::string_view("here\0", 5));
@@ -110,6 +113,7 @@ struct Joined : Starter {
     Joined() {
         WelcomeBody welcome{};
         welcome.nodes = 2;
+        welcome.nodes_on_host = 1;
         welcome.hosts = 1;
         auto made = welcome_node(welcome, std::string_view("here\0", 5));
         EXPECT_TRUE(made) << made.error().text();
@@ -125,7 +129,7 @@ TEST(StartedSession, a_welcome_that_lacks_one_byte_is_an_error) {
     for (const std::size_t missing : {0u, 1u}) {
         Starter starter;
         WelcomeBody welcome{};
-        welcome.nodes = 1;
+        welcome.nodes = welcome.nodes_on_host = 1;
         const std::string_view whole = text_of(bytes_of(welcome));
         EXPECT_TRUE(send_frame(starter.ours.get(), Kind::welcome, bytes_of(whole.substr(missing))));
         const auto session = join_started_job(std::move(starter.nodes));
@@ -134,9 +138,28 @@ TEST(StartedSession, a_welcome_that_lacks_one_byte_is_an_error) {
     }
     Starter starter;
     WelcomeBody welcome{};
-    welcome.nodes = 1;
+    welcome.nodes = welcome.nodes_on_host = 1;
     welcome.hosts = 1;
     EXPECT_FALSE(starter.welcome_node(welcome, "here")) << "a name without its zero";
+}
+
+TEST(StartedSession, a_node_has_a_number_below_their_count_and_a_slot_below_that_of_its_host) {
+    const auto joins = [](std::uint32_t node, std::uint32_t nodes, std::uint32_t slot, std::uint32_t nodes_on_host) {
+        Starter starter;
+        WelcomeBody welcome{};
+        welcome.node = node;
+        welcome.nodes = nodes;
+        welcome.slot = slot;
+        welcome.nodes_on_host = nodes_on_host;
+        welcome.hosts = 1;
+        return starter.welcome_node(welcome, std::string_view("here\0", 5)).has_value();
+    };
+    EXPECT_TRUE(joins(2, 3, 1, 2));
+    EXPECT_FALSE(joins(3, 3, 1, 2));
+    EXPECT_FALSE(joins(2, 3, 2, 2));
+    EXPECT_TRUE(joins(2, 3, 2, 3));
+    EXPECT_FALSE(joins(2, 3, 2, 4)) << "more on this host than there are";
+    EXPECT_FALSE(joins(0, 0, 0, 0));
 }
 
 /// Lengths and as many bytes, as `exchanged` has them.
