@@ -46,8 +46,11 @@ Result<Wakes> exchange_wakes(const pm::Opening& opening) {
     Wakes wakes{std::make_unique<WakeSocket>(*std::move(socket)), std::vector<WakeSocket::Name>(opening.nodes)};
     const auto told = opening.meeting.exchange(bytes_of(wakes.own->name()));
     if (!told) return told.error();
-    for (Node node = 0; node < opening.nodes; ++node)
-        if (!read_value((*told)[node], wakes.names[node])) return error("node {} opens another device: are all nodes of one version?", node);
+    for (Node node = 0; node < opening.nodes; ++node) {
+        WakeSocket::Name& name = wakes.names[node];
+        const bool is_sound = read_value((*told)[node], name) && name.bytes <= name.text.size();
+        if (!is_sound) return error("node {} opens another device: are all nodes of one version?", node);
+    }
     return wakes;
 }
 

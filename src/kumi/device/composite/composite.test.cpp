@@ -1,6 +1,7 @@
 #include "kumi/device/composite/composite.hpp"
 
 #include "kumi/base/keys.hpp"
+#include "kumi/device/composite/wake_socket.hpp"
 #include "kumi/device/shmem/shmem.hpp"
 #include "kumi/device/udp/udp.hpp"
 #include "kumi/pm/wait.hpp"
@@ -244,6 +245,41 @@ TEST(CompositeDevice, plans_of_different_nodes_are_measured_by_their_own) {
                 }
             talk(**channel);
         });
+}
+
+/// Tells node 0 of a job of two what node 1 is said to have told.
+class OneSidedMeeting final : public pm::Meeting {
+public:
+    explicit OneSidedMeeting(std::vector<std::byte> other) : other_(std::move(other)) {}
+    Result<std::vector<std::vector<std::byte>>> exchange(Bytes mine) override {
+        if (++exchanges > 1) return error("the first exchange was believed");
+        return std::vector<std::vector<std::byte>>{{mine.begin(), mine.end()}, other_};
+    }
+    Result<base::Descriptor> share(base::Descriptor) override { return base::Descriptor{}; }
+
+    int exchanges = 0;
+
+private:
+    std::vector<std::byte> other_;
+};
+
+TEST(CompositeDevice, a_name_to_wake_a_node_by_is_not_longer_than_names_are) {
+    const auto reason = [](std::size_t report_bytes, std::uint8_t name_bytes) {
+        std::vector<std::byte> report(sizeof(WakeSocket::Name));
+        report.back() = std::byte{name_bytes};
+        report.resize(report_bytes);
+        OneSidedMeeting meeting(report);
+        const auto keys = base::make_job_keys();
+        std::vector<Plan> plans(1);
+        plans[0].members = {0, 1};
+        CompositeDevice device(std::move(plans), [](std::size_t, Node) { return false; }, 1ms);
+        return device.open({.self = 0, .nodes = 2, .meeting = meeting, .keys = *keys}).error().text();
+    };
+    const std::string believed = "the first exchange was believed", refused = "node 1 opens another device: are all nodes of one version?";
+    EXPECT_EQ(reason(16, 15), believed);
+    EXPECT_EQ(reason(16, 16), refused);
+    EXPECT_EQ(reason(16, 255), refused);
+    EXPECT_EQ(reason(15, 6), refused);
 }
 
 } // namespace
