@@ -269,9 +269,10 @@ bool Networks::send_control(Pair& pair, std::size_t way, Envelope::Kind kind, Se
 bool Networks::on_message(std::uint32_t link, pm::Message& message, pm::Handler handler, Instant now) {
     now_ = now;
     Envelope head;
-    const bool is_sound = read_value(message.bytes(), head) && head.source < pairs_.size() && head.destination < pairs_.size() &&
+    if (!read_value(message.bytes(), head)) return false; // a greeting of the probe that comes late
+    const bool is_sound = head.kind <= Envelope::Kind::done && head.source < pairs_.size() && head.destination < pairs_.size() &&
                           head.source != self_ && !pairs_[head.source].ways.empty();
-    if (!is_sound) return false;
+    if (!is_sound) return ++counters_.unsound, false;
     if (head.destination != self_) return pass_on(head, message.bytes()), false;
     Pair& pair = pairs_[head.source];
     bool handed_out = false;

@@ -79,7 +79,7 @@ struct NetworkCounters {
     std::uint64_t passed_on = 0;
     std::uint64_t not_passed_on = 0; // because there was no way on
     std::uint64_t striped = 0;       // messages, sent in pieces
-    std::uint64_t unsound = 0;       // pieces that fit nowhere
+    std::uint64_t unsound = 0;       // envelopes that make no sense, and pieces that fit nowhere
 };
 
 class Networks {
