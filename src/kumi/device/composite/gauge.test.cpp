@@ -68,5 +68,44 @@ TEST(BestFirst, more_is_better_and_about_the_same_keeps_its_place) {
     EXPECT_EQ(best_first({0, 0, 5}), (Order{2, 0, 1})) << "what was not measured comes last";
 }
 
+TEST(Gauge, bursts_double_until_one_takes_3_ms_or_is_a_mebibyte) {
+    Gauge gauge;
+    EXPECT_EQ(gauge.bytes(), 16u << 10);
+    gauge.on_burst(3ms - 1ns);
+    EXPECT_EQ(gauge.bytes(), 32u << 10);
+    gauge.on_burst(3ms);
+    EXPECT_EQ(gauge.bytes(), 32u << 10) << "long enough";
+    EXPECT_FALSE(gauge.is_done());
+    Gauge fast;
+    for (int bursts = 0; fast.bytes() < 1u << 20; ++bursts) {
+        ASSERT_LT(bursts, 6);
+        fast.on_burst(1us);
+    }
+    for (int tries = 0; tries < 3; ++tries) {
+        EXPECT_FALSE(fast.is_done()) << tries;
+        fast.on_burst(1us);
+        EXPECT_EQ(fast.bytes(), 1u << 20) << "none is longer";
+    }
+    EXPECT_TRUE(fast.is_done());
+    EXPECT_NEAR(fast.bytes_per_second(), (1 << 20) / 1e-6, 1e6);
+}
+
+TEST(Gauge, two_bursts_are_enough_when_they_took_30_ms) {
+    Gauge slow, slower;
+    slow.on_burst(15ms);
+    slow.on_burst(15ms - 1ns);
+    EXPECT_FALSE(slow.is_done());
+    slower.on_burst(15ms);
+    slower.on_burst(15ms);
+    EXPECT_TRUE(slower.is_done());
+}
+
+TEST(BestFirst, a_fifth_less_than_the_fastest_is_about_the_same_and_more_is_not) {
+    using Order = std::vector<std::size_t>;
+    EXPECT_EQ(best_first({80, 100}), (Order{0, 1}));
+    EXPECT_EQ(best_first({79.9, 100}), (Order{1, 0}));
+    EXPECT_EQ(best_first({50, 60, 100}), (Order{2, 0, 1})) << "those that are left are compared with each other";
+}
+
 } // namespace
 } // namespace kumi::device::composite

@@ -74,5 +74,48 @@ TEST_F(JoinerTest, what_waits_is_bounded) {
     EXPECT_EQ(add(3, 1000, 0, 8), Outcome::waits) << "there is room again";
 }
 
+TEST_F(JoinerTest, a_piece_may_end_with_the_message_and_not_one_byte_behind_it) {
+    EXPECT_EQ(add(0, 100, 99, 2), Outcome::unsound);
+    EXPECT_EQ(add(0, 100, 0, 101), Outcome::unsound);
+    EXPECT_EQ(add(0, 100, 99, 1), Outcome::waits);
+    EXPECT_EQ(add(1, 100, 0, 100), Outcome::complete);
+    expect_whole(100);
+    EXPECT_EQ(add(2, 1, 0, 1), Outcome::complete) << "the smallest message";
+    EXPECT_EQ(add(3, 1000, 0, 1000), Outcome::complete) << "the largest";
+    EXPECT_EQ(add(4, 1001, 0, 1000), Outcome::unsound);
+}
+
+TEST_F(JoinerTest, a_head_that_lacks_a_byte_is_no_piece) {
+    const PieceHead head{100, 0};
+    EXPECT_EQ(joiner.add(0, bytes_of(head).first(sizeof head - 1), whole), Outcome::unsound);
+    EXPECT_EQ(joiner.add(0, bytes_of(head), whole), Outcome::unsound) << "nothing in it";
+    EXPECT_EQ(joiner.waiting(), 0u);
+}
+
+TEST_F(JoinerTest, pieces_may_touch_and_not_overlap_by_one_byte) {
+    EXPECT_EQ(add(0, 100, 40, 20), Outcome::waits);
+    EXPECT_EQ(add(0, 100, 20, 21), Outcome::unsound) << "its last byte is there";
+    EXPECT_EQ(add(0, 100, 59, 10), Outcome::unsound) << "its first byte is there";
+    EXPECT_EQ(add(0, 100, 45, 5), Outcome::unsound) << "inside";
+    EXPECT_EQ(add(0, 100, 40, 19), Outcome::unsound) << "the same place, but shorter";
+    EXPECT_EQ(add(0, 101, 60, 10), Outcome::unsound) << "a total that is one more";
+    EXPECT_EQ(add(0, 100, 20, 20), Outcome::waits);
+    EXPECT_EQ(add(0, 100, 60, 40), Outcome::waits);
+    EXPECT_EQ(add(0, 100, 0, 20), Outcome::complete);
+    expect_whole(100);
+}
+
+TEST_F(JoinerTest, what_waits_may_fill_its_bound_and_no_byte_more) {
+    EXPECT_EQ(add(0, 1000, 0, 8), Outcome::waits);
+    EXPECT_EQ(add(1, 1000, 0, 8), Outcome::waits);
+    EXPECT_EQ(add(2, 999, 0, 8), Outcome::waits);
+    EXPECT_EQ(add(3, 2, 0, 1), Outcome::unsound);
+    EXPECT_EQ(add(4, 1, 0, 1), Outcome::complete) << "this one fits";
+    EXPECT_EQ(add(5, 2, 0, 1), Outcome::unsound);
+    EXPECT_EQ(add(2, 999, 8, 991), Outcome::complete);
+    EXPECT_EQ(add(5, 1000, 0, 8), Outcome::waits);
+    EXPECT_EQ(joiner.waiting(), 3u);
+}
+
 } // namespace
 } // namespace kumi::device::composite

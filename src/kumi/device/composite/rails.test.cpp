@@ -167,5 +167,44 @@ TEST(Rails, a_pause_during_a_trial_ends_it) {
     EXPECT_TRUE(stream.rails.are_striped());
 }
 
+TEST(Rails, what_brings_a_tenth_is_not_worth_it_and_what_brings_a_quarter_is) {
+    for (const auto& [together, is_striped] : {std::pair{110e6, false}, {125e6, true}}) {
+        Stream stream({100e6, 100e6});
+        stream.all_together = together;
+        stream.run(2s);
+        EXPECT_EQ(stream.trials, 1u);
+        EXPECT_EQ(stream.rails.are_striped(), is_striped) << together;
+    }
+}
+
+TEST(Rails, where_they_are_always_striped_two_are_needed_all_the_same) {
+    Rails one(1, true), two(2, true);
+    EXPECT_FALSE(one.are_striped());
+    EXPECT_TRUE(two.are_striped());
+    two.on_time(Instant{1h}, 0b01, true);
+    EXPECT_FALSE(two.are_striped());
+    two.on_time(Instant{1h} + 10ms, 0b11, true);
+    EXPECT_TRUE(two.are_striped());
+}
+
+TEST(Rails, a_trial_begins_after_100_ms_of_pressure_and_measures_one_rail_first) {
+    Rails rails(2);
+    Instant clock{1h};
+    const auto pressed_for = [&](Duration time) {
+        for (const Instant end = clock + time; clock < end;) {
+            clock += 10ms;
+            rails.on_taken(1'000'000);
+            rails.on_refused();
+            rails.on_time(clock, 0b11, true);
+        }
+    };
+    pressed_for(110ms); // the first of them only begins it
+    EXPECT_FALSE(rails.are_striped());
+    pressed_for(70ms); // it settles; then eight messages are measured
+    EXPECT_FALSE(rails.are_striped());
+    pressed_for(60ms);
+    EXPECT_TRUE(rails.are_striped()) << "now all of them";
+}
+
 } // namespace
 } // namespace kumi::device::composite

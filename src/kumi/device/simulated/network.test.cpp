@@ -118,5 +118,92 @@ TEST(SimulatedNetwork, a_sleeper_is_woken_by_the_loss_of_a_node) {
     EXPECT_TRUE(job.channels[0]->arm()) << "told once";
 }
 
+/// No refusals by chance, and every message takes as long.
+NetworkOptions even(Node nodes = 2) { return {.nodes = nodes, .delay_min = Duration{1000}, .delay_max = Duration{1000}, .tick = Duration{0}, .refusal_chance = 0}; }
+
+std::size_t taken(Job& job, Node node, std::size_t most = pm::all_messages) {
+    return job.channels[node]->poll([](Message&) {}, most);
+}
+
+TEST(SimulatedNetwork, so_many_messages_may_be_under_way_between_two_and_one_more_is_refused) {
+    NetworkOptions options = even(3);
+    options.in_flight_max = 3;
+    Job job(options);
+    for (int i = 0; i < 3; ++i) ASSERT_TRUE(job.channels[0]->try_send(1, bytes_of(i)));
+    EXPECT_FALSE(job.channels[0]->try_send(1, bytes_of(3)));
+    EXPECT_TRUE(job.channels[0]->try_send(2, bytes_of(3))) << "others are not concerned";
+    EXPECT_TRUE(job.channels[2]->try_send(1, bytes_of(3)));
+    EXPECT_EQ(job.network.in_flight(), 5u);
+    job.network.advance(Duration{1000});
+    EXPECT_EQ(taken(job, 1, 1), 1u);
+    EXPECT_TRUE(job.channels[0]->try_send(1, bytes_of(4)));
+}
+
+TEST(SimulatedNetwork, a_message_arrives_when_its_time_has_come_and_not_before) {
+    Job job(even());
+    ASSERT_TRUE(job.channels[0]->try_send(1, bytes_of(1)));
+    job.network.advance(Duration{999});
+    EXPECT_EQ(taken(job, 1), 0u);
+    job.network.advance(Duration{1});
+    EXPECT_EQ(taken(job, 1), 1u);
+    EXPECT_EQ(taken(job, 1), 0u);
+}
+
+TEST(SimulatedNetwork, every_poll_moves_the_clock_by_a_tick) {
+    NetworkOptions options = even();
+    options.tick = Duration{7};
+    Job job(options);
+    const Instant before = job.network.time();
+    taken(job, 0);
+    taken(job, 1);
+    EXPECT_EQ(job.network.time() - before, Duration{14});
+}
+
+TEST(SimulatedNetwork, a_sleeper_wakes_for_a_message_at_its_time_for_room_and_for_wake) {
+    NetworkOptions options = even();
+    options.in_flight_max = 1;
+    Job job(options);
+    ASSERT_TRUE(job.channels[0]->arm()) << "nothing is under way";
+    ASSERT_TRUE(job.channels[1]->try_send(0, bytes_of(1)));
+    EXPECT_FALSE(job.channels[0]->arm());
+    const Instant before = job.network.time();
+    job.channels[0]->sleep(now() + std::chrono::seconds(10));
+    EXPECT_EQ(job.network.time() - before, Duration{1000}) << "the clock jumps to what comes next";
+    EXPECT_FALSE(job.channels[1]->try_send(0, bytes_of(2)));
+    EXPECT_TRUE(job.channels[1]->arm()) << "there is no room yet";
+    EXPECT_EQ(taken(job, 0), 1u);
+    EXPECT_FALSE(job.channels[1]->arm()) << "now there is";
+    ASSERT_TRUE(job.channels[0]->arm());
+    job.channels[0]->wake();
+    EXPECT_FALSE(job.channels[0]->arm());
+    job.channels[0]->sleep(now() + std::chrono::seconds(10));
+    EXPECT_TRUE(job.channels[0]->arm()) << "it was woken once";
+}
+
+TEST(SimulatedNetwork, a_loss_is_known_when_its_time_has_come_and_not_before) {
+    NetworkOptions options = even();
+    options.loss_detection = Duration{500};
+    Job job(options);
+    job.network.lose(1);
+    job.network.advance(Duration{499});
+    EXPECT_FALSE(job.channels[0]->lost(1));
+    job.network.advance(Duration{1});
+    EXPECT_TRUE(job.channels[0]->lost(1));
+}
+
+TEST(SimulatedNetwork, a_partition_cuts_both_ways_and_nothing_within_its_sides) {
+    Job job(even(4));
+    job.network.part({2, 3});
+    for (const auto& [from, to] : {std::pair<Node, Node>{0, 1}, {1, 2}, {2, 3}, {3, 0}}) ASSERT_TRUE(job.channels[from]->try_send(to, bytes_of(1)));
+    job.network.advance(Duration{1000});
+    EXPECT_EQ(taken(job, 1), 1u);
+    EXPECT_EQ(taken(job, 2), 0u);
+    EXPECT_EQ(taken(job, 3), 1u);
+    EXPECT_EQ(taken(job, 0), 0u);
+    job.network.heal();
+    EXPECT_EQ(taken(job, 2), 1u);
+    EXPECT_EQ(taken(job, 0), 1u);
+}
+
 } // namespace
 } // namespace kumi::device::simulated
