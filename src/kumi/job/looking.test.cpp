@@ -1,5 +1,6 @@
 #include "kumi/job/looking.hpp"
 
+#include <cstring>
 #include <fcntl.h>
 #include <functional>
 #include <gtest/gtest.h>
@@ -94,6 +95,55 @@ TEST(LookAround, a_report_that_makes_no_sense_is_refused) {
     EXPECT_EQ(look([](auto& report) { report.resize(24), report[20] = std::byte{1}; }), "node 1 tells nothing of its host: are all nodes of one version?");
     EXPECT_EQ(look([](auto& report) { report[23] = std::byte{0xff}; }), "node 1 tells nothing of its host: are all nodes of one version?");
     EXPECT_EQ(look([](auto& report) { report[slot_at] = std::byte{7}; }), "node 1 has slot 7, which is not the next of its host");
+}
+
+/// An interface as a report has it: "10.0.0.1/BITS" of so many bytes.
+void add_interface(std::vector<std::byte>& report, std::uint32_t address_bytes = 4, std::uint32_t bits = 24) {
+    struct {
+        char name[16] = "eth0";
+        std::uint8_t address[16] = {10, 0, 0, 1};
+        std::uint32_t address_bytes, bits, leads_out = 0;
+    } const body{.address_bytes = address_bytes, .bits = bits};
+    static_assert(sizeof body == 44);
+    const Bytes bytes = bytes_of(body);
+    report.insert(report.end(), bytes.begin(), bytes.end());
+}
+
+/// Whether node 0 understands what node 1 tells of its own host: so many interfaces, of which `add` adds each.
+bool is_understood(std::uint32_t interfaces, const std::function<void(std::vector<std::byte>&)>& add, std::uint32_t added) {
+    FakeSession session(node_0_of_2(), [&](std::vector<std::byte> mine) {
+        auto theirs = mine;
+        theirs[0] ^= std::byte{1}; // another host
+        theirs.resize(24);
+        std::memcpy(&theirs[20], &interfaces, sizeof interfaces);
+        for (std::uint32_t i = 0; i < added; ++i) add(theirs);
+        return Reports{mine, theirs};
+    });
+    const auto found = look_around(session);
+    return found || found.error().text() != "node 1 tells nothing of its host: are all nodes of one version?";
+}
+
+TEST(LookAround, a_host_tells_of_256_interfaces_and_not_of_one_more) {
+    const auto add = [](std::vector<std::byte>& report) { add_interface(report); };
+    EXPECT_TRUE(is_understood(256, add, 256));
+    EXPECT_FALSE(is_understood(257, add, 257));
+    EXPECT_FALSE(is_understood(256, add, 255)) << "one is missing";
+    const auto add_cut = [](std::vector<std::byte>& report) {
+        add_interface(report);
+        report.pop_back();
+    };
+    EXPECT_FALSE(is_understood(1, add_cut, 1)) << "a byte is missing";
+}
+
+TEST(LookAround, an_address_has_4_or_16_bytes_and_no_more_bits_than_that) {
+    const auto is_good = [](std::uint32_t bytes, std::uint32_t bits) {
+        return is_understood(1, [=](std::vector<std::byte>& report) { add_interface(report, bytes, bits); }, 1);
+    };
+    EXPECT_TRUE(is_good(4, 32));
+    EXPECT_FALSE(is_good(4, 33));
+    EXPECT_TRUE(is_good(16, 128));
+    EXPECT_FALSE(is_good(16, 129));
+    for (const std::uint32_t bytes : {0u, 3u, 5u, 15u, 17u}) EXPECT_FALSE(is_good(bytes, 0)) << bytes;
 }
 
 } // namespace
