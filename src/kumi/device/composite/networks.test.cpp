@@ -606,6 +606,20 @@ TEST(LeavingWays, a_link_without_a_carrier_is_left_at_once_and_all_are_told) {
     EXPECT_EQ(given_to(node.second.take(), Kind::hears), (std::vector<Node>{11, 12, 13}));
 }
 
+TEST(LeavingWays, of_news_that_found_no_room_only_the_last_is_told) {
+    OneNode node(OneNode::one_by_both());
+    node.second.room = 0;
+    for (const bool is_up : {false, true, false}) {
+        node.first.up = is_up;
+        node.networks.on_interfaces_changed(node.clock);
+    }
+    node.second.room = 10;
+    node.networks.go_on(node.clock);
+    const auto given = node.second.take();
+    EXPECT_EQ(given_to(given, Kind::deaf), std::vector<Node>{11});
+    EXPECT_EQ(given_to(given, Kind::hears), std::vector<Node>{});
+}
+
 TEST(LeavingWays, a_network_on_which_the_peer_is_deaf_is_left_and_others_are_not) {
     OneNode node(OneNode::by_both());
     node.hear(OneNode::head(Kind::deaf, 1, 9)); // a network that this node is not on
@@ -623,6 +637,44 @@ TEST(LeavingWays, a_way_on_which_nobody_listens_is_left_and_not_waited_for) {
     EXPECT_EQ(node.networks.carrier(1), "second");
     EXPECT_EQ(node.first.given_up, std::set<Node>{11});
     EXPECT_FALSE(node.networks.lost(1));
+}
+
+TEST(LeavingWays, nobody_has_to_wake_up_while_nothing_is_to_be_found_out) {
+    OneNode node(OneNode::one_by_both());
+    node.pass(10ms);
+    EXPECT_EQ(node.networks.next_tick(), never);
+    ASSERT_TRUE(node.send(1, "a"));
+    node.first.arrived = false;
+    EXPECT_EQ(node.networks.next_tick(), node.clock + 10ms);
+    node.pass(10ms);
+    EXPECT_EQ(node.networks.next_tick(), node.clock + 10ms) << "it has not arrived";
+    node.first.arrived = true;
+    node.pass(10ms);
+    EXPECT_EQ(node.networks.next_tick(), never);
+    node.first.up = false;
+    node.networks.on_interfaces_changed(node.clock);
+    EXPECT_NE(node.networks.next_tick(), never) << "a better way is looked for";
+}
+
+TEST(LeavingWays, a_message_that_a_link_refuses_has_its_way_looked_at) {
+    OneNode node(OneNode::one_by_both());
+    node.first.room = 0;
+    EXPECT_FALSE(node.send(1, "a"));
+    EXPECT_NE(node.networks.next_tick(), never);
+    node.first.gone = {11};
+    node.pass(10ms);
+    EXPECT_TRUE(node.send(1, "a"));
+    EXPECT_EQ(given_to(node.second.take(), Kind::message), std::vector<Node>{11});
+}
+
+TEST(LeavingWays, who_asks_by_which_link_a_message_goes_is_told_of_the_relays) {
+    OneNode direct(OneNode::one_by_both()), relayed(OneNode::by_relay());
+    EXPECT_EQ(direct.networks.link_to(1), 0);
+    direct.first.up = false;
+    direct.networks.on_interfaces_changed(direct.clock);
+    EXPECT_EQ(direct.networks.link_to(1), 1);
+    EXPECT_EQ(relayed.networks.link_to(2), 0);
+    EXPECT_EQ(relayed.networks.carrier(2), "node 1");
 }
 
 // ---- going back

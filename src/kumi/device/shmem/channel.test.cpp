@@ -54,6 +54,27 @@ TEST(ShmemChannel, a_busy_ring_stays_watched_among_quiet_ones) {
     EXPECT_LE(host.channels[0]->rings_watched(), 2u);
 }
 
+TEST(ShmemChannel, a_ring_that_is_forgotten_with_a_message_in_it_is_looked_at_again) {
+    constexpr int polls_between_sweeps = 4096;
+    Host host(10);
+    ShmemChannel& receiver = *host.channels[0];
+    const auto send_from = [&](Node from) { ASSERT_TRUE(host.channels[from]->try_send(0, bytes_of(from))); };
+    std::size_t received = 0;
+    for (Node from = 0; from < 10; ++from) send_from(from);
+    for (int polls = 1; polls < 2 * polls_between_sweeps; ++polls) received += receiver.poll(ignore, pm::all_messages);
+    ASSERT_EQ(received, 10u);
+    ASSERT_EQ(receiver.rings_watched(), 10u) << "they brought something before the first sweep";
+    // In the poll that ends with a sweep the others send when their rings have been looked at: no bell tells of it.
+    send_from(9);
+    const auto others_send = [&](pm::Message&) {
+        for (Node from = 0; from < 9; ++from) send_from(from);
+    };
+    ASSERT_EQ(receiver.poll(others_send, pm::all_messages), 1u);
+    ASSERT_LT(receiver.rings_watched(), 10u) << "this was not the poll with the sweep";
+    for (int polls = 0; polls < 10; ++polls) received += receiver.poll(ignore, pm::all_messages);
+    EXPECT_EQ(received, 19u);
+}
+
 TEST(ShmemChannel, every_peer_gets_its_turn_when_polls_are_short) {
     Host host(4);
     std::vector<int> taken(4);
@@ -456,6 +477,18 @@ TEST(ShmemChannelDeathTest, a_record_that_points_behind_the_buffers_ends_the_pro
     EXPECT_DEATH(receive(1, unit_bytes + 1), "place.bytes");
     EXPECT_DEATH(receive(3, 3 * unit_bytes + 1), "place.bytes");
     EXPECT_DEATH(receive(0, 0), "place.unit");
+}
+
+TEST(ShmemChannel, a_large_message_that_finds_the_ring_full_is_refused_and_takes_no_buffer) {
+    SleepingHost host(2, tiny);
+    const std::size_t all = host.segment->layout().buffer_bytes;
+    std::size_t small = 0;
+    while (host.send(0, 1)) ++small;
+    EXPECT_FALSE(host.send(0, 1, all));
+    EXPECT_EQ(host.receive(1, small), small);
+    EXPECT_TRUE(host.send(0, 1, all));
+    EXPECT_FALSE(host.send(0, 1, all));
+    EXPECT_EQ(host.receive(1, 9), 1u);
 }
 
 TEST(ShmemChannel, a_cancelled_buffer_is_free_again) {
