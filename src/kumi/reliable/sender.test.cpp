@@ -1,0 +1,831 @@
+// The sending half alone: what may leave, what an acknowledgement may say, and what is sent again when.
+
+#include "kumi/reliable/credits.hpp"
+#include "kumi/reliable/sender.hpp"
+
+#include <gtest/gtest.h>
+#include <vector>
+
+namespace kumi::reliable {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Instant midnight = Instant{} + 24h;
+constexpr std::uint32_t plenty = 1u << 30;
+
+SenderOptions sending(Sequence first = 0) {
+    return {.packet_bytes = 1024,
+            .window_packets_max = 2048,
+            .queue_bytes = 1 << 19,
+            .credit_own_part = plenty,
+            .first_sequence = first,
+            .hold_max = 50us};
+}
+
+std::vector<std::byte> some_bytes(std::size_t bytes, unsigned which = 0) {
+    std::vector<std::byte> content(bytes);
+    for (std::size_t i = 0; i < bytes; ++i) content[i] = static_cast<std::byte>(i * 5 + i / 256 + which);
+    return content;
+}
+
+/// A packet as the peer would see it.
+struct SentPacket {
+    PacketHeader header;
+    std::vector<std::byte> content; // the records
+    Sequence transmission;
+};
+
+struct OneSender {
+    explicit OneSender(const SenderOptions& options = sending())
+        : first(options.first_sequence), sender(pool, options, counters), transmission(first + 1) {}
+
+    /// A message in a packet of its own.
+    void say(std::size_t bytes = 8, unsigned which = 0) {
+        ASSERT_TRUE(sender.try_append(Bytes(some_bytes(bytes, which))));
+        sender.close_open_packet();
+    }
+    /// One series, of which `left` leave at most.
+    std::vector<SentPacket> series(Instant now, std::size_t left = Sender::series_max, bool in_burst = false) {
+        std::vector<SentPacket> packets;
+        alignas(8) std::byte heads[Sender::series_max][piece_head_bytes];
+        sender.forget_prepared();
+        PacketHeader header{};
+        OutPacket packet;
+        while (packets.size() < Sender::series_max && sender.next_packet(packet_bytes_max, now, header, packet, heads[packets.size()])) {
+            std::vector<std::byte> all(packet.head, packet.head + packet.head_bytes);
+            all.insert(all.end(), packet.body.begin(), packet.body.end());
+            EXPECT_EQ(all.size(), header.bytes);
+            packets.push_back({header, {all.begin() + sizeof header, all.end()}, transmission + static_cast<Sequence>(packets.size())});
+        }
+        packets.resize(std::min(packets.size(), left));
+        if (packets.empty()) return packets;
+        sender.on_sent(packets.size(), transmission, in_burst, now);
+        transmission += static_cast<Sequence>(packets.size());
+        return packets;
+    }
+    /// All that may leave.
+    std::vector<SentPacket> all(Instant now = midnight) {
+        std::vector<SentPacket> packets;
+        for (auto more = series(now); !more.empty(); more = series(now)) packets.insert(packets.end(), more.begin(), more.end());
+        return packets;
+    }
+    struct News {
+        Sequence expected;
+        Sequence latest;
+        std::vector<std::uint64_t> words{};
+        std::uint32_t credit = 0; // beyond the first
+        std::uint32_t held_us = 0;
+    };
+    /// Sequences and transmissions are told from the first on.
+    bool hear(const News& news, Instant now = midnight) {
+        PacketHeader header{};
+        header.expected = first + news.expected;
+        header.latest = first + news.latest;
+        header.credit = first + news.credit;
+        header.held_us = news.held_us;
+        const Bytes words(reinterpret_cast<const std::byte*>(news.words.data()), news.words.size() * 8);
+        return sender.on_ack(header, words, transmission, now);
+    }
+    std::vector<Sequence> sequences(const std::vector<SentPacket>& packets) const {
+        std::vector<Sequence> all;
+        for (const SentPacket& packet : packets) all.push_back(packet.header.sequence - first);
+        return all;
+    }
+
+    Sequence first;
+    BlockPool pool{1 << 20};
+    PeerCounters counters;
+    Sender sender;
+    Sequence transmission; // the next
+};
+
+using Sequences = std::vector<Sequence>;
+
+// ---- what an acknowledgement may say
+
+TEST(Sender, an_acknowledgement_of_one_more_than_was_sent_is_refused_and_changes_nothing) {
+    for (const Sequence first : {0u, 0xFFFF'FFFEu}) {
+        OneSender one(sending(first));
+        for (int i = 0; i < 4; ++i) one.say();
+        ASSERT_EQ(one.series(midnight, 3).size(), 3u); // the fourth is cut, and has not left
+        const std::size_t waiting = one.sender.queue_bytes();
+        for (const Sequence beyond : {4u, 5u, 1000u, 0x7000'0000u}) {
+            EXPECT_FALSE(one.hear({.expected = beyond, .latest = 3, .credit = plenty + 1})) << beyond;
+            EXPECT_EQ(one.sender.queue_bytes(), waiting);
+            EXPECT_TRUE(one.sender.waits_for_peer());
+        }
+        EXPECT_TRUE(one.hear({.expected = 3, .latest = 3}));
+        EXPECT_LT(one.sender.queue_bytes(), waiting);
+        EXPECT_EQ(one.sequences(one.all()), Sequences{3});
+        EXPECT_TRUE(one.hear({.expected = 4, .latest = 4}));
+        EXPECT_TRUE(one.sender.idle());
+        EXPECT_EQ(one.pool.bytes_used(), 0u);
+    }
+}
+
+TEST(Sender, before_anything_was_sent_nothing_can_be_acknowledged) {
+    OneSender one;
+    EXPECT_FALSE(one.hear({.expected = 1, .latest = 0}));
+    one.say();
+    PacketHeader header{};
+    OutPacket packet;
+    std::byte head[piece_head_bytes];
+    ASSERT_TRUE(one.sender.next_packet(packet_bytes_max, midnight, header, packet, head)); // and never left
+    EXPECT_FALSE(one.hear({.expected = 1, .latest = 0}));
+    EXPECT_FALSE(one.sender.idle());
+}
+
+TEST(Sender, a_transmission_that_was_never_made_cannot_have_arrived) {
+    for (const Sequence first : {0u, 0xFFFF'FFFEu}) {
+        OneSender one(sending(first));
+        for (int i = 0; i < 3; ++i) one.say();
+        one.all(); // transmissions 1 to 3
+        EXPECT_FALSE(one.hear({.expected = 1, .latest = 4}));
+        EXPECT_FALSE(one.hear({.expected = 1, .latest = 1000}));
+        EXPECT_FALSE(one.sender.has_repairs()) << "nothing was overtaken by what never left";
+        EXPECT_TRUE(one.hear({.expected = 1, .latest = 3}));
+        EXPECT_TRUE(one.sender.has_repairs()) << "the second left before the third, and is missing";
+    }
+}
+
+TEST(Sender, words_may_name_the_last_packet_that_was_sent_and_not_the_next) {
+    for (const Sequence first : {0u, 0xFFFF'FFFEu})
+        for (const Sequence sent : {5u, 65u, 66u, 130u}) {
+            OneSender one(sending(first));
+            for (Sequence i = 0; i <= sent; ++i) one.say();
+            for (Sequence left = sent; left > 0; left -= std::min(left, 64u)) one.series(midnight, left); // the last does not leave
+            ASSERT_EQ(one.transmission - first, sent + 1);
+            // Bit 0 stands for sequence 1.
+            std::vector<std::uint64_t> last(3), beyond(3);
+            last[(sent - 2) / 64] = std::uint64_t{1} << ((sent - 2) % 64);
+            beyond[(sent - 1) / 64] = std::uint64_t{1} << ((sent - 1) % 64);
+            EXPECT_FALSE(one.hear({.expected = 0, .latest = 1, .words = beyond})) << sent;
+            EXPECT_TRUE(one.hear({.expected = 0, .latest = sent, .words = last})) << sent;
+            EXPECT_EQ(one.series(midnight).size(), std::min<std::size_t>(sent - 1, 64)) << "all others are lost";
+        }
+}
+
+TEST(Sender, an_old_acknowledgement_that_comes_late_takes_nothing_back) {
+    OneSender one;
+    for (int i = 0; i < 6; ++i) one.say();
+    one.all();
+    EXPECT_TRUE(one.hear({.expected = 4, .latest = 4, .credit = plenty + 5000}));
+    const std::size_t waiting = one.sender.queue_bytes();
+    EXPECT_TRUE(one.hear({.expected = 0, .latest = 2, .words = {0b111}, .credit = 1000})); // 1, 2 and 3 have arrived, it says
+    EXPECT_EQ(one.sender.queue_bytes(), waiting);
+    EXPECT_FALSE(one.sender.has_repairs());
+    EXPECT_TRUE(one.hear({.expected = 6, .latest = 6}));
+    EXPECT_TRUE(one.sender.idle());
+    EXPECT_EQ(one.pool.bytes_used(), 0u);
+}
+
+TEST(Sender, what_arrived_behind_a_gap_is_given_back_when_the_gap_is_closed) {
+    OneSender one;
+    for (int i = 0; i < 4; ++i) one.say();
+    one.all();
+    const std::size_t block = one.sender.queue_bytes() / 4;
+    EXPECT_TRUE(one.hear({.expected = 0, .latest = 4, .words = {0b111}}));
+    EXPECT_EQ(one.sender.queue_bytes(), 4 * block);
+    EXPECT_EQ(one.sequences(one.all()), Sequences{0});
+    EXPECT_TRUE(one.hear({.expected = 4, .latest = 5}));
+    EXPECT_TRUE(one.sender.idle());
+    EXPECT_EQ(one.pool.bytes_used(), 0u);
+}
+
+// ---- credit
+
+TEST(Sender, packets_leave_up_to_the_credit_and_not_a_byte_beyond) {
+    for (const Sequence first : {0u, 0xFFFF'FF00u}) {
+        const std::uint32_t weight = weight_of(sizeof(PacketHeader) + 16); // of a message of 8 bytes
+        SenderOptions options = sending(first);
+        options.credit_own_part = 2 * weight;
+        OneSender one(options);
+        for (int i = 0; i < 6; ++i) one.say();
+        EXPECT_EQ(one.all().size(), 2u);
+        EXPECT_TRUE(one.hear({.expected = 1, .latest = 1, .credit = 3 * weight - 1}));
+        EXPECT_EQ(one.all().size(), 0u);
+        EXPECT_TRUE(one.hear({.expected = 1, .latest = 1, .credit = 3 * weight}));
+        EXPECT_EQ(one.all().size(), 1u);
+        EXPECT_TRUE(one.hear({.expected = 2, .latest = 2, .credit = weight})) << "an old one";
+        EXPECT_TRUE(one.hear({.expected = 3, .latest = 3, .credit = 5 * weight + 1}));
+        EXPECT_EQ(one.all().size(), 2u);
+    }
+}
+
+TEST(Sender, a_packet_alone_needs_credit_too) {
+    const std::uint32_t bytes = sizeof(PacketHeader) + 16;
+    SenderOptions options = sending();
+    options.credit_own_part = 3 * weight_of(bytes) - 1;
+    OneSender one(options);
+    one.say();
+    one.all();
+    ASSERT_TRUE(one.hear({.expected = 1, .latest = 1}));
+    EXPECT_NE(one.sender.send_alone(bytes, one.transmission++, midnight), nullptr);
+    ASSERT_TRUE(one.hear({.expected = 2, .latest = 2}));
+    EXPECT_EQ(one.sender.send_alone(bytes, one.transmission, midnight), nullptr);
+    ASSERT_TRUE(one.hear({.expected = 2, .latest = 2, .credit = 3 * weight_of(bytes)}));
+    EXPECT_NE(one.sender.send_alone(bytes, one.transmission++, midnight), nullptr);
+    ASSERT_TRUE(one.hear({.expected = 3, .latest = 3}));
+}
+
+TEST(Sender, a_sender_that_was_quiet_for_20_ms_has_only_its_own_part_left) {
+    const std::uint32_t weight = weight_of(sizeof(PacketHeader) + 16);
+    for (const bool is_quiet : {false, true}) {
+        SenderOptions options = sending();
+        options.credit_own_part = 2 * weight;
+        OneSender one(options);
+        one.say();
+        one.all();
+        ASSERT_TRUE(one.hear({.expected = 1, .latest = 1, .credit = 20 * weight}));
+        for (int i = 0; i < 10; ++i) one.say();
+        const Instant later = midnight + CreditPool::quiet_sender + (is_quiet ? Duration{1} : Duration{0});
+        EXPECT_EQ(one.all(later).size(), is_quiet ? 2u : 10u);
+    }
+}
+
+TEST(Sender, one_that_has_something_under_way_is_not_quiet) {
+    const std::uint32_t weight = weight_of(sizeof(PacketHeader) + 16);
+    SenderOptions options = sending();
+    options.credit_own_part = 2 * weight;
+    OneSender one(options);
+    one.say();
+    one.say();
+    one.all();
+    ASSERT_TRUE(one.hear({.expected = 1, .latest = 1, .credit = 20 * weight}));
+    for (int i = 0; i < 10; ++i) one.say();
+    EXPECT_EQ(one.all(midnight + 30ms).size(), 10u);
+}
+
+TEST(Sender, one_without_credit_asks_for_it_again_and_again_and_stops_when_it_has_some) {
+    const std::uint32_t weight = weight_of(sizeof(PacketHeader) + 16);
+    SenderOptions options = sending();
+    options.credit_own_part = weight;
+    OneSender one(options);
+    one.say();
+    one.all();
+    ASSERT_TRUE(one.hear({.expected = 1, .latest = 1}));
+    one.say();
+    EXPECT_EQ(one.all().size(), 0u);
+    const Instant asks = one.sender.deadline(midnight);
+    EXPECT_EQ(asks, midnight + 20ms);
+    EXPECT_FALSE(one.sender.on_time(asks - 1ns));
+    EXPECT_TRUE(one.sender.on_time(asks));
+    EXPECT_EQ(one.sender.deadline(asks), asks + 40ms);
+    EXPECT_TRUE(one.sender.on_time(asks + 40ms));
+    EXPECT_EQ(one.sender.timeouts_in_a_row(), 2u);
+    ASSERT_TRUE(one.hear({.expected = 1, .latest = 1, .credit = 2 * weight}, asks + 50ms));
+    EXPECT_EQ(one.sender.deadline(asks + 50ms), never);
+    EXPECT_EQ(one.sender.timeouts_in_a_row(), 0u);
+    EXPECT_EQ(one.all(asks + 50ms).size(), 1u);
+}
+
+// ---- windows
+
+TEST(Sender, no_more_leaves_than_the_congestion_window_has) {
+    OneSender one;
+    ASSERT_TRUE(one.sender.try_append_long(Bytes(some_bytes(400'000)))); // packets of 1024 bytes
+    EXPECT_EQ(one.all().size(), Congestion::window_bytes_start / 1024);
+    EXPECT_TRUE(one.hear({.expected = 1, .latest = 1}));
+    EXPECT_EQ(one.all().size(), 1u);
+    EXPECT_TRUE(one.hear({.expected = 11, .latest = 11}));
+    EXPECT_EQ(one.all().size(), 10u);
+}
+
+TEST(Sender, a_packet_larger_than_the_window_leaves_alone) {
+    SenderOptions options = sending();
+    options.packet_bytes = 65'472;
+    OneSender one(options);
+    ASSERT_TRUE(one.sender.try_append_long(Bytes(some_bytes(200'000))));
+    ASSERT_EQ(one.series(midnight, 1).size(), 1u);
+    Instant now = midnight;
+    for (int i = 0; i < 10; ++i) { // silence makes the window as small as it gets
+        now = one.sender.deadline(now);
+        one.sender.on_time(now);
+    }
+    ASSERT_EQ(one.sender.congestion().window_bytes(), Congestion::window_bytes_min);
+    ASSERT_EQ(one.sequences(one.series(now)), Sequences{0}); // a repair
+    now += 1s;
+    EXPECT_TRUE(one.series(now).empty()) << "while the first is under way";
+    ASSERT_TRUE(one.hear({.expected = 1, .latest = 2}, now));
+    EXPECT_EQ(one.sequences(one.series(now)), Sequences{1});
+    EXPECT_TRUE(one.series(now + 1s).empty());
+}
+
+TEST(Sender, no_more_packets_are_under_way_than_the_peer_has_places_for) {
+    for (const Sequence first : {0u, 0xFFFF'FFFCu}) {
+        SenderOptions options = sending(first);
+        options.window_packets_max = 8;
+        OneSender one(options);
+        for (int i = 0; i < 12; ++i) one.say();
+        EXPECT_EQ(one.sequences(one.all()), (Sequences{0, 1, 2, 3, 4, 5, 6, 7}));
+        // What has arrived behind a gap still has its place.
+        EXPECT_TRUE(one.hear({.expected = 0, .latest = 8, .words = {0b111'1111}}));
+        EXPECT_EQ(one.sequences(one.all()), Sequences{0});
+        EXPECT_TRUE(one.hear({.expected = 1, .latest = 9}));
+        EXPECT_EQ(one.sequences(one.all()), (Sequences{8, 9, 10, 11}));
+    }
+}
+
+TEST(Sender, packets_are_the_same_when_they_are_sent_again_however_many_there_are) {
+    for (const Sequence first : {0u, 0xFFFF'FFC0u}) {
+        OneSender one(sending(first));
+        for (unsigned i = 0; i < 300; ++i) one.say(8 + i % 50, i); // the table of packets grows meanwhile
+        const auto sent = one.all();
+        ASSERT_EQ(sent.size(), 300u);
+        // Only the last has arrived.
+        std::vector<std::uint64_t> words(5);
+        words[298 / 64] = std::uint64_t{1} << (298 % 64);
+        EXPECT_TRUE(one.hear({.expected = 0, .latest = 300, .words = words}));
+        const auto again = one.all();
+        ASSERT_EQ(again.size(), 299u);
+        for (std::size_t i = 0; i < again.size(); ++i) {
+            ASSERT_EQ(again[i].header.sequence, sent[i].header.sequence);
+            ASSERT_EQ(again[i].content, sent[i].content) << i;
+            ASSERT_NE(again[i].header.flags & flag::again, 0);
+            ASSERT_EQ(sent[i].header.flags & flag::again, 0);
+        }
+        EXPECT_EQ(one.counters.repairs_sent, 299u);
+    }
+}
+
+TEST(Sender, after_losses_and_repairs_a_whole_window_may_leave_again) {
+    OneSender one;
+    Instant now = midnight;
+    Sequence done = 0, sent = 0;
+    for (int round = 0; round < 50; ++round) {
+        now += 1ms;
+        for (int i = 0; i < 20; ++i) one.say();
+        sent += static_cast<Sequence>(one.all(now).size());
+        const Sequence before = one.transmission - 1;
+        // The first is lost; the second comes late, after it was taken for lost.
+        EXPECT_TRUE(one.hear({.expected = done, .latest = before, .words = {0x7FFFE}}, now));
+        EXPECT_TRUE(one.hear({.expected = done, .latest = before, .words = {0x7FFFF}}, now));
+        one.sender.on_time(now += 10ms);
+        one.all(now);
+        EXPECT_TRUE(one.hear({.expected = done += 20, .latest = one.transmission - 1}, now));
+        ASSERT_TRUE(one.sender.idle());
+    }
+    ASSERT_EQ(sent, done);
+    const std::uint32_t window = one.sender.congestion().window_bytes();
+    ASSERT_TRUE(one.sender.try_append_long(Bytes(some_bytes(window + 20'000))));
+    EXPECT_EQ(one.all(now + 1s).size(), window / 1024);
+}
+
+// ---- what is lost
+
+TEST(Sender, what_left_before_the_latest_that_arrived_is_lost_and_what_left_after_it_is_not) {
+    OneSender one;
+    for (int i = 0; i < 6; ++i) one.say();
+    one.all();
+    EXPECT_TRUE(one.hear({.expected = 1, .latest = 4, .words = {0b10}})); // 0 and 3 have arrived
+    EXPECT_EQ(one.sequences(one.all()), (Sequences{1, 2})) << "4 and 5 may still come";
+    EXPECT_TRUE(one.hear({.expected = 1, .latest = 5, .words = {0b110}}));
+    EXPECT_TRUE(one.all().empty()) << "the repairs left later than that";
+    EXPECT_TRUE(one.hear({.expected = 1, .latest = 8, .words = {0b111}})); // 2's repair, not 1's
+    EXPECT_EQ(one.sequences(one.all()), (Sequences{1, 5}));
+}
+
+TEST(Sender, repairs_leave_before_new_packets_and_in_a_series_of_their_own) {
+    OneSender one;
+    for (int i = 0; i < 3; ++i) one.say();
+    one.all();
+    for (int i = 0; i < 2; ++i) one.say();
+    EXPECT_TRUE(one.hear({.expected = 0, .latest = 3, .words = {0b10}}));
+    EXPECT_TRUE(one.sender.has_repairs());
+    EXPECT_EQ(one.sequences(one.series(midnight, 1)), Sequences{0}) << "one of two leaves";
+    EXPECT_EQ(one.sequences(one.series(midnight)), Sequences{1});
+    EXPECT_FALSE(one.sender.has_repairs());
+    EXPECT_EQ(one.sequences(one.series(midnight)), (Sequences{3, 4}));
+}
+
+TEST(Sender, of_a_series_that_left_in_part_the_rest_is_offered_again) {
+    OneSender one;
+    for (int i = 0; i < 5; ++i) one.say();
+    EXPECT_EQ(one.sequences(one.series(midnight, 2)), (Sequences{0, 1}));
+    EXPECT_EQ(one.sequences(one.series(midnight)), (Sequences{2, 3, 4}));
+    EXPECT_TRUE(one.hear({.expected = 5, .latest = 5}));
+    EXPECT_TRUE(one.sender.idle());
+}
+
+TEST(Sender, a_series_has_64_packets_at_most) {
+    OneSender one;
+    for (int i = 0; i < 100; ++i) one.say();
+    PacketHeader header{};
+    OutPacket packet;
+    std::byte head[piece_head_bytes];
+    for (std::size_t i = 0; i < Sender::series_max; ++i) ASSERT_TRUE(one.sender.next_packet(packet_bytes_max, midnight, header, packet, head));
+    EXPECT_FALSE(one.sender.next_packet(packet_bytes_max, midnight, header, packet, head));
+    EXPECT_TRUE(one.sender.has_more_after_prepared());
+}
+
+TEST(Sender, only_packets_with_room_for_them_are_given) {
+    OneSender one;
+    one.say(100);
+    PacketHeader header{};
+    OutPacket packet;
+    std::byte head[piece_head_bytes];
+    const std::size_t bytes = sizeof header + record_bytes(100);
+    EXPECT_FALSE(one.sender.next_packet(bytes - 1, midnight, header, packet, head));
+    EXPECT_TRUE(one.sender.next_packet(bytes, midnight, header, packet, head));
+}
+
+TEST(Sender, once_packets_overtook_each_other_it_waits_before_it_repairs) {
+    OneSender one;
+    for (int i = 0; i < 3; ++i) one.say();
+    one.all();
+    EXPECT_TRUE(one.hear({.expected = 0, .latest = 2, .words = {0b1}}, midnight + 1ms)); // a round trip of a millisecond
+    EXPECT_TRUE(one.sender.has_repairs());
+    EXPECT_TRUE(one.hear({.expected = 3, .latest = 3}, midnight + 1ms)); // it was only late
+    EXPECT_FALSE(one.sender.has_repairs());
+    EXPECT_TRUE(one.sender.idle());
+    EXPECT_EQ(one.counters.repairs_sent, 0u);
+
+    for (int i = 0; i < 10; ++i) one.say();
+    const Instant then = midnight + 10ms;
+    one.all(then); // sequences 3 to 12, transmissions 4 to 13
+    EXPECT_TRUE(one.hear({.expected = 3, .latest = 5, .words = {0b1}, .held_us = 0}, then + 1ms));
+    EXPECT_FALSE(one.sender.has_repairs());
+    const Instant suspected = one.sender.deadline(then + 1ms);
+    EXPECT_EQ(suspected, then + 1ms + one.sender.round_trip().smooth() / 2);
+    one.sender.on_time(suspected - 1ns);
+    EXPECT_FALSE(one.sender.has_repairs());
+    one.sender.on_time(suspected);
+    EXPECT_TRUE(one.sender.has_repairs());
+    EXPECT_EQ(one.sequences(one.all(suspected)), Sequences{3});
+}
+
+TEST(Sender, by_how_many_packets_overtake_is_learnt_and_no_more_is_waited_for) {
+    OneSender one;
+    for (int i = 0; i < 3; ++i) one.say();
+    one.all();
+    EXPECT_TRUE(one.hear({.expected = 0, .latest = 2, .words = {0b1}}));
+    EXPECT_TRUE(one.hear({.expected = 3, .latest = 3})); // overtaken once: by 4 is borne with
+    for (int i = 0; i < 10; ++i) one.say();
+    one.all(); // sequences 3 to 12, transmissions 4 to 13
+    EXPECT_TRUE(one.hear({.expected = 3, .latest = 8, .words = {0b1111}}));
+    EXPECT_FALSE(one.sender.has_repairs()) << "by 4";
+    EXPECT_TRUE(one.hear({.expected = 3, .latest = 9, .words = {0b1'1111}}));
+    EXPECT_TRUE(one.sender.has_repairs()) << "by 5";
+}
+
+TEST(Sender, a_repair_that_was_needless_is_counted_and_makes_it_wait_longer) {
+    OneSender one;
+    for (int i = 0; i < 3; ++i) one.say();
+    one.all();
+    EXPECT_TRUE(one.hear({.expected = 0, .latest = 2, .words = {0b1}}));
+    EXPECT_EQ(one.sequences(one.all()), Sequences{0}); // transmission 4
+    EXPECT_TRUE(one.hear({.expected = 3, .latest = 3})); // the first came after all, before the repair
+    EXPECT_EQ(one.counters.repairs_needless, 1u);
+    for (int i = 0; i < 3; ++i) one.say();
+    one.all();
+    EXPECT_TRUE(one.hear({.expected = 3, .latest = 6, .words = {0b1}}));
+    EXPECT_FALSE(one.sender.has_repairs());
+}
+
+// ---- time
+
+TEST(Sender, without_an_answer_the_first_packet_is_sent_again_after_a_timeout_that_doubles) {
+    OneSender one;
+    for (int i = 0; i < 3; ++i) one.say();
+    one.all();
+    Instant due = midnight + 20ms; // as long as no round trip is known
+    Duration wait = 20ms;
+    for (unsigned i = 1; i <= 8; ++i) {
+        EXPECT_EQ(one.sender.deadline(midnight), due);
+        EXPECT_FALSE(one.sender.on_time(due - 1ns));
+        EXPECT_FALSE(one.sender.has_repairs());
+        EXPECT_FALSE(one.sender.on_time(due));
+        const auto repairs = one.series(due);
+        ASSERT_EQ(one.sequences(repairs), Sequences{0});
+        EXPECT_NE(repairs[0].header.flags & flag::please, 0) << "the peer is to answer at once";
+        EXPECT_EQ(one.sender.timeouts_in_a_row(), i);
+        EXPECT_EQ(one.counters.timeouts, i);
+        wait = std::min<Duration>(wait * 2, 1s);
+        due += wait;
+    }
+    EXPECT_TRUE(one.hear({.expected = 1, .latest = 1}, due));
+    EXPECT_EQ(one.sender.timeouts_in_a_row(), 0u);
+    EXPECT_EQ(one.sender.deadline(due), due + one.sender.round_trip().timeout(0)) << "the others have their whole time again";
+    EXPECT_TRUE(one.hear({.expected = 3, .latest = 3}, due));
+    EXPECT_EQ(one.sender.deadline(due), never);
+}
+
+TEST(Sender, packets_that_follow_do_not_put_the_timeout_off) {
+    OneSender one;
+    one.say();
+    one.all();
+    for (int i = 1; i < 10; ++i) {
+        one.say();
+        one.all(midnight + i * 1ms);
+    }
+    EXPECT_EQ(one.sender.deadline(midnight), midnight + 20ms);
+}
+
+TEST(Sender, the_third_timeout_in_silence_halves_the_window_and_an_answer_starts_the_count_anew) {
+    OneSender one;
+    for (int i = 0; i < 3; ++i) one.say();
+    one.all();
+    Instant now = midnight;
+    const auto time_out = [&] {
+        now = one.sender.deadline(now);
+        one.sender.on_time(now);
+        one.all(now);
+    };
+    time_out(), time_out();
+    EXPECT_EQ(one.sender.congestion().window_bytes(), Congestion::window_bytes_start);
+    EXPECT_TRUE(one.hear({.expected = 0, .latest = one.transmission - 1}, now)); // something arrived, though nothing new
+    time_out(), time_out();
+    EXPECT_EQ(one.sender.congestion().window_bytes(), Congestion::window_bytes_start);
+    time_out();
+    EXPECT_EQ(one.sender.congestion().window_bytes(), Congestion::window_bytes_start / 2);
+}
+
+TEST(Sender, the_round_trip_is_measured_by_the_latest_transmission_without_the_time_that_it_was_held) {
+    OneSender one;
+    one.say();
+    one.say();
+    one.series(midnight, 1);
+    one.series(midnight + 3ms);
+    EXPECT_TRUE(one.hear({.expected = 2, .latest = 2, .held_us = 500}, midnight + 5ms));
+    EXPECT_EQ(one.sender.round_trip().smooth(), 1500us) << "by the second, which was held for half a millisecond";
+    one.say();
+    one.series(midnight + 10ms);
+    EXPECT_TRUE(one.hear({.expected = 3, .latest = 3, .held_us = 2000}, midnight + 11ms));
+    EXPECT_EQ(one.sender.round_trip().smooth(), 1500us) << "a peer that held it longer than it was under way is not believed";
+}
+
+// ---- messages in
+
+TEST(Sender, a_message_leaves_at_once_when_nothing_is_under_way_or_nothing_has_left_for_50_us) {
+    OneSender one;
+    ASSERT_TRUE(one.sender.try_append(Bytes(some_bytes(8))));
+    EXPECT_TRUE(one.sender.is_urgent(midnight)) << "nothing is under way";
+    one.sender.close_open_packet();
+    EXPECT_FALSE(one.sender.is_urgent(midnight)) << "it is about to leave, with whatever comes";
+    one.all();
+    EXPECT_FALSE(one.sender.is_urgent(midnight + 50us));
+    EXPECT_TRUE(one.sender.is_urgent(midnight + 50us + 1ns));
+    EXPECT_TRUE(one.hear({.expected = 1, .latest = 1}));
+    EXPECT_TRUE(one.sender.is_urgent(midnight));
+}
+
+TEST(Sender, small_messages_share_a_packet_until_it_is_exactly_full) {
+    OneSender one;
+    const std::size_t room = 1024 - sizeof(PacketHeader);
+    ASSERT_TRUE(one.sender.try_append(Bytes(some_bytes(100)))); // a record of 112 bytes
+    ASSERT_TRUE(one.sender.try_append(Bytes(some_bytes(room - 112 - sizeof(RecordHeader)))));
+    EXPECT_FALSE(one.sender.has_closed());
+    ASSERT_TRUE(one.sender.try_append(Bytes(some_bytes(0)))) << "even an empty one needs another packet";
+    EXPECT_TRUE(one.sender.has_closed());
+    one.sender.close_open_packet();
+    const auto packets = one.all();
+    ASSERT_EQ(packets.size(), 2u);
+    EXPECT_EQ(packets[0].header.bytes, 1024u);
+    EXPECT_EQ(packets[1].header.bytes, sizeof(PacketHeader) + sizeof(RecordHeader));
+}
+
+TEST(Sender, the_largest_small_message_fills_a_packet_and_none_is_larger_than_8_kib) {
+    for (const std::uint32_t packet_bytes : {512u, 1024u, 8192u, 8200u, 65'472u}) {
+        SenderOptions options = sending();
+        options.packet_bytes = packet_bytes;
+        OneSender one(options);
+        one.say(one.sender.append_bytes_max());
+        const auto packets = one.all();
+        ASSERT_EQ(packets.size(), 1u);
+        EXPECT_EQ(packets[0].header.bytes, std::min(packet_bytes, 8192u));
+    }
+}
+
+TEST(Sender, pieces_of_long_messages_lie_where_their_headers_say_and_nothing_old_leaves_with_them) {
+    for (const bool is_copied : {true, false})
+        for (const std::size_t bytes : {960u, 961u, 967u, 968u, 1920u, 1921u, 2883u}) {
+            OneSender one;
+            for (const std::size_t size : {1024, 2048, 4096}) { // memory that others have written to
+                Block* const used = one.pool.take(size);
+                std::memset(used->data(), 0xFF, used->capacity());
+                one.pool.give_back(used);
+            }
+            const auto message = some_bytes(bytes, 9);
+            if (is_copied) {
+                ASSERT_TRUE(one.sender.try_append_long({Bytes(message).first(70), Bytes(message).subspan(70)}));
+            } else {
+                std::byte* const room = one.sender.try_reserve(bytes + 20);
+                ASSERT_NE(room, nullptr);
+                std::memset(room, 0xFF, bytes + 20);
+                std::memcpy(room, message.data(), bytes);
+                one.sender.commit(bytes);
+            }
+            one.sender.close_open_packet();
+            const auto packets = one.all();
+            std::vector<std::byte> got(bytes);
+            std::size_t at = 0;
+            for (const SentPacket& packet : packets) {
+                RecordHeader record;
+                ASSERT_TRUE(read_value(packet.content, record));
+                const auto content = Bytes(packet.content).subspan(sizeof record);
+                if (record.offset == whole_message) record.offset = 0;
+                EXPECT_EQ(record.bytes, bytes);
+                ASSERT_EQ(record.offset, at);
+                ASSERT_LE(packet.header.bytes, 1024u);
+                const std::size_t piece = std::min(content.size(), bytes - at);
+                ASSERT_EQ(padded(piece), content.size());
+                std::memcpy(got.data() + at, content.data(), piece);
+                for (std::size_t i = piece; i < content.size(); ++i) EXPECT_EQ(content[i], std::byte{0}) << "of " << bytes << " bytes";
+                at += piece;
+            }
+            EXPECT_EQ(got, message) << bytes;
+            EXPECT_EQ(packets.size(), (bytes + 959) / 960);
+        }
+}
+
+TEST(Sender, messages_have_the_stated_room_or_room_for_two_of_them) {
+    SenderOptions options = sending();
+    options.queue_bytes = 4096;
+    {
+        OneSender one(options);
+        int taken = 0;
+        for (; one.sender.try_append(Bytes(some_bytes(900))); ++taken) one.sender.close_open_packet();
+        EXPECT_EQ(taken, 4) << "four packets of 1024";
+    }
+    {
+        OneSender one(options);
+        int taken = 0;
+        while (one.sender.try_append_long(Bytes(some_bytes(10'000)))) ++taken;
+        EXPECT_EQ(taken, 2);
+        EXPECT_EQ(one.sender.try_reserve(10'000), nullptr);
+        EXPECT_EQ(one.sender.try_reserve(100), nullptr);
+    }
+    OneSender one(options);
+    for (int i = 0; i < 2; ++i) {
+        ASSERT_NE(one.sender.try_reserve(4096), nullptr);
+        one.sender.commit(4096);
+    }
+    EXPECT_EQ(one.sender.try_reserve(4096), nullptr);
+    EXPECT_FALSE(one.sender.try_append(Bytes(some_bytes(8))));
+}
+
+TEST(Sender, a_reservation_that_is_cancelled_leaves_nothing_behind) {
+    OneSender one;
+    ASSERT_NE(one.sender.try_reserve(5000), nullptr);
+    one.sender.cancel();
+    EXPECT_TRUE(one.sender.idle());
+    EXPECT_EQ(one.sender.queue_bytes(), 0u);
+    EXPECT_EQ(one.pool.bytes_used(), 0u);
+}
+
+TEST(Sender, messages_keep_their_order_whichever_way_they_come) {
+    OneSender one;
+    ASSERT_TRUE(one.sender.try_append(Bytes(some_bytes(8, 1))));
+    ASSERT_TRUE(one.sender.try_append_long(Bytes(some_bytes(2000, 2))));
+    ASSERT_TRUE(one.sender.try_append(Bytes(some_bytes(16, 3))));
+    std::byte* const room = one.sender.try_reserve(3000);
+    ASSERT_NE(room, nullptr);
+    std::memcpy(room, some_bytes(3000, 4).data(), 3000);
+    one.sender.commit(3000);
+    std::byte* const small = one.sender.try_reserve(24);
+    ASSERT_NE(small, nullptr);
+    std::memcpy(small, some_bytes(24, 5).data(), 24);
+    one.sender.commit(24);
+    const std::vector<std::vector<std::byte>> said{some_bytes(8, 1), some_bytes(2000, 2), some_bytes(16, 3), some_bytes(3000, 4), some_bytes(24, 5)};
+    const auto unarrived = [&] {
+        std::vector<std::vector<std::byte>> left;
+        one.sender.each_unarrived([&](Bytes message) { left.emplace_back(message.begin(), message.end()); });
+        return left;
+    };
+    EXPECT_EQ(unarrived(), said) << "before they leave";
+    one.series(midnight, 2);
+    EXPECT_EQ(unarrived(), said) << "while one of them is half cut";
+    one.sender.close_open_packet();
+    EXPECT_EQ(one.all().size(), 8u); // they have 1, 3, 1, 4 and 1 packets
+    EXPECT_EQ(unarrived(), said);
+    EXPECT_TRUE(one.hear({.expected = 3, .latest = 3}));
+    EXPECT_EQ(unarrived(), (std::vector(said.begin() + 1, said.end()))) << "of the second a piece has not arrived";
+    EXPECT_TRUE(one.hear({.expected = 5, .latest = 5}));
+    EXPECT_EQ(unarrived(), (std::vector(said.begin() + 3, said.end())));
+}
+
+TEST(Sender, what_is_cleared_is_gone_for_good) {
+    OneSender one;
+    for (int i = 0; i < 5; ++i) one.say();
+    one.series(midnight, 2);
+    EXPECT_TRUE(one.hear({.expected = 0, .latest = 2, .words = {0b1}}));
+    ASSERT_TRUE(one.sender.has_repairs());
+    ASSERT_TRUE(one.sender.try_append_long(Bytes(some_bytes(5000))));
+    ASSERT_TRUE(one.sender.try_append(Bytes(some_bytes(8))));
+    one.sender.clear();
+    EXPECT_TRUE(one.sender.idle());
+    EXPECT_FALSE(one.sender.waits_for_peer());
+    EXPECT_FALSE(one.sender.has_repairs());
+    EXPECT_EQ(one.sender.deadline(midnight), never);
+    EXPECT_EQ(one.pool.bytes_used(), 0u);
+    EXPECT_EQ(one.sender.queue_bytes(), 0u);
+    EXPECT_TRUE(one.all().empty());
+}
+
+TEST(Sender, a_peer_is_asked_to_acknowledge_at_once_when_half_a_window_has_left) {
+    OneSender one;
+    ASSERT_TRUE(one.sender.try_append_long(Bytes(some_bytes(400'000)))); // packets of 1024 bytes
+    const auto packets = one.all();
+    ASSERT_EQ(packets.size(), 256u);
+    Sequences asking;
+    for (const SentPacket& packet : packets)
+        if ((packet.header.flags & flag::please) != 0) asking.push_back(packet.header.sequence);
+    EXPECT_EQ(asking, (Sequences{127, 255}));
+}
+
+TEST(Sender, one_that_can_send_no_more_before_an_answer_says_so) {
+    const std::uint32_t weight = weight_of(sizeof(PacketHeader) + 16);
+    SenderOptions options = sending();
+    options.credit_own_part = 2 * weight;
+    OneSender one(options);
+    for (int i = 0; i < 3; ++i) one.say();
+    PacketHeader header{};
+    OutPacket packet;
+    std::byte head[piece_head_bytes];
+    ASSERT_TRUE(one.sender.next_packet(packet_bytes_max, midnight, header, packet, head));
+    EXPECT_FALSE(one.sender.is_stuck_after_prepared(midnight)) << "another may leave";
+    ASSERT_TRUE(one.sender.next_packet(packet_bytes_max, midnight, header, packet, head));
+    EXPECT_TRUE(one.sender.is_stuck_after_prepared(midnight));
+}
+
+TEST(Sender, a_packet_alone_leaves_only_when_nothing_else_does) {
+    const std::uint32_t bytes = sizeof(PacketHeader) + 16;
+    OneSender one;
+    EXPECT_EQ(one.sender.send_alone(bytes, 1, midnight), nullptr) << "the first takes the long way";
+    one.say();
+    one.all();
+    EXPECT_EQ(one.sender.send_alone(bytes, one.transmission, midnight), nullptr) << "one is under way";
+    ASSERT_TRUE(one.hear({.expected = 1, .latest = 1}));
+    ASSERT_TRUE(one.sender.try_append(Bytes(some_bytes(8))));
+    EXPECT_EQ(one.sender.send_alone(bytes, one.transmission, midnight), nullptr) << "one waits for company";
+    one.sender.close_open_packet();
+    one.all();
+    ASSERT_TRUE(one.hear({.expected = 2, .latest = 2}));
+    ASSERT_NE(one.sender.try_reserve(100), nullptr);
+    EXPECT_EQ(one.sender.send_alone(bytes, one.transmission, midnight), nullptr) << "one is being written";
+    one.sender.cancel();
+    ASSERT_NE(one.sender.send_alone(bytes, one.transmission++, midnight), nullptr);
+    EXPECT_EQ(one.sender.last_sequence(), 2u);
+    EXPECT_EQ(one.sender.timeout_deadline(), midnight + one.sender.round_trip().timeout(0));
+    EXPECT_TRUE(one.sender.waits_for_peer());
+    one.sender.send_again(); // it did not leave
+    EXPECT_EQ(one.sequences(one.all()), Sequences{2});
+    ASSERT_TRUE(one.hear({.expected = 3, .latest = 4}));
+    EXPECT_TRUE(one.sender.idle());
+    EXPECT_EQ(one.pool.bytes_used(), 0u);
+}
+
+// ---- bursts
+
+TEST(Sender, bursts_that_are_lost_while_single_packets_arrive_are_counted_until_one_arrives) {
+    OneSender one;
+    const auto lose_a_burst = [&](Sequence first) { // and repair it by single packets
+        one.say(), one.say();
+        one.series(midnight, 2, true);
+        one.say();
+        one.series(midnight);
+        const Sequence latest = one.transmission - 1;
+        EXPECT_TRUE(one.hear({.expected = first, .latest = latest, .words = {0b10}}));
+        one.all();
+        EXPECT_TRUE(one.hear({.expected = first + 3, .latest = one.transmission - 1}));
+    };
+    lose_a_burst(0);
+    EXPECT_EQ(one.sender.bursts_lost_alone(), 1u);
+    lose_a_burst(3);
+    EXPECT_EQ(one.sender.bursts_lost_alone(), 2u);
+    one.say(), one.say();
+    one.series(midnight, 2, true);
+    EXPECT_TRUE(one.hear({.expected = 8, .latest = one.transmission - 1}));
+    EXPECT_EQ(one.sender.bursts_lost_alone(), 0u) << "they do arrive";
+    lose_a_burst(8);
+    EXPECT_EQ(one.sender.bursts_lost_alone(), 0u) << "and so their losses mean nothing";
+}
+
+TEST(Sender, single_packets_that_are_lost_say_nothing_about_bursts) {
+    OneSender one;
+    one.say(), one.say();
+    one.series(midnight, 2, false);
+    EXPECT_TRUE(one.hear({.expected = 0, .latest = 2, .words = {0b1}}));
+    one.all();
+    EXPECT_TRUE(one.hear({.expected = 2, .latest = 3}));
+    EXPECT_EQ(one.sender.bursts_lost_alone(), 0u);
+}
+
+// ---- packets of another size
+
+TEST(Sender, packets_of_another_size_begin_with_the_next_message) {
+    OneSender one;
+    ASSERT_TRUE(one.sender.try_append_long(Bytes(some_bytes(3000))));
+    one.sender.set_packet_bytes(512);
+    EXPECT_EQ(one.sender.append_bytes_max(), 512 - sizeof(PacketHeader) - sizeof(RecordHeader));
+    ASSERT_TRUE(one.sender.try_append_long(Bytes(some_bytes(3000))));
+    const auto packets = one.all();
+    EXPECT_EQ(packets.front().header.bytes, 1024u);
+    EXPECT_EQ(packets[3].header.bytes, piece_head_bytes + 3000 - 3 * 960);
+    EXPECT_EQ(packets[4].header.bytes, 512u);
+    EXPECT_EQ(packets.size(), 4u + 7u);
+}
+
+} // namespace
+} // namespace kumi::reliable
