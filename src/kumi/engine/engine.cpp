@@ -1,5 +1,6 @@
 #include "kumi/engine/engine.hpp"
 
+#include "kumi/base/machine.hpp"
 #include "kumi/engine/core.hpp"
 
 #include <stdexcept>
@@ -10,6 +11,10 @@ void Call::reply_packed(std::uint32_t handler, MutableBytes message, Bytes paylo
     // Which of the two a handler was called for, others decide: it is told to them, as whatever a handler throws is.
     if (!is_request_) throw std::logic_error("it replied to a reply");
     if (has_replied_) throw std::logic_error("it replied twice");
+    const std::size_t bytes = message.size() + payload.size() - sizeof(engine::Header), bytes_max = core_.message_bytes_max();
+    if (bytes > bytes_max)
+        throw std::length_error(fmt::format("it replied with {}; the largest is {}", base::readable_bytes(bytes),
+                                            base::readable_bytes(bytes_max)));
     has_replied_ = true;
     core_.reply(source_, handler, message, payload);
 }

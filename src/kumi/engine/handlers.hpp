@@ -49,8 +49,8 @@ public:
 
     pm::Node source() const noexcept { return source_; }
 
-    /// Answers: calls `handler` on the source. Once for each request at most, and not for a reply: that throws. Otherwise
-    /// never refused: room for answers is kept.
+    /// Answers: calls `handler` on the source. Once for each request at most, not for a reply, and with no more than a
+    /// request may have (Engine::message_bytes_max()): that throws. Otherwise never refused: room for answers is kept.
     template <class... Parameters, class... Arguments>
     void reply(const Handler<Parameters...>& handler, const Arguments&... arguments) {
         engine::Packed<Parameters...> packed(arguments...);

@@ -1,0 +1,590 @@
+// What peers say, believed as far as it makes sense; and limits, calls, losses.
+
+#include "kumi/engine/core.hpp"
+
+#include "loopback/victim.hpp"
+
+#include <gtest/gtest.h>
+#include <stdexcept>
+
+namespace kumi::engine::core_test {
+namespace {
+
+using namespace std::chrono_literals;
+using loopback::Victim;
+
+constexpr OperationId asked{7, 9}; // a peer's own
+
+/// What is written to standard error meanwhile.
+std::string said(const std::function<void()>& what) {
+    testing::internal::CaptureStderr();
+    what();
+    return testing::internal::GetCapturedStderr();
+}
+
+bool has(const std::string& text, std::string_view word) { return text.find(word) != std::string::npos; }
+
+// ---- headers
+
+TEST(CoreArrivals, credit_for_more_than_is_under_way_is_not_believed_and_what_comes_with_it_is_handled) {
+    int handled = 0;
+    Handlers handlers;
+    const auto take = handlers.add("take", [&](Call&) { ++handled; });
+    Victim victim(std::move(handlers));
+    ASSERT_TRUE(victim.engine->send(1, take));
+    ASSERT_TRUE(victim.engine->send(1, take));
+    const std::string told = said([&] {
+        for (const std::uint16_t lie : std::initializer_list<std::uint16_t>{3, 100, 0xffff, 0x8000}) {
+            victim.handled[1] = lie;
+            victim.hears(1, Kind::first_handler, true);
+            victim.poll();
+            EXPECT_EQ(victim.core->under_way(1), 2u) << lie;
+        }
+        victim.handled[2] = 1; // nothing was ever sent to it
+        victim.hears(2, Kind::credit);
+        victim.poll();
+    });
+    EXPECT_EQ(handled, 4);
+    EXPECT_EQ(victim.core->under_way(2), 0u);
+    EXPECT_TRUE(has(told, "can make nothing of a message of node 1")) << told;
+    EXPECT_FALSE(has(told, "node 2")) << "the user is told once";
+    EXPECT_FALSE(victim.core->sync(now())) << "two are still under way";
+    victim.handled[1] = 2;
+    victim.hears(1, Kind::credit);
+    victim.poll();
+    EXPECT_TRUE(victim.core->sync(now()));
+}
+
+TEST(CoreArrivals, messages_that_are_cut_or_of_no_kind_are_dropped_and_told) {
+    int handled = 0;
+    Handlers handlers;
+    handlers.add("take", [&](Call&, std::uint64_t) { ++handled; });
+    Victim victim(std::move(handlers));
+    const auto hears_kind = [&](std::uint32_t kind, bool is_request) {
+        victim.hears_bytes(1, static_cast<Kind>(kind), {}, {}, is_request);
+        victim.poll();
+        return victim.sent(Kind::failed).size();
+    };
+    (void)said([&] {
+        for (const std::size_t bytes : {0u, 1u, 7u}) victim.channel.deliver(1, std::vector<std::byte>(bytes));
+        victim.poll();
+        EXPECT_TRUE(victim.channel.take_sent().empty());
+        for (const std::uint32_t kind : {20u, 63u, 65u, 1000u, 65535u}) {
+            EXPECT_EQ(hears_kind(kind, true), 1u) << kind;
+            EXPECT_EQ(hears_kind(kind, false), 0u) << kind << ": who sends no request is told nothing";
+        }
+        // Each kind that has more than a header, cut.
+        for (std::uint32_t kind = static_cast<std::uint32_t>(Kind::put);
+             kind <= static_cast<std::uint32_t>(Kind::answer); ++kind)
+            EXPECT_EQ(hears_kind(kind, true), static_cast<Kind>(kind) == Kind::nudge ? 0u : 1u) << kind;
+        EXPECT_EQ(hears_kind(64, true), 1u) << "its argument is missing";
+    });
+    EXPECT_EQ(handled, 0);
+    victim.hears(1, Kind::first_handler, std::uint64_t{5});
+    victim.poll();
+    EXPECT_EQ(handled, 1);
+}
+
+TEST(CoreArrivals, each_request_is_counted_once_and_nothing_else_is) {
+    Victim victim;
+    for (int i = 0; i < 5; ++i) victim.hears(1, Kind::credit, true);
+    for (int i = 0; i < 3; ++i) victim.hears(1, Kind::nudge, false);
+    victim.hears(1, static_cast<Kind>(1000), true); // refused, and yet handled
+    victim.poll();
+    victim.channel.take_sent();
+    victim.hears(1, Kind::please);
+    victim.poll();
+    const auto credit = victim.sent(Kind::credit);
+    ASSERT_EQ(credit.size(), 1u);
+    EXPECT_EQ(credit[0].header.handled, 6u);
+}
+
+TEST(CoreArrivals, plain_messages_wait_for_who_takes_them_and_keep_their_order) {
+    Victim victim;
+    for (const std::uint64_t number : {1u, 2u, 3u}) victim.hears(1, Kind::message, number, {}, false);
+    victim.poll();
+    std::vector<std::uint64_t> numbers;
+    victim.core->on_message([&](pm::Message& message) {
+        std::uint64_t number = 0;
+        EXPECT_TRUE(read_value(message.bytes(), number));
+        EXPECT_EQ(message.source(), 1u);
+        numbers.push_back(number);
+    });
+    victim.hears(1, Kind::message, std::uint64_t{4}, {}, false);
+    victim.poll();
+    EXPECT_EQ(numbers, (std::vector<std::uint64_t>{1, 2, 3, 4}));
+}
+
+// ---- what goes out
+
+TEST(CoreSending, a_message_is_as_large_as_may_be_and_not_one_byte_larger) {
+    Handlers handlers;
+    const auto take = handlers.add("take", [&](Call&, std::uint64_t, Bytes) {});
+    Victim victim(std::move(handlers));
+    const std::size_t most = victim.core->message_bytes_max();
+    EXPECT_EQ(most, std::size_t{256} << 10);
+    const std::vector<std::byte> payload(most - 7);
+    EXPECT_TRUE(victim.engine->send(1, take, 0u, Bytes(payload).first(most - 8)));
+    EXPECT_FALSE(victim.engine->send(1, take, 0u, Bytes(payload)));
+    EXPECT_EQ(victim.channel.take_sent().size(), 1u);
+    const std::size_t plain = victim.channel.traits().message_bytes_max - sizeof(Header);
+    const std::vector<std::byte> large(plain + 1);
+    const Bytes fits = Bytes(large).first(plain), too_large = large;
+    EXPECT_TRUE(victim.core->send_message(1, {&fits, 1}));
+    EXPECT_FALSE(victim.core->send_message(1, {&too_large, 1}));
+    const Bytes halves[2] = {Bytes(large).first(10), Bytes(large).first(plain - 10)},
+                over[2] = {Bytes(large).first(11), Bytes(large).first(plain - 10)};
+    EXPECT_TRUE(victim.core->send_message(1, halves));
+    EXPECT_FALSE(victim.core->send_message(1, over));
+    EXPECT_EQ(victim.channel.take_sent().size(), 2u);
+}
+
+TEST(CoreSending, a_reply_is_as_large_as_a_request_may_be_and_a_larger_one_is_told_to_who_asked) {
+    std::size_t bytes = 0;
+    Handlers handlers;
+    const auto answer = handlers.add("answer", [](Call&, std::uint64_t, Bytes) {});
+    handlers.add("ask", [&](Call& call) { call.reply(answer, 0u, Bytes(std::vector<std::byte>(bytes))); });
+    Victim victim(std::move(handlers));
+    const auto ask = static_cast<Kind>(static_cast<std::uint32_t>(Kind::first_handler) + 1);
+    bytes = victim.core->message_bytes_max() - 8;
+    victim.hears(1, ask, true);
+    victim.poll();
+    const auto replies = victim.sent(Kind::first_handler);
+    ASSERT_EQ(replies.size(), 1u);
+    EXPECT_EQ(replies[0].rest.size(), victim.core->message_bytes_max());
+    EXPECT_EQ(replies[0].header.is_request, 0u);
+    ++bytes;
+    victim.hears(1, ask, true);
+    victim.poll();
+    const std::string refused = victim.refusal(1);
+    EXPECT_TRUE(has(refused, "handler ask") && has(refused, "largest")) << refused;
+}
+
+TEST(CoreSending, a_handler_may_have_so_much_waiting_and_is_refused_more) {
+    Result<void> last;
+    std::size_t sent = 0;
+    Engine* self = nullptr;
+    std::vector<std::byte> payload(1 << 17);
+    Handlers handlers;
+    std::optional<Handler<Bytes>> take;
+    take = handlers.add("take", [](Call&, Bytes) {});
+    handlers.add("flood", [&](Call&) {
+        for (last = {}; last && sent < 1000; sent += last ? 1 : 0)
+            last = self->send(1, *take, Bytes(payload).first(payload.size() - sizeof(Header)));
+    });
+    Victim victim(std::move(handlers));
+    self = &*victim.engine;
+    victim.channel.refuse(1);
+    victim.hears(2, static_cast<Kind>(static_cast<std::uint32_t>(Kind::first_handler) + 1), true);
+    victim.poll();
+    EXPECT_EQ(sent, Outbox::waiting_bytes_max / payload.size());
+    ASSERT_FALSE(last);
+    EXPECT_TRUE(has(last.error().text(), "from a handler")) << last.error().text();
+    victim.channel.refuse(1, false);
+    victim.poll();
+    EXPECT_EQ(victim.sent(Kind::first_handler).size(), requests_max) << "all of it goes, when there is room";
+}
+
+// ---- inside of handlers
+
+TEST(CoreHandlers, nothing_that_would_wait_is_allowed_in_a_handler) {
+    Engine* self = nullptr;
+    SegmentId id = 0;
+    int looks = 0;
+    std::optional<Function<long(long)>> square;
+    Handlers handlers;
+    handlers.add("misbehave", [&](Call&) {
+        const auto is_refused = [](const auto& result) { return !result && has(result.error().text(), "handler"); };
+        Core& core = self->core();
+        std::array<std::byte, 64> own{};
+        const Core::Where there(1, id, 0);
+        const GetPiece piece{there, own};
+        Flag flag = 0;
+        EXPECT_TRUE(is_refused(core.get(there, own)));
+        EXPECT_TRUE(is_refused(core.get_strided(there, own.data(), {8, 2, 16, 16})));
+        EXPECT_TRUE(is_refused(core.get_pieces({&piece, 1})));
+        EXPECT_TRUE(is_refused(core.atomic(there, {Atomic::add, 8, 1, 0})));
+        EXPECT_TRUE(is_refused(core.sync(never)));
+        EXPECT_TRUE(is_refused(core.wait_flag(flag, 1, never)));
+        EXPECT_TRUE(is_refused(core.wait(core.arrive(), never)));
+        EXPECT_TRUE(is_refused(core.barrier(never)));
+        EXPECT_TRUE(is_refused(core.make_segment(1, 1)));
+        EXPECT_TRUE(is_refused(core.free_segment(id)));
+        EXPECT_TRUE(is_refused(self->invoke(1, *square, 3L).get()));
+        EXPECT_FALSE(self->wait_until([&] { return ++looks > 1; })) << "it looks once";
+        EXPECT_EQ(core.poll(), 0u) << "another handler would run inside of this one";
+    });
+    handlers.add("next", [&](Call&) { EXPECT_NE(looks, 0); });
+    square = handlers.function("square", [](long value) { return value * value; });
+    Victim victim(std::move(handlers));
+    self = &*victim.engine;
+    id = victim.core->add_segment(4096)->id;
+    victim.hears(1, Kind::first_handler, true);
+    victim.hears(1, static_cast<Kind>(static_cast<std::uint32_t>(Kind::first_handler) + 1), true);
+    victim.poll();
+    EXPECT_EQ(looks, 1);
+}
+
+TEST(CoreHandlers, a_plain_message_from_a_handler_goes_now_or_is_refused) {
+    Core* core = nullptr;
+    std::vector<bool> sent;
+    Handlers handlers;
+    handlers.add("send", [&](Call&) {
+        const Bytes nothing;
+        sent.push_back(core->send_message(1, {&nothing, 1}).has_value());
+    });
+    Victim victim(std::move(handlers));
+    core = victim.core;
+    victim.hears(2, Kind::first_handler, true);
+    victim.poll();
+    victim.channel.refuse(1);
+    victim.hears(2, Kind::first_handler, true);
+    victim.poll();
+    EXPECT_EQ(sent, (std::vector<bool>{true, false}));
+}
+
+// ---- the end
+
+TEST(CoreEnd, who_leaves_tells_what_it_has_handled_and_that_there_will_be_no_answer) {
+    Handlers handlers;
+    const auto square = handlers.function("square", [](long value) { return value * value; });
+    Victim victim(std::move(handlers));
+    auto answer = victim.engine->invoke(2, square, 3L);
+    for (int i = 0; i < 3; ++i) victim.hears(1, Kind::credit, true);
+    victim.poll();
+    victim.channel.take_sent();
+    victim.engine.reset();
+    const auto credit = victim.sent(Kind::credit);
+    ASSERT_EQ(credit.size(), 1u);
+    EXPECT_EQ(credit[0].to, 1u);
+    EXPECT_EQ(credit[0].header.handled, 3u);
+    ASSERT_TRUE(answer.is_ready());
+    EXPECT_EQ(answer.get().error().text(), "there is no answer: the job has ended");
+}
+
+TEST(CoreEnd, who_leaves_waits_until_what_waits_to_be_sent_has_gone) {
+    Handlers handlers;
+    handlers.function("square", [](long value) { return value * value; });
+    Victim victim(std::move(handlers));
+    const auto made = victim.core->add_segment(1 << 20);
+    ASSERT_TRUE(made);
+    const std::vector<std::byte> content(5000);
+    victim.channel.refuse(1);
+    victim.channel.refuse(2);
+    victim.hears(1, Kind::ask, Ask{asked, 0, 0}, write_archive(3L));
+    victim.poll();
+    ASSERT_TRUE(victim.core->start_put({2, made->id, 0}, content, {}));
+    std::thread room([&] {
+        std::this_thread::sleep_for(5ms);
+        victim.channel.refuse(1, false);
+        victim.channel.refuse(2, false);
+        victim.channel.ring();
+    });
+    victim.engine.reset();
+    room.join();
+    std::vector<Node> told;
+    for (const auto& letter : victim.channel.take_sent()) told.push_back(letter.peer);
+    EXPECT_NE(std::ranges::find(told, 1u), told.end()) << "the answer";
+    EXPECT_NE(std::ranges::find(told, 2u), told.end()) << "the put";
+}
+
+// ---- errors of others
+
+TEST(CoreErrors, the_first_is_told_by_the_next_sync_and_the_others_are_logged) {
+    Victim victim;
+    const std::string told = said([&] {
+        for (const std::string_view text : {"first", "second"})
+            victim.hears(1, Kind::failed, Failed{no_operation}, bytes_of(text), false);
+        victim.poll();
+    });
+    EXPECT_TRUE(has(told, "node 1: second")) << told;
+    const auto synced = victim.core->sync(now());
+    ASSERT_FALSE(synced);
+    EXPECT_EQ(synced.error().text(), "node 1: first");
+    EXPECT_TRUE(victim.core->sync(now()));
+}
+
+TEST(CoreErrors, sync_names_who_has_not_handled_all) {
+    Handlers handlers;
+    const auto take = handlers.add("take", [](Call&) {});
+    Victim victim(std::move(handlers));
+    ASSERT_TRUE(victim.engine->send(2, take));
+    const auto synced = victim.core->sync(now());
+    ASSERT_FALSE(synced);
+    EXPECT_TRUE(has(synced.error().text(), "node 2") && !has(synced.error().text(), "node 1")) << synced.error().text();
+    EXPECT_EQ(victim.sent(Kind::please).size(), 1u) << "it asks for the count, once";
+}
+
+TEST(CoreErrors, start_sync_sets_its_flag_when_all_is_done_and_not_before) {
+    Handlers handlers;
+    const auto take = handlers.add("take", [](Call&) {});
+    Victim victim(std::move(handlers));
+    Flag none = 5, first = 5, second = 5;
+    ASSERT_TRUE(victim.core->start_sync(none));
+    EXPECT_EQ(load_flag(none), 1u) << "nothing is under way";
+    ASSERT_TRUE(victim.engine->send(1, take));
+    ASSERT_TRUE(victim.core->start_sync(first));
+    ASSERT_TRUE(victim.core->start_sync(second));
+    victim.poll();
+    EXPECT_EQ(load_flag(first) + load_flag(second), 0u);
+    victim.handled[1] = 1;
+    victim.hears(1, Kind::credit);
+    victim.poll();
+    EXPECT_EQ(load_flag(first), 1u);
+    EXPECT_EQ(load_flag(second), 1u);
+}
+
+// ---- calls of functions
+
+TEST(CoreCalls, a_call_is_answered_once_by_whom_it_was_sent_to) {
+    Handlers handlers;
+    const auto square = handlers.function("square", [](long value) { return value * value; });
+    Victim victim(std::move(handlers));
+    auto answer = victim.engine->invoke(1, square, 3L);
+    const auto calls = victim.sent(Kind::ask);
+    ASSERT_EQ(calls.size(), 1u);
+    const OperationId id = calls[0].head<Ask>().operation;
+    const auto hears_answer = [&](Node source, OperationId of, long value) {
+        const auto bytes = write_archive(value);
+        victim.hears(source, Kind::answer, Done{of, 0}, bytes, false);
+        victim.poll();
+    };
+    hears_answer(2, id, 1);
+    hears_answer(1, {id.index, id.generation + 1}, 2);
+    hears_answer(1, no_operation, 3);
+    victim.hears(2, Kind::failed, Failed{id}, {}, false);
+    victim.hears(2, Kind::done, Done{id, 0}, {}, false);
+    victim.poll();
+    EXPECT_FALSE(answer.is_ready());
+    hears_answer(1, id, 9);
+    hears_answer(1, id, 10);
+    EXPECT_EQ(*answer.get(now()), 9);
+}
+
+TEST(CoreCalls, an_answer_that_is_none_is_an_error_that_says_so) {
+    Handlers handlers;
+    const auto words = handlers.function("words", [](int) { return std::vector<std::string>(); });
+    Victim victim(std::move(handlers));
+    auto answer = victim.engine->invoke(1, words, 3);
+    const OperationId id = victim.sent(Kind::ask)[0].head<Ask>().operation;
+    const auto bytes = write_archive(std::uint64_t{5}, 'x');
+    victim.hears(1, Kind::answer, Done{id, 0}, bytes, false);
+    victim.poll();
+    const auto got = answer.get(now());
+    ASSERT_FALSE(got);
+    EXPECT_TRUE(has(got.error().text(), "function words on node 1")) << got.error().text();
+}
+
+TEST(CoreCalls, a_function_that_does_not_exist_is_refused_and_counted) {
+    int calls = 0;
+    Handlers handlers;
+    handlers.function("note", [&](int) { ++calls; });
+    Victim victim(std::move(handlers));
+    for (const std::uint32_t function : {1u, 1000u, ~0u}) {
+        victim.hears(1, Kind::ask, Ask{asked, function, 0}, write_archive(5));
+        victim.poll();
+        EXPECT_NE(victim.refusal(1), "") << function;
+    }
+    victim.hears(1, Kind::ask, Ask{asked, 0, 0}, write_archive(5));
+    victim.poll();
+    const auto answers = victim.sent(Kind::answer);
+    ASSERT_EQ(answers.size(), 1u);
+    EXPECT_EQ(answers[0].head<Done>().operation, asked);
+    EXPECT_EQ(answers[0].header.handled, 4u);
+    EXPECT_EQ(calls, 1);
+}
+
+TEST(CoreCalls, what_a_function_throws_is_told_to_who_asked_and_so_are_arguments_that_are_none) {
+    Handlers handlers;
+    handlers.function("fail", [](int number) {
+        if (number == 1) throw std::runtime_error("on purpose");
+        throw 5;
+    });
+    Victim victim(std::move(handlers));
+    const auto refusal_of = [&](const std::vector<std::byte>& arguments) {
+        victim.hears(1, Kind::ask, Ask{asked, 0, 0}, arguments);
+        victim.poll();
+        return victim.refusal(1, asked);
+    };
+    EXPECT_EQ(refusal_of(write_archive(1)), "function fail threw: on purpose");
+    EXPECT_EQ(refusal_of(write_archive(2)), "function fail threw something that is no std::exception");
+    EXPECT_TRUE(has(refusal_of({}), "the bytes end too early"));
+    EXPECT_TRUE(has(refusal_of(write_archive(1, 'x')), "there are more bytes than values"));
+}
+
+TEST(CoreCalls, an_answer_is_as_large_as_a_message_may_be_and_a_larger_one_is_an_error) {
+    Handlers handlers;
+    handlers.function("fill", [](std::uint64_t bytes) { return std::string(bytes, 'x'); });
+    Victim victim(std::move(handlers));
+    const std::uint64_t most =
+        victim.core->message_bytes_max() - sizeof(std::uint64_t); // a string has its size before it
+    victim.hears(1, Kind::ask, Ask{asked, 0, 0}, write_archive(most));
+    victim.poll();
+    EXPECT_EQ(victim.sent(Kind::answer).size(), 1u);
+    victim.hears(1, Kind::ask, Ask{asked, 0, 0}, write_archive(most + 1));
+    victim.poll();
+    EXPECT_TRUE(has(victim.refusal(1, asked), "the largest is"));
+    const auto fill = Handlers().function("fill", [](std::string) {});
+    auto never_sent = victim.engine->invoke(1, fill, std::string(most + 1, 'x'));
+    EXPECT_TRUE(has(never_sent.get(now()).error().text(), "function fill on node 1"));
+    EXPECT_TRUE(victim.sent(Kind::ask).empty());
+}
+
+TEST(CoreCalls, a_call_counts_as_handled_when_it_has_run_and_not_before) {
+    Victim* self = nullptr;
+    Handlers handlers;
+    handlers.function("look", [&](int) {
+        self->hears(1, Kind::please);
+        EXPECT_FALSE(self->core->wait_until([] { return false; }, now())); // handles what has come
+        EXPECT_TRUE(self->sent(Kind::credit).empty()) << "there is nothing to tell yet";
+        EXPECT_FALSE(self->core->in_handler());
+    });
+    Victim victim(std::move(handlers));
+    self = &victim;
+    victim.hears(1, Kind::ask, Ask{asked, 0, 0}, write_archive(5));
+    victim.poll();
+    const auto told = victim.channel.take_sent();
+    ASSERT_FALSE(told.empty());
+    Header header{};
+    ASSERT_TRUE(read_value(told.back().bytes, header));
+    EXPECT_EQ(header.handled, 1u);
+}
+
+TEST(CoreCalls, functions_that_wait_run_inside_of_each_other_so_deep_and_no_deeper) {
+    constexpr int limit = 32, calls = 40;
+    int depth = 0, deepest = 0, ran = 0;
+    bool is_over = false;
+    Core* core = nullptr;
+    Handlers handlers;
+    handlers.function("wait", [&](int) {
+        ++ran;
+        deepest = std::max(deepest, ++depth);
+        if (depth >= limit && !is_over) {
+            core->wait_until([&] { return depth > limit; }, now() + 5ms);
+            is_over = true; // whoever waits goes on
+        }
+        core->wait_until([&] { return is_over; }, now() + loopback::far_away);
+        --depth;
+    });
+    Victim victim(std::move(handlers));
+    core = victim.core;
+    for (int i = 0; i < calls; ++i)
+        victim.hears(1, Kind::ask, Ask{{static_cast<std::uint32_t>(i), 0}, 0, 0}, write_archive(i));
+    victim.poll();
+    EXPECT_EQ(deepest, limit);
+    EXPECT_EQ(ran, calls) << "all of them, each once";
+    EXPECT_EQ(depth, 0);
+    EXPECT_EQ(victim.sent(Kind::answer).size(), static_cast<std::size_t>(calls));
+}
+
+TEST(CoreCalls, one_that_is_forgotten_is_not_answered) {
+    Handlers handlers;
+    const auto square = handlers.function("square", [](long value) { return value * value; });
+    Victim victim(std::move(handlers));
+    int answered = 0;
+    const auto number =
+        victim.core->ask(1, square.index(), write_archive(3L), [&](const Result<Bytes>&) { ++answered; });
+    ASSERT_TRUE(number);
+    const OperationId id = victim.sent(Kind::ask)[0].head<Ask>().operation;
+    EXPECT_TRUE(victim.core->forget(*number));
+    EXPECT_FALSE(victim.core->forget(*number)) << "it is forgotten already";
+    victim.handled[1] = 1;
+    victim.hears(1, Kind::answer, Done{id, 0}, write_archive(9L), false);
+    victim.poll();
+    EXPECT_EQ(answered, 0);
+    EXPECT_TRUE(victim.core->sync(now())) << "nor is it waited for";
+}
+
+// ---- losses
+
+/// Polls so often that losses are noticed, and then known for good.
+void look_for_losses(Victim& victim) {
+    for (int i = 0; i < 2 * 256; ++i) victim.core->poll();
+}
+
+TEST(CoreLosses, what_a_lost_node_sent_before_comes_first) {
+    int handled = 0;
+    Handlers handlers;
+    handlers.add("take", [&](Call&) { ++handled; });
+    Victim victim(std::move(handlers));
+    victim.channel.lose(1);
+    victim.hears(1, Kind::first_handler, true);
+    EXPECT_FALSE(victim.core->is_gone(1));
+    victim.core->poll();
+    for (int i = 0; i < 256; ++i) victim.core->poll();
+    EXPECT_EQ(handled, 1);
+    EXPECT_FALSE(victim.core->is_gone(1)) << "it may have sent more";
+    for (int i = 0; i < 256; ++i) victim.core->poll();
+    EXPECT_TRUE(victim.core->is_gone(1));
+    EXPECT_FALSE(victim.core->is_gone(2));
+}
+
+TEST(CoreLosses, all_that_needs_a_lost_node_fails_by_its_name_and_what_needs_others_does_not) {
+    Handlers handlers;
+    const auto take = handlers.add("take", [](Call&) {});
+    const auto square = handlers.function("square", [](long value) { return value * value; });
+    Victim victim(std::move(handlers));
+    auto lost = victim.engine->invoke(1, square, 3L), other = victim.engine->invoke(2, square, 3L);
+    ASSERT_TRUE(victim.engine->send(1, take));
+    std::uint64_t word = 0;
+    Flag given = 0;
+    ASSERT_TRUE(victim.core->offer(1, 1, bytes_of(word), &given, 1));
+    victim.channel.lose(1);
+    look_for_losses(victim);
+    ASSERT_TRUE(lost.is_ready());
+    EXPECT_EQ(lost.get().error().text(), "call: node 1 has left, or is lost");
+    EXPECT_FALSE(other.is_ready());
+    const auto told = victim.core->sync(now());
+    ASSERT_FALSE(told);
+    EXPECT_EQ(told.error().text(), "offer: node 1 has left, or is lost");
+    EXPECT_EQ(victim.core->under_way(1), 0u);
+    EXPECT_FALSE(victim.engine->send(1, take));
+}
+
+TEST(CoreLosses, requests_that_were_under_way_are_told_of_unless_something_else_is) {
+    Handlers handlers;
+    const auto take = handlers.add("take", [](Call&) {});
+    Victim victim(std::move(handlers));
+    ASSERT_TRUE(victim.engine->send(1, take));
+    victim.channel.lose(1);
+    look_for_losses(victim);
+    const auto told = victim.core->sync(now());
+    ASSERT_FALSE(told);
+    EXPECT_TRUE(has(told.error().text(), "node 1 has left, or is lost; what was sent to it last may not have arrived"));
+    EXPECT_TRUE(victim.core->sync(now())) << "once";
+}
+
+TEST(CoreLosses, a_node_that_owed_nothing_is_not_missed) {
+    Victim victim;
+    victim.channel.lose(1);
+    look_for_losses(victim);
+    EXPECT_TRUE(victim.core->sync(now()));
+}
+
+TEST(CoreLosses, those_that_owe_something_are_spoken_to_now_and_then_and_others_are_not) {
+    Handlers handlers;
+    const auto take = handlers.add("take", [](Call&) {});
+    Victim victim(std::move(handlers));
+    ASSERT_TRUE(victim.engine->send(1, take));
+    victim.channel.take_sent();
+    look_for_losses(victim);
+    EXPECT_EQ(victim.core->looks(), 0u) << "it is not time yet";
+    victim.time = loopback::far_away.count();
+    look_for_losses(victim);
+    EXPECT_EQ(victim.core->looks(), 1u);
+    const auto nudges = victim.sent(Kind::nudge);
+    ASSERT_EQ(nudges.size(), 1u);
+    EXPECT_EQ(nudges[0].to, 1u);
+    victim.time = 2 * loopback::far_away.count();
+    look_for_losses(victim);
+    EXPECT_EQ(victim.sent(Kind::nudge).size(), 1u) << "and again";
+    victim.handled[1] = 1;
+    victim.hears(1, Kind::credit);
+    victim.poll();
+    victim.time = 3 * loopback::far_away.count();
+    look_for_losses(victim);
+    EXPECT_TRUE(victim.sent(Kind::nudge).empty());
+}
+
+} // namespace
+} // namespace kumi::engine::core_test
