@@ -266,7 +266,7 @@ private:
     bool is_over(Transfer& transfer);
 
     // Being done
-    std::byte* find_place(const Place& place, std::uint64_t bytes) noexcept;
+    std::byte* find_place(Node source, const Place& place, std::uint64_t bytes) noexcept;
     std::string explain_place(const Place& place, std::uint64_t bytes) const;
     bool apply_notice(Node node, const Notice& notice) noexcept;
     void set_flag_here(Flag& flag, Flag value) noexcept;

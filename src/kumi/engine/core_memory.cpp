@@ -244,7 +244,7 @@ bool Core::on_put(Node source, Bytes rest) {
     Put what;
     if (!read_value(rest, what)) return false;
     const Bytes data = rest.subspan(sizeof what);
-    std::byte* const where = find_place(what.to, data.size());
+    std::byte* const where = find_place(source, what.to, data.size());
     if (where == nullptr) {
         refuse(source, what.operation, fmt::format("put: {}", explain_place(what.to, data.size())));
         return true;
@@ -254,11 +254,13 @@ bool Core::on_put(Node source, Bytes rest) {
     return true;
 }
 
-/// Memory of this node, as others name it.
-std::byte* Core::find_place(const Place& place, std::uint64_t bytes) noexcept {
+/// Memory of this node, as `source` names it. What is to land here is expected of one node, and no other may put it
+/// there.
+std::byte* Core::find_place(Node source, const Place& place, std::uint64_t bytes) noexcept {
     if ((place.segment & landing_bit) == 0) return memory_->find(node(), place.segment, place.offset, bytes);
     const Operation* const operation = operations_.find({place.segment & ~landing_bit, place.generation});
-    if (operation == nullptr || bytes > operation->bytes || place.offset > operation->bytes - bytes) return nullptr;
+    if (operation == nullptr || !operation->is_from(source)) return nullptr;
+    if (bytes > operation->bytes || place.offset > operation->bytes - bytes) return nullptr;
     if (operation->block_bytes != 0) return nullptr; // its memory is not in one piece
     return operation->target + place.offset;
 }
@@ -316,7 +318,7 @@ bool Core::on_get(Node source, Bytes rest) {
     const Reach reach = reach_of(what.bytes, what.count, what.stride);
     if (!reach.is_sound || what.from.offset < reach.before || what.bytes > chunk_bytes_ || what.count > chunk_bytes_ || what.bytes * what.count > chunk_bytes_) return false;
     const Place lowest{what.from.segment, what.from.generation, what.from.offset - reach.before};
-    std::byte* const where = (what.from.segment & landing_bit) != 0 ? nullptr : find_place(lowest, reach.bytes);
+    std::byte* const where = (what.from.segment & landing_bit) != 0 ? nullptr : find_place(source, lowest, reach.bytes);
     if (where == nullptr) {
         refuse(source, what.operation, fmt::format("get: {}", explain_place(lowest, reach.bytes)));
         return true;
@@ -407,7 +409,7 @@ Result<void> Core::copy(Where from, Where to, std::size_t bytes, const Notice& n
 bool Core::on_copy(Node source, Bytes rest) {
     Copy what;
     if (!read_value(rest, what) || what.target >= nodes() || (what.from.segment & landing_bit) != 0 || (what.to.segment & landing_bit) != 0) return false;
-    const std::byte* const from = find_place(what.from, what.bytes);
+    const std::byte* const from = find_place(source, what.from, what.bytes);
     if (from == nullptr) {
         refuse(source, what.operation, fmt::format("copy: {}", explain_place(what.from, what.bytes)));
         return true;
@@ -473,7 +475,7 @@ bool Core::on_put_strided(Node source, Bytes rest) {
     const Reach reach = reach_of(what.block_bytes, count, what.stride);
     if (!reach.is_sound || what.to.offset < reach.before || (what.to.segment & landing_bit) != 0) return false;
     const Place lowest{what.to.segment, 0, what.to.offset - reach.before};
-    std::byte* where = find_place(lowest, reach.bytes);
+    std::byte* where = find_place(source, lowest, reach.bytes);
     if (where == nullptr) {
         refuse(source, no_operation, fmt::format("put: {}", explain_place(lowest, reach.bytes)));
         return true;
@@ -549,7 +551,7 @@ Result<std::uint64_t> Core::atomic(Where word, const Atomic& what) {
 bool Core::on_atomic(Node source, Bytes rest) {
     AtomicRequest request;
     if (!read_value(rest, request) || (request.word.segment & landing_bit) != 0) return false;
-    std::byte* const where = find_place(request.word, request.what.bytes);
+    std::byte* const where = find_place(source, request.word, request.what.bytes);
     if (where == nullptr || !is_sound(request.what, where)) {
         refuse(source, request.operation, where == nullptr ? fmt::format("atomic operation: {}", explain_place(request.word, request.what.bytes))
                                                            : std::string("atomic operation: not a word of 4 or 8 bytes, aligned"));

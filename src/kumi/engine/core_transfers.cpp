@@ -235,7 +235,8 @@ bool Core::on_broadcast(Node source, Bytes rest) {
     const Bytes data = rest.subspan(sizeof what);
     std::string trouble;
     if (!discards_.load()) {
-        if (std::byte* const where = find_place(what.to, data.size()); where == nullptr) trouble = explain_place(what.to, data.size());
+        std::byte* const where = find_place(source, what.to, data.size());
+        if (where == nullptr) trouble = explain_place(what.to, data.size());
         else copy_in(where, data);
         if (trouble.empty() && !apply_notice(node(), what.notice)) trouble = "there is no such flag or counter; the data is there";
     }
