@@ -1,4 +1,5 @@
 #include "kumi/reliable/blocks.hpp"
+#include "kumi/reliable/node_ring.hpp"
 
 #include <gtest/gtest.h>
 #include <thread>
@@ -80,6 +81,41 @@ TEST(Blocks, a_queue_gives_them_in_the_order_they_came) {
         }
     }
     EXPECT_TRUE(queue.empty());
+}
+
+TEST(Blocks, no_more_memory_is_kept_idle_than_was_said) {
+    BlockPool pool(2048);
+    Block* const first = pool.take(1024);
+    Block* const second = pool.take(1024);
+    Block* const third = pool.take(1024);
+    for (Block* block : {first, second, third}) pool.give_back(block); // the third goes back to the system
+    EXPECT_EQ(pool.given_back(), 3u);
+    Block* const warmest = pool.take(1024);
+    EXPECT_EQ(warmest, second);
+    pool.give_back(warmest);
+    EXPECT_EQ(pool.bytes_used(), 0u);
+}
+
+TEST(Blocks, size_classes_are_powers_of_two_from_256_bytes_on) {
+    EXPECT_EQ(BlockPool::size_class_of(0), 8);
+    EXPECT_EQ(BlockPool::size_class_of(256), 8);
+    EXPECT_EQ(BlockPool::size_class_of(257), 9);
+    EXPECT_EQ(BlockPool::size_class_of(512), 9);
+    EXPECT_EQ(BlockPool::size_class_of(513), 10);
+    EXPECT_EQ(BlockPool::size_class_of(std::size_t{1} << 24), 24);
+    EXPECT_EQ(BlockPool::size_class_of((std::size_t{1} << 24) + 1), 25);
+}
+
+TEST(Blocks, a_ring_of_nodes_gives_them_in_the_order_they_came_however_often_it_goes_round) {
+    NodeRing ring(3);
+    for (Node round = 0; round < 10; ++round) {
+        EXPECT_TRUE(ring.empty());
+        for (Node node = 0; node <= round % 3; ++node) ring.push(node + round);
+        for (Node node = 0; node <= round % 3; ++node) {
+            EXPECT_FALSE(ring.empty());
+            EXPECT_EQ(ring.pop(), node + round);
+        }
+    }
 }
 
 } // namespace

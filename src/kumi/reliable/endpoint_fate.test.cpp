@@ -3,6 +3,7 @@
 #include "simulation/wire.hpp"
 
 #include <gtest/gtest.h>
+#include <set>
 
 namespace kumi::reliable {
 namespace {
@@ -244,6 +245,143 @@ TEST(Fate, a_message_that_was_being_written_when_its_peer_went_is_dropped) {
     wire.run_for(1s);
     EXPECT_EQ(wire[0].bytes_used(), 0u);
     EXPECT_EQ(wire.packets(), 0u);
+}
+
+TEST(Fate, three_refusals_over_300_ms_are_needed_and_neither_fewer_nor_quicker) {
+    Wire wire;
+    const Instant first = wire.now(0);
+    wire[0].on_refused(1, first);
+    wire[0].on_refused(1, first + 10s);
+    EXPECT_EQ(wire[0].gone(1), Gone::no) << "two";
+    wire[0].on_refused(1, first + 10s);
+    EXPECT_EQ(wire[0].gone(1), Gone::refused);
+
+    Wire quick;
+    for (int i = 0; i < 100; ++i) quick[0].on_refused(1, first + (i == 0 ? 0ns : 300ms - 1ns));
+    EXPECT_EQ(quick[0].gone(1), Gone::no);
+    quick[0].on_refused(1, first + 300ms);
+    EXPECT_EQ(quick[0].gone(1), Gone::refused);
+}
+
+TEST(Fate, usually_a_silent_peer_is_gone_after_60_s_and_its_host_is_asked_from_the_half_of_that_on) {
+    Wire wire;
+    wire.cut(0, 1, true);
+    ASSERT_TRUE(wire.say(0, 1, "hello"));
+    wire.wake(0);
+    wire.run_for(29900ms);
+    EXPECT_FALSE(wire[0].next_host_check().has_value());
+    wire.run_for(1200ms); // it looks once in a second
+    EXPECT_EQ(wire[0].next_host_check(), std::optional<Node>(1));
+    wire.run_for(3s);
+    EXPECT_FALSE(wire[0].next_host_check().has_value()) << "a sixteenth of the time has not passed since";
+    wire.run_for(2s);
+    EXPECT_TRUE(wire[0].next_host_check().has_value());
+    wire.run_for(23800ms);
+    EXPECT_EQ(wire[0].gone(1), Gone::no) << "59.9 s";
+    wire.run_for(1200ms);
+    EXPECT_EQ(wire[0].gone(1), Gone::silent);
+}
+
+TEST(Fate, a_host_that_answers_starts_the_time_anew) {
+    Wire wire(with_silence_of(10s));
+    wire.cut(0, 1, true);
+    ASSERT_TRUE(wire.say(0, 1, "hello"));
+    wire.wake(0);
+    wire.run_for(9s);
+    ASSERT_TRUE(wire[0].next_host_check().has_value());
+    wire[0].on_host_alive(1);
+    wire.run_for(9s);
+    EXPECT_EQ(wire[0].gone(1), Gone::no);
+    wire.run_for(2500ms);
+    EXPECT_EQ(wire[0].gone(1), Gone::silent);
+}
+
+NetworkOptions with_alternatives() {
+    NetworkOptions options = with_silence_of(5s);
+    options.endpoint.has_alternatives = true;
+    return options;
+}
+
+TEST(Fate, where_there_are_other_ways_a_silent_peer_is_not_gone_and_what_it_has_not_got_is_kept) {
+    Wire wire(with_alternatives());
+    wire.cut(0, 1, true);
+    ASSERT_TRUE(wire.say(0, 1, "hello"));
+    wire.wake(0);
+    wire.run_for(4s);
+    EXPECT_FALSE(wire[0].is_silent(1));
+    wire.run_for(3s);
+    EXPECT_TRUE(wire[0].is_silent(1));
+    EXPECT_EQ(wire[0].gone(1), Gone::no);
+    wire.cut(0, 1, false);
+    EXPECT_TRUE(wire.arrives(1, 2s));
+    wire.run_for(10ms);
+    EXPECT_FALSE(wire[0].is_silent(1)) << "it has answered";
+}
+
+TEST(Fate, where_there_are_other_ways_what_a_peer_that_refuses_has_not_got_is_kept_until_it_is_given_up) {
+    Wire wire(with_alternatives());
+    wire.cut(0, 1, true);
+    ASSERT_TRUE(wire.say(0, 1, "hello"));
+    wire.wake(0);
+    wire.run_for(1ms);
+    const auto unarrived = [&] {
+        std::size_t count = 0;
+        wire[0].sender(1).each_unarrived([&](Bytes message) { count += text_of(message) == "hello" ? 1 : 0; });
+        return count;
+    };
+    for (int i = 0; i < 3; ++i) wire[0].on_refused(1, wire.now(0) + i * 200ms);
+    EXPECT_EQ(wire[0].gone(1), Gone::refused);
+    EXPECT_EQ(unarrived(), 1u);
+    wire.inject(0, forged({.source = 1, .destination = 0, .transmission = 1}, {}));
+    const std::uint64_t packets = wire.packets();
+    wire.run_for(1s);
+    EXPECT_EQ(wire.packets(), packets) << "by this way it is told nothing, nor is anything sent again";
+    wire[0].give_up(1);
+    EXPECT_EQ(unarrived(), 0u);
+    EXPECT_EQ(wire[0].gone(1), Gone::refused);
+    EXPECT_EQ(wire[0].bytes_used(), 0u);
+}
+
+TEST(Fate, how_long_a_peer_owes_an_answer_is_known) {
+    Wire wire;
+    const auto owed = [&] { return wire[0].unanswered(1, wire.now(0)); };
+    EXPECT_EQ(owed(), 0s);
+    ASSERT_TRUE(wire.say(0, 1, "hello"));
+    wire.run_for(10ms);
+    EXPECT_EQ(owed(), 0s) << "it has answered";
+    wire.run_for(1s);
+    wire.cut(0, 1, true);
+    ASSERT_TRUE(wire.say(0, 1, "hello"));
+    wire.wake(0);
+    wire.run_for(3s);
+    EXPECT_EQ(owed(), 3s);
+    ASSERT_TRUE(wire.say(0, 1, "hello again"));
+    wire.run_for(1s);
+    EXPECT_EQ(owed(), 4s) << "since the first question";
+    wire.inject(0, forged({.source = 1, .destination = 0, .transmission = 1000}, {}));
+    wire.run_for(1s);
+    EXPECT_EQ(owed(), 1s) << "a word of it is an answer, though it was not this that was asked";
+}
+
+TEST(Fate, a_peer_that_is_introduced_again_is_granted_what_is_its_own_and_heard_from_the_start) {
+    Wire wire;
+    for (int i = 0; i < 5; ++i) ASSERT_TRUE(wire.send_bytes(1, 0, 20'000));
+    ASSERT_TRUE(wire.arrives(5, 1s));
+    wire.restart(1, true);
+    EXPECT_EQ(wire[0].credits().exposure(1), wire[0].introduction().credit_own_part);
+    EXPECT_EQ(wire[0].gone(1), Gone::no);
+    ASSERT_TRUE(wire.send_bytes(1, 0, 20'000));
+    ASSERT_TRUE(wire.send_bytes(0, 1, 30'000));
+    wire.wake(0);
+    EXPECT_TRUE(wire.arrives(7, 1s));
+    wire.run_for(1s);
+    EXPECT_TRUE(wire[0].all_arrived() && wire[1].all_arrived());
+}
+
+TEST(Fate, every_reason_has_a_name_of_its_own) {
+    std::set<std::string> names;
+    for (int i = 0; i < 6; ++i) names.insert(name_of(static_cast<Gone>(i)));
+    EXPECT_EQ(names.size(), 6u);
 }
 
 } // namespace

@@ -96,5 +96,64 @@ TEST(Packet, what_comes_before_what_is_clear_across_the_wrap) {
     EXPECT_FALSE(is_before(5, 5));
 }
 
+/// A sound packet, but for the size that it says to have.
+std::vector<std::byte> packet_that_says(int size) {
+    auto packet = packet_of({.flags = flag::data}, 64);
+    const auto bytes = static_cast<std::uint16_t>(size);
+    std::memcpy(packet.data() + offsetof(PacketHeader, bytes), &bytes, sizeof bytes);
+    return packet;
+}
+
+TEST(Packet, one_that_says_to_be_smaller_than_a_header_or_larger_than_what_came_is_dropped) {
+    for (const int bytes : {0, 8, 48, 128, 65'528})
+        EXPECT_EQ(drop_of(packet_that_says(bytes), Checked::nothing), Drop::truncated) << bytes;
+    for (const int bytes : {56, 64, 112, 120})
+        EXPECT_EQ(drop_of(packet_that_says(bytes), Checked::nothing), std::nullopt) << bytes;
+}
+
+TEST(Packet, of_one_whose_head_is_checked_any_flipped_bit_of_the_head_is_found) {
+    auto packet = packet_of({.flags = flag::data | flag::head_checked}, 64);
+    std::uint32_t sum = 0;
+    std::memcpy(packet.data() + offsetof(PacketHeader, checksum), &sum, sizeof sum);
+    sum = base::checksum(Bytes(packet).first(summed_head_bytes));
+    std::memcpy(packet.data() + offsetof(PacketHeader, checksum), &sum, sizeof sum);
+    for (const Checked checked : {Checked::heads, Checked::everything}) {
+        EXPECT_EQ(drop_of(packet, checked), std::nullopt);
+        for (std::size_t bit = 0; bit < packet.size() * 8; ++bit) {
+            packet[bit / 8] ^= static_cast<std::byte>(1 << bit % 8);
+            EXPECT_EQ(drop_of(packet, checked).has_value(), bit < summed_head_bytes * 8) << "bit " << bit;
+            packet[bit / 8] ^= static_cast<std::byte>(1 << bit % 8);
+        }
+    }
+}
+
+TEST(Packet, any_flipped_bit_of_small_messages_is_found_where_only_heads_are_checked) {
+    auto packet = packet_of({.flags = flag::data}, 64);
+    EXPECT_EQ(drop_of(packet, Checked::heads), std::nullopt);
+    for (std::size_t bit = 0; bit < packet.size() * 8; ++bit) {
+        packet[bit / 8] ^= static_cast<std::byte>(1 << bit % 8);
+        EXPECT_TRUE(drop_of(packet, Checked::heads).has_value()) << "bit " << bit;
+        packet[bit / 8] ^= static_cast<std::byte>(1 << bit % 8);
+    }
+}
+
+TEST(Packet, a_record_is_its_message_and_zeros_to_the_next_word) {
+    for (std::size_t bytes = 0; bytes <= 33; ++bytes) {
+        std::vector<std::byte> memory(record_bytes(bytes) + 8, std::byte{0xFF});
+        const std::vector<std::byte> message(bytes, std::byte{5});
+        write_record(memory.data(), Bytes(message));
+        RecordHeader record;
+        ASSERT_TRUE(read_value(memory, record));
+        EXPECT_EQ(record.bytes, bytes);
+        EXPECT_EQ(record.offset, whole_message);
+        EXPECT_EQ(record_bytes(bytes) % 8, 0u);
+        for (std::size_t i = sizeof record; i < memory.size(); ++i) {
+            const std::size_t at = i - sizeof record;
+            const auto expected = at < bytes ? std::byte{5} : i < record_bytes(bytes) ? std::byte{0} : std::byte{0xFF};
+            EXPECT_EQ(memory[i], expected) << bytes << " at " << i;
+        }
+    }
+}
+
 } // namespace
 } // namespace kumi::reliable

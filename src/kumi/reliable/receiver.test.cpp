@@ -34,7 +34,9 @@ Content record_of(std::uint32_t bytes, std::uint32_t offset, std::size_t content
 }
 
 Content whole_of(std::uint32_t bytes) { return record_of(bytes, whole_message, padded(bytes)); }
-Content piece_of(std::uint32_t bytes, std::uint32_t offset, std::uint32_t piece) { return record_of(bytes, offset, padded(piece)); }
+Content piece_of(std::uint32_t bytes, std::uint32_t offset, std::uint32_t piece) {
+    return record_of(bytes, offset, padded(piece));
+}
 
 Content together(Content first, const Content& second) {
     first.insert(first.end(), second.begin(), second.end());
@@ -53,7 +55,8 @@ ReceiverOptions receiving(Sequence first = 0) {
 
 /// A receiver whose messages are read as soon as their turn comes.
 struct OneReceiver {
-    explicit OneReceiver(const ReceiverOptions& options = receiving()) : receiver(pool, options, counters), transmission(options.first_sequence) {}
+    explicit OneReceiver(const ReceiverOptions& options = receiving())
+        : receiver(pool, options, counters), transmission(options.first_sequence) {}
     ~OneReceiver() {
         for (Block* block : kept) pool.give_back(block);
     }
@@ -136,7 +139,8 @@ TEST(Receiver, a_packet_one_beyond_the_window_is_refused_and_the_last_one_within
 TEST(Receiver, a_packet_that_was_read_is_a_duplicate_however_long_ago) {
     OneReceiver one;
     for (Sequence i = 0; i < 20; ++i) ASSERT_EQ(one.take(i, whole_of(8)), Verdict::next);
-    for (const Sequence old : {19u, 3u, 0u, 0xFFFF'FFFFu, 0x8000'0014u}) EXPECT_EQ(one.take(old, whole_of(8)), Verdict::duplicate) << old;
+    for (const Sequence old : {19u, 3u, 0u, 0xFFFF'FFFFu, 0x8000'0014u})
+        EXPECT_EQ(one.take(old, whole_of(8)), Verdict::duplicate) << old;
     EXPECT_EQ(one.messages.size(), 20u);
     EXPECT_EQ(one.counters.duplicates, 5u);
     EXPECT_EQ(one.take(20, whole_of(8)), Verdict::next);
@@ -154,6 +158,9 @@ TEST(Receiver, packets_in_any_order_and_twice_are_read_once_and_in_order) {
                 }
             ASSERT_EQ(one.messages.size(), 5u);
             for (std::uint32_t i = 0; i < 5; ++i) EXPECT_EQ(one.messages[i], pattern(0, 8 + i));
+            std::uint32_t weight = 0;
+            for (std::uint32_t i = 0; i < 5; ++i) weight += weight_of(sizeof(PacketHeader) + record_bytes(8 + i));
+            EXPECT_EQ(one.receiver.unacknowledged_weight(), weight) << "however it came";
             EXPECT_EQ(one.acknowledgement().expected, first + 5);
             EXPECT_EQ(one.counters.duplicates, 5u);
             EXPECT_EQ(one.pool.bytes_used(), 0u);
@@ -249,8 +256,10 @@ TEST(Receiver, pieces_that_do_not_follow_each_other_are_dropped_and_the_next_mes
     };
     for (const auto& [what, piece] : wrong) {
         OneReceiver one;
+        Content other = piece;
+        for (std::size_t i = sizeof(RecordHeader); i < other.size(); ++i) other[i] = ~other[i]; // it would be seen
         ASSERT_EQ(one.take(0, piece_of(48, 0, 16)), Verdict::next);
-        EXPECT_EQ(one.take(1, piece), Verdict::next) << what;
+        EXPECT_EQ(one.take(1, other), Verdict::next) << what;
         EXPECT_TRUE(one.messages.empty()) << what;
         // The message goes on as if nothing had been.
         one.take(2, piece_of(48, 16, 16));
@@ -290,8 +299,11 @@ TEST(Receiver, packets_before_their_turn_have_the_stated_memory_and_no_more) {
     EXPECT_EQ(one.take(0, whole_of(8)), Verdict::next) << "the one in turn needs none";
     EXPECT_EQ(one.messages.size(), 4u);
     EXPECT_EQ(one.receiver.aside_bytes(), 0u);
-    EXPECT_EQ(one.take(5, whole_of(8)), Verdict::put_aside);
+    EXPECT_EQ(one.take(4, whole_of(8)), Verdict::next);
+    EXPECT_EQ(one.take(5, piece_of(900, 0, 504)), Verdict::next); // of a message whose end is still to come
+    EXPECT_EQ(one.take(7, whole_of(8)), Verdict::put_aside);
     one.receiver.clear();
+    EXPECT_EQ(one.receiver.held_bytes() + one.receiver.aside_bytes(), 0u);
     EXPECT_EQ(one.pool.bytes_used(), 0u);
     EXPECT_FALSE(one.receiver.has_aside());
 }
@@ -317,6 +329,7 @@ TEST(Receiver, a_message_waits_for_memory_while_its_reader_keeps_all_that_it_may
     EXPECT_EQ(one.take(4, piece_of(200, 0, 104)), Verdict::duplicate);
     one.release(one.kept.back());
     one.kept.pop_back();
+    EXPECT_EQ(one.take(4, piece_of(200, 0, 104)), Verdict::duplicate) << "there is room now, and it is here already";
     one.read_aside();
     EXPECT_FALSE(one.receiver.is_stalled());
     ASSERT_EQ(one.messages.size(), 4u);

@@ -45,5 +45,43 @@ TEST(RoundTrip, a_sample_of_an_hour_is_not_believed) {
     EXPECT_LE(round_trip.timeout(0), 1s);
 }
 
+TEST(RoundTrip, the_estimate_is_that_of_rfc_6298) {
+    RoundTrip round_trip;
+    round_trip.on_sample(10ms);
+    EXPECT_EQ(round_trip.smooth(), 10ms);
+    EXPECT_EQ(round_trip.timeout(0), 10ms + 4 * 5ms);
+    round_trip.on_sample(20ms);
+    EXPECT_EQ(round_trip.smooth(), 11250us);
+    EXPECT_EQ(round_trip.timeout(0), 11250us + 4 * 6250us);
+    round_trip.on_sample(1250us); // shorter, by 10 ms
+    EXPECT_EQ(round_trip.smooth(), 10ms);
+    EXPECT_EQ(round_trip.timeout(0), 10ms + 4 * 7187500ns);
+}
+
+TEST(RoundTrip, a_guessed_timeout_doubles_to_a_second_too) {
+    const RoundTrip round_trip;
+    const Duration expected[] = {20ms, 40ms, 80ms, 160ms, 320ms, 640ms, 1s, 1s};
+    for (unsigned tries = 0; tries < 8; ++tries) EXPECT_EQ(round_trip.timeout(tries), expected[tries]) << tries;
+    for (const unsigned tries : {10u, 11u, 31u, 32u, 63u, 64u}) EXPECT_EQ(round_trip.timeout(tries), 1s) << tries;
+}
+
+TEST(RoundTrip, the_least_is_the_shortest_and_fades_slowly) {
+    RoundTrip round_trip;
+    round_trip.on_sample(4096us);
+    round_trip.on_sample(8ms);
+    EXPECT_EQ(round_trip.least(), 4097us);
+    round_trip.on_sample(2ms);
+    EXPECT_EQ(round_trip.least(), 2ms);
+}
+
+TEST(RoundTrip, a_second_is_the_longest_and_a_nanosecond_the_shortest_sample) {
+    RoundTrip longest, shortest;
+    longest.on_sample(1s + 1ns);
+    EXPECT_EQ(longest.smooth(), 1s);
+    shortest.on_sample(0ns);
+    EXPECT_TRUE(shortest.known());
+    EXPECT_EQ(shortest.smooth(), 1ns);
+}
+
 } // namespace
 } // namespace kumi::reliable

@@ -52,11 +52,14 @@ struct OneSender {
         sender.forget_prepared();
         PacketHeader header{};
         OutPacket packet;
-        while (packets.size() < Sender::series_max && sender.next_packet(packet_bytes_max, now, header, packet, heads[packets.size()])) {
+        while (packets.size() < Sender::series_max &&
+               sender.next_packet(packet_bytes_max, now, header, packet, heads[packets.size()])) {
             std::vector<std::byte> all(packet.head, packet.head + packet.head_bytes);
             all.insert(all.end(), packet.body.begin(), packet.body.end());
             EXPECT_EQ(all.size(), header.bytes);
-            packets.push_back({header, {all.begin() + sizeof header, all.end()}, transmission + static_cast<Sequence>(packets.size())});
+            packets.push_back({header,
+                               {all.begin() + sizeof header, all.end()},
+                               transmission + static_cast<Sequence>(packets.size())});
         }
         packets.resize(std::min(packets.size(), left));
         if (packets.empty()) return packets;
@@ -67,7 +70,8 @@ struct OneSender {
     /// All that may leave.
     std::vector<SentPacket> all(Instant now = midnight) {
         std::vector<SentPacket> packets;
-        for (auto more = series(now); !more.empty(); more = series(now)) packets.insert(packets.end(), more.begin(), more.end());
+        for (auto more = series(now); !more.empty(); more = series(now))
+            packets.insert(packets.end(), more.begin(), more.end());
         return packets;
     }
     struct News {
@@ -111,7 +115,8 @@ TEST(Sender, an_acknowledgement_of_one_more_than_was_sent_is_refused_and_changes
         ASSERT_EQ(one.series(midnight, 3).size(), 3u); // the fourth is cut, and has not left
         const std::size_t waiting = one.sender.queue_bytes();
         for (const Sequence beyond : {4u, 5u, 1000u, 0x7000'0000u}) {
-            EXPECT_FALSE(one.hear({.expected = beyond, .latest = 3, .credit = plenty + 1})) << beyond;
+            ASSERT_FALSE(one.hear({.expected = beyond, .latest = 0, .credit = plenty + 1})) << beyond;
+            ASSERT_FALSE(one.hear({.expected = beyond, .latest = 3})) << beyond;
             EXPECT_EQ(one.sender.queue_bytes(), waiting);
             EXPECT_TRUE(one.sender.waits_for_peer());
         }
@@ -126,13 +131,13 @@ TEST(Sender, an_acknowledgement_of_one_more_than_was_sent_is_refused_and_changes
 
 TEST(Sender, before_anything_was_sent_nothing_can_be_acknowledged) {
     OneSender one;
-    EXPECT_FALSE(one.hear({.expected = 1, .latest = 0}));
+    ASSERT_FALSE(one.hear({.expected = 1, .latest = 0}));
     one.say();
     PacketHeader header{};
     OutPacket packet;
     std::byte head[piece_head_bytes];
     ASSERT_TRUE(one.sender.next_packet(packet_bytes_max, midnight, header, packet, head)); // and never left
-    EXPECT_FALSE(one.hear({.expected = 1, .latest = 0}));
+    ASSERT_FALSE(one.hear({.expected = 1, .latest = 0}));
     EXPECT_FALSE(one.sender.idle());
 }
 
@@ -154,7 +159,8 @@ TEST(Sender, words_may_name_the_last_packet_that_was_sent_and_not_the_next) {
         for (const Sequence sent : {5u, 65u, 66u, 130u}) {
             OneSender one(sending(first));
             for (Sequence i = 0; i <= sent; ++i) one.say();
-            for (Sequence left = sent; left > 0; left -= std::min(left, 64u)) one.series(midnight, left); // the last does not leave
+            for (Sequence left = sent; left > 0; left -= std::min(left, 64u))
+                one.series(midnight, left); // the last does not leave
             ASSERT_EQ(one.transmission - first, sent + 1);
             // Bit 0 stands for sequence 1.
             std::vector<std::uint64_t> last(3), beyond(3);
@@ -172,7 +178,8 @@ TEST(Sender, an_old_acknowledgement_that_comes_late_takes_nothing_back) {
     one.all();
     EXPECT_TRUE(one.hear({.expected = 4, .latest = 4, .credit = plenty + 5000}));
     const std::size_t waiting = one.sender.queue_bytes();
-    EXPECT_TRUE(one.hear({.expected = 0, .latest = 2, .words = {0b111}, .credit = 1000})); // 1, 2 and 3 have arrived, it says
+    EXPECT_TRUE(
+        one.hear({.expected = 0, .latest = 2, .words = {0b111}, .credit = 1000})); // 1, 2 and 3 have arrived, it says
     EXPECT_EQ(one.sender.queue_bytes(), waiting);
     EXPECT_FALSE(one.sender.has_repairs());
     EXPECT_TRUE(one.hear({.expected = 6, .latest = 6}));
@@ -414,7 +421,8 @@ TEST(Sender, a_series_has_64_packets_at_most) {
     PacketHeader header{};
     OutPacket packet;
     std::byte head[piece_head_bytes];
-    for (std::size_t i = 0; i < Sender::series_max; ++i) ASSERT_TRUE(one.sender.next_packet(packet_bytes_max, midnight, header, packet, head));
+    for (std::size_t i = 0; i < Sender::series_max; ++i)
+        ASSERT_TRUE(one.sender.next_packet(packet_bytes_max, midnight, header, packet, head));
     EXPECT_FALSE(one.sender.next_packet(packet_bytes_max, midnight, header, packet, head));
     EXPECT_TRUE(one.sender.has_more_after_prepared());
 }
@@ -434,7 +442,8 @@ TEST(Sender, once_packets_overtook_each_other_it_waits_before_it_repairs) {
     OneSender one;
     for (int i = 0; i < 3; ++i) one.say();
     one.all();
-    EXPECT_TRUE(one.hear({.expected = 0, .latest = 2, .words = {0b1}}, midnight + 1ms)); // a round trip of a millisecond
+    EXPECT_TRUE(
+        one.hear({.expected = 0, .latest = 2, .words = {0b1}}, midnight + 1ms)); // a round trip of a millisecond
     EXPECT_TRUE(one.sender.has_repairs());
     EXPECT_TRUE(one.hear({.expected = 3, .latest = 3}, midnight + 1ms)); // it was only late
     EXPECT_FALSE(one.sender.has_repairs());
@@ -506,7 +515,8 @@ TEST(Sender, without_an_answer_the_first_packet_is_sent_again_after_a_timeout_th
     }
     EXPECT_TRUE(one.hear({.expected = 1, .latest = 1}, due));
     EXPECT_EQ(one.sender.timeouts_in_a_row(), 0u);
-    EXPECT_EQ(one.sender.deadline(due), due + one.sender.round_trip().timeout(0)) << "the others have their whole time again";
+    EXPECT_EQ(one.sender.deadline(due), due + one.sender.round_trip().timeout(0))
+        << "the others have their whole time again";
     EXPECT_TRUE(one.hear({.expected = 3, .latest = 3}, due));
     EXPECT_EQ(one.sender.deadline(due), never);
 }
@@ -534,7 +544,8 @@ TEST(Sender, the_third_timeout_in_silence_halves_the_window_and_an_answer_starts
     };
     time_out(), time_out();
     EXPECT_EQ(one.sender.congestion().window_bytes(), Congestion::window_bytes_start);
-    EXPECT_TRUE(one.hear({.expected = 0, .latest = one.transmission - 1}, now)); // something arrived, though nothing new
+    EXPECT_TRUE(
+        one.hear({.expected = 0, .latest = one.transmission - 1}, now)); // something arrived, though nothing new
     time_out(), time_out();
     EXPECT_EQ(one.sender.congestion().window_bytes(), Congestion::window_bytes_start);
     time_out();
@@ -552,7 +563,8 @@ TEST(Sender, the_round_trip_is_measured_by_the_latest_transmission_without_the_t
     one.say();
     one.series(midnight + 10ms);
     EXPECT_TRUE(one.hear({.expected = 3, .latest = 3, .held_us = 2000}, midnight + 11ms));
-    EXPECT_EQ(one.sender.round_trip().smooth(), 1500us) << "a peer that held it longer than it was under way is not believed";
+    EXPECT_EQ(one.sender.round_trip().smooth(), 1500us)
+        << "a peer that held it longer than it was under way is not believed";
 }
 
 // ---- messages in
@@ -631,7 +643,8 @@ TEST(Sender, pieces_of_long_messages_lie_where_their_headers_say_and_nothing_old
                 const std::size_t piece = std::min(content.size(), bytes - at);
                 ASSERT_EQ(padded(piece), content.size());
                 std::memcpy(got.data() + at, content.data(), piece);
-                for (std::size_t i = piece; i < content.size(); ++i) EXPECT_EQ(content[i], std::byte{0}) << "of " << bytes << " bytes";
+                for (std::size_t i = piece; i < content.size(); ++i)
+                    EXPECT_EQ(content[i], std::byte{0}) << "of " << bytes << " bytes";
                 at += piece;
             }
             EXPECT_EQ(got, message) << bytes;
@@ -687,7 +700,8 @@ TEST(Sender, messages_keep_their_order_whichever_way_they_come) {
     ASSERT_NE(small, nullptr);
     std::memcpy(small, some_bytes(24, 5).data(), 24);
     one.sender.commit(24);
-    const std::vector<std::vector<std::byte>> said{some_bytes(8, 1), some_bytes(2000, 2), some_bytes(16, 3), some_bytes(3000, 4), some_bytes(24, 5)};
+    const std::vector<std::vector<std::byte>> said{some_bytes(8, 1), some_bytes(2000, 2), some_bytes(16, 3),
+                                                   some_bytes(3000, 4), some_bytes(24, 5)};
     const auto unarrived = [&] {
         std::vector<std::vector<std::byte>> left;
         one.sender.each_unarrived([&](Bytes message) { left.emplace_back(message.begin(), message.end()); });
@@ -825,6 +839,81 @@ TEST(Sender, packets_of_another_size_begin_with_the_next_message) {
     EXPECT_EQ(packets[3].header.bytes, piece_head_bytes + 3000 - 3 * 960);
     EXPECT_EQ(packets[4].header.bytes, 512u);
     EXPECT_EQ(packets.size(), 4u + 7u);
+}
+
+TEST(Sender, a_message_that_was_filled_in_place_begins_another_packet_where_it_does_not_fit) {
+    OneSender one;
+    for (const std::size_t bytes : {56u, 57u}) { // with the first the packet is exactly full
+        ASSERT_TRUE(one.sender.try_append(Bytes(some_bytes(896))));
+        std::byte* const room = one.sender.try_reserve(bytes);
+        ASSERT_NE(room, nullptr);
+        std::memcpy(room, some_bytes(bytes).data(), bytes);
+        one.sender.commit(bytes);
+        one.sender.close_open_packet();
+    }
+    std::vector<std::uint32_t> sizes;
+    for (const SentPacket& packet : one.all()) sizes.push_back(packet.header.bytes);
+    EXPECT_EQ(sizes, (std::vector<std::uint32_t>{1024, 960, 128}));
+}
+
+TEST(Sender, new_packets_wait_while_they_are_paced_and_repairs_do_not) {
+    OneSender one;
+    for (int i = 0; i < 300; ++i) one.say(800);
+    ASSERT_EQ(one.series(midnight).size(), 64u);
+    Instant now = midnight;
+    for (int i = 0; i < 3; ++i) one.sender.on_time(now = one.sender.deadline(now)); // silence: it is congested
+    ASSERT_EQ(one.sequences(one.series(now)), Sequences{0});
+    ASSERT_TRUE(one.hear({.expected = 64, .latest = one.transmission - 1}, now));
+    ASSERT_FALSE(one.series(now).empty());
+    const Instant until = one.sender.congestion().paced_until();
+    ASSERT_GT(until, now);
+    EXPECT_TRUE(one.series(now).empty());
+    EXPECT_FALSE(one.sender.may_send(now));
+    EXPECT_EQ(one.sender.deadline(now), until) << "then it goes on";
+    EXPECT_TRUE(one.series(until - 1ns).empty());
+    ASSERT_TRUE(
+        one.hear({.expected = 64, .latest = one.transmission - 1, .words = {0b1}}, now)); // 64 is lost, 65 is not
+    EXPECT_EQ(one.sequences(one.series(now, 1)), Sequences{64});
+    while (one.sender.has_repairs()) one.series(now);
+    EXPECT_FALSE(one.series(one.sender.congestion().paced_until()).empty());
+}
+
+TEST(Sender, packets_that_overtake_no_more_are_repaired_at_once_again) {
+    OneSender one;
+    for (int i = 0; i < 3; ++i) one.say();
+    one.all();
+    EXPECT_TRUE(one.hear({.expected = 0, .latest = 2, .words = {0b1}}));
+    EXPECT_TRUE(one.hear({.expected = 3, .latest = 3})); // overtaken once: by 4 is borne with
+    Sequence sent = 3;
+    const auto is_repaired_at_once = [&] {
+        for (int i = 0; i < 3; ++i) one.say();
+        one.all();
+        EXPECT_TRUE(
+            one.hear({.expected = sent, .latest = one.transmission - 2, .words = {0b1}})); // the second has arrived
+        const bool repairs = one.sender.has_repairs();
+        one.all();
+        EXPECT_TRUE(one.hear({.expected = sent += 3, .latest = one.transmission - 1}));
+        return repairs;
+    };
+    EXPECT_FALSE(is_repaired_at_once());
+    for (int i = 0; i < 4 * 512; ++i) {
+        one.say();
+        one.all();
+        EXPECT_TRUE(one.hear({.expected = ++sent, .latest = one.transmission - 1}));
+    }
+    EXPECT_TRUE(is_repaired_at_once());
+}
+
+TEST(Sender, what_was_overtaken_is_waited_for_100_us_at_least) {
+    OneSender one;
+    for (int i = 0; i < 3; ++i) one.say();
+    one.all();
+    EXPECT_TRUE(one.hear({.expected = 0, .latest = 2, .words = {0b1}}, midnight + 20us)); // the round trip
+    EXPECT_TRUE(one.hear({.expected = 3, .latest = 3}, midnight + 20us));
+    for (int i = 0; i < 3; ++i) one.say();
+    one.all(midnight + 1ms);
+    EXPECT_TRUE(one.hear({.expected = 3, .latest = 5, .words = {0b1}}, midnight + 1ms + 20us));
+    EXPECT_EQ(one.sender.deadline(midnight + 1ms), midnight + 1ms + 120us);
 }
 
 } // namespace
