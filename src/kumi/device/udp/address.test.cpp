@@ -82,5 +82,12 @@ TEST(UdpAddress, only_the_zero_address_is_any) {
     EXPECT_FALSE(parsed("::1", 1).is_any());
 }
 
+TEST(UdpAddress, an_address_is_up_where_this_host_has_it) {
+    EXPECT_TRUE(is_up(parsed("127.0.0.1", 7)));
+    EXPECT_TRUE(is_up(parsed("127.200.3.4", 7))) << "all of these are this host's";
+    EXPECT_FALSE(is_up(parsed("192.0.2.1", 7))) << "which nobody has: it is for documents";
+    EXPECT_FALSE(is_up(parsed("2001:db8::1", 7)));
+}
+
 } // namespace
 } // namespace kumi::device::udp

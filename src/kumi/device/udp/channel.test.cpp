@@ -1,6 +1,7 @@
 #include "kumi/device/udp/channel.hpp"
 
 #include "kumi/device/udp/udp.hpp"
+#include "kumi/pm/joint_sleep.hpp"
 #include "kumi/pm/wait.hpp"
 #include "loopback/ends.hpp"
 #include "skips.hpp"
@@ -10,8 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <netinet/udp.h>
+#include <poll.h>
 #include <set>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -273,6 +273,177 @@ TEST(UdpChannel, wakes_from_many_threads_come_between_messages_and_disturb_none)
     (*opened)[1]->wake();
     for (std::thread& thread : threads) thread.join();
     EXPECT_EQ(loopback::dropped(*opened->front()), 0u);
+}
+
+// ---- sizes
+
+TEST(UdpChannel, packets_are_as_large_as_the_path_and_the_options_allow) {
+    const auto packet_bytes = [](const Options& options) {
+        Ends ends(2, options);
+        return ends[0].endpoint().packet_bytes(1);
+    };
+    EXPECT_EQ(packet_bytes({.packet_bytes_max = 1472}), 1472u);
+    EXPECT_EQ(packet_bytes({.packet_bytes_max = 1479}), 1472u) << "whole words";
+    EXPECT_EQ(packet_bytes({.packet_bytes_max = 1480}), 1480u);
+    EXPECT_EQ(packet_bytes({.packet_bytes_max = 1}), reliable::packet_bytes_min);
+    EXPECT_LE(packet_bytes({}), reliable::packet_bytes_max);
+    EXPECT_GE(packet_bytes({}), 1472u);
+    if (!Seal::make({}, 0, 1, {1})) return;
+    EXPECT_EQ(packet_bytes({.encrypt = true, .packet_bytes_max = 1472}), 1472u - seal_bytes)
+        << "with the seal it is as large as without";
+    EXPECT_EQ(packet_bytes({.encrypt = true, .packet_bytes_max = 30}), reliable::packet_bytes_min);
+}
+
+TEST(UdpChannel, the_largest_message_is_a_part_of_256_mib_from_64_kib_to_16_mib) {
+    const auto largest = [](Node nodes, std::size_t wanted = 0) {
+        const auto channel = UdpChannel::bind({.message_bytes_max = wanted}, 0, nodes, {});
+        EXPECT_TRUE(channel);
+        return (*channel)->traits().message_bytes_max;
+    };
+    EXPECT_EQ(largest(2), std::size_t{16} << 20);
+    EXPECT_EQ(largest(16), std::size_t{16} << 20);
+    EXPECT_EQ(largest(17), (std::size_t{256} << 20) / 17);
+    EXPECT_EQ(largest(4096), std::size_t{64} << 10);
+    EXPECT_EQ(largest(5000), std::size_t{64} << 10);
+    EXPECT_EQ(largest(5000, 1234), 1234u);
+}
+
+TEST(UdpChannel, messages_of_the_largest_size_and_of_none_arrive) {
+    Ends ends(2, {.packet_bytes_max = 1472, .message_bytes_max = 30'001});
+    for (const std::size_t bytes : {8u, 1407u, 1408u, 1409u, 30'000u, 30'001u}) ends.talk(3, bytes);
+}
+
+TEST(UdpChannel, bursts_that_the_system_refuses_are_given_up_with_a_warning_and_everything_arrives) {
+    std::uint64_t bursts = 0;
+    bool refused = false;
+    const std::string said = said_by([&] {
+        Ends ends(2, {.packet_bytes_max = 1472});
+        for (const Node node : {0u, 1u}) {
+            // Packets without UDP's own checksum cannot be cut by the system.
+            const int off = 1;
+            const int descriptor = ends[node].joint_sleep()->begin_sleep().descriptor;
+            ends[node].joint_sleep()->end_sleep();
+            refused = ::setsockopt(descriptor, SOL_SOCKET, SO_NO_CHECK, &off, sizeof off) == 0;
+        }
+        ends.talk(3, 100'000);
+        bursts = value_of(ends[0].counters(), "bursts_sent");
+        ends.talk(3, 100'000);
+        refused = refused && value_of(ends[0].counters(), "bursts_sent") == bursts;
+    });
+    if (bursts == 0) GTEST_SKIP() << "this system cuts no bursts";
+    EXPECT_EQ(bursts, 1u) << "one was tried";
+    EXPECT_TRUE(refused) << "and no more";
+    EXPECT_TRUE(contains(said, "kumi: warning: udp: the system refuses to cut bursts on the way to 127.0.0.1 "
+                               "(UDP_SEGMENT); going on without\n"))
+        << said;
+}
+
+TEST(UdpChannel, what_was_sent_is_counted_by_peer) {
+    Ends ends(2);
+    ends.talk(5, 100);
+    EXPECT_EQ(ends[0].sent(1).messages, 5u);
+    EXPECT_EQ(ends[0].sent(1).bytes, 500u);
+    EXPECT_EQ(ends[0].sent(0).messages, 0u);
+}
+
+// ---- sleeping on it from outside
+
+bool is_readable(int descriptor) {
+    pollfd watched{descriptor, POLLIN, 0};
+    return ::poll(&watched, 1, 0) == 1;
+}
+
+TEST(UdpJointSleep, a_wake_rings_the_bell_of_whoever_sleeps_and_the_end_of_the_sleep_stops_it) {
+    Ends ends(1);
+    pm::JointSleep& sleep = *ends[0].joint_sleep();
+    for (int round = 0; round < 3; ++round) {
+        ASSERT_TRUE(ends[0].arm());
+        const pm::Watched watched = sleep.begin_sleep();
+        EXPECT_EQ(watched.deadline, never);
+        EXPECT_FALSE(watched.or_writable);
+        EXPECT_FALSE(is_readable(watched.bell));
+        EXPECT_FALSE(is_readable(watched.descriptor));
+        ends[0].wake();
+        EXPECT_TRUE(is_readable(watched.bell));
+        EXPECT_FALSE(is_readable(watched.descriptor)) << "polling would have to read it";
+        sleep.end_sleep();
+        EXPECT_FALSE(is_readable(watched.bell));
+    }
+}
+
+TEST(UdpJointSleep, a_wake_before_the_sleep_ends_it_at_once_and_none_after_it_is_left) {
+    Ends ends(1);
+    pm::JointSleep& sleep = *ends[0].joint_sleep();
+    ends[0].wake();
+    EXPECT_EQ(sleep.begin_sleep().deadline, Instant::min());
+    sleep.end_sleep();
+    EXPECT_EQ(sleep.begin_sleep().deadline, never) << "one wake ends one sleep";
+    sleep.end_sleep();
+}
+
+TEST(UdpJointSleep, it_ends_when_another_thread_sends_what_must_be_repeated_at_some_time) {
+    Ends ends(2);
+    pm::JointSleep& sleep = *ends[0].joint_sleep();
+    ASSERT_TRUE(ends[0].arm());
+    const pm::Watched watched = sleep.begin_sleep();
+    ASSERT_EQ(watched.deadline, never);
+    ends[0].flush();
+    EXPECT_FALSE(is_readable(watched.bell)) << "nothing to say";
+    ASSERT_TRUE(ends[0].try_send(1, bytes_of("hello")));
+    EXPECT_TRUE(is_readable(watched.bell)) << "there is a deadline now that the sleeper does not know";
+    sleep.end_sleep();
+    ASSERT_TRUE(ends[0].arm());
+    EXPECT_LT(sleep.begin_sleep().deadline, never);
+    EXPECT_FALSE(is_readable(watched.bell));
+    sleep.end_sleep();
+    const auto take = [](pm::Message&) {};
+    for (const Instant end = now() + patience; !ends[0].endpoint().all_arrived() && now() < end;)
+        for (const Node node : {0u, 1u}) ends[node].poll(take, pm::all_messages);
+}
+
+TEST(UdpJointSleep, what_arrives_ends_it) {
+    Ends ends(2);
+    ASSERT_TRUE(ends[1].arm());
+    const pm::Watched watched = ends[1].joint_sleep()->begin_sleep();
+    ASSERT_TRUE(ends[0].try_send(1, bytes_of("hello")));
+    pm::block(watched, now() + patience);
+    EXPECT_TRUE(is_readable(watched.descriptor));
+    ends[1].joint_sleep()->end_sleep();
+    std::size_t came = 0;
+    const auto take = [&](pm::Message&) { ++came; };
+    for (const Instant end = now() + patience; !ends[0].endpoint().all_arrived() && now() < end;)
+        for (const Node node : {0u, 1u}) ends[node].poll(take, pm::all_messages);
+    EXPECT_EQ(came, 1u);
+}
+
+TEST(UdpChannel, who_waits_does_not_sleep_when_a_peer_has_gone_and_is_told_once) {
+    Ends ends(2);
+    ends.talk(3);
+    ASSERT_TRUE(ends.run_until([&] { return ends[0].endpoint().all_arrived() && ends[1].endpoint().all_arrived(); }));
+    ends.close(1);
+    const auto nothing = [](pm::Message&) {};
+    for (const Instant end = now() + patience; !ends[0].lost(1) && now() < end;)
+        ends[0].poll(nothing, pm::all_messages);
+    ASSERT_TRUE(ends[0].lost(1));
+    EXPECT_FALSE(ends[0].arm()) << "it may wait for the one that is gone";
+    EXPECT_TRUE(ends[0].arm());
+}
+
+TEST(UdpChannel, a_message_that_was_filled_in_place_counts_and_a_cancelled_one_does_not) {
+    Ends ends(1);
+    const pm::SendSlot cancelled = ends[0].try_reserve(0, 40);
+    ASSERT_TRUE(cancelled);
+    ends[0].cancel(cancelled);
+    const pm::SendSlot slot = ends[0].try_reserve(0, 40);
+    ASSERT_TRUE(slot);
+    std::memset(slot.bytes().data(), 9, 40);
+    ends[0].commit(slot);
+    EXPECT_EQ(ends[0].sent(0).messages, 1u);
+    EXPECT_EQ(ends[0].sent(0).bytes, 40u);
+    std::size_t came = 0;
+    const auto take = [&](pm::Message& message) { came += message.bytes().size(); };
+    for (const Instant end = now() + patience; came == 0 && now() < end;) ends[0].poll(take, pm::all_messages);
+    EXPECT_EQ(came, 40u);
 }
 
 } // namespace

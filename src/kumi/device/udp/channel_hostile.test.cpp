@@ -12,6 +12,7 @@
 namespace kumi::device::udp {
 namespace {
 
+using namespace std::chrono_literals;
 using loopback::BareSocket;
 using loopback::Ends;
 using loopback::Packet;
@@ -277,6 +278,33 @@ TEST_F(UdpHostileEncrypted, a_flood_in_the_jobs_own_name_does_not_stop_it) {
     send_while_talking(ends, packets);
     EXPECT_TRUE(ends.run_until([&] { return dropped(ends[1]) == packets.size(); }));
     EXPECT_EQ(count_of(ends[1], "dropped_forged"), packets.size());
+}
+
+TEST_F(UdpHostileEncrypted, what_follows_a_replay_in_one_datagram_is_still_taken) {
+    const BareSocket tap;
+    Address target;
+    Packet first;
+    std::uint64_t passed = 0, together = 0;
+    Ends ends(2, encrypted(), nullptr, [&](Node node, std::vector<Hello>& hellos) {
+        if (node != 0) return;
+        Address::from_wire(hellos[1].address, target);
+        hellos[1].address = tap.address().wire();
+    });
+    ends.meanwhile = [&] {
+        // The first packet is in front of one that follows, as the system puts together what comes at once.
+        for (Packet packet; tap.receive(packet); ++passed) {
+            if (passed == 0) first = packet;
+            Packet both = passed == 1 ? first : Packet{};
+            together += passed == 1 ? 1 : 0;
+            both.insert(both.end(), packet.begin(), packet.end());
+            tap.send(target, both);
+        }
+    };
+    ends.talk(20, 100);
+    ASSERT_EQ(together, 1u);
+    EXPECT_TRUE(ends.run_until([&] { return value_of(ends[1].counters(0), "packets_received") == passed; }, 5s));
+    EXPECT_EQ(count_of(ends[1], "dropped_replayed"), 1u);
+    EXPECT_EQ(dropped(ends[1]), 1u);
 }
 
 } // namespace

@@ -224,5 +224,49 @@ TEST_F(SealTest, random_bytes_with_the_right_token_are_refused) {
     }
 }
 
+TEST_F(SealTest, one_that_says_to_be_a_byte_shorter_than_a_seal_is_truncated) {
+    const auto zero = node(0), one = node(1);
+    const Packet packet = sealed(*zero, 1, content_of(0));
+    ASSERT_EQ(packet.size(), seal_bytes);
+    const auto opened_with = [&](std::uint32_t bytes, std::size_t came) {
+        Packet lying = packet;
+        lying.resize(came);
+        std::memcpy(lying.data() + offsetof(SealHeader, bytes), &bytes, sizeof bytes);
+        return opened(*one, lying);
+    };
+    EXPECT_EQ(opened_with(seal_bytes - 1, seal_bytes), Opened::truncated);
+    EXPECT_EQ(opened_with(0, seal_bytes), Opened::truncated);
+    EXPECT_EQ(opened_with(seal_bytes + 1, seal_bytes), Opened::truncated);
+    EXPECT_EQ(opened_with(seal_bytes + 1, seal_bytes + 1), Opened::forged);
+    EXPECT_EQ(opened_with(0xFFFF'FFFFu, seal_bytes), Opened::truncated);
+    EXPECT_EQ(opened_with(seal_bytes, seal_bytes), Opened::yes);
+}
+
+TEST_F(SealTest, every_node_life_and_job_has_a_key_of_its_own) {
+    const Packet content(64, std::byte{'k'});
+    base::JobKeys same_secret = keys(0);
+    same_secret.token = 4711;
+    const auto other_job = Seal::make(same_secret, 0, 1, {1, 1, 1});
+    ASSERT_TRUE(other_job);
+    // All are number 0 to node 2: with one key they would look alike.
+    const std::vector<Packet> packets{sealed(*node(0), 2, content), sealed(*node(1), 2, content),
+                                      sealed(*node(0, 0, {2, 1, 1}), 2, content), sealed(**other_job, 2, content)};
+    std::set<Packet> bodies;
+    for (const Packet& packet : packets)
+        bodies.emplace(packet.begin() + sizeof(SealHeader), packet.end() - seal_tag_bytes);
+    EXPECT_EQ(bodies.size(), packets.size());
+}
+
+TEST_F(SealTest, numbers_of_different_senders_do_not_mix) {
+    const auto zero = node(0), one = node(1), two = node(2);
+    for (int i = 0; i < 3; ++i) {
+        const Packet first = sealed(*zero, 2, content_of(8)), second = sealed(*one, 2, content_of(8));
+        EXPECT_EQ(opened(*two, first), Opened::yes);
+        EXPECT_EQ(opened(*two, second), Opened::yes);
+        EXPECT_EQ(opened(*two, first), Opened::replayed);
+        EXPECT_EQ(opened(*two, second), Opened::replayed);
+    }
+}
+
 } // namespace
 } // namespace kumi::device::udp

@@ -66,5 +66,14 @@ TEST_F(UdpEnvironment, what_makes_no_sense_is_named_with_what_to_write) {
     EXPECT_EQ(refusal("KUMI_FAULT", "udp.lost=1").find("KUMI_FAULT: udp.lost=1: write "), 0u);
 }
 
+TEST_F(UdpEnvironment, the_largest_numbers_are_taken) {
+    ::setenv("KUMI_UDP_SILENCE", "1000000", 1);
+    ::setenv("KUMI_UDP_PORT", "0", 1);
+    const auto options = options_from_environment();
+    ASSERT_TRUE(options) << options.error().text();
+    EXPECT_EQ(options->silence_max, 1'000'000s);
+    EXPECT_EQ(options->port, 0);
+}
+
 } // namespace
 } // namespace kumi::device::udp
