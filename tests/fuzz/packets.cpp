@@ -51,6 +51,13 @@ public:
         network_.cut(1, hostile, true);
         network_.freeze(hostile, 1000h);
         network_.on_message = [this](Node at, const Arrival& arrival) { on_message(at, arrival); };
+        network_.on_packet = [this](const PacketHeader& header) {
+            if (header.destination != hostile || header.source == hostile) return;
+            transmitted_[header.source] = header.transmission;
+            const std::uint32_t next = header.sequence + 1;
+            if ((header.flags & flag::data) != 0 && reliable::is_before(sent_[header.source], next))
+                sent_[header.source] = next;
+        };
     }
 
     void run() {
@@ -160,7 +167,31 @@ private:
         }
         const Bytes more = input_.bytes(input_.byte() * 8);
         rest.insert(rest.end(), more.begin(), more.end());
-        network_.inject(to, packet_of(header, rest));
+        if (is_beyond_all_sent(to, header)) drop_at_once(to, packet_of(header, rest));
+        else network_.inject(to, packet_of(header, rest));
+    }
+
+    /// It acknowledges what node `to` has never sent to the hostile one.
+    bool is_beyond_all_sent(Node to, const PacketHeader& header) const {
+        return reliable::is_before(sent_[to], header.expected) || reliable::is_before(transmitted_[to], header.latest);
+    }
+
+    /// No message comes of it, it is counted, and nothing counts as arrived by it.
+    void drop_at_once(Node to, const std::vector<std::byte>& packet) {
+        Endpoint& endpoint = network_[to];
+        const auto drops = [&] {
+            std::uint64_t all = 0;
+            for (const std::uint64_t count : endpoint.drops().by_cause) all += count;
+            return all;
+        };
+        Arrival arrival;
+        while (endpoint.next_message(arrival, network_.now(to))) on_message(to, arrival); // what had to wait for memory
+        const std::uint64_t before = drops();
+        const std::size_t waiting = endpoint.sender(hostile).queue_bytes();
+        const std::size_t used = endpoint.on_packet(packet, network_.now(to));
+        KUMI_ASSERT(used == packet.size() && drops() == before + 1);
+        KUMI_ASSERT(!endpoint.next_message(arrival, network_.now(to)));
+        KUMI_ASSERT(endpoint.sender(hostile).queue_bytes() == waiting);
     }
 
     /// From an honest node as it seems, with one thing wrong.
@@ -188,6 +219,9 @@ private:
     bool keeps_ = false;
     std::vector<std::pair<Node, Block*>> kept_;
     std::uint32_t sequence_[2] = {options_.endpoint.first_sequence, options_.endpoint.first_sequence};
+    // The last that each honest node has sent to the hostile one: the sequence behind it, and its transmission.
+    std::uint32_t sent_[2] = {options_.endpoint.first_sequence, options_.endpoint.first_sequence};
+    std::uint32_t transmitted_[2] = {options_.endpoint.first_sequence, options_.endpoint.first_sequence};
     std::uint32_t transmission_[2] = {options_.endpoint.first_sequence + 1, options_.endpoint.first_sequence + 1};
 };
 

@@ -29,6 +29,8 @@ ReliableSchedule::ReliableSchedule(std::uint64_t seed)
     own_parts_fit_ = std::size_t{own_part} * options_.nodes <= options_.endpoint.receive_bytes;
     network_.on_message = [this](Node at, const Arrival& arrival) { on_message(at, arrival); };
     network_.on_turn = [this](Node node) { on_turn(node); };
+    network_.on_packet = [this](const PacketHeader& header) { on_packet(header); };
+    said_.resize(ways_.size(), Said{.credit = own_part});
 }
 
 NetworkOptions ReliableSchedule::choose_options(Random& random) {
@@ -221,6 +223,33 @@ void ReliableSchedule::on_turn(Node node) {
 }
 
 // ---- what must be true
+
+/// Nobody sends more than the other end has granted, or further ahead than it has places for, nor acknowledges what was
+/// never sent. What was told counts from the moment it left, so these bounds are never too narrow.
+void ReliableSchedule::on_packet(const PacketHeader& header) {
+    Said& mine = said_[header.source * options_.nodes + header.destination];
+    const Said& other = said_[header.destination * options_.nodes + header.source];
+    const std::uint32_t first = options_.endpoint.first_sequence;
+    const auto wrong = [&](const char* what) {
+        fail(fmt::format("node {} to {}: {}", header.source, header.destination, what));
+    };
+    if (header.transmission - first <= mine.transmissions) wrong("a transmission without a number of its own");
+    if (header.expected - first > other.packets) wrong("an acknowledgement of packets that were never sent");
+    if (header.expected - first < mine.expected) wrong("an acknowledgement that takes an earlier one back");
+    if (header.latest - first > other.transmissions) wrong("a transmission has arrived that was never made");
+    mine.transmissions = header.transmission - first;
+    mine.expected = header.expected - first;
+    mine.credit = std::max(mine.credit, header.credit - first);
+    if ((header.flags & reliable::flag::data) == 0) return;
+    const std::uint32_t sequence = header.sequence - first;
+    if (sequence > mine.packets) wrong("a packet was left out");
+    if (sequence - other.expected >= options_.endpoint.window_packets_max && sequence >= other.expected)
+        wrong("a packet beyond the window");
+    if (sequence != mine.packets) return;
+    ++mine.packets;
+    mine.weight += reliable::weight_of(header.bytes);
+    if (mine.weight > other.credit) wrong("more was sent than was granted");
+}
 
 void ReliableSchedule::check_memory(Node node) {
     const Endpoint& endpoint = network_[node];

@@ -32,6 +32,14 @@ private:
         std::uint32_t received = 0;
         Duration next_send{0};
     };
+    /// What a node has put on the wire to another.
+    struct Said {
+        std::uint32_t packets = 0;  // data packets, without those that were sent again
+        std::uint32_t weight = 0;   // of these
+        std::uint32_t transmissions = 0; // the number of the last
+        std::uint32_t expected = 0; // what it told last, from the first sequence on
+        std::uint32_t credit = 0;   // and the most that it granted
+    };
     struct Kept {
         Duration until;
         Node at;
@@ -48,6 +56,7 @@ private:
     void choose_ways();
     void choose_troubles();
     void on_message(Node at, const Arrival& arrival);
+    void on_packet(const PacketHeader& header);
     void on_turn(Node node);
     void send_some(Way& way);
     bool send(Way& way, std::size_t bytes);
@@ -69,6 +78,7 @@ private:
     NetworkOptions options_;
     ReliableNetwork network_;
     std::vector<Way> ways_;
+    std::vector<Said> said_; // as ways_
     std::vector<Kept> kept_;
     std::vector<Trouble> troubles_;
     std::vector<std::byte> scratch_;
