@@ -313,26 +313,38 @@ TEST(UdpChannel, messages_of_the_largest_size_and_of_none_arrive) {
     for (const std::size_t bytes : {8u, 1407u, 1408u, 1409u, 30'000u, 30'001u}) ends.talk(3, bytes);
 }
 
+/// Packets without UDP's own checksum are not cut by the system.
+void send_without_checksum(int descriptor) {
+    const int without = 1;
+    EXPECT_EQ(::setsockopt(descriptor, SOL_SOCKET, SO_NO_CHECK, &without, sizeof without), 0);
+}
+
+bool refuses_bursts_without_checksum() {
+    auto socket = Socket::open(*Address::parse("127.0.0.1", 0), {.buffer_bytes = 1 << 20});
+    if (!socket || !socket->has_bursts()) return false;
+    send_without_checksum(socket->descriptor());
+    const std::vector<std::byte> content(100);
+    const std::vector<Datagram> two(2, Datagram{content, {}});
+    return socket->send_burst(socket->local(), two) == Socket::Sent::burst_refused;
+}
+
 TEST(UdpChannel, bursts_that_the_system_refuses_are_given_up_with_a_warning_and_everything_arrives) {
+    if (!refuses_bursts_without_checksum()) GTEST_SKIP() << "this system cuts no bursts, or all of them";
     std::uint64_t bursts = 0;
-    bool refused = false;
+    std::uint64_t later = 0;
     const std::string said = said_by([&] {
         Ends ends(2, {.packet_bytes_max = 1472});
         for (const Node node : {0u, 1u}) {
-            // Packets without UDP's own checksum cannot be cut by the system.
-            const int off = 1;
-            const int descriptor = ends[node].joint_sleep()->begin_sleep().descriptor;
+            send_without_checksum(ends[node].joint_sleep()->begin_sleep().descriptor);
             ends[node].joint_sleep()->end_sleep();
-            refused = ::setsockopt(descriptor, SOL_SOCKET, SO_NO_CHECK, &off, sizeof off) == 0;
         }
         ends.talk(3, 100'000);
         bursts = value_of(ends[0].counters(), "bursts_sent");
         ends.talk(3, 100'000);
-        refused = refused && value_of(ends[0].counters(), "bursts_sent") == bursts;
+        later = value_of(ends[0].counters(), "bursts_sent");
     });
-    if (bursts == 0) GTEST_SKIP() << "this system cuts no bursts";
     EXPECT_EQ(bursts, 1u) << "one was tried";
-    EXPECT_TRUE(refused) << "and no more";
+    EXPECT_EQ(later, 1u) << "and no more";
     EXPECT_TRUE(contains(said, "kumi: warning: udp: the system refuses to cut bursts on the way to 127.0.0.1 "
                                "(UDP_SEGMENT); going on without\n"))
         << said;
