@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <numeric>
 #include <optional>
 
 namespace kumi::engine_test {
@@ -211,6 +212,120 @@ TEST(OneThread, whoever_waits_for_a_lost_node_is_told) {
             world.note(engine.node(), "a segment");
             expect_error(engine.segment<int>(1), {"node 2"}); // all must take part
             good(engine.wait(good(engine.arrive(both))));
+        });
+    });
+}
+
+/// Barriers of all nodes and of some of them, in an order that all keep to, several at a time. Who has come to which is
+/// counted here: nodes are in one thread.
+class BarrierPlan {
+public:
+    BarrierPlan(Node nodes, std::mt19937_64& random) {
+        sets_.emplace_back(nodes);
+        std::iota(sets_[0].begin(), sets_[0].end(), Node{0});
+        for (auto more = random() % 4; more > 0; --more) {
+            std::vector<Node> some = sets_[0];
+            std::shuffle(some.begin(), some.end(), random);
+            some.resize(1 + random() % nodes);
+            std::ranges::sort(some);
+            if (std::ranges::find(sets_, some) == sets_.end()) sets_.push_back(some);
+        }
+        for (int i = 0; i < 60; ++i) order_.push_back(random() % sets_.size());
+        come_.assign(sets_.size(), std::vector<std::size_t>(order_.size()));
+    }
+
+    /// Whether a barrier that failed lacks one of its members.
+    using IsMissing = std::function<bool(const std::vector<Node>& members, const Error& why)>;
+
+    /// One node's part.
+    void run(Engine& engine, std::mt19937_64 random, const IsMissing& is_missing) {
+        std::vector<std::size_t> next(sets_.size());
+        std::deque<Coming> under_way;
+        const auto leave = [&] {
+            const Coming first = under_way.front();
+            under_way.pop_front();
+            if (const auto left = engine.wait(first.token)) expect_all_have_come(first);
+            else EXPECT_TRUE(is_missing(sets_[first.set], left.error())) << left.error().text();
+        };
+        for (const std::size_t set : order_) {
+            std::vector<Node> members = sets_[set];
+            if (std::ranges::find(members, engine.node()) == members.end()) continue;
+            std::shuffle(members.begin(), members.end(), random);
+            ++come_[set][next[set]];
+            const BarrierToken token = set == 0 ? engine.arrive() : good(engine.arrive(members));
+            under_way.push_back({set, next[set]++, token});
+            const Coming& any = under_way[random() % under_way.size()];
+            if (engine.test(any.token)) expect_all_have_come(any);
+            while (!under_way.empty() && random() % 3 == 0) leave();
+        }
+        while (!under_way.empty()) leave();
+    }
+
+private:
+    struct Coming {
+        std::size_t set, sequence;
+        BarrierToken token;
+    };
+    void expect_all_have_come(const Coming& coming) const {
+        EXPECT_EQ(come_[coming.set][coming.sequence], sets_[coming.set].size())
+            << "barrier " << coming.sequence << " of set " << coming.set << " is complete";
+    }
+
+    std::vector<std::vector<Node>> sets_; // the first has all nodes
+    std::vector<std::size_t> order_;      // of sets
+    std::vector<std::vector<std::size_t>> come_; // nodes, by set and sequence
+};
+
+TEST(OneThread, nobody_leaves_a_barrier_before_the_last_has_come_on_whatever_hosts_nodes_are) {
+    for_each_seed([](std::uint64_t seed) {
+        const auto options = engine_test::options_of(seed, 6);
+        std::mt19937_64 fate(seed + 2000);
+        OneThread world(options);
+        if (fate() % 4 != 0) world.share_memory(static_cast<Node>(1 + fate() % options.nodes));
+        BarrierPlan plan(options.nodes, fate);
+        world.run([&](Channel& channel) {
+            Engine engine = open(channel, {}, world.setup());
+            world.agree(engine);
+            const auto nobody_is = [](const std::vector<Node>&, const Error&) { return false; };
+            plan.run(engine, std::mt19937_64(seed * 31 + engine.node()), nobody_is);
+            good(engine.barrier());
+        });
+    });
+}
+
+TEST(OneThread, a_barrier_fails_by_the_name_of_a_lost_member_and_others_go_on) {
+    for_each_seed([](std::uint64_t seed) {
+        auto options = engine_test::options_of(seed, 5);
+        options.nodes += 1;
+        std::mt19937_64 fate(seed + 3000);
+        const Node victim = static_cast<Node>(fate() % options.nodes);
+        OneThread world(options);
+        world.steps_between = 100;
+        std::uint64_t steps_left = 1 + fate() % 40;
+        world.meanwhile = [&] {
+            if (!world.is_lost(victim) && --steps_left == 0) world.lose(victim);
+        };
+        BarrierPlan plan(options.nodes, fate);
+        Node done = 0;
+        world.run([&](Channel& channel) {
+            Engine engine = open(channel, {}, world.setup());
+            const Node self = engine.node();
+            const auto is_missing = [&](const std::vector<Node>& members, const Error& why) {
+                if (world.is_lost(self)) return true; // to it all others are lost
+                return std::ranges::find(members, victim) != members.end() &&
+                       why.text().find("node " + std::to_string(victim) + " ") != std::string::npos;
+            };
+            plan.run(engine, std::mt19937_64(seed * 31 + self), is_missing);
+            if (self == victim) return world.lose(self); // at the latest now
+            expect_error(engine.barrier(), {"node " + std::to_string(victim)});
+            std::vector<Node> others;
+            for (Node node = 0; node < engine.nodes(); ++node)
+                if (node != victim) others.push_back(node);
+            good(engine.wait(good(engine.arrive(others))));
+            // Nobody leaves while others still tell each other what was given up: they would wait for room in vain.
+            ++done;
+            int looks = 0;
+            engine.wait_until([&] { return done == others.size() && ++looks > 1000; });
         });
     });
 }

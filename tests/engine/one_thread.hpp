@@ -14,33 +14,55 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <sys/mman.h>
 
 namespace kumi::engine_test {
 
-/// Memory that all nodes of a job reach, as if they were on one host.
-class HostMemory final : public pm::RemoteMemory {
+/// Memory that nodes of a job reach, as if some of them were on one host.
+class HostMemory {
 public:
-    explicit HostMemory(Node nodes) {
+    /// So many nodes are on each host; the last may have fewer.
+    HostMemory(Node nodes, Node nodes_per_host) : per_host_(nodes_per_host) {
         for (Node node = 0; node < nodes; ++node)
             windows_.push_back(static_cast<std::byte*>(::mmap(nullptr, bytes_each, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)));
+        for (Node node = 0; node < nodes; ++node) views_.emplace_back(*this, node);
     }
     HostMemory(const HostMemory&) = delete;
     ~HostMemory() {
         for (std::byte* const window : windows_) ::munmap(window, bytes_each);
     }
-    std::size_t window_bytes() const noexcept override { return bytes_each; }
-    Result<MutableBytes> expose(std::uint64_t, std::size_t) override { return MutableBytes(); } // all of it is
-    void conceal(std::uint64_t, std::size_t) noexcept override {}
-    Result<void> reach(Node) override { return {}; }
-    std::byte* direct(Node node, std::uint64_t offset) noexcept override { return windows_[node] + offset; }
+    pm::RemoteMemory& seen_by(Node node) { return views_[node]; }
+    /// By node, the first of its host.
+    std::vector<Node> firsts() const {
+        std::vector<Node> all;
+        for (Node node = 0; node < windows_.size(); ++node) all.push_back(node / per_host_ * per_host_);
+        return all;
+    }
 
     static constexpr std::size_t bytes_each = std::size_t{1} << 30; // of which half is a heap
 
 private:
+    class View final : public pm::RemoteMemory {
+    public:
+        View(HostMemory& memory, Node self) : memory_(memory), self_(self) {}
+        std::size_t window_bytes() const noexcept override { return bytes_each; }
+        Result<MutableBytes> expose(std::uint64_t, std::size_t) override { return MutableBytes(); } // all of it is
+        void conceal(std::uint64_t, std::size_t) noexcept override {}
+        Result<void> reach(Node) override { return {}; }
+        std::byte* direct(Node node, std::uint64_t offset) noexcept override {
+            return node / memory_.per_host_ == self_ / memory_.per_host_ ? memory_.windows_[node] + offset : nullptr;
+        }
+
+    private:
+        HostMemory& memory_;
+        Node self_;
+    };
+    Node per_host_;
     std::vector<std::byte*> windows_; // by node
+    std::deque<View> views_;          // by node
 };
 
 class OneThread {
@@ -52,7 +74,17 @@ public:
 
     device::simulated::Network& network() { return network_; }
     /// Before run(): all nodes are on one host, as far as their memory goes.
-    void share_memory() { memory_.emplace(options_.nodes); }
+    void share_memory() { share_memory(options_.nodes); }
+    /// The same with so many on each host; agree() tells the engines.
+    void share_memory(Node nodes_per_host) { memory_.emplace(options_.nodes, nodes_per_host); }
+    /// The engine learns who shares memory with whom, as it does when nodes join.
+    void agree(Engine& engine) const {
+        engine::Agreed agreed;
+        for (std::uint32_t i = 0; i < engine.core().handlers().entries().size(); ++i) agreed.handlers.push_back(i);
+        for (std::uint32_t i = 0; i < engine.core().handlers().functions().size(); ++i) agreed.functions.push_back(i);
+        if (memory_) agreed.firsts = memory_->firsts();
+        engine.core().set_agreement(std::move(agreed));
+    }
     /// What the world does, each so many steps.
     std::function<void()> meanwhile = [] {};
     std::uint64_t steps_between = 1000;
@@ -131,7 +163,9 @@ private:
         void wake() noexcept override {}
         bool lost(Node node) const noexcept override { return world_.is_lost_[self()] || inner_->lost(node); }
         pm::Traffic sent(Node to) const noexcept override { return inner_->sent(to); }
-        pm::RemoteMemory* remote_memory() noexcept override { return world_.memory_ ? &*world_.memory_ : nullptr; }
+        pm::RemoteMemory* remote_memory() noexcept override {
+            return world_.memory_ ? &world_.memory_->seen_by(self()) : nullptr;
+        }
 
     private:
         OneThread& world_;
