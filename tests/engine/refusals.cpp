@@ -200,6 +200,25 @@ TEST_P(Refusals, more_memory_than_there_is) {
     });
 }
 
+TEST_P(Refusals, segments_that_differ_between_nodes) {
+    run(3, [](Channel& channel) {
+        Engine engine = open(channel);
+        Ground ground(engine);
+        expect_error(engine.segment<std::uint64_t>(engine.node() == 1 ? 11 : 10), {"80", "88", "same"});
+        const auto one = good(engine.segment<std::uint64_t>(10)), other = good(engine.segment<std::uint64_t>(10));
+        EXPECT_NE(one.id(), other.id());
+        expect_error(engine.free(engine.node() == 2 ? one : other), {"not all nodes"});
+        good(engine.write(one.at((engine.node() + 1) % 3), 7)); // both are still there
+        good(engine.write(other.at((engine.node() + 1) % 3), 8));
+        settle(engine);
+        EXPECT_EQ(one[0] + other[0], 15u);
+        good(engine.barrier());
+        good(engine.free(other));
+        expect_error(engine.free(other), {"segment"});
+        ground.check();
+    });
+}
+
 TEST_P(Refusals, pieces_for_several_nodes) {
     run(2, [](Channel& channel) {
         Engine engine = open(channel);
