@@ -123,7 +123,11 @@ public:
     }
 
     void run() {
-        for (std::size_t step = 0; step < steps_max && !input_.empty() && !channel_.is_over(); ++step) act();
+        for (std::size_t step = 0; step < steps_max && !input_.empty() && !channel_.is_over(); ++step) {
+            act();
+            // Nobody has given credit for what was not sent.
+            for (Node node = 0; node < nodes; ++node) KUMI_ASSERT(core_->under_way(node) <= engine::requests_max);
+        }
         channel_.lose_all(); // so nothing waits
         for (int i = 0; i < 10; ++i) core_->poll();
         (void)core_->sync(now()).has_value();
@@ -204,6 +208,7 @@ private:
         case Kind::failed: append(engine::Failed{any_operation()}); break;
         case Kind::step: append(engine::BarrierStep{input_.byte() % 2 == 0 ? input_.byte() % 4 : any_number(), input_.byte(), input_.byte() % 8, any_number(), any_number()}); break;
         case Kind::host_arrived: append(engine::HostArrived{input_.byte(), 0}); break;
+        case Kind::hopeless: append(engine::Hopeless{input_.byte() % 4, input_.byte(), input_.byte() % 4}); break;
         case Kind::want: append(engine::Want{input_.byte() % 4, any_place(), any_number(), any_operation()}); break;
         case Kind::broadcast: append(engine::Broadcast{any_operation(), input_.byte() % 4, 0, any_place(), any_notice()}); break;
         case Kind::ask: append(engine::Ask{any_operation(), input_.byte() % 3, 0}); break;
