@@ -1,6 +1,7 @@
 // What members of a set do together, in every world, against a plain computation of the same.
 
 #include "group/node.hpp"
+#include "group/together.hpp"
 
 #include "kumi/group/group.hpp"
 
@@ -194,6 +195,57 @@ TEST_P(Collectives, of_random_sets_answer_what_a_plain_computation_does) {
                     default: try_any_operation(group, round * 2 + static_cast<std::uint64_t>(i), own); break;
                     }
                 }
+            }
+            settle(*member.engine);
+        });
+    }
+}
+
+/// When a member came to a call, and when it left: all nodes of these tests have the clock of one machine.
+struct Stay {
+    std::int64_t come, left;
+};
+
+TEST_P(Collectives, nobody_has_an_answer_before_all_have_come_that_it_is_made_of) {
+    for (const Node nodes : {2u, 3u, 5u}) {
+        run(nodes, [](Channel& channel) {
+            const Node nodes = channel.nodes(), self = channel.self();
+            Member member;
+            std::vector<std::vector<Stay>> stays(nodes); // by node, by round; node 0 hears of all
+            std::size_t told = 0;
+            const auto tell = member.handlers.add("tell", [&](Call& call, Bytes bytes) {
+                stays[call.source()].resize(bytes.size() / sizeof(Stay));
+                copy_bytes(std::as_writable_bytes(std::span(stays[call.source()])).data(), bytes);
+                ++told;
+            });
+            member.open(channel);
+            Group group = good(member.groups.group(Set::range(0, nodes)));
+            std::mt19937_64 random(seed()); // the same at all
+            std::vector<Together> calls;
+            std::vector<Stay> own;
+            // Every other call is a barrier. In each one comes late, when the others are there.
+            for (int round = 0; round < 2 * Together::whats; ++round) {
+                Together one = any_together(random, nodes);
+                one.count = 1 + one.count % 20;
+                one.what = round % 2 == 0 ? Together::barrier : static_cast<Together::What>(round / 2);
+                const auto late = static_cast<Node>(random() % nodes);
+                good(member.engine->barrier(deadline()));
+                if (self == late) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+                Stay stay{now().time_since_epoch().count(), 0};
+                EXPECT_TRUE(good(one.call(group, deadline()))) << one.text();
+                stay.left = now().time_since_epoch().count();
+                calls.push_back(one);
+                own.push_back(stay);
+            }
+            good(member.engine->send(0, tell, std::as_bytes(std::span(own))));
+            if (self == 0) {
+                ASSERT_TRUE(member.engine->wait_until([&] { return told == nodes; }, deadline()));
+                for (std::size_t round = 0; round < calls.size(); ++round)
+                    for (Node to = 0; to < nodes; ++to)
+                        for (Node from = 0; from < nodes; ++from) {
+                            if (!calls[round].needs(to, from)) continue;
+                            ASSERT_GE(stays[to][round].left, stays[from][round].come) << calls[round].text() << ": rank " << to << " has left before rank " << from << " has come";
+                        }
             }
             settle(*member.engine);
         });
@@ -440,6 +492,7 @@ TEST_P(Collectives, are_refused_to_those_who_are_no_members_and_in_handlers) {
         member.open(channel);
         expect_error(member.groups.group({}), {"group of nobody"});
         expect_error(member.groups.group({channel.self(), 9}), {"there is no node 9", "0 to 2"});
+        expect_error(member.groups.group({channel.self(), 3}), {"there is no node 3", "0 to 2"});
         if (channel.self() == 1) {
             expect_error(member.groups.group({0, 2}), {"group of 0,2: node 1 is no member"});
         } else {
