@@ -75,6 +75,13 @@ public:
         for (Node master = 0; master < job_.nodes; ++master) look_at(master);
     }
 
+    /// Takes what has come since, and goes on. True: nothing is left here.
+    bool clear() {
+        while (member_.groups.next(now())) {}
+        member_.engine->poll();
+        return member_.groups.kept() == 0;
+    }
+
 private:
     Node self() const { return channel_.self(); }
 
