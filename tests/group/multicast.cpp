@@ -183,6 +183,7 @@ TEST_P(Multicast, what_cannot_be_is_refused_and_harms_nobody) {
         member.open(channel);
         expect_error(member.groups.multicast({}, ignore, Bytes{}).get(deadline()), {"empty set"});
         expect_error(member.groups.multicast({1, 7}, ignore, Bytes{}).get(deadline()), {"multicast to 1,7", "no node 7", "0 to 2"});
+        expect_error(member.groups.multicast({1, 3}, ignore, Bytes{}).get(deadline()), {"multicast to 1,3", "no node 3", "0 to 2"});
         const Bytes too_much(reinterpret_cast<const std::byte*>(&member), Groups::content_bytes_max + 1); // refused before it is looked at
         expect_error(member.groups.multicast({1}, ignore, too_much).get(deadline()), {"multicast of", "to 1", "largest"});
         EXPECT_TRUE(good(member.groups.multicast({0, 1, 2}, ignore, Bytes{}).get(deadline())).empty());

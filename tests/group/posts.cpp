@@ -1,0 +1,386 @@
+// Messages between members of a set that do something together, one by one: when they go at once, when they are asked for, what is kept and what
+// makes no sense.
+
+#include "group/puppets.hpp"
+
+#include "kumi/base/fnv.hpp"
+#include "kumi/group/group.hpp"
+#include "kumi/group/talk.hpp"
+
+#include <algorithm>
+
+namespace kumi::group_test {
+namespace {
+
+using group::Mailbox;
+using group::Post;
+using group::PostKind;
+using group::What;
+
+class Posts : public PuppetTest {};
+
+/// As groups number their sets.
+std::uint64_t key_of(const Set& set) {
+    std::vector<std::byte> encoded;
+    set.encode(encoded);
+    return base::fnv1a(text_of(encoded));
+}
+
+const Set both{0, 1};
+
+/// Of node 1, in a broadcast of which it is the root, among nodes 0 and 1.
+Post broadcast_of(PostKind kind, std::uint32_t serial, std::uint64_t bytes) {
+    return {.key = key_of(both), .serial = serial, .bytes = bytes, .came_with = bytes, .root = 1, .what = static_cast<std::uint8_t>(What::broadcast), .kind = kind};
+}
+
+std::vector<PostKind> kinds_of(const std::vector<Stage::Posted>& posted) {
+    std::vector<PostKind> kinds;
+    for (const Stage::Posted& one : posted) kinds.push_back(one.head.kind);
+    return kinds;
+}
+
+using Kinds = std::vector<PostKind>;
+
+// ---- sending
+
+TEST_F(Posts, what_a_node_has_sent_and_another_has_not_received_fits_a_window) {
+    play({}, [](Stage& stage) {
+        group::Group group = good(stage.member.groups.group(both));
+        // A message costs what it has, and 64 bytes: the window is a multiple of these.
+        std::vector<std::byte> values(4096 - Mailbox::message_cost);
+        constexpr std::size_t at_once = Mailbox::window_bytes / 4096;
+        for (std::size_t i = 0; i < at_once; ++i) good(group.broadcast(0, values));
+        stage.settle();
+        EXPECT_EQ(kinds_of(stage.take_posted()), Kinds(at_once, PostKind::first));
+        // One more waits until it is wanted.
+        std::uint32_t taken = 0;
+        stage.on_post = [&](const Stage::Posted& post) {
+            if (post.head.kind == PostKind::ready) stage.post(1, {.key = key_of(both), .serial = post.head.serial, .taken = taken, .kind = PostKind::go});
+            return false;
+        };
+        good(group.broadcast(0, values));
+        stage.settle();
+        auto posted = stage.take_posted();
+        EXPECT_EQ(kinds_of(posted), (Kinds{PostKind::ready, PostKind::more}));
+        EXPECT_EQ(posted.at(0).head.bytes, values.size());
+        EXPECT_TRUE(posted.at(0).data.empty());
+        EXPECT_EQ(posted.at(1).data.size(), values.size());
+        // What was received makes room again: too little for this one, and then just enough.
+        taken = 4095;
+        stage.post(1, {.key = 1, .taken = taken, .kind = PostKind::taken});
+        stage.settle();
+        good(group.broadcast(0, values));
+        stage.settle();
+        EXPECT_EQ(kinds_of(stage.take_posted()), (Kinds{PostKind::ready, PostKind::more}));
+        taken = 4096;
+        stage.post(1, {.key = 1, .taken = taken, .kind = PostKind::taken});
+        stage.settle();
+        good(group.broadcast(0, values));
+        good(group.broadcast(0, std::span(values).first(1)));
+        stage.settle();
+        EXPECT_EQ(kinds_of(stage.take_posted()), (Kinds{PostKind::first, PostKind::ready, PostKind::more}));
+    });
+}
+
+TEST_F(Posts, large_messages_are_asked_for_before_they_go) {
+    play({}, [](Stage& stage) {
+        group::Group group = good(stage.member.groups.group(both));
+        std::vector<std::byte> values(Mailbox::eager_bytes_max + 1);
+        values.back() = std::byte{9};
+        // In parts that a network takes, the first of which tells how much it is.
+        good(group.gather(1, std::span(values).first(Mailbox::eager_bytes_max), std::span<std::byte>()));
+        stage.settle();
+        auto posted = stage.take_posted();
+        EXPECT_EQ(kinds_of(posted), (Kinds{PostKind::first, PostKind::more}));
+        EXPECT_EQ(posted.at(0).head.bytes, Mailbox::eager_bytes_max);
+        EXPECT_EQ(posted.at(0).data.size() + posted.at(1).data.size(), Mailbox::eager_bytes_max);
+        stage.on_post = [&](const Stage::Posted& post) {
+            if (post.head.kind == PostKind::ready) stage.post(1, {.key = key_of(both), .serial = post.head.serial, .kind = PostKind::go});
+            return false;
+        };
+        good(group.gather(1, values, std::span<std::byte>()));
+        stage.settle();
+        posted = stage.take_posted();
+        EXPECT_EQ(kinds_of(posted), (Kinds{PostKind::ready, PostKind::more, PostKind::more}));
+        EXPECT_EQ(posted.at(2).data.back(), std::byte{9});
+    });
+}
+
+TEST_F(Posts, one_that_nobody_wants_is_not_waited_with) {
+    play({}, [](Stage& stage) {
+        group::Group group = good(stage.member.groups.group(both));
+        std::vector<std::byte> values(Mailbox::eager_bytes_max + 1);
+        stage.on_post = [&](const Stage::Posted& post) {
+            if (post.head.kind != PostKind::ready) return false;
+            stage.post(1, {.key = key_of(both), .serial = post.head.serial + 1, .kind = PostKind::go}); // for another call
+            stage.post(1, {.key = key_of(both) + 1, .serial = post.head.serial, .kind = PostKind::go}); // for another set
+            stage.post(1, {.key = key_of(both), .serial = post.head.serial, .kind = PostKind::drop});
+            return true;
+        };
+        good(group.gather(1, values, std::span<std::byte>()));
+        stage.settle();
+        EXPECT_TRUE(stage.posted.empty());
+    });
+}
+
+TEST_F(Posts, the_sender_is_told_when_half_of_its_window_was_received) {
+    play({}, [](Stage& stage) {
+        group::Group group = good(stage.member.groups.group(both));
+        std::vector<std::byte> values(4096 - Mailbox::message_cost);
+        constexpr std::uint32_t half = Mailbox::window_bytes / 2 / 4096;
+        for (std::uint32_t i = 1; i <= half; ++i) {
+            stage.post(1, broadcast_of(PostKind::first, i, values.size()), values);
+            stage.settle();
+            EXPECT_TRUE(stage.posted.empty()) << i;
+            good(group.broadcast(1, values));
+            stage.settle();
+        }
+        const auto posted = stage.take_posted();
+        EXPECT_EQ(kinds_of(posted), Kinds{PostKind::taken});
+        EXPECT_EQ(posted.at(0).head.taken, Mailbox::window_bytes / 2);
+        // Whatever else is sent tells it too.
+        good(group.gather(1, std::span(values).first(1), std::span<std::byte>()));
+        stage.settle();
+        EXPECT_EQ(stage.take_posted().at(0).head.taken, Mailbox::window_bytes / 2);
+    });
+}
+
+// ---- receiving
+
+TEST_F(Posts, what_was_sent_for_another_call_or_with_another_size_is_an_error_at_both) {
+    const auto error_with = [](const Post& head, Bytes data) {
+        std::string text;
+        play({}, [&](Stage& stage) {
+            group::Group group = good(stage.member.groups.group(both));
+            stage.post(1, head, data);
+            stage.settle();
+            std::vector<std::byte> values(8);
+            const auto done = group.scatter(1, std::span<std::byte>(), values, now() + std::chrono::seconds(5));
+            if (!done) text = done.error().text();
+            stage.settle();
+        });
+        return text;
+    };
+    Post good_one = broadcast_of(PostKind::first, 1, 8);
+    good_one.what = static_cast<std::uint8_t>(What::scatter);
+    const auto with = [&](auto change) {
+        Post changed = good_one;
+        change(changed);
+        return changed;
+    };
+    const auto eight = pattern(8, 0), nine = pattern(9, 0);
+    EXPECT_EQ(error_with(good_one, eight), "");
+    EXPECT_EQ(error_with(with([](Post& post) { post.what = static_cast<std::uint8_t>(What::gather); }), eight), "scatter among 0-1: node 1 has called gather with root 1, this node scatter with root 1");
+    EXPECT_EQ(error_with(with([](Post& post) { post.what = 14; }), eight), "scatter among 0-1: node 1 has called something else with root 1, this node scatter with root 1");
+    EXPECT_EQ(error_with(with([](Post& post) { post.root = 0; }), eight), "scatter among 0-1: node 1 has called scatter with root 0, this node scatter with root 1");
+    EXPECT_EQ(error_with(with([](Post& post) { post.came_with = 9; }), eight), "scatter among 0-1: node 1 came with 9 bytes, this node with 8");
+    const std::string other_step = "scatter among 0-1: node 1 is at another step: the members' calls are not in the same order";
+    EXPECT_EQ(error_with(with([](Post& post) { post.step = 1; }), eight), other_step);
+    EXPECT_EQ(error_with(with([](Post& post) { post.bytes = 9; }), nine), other_step);
+    EXPECT_EQ(error_with(with([](Post& post) { post.bytes = 7; }), Bytes(eight).first(7)), other_step);
+    const std::string text(600, 'x');
+    EXPECT_EQ(error_with(with([&](Post& post) { post.kind = PostKind::trouble, post.bytes = text.size(); }), bytes_of(std::string_view(text))), "scatter among 0-1: " + std::string(500, 'x'));
+}
+
+/// What comes when it has been asked for.
+std::string error_when_more_is(std::size_t bytes) {
+    std::string text;
+    play({}, [&](Stage& stage) {
+        group::Group group = good(stage.member.groups.group(both));
+        Post ready = broadcast_of(PostKind::ready, 1, 16);
+        ready.what = static_cast<std::uint8_t>(What::reduce);
+        ready.root = 0;
+        stage.on_post = [&](const Stage::Posted& post) {
+            if (post.head.kind != PostKind::go) return false;
+            EXPECT_EQ(post.head.serial, 1u);
+            ready.kind = PostKind::more;
+            std::vector<std::uint32_t> ones(8, 1);
+            stage.post(1, ready, std::as_bytes(std::span(ones)).first(bytes));
+            if (bytes < 16) stage.post(1, ready, std::as_bytes(std::span(ones)).first(16 - bytes));
+            return true;
+        };
+        stage.post(1, ready);
+        stage.settle();
+        const std::vector<std::uint32_t> mine(4, 10);
+        std::vector<std::uint32_t> result(4);
+        const auto done = group.reduce(0, mine, result, group::sum, now() + std::chrono::seconds(5));
+        if (!done) text = done.error().text();
+        else EXPECT_EQ(result, std::vector<std::uint32_t>(4, 11));
+        stage.settle();
+    });
+    return text;
+}
+
+TEST_F(Posts, what_was_asked_for_may_come_in_parts_but_not_in_parts_of_a_value_and_no_more_of_it) {
+    EXPECT_EQ(error_when_more_is(16), "");
+    EXPECT_EQ(error_when_more_is(4), "");
+    EXPECT_EQ(error_when_more_is(12), "");
+    const std::string senseless = "reduce among 0-1: node 1 has sent what makes no sense";
+    EXPECT_EQ(error_when_more_is(20), senseless);
+    EXPECT_EQ(error_when_more_is(6), senseless);
+}
+
+/// Whether node 0 can make something of these; it is in no call.
+bool post_makes_sense(const std::vector<std::pair<Post, std::size_t>>& posts) {
+    testing::internal::CaptureStderr();
+    play({}, [&](Stage& stage) {
+        for (const auto& [head, bytes] : posts) stage.post(1, head, pattern(bytes, 0));
+        stage.settle();
+        EXPECT_TRUE(stage.posted.empty());
+    });
+    return testing::internal::GetCapturedStderr().find("can make nothing of a message of node 1") == std::string::npos;
+}
+
+TEST_F(Posts, what_makes_no_sense_is_told_and_dropped) {
+    const auto first = [](std::uint64_t bytes) { return broadcast_of(PostKind::first, 1, bytes); };
+    const auto more = [](std::uint32_t serial) { return broadcast_of(PostKind::more, serial, 0); };
+    EXPECT_TRUE(post_makes_sense({{first(8), 8}}));
+    EXPECT_FALSE(post_makes_sense({{first(8), 9}}));
+    EXPECT_TRUE(post_makes_sense({{first(Mailbox::eager_bytes_max), 100}}));
+    EXPECT_FALSE(post_makes_sense({{first(Mailbox::eager_bytes_max + 1), 100}}));
+    EXPECT_FALSE(post_makes_sense({{more(1), 0}}));
+    EXPECT_TRUE(post_makes_sense({{first(8), 3}, {more(1), 5}}));
+    EXPECT_FALSE(post_makes_sense({{first(8), 3}, {more(1), 6}}));
+    EXPECT_FALSE(post_makes_sense({{first(8), 3}, {more(2), 5}}));
+    EXPECT_TRUE(post_makes_sense({{broadcast_of(PostKind::ask, 1, 0), 0}}));
+    EXPECT_FALSE(post_makes_sense({{broadcast_of(static_cast<PostKind>(8), 1, 0), 0}}));
+    // Nothing was sent, so nothing can have been received.
+    EXPECT_TRUE(post_makes_sense({{{.key = 1, .taken = 0, .kind = PostKind::taken}, 0}}));
+    EXPECT_FALSE(post_makes_sense({{{.key = 1, .taken = 1, .kind = PostKind::taken}, 0}}));
+}
+
+TEST_F(Posts, what_is_still_sent_for_a_call_that_has_failed_is_dropped_and_what_is_sent_for_the_next_is_not) {
+    play({}, [](Stage& stage) {
+        group::Group group = good(stage.member.groups.group(both));
+        std::vector<std::byte> values(8);
+        expect_error(group.broadcast(1, values, now()), {"broadcast among 0-1: node 1 has not come within the time given"});
+        stage.post(1, broadcast_of(PostKind::ready, 7, 8));
+        stage.post(1, broadcast_of(PostKind::ready, 7, 8));
+        stage.post(1, broadcast_of(PostKind::first, 7, 8), pattern(8, 7));
+        stage.settle();
+        const auto posted = stage.take_posted();
+        EXPECT_EQ(kinds_of(posted), (Kinds{PostKind::drop, PostKind::drop}));
+        EXPECT_EQ(posted.at(0).head.serial, 7u);
+        stage.post(1, broadcast_of(PostKind::first, 8, 8), pattern(8, 8));
+        stage.settle();
+        good(group.broadcast(1, values, now() + std::chrono::seconds(5)));
+        EXPECT_EQ(values, pattern(8, 8));
+    });
+}
+
+TEST_F(Posts, a_member_whose_call_fails_tells_those_who_wait_for_it_and_nobody_else) {
+    play({.nodes = 4}, [](Stage& stage) {
+        group::Group group = good(stage.member.groups.group({0, 1, 2, 3}));
+        // As the root of a scatter it owes each of them a part, and has too much.
+        std::vector<std::byte> all(9), mine(2);
+        expect_error(group.scatter(0, all, mine), {"scatter among 0-3: the root's array has 9 bytes, and 8 are needed"});
+        stage.settle();
+        Set told;
+        for (const Stage::Posted& post : stage.take_posted()) {
+            EXPECT_EQ(post.head.kind, PostKind::trouble);
+            EXPECT_EQ(text_of(post.data), "node 0: the root's array has 9 bytes, and 8 are needed");
+            EXPECT_FALSE(told.contains(post.by));
+            told.add(post.by);
+        }
+        EXPECT_EQ(told, (Set{1, 2, 3}));
+        // In a barrier of four it owes something to two of them.
+        expect_error(group.barrier(now()), {"barrier among 0-3: node 3 has not come within the time given"});
+        stage.settle();
+        const auto posted = stage.take_posted();
+        EXPECT_EQ(kinds_of(posted), (Kinds{PostKind::first, PostKind::trouble}));
+        EXPECT_EQ(posted.at(0).by, 1u);
+        EXPECT_EQ(posted.at(1).by, 2u);
+    });
+}
+
+// ---- what is kept
+
+/// A mailbox at node 0 of two, to which messages are given by hand.
+void with_mailbox(const std::function<void(Mailbox&, engine::Core&)>& look) {
+    engine_test::OneThread world({.nodes = 2, .seed = 1, .refusal_chance = 0, .in_flight_max = 1 << 12});
+    bool is_over = false;
+    world.run([&](Channel& channel) {
+        Mailbox mailbox;
+        Handlers handlers;
+        const auto post = handlers.add("kumi.group.post", [&](Call& call, Post head, Bytes data) {
+            if (channel.self() == 0) mailbox.on_message(call.source(), head, data);
+        });
+        auto core = good(engine::Core::open(channel, std::move(handlers), world.setup().options()));
+        mailbox.attach(*core, post.index());
+        core->start();
+        engine::Engine engine(std::move(core));
+        if (channel.self() == 0) look(mailbox, mailbox.core());
+        else engine.wait_until([&] { return is_over; });
+        is_over = true;
+    });
+}
+
+TEST_F(Posts, of_sets_that_are_not_in_use_nothing_is_kept) {
+    with_mailbox([](Mailbox& mailbox, engine::Core& core) {
+        const auto receive = [&](std::uint64_t key) {
+            const auto turn = core.take_turn();
+            Post head = broadcast_of(PostKind::first, 1, 8);
+            head.key = key;
+            mailbox.on_message(1, head, pattern(8, key));
+        };
+        EXPECT_EQ(mailbox.boxes(), 0u);
+        {
+            const group::Seat seat(mailbox, both, 5);
+            EXPECT_EQ(mailbox.boxes(), 1u);
+        }
+        EXPECT_EQ(mailbox.boxes(), 0u);
+        // What comes for one is kept until it is used.
+        for (const std::uint64_t key : {5u, 6u, 7u}) receive(key);
+        EXPECT_EQ(mailbox.boxes(), 3u);
+        EXPECT_EQ(mailbox.kept(), 3u);
+        for (const std::uint64_t key : {6u, 5u, 7u}) {
+            group::Seat seat(mailbox, both, key);
+            std::vector<std::byte> values(8);
+            EXPECT_TRUE(group::broadcast(seat, 1, values, never));
+            EXPECT_EQ(values, pattern(8, key));
+        }
+        EXPECT_EQ(mailbox.boxes(), 0u);
+        EXPECT_EQ(mailbox.kept(), 0u);
+        // Nor of what comes when nobody wants it.
+        const auto turn = core.take_turn();
+        for (const PostKind kind : {PostKind::go, PostKind::drop, PostKind::ask, PostKind::taken, PostKind::more}) mailbox.on_message(1, broadcast_of(kind, 1, 0), {});
+        EXPECT_EQ(mailbox.boxes(), 0u);
+    });
+}
+
+TEST_F(Posts, one_thread_at_a_time_is_in_a_call_on_a_set) {
+    with_mailbox([](Mailbox& mailbox, engine::Core&) {
+        group::Seat seat(mailbox, {0}, 5), same(mailbox, {0}, 5), other(mailbox, {0}, 6);
+        {
+            const group::Talk talk(seat, {.what = What::barrier}, never);
+            expect_error(group::barrier(seat, never), {"barrier among 0: another thread is in a call on this set"});
+            expect_error(group::barrier(same, never), {"barrier among 0: another thread is in a call on this set"});
+            EXPECT_TRUE(group::barrier(other, never));
+        }
+        EXPECT_TRUE(group::barrier(same, never));
+    });
+}
+
+TEST_F(Posts, of_more_messages_than_a_node_may_have_sent_some_are_forgotten_but_not_those_of_sets_in_use) {
+    with_mailbox([](Mailbox& mailbox, engine::Core& core) {
+        group::Seat seat(mailbox, both, 0);
+        const auto turn = core.take_turn();
+        for (std::uint64_t key = 0; key < Mailbox::kept_max; ++key) {
+            Post head = broadcast_of(PostKind::first, 1, 0);
+            head.key = key;
+            mailbox.on_message(1, head, {});
+        }
+        EXPECT_EQ(mailbox.kept(), Mailbox::kept_max);
+        for (std::uint64_t i = 0; i < 10; ++i) {
+            Post head = broadcast_of(PostKind::first, 1, 0);
+            head.key = 1'000'000 + i;
+            mailbox.on_message(1, head, {});
+            EXPECT_EQ(mailbox.kept(), Mailbox::kept_max);
+            EXPECT_EQ(mailbox.boxes(), Mailbox::kept_max);
+        }
+        EXPECT_EQ(seat.box.early.size(), 1u);
+    });
+}
+
+} // namespace
+} // namespace kumi::group_test
