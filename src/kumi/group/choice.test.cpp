@@ -114,6 +114,19 @@ TEST(Choice, one_or_two_members_need_no_blocks) {
     EXPECT_DOUBLE_EQ(choose(10'000, 2, costs).expected_us, 2.2);
 }
 
+TEST(Choice, what_fits_into_one_block_goes_whole_however_slow_the_network_is) {
+    const Costs slow{.overhead_us = 0.001, .latency_us = 0.002, .us_per_byte = 1};
+    EXPECT_EQ(choose(1024, 1000, slow).way, Way::tree);
+    EXPECT_NE(choose(1025, 1000, slow).way, Way::tree);
+    EXPECT_EQ(choose(1 << 20, 2, slow).way, Way::tree);
+    EXPECT_NE(choose(1 << 20, 3, slow).way, Way::tree);
+}
+
+TEST(Choice, blocks_of_every_size_are_tried) {
+    EXPECT_EQ(choose(2000, 8, {.overhead_us = 1e-6, .latency_us = 1e-6, .us_per_byte = 1}, Way::circulant).block_bytes, 1024u);
+    EXPECT_EQ(choose(1 << 30, 8, {.overhead_us = 100, .latency_us = 100, .us_per_byte = 1e-6}, Way::circulant).block_bytes, 64u * 1024);
+}
+
 TEST(Choice, blocks_are_neither_small_nor_large) {
     for (const Way way : {Way::circulant, Way::scatter_ring, Way::scatter_doubling})
         for (const std::uint32_t members : {0u, 1u, 2u, 3u, 8u, 256u, 1'000'000u})

@@ -45,6 +45,17 @@ TEST(Sequences, what_is_given_up_is_missed_until_it_comes_after_all) {
     EXPECT_FALSE(sequences.was_missed(7));
 }
 
+TEST(Sequences, of_those_that_the_window_has_left_behind_nobody_knows_whether_they_were_missed) {
+    Sequences sequences;
+    sequences.add(Sequences::window + 7);
+    sequences.miss(Sequences::window + 7);
+    EXPECT_TRUE(sequences.was_missed(8)); // the oldest in it
+    EXPECT_FALSE(sequences.was_missed(7)); // whose place the newest has
+    EXPECT_FALSE(sequences.was_missed(Sequences::window + 8)); // one that is still to come
+    sequences.add(Sequences::window + 7); // it comes after all
+    EXPECT_FALSE(sequences.was_missed(Sequences::window + 7));
+}
+
 TEST(Sequences, what_comes_before_the_beginning_is_too_late) {
     Sequences sequences;
     sequences.add(20);

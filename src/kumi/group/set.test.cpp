@@ -213,6 +213,11 @@ TEST(Set, bytes_that_are_no_set_are_refused) {
     EXPECT_EQ(decoded(raw({0, 3, 5, 0xff, 0xff, 0xff, 0xff, 0x0f, 2}), 100), std::nullopt);
     EXPECT_EQ(decoded(raw({1, 5, 0, 1}), 100), std::nullopt);  // an empty range
     EXPECT_EQ(decoded(raw({1, 5, 2, 0}), 100), std::nullopt);  // no step
+    EXPECT_EQ(decoded(raw({0, 1, 100}), 100), std::nullopt);   // no such node
+    EXPECT_EQ(decoded(raw({0, 1, 99}), 100), Set{99});         //
+    EXPECT_EQ(decoded(raw({1, 100, 1, 1}), 100), std::nullopt); // no such node
+    EXPECT_EQ(decoded(raw({1, 99, 1, 1}), 100), Set{99});      //
+    EXPECT_EQ(decoded(raw({1, 5, 1, 2}), 100), std::nullopt);  // one has no step
     EXPECT_EQ(decoded(raw({1, 5, 20, 5}), 100), std::nullopt); // no such node
     EXPECT_EQ(decoded(raw({1, 4, 20, 5}), 100), Set::range(4, 100, 5));
     EXPECT_EQ(decoded(raw({1, 0, 0xff, 0xff, 0xff, 0xff, 0x0f, 0xff, 0xff, 0xff, 0xff, 0x0f}), 100), std::nullopt);

@@ -20,6 +20,8 @@ TEST(GroupSettings, costs_and_a_way_are_read_in_any_order) {
     EXPECT_EQ(way->way, Way::tree);
     EXPECT_FALSE(way->costs);
 
+    EXPECT_TRUE(parse_settings("overhead=1,latency=1,bandwidth=1")); // all of a latency may be overhead
+
     const auto none = parse_settings("");
     ASSERT_TRUE(none);
     EXPECT_FALSE(none->way || none->costs);

@@ -42,6 +42,13 @@ TEST(Topology, where_one_network_joins_all_hosts_there_are_no_clusters) {
     EXPECT_EQ(find_topology({}, {}).levels(), 0u);
 }
 
+TEST(Topology, levels_that_tell_nothing_are_left_out) {
+    EXPECT_EQ(Topology({{0, 0, 1, 1}, {0, 0, 1, 1}}).levels(), 1u); // the same again
+    EXPECT_EQ(Topology({{7, 7, 7, 7}, {0, 0, 1, 1}}).levels(), 1u); // one domain
+    EXPECT_EQ(Topology({{0, 0, 1, 1}, {0, 1, 2, 3}}).levels(), 1u); // a domain for each
+    EXPECT_EQ(Topology({{0, 0, 1, 1}, {0, 1, 2, 2}}).levels(), 2u);
+}
+
 Topology random_topology(std::mt19937_64& random, Node nodes) {
     std::vector<std::vector<std::uint32_t>> levels(random() % 3, std::vector<std::uint32_t>(nodes));
     for (Node node = 0; node < nodes; ++node)
@@ -56,12 +63,14 @@ Set random_set(std::mt19937_64& random, Node nodes) {
     return set;
 }
 
-/// Passes a message on as everybody would; counts how often it leaves a domain of the first level.
-void pass_on(const Set& part, Node self, const Topology& topology, std::multiset<Node>& reached, std::size_t& crossings) {
+/// Passes a message on as everybody would; counts by level how often it leaves a domain.
+void pass_on(const Set& part, Node self, const Topology& topology, std::multiset<Node>& reached, std::vector<std::size_t>& crossings) {
     reached.insert(self);
+    crossings.resize(topology.levels());
     for (const Child& child : children_of(part, self, topology, {0.3, 1})) {
         EXPECT_TRUE(child.part.contains(child.to));
-        if (topology.levels() > 0 && topology.domain(0, self) != topology.domain(0, child.to)) ++crossings;
+        for (std::size_t level = 0; level < topology.levels(); ++level)
+            if (topology.domain(level, self) != topology.domain(level, child.to)) ++crossings[level];
         pass_on(child.part, child.to, topology, reached, crossings);
     }
 }
@@ -74,13 +83,14 @@ TEST(Topology, a_tree_reaches_each_member_once_and_each_domain_once) {
         const Set set = random_set(random, nodes);
         const Node root = set.at(static_cast<Node>(random() % set.size()));
         std::multiset<Node> reached;
-        std::size_t crossings = 0;
+        std::vector<std::size_t> crossings;
         pass_on(set, root, topology, reached, crossings);
         EXPECT_TRUE(std::ranges::equal(reached, set)) << set.text();
-        std::set<std::uint32_t> domains;
-        if (topology.levels() > 0)
-            for (const Node node : set) domains.insert(topology.domain(0, node));
-        EXPECT_EQ(crossings, domains.empty() ? 0 : domains.size() - 1);
+        for (std::size_t level = 0; level < topology.levels(); ++level) {
+            std::set<std::uint32_t> domains;
+            for (const Node node : set) domains.insert(topology.domain(level, node));
+            EXPECT_EQ(crossings[level], domains.size() - 1) << "level " << level;
+        }
     }
 }
 
