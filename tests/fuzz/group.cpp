@@ -1,6 +1,6 @@
 // What arbitrary messages do to groups. This is node 0 of five; the others are the input, which speaks the language of groups well
-// enough to be believed now and then: it knows which multicasts are under way. Meanwhile the node's own program goes on: it
-// multicasts, gathers, takes what came; and other nodes are lost.
+// enough to be believed now and then: it knows which multicasts are under way, and which calls are. Meanwhile the node's own program
+// goes on: it multicasts, gathers, takes what came, makes calls with others; and other nodes are lost.
 //
 // Nothing may crash or hang, and when all others are lost, whatever the program began has ended.
 
@@ -8,6 +8,7 @@
 #include "kumi/engine/core.hpp"
 #include "kumi/engine/engine.hpp"
 #include "kumi/engine/wire.hpp"
+#include "kumi/group/group.hpp"
 #include "kumi/group/groups.hpp"
 #include "kumi/group/wire.hpp"
 #include "fuzz/hostile_channel.hpp"
@@ -39,7 +40,10 @@ constexpr std::size_t steps_max = 400;
 constexpr std::size_t input_bytes_max = 8192;
 constexpr std::size_t multicasts_max = 100;
 constexpr std::uint64_t content_bytes_max = 1 << 20; // of blocks, for not every run is to fill a gigabyte
+// Groups add their handlers first: those of multicasts, and of calls that members make together.
 constexpr auto group_kind = static_cast<std::uint16_t>(engine::Kind::first_handler);
+constexpr auto post_kind = static_cast<std::uint16_t>(group_kind + 1);
+constexpr std::uint32_t handler_number = 2, functions_count = 2; // the program's own
 
 /// Remembers what groups tell each other.
 class GroupChannel final : public HostileChannel {
@@ -49,6 +53,7 @@ public:
     std::uint16_t requests[fuzz::nodes] = {}; // that came to each, of which all are handled
     std::vector<Name> names{{0, 1}, {1, 1}};  // that were told of
     std::vector<RelayId> relays{group::no_relay};
+    group::Post post{}; // the last that left
 
 private:
     void on_sent(Node to, Bytes bytes) noexcept override {
@@ -56,6 +61,7 @@ private:
         if (!read_value(bytes, header) || header.is_request == 0) return;
         ++requests[to];
         if (header.kind == group_kind) learn(bytes.subspan(sizeof header));
+        if (header.kind == post_kind) (void)read_value(bytes.subspan(sizeof header), post);
     }
     void learn(Bytes bytes) {
         std::uint32_t kind = 0;
@@ -105,8 +111,14 @@ public:
 
 private:
     void act() {
-        switch (input_.byte() % 12) {
-        case 0: core_->poll(); break;
+        const std::uint32_t what = input_.byte();
+        switch (what % 12) {
+        case 0:
+            if (what / 12 % 4 == 1) lie_over();
+            else if (what / 12 % 4 == 2) lie_post();
+            else if (what / 12 % 4 == 3) lie_probe();
+            else core_->poll();
+            break;
         case 1: deliver(input_.bytes(input_.byte())); break;
         case 2:
         case 3: lie_cast(); break;
@@ -146,7 +158,9 @@ private:
     }
     Purpose any_purpose() {
         const std::uint32_t kind = input_.byte();
-        return {static_cast<Use>(kind % 5), kind % 8 == 7 ? input_.number() : 1 - kind / 8 % 2, kind / 16 % 4};
+        const auto use = static_cast<Use>(kind % 5);
+        const std::uint32_t number = use == Use::handler ? handler_number : kind / 8 % functions_count;
+        return {use, kind % 8 == 7 ? input_.number() : number, kind / 16 % 4};
     }
     RelayId any_relay() {
         RelayId id = channel_.relays[input_.byte() % channel_.relays.size()];
@@ -177,9 +191,10 @@ private:
         const std::uint32_t count = input_.byte() % 8 < 5 ? 0 : input_.byte() % 4;
         append(lead, count);
         for (std::uint32_t i = 0; i < count; ++i) {
-            append(lead, std::uint32_t{input_.byte() % 16});
+            append(lead, std::uint64_t{input_.byte() % 16});
             any_set().encode(lead);
         }
+        any_set().encode(lead); // all members
         lead.resize((lead.size() + 7) / 8 * 8);
         return lead;
     }
@@ -241,13 +256,44 @@ private:
         deliver(message);
     }
 
-    void deliver(Bytes bytes) {
+    void lie_over() {
+        std::vector<std::byte> message;
+        const Name name = any_name();
+        append(message, group::Over{Kind::over, 0, name, input_.byte() % 16});
+        deliver(message);
+    }
+
+    void lie_probe() {
+        std::vector<std::byte> message;
+        const std::uint32_t what = input_.byte();
+        append(message, group::Probe{what % 2 == 0 ? Kind::probe : Kind::probed, what / 2 % 2, what / 4});
+        deliver(message);
+    }
+
+    /// Like the last that this node sent, as far as the input does not say otherwise.
+    void lie_post() {
+        std::vector<std::byte> message;
+        group::Post post = channel_.post;
+        const std::uint32_t changes = input_.byte();
+        post.kind = static_cast<group::PostKind>(input_.byte() % 9);
+        post.taken = changes % 8 == 0 ? input_.number() : 0;
+        if ((changes & 8) != 0) post.serial = input_.byte();
+        if ((changes & 16) != 0) post.bytes = input_.number();
+        if ((changes & 32) != 0) post.came_with = input_.byte();
+        if ((changes & 64) != 0) post.step = static_cast<std::uint16_t>(input_.byte());
+        if ((changes & 128) != 0) post.what = static_cast<std::uint8_t>(input_.byte()), post.root = input_.byte() % 8, post.key += input_.byte() % 2;
+        append(message, post);
+        append_content(message, input_.byte() % 4 == 0 ? input_.byte() : std::min<std::uint64_t>(post.bytes, 1000));
+        deliver(message, post_kind);
+    }
+
+    void deliver(Bytes bytes, std::uint16_t kind = group_kind) {
         const Node source = 1 + input_.byte() % (nodes - 1);
-        const engine::Header header{group_kind, channel_.requests[source], 1u};
+        const engine::Header header{kind, channel_.requests[source], 1u};
         std::vector<std::byte> message;
         append(message, header);
         message.insert(message.end(), bytes.begin(), bytes.end());
-        if (Block block; read_value(bytes, block) && block.kind == Kind::block && block.bytes <= Groups::content_bytes_max) {
+        if (Block block; kind == group_kind && read_value(bytes, block) && block.kind == Kind::block && block.bytes <= Groups::content_bytes_max) {
             block.bytes = std::min(block.bytes, content_bytes_max);
             copy_bytes(message.data() + sizeof header, bytes_of(block));
         }
@@ -278,7 +324,10 @@ private:
         if (to.empty()) to.add(1);
         const std::size_t bytes = input_.byte() % 4 == 0 ? input_.number() : input_.byte();
         switch (what % 8) {
-        case 0: (void)groups_->next(now()).has_value(); return;
+        case 0:
+            if (what / 8 % 2 == 0) return (void)groups_->next(now()).has_value();
+            to.add(0);
+            return call(to, what / 16, bytes % 1000);
         case 1:
             if (++begun_ <= multicasts_max) expect(groups_->multicast(to, what, Bytes(std::vector<std::byte>(bytes))));
             return;
@@ -289,6 +338,24 @@ private:
             if (++begun_ <= multicasts_max) expect(groups_->reduce(to, *add_, *function_, std::uint64_t{what}));
             return;
         default: return begin(to, what / 8, bytes);
+        }
+    }
+
+    /// One that others are in as well, as far as the input plays them; it does not wait.
+    void call(const Set& members, std::uint32_t what, std::size_t bytes) {
+        auto group = groups_->group(members);
+        KUMI_ASSERT(group);
+        std::vector<std::uint16_t> mine(bytes), all(bytes * group->size());
+        const Node root = what % group->size();
+        switch (what % 8) {
+        case 0: return (void)group->barrier(now()).has_value();
+        case 1: return (void)group->broadcast(root, mine, now()).has_value();
+        case 2: return (void)group->allreduce(mine, mine, group::sum, now()).has_value();
+        case 3: return (void)group->gather(root, mine, all, now()).has_value();
+        case 4: return (void)group->scan(mine, mine, group::sum, now()).has_value();
+        case 5: return (void)group->allgatherv(mine, now()).has_value();
+        case 6: return (void)group->reduce(root, mine, mine, group::max, now(), group::Order::by_rank).has_value();
+        case 7: return (void)group->alltoall(all, all, now()).has_value();
         }
     }
 
