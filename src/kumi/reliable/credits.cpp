@@ -66,8 +66,9 @@ std::uint32_t CreditPool::growth(Node node) const noexcept {
     const Peer& peer = peers_[node];
     const std::uint64_t lent_to_others = lent_ - lent(peer);
     const std::uint64_t free = loans_ > lent_to_others ? loans_ - lent_to_others : 0;
+    const std::uint64_t lendable = std::min<std::uint64_t>(share(), own_part_ + free);
     // A peer that only receives has no use for a loan, and would never give it back.
-    const auto target = peer.active ? static_cast<std::uint32_t>(std::min<std::uint64_t>(share(), own_part_ + free)) : own_part_;
+    const auto target = peer.active ? static_cast<std::uint32_t>(lendable) : own_part_;
     const std::uint32_t exposure = peer.line - peer.consumed;
     return target > exposure ? target - exposure : 0;
 }

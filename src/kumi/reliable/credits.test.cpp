@@ -183,7 +183,8 @@ TEST(Credits, whatever_peers_do_no_more_is_out_than_there_is_and_all_of_it_comes
                 ASSERT_EQ(pool.growth(peer), 0u);
             }
         }
-        for (int i = 0; i < 12; ++i) pool.on_consumed(0, std::min(pool.exposure(0), 100u), now += 40ms); // the others are quiet
+        for (int i = 0; i < 12; ++i)
+            pool.on_consumed(0, std::min(pool.exposure(0), 100u), now += 40ms); // the others are quiet
         pool.grant(0);
         EXPECT_EQ(pool.exposure(0), 60'000u) << "seed " << seed;
     }
