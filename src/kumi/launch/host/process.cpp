@@ -63,13 +63,14 @@ Result<std::string> find_program(const std::string& name) {
     if (name.empty()) return error("the program's name is empty");
     if (name.find('/') != std::string::npos) return check_program(name);
     const char* path = std::getenv("PATH");
-    std::string_view left = path == nullptr ? "" : path;
-    while (!left.empty()) {
-        const std::size_t colon = std::min(left.find(':'), left.size());
+    const std::string folders =
+        path == nullptr ? "" : fmt::format("{}:", path); // each ends at a colon, the last one, too
+    for (std::string_view left = folders; !left.empty();) {
+        const std::size_t colon = left.find(':');
         const std::string_view folder = colon == 0 ? "." : left.substr(0, colon); // as shells take an empty one
         const std::string candidate = fmt::format("{}/{}", folder, name);
         if (check_program(candidate)) return candidate;
-        left.remove_prefix(std::min(colon + 1, left.size()));
+        left.remove_prefix(colon + 1);
     }
     if (::access(name.c_str(), F_OK) == 0) return error("{}: no such program in PATH; for the one here write ./{}", name, name);
     return error("{}: no such program in PATH", name);

@@ -1,0 +1,108 @@
+#include "kumi/launch/host/process.hpp"
+
+#include "kumi/base/descriptor.hpp"
+#include "kumi/launch/host/environment.hpp"
+
+#include <array>
+#include <csignal>
+#include <cstdlib>
+#include <fcntl.h>
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace kumi::launch::host {
+namespace {
+
+/// What a shell that is started so prints; its descriptors from 3 on are `more`.
+std::string printed_by(const std::string& script, const std::vector<int>& more = {},
+                       const std::vector<std::string>& environment = own_environment()) {
+    int ends[2];
+    EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+    base::Descriptor in(ends[0]), out(ends[1]);
+    const base::Descriptor nowhere(::open("/dev/null", O_RDWR | O_CLOEXEC));
+    ProcessOptions options{.program = "/bin/sh",
+                           .arguments = {"-c", script, "name", "two words"},
+                           .environment = environment,
+                           .binding = {},
+                           .descriptors = {nowhere.get(), out.get(), nowhere.get()}};
+    options.descriptors.insert(options.descriptors.end(), more.begin(), more.end());
+    const auto pid = start_process(options);
+    EXPECT_TRUE(pid);
+    out.reset();
+    std::string text;
+    std::array<char, 4096> buffer;
+    for (ssize_t got = 0; (got = ::read(in.get(), buffer.data(), buffer.size())) > 0;)
+        text.append(buffer.data(), static_cast<std::size_t>(got));
+    if (pid) ::waitpid(*pid, nullptr, 0);
+    return text;
+}
+
+TEST(Process, it_gets_its_words_and_its_environment_and_nothing_else) {
+    EXPECT_EQ(printed_by("echo \"$0|$1|$#\"; env | grep -c KUMI_TEST_; echo $KUMI_TEST_A", {},
+                         {"KUMI_TEST_A=x y", "PATH=/usr/bin:/bin"}),
+              "name|two words|1\n1\nx y\n");
+}
+
+TEST(Process, it_is_in_a_group_of_its_own_with_no_signal_blocked_or_ignored) {
+    sigset_t usual, blocked;
+    sigemptyset(&blocked);
+    for (const int number : {SIGCHLD, SIGINT, SIGTERM, SIGUSR1}) sigaddset(&blocked, number);
+    ::sigprocmask(SIG_BLOCK, &blocked, &usual);
+    const auto before = ::signal(SIGPIPE, SIG_IGN); // as whoever writes to nodes has it
+    const std::string text =
+        printed_by("grep -E '^Sig(Blk|Ign)' /proc/self/status; cut -d' ' -f5 /proc/$$/stat; echo $$");
+    ::signal(SIGPIPE, before);
+    ::sigprocmask(SIG_SETMASK, &usual, nullptr);
+    EXPECT_EQ(text.find("SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n"), 0u) << text;
+    const std::size_t group = text.find('\n', text.find("SigIgn")) + 1, pid = text.find('\n', group) + 1;
+    EXPECT_EQ(text.substr(group, pid - group), text.substr(pid)) << text;
+}
+
+TEST(Process, descriptors_arrive_in_order_though_their_numbers_cross) {
+    int one[2], other[2];
+    ASSERT_EQ(::pipe2(one, O_CLOEXEC), 0);
+    ASSERT_EQ(::pipe2(other, O_CLOEXEC), 0);
+    ASSERT_EQ(::write(one[1], "one", 3), 3);
+    ASSERT_EQ(::write(other[1], "other", 5), 5);
+    ::close(one[1]), ::close(other[1]);
+    EXPECT_EQ(printed_by("cat <&4; cat <&3", {one[0], other[0]}), "otherone");
+    ::close(one[0]), ::close(other[0]);
+}
+
+TEST(Process, a_program_is_looked_for_as_a_shell_does) {
+    const auto folder = std::filesystem::temp_directory_path() / ("kumi-test-process-" + std::to_string(::getpid()));
+    std::filesystem::create_directories(folder / "here" / "tool"); // a folder is no program
+    std::filesystem::create_directories(folder / "there");
+    std::ofstream(folder / "there" / "tool") << "#!/bin/sh\n";
+    std::ofstream(folder / "there" / "text") << "text\n";
+    std::filesystem::permissions(folder / "there" / "tool", std::filesystem::perms(0755));
+    const std::string path = std::getenv("PATH"), before = std::filesystem::current_path();
+    const std::string here = folder / "here", there = folder / "there";
+    const auto found = [](const std::string& name) {
+        const auto program = find_program(name);
+        return program ? *program : program.error().text();
+    };
+    std::filesystem::current_path(folder / "there");
+    ::setenv("PATH", (here + ":" + there).c_str(), 1);
+    EXPECT_EQ(found("tool"), there + "/tool");
+    EXPECT_EQ(found("text"), "text: no such program in PATH; for the one here write ./text");
+    for (const std::string& with_empty : {":" + here, here + "::" + here, here + ":"}) {
+        ::setenv("PATH", with_empty.c_str(), 1);
+        EXPECT_EQ(found("tool"), "./tool") << with_empty;
+    }
+    ::setenv("PATH", here.c_str(), 1);
+    EXPECT_EQ(found("tool"), "tool: no such program in PATH; for the one here write ./tool");
+    EXPECT_EQ(found("none"), "none: no such program in PATH");
+    ::unsetenv("PATH");
+    EXPECT_EQ(found("none"), "none: no such program in PATH");
+    EXPECT_EQ(found(there + "/tool/none"), there + "/tool/none: no such program");
+    std::filesystem::current_path(before);
+    ::setenv("PATH", path.c_str(), 1);
+    std::filesystem::remove_all(folder);
+}
+
+} // namespace
+} // namespace kumi::launch::host
