@@ -1,6 +1,8 @@
 #include "kumi/launch/plan.hpp"
 
+#include <cstdlib>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 namespace kumi::launch {
 namespace {
@@ -52,6 +54,28 @@ TEST(Plan, a_host_is_known_with_and_without_its_domain) {
     EXPECT_FALSE(names_this_host("x.lab.org", "x.other.org"));
     EXPECT_FALSE(names_this_host("x1", "x"));
     EXPECT_FALSE(names_this_host("x", "x1"));
+}
+
+TEST(Plan, a_job_is_here_when_all_of_it_is) {
+    EXPECT_TRUE(plan_job({.nodes = 3})->is_here());
+    EXPECT_EQ(plan_job({.nodes = 3})->parts.at(0).count, 3u);
+    EXPECT_FALSE(plan_job({.nodes = 3})->cluster_text);
+    EXPECT_TRUE(plan_job({.nodes = 2, .hosts = "localhost:2"})->is_here());
+    EXPECT_FALSE(plan_job({.nodes = 2, .hosts = "localhost,elsewhere"})->is_here());
+    EXPECT_FALSE(plan_job({.nodes = 1, .hosts = "elsewhere"})->is_here());
+}
+
+TEST(Plan, of_many_hosts_that_a_file_has_eight_are_named) {
+    char file[] = "/tmp/kumi-test-plan-XXXXXX";
+    const int descriptor = ::mkstemp(file);
+    ASSERT_GE(descriptor, 0);
+    const std::string text = "[[host]]\nname = \"h[0-8]\"\n";
+    ASSERT_EQ(::write(descriptor, text.data(), text.size()), static_cast<ssize_t>(text.size()));
+    ::close(descriptor);
+    EXPECT_EQ(planned({.nodes = 1, .hosts = "x", .cluster_file = file}),
+              std::string("--hosts: ") + file +
+                  " says nothing of a host x; it has h0, h1, h2, h3, h4, h5, h6, h7, ...");
+    ::unlink(file);
 }
 
 } // namespace

@@ -145,5 +145,91 @@ TEST(Rendezvous, many_missing_nodes_are_counted_and_not_listed) {
     EXPECT_EQ(rendezvous.missing(), "0, 2, 3, 4, 5, 6, 7, 8 on here and 11 more");
 }
 
+TEST(Rendezvous, what_was_asked_for_on_the_command_line_reaches_every_node) {
+    Rendezvous quiet({.parts = {{"here", 0, 1}}});
+    const boot::WelcomeBody nothing = welcome_of(quiet, 0);
+    EXPECT_EQ(nothing.traffic_wanted, 0u);
+    EXPECT_EQ(nothing.answer_seconds_max, 0u);
+    Rendezvous asked({.parts = {{"a", 0, 1}, {"b", 1, 1}}, .traffic_wanted = true, .answer_seconds_max = 90});
+    for (const std::uint32_t node : {0u, 1u}) {
+        const boot::WelcomeBody welcome = welcome_of(asked, node);
+        EXPECT_EQ(welcome.traffic_wanted, 1u);
+        EXPECT_EQ(welcome.stats_wanted, 0u);
+        EXPECT_EQ(welcome.answer_seconds_max, 90u);
+        EXPECT_EQ(welcome.cores_on_host, 1u) << "unless a host says otherwise";
+    }
+}
+
+TEST(Rendezvous, why_a_node_was_refused_or_gave_up_is_kept) {
+    Rendezvous rendezvous({.parts = {{"here", 0, 3}}});
+    EXPECT_FALSE(rendezvous.failure(0));
+    const auto text_in_frame = [](const Reply& reply) {
+        return std::string(text_of(Bytes(*reply.frame).subspan(sizeof(boot::FrameHeader))));
+    };
+    const boot::JoinBody older{boot::wire_version - 1, 1};
+    const std::string told = text_in_frame(rendezvous.on_frame(0, frame(Kind::join, bytes_of(older))).at(0));
+    EXPECT_EQ(told, "this program and the kumi command are of different versions: use the same for both");
+    EXPECT_EQ(rendezvous.failure(0), told);
+    rendezvous.on_frame(1, join_frame());
+    EXPECT_FALSE(rendezvous.failure(1));
+    EXPECT_EQ(text_in_frame(rendezvous.on_frame(1, join_frame()).at(0)),
+              "node 1 has joined already: a node is one process, and joins once");
+    EXPECT_EQ(rendezvous.failure(1), "node 1 has joined already: a node is one process, and joins once");
+    EXPECT_TRUE(rendezvous.on_frame(2, frame(Kind::failed, bytes_of(std::string_view("no memory")))).empty());
+    EXPECT_EQ(rendezvous.failure(2), "no memory");
+}
+
+TEST(Rendezvous, who_leaves_has_left_and_nobody_else) {
+    Rendezvous rendezvous({.parts = {{"here", 0, 2}}});
+    rendezvous.on_frame(1, join_frame());
+    EXPECT_EQ(rendezvous.joined_count(), 1u);
+    EXPECT_FALSE(rendezvous.has_left(1));
+    EXPECT_TRUE(rendezvous.on_frame(1, frame(Kind::leave)).empty());
+    EXPECT_TRUE(rendezvous.has_left(1));
+    EXPECT_FALSE(rendezvous.has_left(0));
+    EXPECT_FALSE(rendezvous.has_joined(0));
+}
+
+TEST(Rendezvous, a_node_that_gives_twice_in_a_round_does_not_stand_for_another) {
+    Rendezvous rendezvous({.parts = {{"here", 0, 3}}});
+    for (const std::uint32_t node : {0u, 0u, 0u, 1u, 1u})
+        EXPECT_TRUE(rendezvous.on_frame(node, frame(Kind::exchange)).empty()) << node;
+    EXPECT_EQ(rendezvous.on_frame(2, frame(Kind::exchange)).size(), 1u);
+}
+
+TEST(Rendezvous, what_only_kumi_run_says_is_not_answered) {
+    Rendezvous rendezvous({.parts = {{"here", 0, 1}}});
+    for (const Kind kind :
+         {Kind::welcome, Kind::refused, Kind::shared, Kind::exchanged, static_cast<Kind>(0), static_cast<Kind>(99)})
+        EXPECT_TRUE(rendezvous.on_frame(0, frame(kind, bytes_of(std::string_view("text")))).empty());
+    EXPECT_FALSE(rendezvous.failure(0));
+    EXPECT_FALSE(rendezvous.has_joined(0));
+}
+
+TEST(Rendezvous, traffic_to_the_last_node_counts_and_to_the_one_behind_it_does_not) {
+    Rendezvous rendezvous({.parts = {{"a", 0, 1}, {"b", 1, 2}}});
+    const boot::TrafficEntry entries[] = {{3, "udp", 1, 1}, {2, "udp", 2, 2}, {0, "shmem", 3, 3}};
+    const Bytes bytes = std::as_bytes(std::span(entries));
+    rendezvous.on_frame(1, frame(Kind::traffic, bytes));
+    ASSERT_EQ(rendezvous.traffic()[1].size(), 2u);
+    EXPECT_EQ(rendezvous.traffic()[1][0].to, 2u);
+    EXPECT_EQ(rendezvous.traffic()[1][1].messages, 3u);
+    rendezvous.on_frame(1, frame(Kind::traffic, bytes.first(bytes.size() - 1))); // the last entry is cut off
+    EXPECT_EQ(rendezvous.traffic()[1].size(), 1u);
+    rendezvous.on_frame(1, frame(Kind::traffic, {}));
+    EXPECT_TRUE(rendezvous.traffic()[1].empty());
+}
+
+TEST(Rendezvous, of_missing_nodes_on_several_hosts_eight_are_named) {
+    Rendezvous rendezvous({.parts = {{"a", 0, 3}, {"b", 3, 5}, {"c", 8, 2}}});
+    EXPECT_EQ(rendezvous.missing(), "0, 1, 2 on a, 3, 4, 5, 6, 7 on b and 2 more");
+    rendezvous.on_frame(8, join_frame());
+    rendezvous.on_frame(0, join_frame());
+    EXPECT_EQ(rendezvous.missing(), "1, 2 on a, 3, 4, 5, 6, 7 on b, 9 on c");
+    for (std::uint32_t node = 1; node < 9; ++node)
+        if (node != 8) rendezvous.on_frame(node, join_frame());
+    EXPECT_EQ(rendezvous.missing(), "9 on c");
+}
+
 } // namespace
 } // namespace kumi::launch

@@ -16,5 +16,47 @@ TEST(Environment, what_is_about_a_host_is_told_from_the_rest) {
         EXPECT_FALSE(is_of_host(name)) << name;
 }
 
+TEST(Environment, all_that_is_about_a_host_stays_there) {
+    for (const char* name : {"HOSTNAME",
+                             "HOST",
+                             "HOSTTYPE",
+                             "MACHTYPE",
+                             "DISPLAY",
+                             "WAYLAND_DISPLAY",
+                             "XAUTHORITY",
+                             "GPG_TTY",
+                             "WINDOWID",
+                             "TMUX",
+                             "TMUX_PANE",
+                             "STY",
+                             "TMPDIR",
+                             "TMP",
+                             "TEMP",
+                             "PWD",
+                             "OLDPWD",
+                             "SHLVL",
+                             "_",
+                             "KUMI_BOOT",
+                             "KUMI_UDP_ADDRESS",
+                             "SSH_",
+                             "SSH_AUTH_SOCK",
+                             "XDG_RUNTIME_DIR",
+                             "XDG_SESSION_ID",
+                             "XDG_SEAT",
+                             "XDG_VTNR",
+                             "DBUS_SESSION_BUS_ADDRESS"})
+        EXPECT_TRUE(is_of_host(name)) << name;
+    for (const char* name : {"", "SSH", "TMPDIRS", "_X", "KUMI_UDP_PORT", "KUMI_BOOTS", "MY_SSH_KEY", "XDG_DATA_HOME",
+                             "LD_LIBRARY_PATH", "KUMI_CLUSTER"})
+        EXPECT_FALSE(is_of_host(name)) << name;
+}
+
+TEST(Environment, a_name_ends_at_the_first_equals_sign) {
+    EXPECT_EQ(name_of("A=b=c"), "A");
+    EXPECT_EQ(name_of("A"), "A");
+    EXPECT_EQ(name_of("=x"), "");
+    EXPECT_EQ(with({"A=1", "AB"}, {"A=2=3"}), (std::vector<std::string>{"AB", "A=2=3"}));
+}
+
 } // namespace
 } // namespace kumi::launch::host

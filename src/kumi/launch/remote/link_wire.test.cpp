@@ -1,5 +1,8 @@
 #include "kumi/launch/remote/link_wire.hpp"
 
+#include "kumi/boot/wire.hpp"
+
+#include <cstring>
 #include <gtest/gtest.h>
 #include <random>
 
@@ -83,6 +86,85 @@ TEST(LinkWire, a_clock_is_wrong_by_what_no_delay_explains) {
     EXPECT_EQ(clock_difference_ns(150, 100, 200), 0);
     EXPECT_EQ(clock_difference_ns(250, 100, 200), 50);
     EXPECT_EQ(clock_difference_ns(70, 100, 200), -30);
+}
+
+TEST(LinkWire, the_largest_body_is_taken_and_one_byte_more_is_garbage) {
+    for (const auto& [bytes, is_sound] : {std::pair{boot::body_bytes_max, true}, {boot::body_bytes_max + 1, false}}) {
+        LinkReader reader;
+        const LinkHeader header{LinkKind::out, 0, 0, bytes};
+        reader.add(bytes_of(header)); // without its body, which is to come
+        const auto frame = reader.next();
+        EXPECT_EQ(frame.has_value(), is_sound);
+        EXPECT_TRUE(!is_sound || !*frame);
+    }
+}
+
+TEST(LinkWire, kinds_are_those_of_the_protocol_and_no_others) {
+    for (std::uint32_t kind = 0; kind < 20; ++kind) {
+        LinkReader reader;
+        reader.add(encode(static_cast<LinkKind>(kind), 5, 6, bytes_of(std::string_view("body"))));
+        const auto frame = reader.next();
+        EXPECT_EQ(frame.has_value(), kind >= 1 && kind <= 13) << kind;
+        EXPECT_TRUE(!frame || text_of((*frame)->body) == "body");
+    }
+}
+
+TEST(LinkWire, a_frame_is_there_with_its_last_byte_and_not_before) {
+    const auto whole = encode(LinkKind::err, 1, 2, bytes_of(std::string_view("text")));
+    LinkReader reader;
+    reader.add(Bytes(whole).first(whole.size() - 1));
+    const auto early = reader.next();
+    ASSERT_TRUE(early);
+    EXPECT_FALSE(*early);
+    reader.add(Bytes(whole).last(1));
+    const auto frame = reader.next();
+    ASSERT_TRUE(frame && *frame);
+    EXPECT_EQ(text_of((*frame)->body), "text");
+    EXPECT_TRUE(reader.left().empty());
+}
+
+TEST(LinkWire, an_order_that_promises_more_words_than_it_has_is_none) {
+    auto bytes = encode(
+        JobOrder{.folder = "/", .program = "p", .arguments = {"a", "b"}, .environment = {"A=1"}, .cluster_text = {}});
+    EXPECT_TRUE(decode_order(bytes));
+    constexpr std::size_t arguments_at = 6 * sizeof(std::uint32_t); // the seventh number of its head
+    for (const std::uint32_t count : {3u, 0xffffffffu}) {
+        std::memcpy(bytes.data() + arguments_at, &count, sizeof count);
+        EXPECT_FALSE(decode_order(bytes)) << count;
+    }
+}
+
+TEST(LinkWire, an_empty_cluster_file_is_not_none) {
+    const auto back = decode_order(
+        encode(JobOrder{.folder = "/", .program = "p", .arguments = {}, .environment = {}, .cluster_text = ""}));
+    ASSERT_TRUE(back && back->cluster_text);
+    EXPECT_EQ(*back->cluster_text, "");
+    EXPECT_TRUE(back->bind);
+    EXPECT_FALSE(back->is_terminal);
+}
+
+TEST(LinkWire, a_version_is_that_of_kumi_and_of_both_protocols) {
+    EXPECT_EQ(full_version("1.2.3"), fmt::format("1.2.3-{}.{}", boot::wire_version, link_version));
+}
+
+TEST(LinkWire, a_hello_of_another_version_is_heard_though_its_numbers_are_none) {
+    LinkReader reader;
+    reader.add(bytes_of(std::string_view("\nkumi-host-helper 9.9 soon many\n")));
+    const auto hello = reader.next_hello();
+    ASSERT_TRUE(hello);
+    EXPECT_EQ(hello->version, "9.9");
+    EXPECT_EQ(hello->wall_clock_ns, 0);
+    EXPECT_EQ(hello->cores, 1u);
+    EXPECT_TRUE(reader.left().empty());
+    reader.add(bytes_of(std::string_view("kumi-host-helper\n")));
+    EXPECT_FALSE(reader.next_hello()) << "the mark ends with a blank";
+}
+
+TEST(LinkWire, a_clock_at_either_end_of_the_delay_is_right) {
+    EXPECT_EQ(clock_difference_ns(100, 100, 200), 0);
+    EXPECT_EQ(clock_difference_ns(200, 100, 200), 0);
+    EXPECT_EQ(clock_difference_ns(99, 100, 200), -1);
+    EXPECT_EQ(clock_difference_ns(201, 100, 200), 1);
 }
 
 } // namespace
