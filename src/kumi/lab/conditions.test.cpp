@@ -45,5 +45,48 @@ TEST(Conditions, frames_are_looked_at_one_by_one_where_they_are_limited_or_lost)
     EXPECT_TRUE(conditions.by_the_frame(0));
 }
 
+TEST(Conditions, rates_are_shown_in_the_largest_unit_that_they_reach) {
+    const Plan plan = small_plan();
+    Conditions conditions(plan);
+    for (const auto& [bits, text] : {std::pair{1'000'000'000ul, "1gbit"},
+                                     {999'000'000ul, "999mbit"},
+                                     {1'000'000ul, "1mbit"},
+                                     {999'000ul, "999kbit"},
+                                     {2'500'000'000ul, "2.5gbit"}}) {
+        conditions.apply({.kind = Change::Kind::rate, .network = 1, .bits_per_second = bits});
+        EXPECT_NE(describe(plan, conditions, {1, 2}).find(fmt::format("network lan: {}, mtu 1500\n", text)),
+                  std::string::npos)
+            << describe(plan, conditions, {1, 2});
+    }
+}
+
+TEST(Conditions, a_cable_and_its_silence_are_a_hosts_own_on_one_network) {
+    const Plan plan = small_plan();
+    Conditions conditions(plan);
+    conditions.apply({.kind = Change::Kind::link, .host = 1, .network = 1, .on = false});
+    conditions.apply({.kind = Change::Kind::link, .host = 1, .network = 1, .on = false});
+    EXPECT_TRUE(conditions.down.contains({1, 1}));
+    EXPECT_FALSE(conditions.down.contains({0, 1}) || conditions.down.contains({1, 0}));
+    EXPECT_TRUE(conditions.mute.empty());
+    conditions.apply({.kind = Change::Kind::mute, .host = 1, .network = 1, .on = true});
+    conditions.apply({.kind = Change::Kind::link, .host = 1, .network = 1, .on = true});
+    EXPECT_TRUE(conditions.down.empty());
+    EXPECT_TRUE(conditions.mute.contains({1, 1})) << "it stays mute when its cable is back";
+    conditions.apply({.kind = Change::Kind::mute, .host = 1, .network = 1, .on = false});
+    EXPECT_TRUE(conditions.mute.empty());
+}
+
+TEST(Conditions, frames_are_counted_one_by_one_while_some_are_lost_or_the_rate_is_limited) {
+    const Plan plan = small_plan();
+    Conditions conditions(plan);
+    EXPECT_FALSE(conditions.by_the_frame(0));
+    EXPECT_TRUE(conditions.by_the_frame(1)) << "it has a rate";
+    conditions.apply({.kind = Change::Kind::loss, .network = 0, .loss_percent = 0.1});
+    EXPECT_TRUE(conditions.by_the_frame(0));
+    conditions.apply({.kind = Change::Kind::loss, .network = 0, .loss_percent = 0});
+    conditions.apply({.kind = Change::Kind::rate, .network = 1, .bits_per_second = 0});
+    EXPECT_FALSE(conditions.by_the_frame(0) || conditions.by_the_frame(1));
+}
+
 } // namespace
 } // namespace kumi::lab

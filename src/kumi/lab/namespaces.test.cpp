@@ -128,7 +128,8 @@ TEST(TwoHosts, an_ordinary_user_can_make_them) {
     const pid_t child = ::fork();
     ASSERT_GE(child, 0);
     if (child == 0) {
-        if (::geteuid() == 0 && (::setresgid(ordinary_user, ordinary_user, ordinary_user) != 0 || ::setresuid(ordinary_user, ordinary_user, ordinary_user) != 0))
+        if (::geteuid() == 0 && (::setresgid(ordinary_user, ordinary_user, ordinary_user) != 0 ||
+                                 ::setresuid(ordinary_user, ordinary_user, ordinary_user) != 0))
             ::_exit(1);
         ::prctl(PR_SET_DUMPABLE, 1); // a process that was root owns its /proc files again
         const auto made = TwoHosts::make();

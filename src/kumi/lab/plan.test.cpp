@@ -126,5 +126,46 @@ TEST(Plan, an_ipv6_address_is_usable_at_once) {
     EXPECT_EQ(plan->hosts[1].ports[0].address, "fd77::fffe");
 }
 
+TEST(Plan, the_longest_names_and_the_most_hosts_are_taken_and_no_more) {
+    const auto with_host = [](const std::string& name) {
+        return "[[network]]\nname = \"lan\"\n[[host]]\nname = \"" + name + "\"\naddress.lan = \"10.0.0.1\"\n";
+    };
+    EXPECT_EQ(refusal(with_host(std::string(64, 'a'))), "");
+    EXPECT_EQ(refusal(with_host(std::string(65, 'a')))
+                  .find("the host name " + std::string(65, 'a') + " is too long; 64 letters are the most"),
+              0u);
+    const auto with_hosts = [](int count) {
+        return fmt::format("[[network]]\nname = \"lan\"\n[[host]]\nname = \"h[1-{}]\"\n", count);
+    };
+    EXPECT_EQ(refusal(with_hosts(999)), "") << "and the front end";
+    EXPECT_EQ(refusal(with_hosts(1000)), "1001 hosts are too many; a lab has 1000 at most");
+}
+
+TEST(Plan, an_interface_has_its_networks_name_if_that_is_one) {
+    const auto interface_of = [](const std::string& network) {
+        const auto plan = plan_of("[[network]]\nname = \"" + network + "\"\n[[host]]\nname = \"a\"\naddress." +
+                                  network + " = \"10.0.0.1\"\n");
+        return plan ? plan->hosts[0].ports[0].interface : plan.error().text();
+    };
+    EXPECT_EQ(interface_of("exactly-fifteen"), "exactly-fifteen");
+    EXPECT_EQ(interface_of("exactly-sixteen1"), "net0");
+    for (const char* const taken : {"lo", "all", "default"}) EXPECT_EQ(interface_of(taken), "net0") << taken;
+}
+
+TEST(Plan, loss_is_a_part_of_a_million_frames) {
+    const PlannedNetwork network{"lan", "n1", 1500, 0};
+    EXPECT_EQ(loss_rules(network, 0.00001), loss_rules(network, 0)) << "less than one of them";
+    EXPECT_NE(loss_rules(network, 0.0001).find("mod 1000000 < 1 counter drop"), std::string::npos);
+    EXPECT_NE(loss_rules(network, 99.9999).find("mod 1000000 < 999999 counter drop"), std::string::npos);
+}
+
+TEST(Plan, networks_that_touch_but_do_not_overlap_are_two) {
+    const std::string two = "[[network]]\nname = \"lan\"\n[[network]]\nname = \"wan\"\n[[host]]\nname = "
+                            "\"a\"\naddress.lan = \"10.0.0.1\"\n";
+    EXPECT_EQ(refusal(two + "address.wan = \"10.0.1.1\"\n"), "");
+    EXPECT_NE(refusal(two + "address.wan = \"10.0.0.255\"\n").find("overlap"), std::string::npos)
+        << "in a /23, since it is no host's in a /24";
+}
+
 } // namespace
 } // namespace kumi::lab

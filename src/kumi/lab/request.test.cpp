@@ -74,5 +74,56 @@ TEST(LabRequest, a_single_word_with_blanks_is_for_a_shell) {
     EXPECT_EQ(command_of({"ls", "a b"}), (Words{"ls", "a b"}));
 }
 
+TEST(LabRequest, the_longest_is_taken_and_one_byte_more_is_refused_on_both_sides) {
+    constexpr std::size_t most = 8u << 20;
+    Request request;
+    request.verb = "exec";
+    request.words = {std::string(most - 9, 'x')}; // with "exec", an empty folder, "1" and the zeros
+    const Pair pair;
+    std::thread sender([&] {
+        const auto sent = send_request(pair.one.get(), request);
+        EXPECT_TRUE(sent);
+        if (!sent) ::shutdown(pair.one.get(), SHUT_WR);
+    });
+    const auto received = receive_request(pair.other.get());
+    sender.join();
+    ASSERT_TRUE(received) << received.error().text();
+    EXPECT_EQ(received->words, request.words);
+    request.words[0].push_back('x');
+    const auto refused = send_request(pair.one.get(), request);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().text(), "the command and its environment are too long for the lab");
+    const std::uint32_t length = most + 1;
+    ASSERT_EQ(::send(pair.one.get(), &length, sizeof length, 0), static_cast<ssize_t>(sizeof length));
+    const auto dropped = receive_request(pair.other.get()); // without waiting for so many bytes
+    ASSERT_FALSE(dropped);
+    EXPECT_EQ(dropped.error().text(), "no request");
+}
+
+TEST(LabRequest, words_that_are_counted_right_are_words_and_the_rest_is_environment) {
+    const Pair pair;
+    Request request;
+    request.verb = "link";
+    request.environment = {"A=b"};
+    ASSERT_TRUE(send_request(pair.one.get(), request));
+    auto received = receive_request(pair.other.get());
+    ASSERT_TRUE(received) << received.error().text();
+    EXPECT_TRUE(received->words.empty());
+    EXPECT_EQ(received->environment, request.environment);
+    request.words = {"a0", "lan", "down"};
+    request.environment.clear();
+    ASSERT_TRUE(send_request(pair.one.get(), request));
+    received = receive_request(pair.other.get());
+    ASSERT_TRUE(received) << received.error().text();
+    EXPECT_EQ(received->words, request.words);
+    EXPECT_TRUE(received->environment.empty());
+}
+
+TEST(LabRequest, a_single_word_with_any_blank_is_for_a_shell) {
+    for (const char* const word : {"a\tb", "a\nb", " "}) EXPECT_EQ(command_of({word}).size(), 3u) << word;
+    EXPECT_EQ(command_of({}).size(), 0u);
+    EXPECT_EQ(command_of({"a;b"}).size(), 1u);
+}
+
 } // namespace
 } // namespace kumi::lab

@@ -56,5 +56,28 @@ TEST(LabSubnet, the_highest_free_address_is_nobodys) {
     EXPECT_EQ(free_text({"fd77::fffe"}), "fd77::fffd");
 }
 
+TEST(LabSubnet, ends_at_8_and_16_bits) {
+    EXPECT_EQ(subnet_text({"10.0.0.1", "11.0.0.1"}).find("10.0.0.1 to 11.0.0.1 are in no common subnet"), 0u)
+        << "a /7 would hold both";
+    EXPECT_EQ(subnet_text({"fd77::1", "fd77:ffff::1"}), "fd77::/16");
+    EXPECT_EQ(subnet_text({"fd76::1", "fd77::1"}).find("fd76::1 to fd77::1 are in no common subnet"), 0u)
+        << "a /15 would hold both";
+}
+
+TEST(LabSubnet, the_address_of_a_subnet_is_no_hosts) {
+    EXPECT_EQ(subnet_text({"10.77.1.0", "10.77.1.1"}), "10.77.0.0/23");
+    EXPECT_EQ(subnet_text({"10.77.0.0"}), "10.76.0.0/15");
+    EXPECT_EQ(subnet_text({"fd77::", "fd77::1"}).find("fd77:: to fd77::1 are in no common subnet"), 0u);
+    EXPECT_EQ(subnet_text({"fd77::ffff:ffff:ffff:ffff"}), "fd77::/64") << "IPv6 has no address of all hosts";
+}
+
+TEST(LabSubnet, the_highest_free_address_borrows_across_bytes) {
+    std::vector<std::string> all;
+    for (int i = 0; i < 255; ++i) all.push_back(fmt::format("10.77.1.{}", i)); // 10.77.1.255 means all hosts
+    all.push_back("10.77.0.1");
+    EXPECT_EQ(subnet_text(all), "10.77.0.0/23");
+    EXPECT_EQ(free_text(all), "10.77.0.255");
+}
+
 } // namespace
 } // namespace kumi::lab
