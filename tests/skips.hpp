@@ -67,7 +67,9 @@ inline bool has_program(const std::string& name) {
 inline bool has_library(std::string_view name) {
     std::ifstream maps("/proc/self/maps");
     for (std::string line; std::getline(maps, line);)
-        if (const auto slash = line.rfind('/'); slash != std::string::npos && std::string_view(line).substr(slash + 1).starts_with(name)) return true;
+        if (const auto slash = line.rfind('/');
+            slash != std::string::npos && std::string_view(line).substr(slash + 1).starts_with(name))
+            return true;
     return false;
 }
 

@@ -42,10 +42,15 @@ TEST(Bench, measures_the_rows_that_were_asked_for_and_says_who_was_not_measured)
     EXPECT_TRUE(
         matches(lines_of(outcome.out).at(1), "udp.rate.32.loopback .* tcp_nodelay [0-9.]+  tcp_nagle [0-9.]+.*"))
         << outcome.out;
-    for (const std::string peer : {"enet", "zeromq"}) { // a figure where its program was built, and why there is none where not
+    // A figure where its program was built, and why there is none where not.
+    for (const std::string peer : {"enet", "zeromq"}) {
         const bool is_built = probes::has_program(KUMI_BUILD_DIR "/libexec/kumi/kumi-bench-" + peer);
         EXPECT_EQ(matches(lines_of(outcome.out).at(1), ".*  " + peer + " [0-9.]+.*"), is_built) << outcome.out;
-        EXPECT_EQ(contains(outcome.out, "note: " + peer + " rate.32 loopback: not measured: its program was not built; install " + peer), !is_built) << outcome.out;
+        EXPECT_EQ(
+            contains(outcome.out,
+                     "note: " + peer + " rate.32 loopback: not measured: its program was not built; install " + peer),
+            !is_built)
+            << outcome.out;
     }
 }
 

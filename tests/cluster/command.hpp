@@ -52,8 +52,9 @@ struct Command {
     std::string folder;                   // to run in; empty: ours
     std::vector<int> ignored_signals;
     bool input_closed = false;
-    bool leaves_processes = false;        // on purpose
-    std::function<bool()> prepare = {};   // done by the new process before it becomes the command; false: it ends with 125
+    bool leaves_processes = false; // on purpose
+    std::function<bool()> prepare =
+        {}; // done by the new process before it becomes the command; false: it ends with 125
 };
 
 struct Outcome {
@@ -89,7 +90,8 @@ inline std::vector<std::string> processes_marked(const std::string& mark) {
 inline std::vector<pid_t> processes_running(const std::string& program, const std::string& mark) {
     std::vector<pid_t> found;
     for (const std::string& process : processes_marked(mark)) // "PID WORD WORD ... "
-        if (process.substr(process.find(' ') + 1).starts_with(program + " ")) found.push_back(std::atoi(process.c_str()));
+        if (process.substr(process.find(' ') + 1).starts_with(program + " "))
+            found.push_back(std::atoi(process.c_str()));
     return found;
 }
 
@@ -146,7 +148,8 @@ public:
     }
 
     /// Waits until all that has come out so far satisfies `done`; `complaint` is for the case that it never does.
-    bool shows(const std::function<bool(const std::string& out)>& done, const std::string& complaint, std::chrono::seconds limit = patience) {
+    bool shows(const std::function<bool(const std::string& out)>& done, const std::string& complaint,
+               std::chrono::seconds limit = patience) {
         const auto deadline = Clock::now() + limit;
         bool is_done = done(outcome_.out);
         for (; !is_done && !ended_ && Clock::now() < deadline; is_done = done(outcome_.out)) pump(deadline);

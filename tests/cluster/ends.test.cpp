@@ -52,6 +52,31 @@ TEST(Ends, the_first_failure_decides_the_exit_code) {
     EXPECT_TRUE(is_one_line(outcome.err, "kumi run: node 1 .* exited with code 3; ending 2 nodes"));
 }
 
+TEST(Ends, those_that_are_ended_because_another_failed_are_asked_first_and_only_they_are_counted) {
+    Running command({.words = kumi_run_actor({"-n", "3"}, {"handle=TERM", "handle=USR1", "join", "say=ready", "0:leave",
+                                                           "0:exit=0", "until_signal", "1:exit=3"})});
+    ASSERT_TRUE(command.printed("ready", 3));
+    ASSERT_TRUE(comes_true([&] { return processes_running(program("actor"), command.mark()).size() == 2; }, 10s));
+    ::poll(nullptr, 0, 100); // for kumi run to hear of that end
+    const auto nodes = processes_running(program("actor"), command.mark());
+    ASSERT_EQ(nodes.size(), 2u);
+    ASSERT_EQ(::kill(nodes[0], SIGKILL), 0);
+    const Outcome outcome = command.finish();
+    EXPECT_EQ(outcome.code, 137);
+    EXPECT_TRUE(is_one_line(outcome.err, "kumi run: node [12] .* was killed by signal 9 \\(Killed\\); ending 1 node"));
+    EXPECT_TRUE(contains(outcome.out, ": got signal 15\n")) << "it had time to handle it: " << outcome.out;
+}
+
+TEST(Ends, without_a_time_for_joining_nobody_is_late_and_who_need_not_join_is_never) {
+    const Outcome no_limit =
+        run({.words = kumi_run_actor({"-n", "2", "--join-timeout", "0"}, {"sleep=100", "join", "say=here"})});
+    EXPECT_EQ(no_limit.code, 0);
+    EXPECT_EQ(no_limit.err, "");
+    const Outcome no_join = run({.words = kumi_run({"-n", "2", "--no-join", "--join-timeout", "1", "sleep", "1.3"})});
+    EXPECT_EQ(no_join.code, 0);
+    EXPECT_EQ(no_join.err, "");
+}
+
 TEST(Ends, a_node_that_has_left_may_go_while_the_others_work_on) {
     const Outcome outcome = run(
         {.words = kumi_run_actor({"-n", "3"}, {"join", "0:leave", "0:exit=0", "wait_ms=300", "leave", "say=done"})});

@@ -33,7 +33,8 @@ protected:
     static std::string last_way(const std::string& out, const std::string& node) {
         const std::string words = "to node " + node + " by ";
         const std::size_t last = out.rfind(words);
-        return last == std::string::npos ? "" : out.substr(last + words.size(), out.find('\n', last) - last - words.size());
+        return last == std::string::npos ? ""
+                                         : out.substr(last + words.size(), out.find('\n', last) - last - words.size());
     }
     /// It ends when it is told to, and nothing was wrong.
     static void expect_good_end(Running& job, int nodes) {
@@ -114,8 +115,11 @@ TEST_F(Failover, links_that_come_and_go_at_random_lose_nothing) {
     for (int node = 1; node < nodes; ++node) ASSERT_TRUE(job.printed("to node " + std::to_string(node) + " by fast"));
     for (int i = cycles != nullptr ? std::atoi(cycles) : 24; i > 0 && !HasFailure(); --i) {
         const bool stays = i % 8 == 0; // until node 0, whose way to that host it cuts, has found another
-        const std::string node = std::to_string(stays ? 1 + random() % (nodes - 1) : random() % nodes), host = "h" + node;
-        const std::string network = stays && last_way(job.out(), node) != "fast" ? "slow" : stays || random() % 2 == 0 ? "fast" : "slow";
+        const std::string node = std::to_string(stays ? 1 + random() % (nodes - 1) : random() % nodes),
+                          host = "h" + node;
+        const std::string network = stays && last_way(job.out(), node) != "fast" ? "slow"
+                                    : stays || random() % 2 == 0                 ? "fast"
+                                                                                 : "slow";
         const bool mutes = random() % 4 == 0;
         change(mutes ? Words{"mute", host, network, "on"} : Words{"link", host, network, "down"});
         const auto found_another = [&](const std::string& out) { return last_way(out, node) != network; };

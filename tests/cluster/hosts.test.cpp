@@ -283,6 +283,11 @@ TEST_F(Hosts, hosts_that_do_not_answer_are_named_at_the_deadline) {
                    "hosts two, three did not answer within 3 s: up and reachable, without a password, by .*/agent\\? --start-timeout waits longer; ending 1 node");
 }
 
+TEST_F(Hosts, without_a_time_for_starting_no_host_is_late) {
+    agent("sleep 0.2; exec sh -c \"$2\"");
+    expect_ring(run(on_hosts({"--hosts", "one", "-n", "1", "--start-timeout", "0", example("02_ring"), "5"})), 1, 5);
+}
+
 TEST_F(Hosts, a_signal_does_not_wait_for_hosts_that_do_not_answer) {
     agent("[ $1 = one ] && exec sh -c \"$2\"; exec sleep 1000");
     Running command(on_hosts({"--hosts", "one,two", "-n", "2", "--no-join", "sh", "-c", "echo ready; exec sleep 1000"}));

@@ -239,7 +239,8 @@ TEST_F(Lab, two_labs_live_side_by_side_under_two_names) {
     Running other({.words = kumi_lab({"--name", "other", "up", figure3}), .environment = environment(), .leaves_processes = true});
     ASSERT_EQ(other.finish().code, 0);
     EXPECT_EQ(exec("a0", {"sh", "-c", "echo mine > /dev/shm/file"}).code, 0);
-    EXPECT_TRUE(is_one_line(lab({"--name", "other", "exec", "a0", "cat", "/dev/shm/file"}).err, "cat: .*: No such file or directory"));
+    EXPECT_TRUE(is_one_line(lab({"--name", "other", "exec", "a0", "cat", "/dev/shm/file"}).err,
+                            "cat: .*: No such file or directory"));
     EXPECT_EQ(lab({"--name", "other", "exec", "a0", "sh", "-c", "echo $KUMI_LAB"}).out, "other\n");
     EXPECT_EQ(lab({"down", "--name", "other"}).code, 0);
     EXPECT_TRUE(processes_marked(other.mark()).empty());

@@ -23,7 +23,8 @@ public:
 
     /// Writes a program for nodes, which starts a helper of its own and becomes the actor; answers where nodes find it.
     std::string write_script(const std::string& helper) {
-        const std::string script = "#!/bin/sh\n" + helper + " >/dev/null 2>&1 </dev/null &\n\"" + program("actor") + "\" \"$@\"\n";
+        const std::string script =
+            "#!/bin/sh\n" + helper + " >/dev/null 2>&1 </dev/null &\n\"" + program("actor") + "\" \"$@\"\n";
         std::ofstream(outside(script_path)) << script;
         std::filesystem::permissions(outside(script_path), std::filesystem::perms(0755));
         before_ = files();
@@ -59,7 +60,8 @@ private:
 
     std::set<std::string> files() const {
         std::set<std::string> found;
-        for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_.path())) found.insert(entry.path());
+        for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_.path()))
+            found.insert(entry.path());
         return found;
     }
 
@@ -74,9 +76,13 @@ private:
             std::ofstream("/proc/self/gid_map") << gid << " " << gid << " 1";
         }
         if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return false;
-        const auto bind = [](const std::string& what, const std::string& where) { return ::mount(what.c_str(), where.c_str(), nullptr, MS_BIND | MS_REC, nullptr) == 0; };
+        const auto bind = [](const std::string& what, const std::string& where) {
+            return ::mount(what.c_str(), where.c_str(), nullptr, MS_BIND | MS_REC, nullptr) == 0;
+        };
         if (is_build_hidden() && !bind(KUMI_BUILD_DIR, outside(KUMI_BUILD_DIR))) return false;
-        return std::all_of(places.begin(), places.end(), [&](const std::string& place) { return bind(outside(place), place); }); // /tmp last, which hides the others
+        // /tmp last, for the others lie in it.
+        return std::all_of(places.begin(), places.end(),
+                           [&](const std::string& place) { return bind(outside(place), place); });
     }
 
     Folder folder_;
@@ -93,11 +99,14 @@ TEST(Leftovers, a_file_that_a_job_leaves_is_found_wherever_it_lies) {
     std::string folders = "$TMPDIR";
     std::set<std::string> expected{"/tmp/tmpdir/left"};
     if (own.is_private())
-        for (const char* const folder : {"/tmp", "/dev/shm", "/run", "/var/tmp"}) folders += std::string(" ") + folder, expected.insert(folder + std::string("/left"));
-    const Outcome outcome = run(own.command(kumi_run({"-n", "1", "--no-join", "sh", "-c", "for folder in " + folders + "; do : > $folder/left; done"})));
+        for (const char* const folder : {"/tmp", "/dev/shm", "/run", "/var/tmp"})
+            folders += std::string(" ") + folder, expected.insert(folder + std::string("/left"));
+    const Outcome outcome = run(own.command(
+        kumi_run({"-n", "1", "--no-join", "sh", "-c", "for folder in " + folders + "; do : > $folder/left; done"})));
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_EQ(own.leftovers(), expected);
-    for (const char* const folder : {"/tmp", "/dev/shm", "/run", "/var/tmp"}) EXPECT_FALSE(std::filesystem::exists(folder + std::string("/left"))) << "the machine's own " << folder;
+    for (const char* const folder : {"/tmp", "/dev/shm", "/run", "/var/tmp"})
+        EXPECT_FALSE(std::filesystem::exists(folder + std::string("/left"))) << "the machine's own " << folder;
 }
 
 TEST(Leftovers, a_job_leaves_no_file_whatever_carries_its_messages) {
@@ -112,7 +121,8 @@ TEST(Leftovers, a_job_leaves_no_file_whatever_carries_its_messages) {
 
 TEST(Leftovers, killing_kumi_run_kills_the_nodes_and_all_that_they_started) {
     OwnPlaces own;
-    Running command(own.command(kumi_run({"-n", "3", own.write_script("sleep 1000"), "ignore=TERM", "ignore=HUP", "join", "say=ready", "wait"})));
+    Running command(own.command(kumi_run(
+        {"-n", "3", own.write_script("sleep 1000"), "ignore=TERM", "ignore=HUP", "join", "say=ready", "wait"})));
     ASSERT_TRUE(command.printed("ready", 3));
     // kumi run, its guardian, and for each node a shell, its helper and the program.
     EXPECT_TRUE(comes_true([&] { return processes_marked(command.mark()).size() == 2 + 3 * 3; }, 5s))
@@ -142,14 +152,16 @@ TEST(Leftovers, a_helper_in_a_session_of_its_own_ends_with_the_job) {
 
 TEST(Leftovers, a_helper_of_a_node_that_died_is_gone_too) {
     OwnPlaces own;
-    const Outcome outcome = run(own.command(kumi_run({"-n", "2", own.write_script("setsid sleep 1000"), "join", "1:abort", "wait"})));
+    const Outcome outcome =
+        run(own.command(kumi_run({"-n", "2", own.write_script("setsid sleep 1000"), "join", "1:abort", "wait"})));
     EXPECT_EQ(outcome.code, 134);
     EXPECT_EQ(own.leftovers(), no_files);
 }
 
 TEST(Leftovers, the_helper_of_a_node_that_has_ended_does_not_wait_for_the_others) {
     OwnPlaces own;
-    Running command(own.command(kumi_run({"-n", "2", own.write_script("sleep 1000"), "handle=USR1", "join", "say=ready", "0:leave", "0:exit=0", "until_signal"})));
+    Running command(own.command(kumi_run({"-n", "2", own.write_script("sleep 1000"), "handle=USR1", "join", "say=ready",
+                                          "0:leave", "0:exit=0", "until_signal"})));
     ASSERT_TRUE(command.printed("ready", 2));
     const auto helpers = [&] {
         std::size_t count = 0;

@@ -53,7 +53,8 @@ std::vector<std::set<int>> places(Words options, const std::set<int>& allowed = 
         for (const int processor : allowed) CPU_SET(processor, &set);
         return ::sched_setaffinity(0, sizeof set, &set) == 0;
     };
-    const Outcome outcome = run({.words = kumi_run_actor(std::move(options), {"join", "processors"}), .prepare = restrict});
+    const Outcome outcome =
+        run({.words = kumi_run_actor(std::move(options), {"join", "processors"}), .prepare = restrict});
     EXPECT_EQ(outcome.code, 0);
     EXPECT_EQ(outcome.err, "");
     std::vector<std::set<int>> found;
@@ -91,7 +92,8 @@ TEST(Binding, more_nodes_than_cores_are_placed_by_the_system) {
     std::set<int> allowed;
     std::set<std::set<int>> taken;
     for (const int processor : ours())
-        if (taken.size() < 2 || taken.count(core_of(processor)) != 0) allowed.insert(processor), taken.insert(core_of(processor));
+        if (taken.size() < 2 || taken.count(core_of(processor)) != 0)
+            allowed.insert(processor), taken.insert(core_of(processor));
     const auto found = places({"-n", std::to_string(taken.size() + 1)}, allowed);
     ASSERT_EQ(found.size(), taken.size() + 1);
     for (const auto& place : found) EXPECT_EQ(place, allowed);

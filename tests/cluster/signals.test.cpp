@@ -26,8 +26,8 @@ TEST_P(PassedOn, nodes_get_to_handle_the_signal_that_ends_the_job) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Signals, PassedOn,
-                         testing::Values(std::pair{"TERM", SIGTERM}, std::pair{"INT", SIGINT},
-                                         std::pair{"HUP", SIGHUP}),
+                         testing::Values(std::pair{"TERM", SIGTERM}, std::pair{"INT", SIGINT}, std::pair{"HUP", SIGHUP},
+                                         std::pair{"QUIT", SIGQUIT}),
                          [](const auto& tested) { return tested.param.first; });
 
 TEST(Signals, nodes_that_handle_nothing_end_at_once) {
@@ -49,6 +49,48 @@ TEST(Signals, SIGUSR1_is_passed_on_and_ends_nothing) {
     EXPECT_EQ(outcome.err, "");
     EXPECT_TRUE(contains(outcome.out, "node 0: got signal 10\n")) << outcome.out;
     EXPECT_TRUE(contains(outcome.out, "node 1: got signal 10\n")) << outcome.out;
+}
+
+TEST(Signals, other_signals_that_programs_use_are_passed_on_and_end_nothing) {
+    for (const auto& [name, number] : {std::pair{"USR2", SIGUSR2}, {"WINCH", SIGWINCH}}) {
+        Running command({.words = kumi_run_actor(
+                             {"-n", "1"}, {std::string("handle=") + name, "join", "say=ready", "until_signal"})});
+        ASSERT_TRUE(command.printed("ready"));
+        command.signal(number);
+        const Outcome outcome = command.finish();
+        EXPECT_EQ(outcome.code, 0);
+        EXPECT_EQ(outcome.err, "");
+        EXPECT_TRUE(contains(outcome.out, "node 0: got signal " + std::to_string(number) + "\n")) << outcome.out;
+    }
+}
+
+TEST(Signals, nodes_that_have_ended_are_not_counted_among_those_that_get_it) {
+    Running command({.words = kumi_run_actor({"-n", "3"}, {"join", "say=ready", "0:leave", "0:exit=0", "wait"})});
+    ASSERT_TRUE(command.printed("ready", 3));
+    ASSERT_TRUE(comes_true([&] { return processes_running(program("actor"), command.mark()).size() == 2; }, 10s));
+    ::poll(nullptr, 0, 100); // for kumi run to hear of that end
+    command.signal(SIGTERM);
+    const Outcome outcome = command.finish();
+    EXPECT_EQ(outcome.code, 143);
+    EXPECT_TRUE(is_one_line(outcome.err, "kumi run: ended by signal 15 \\(Terminated\\), passed on to 2 nodes"));
+}
+
+TEST(Signals, a_stopped_node_is_woken_up_to_end_when_another_fails) {
+    Running command({.words = kumi_run_actor({"-n", "2"}, {"handle=TERM", "handle=USR1", "join", "say=ready",
+                                                           "until_signal", "1:exit=3"})});
+    ASSERT_TRUE(command.printed("ready", 2));
+    const auto nodes = processes_running(program("actor"), command.mark());
+    ASSERT_EQ(nodes.size(), 2u);
+    const auto is_stopped = [&](pid_t pid) {
+        return contains(file_text("/proc/" + std::to_string(pid) + "/status"), "State:\tT");
+    };
+    for (const pid_t pid : nodes) ASSERT_EQ(::kill(pid, SIGSTOP), 0);
+    ASSERT_TRUE(comes_true([&] { return is_stopped(nodes[0]) && is_stopped(nodes[1]); }, 10s));
+    // Whichever is node 0, the other is killed: then this one can only handle SIGTERM if it is let go on.
+    ASSERT_EQ(::kill(nodes[1], SIGKILL), 0);
+    const Outcome outcome = command.finish();
+    EXPECT_EQ(outcome.code, 137);
+    EXPECT_TRUE(contains(outcome.out, ": got signal 15\n")) << outcome.out;
 }
 
 TEST(Signals, a_node_that_ignores_SIGTERM_is_killed_after_its_grace) {

@@ -82,6 +82,13 @@ TEST(Output, a_reader_who_has_seen_enough_ends_the_job) {
     EXPECT_EQ(outcome.err, "");
 }
 
+TEST(Output, a_job_whose_reader_is_gone_ends_as_if_killed_by_SIGPIPE) {
+    const Outcome outcome =
+        run({.words = {"sh", "-c", "{ \"$0\" run -n 2 \"$1\" join flood=0; echo $? >&2; } | head -1", kumi_command,
+                       program("actor")}});
+    EXPECT_EQ(outcome.err, "141\n");
+}
+
 TEST(Output, a_full_disk_is_told) {
     const Outcome outcome =
         run({.words = {"sh", "-c", "exec \"$0\" run -n 2 \"$1\" >/dev/full", kumi_command, example("01_hello")}});

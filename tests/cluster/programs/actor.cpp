@@ -34,7 +34,10 @@ void write_all(int to, std::string_view text) {
 int signal_named(std::string_view name) {
     if (name == "TERM") return SIGTERM;
     if (name == "INT") return SIGINT;
+    if (name == "QUIT") return SIGQUIT;
     if (name == "USR1") return SIGUSR1;
+    if (name == "USR2") return SIGUSR2;
+    if (name == "WINCH") return SIGWINCH;
     return SIGHUP;
 }
 
