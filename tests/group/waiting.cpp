@@ -14,13 +14,16 @@ class Waiting : public GroupTest {};
 
 constexpr Duration until_all_sleep = 30ms;
 
+/// Nobody wakes up by himself to look after others.
+const Setup without_looks{.look_after = 1h};
+
 /// Much longer than it takes, and much shorter than a test may.
 Instant soon() { return now() + 5s; }
 
 TEST_P(Waiting, who_waits_for_a_multicast_is_woken_by_another_thread_of_its_node) {
     run(1, [](Channel& channel) {
         Member member;
-        member.open(channel);
+        member.open(channel, without_looks);
         std::thread sender([&] {
             std::this_thread::sleep_for(until_all_sleep);
             const auto missing = member.groups.multicast({0}, 7, bytes_of(std::string_view("words"))).get(soon()); // which the other one takes
@@ -38,7 +41,7 @@ TEST_P(Waiting, who_waits_for_a_multicast_is_woken_by_another_thread_of_its_node
 TEST_P(Waiting, who_waits_for_the_end_of_a_multicast_is_woken_when_another_thread_takes_it) {
     run(1, [](Channel& channel) {
         Member member;
-        member.open(channel);
+        member.open(channel, without_looks);
         auto done = member.groups.multicast({0}, 7, bytes_of(std::string_view("words")));
         std::thread taker([&] {
             std::this_thread::sleep_for(until_all_sleep);
@@ -58,7 +61,7 @@ TEST_P(Waiting, a_multicast_to_its_own_node_is_handled_though_that_only_computes
         Member member;
         std::atomic<int> handled = 0;
         const auto count = member.handlers.add("count", [&](Call&) { ++handled; });
-        member.open(channel);
+        member.open(channel, without_looks);
         for (int i = 1; i <= 3; ++i) {
             std::this_thread::sleep_for(until_all_sleep);
             (void)member.groups.multicast({0}, count);
