@@ -1,5 +1,5 @@
-// Messages between members of a set that do something together, one by one: when they go at once, when they are asked for, what is kept and what
-// makes no sense.
+// Messages between members of a set that do something together, one by one: when they go at once, when they are asked
+// for, what is kept and what makes no sense.
 
 #include "group/puppets.hpp"
 
@@ -30,7 +30,13 @@ const Set both{0, 1};
 
 /// Of node 1, in a broadcast of which it is the root, among nodes 0 and 1.
 Post broadcast_of(PostKind kind, std::uint32_t serial, std::uint64_t bytes) {
-    return {.key = key_of(both), .serial = serial, .bytes = bytes, .came_with = bytes, .root = 1, .what = static_cast<std::uint8_t>(What::broadcast), .kind = kind};
+    return {.key = key_of(both),
+            .serial = serial,
+            .bytes = bytes,
+            .came_with = bytes,
+            .root = 1,
+            .what = static_cast<std::uint8_t>(What::broadcast),
+            .kind = kind};
 }
 
 std::vector<PostKind> kinds_of(const std::vector<Stage::Posted>& posted) {
@@ -55,7 +61,8 @@ TEST_F(Posts, what_a_node_has_sent_and_another_has_not_received_fits_a_window) {
         // One more waits until it is wanted.
         std::uint32_t taken = 0;
         stage.on_post = [&](const Stage::Posted& post) {
-            if (post.head.kind == PostKind::ready) stage.post(1, {.key = key_of(both), .serial = post.head.serial, .taken = taken, .kind = PostKind::go});
+            if (post.head.kind == PostKind::ready)
+                stage.post(1, {.key = key_of(both), .serial = post.head.serial, .taken = taken, .kind = PostKind::go});
             return false;
         };
         good(group.broadcast(0, values));
@@ -95,7 +102,8 @@ TEST_F(Posts, large_messages_are_asked_for_before_they_go) {
         EXPECT_EQ(posted.at(0).head.bytes, Mailbox::eager_bytes_max);
         EXPECT_EQ(posted.at(0).data.size() + posted.at(1).data.size(), Mailbox::eager_bytes_max);
         stage.on_post = [&](const Stage::Posted& post) {
-            if (post.head.kind == PostKind::ready) stage.post(1, {.key = key_of(both), .serial = post.head.serial, .kind = PostKind::go});
+            if (post.head.kind == PostKind::ready)
+                stage.post(1, {.key = key_of(both), .serial = post.head.serial, .kind = PostKind::go});
             return false;
         };
         good(group.gather(1, values, std::span<std::byte>()));
@@ -112,8 +120,10 @@ TEST_F(Posts, one_that_nobody_wants_is_not_waited_with) {
         std::vector<std::byte> values(Mailbox::eager_bytes_max + 1);
         stage.on_post = [&](const Stage::Posted& post) {
             if (post.head.kind != PostKind::ready) return false;
-            stage.post(1, {.key = key_of(both), .serial = post.head.serial + 1, .kind = PostKind::go}); // for another call
-            stage.post(1, {.key = key_of(both) + 1, .serial = post.head.serial, .kind = PostKind::go}); // for another set
+            stage.post(1,
+                       {.key = key_of(both), .serial = post.head.serial + 1, .kind = PostKind::go}); // for another call
+            stage.post(1,
+                       {.key = key_of(both) + 1, .serial = post.head.serial, .kind = PostKind::go}); // for another set
             stage.post(1, {.key = key_of(both), .serial = post.head.serial, .kind = PostKind::drop});
             return true;
         };
@@ -170,16 +180,23 @@ TEST_F(Posts, what_was_sent_for_another_call_or_with_another_size_is_an_error_at
     };
     const auto eight = pattern(8, 0), nine = pattern(9, 0);
     EXPECT_EQ(error_with(good_one, eight), "");
-    EXPECT_EQ(error_with(with([](Post& post) { post.what = static_cast<std::uint8_t>(What::gather); }), eight), "scatter among 0-1: node 1 has called gather with root 1, this node scatter with root 1");
-    EXPECT_EQ(error_with(with([](Post& post) { post.what = 14; }), eight), "scatter among 0-1: node 1 has called something else with root 1, this node scatter with root 1");
-    EXPECT_EQ(error_with(with([](Post& post) { post.root = 0; }), eight), "scatter among 0-1: node 1 has called scatter with root 0, this node scatter with root 1");
-    EXPECT_EQ(error_with(with([](Post& post) { post.came_with = 9; }), eight), "scatter among 0-1: node 1 came with 9 bytes, this node with 8");
-    const std::string other_step = "scatter among 0-1: node 1 is at another step: the members' calls are not in the same order";
+    EXPECT_EQ(error_with(with([](Post& post) { post.what = static_cast<std::uint8_t>(What::gather); }), eight),
+              "scatter among 0-1: node 1 has called gather with root 1, this node scatter with root 1");
+    EXPECT_EQ(error_with(with([](Post& post) { post.what = 14; }), eight),
+              "scatter among 0-1: node 1 has called something else with root 1, this node scatter with root 1");
+    EXPECT_EQ(error_with(with([](Post& post) { post.root = 0; }), eight),
+              "scatter among 0-1: node 1 has called scatter with root 0, this node scatter with root 1");
+    EXPECT_EQ(error_with(with([](Post& post) { post.came_with = 9; }), eight),
+              "scatter among 0-1: node 1 came with 9 bytes, this node with 8");
+    const std::string other_step =
+        "scatter among 0-1: node 1 is at another step: the members' calls are not in the same order";
     EXPECT_EQ(error_with(with([](Post& post) { post.step = 1; }), eight), other_step);
     EXPECT_EQ(error_with(with([](Post& post) { post.bytes = 9; }), nine), other_step);
     EXPECT_EQ(error_with(with([](Post& post) { post.bytes = 7; }), Bytes(eight).first(7)), other_step);
     const std::string text(600, 'x');
-    EXPECT_EQ(error_with(with([&](Post& post) { post.kind = PostKind::trouble, post.bytes = text.size(); }), bytes_of(std::string_view(text))), "scatter among 0-1: " + std::string(500, 'x'));
+    EXPECT_EQ(error_with(with([&](Post& post) { post.kind = PostKind::trouble, post.bytes = text.size(); }),
+                         bytes_of(std::string_view(text))),
+              "scatter among 0-1: " + std::string(500, 'x'));
 }
 
 /// What comes when it has been asked for.
@@ -193,6 +210,7 @@ std::string error_when_more_is(std::size_t bytes) {
         stage.on_post = [&](const Stage::Posted& post) {
             if (post.head.kind != PostKind::go) return false;
             EXPECT_EQ(post.head.serial, 1u);
+            EXPECT_EQ(post.head.taken, 0u) << "what is asked for takes nothing of the window";
             ready.kind = PostKind::more;
             std::vector<std::uint32_t> ones(8, 1);
             stage.post(1, ready, std::as_bytes(std::span(ones)).first(bytes));
@@ -253,7 +271,8 @@ TEST_F(Posts, what_is_still_sent_for_a_call_that_has_failed_is_dropped_and_what_
     play({}, [](Stage& stage) {
         group::Group group = good(stage.member.groups.group(both));
         std::vector<std::byte> values(8);
-        expect_error(group.broadcast(1, values, now()), {"broadcast among 0-1: node 1 has not come within the time given"});
+        expect_error(group.broadcast(1, values, now()),
+                     {"broadcast among 0-1: node 1 has not come within the time given"});
         stage.post(1, broadcast_of(PostKind::ready, 7, 8));
         stage.post(1, broadcast_of(PostKind::ready, 7, 8));
         stage.post(1, broadcast_of(PostKind::first, 7, 8), pattern(8, 7));
@@ -273,7 +292,8 @@ TEST_F(Posts, a_member_whose_call_fails_tells_those_who_wait_for_it_and_nobody_e
         group::Group group = good(stage.member.groups.group({0, 1, 2, 3}));
         // As the root of a scatter it owes each of them a part, and has too much.
         std::vector<std::byte> all(9), mine(2);
-        expect_error(group.scatter(0, all, mine), {"scatter among 0-3: the root's array has 9 bytes, and 8 are needed"});
+        expect_error(group.scatter(0, all, mine),
+                     {"scatter among 0-3: the root's array has 9 bytes, and 8 are needed"});
         stage.settle();
         Set told;
         for (const Stage::Posted& post : stage.take_posted()) {
@@ -343,7 +363,8 @@ TEST_F(Posts, of_sets_that_are_not_in_use_nothing_is_kept) {
         EXPECT_EQ(mailbox.kept(), 0u);
         // Nor of what comes when nobody wants it.
         const auto turn = core.take_turn();
-        for (const PostKind kind : {PostKind::go, PostKind::drop, PostKind::ask, PostKind::taken, PostKind::more}) mailbox.on_message(1, broadcast_of(kind, 1, 0), {});
+        for (const PostKind kind : {PostKind::go, PostKind::drop, PostKind::ask, PostKind::taken, PostKind::more})
+            mailbox.on_message(1, broadcast_of(kind, 1, 0), {});
         EXPECT_EQ(mailbox.boxes(), 0u);
     });
 }
@@ -379,6 +400,41 @@ TEST_F(Posts, of_more_messages_than_a_node_may_have_sent_some_are_forgotten_but_
             EXPECT_EQ(mailbox.boxes(), Mailbox::kept_max);
         }
         EXPECT_EQ(seat.box.early.size(), 1u);
+    });
+}
+
+TEST_F(Posts, what_was_received_or_forgotten_makes_room_for_others) {
+    with_mailbox([](Mailbox& mailbox, engine::Core& core) {
+        const auto say = [&](std::uint64_t key) {
+            const auto turn = core.take_turn();
+            Post head = broadcast_of(PostKind::first, 1, 0);
+            head.key = key;
+            mailbox.on_message(1, head, {});
+        };
+        const auto receive = [&](std::uint64_t key) {
+            group::Seat seat(mailbox, both, key);
+            EXPECT_TRUE(group::broadcast(seat, 1, {}, never));
+        };
+        // As many as may be kept, one after the other: none of them is there for long.
+        for (std::uint64_t i = 0; i < Mailbox::kept_max; ++i) {
+            say(7);
+            receive(7);
+        }
+        say(8);
+        say(9);
+        EXPECT_EQ(mailbox.kept(), 2u);
+        receive(8);
+        receive(9);
+        // Some more than may be kept, of which some are forgotten: when all are gone, others are kept again.
+        group::Seat first(mailbox, both, 1), second(mailbox, both, 2);
+        for (std::uint64_t i = 0; i < Mailbox::kept_max; ++i) say(1);
+        for (std::uint64_t i = 0; i < 10; ++i) say(2);
+        EXPECT_EQ(mailbox.kept(), Mailbox::kept_max);
+        while (!first.box.early.empty()) EXPECT_TRUE(group::broadcast(first, 1, {}, never));
+        while (!second.box.early.empty()) EXPECT_TRUE(group::broadcast(second, 1, {}, never));
+        for (std::uint64_t i = 0; i < Mailbox::kept_max; ++i) say(2);
+        EXPECT_EQ(mailbox.kept(), Mailbox::kept_max);
+        EXPECT_EQ(second.box.early.size(), Mailbox::kept_max);
     });
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// A job in which node 0 has groups, and the test plays all other nodes: it writes by hand what they say, and looks at what they hear. All in one
-// thread and without chance, so a test is a plain sequence of steps.
+// A job in which node 0 has groups, and the test plays all other nodes: it writes by hand what they say, and looks at
+// what they hear. All in one thread and without chance, so a test is a plain sequence of steps.
 
 #include "engine/one_thread.hpp"
 #include "group/node.hpp"
@@ -27,7 +27,8 @@ inline std::vector<std::byte> joined(std::initializer_list<Bytes> parts) {
 /// A sequence, and the members that must have had it before.
 using BeforeList = std::vector<std::pair<std::uint64_t, Set>>;
 
-inline std::vector<std::byte> lead_of(const Set& set, const BeforeList& before = {}, const std::optional<Set>& all = {}) {
+inline std::vector<std::byte> lead_of(const Set& set, const BeforeList& before = {},
+                                      const std::optional<Set>& all = {}) {
     std::vector<std::byte> lead;
     const auto add = [&](const auto& value) {
         const Bytes bytes = bytes_of(value);
@@ -44,10 +45,13 @@ inline std::vector<std::byte> lead_of(const Set& set, const BeforeList& before =
     return lead;
 }
 
-inline std::vector<std::byte> cast_of(const group::Name& name, const group::Purpose& purpose, const Set& set, Bytes content, const BeforeList& before = {},
-                                      group::RelayId relay = {0, 1}, double gap = 1) {
+inline std::vector<std::byte> cast_of(const group::Name& name, const group::Purpose& purpose, const Set& set,
+                                      Bytes content, const BeforeList& before = {}, group::RelayId relay = {0, 1},
+                                      double gap = 1) {
     const auto lead = lead_of(set, before);
-    return joined({bytes_of(group::Cast{group::Kind::cast, static_cast<std::uint32_t>(lead.size()), name, purpose, relay, gap}), lead, content});
+    return joined(
+        {bytes_of(group::Cast{group::Kind::cast, static_cast<std::uint32_t>(lead.size()), name, purpose, relay, gap}),
+         lead, content});
 }
 
 /// A block with a lead. Members are more than one; the content has `bytes`.
@@ -66,15 +70,23 @@ struct BlockOf {
 
     std::vector<std::byte> with(Bytes data) const { return with(lead_of(set, before), data); }
     std::vector<std::byte> with(const std::vector<std::byte>& lead, Bytes data) const {
-        return joined({bytes_of(group::Block{group::Kind::block, static_cast<std::uint32_t>(lead.size()), name, purpose, bytes, block_bytes, index, root, way, wants_answer, 0, gap}), lead, data});
+        return joined({bytes_of(group::Block{group::Kind::block, static_cast<std::uint32_t>(lead.size()), name, purpose,
+                                             bytes, block_bytes, index, root, way, wants_answer, 0, gap}),
+                       lead, data});
     }
 };
 
-inline std::vector<std::byte> answer_of(const group::Name& name, group::RelayId relay, const Set& missing = {}, std::string_view text = {}, std::optional<Bytes> values = {}) {
+inline std::vector<std::byte> answer_of(const group::Name& name, group::RelayId relay, const Set& missing = {},
+                                        std::string_view text = {}, std::optional<Bytes> values = {}) {
     std::vector<std::byte> set;
     missing.encode(set);
     const auto brings = values ? group::Brings::values : group::Brings::nothing;
-    const group::Answer head{group::Kind::answer, static_cast<std::uint32_t>(set.size()), name, relay, static_cast<std::uint32_t>(text.size()), brings};
+    const group::Answer head{group::Kind::answer,
+                             static_cast<std::uint32_t>(set.size()),
+                             name,
+                             relay,
+                             static_cast<std::uint32_t>(text.size()),
+                             brings};
     return joined({bytes_of(head), set, bytes_of(text), values.value_or(Bytes{})});
 }
 
@@ -119,28 +131,35 @@ public:
         bool is_one_host = false;
         Topology topology = {};
         std::optional<group::Way> way = {};
-        bool looks_after = false; // by the network's clock, instead of never
+        bool measures = false;                       // what messages take, instead of knowing it
+        bool looks_after = false;                    // by the network's clock, instead of never
         std::function<void(Stage&)> afterwards = {}; // when all nodes have ended
     };
 
     // Node 0
     Member member;
     std::vector<std::uint64_t> handled; // by its handler `note`
-    Handler<std::uint64_t> note = member.handlers.add("note", [this](Call&, std::uint64_t number) { handled.push_back(number); });
+    Handler<std::uint64_t> note =
+        member.handlers.add("note", [this](Call&, std::uint64_t number) { handled.push_back(number); });
     /// Answers the number times 10 and this node.
-    Function<std::uint64_t(std::uint64_t)> tenfold = member.handlers.function("tenfold", [](std::uint64_t number) { return number * 10; });
-    Function<std::uint64_t(std::uint64_t, std::uint64_t)> minus = member.handlers.function("minus", [](std::uint64_t a, std::uint64_t b) { return a - b; });
+    Function<std::uint64_t(std::uint64_t)> tenfold =
+        member.handlers.function("tenfold", [](std::uint64_t number) { return number * 10; });
+    Function<std::uint64_t(std::uint64_t, std::uint64_t)> minus =
+        member.handlers.function("minus", [](std::uint64_t a, std::uint64_t b) { return a - b; });
     /// Throws a text of so many characters.
-    Function<std::uint64_t(std::uint64_t)> complain = member.handlers.function("complain", [](std::uint64_t bytes) -> std::uint64_t { throw std::runtime_error(std::string(bytes, 'x')); });
+    Function<std::uint64_t(std::uint64_t)> complain = member.handlers.function(
+        "complain", [](std::uint64_t bytes) -> std::uint64_t { throw std::runtime_error(std::string(bytes, 'x')); });
     /// Answers how often it has run.
     std::uint64_t runs = 0;
-    Function<std::uint64_t(std::uint64_t)> count = member.handlers.function("count", [this](std::uint64_t) { return ++runs; });
+    Function<std::uint64_t(std::uint64_t)> count =
+        member.handlers.function("count", [this](std::uint64_t) { return ++runs; });
     /// Does what the test wants to be done in a handler.
     std::function<void()> meanwhile;
     Handler<> call_meanwhile = member.handlers.add("meanwhile", [this](Call&) { std::exchange(meanwhile, {})(); });
     // Numbers on the wire: in the order above, for nothing was agreed on.
     static constexpr std::uint32_t group_number = 0, post_number = 1, note_number = 2, handlers_count = 4;
-    static constexpr std::uint32_t tenfold_number = 0, minus_number = 1, complain_number = 2, count_number = 3, functions_count = 4;
+    static constexpr std::uint32_t tenfold_number = 0, minus_number = 1, complain_number = 2, count_number = 3,
+                                   functions_count = 4;
 
     // The others
     std::vector<Heard> heard;   // of multicasts, by anybody, in the order of arrival
@@ -149,7 +168,9 @@ public:
     std::function<bool(const Posted&)> on_post;
 
     void say(Node puppet, Bytes message) { sayings_[puppet].push_back({{message.begin(), message.end()}, {}}); }
-    void post(Node puppet, const group::Post& head, Bytes data = {}) { sayings_[puppet].push_back({{data.begin(), data.end()}, head}); }
+    void post(Node puppet, const group::Post& head, Bytes data = {}) {
+        sayings_[puppet].push_back({{data.begin(), data.end()}, head});
+    }
 
     /// Until all that was said has come, and what follows from it.
     void settle() {
@@ -167,7 +188,8 @@ public:
     }
     /// Until node 0 has looked after those it waits for so often.
     void look(int times) {
-        const Instant end = world_.network().time() + times * world_.setup().look_after + std::chrono::microseconds(100);
+        const Instant end =
+            world_.network().time() + times * world_.setup().look_after + std::chrono::microseconds(100);
         member.engine->wait_until([&] { return world_.network().time() > end; });
         settle();
     }
@@ -196,7 +218,9 @@ private:
     void be_puppet(Channel& channel) {
         const Node self = channel.self();
         Handlers handlers;
-        const auto group = handlers.add("kumi.group", [this, self](Call&, Bytes bytes) { heard.push_back({self, {bytes.begin(), bytes.end()}}); });
+        const auto group = handlers.add("kumi.group", [this, self](Call&, Bytes bytes) {
+            heard.push_back({self, {bytes.begin(), bytes.end()}});
+        });
         const auto post = handlers.add("kumi.group.post", [this, self](Call&, group::Post head, Bytes data) {
             Posted one{self, head, {data.begin(), data.end()}};
             if (!on_post || !on_post(one)) posted.push_back(std::move(one));
@@ -210,7 +234,8 @@ private:
                 continue;
             }
             const Saying next = std::move(queue.front());
-            (void)(next.head ? engine.send(0, post, *next.head, Bytes(next.bytes)) : engine.send(0, group, Bytes(next.bytes)));
+            (void)(next.head ? engine.send(0, post, *next.head, Bytes(next.bytes))
+                             : engine.send(0, group, Bytes(next.bytes)));
             queue.pop_front(); // not before: it is quiet when all has been sent
         }
     }
@@ -282,9 +307,15 @@ protected:
     }
 };
 
-/// Node 0 goes through the steps. If it has not ended by then, all others are lost, so that nothing is waited for, and it ends.
+/// Node 0 goes through the steps. If it has not ended by then, all others are lost, so that nothing is waited for, and
+/// it ends.
 inline void play(const Stage::Options& options, const std::function<void(Stage&)>& steps) {
-    engine_test::OneThread world({.nodes = options.nodes, .seed = 1, .delay_min = Duration{200}, .delay_max = Duration{2000}, .refusal_chance = 0, .in_flight_max = 1 << 12,
+    engine_test::OneThread world({.nodes = options.nodes,
+                                  .seed = 1,
+                                  .delay_min = Duration{200},
+                                  .delay_max = Duration{2000},
+                                  .refusal_chance = 0,
+                                  .in_flight_max = 1 << 12,
                                   .loss_detection = Duration{2000}});
     if (options.is_one_host) world.share_memory();
     Stage stage(world, options.nodes);
@@ -293,7 +324,8 @@ inline void play(const Stage::Options& options, const std::function<void(Stage&)
         stage.channel_ = &channel;
         auto setup = world.setup();
         if (!options.looks_after) setup.clock = [] { return Instant{}; };
-        stage.member.open(channel, setup, options.topology, group::Costs{}, options.way);
+        const auto costs = options.measures ? std::nullopt : std::optional(group::Costs{});
+        stage.member.open(channel, setup, options.topology, costs, options.way);
         try {
             steps(stage);
         } catch (const engine_test::Stop&) {

@@ -1,4 +1,5 @@
-// What a member does with a multicast, message by message: whom it passes it on to, in what order it has it, what it answers and when.
+// What a member does with a multicast, message by message: whom it passes it on to, in what order it has it, what it
+// answers and when.
 
 #include "group/puppets.hpp"
 
@@ -19,7 +20,9 @@ using group::Use;
 
 class Relays : public PuppetTest {};
 
-std::vector<std::byte> argument_of(std::uint64_t number) { return good(engine::write_arguments<std::uint64_t>(number)); }
+std::vector<std::byte> argument_of(std::uint64_t number) {
+    return good(engine::write_arguments<std::uint64_t>(number));
+}
 
 /// As a function answers it, and as it travels with others.
 std::vector<std::byte> value_of(Node node, std::uint64_t number) {
@@ -27,7 +30,8 @@ std::vector<std::byte> value_of(Node node, std::uint64_t number) {
     return joined({bytes_of(group::ValueHead{node, static_cast<std::uint32_t>(value.size())}), value});
 }
 
-std::vector<std::byte> numbered_cast(std::uint64_t sequence, const BeforeList& before = {}, const Purpose& purpose = to_note) {
+std::vector<std::byte> numbered_cast(std::uint64_t sequence, const BeforeList& before = {},
+                                     const Purpose& purpose = to_note) {
     return cast_of({1, sequence}, purpose, {0}, bytes_of(sequence), before);
 }
 
@@ -42,7 +46,9 @@ TEST_F(Relays, children_get_their_parts_with_all_that_concerns_them_and_the_pare
         const Purpose purpose{Use::take, 0, 77};
         const auto lead = lead_of(set, {{7, {2, 5, 6}}, {8, {6}}}, all);
         const std::uint64_t number = 4711;
-        stage.say(1, joined({bytes_of(group::Cast{Kind::cast, static_cast<std::uint32_t>(lead.size()), name, purpose, {5, 6}, 0.25}), lead, bytes_of(number)}));
+        stage.say(1, joined({bytes_of(group::Cast{
+                                 Kind::cast, static_cast<std::uint32_t>(lead.size()), name, purpose, {5, 6}, 0.25}),
+                             lead, bytes_of(number)}));
         stage.settle();
         const auto casts = stage.take_casts();
         ASSERT_GE(casts.size(), 2u);
@@ -61,7 +67,9 @@ TEST_F(Relays, children_get_their_parts_with_all_that_concerns_them_and_the_pare
             BeforeList before; // what concerns members of that part
             if (const Set some = cast.set & Set{2, 5}; !some.empty()) before.emplace_back(7, some);
             EXPECT_EQ(cast.before, before);
-            if (id) { EXPECT_EQ(cast.head.relay.index, id->index); }
+            if (id) {
+                EXPECT_EQ(cast.head.relay.index, id->index);
+            }
             id = cast.head.relay;
         }
         EXPECT_EQ(reached, set - Set{0});
@@ -88,7 +96,8 @@ TEST_F(Relays, children_get_their_parts_with_all_that_concerns_them_and_the_pare
     });
 }
 
-/// Node 0 passes a multicast of node 1 on to nodes 2 and 3, each of which cares for itself; answers the number of that relay.
+/// Node 0 passes a multicast of node 1 on to nodes 2 and 3, each of which cares for itself; answers the number of that
+/// relay.
 RelayId pass_on_to_two(Stage& stage, const Name& name, const Purpose& purpose, Bytes content) {
     stage.say(1, cast_of(name, purpose, {0, 2, 3}, content, {}, {0, 1}, 0.01)); // a flat tree
     stage.settle();
@@ -239,6 +248,27 @@ TEST_F(Relays, those_whom_a_lost_child_was_to_care_for_get_it_from_its_parent) {
     });
 }
 
+TEST_F(Relays, children_that_do_not_answer_are_sent_something_now_and_then) {
+    play({.nodes = 3, .looks_after = true}, [](Stage& stage) {
+        const std::uint64_t number = 1;
+        const auto sent_in_some_looks = [&] {
+            stage.look(3);
+            const std::uint64_t before = stage.channel().sent(2).messages;
+            stage.look(3);
+            return stage.channel().sent(2).messages - before;
+        };
+        stage.say(1, cast_of({1, 1}, to_note, {0, 2}, bytes_of(number)));
+        stage.settle();
+        const auto casts = stage.take_casts();
+        ASSERT_EQ(casts.size(), 1u);
+        stage.say(2, bytes_of(group::Probe{Kind::probe, 0, 1})); // so node 0 knows that all it sent has come
+        EXPECT_GT(sent_in_some_looks(), 0u) << "a network learns by it that a node is gone";
+        stage.say(2, answer_of({1, 1}, casts[0].head.relay));
+        stage.settle();
+        EXPECT_EQ(sent_in_some_looks(), 0u);
+    });
+}
+
 TEST_F(Relays, a_child_that_is_lost_already_is_not_waited_for) {
     play({.nodes = 4}, [](Stage& stage) {
         const std::uint64_t number = 1;
@@ -301,7 +331,8 @@ TEST_F(Relays, values_are_kept_of_as_many_as_a_master_may_have_under_way) {
             EXPECT_EQ(answers.size(), 1u);
             return answers.at(0);
         };
-        for (std::uint64_t sequence = 1; sequence <= Groups::under_way_max + 1; ++sequence) EXPECT_EQ(ask(sequence).values, value_of(0, 10 * sequence));
+        for (std::uint64_t sequence = 1; sequence <= Groups::under_way_max + 1; ++sequence)
+            EXPECT_EQ(ask(sequence).values, value_of(0, 10 * sequence));
         const HeardAnswer forgotten = ask(1);
         EXPECT_EQ(forgotten.missing, Set{0}) << "it cannot tell";
         EXPECT_EQ(forgotten.head.brings, Brings::nothing);
@@ -566,7 +597,8 @@ TEST_F(Relays, a_master_has_so_many_multicasts_under_way_and_no_more) {
         (void)good(stage.member.groups.next());
         EXPECT_TRUE(try_in_handler(stage, {0}, {}));
         expect_error(try_in_handler(stage, {0}, {}), {"256 are under way"});
-        while (stage.member.groups.next(now())) {}
+        while (stage.member.groups.next(now())) {
+        }
         EXPECT_EQ(stage.member.groups.kept(), 0u);
     });
 }
@@ -582,17 +614,35 @@ TEST_F(Relays, a_master_has_so_many_bytes_under_way_and_no_more_if_they_are_of_s
         EXPECT_TRUE(try_in_handler(stage, {0}, content.first(most - 1000)));
         expect_error(try_in_handler(stage, {0}, content.first(1)), {"2 are under way"});
         EXPECT_TRUE(try_in_handler(stage, {0}, {}));
-        while (stage.member.groups.next(now())) {}
+        while (stage.member.groups.next(now())) {
+        }
+        for (int i = 0; i < 2; ++i)
+            EXPECT_TRUE(try_in_handler(stage, {0}, content.first(1000))) << "what is over makes room";
+        while (stage.member.groups.next(now())) {
+        }
         EXPECT_TRUE(try_in_handler(stage, {0}, content)) << "one alone may be as large as can be";
-        EXPECT_EQ(good(stage.member.groups.next()).content.size(), content.size());
-        EXPECT_TRUE(try_in_handler(stage, {0}, content.first(1000)));
+    });
+}
+
+TEST_F(Relays, a_handler_that_multicasts_to_its_own_node_has_ended_before_that_is_handled) {
+    play({}, [](Stage& stage) {
+        bool has_begun = false;
+        stage.meanwhile = [&] {
+            (void)stage.member.groups.multicast({0}, stage.note, std::uint64_t{1});
+            EXPECT_TRUE(stage.handled.empty());
+            has_begun = true;
+        };
+        good(stage.member.engine->send(0, stage.call_meanwhile));
+        stage.member.engine->wait_until([&] { return has_begun && !stage.handled.empty(); });
+        EXPECT_EQ(stage.handled, Numbers{1});
     });
 }
 
 TEST_F(Relays, a_master_does_not_run_away_from_one_that_stays_under_way) {
     play({}, [](Stage& stage) {
         EXPECT_TRUE(try_in_handler(stage, {1}, {})); // node 1 does not answer
-        for (std::uint64_t number = 2; number <= 2048; ++number) EXPECT_TRUE(good(stage.member.groups.multicast({0}, stage.note, number).get()).empty());
+        for (std::uint64_t number = 2; number <= 2048; ++number)
+            EXPECT_TRUE(good(stage.member.groups.multicast({0}, stage.note, number).get()).empty());
         expect_error(try_in_handler(stage, {0}, {}), {"1 are under way"});
         const auto casts = stage.take_casts();
         ASSERT_EQ(casts.size(), 1u);

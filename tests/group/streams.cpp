@@ -43,7 +43,8 @@ constexpr std::size_t content_bytes = 3000;
 std::vector<std::byte> data_of(std::uint32_t index, std::uint64_t number = 1) {
     const auto content = pattern(content_bytes, number);
     const std::size_t begin = index * std::size_t{1024};
-    return {content.begin() + static_cast<std::ptrdiff_t>(begin), content.begin() + static_cast<std::ptrdiff_t>(std::min(begin + 1024, content_bytes))};
+    return {content.begin() + static_cast<std::ptrdiff_t>(begin),
+            content.begin() + static_cast<std::ptrdiff_t>(std::min(begin + 1024, content_bytes))};
 }
 
 void say_block(Stage& stage, Node by, BlockOf block, std::uint32_t index) {
@@ -99,7 +100,8 @@ TEST_F(Streams, a_stream_that_has_not_begun_begins_with_a_lead) {
 
 /// Node 1 is the master and no member, node 0 the first of them.
 BlockOf from_outside(const Set& set, double gap, std::uint64_t sequence = 1) {
-    return {.name = {1, sequence}, .purpose = to_note, .set = set, .root = 0, .bytes = sizeof(std::uint64_t), .gap = gap};
+    return {
+        .name = {1, sequence}, .purpose = to_note, .set = set, .root = 0, .bytes = sizeof(std::uint64_t), .gap = gap};
 }
 /// Answers come from all others to node 0; or by way of some of them.
 constexpr double flat = 0.01, binomial = 1;
@@ -141,7 +143,8 @@ TEST_F(Streams, the_first_member_passes_all_blocks_on_and_answers_when_all_below
     });
 }
 
-TEST_F(Streams, who_asks_for_an_answer_gets_it_now_or_when_there_is_one_and_who_asks_for_blocks_is_told_that_it_is_over) {
+TEST_F(Streams,
+       who_asks_for_an_answer_gets_it_now_or_when_there_is_one_and_who_asks_for_blocks_is_told_that_it_is_over) {
     play({.nodes = 5}, [](Stage& stage) {
         const std::uint64_t number = 7;
         BlockOf block = from_outside({0, 2, 3}, flat);
@@ -224,7 +227,8 @@ TEST_F(Streams, a_member_that_misses_blocks_gets_those_that_are_here_and_come_an
 TEST_F(Streams, who_gets_no_more_asks_its_parent_and_then_the_next_above_it) {
     play({.nodes = 4, .looks_after = true}, [](Stage& stage) {
         // Node 1 is the master, node 2 the first member.
-        const BlockOf block{.name = {1, 1}, .purpose = to_be_taken, .set = {0, 2, 3}, .root = 2, .bytes = content_bytes};
+        const BlockOf block{
+            .name = {1, 1}, .purpose = to_be_taken, .set = {0, 2, 3}, .root = 2, .bytes = content_bytes};
         say_block(stage, 2, block, 0);
         take_blocks(stage);
         const auto asked = [&] {
@@ -250,7 +254,8 @@ TEST_F(Streams, who_gets_no_more_asks_its_parent_and_then_the_next_above_it) {
 
 TEST_F(Streams, blocks_of_a_lost_master_are_waited_for_while_somebody_above_may_have_them) {
     play({.nodes = 4, .looks_after = true}, [](Stage& stage) {
-        const BlockOf block{.name = {1, 1}, .purpose = to_be_taken, .set = {0, 2, 3}, .root = 2, .bytes = content_bytes};
+        const BlockOf block{
+            .name = {1, 1}, .purpose = to_be_taken, .set = {0, 2, 3}, .root = 2, .bytes = content_bytes};
         say_block(stage, 2, block, 0);
         stage.lose(1);
         stage.look(6);
@@ -342,7 +347,9 @@ TEST_F(Streams, those_below_a_member_that_has_given_up_are_taken_over) {
         const Large large = begin_large(stage, block, 7);
         std::vector<std::byte> nobody;
         Set{}.encode(nobody);
-        stage.say(large.node, joined({bytes_of(Answer{Kind::answer, static_cast<std::uint32_t>(nobody.size()), block.name, group::no_relay, 0, Brings::resignation}), nobody}));
+        stage.say(large.node, joined({bytes_of(Answer{Kind::answer, static_cast<std::uint32_t>(nobody.size()),
+                                                      block.name, group::no_relay, 0, Brings::resignation}),
+                                      nobody}));
         stage.settle();
         expect_missing_only(stage, block, large.node, false);
     });
@@ -350,7 +357,8 @@ TEST_F(Streams, those_below_a_member_that_has_given_up_are_taken_over) {
 
 TEST_F(Streams, a_member_that_is_told_that_it_is_over_gives_up_and_says_so) {
     play({.nodes = 4}, [](Stage& stage) {
-        const BlockOf block{.name = {1, 1}, .purpose = to_be_taken, .set = {0, 2, 3}, .root = 2, .bytes = content_bytes};
+        const BlockOf block{
+            .name = {1, 1}, .purpose = to_be_taken, .set = {0, 2, 3}, .root = 2, .bytes = content_bytes};
         say_block(stage, 2, block, 0);
         take_blocks(stage);
         stage.say(1, bytes_of(Over{Kind::over, 0, block.name, 0}));

@@ -1,8 +1,9 @@
 #pragma once
 
-// Every call that members of a set make together: what it must answer, by a plain computation, and whose contribution is in it. Whoever has an
-// answer has it from all of these, so none of them may come to the call later than that. Values may be the same in all rounds: then what is left
-// of an earlier round looks right, and only the order of coming and leaving tells.
+// Every call that members of a set make together: what it must answer, by a plain computation, and whose contribution
+// is in it. Whoever has an answer has it from all of these, so none of them may come to the call later than that.
+// Values may be the same in all rounds: then what is left of an earlier round looks right, and only the order of coming
+// and leaving tells.
 
 #include "group/node.hpp"
 
@@ -18,10 +19,28 @@ struct Affine {
     std::uint32_t a, b;
     friend bool operator==(const Affine&, const Affine&) = default;
 };
-inline constexpr auto then = [](const Affine& first, const Affine& second) { return Affine{first.a * second.a, first.b * second.a + second.b}; };
+inline constexpr auto then = [](const Affine& first, const Affine& second) {
+    return Affine{first.a * second.a, first.b * second.a + second.b};
+};
 
 struct Together {
-    enum What { barrier, broadcast, reduce, allreduce, gather, scatter, allgather, alltoall, scan, exclusive_scan, gatherv, scatterv, allgatherv, alltoallv, whats };
+    enum What {
+        barrier,
+        broadcast,
+        reduce,
+        allreduce,
+        gather,
+        scatter,
+        allgather,
+        alltoall,
+        scan,
+        exclusive_scan,
+        gatherv,
+        scatterv,
+        allgatherv,
+        alltoallv,
+        whats
+    };
 
     What what = barrier;
     Node root = 0; // rank
@@ -73,7 +92,8 @@ struct Together {
             return answered(done, rank != root || all == everybodys(size));
         }
         case scatter: {
-            const auto done = group.scatter(root, rank == root ? everybodys(size) : std::vector<Affine>{}, result, deadline);
+            const auto done =
+                group.scatter(root, rank == root ? everybodys(size) : std::vector<Affine>{}, result, deadline);
             return answered(done, result == mine);
         }
         case allgather: {
@@ -95,13 +115,17 @@ struct Together {
         }
         case exclusive_scan: {
             const auto done = group.exclusive_scan(mine, result, then, deadline, order);
-            return answered(done, rank == 0 ? result == std::vector<Affine>(count, Affine{1, 0}) : result == folded(0, rank));
+            return answered(done,
+                            rank == 0 ? result == std::vector<Affine>(count, Affine{1, 0}) : result == folded(0, rank));
         }
         default: return call_of_any_size(group, deadline);
         }
     }
 
-    std::string text() const { return fmt::format("call {} with root {}, {} values, {}", static_cast<int>(what), root, count, order == group::Order::tree ? "tree" : "by rank"); }
+    std::string text() const {
+        return fmt::format("call {} with root {}, {} values, {}", static_cast<int>(what), root, count,
+                           order == group::Order::tree ? "tree" : "by rank");
+    }
 
 private:
     using Parts = std::vector<std::vector<Affine>>;
@@ -118,7 +142,8 @@ private:
     }
     std::vector<Affine> folded(Node begin, Node end) const {
         auto all = part(begin, begin, count);
-        for (Node rank = begin + 1; rank < end; ++rank) std::ranges::transform(all, part(rank, rank, count), all.begin(), then);
+        for (Node rank = begin + 1; rank < end; ++rank)
+            std::ranges::transform(all, part(rank, rank, count), all.begin(), then);
         return all;
     }
     std::vector<Affine> everybodys(Node size) const {
@@ -127,12 +152,15 @@ private:
         return all;
     }
     /// Each rank has another size, and one has nothing.
-    std::vector<Affine> piece(Node from, Node to) const { return part(from, to, count * ((from + to + values) % 3) / 2); }
+    std::vector<Affine> piece(Node from, Node to) const {
+        return part(from, to, count * ((from + to + values) % 3) / 2);
+    }
 
     Result<bool> call_of_any_size(group::Group& group, Instant deadline) const {
         const Node size = group.size(), rank = group.rank();
         Parts own, for_me;
-        for (Node other = 0; other < size; ++other) own.push_back(piece(other, other)), for_me.push_back(piece(other, rank));
+        for (Node other = 0; other < size; ++other)
+            own.push_back(piece(other, other)), for_me.push_back(piece(other, rank));
         const auto is = [](const Result<Parts>& got, const Parts& expected) -> Result<bool> {
             if (!got) return got.error();
             return *got == expected;
