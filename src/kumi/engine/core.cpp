@@ -373,6 +373,7 @@ bool Core::on_done(Node source, Bytes rest) {
     Operation* const operation = operations_.find(what.operation);
     if (operation == nullptr) return true; // it has failed already
     if (!operation->is_from(source)) return false;
+    if (operation->is_done) return true; // the first answer counts
     operation->value = what.value;
     if (operation->left > 1) --operation->left;
     else complete(what.operation);
@@ -391,7 +392,7 @@ void Core::complete(OperationId id) {
 
 void Core::fail(OperationId id, Error why) {
     Operation* const operation = operations_.find(id);
-    if (operation == nullptr) return;
+    if (operation == nullptr || operation->is_done) return; // what is done has not failed, though its node is lost since
     if (operation->is_waited_for) {
         operation->failure = std::move(why);
         operation->is_done = true;

@@ -563,6 +563,10 @@ TEST_F(CoreMemory, the_answer_to_an_atomic_operation_is_its_own_node_s) {
         victim.hears(2, Kind::failed, Failed{id}, {}, false);
         victim.hears(1, Kind::got, Got{id, 0}, {}, false); // no data is to come
         victim.hears(1, Kind::done, Done{id, 333}, {}, false);
+        // Nor does anything count that comes before the waiting thread has taken the answer.
+        victim.hears(2, Kind::done, Done{id, 444}, {}, false);
+        victim.hears(1, Kind::done, Done{id, 555}, {}, false);
+        victim.hears(1, Kind::failed, Failed{id}, {}, false);
     };
     const auto before = victim.core->atomic(where(8, 1), {Atomic::add, 8, 1, 0});
     ASSERT_TRUE(before) << before.error().text();
