@@ -17,7 +17,7 @@
 namespace kumi::loopback {
 
 /// Longer than anything takes: a thread that nobody wakes sleeps until then.
-inline constexpr Duration far_away = std::chrono::seconds(30);
+inline constexpr Duration far_away = std::chrono::seconds(10);
 
 inline bool comes_true(const std::function<bool()>& what) {
     for (const Instant end = now() + far_away; !what();) {

@@ -48,7 +48,7 @@ protected:
 TEST_F(CoreTransfers, a_long_put_leaves_a_quarter_of_the_requests_to_others) {
     ASSERT_TRUE(victim.core->start_put({1, id, 0}, content, {}));
     victim.poll();
-    EXPECT_EQ(puts(), requests_max * 3 / 4);
+    ASSERT_EQ(puts(), requests_max * 3 / 4);
     Handlers names;
     const auto take = names.add("take", [](Call&) {});
     for (std::uint32_t i = 0; i < requests_max / 4; ++i) ASSERT_TRUE(victim.engine->send(1, take)) << i;

@@ -15,7 +15,7 @@ namespace {
 using namespace std::chrono_literals;
 using loopback::ScriptedChannel;
 
-constexpr Duration far = 30s;
+constexpr Duration far = 10s;
 
 bool comes_true(const std::function<bool()>& what) {
     for (const Instant end = now() + far; !what();) {

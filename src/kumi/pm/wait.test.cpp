@@ -29,7 +29,7 @@ TEST(PollUntil, hands_out_messages_until_it_is_done) {
         for (int i = 0; i < 3; ++i) channel.deliver(1, {});
         int handled = 0;
         EXPECT_TRUE(poll_until(
-            channel, [&](Message&) { ++handled; }, [&] { return handled == 3; }, {spin}, now() + 30s));
+            channel, [&](Message&) { ++handled; }, [&] { return handled == 3; }, {spin}, now() + 10s));
         EXPECT_EQ(channel.sleeps(), 0u);
         EXPECT_TRUE(poll_until(
             channel, ignore, [] { return true; }, {spin}, now() - 1s))
@@ -56,7 +56,7 @@ TEST(PollUntil, a_sleep_ends_when_the_channel_is_woken) {
         is_done = true;
         channel.wake();
     });
-    const Instant end = now() + 30s;
+    const Instant end = now() + 10s;
     EXPECT_TRUE(poll_until(
         channel, ignore, [&] { return is_done.load(); }, {}, end));
     EXPECT_LT(now(), end);
@@ -94,7 +94,7 @@ TEST(Channel, messages_of_several_pieces_arrive_as_one) {
 
 TEST(Block, a_word_is_slept_on_while_it_has_its_value) {
     std::atomic<std::uint32_t> word{5};
-    const Instant end = now() + 30s;
+    const Instant end = now() + 10s;
     block({.word = &word, .value = 4}, end);
     EXPECT_LT(now(), end) << "it has another";
     std::thread changer([&] {
@@ -124,7 +124,7 @@ struct Pipe {
 TEST(Block, a_descriptor_or_the_bell_ends_it) {
     const Pipe quiet, loud;
     loud.ring();
-    const Instant end = now() + 30s;
+    const Instant end = now() + 10s;
     block({.descriptor = loud.ends[0]}, end);
     block({.descriptor = loud.ends[0], .bell = quiet.ends[0]}, never);
     block({.descriptor = quiet.ends[0], .bell = loud.ends[0]}, end);
@@ -134,7 +134,7 @@ TEST(Block, a_descriptor_or_the_bell_ends_it) {
 
 TEST(Block, that_one_may_write_ends_it_only_where_that_was_asked_for) {
     const Pipe pipe; // has room
-    const Instant end = now() + 30s;
+    const Instant end = now() + 10s;
     block({.descriptor = pipe.ends[1], .or_writable = true}, end);
     EXPECT_LT(now(), end);
     const Instant soon = now() + 3ms;
@@ -144,7 +144,7 @@ TEST(Block, that_one_may_write_ends_it_only_where_that_was_asked_for) {
 
 TEST(Block, a_deadline_that_has_passed_is_no_sleep_and_the_earlier_of_two_counts) {
     const Pipe pipe;
-    const Instant end = now() + 30s;
+    const Instant end = now() + 10s;
     block({.descriptor = pipe.ends[0]}, now() - 1s);
     block({.descriptor = pipe.ends[0], .deadline = now() + 2ms}, never);
     block({.descriptor = pipe.ends[0], .deadline = never}, now() + 2ms);
