@@ -778,8 +778,10 @@ std::vector<World> worlds_with(bool World::*power) {
 std::string name_of(const testing::TestParamInfo<World>& world) { return world.param.name; }
 
 INSTANTIATE_TEST_SUITE_P(Worlds, Conformance, testing::ValuesIn(worlds()), name_of);
-INSTANTIATE_TEST_SUITE_P(Worlds, JointSleepConformance, testing::ValuesIn(worlds_with(&World::has_joint_sleep)), name_of);
-INSTANTIATE_TEST_SUITE_P(Worlds, RemoteMemoryConformance, testing::ValuesIn(worlds_with(&World::has_remote_memory)), name_of);
+INSTANTIATE_TEST_SUITE_P(Worlds, JointSleepConformance, testing::ValuesIn(worlds_with(&World::has_joint_sleep)),
+                         name_of);
+INSTANTIATE_TEST_SUITE_P(Worlds, RemoteMemoryConformance, testing::ValuesIn(worlds_with(&World::has_remote_memory)),
+                         name_of);
 // A program may have no world with such a power, as the one over MPI.
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(JointSleepConformance);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(RemoteMemoryConformance);

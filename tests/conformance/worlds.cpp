@@ -124,26 +124,27 @@ World with_memory(World world) {
 std::vector<World> worlds() {
     const device::udp::Faults little{.loss = 0.01};
     const device::udp::Faults much{.loss = 0.10, .duplicate = 0.01, .reorder = 0.02, .corrupt = 0.01, .truncate = 0.005};
-    std::vector<World> all{simulated_world(),
-                           shmem_world("shmem", base::Fencing::by_reader, true),
-                           shmem_world("shmem_writer_fences", base::Fencing::by_writer, true),
-                           shmem_world("shmem_processes", base::Fencing::by_reader, false),
-                           shmem_world("shmem_processes_writer_fences", base::Fencing::by_writer, false),
-                           udp_world("udp", {}),
-                           udp_world("udp_encrypted", {.encrypt = true}),
-                           udp_world("udp_loss_1", {.faults = little}),
-                           udp_world("udp_loss_10", {.packet_bytes_max = 1472, .faults = much}),
-                           with_memory(composite_world("composite", [](pm::Node nodes) { return loopback::two_hosts(nodes); })),
-                           composite_world("composite_networks", [](pm::Node nodes) { return loopback::two_networks(nodes); }),
-                           composite_world("composite_rails", loopback::two_rails),
-                           composite_world("composite_relays", [](pm::Node nodes) { return loopback::chain(nodes); }),
-                           with_memory(serialized_world("serialized", [](pm::Node nodes) { return loopback::two_hosts(nodes, true); })),
-                           serialized_world("serialized_networks", [](pm::Node nodes) { return loopback::two_networks(nodes, {}, true); }),
-                           serialized_world("serialized_relays", [](pm::Node nodes) { return loopback::chain(nodes, true); }),
-                           udp_hosts_world("udp_hosts", 4, {}),
-                           udp_hosts_world("udp_hosts_v6", 6, {}),
-                           udp_hosts_world("udp_hosts_loss_1", 4, {.faults = little}),
-                           udp_hosts_world("udp_hosts_loss_10", 4, {.faults = much})};
+    std::vector<World> all{
+        simulated_world(),
+        shmem_world("shmem", base::Fencing::by_reader, true),
+        shmem_world("shmem_writer_fences", base::Fencing::by_writer, true),
+        shmem_world("shmem_processes", base::Fencing::by_reader, false),
+        shmem_world("shmem_processes_writer_fences", base::Fencing::by_writer, false),
+        udp_world("udp", {}),
+        udp_world("udp_encrypted", {.encrypt = true}),
+        udp_world("udp_loss_1", {.faults = little}),
+        udp_world("udp_loss_10", {.packet_bytes_max = 1472, .faults = much}),
+        with_memory(composite_world("composite", [](pm::Node nodes) { return loopback::two_hosts(nodes); })),
+        composite_world("composite_networks", [](pm::Node nodes) { return loopback::two_networks(nodes); }),
+        composite_world("composite_rails", loopback::two_rails),
+        composite_world("composite_relays", [](pm::Node nodes) { return loopback::chain(nodes); }),
+        with_memory(serialized_world("serialized", [](pm::Node nodes) { return loopback::two_hosts(nodes, true); })),
+        serialized_world("serialized_networks", [](pm::Node nodes) { return loopback::two_networks(nodes, {}, true); }),
+        serialized_world("serialized_relays", [](pm::Node nodes) { return loopback::chain(nodes, true); }),
+        udp_hosts_world("udp_hosts", 4, {}),
+        udp_hosts_world("udp_hosts_v6", 6, {}),
+        udp_hosts_world("udp_hosts_loss_1", 4, {.faults = little}),
+        udp_hosts_world("udp_hosts_loss_10", 4, {.faults = much})};
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
     // The same code over other wires; what sanitizers look for shows in the ones above.
     std::erase_if(all, [](const World& world) { return world.name.starts_with("udp_hosts") || world.name.starts_with("serialized_") || world.name == "udp_loss_1"; });

@@ -60,19 +60,28 @@ TEST(Bitmap, is_what_a_list_of_bits_would_be_whatever_is_done_with_it) {
             switch (random() % 5) {
             case 0: bits.set(first), plain[first] = true; break;
             case 1: bits.clear(first), plain[first] = false; break;
-            case 2: bits.set_range(first, count), std::fill_n(plain.begin() + static_cast<std::ptrdiff_t>(first), count, true); break;
-            case 3: bits.clear_range(first, count), std::fill_n(plain.begin() + static_cast<std::ptrdiff_t>(first), count, false); break;
+            case 2:
+                bits.set_range(first, count),
+                    std::fill_n(plain.begin() + static_cast<std::ptrdiff_t>(first), count, true);
+                break;
+            case 3:
+                bits.clear_range(first, count),
+                    std::fill_n(plain.begin() + static_cast<std::ptrdiff_t>(first), count, false);
+                break;
             case 4:
                 if (random() % 10 == 0) bits.clear(), plain.assign(size, false);
                 break;
             }
-            for (std::size_t i = 0; i < size; ++i) ASSERT_EQ(bits.test(i), plain[i]) << "bit " << i << " of " << size << ", step " << step;
+            for (std::size_t i = 0; i < size; ++i)
+                ASSERT_EQ(bits.test(i), plain[i]) << "bit " << i << " of " << size << ", step " << step;
             const auto ones = static_cast<std::size_t>(std::count(plain.begin(), plain.end(), true));
             ASSERT_EQ(bits.count(), ones);
             ASSERT_EQ(bits.any(), ones != 0);
             const auto from = plain.begin() + static_cast<std::ptrdiff_t>(first);
-            ASSERT_EQ(bits.next_set(first), static_cast<std::size_t>(std::find(from, plain.end(), true) - plain.begin()));
-            ASSERT_EQ(bits.next_clear(first), static_cast<std::size_t>(std::find(from, plain.end(), false) - plain.begin()));
+            ASSERT_EQ(bits.next_set(first),
+                      static_cast<std::size_t>(std::find(from, plain.end(), true) - plain.begin()));
+            ASSERT_EQ(bits.next_clear(first),
+                      static_cast<std::size_t>(std::find(from, plain.end(), false) - plain.begin()));
             ASSERT_EQ(bits.next_set(size), size);
         }
     }

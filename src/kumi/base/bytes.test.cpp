@@ -39,7 +39,8 @@ TEST(Pieces, every_part_of_two_pieces_is_what_it_would_be_of_the_whole) {
         for (std::size_t offset = 0; offset <= 40; ++offset)
             for (std::size_t count = 0; offset + count <= 40; ++count) {
                 const Bytes part = Bytes(whole).subspan(offset, count);
-                ASSERT_EQ(copied(count, [&](std::byte* to) { pieces.copy_part(to, offset, count); }), std::vector<std::byte>(part.begin(), part.end()))
+                ASSERT_EQ(copied(count, [&](std::byte* to) { pieces.copy_part(to, offset, count); }),
+                          std::vector<std::byte>(part.begin(), part.end()))
                     << "cut at " << cut << ", " << count << " from " << offset;
             }
     }

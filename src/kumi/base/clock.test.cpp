@@ -19,7 +19,8 @@ TEST(Clock, a_wait_without_a_deadline_is_minus_one_and_one_that_has_passed_is_ze
 TEST(Clock, a_wait_is_not_shorter_than_the_time_that_is_left) {
     const Instant deadline = now() + 3600s + 500us;
     const int milliseconds = milliseconds_until(deadline);
-    EXPECT_GE(now() + std::chrono::milliseconds(milliseconds), deadline) << "it would wake up too early, and ask again and again";
+    EXPECT_GE(now() + std::chrono::milliseconds(milliseconds), deadline)
+        << "it would wake up too early, and ask again and again";
     EXPECT_LE(milliseconds, 3'600'001);
     EXPECT_EQ(milliseconds_until(now() + std::chrono::hours(24 * 365)), std::numeric_limits<int>::max());
     const timespec left = time_until(deadline);

@@ -21,7 +21,8 @@ TEST(Subnet, two_overlap_when_one_holds_the_other) {
 }
 
 TEST(IpAddress, is_read_and_written_in_both_families) {
-    for (const char* text : {"10.77.3.4", "255.255.255.255", "::", "fd77:1::4", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"}) {
+    for (const char* text :
+         {"10.77.3.4", "255.255.255.255", "::", "fd77:1::4", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"}) {
         const auto address = IpAddress::parse(text);
         ASSERT_TRUE(address) << text;
         EXPECT_EQ(address->text(), text);
@@ -31,7 +32,13 @@ TEST(IpAddress, is_read_and_written_in_both_families) {
 
 TEST(IpAddress, the_last_bits_are_those_behind_the_first) {
     const auto ones = *IpAddress::parse("255.255.255.255"), zeros = *IpAddress::parse("0.0.0.0");
-    for (const auto& [bits, text] : {std::pair<unsigned, const char*>{0, "0.0.0.0"}, {1, "128.0.0.0"}, {7, "254.0.0.0"}, {8, "255.0.0.0"}, {9, "255.128.0.0"}, {31, "255.255.255.254"}, {32, "255.255.255.255"}}) {
+    for (const auto& [bits, text] : {std::pair<unsigned, const char*>{0, "0.0.0.0"},
+                                     {1, "128.0.0.0"},
+                                     {7, "254.0.0.0"},
+                                     {8, "255.0.0.0"},
+                                     {9, "255.128.0.0"},
+                                     {31, "255.255.255.254"},
+                                     {32, "255.255.255.255"}}) {
         EXPECT_EQ(with_last_bits(ones, bits, false).text(), text) << bits;
         EXPECT_EQ(with_last_bits(zeros, bits, false), zeros);
         EXPECT_EQ(with_last_bits(ones, bits, true), ones);
@@ -43,7 +50,8 @@ TEST(IpAddress, the_last_bits_are_those_behind_the_first) {
 TEST(Subnet, holds_its_first_and_last_address_and_not_those_beside_them) {
     const Subnet subnet{*IpAddress::parse("10.77.4.0"), 22};
     for (const char* text : {"10.77.4.0", "10.77.7.255"}) EXPECT_TRUE(subnet.holds(*IpAddress::parse(text))) << text;
-    for (const char* text : {"10.77.3.255", "10.77.8.0", "::a4d:400"}) EXPECT_FALSE(subnet.holds(*IpAddress::parse(text))) << text;
+    for (const char* text : {"10.77.3.255", "10.77.8.0", "::a4d:400"})
+        EXPECT_FALSE(subnet.holds(*IpAddress::parse(text))) << text;
     EXPECT_EQ(subnet.text(), "10.77.4.0/22");
     EXPECT_TRUE((Subnet{*IpAddress::parse("0.0.0.0"), 0}.holds(*IpAddress::parse("1.2.3.4"))));
     EXPECT_TRUE(subnet.overlaps(subnet));

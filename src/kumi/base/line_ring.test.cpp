@@ -213,8 +213,10 @@ TEST(LineRing, a_record_fits_where_one_line_more_than_it_takes_is_free) {
                 ring.writer.commit(1, i);
             }
             const bool wraps = filled + count > 16; // then the lines before the end are lost to it
-            EXPECT_EQ(ring.writer.try_reserve(count) != nullptr, !wraps && filled + count + 1 <= 16) << count << " lines behind " << filled;
-            EXPECT_EQ(ring.writer.wait_for_room(count), wraps || filled + count + 1 > 16) << count << " lines behind " << filled;
+            EXPECT_EQ(ring.writer.try_reserve(count) != nullptr, !wraps && filled + count + 1 <= 16)
+                << count << " lines behind " << filled;
+            EXPECT_EQ(ring.writer.wait_for_room(count), wraps || filled + count + 1 > 16)
+                << count << " lines behind " << filled;
         }
 }
 

@@ -16,7 +16,8 @@ TEST(Machine, the_bitmap_of_cores_has_as_many_as_there_are) {
     CPU_ZERO(&set);
     ASSERT_EQ(::sched_getaffinity(0, sizeof set, &set), 0);
     for (std::size_t core = 0; core < bitmap.size() * 8; ++core)
-        EXPECT_EQ((bitmap[core / 8] >> (core % 8) & std::byte{1}) != std::byte{0}, CPU_ISSET(core, &set) != 0) << "core " << core;
+        EXPECT_EQ((bitmap[core / 8] >> (core % 8) & std::byte{1}) != std::byte{0}, CPU_ISSET(core, &set) != 0)
+            << "core " << core;
 }
 
 TEST(Machine, there_is_some_memory_and_less_than_any_machine_has) {

@@ -229,7 +229,9 @@ T value_at(const std::vector<std::byte>& bytes, std::size_t at) {
     return value;
 }
 
-void put_number(std::vector<std::byte>& bytes, std::size_t at, std::uint32_t number) { std::memcpy(bytes.data() + at, &number, sizeof number); }
+void put_number(std::vector<std::byte>& bytes, std::size_t at, std::uint32_t number) {
+    std::memcpy(bytes.data() + at, &number, sizeof number);
+}
 
 /// What a node says at a door.
 struct KnockWords {
@@ -245,7 +247,8 @@ TEST(ForeignSession, who_knocks_and_is_no_other_node_of_this_job_gets_nothing_an
         if (node != 0 || !visits.empty()) return;
         const auto door = value_at<DoorName>(card, door_at);
         const auto token = value_at<std::uint64_t>(card, token_at);
-        const auto visit = [&](std::uint64_t said_token, std::uint32_t said_node, std::size_t bytes = sizeof(KnockWords)) {
+        const auto visit = [&](std::uint64_t said_token, std::uint32_t said_node,
+                               std::size_t bytes = sizeof(KnockWords)) {
             const KnockWords words{said_token, said_node, 0};
             auto socket = knock(door, bytes_of(words).first(bytes));
             ASSERT_TRUE(socket) << socket.error().text();
@@ -262,7 +265,8 @@ TEST(ForeignSession, who_knocks_and_is_no_other_node_of_this_job_gets_nothing_an
         EXPECT_EQ(session.standing().slot, session.standing().node);
     });
     ASSERT_EQ(visits.size(), 5u);
-    for (std::size_t i = 0; i < visits.size(); ++i) EXPECT_FALSE(take_over(visits[i].get(), now() + 10s, "the leader")) << "visitor " << i;
+    for (std::size_t i = 0; i < visits.size(); ++i)
+        EXPECT_FALSE(take_over(visits[i].get(), now() + 10s, "the leader")) << "visitor " << i;
 }
 
 TEST(ForeignSession, of_two_who_knock_as_one_node_the_first_is_let_in) {
@@ -275,7 +279,8 @@ TEST(ForeignSession, of_two_who_knock_as_one_node_the_first_is_let_in) {
         ASSERT_TRUE(socket) << socket.error().text();
         first = *std::move(socket);
     };
-    world.run([](Session& session) { EXPECT_EQ(session.standing().nodes_on_host, session.standing().node == 1 ? 1u : 2u); });
+    world.run(
+        [](Session& session) { EXPECT_EQ(session.standing().nodes_on_host, session.standing().node == 1 ? 1u : 2u); });
 }
 
 /// How node 0 fares with a node 1 that leaves something else in `round` of exchange.
@@ -293,18 +298,36 @@ std::string reason_with(int round, const std::function<void(std::vector<std::byt
         world.shelf.changed.notify_all();
     }
     other.join();
-    return session ? fmt::format("{} on {} hosts", session.value()->standing().nodes, session.value()->standing().hosts.size()) : session.error().text();
+    return session ? fmt::format("{} on {} hosts", session.value()->standing().nodes,
+                                 session.value()->standing().hosts.size())
+                   : session.error().text();
 }
 
 TEST(ForeignSession, a_card_with_one_byte_of_cores_more_than_it_has_is_refused) {
-    const std::string another = "node 1 joins with another version of Kumi: build all programs of a job with the same one";
+    const std::string another =
+        "node 1 joins with another version of Kumi: build all programs of a job with the same one";
     EXPECT_EQ(reason_with(0, [](auto&) {}), "2 on 1 hosts");
-    EXPECT_EQ(reason_with(0, [](auto& card) { put_number(card, cores_bytes_at, static_cast<std::uint32_t>(card.size() - card_head_bytes)); }), "2 on 1 hosts")
+    EXPECT_EQ(reason_with(0,
+                          [](auto& card) {
+                              put_number(card, cores_bytes_at,
+                                         static_cast<std::uint32_t>(card.size() - card_head_bytes));
+                          }),
+              "2 on 1 hosts")
         << "all that follows is cores";
-    EXPECT_EQ(reason_with(0, [](auto& card) { put_number(card, cores_bytes_at, static_cast<std::uint32_t>(card.size() - card_head_bytes + 1)); }), another);
-    EXPECT_EQ(reason_with(0, [](auto& card) { card.resize(card_head_bytes), put_number(card, cores_bytes_at, 0); }), "2 on 1 hosts");
+    EXPECT_EQ(reason_with(0,
+                          [](auto& card) {
+                              put_number(card, cores_bytes_at,
+                                         static_cast<std::uint32_t>(card.size() - card_head_bytes + 1));
+                          }),
+              another);
+    EXPECT_EQ(reason_with(0, [](auto& card) { card.resize(card_head_bytes), put_number(card, cores_bytes_at, 0); }),
+              "2 on 1 hosts");
     EXPECT_EQ(reason_with(0, [](auto& card) { card.resize(card_head_bytes - 1); }), another);
-    EXPECT_EQ(reason_with(0, [](auto& card) { put_number(card, card_version_at, value_at<std::uint32_t>(card, card_version_at) + 1); }), another);
+    EXPECT_EQ(reason_with(0,
+                          [](auto& card) {
+                              put_number(card, card_version_at, value_at<std::uint32_t>(card, card_version_at) + 1);
+                          }),
+              another);
 }
 
 TEST(ForeignSession, a_node_is_led_by_one_that_is_not_behind_it) {
@@ -326,7 +349,8 @@ TEST(ForeignSession, the_cores_of_a_host_are_those_that_any_of_its_nodes_may_use
         put_number(card, cores_bytes_at, 256);
     };
     world.run([&](Session& session) {
-        EXPECT_EQ(session.standing().cores_on_host, base::cores_allowed() + (session.standing().node == 0 ? 1 : 0)) << "node " << session.standing().node;
+        EXPECT_EQ(session.standing().cores_on_host, base::cores_allowed() + (session.standing().node == 0 ? 1 : 0))
+            << "node " << session.standing().node;
     });
 }
 

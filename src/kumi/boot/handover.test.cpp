@@ -85,7 +85,9 @@ public:
     }
 
     /// What it reports next; false when it has nothing to say.
-    bool hear(void* into, std::size_t bytes) { return ::read(report_.get(), into, bytes) == static_cast<ssize_t>(bytes); }
+    bool hear(void* into, std::size_t bytes) {
+        return ::read(report_.get(), into, bytes) == static_cast<ssize_t>(bytes);
+    }
 
 private:
     base::Descriptor report_;
@@ -104,7 +106,8 @@ TEST(Handover, a_visitor_of_another_user_is_not_listened_to_and_the_next_one_is)
         socklen_t bytes = sizeof address;
         ::getsockname(door->socket.get(), reinterpret_cast<sockaddr*>(&address), &bytes);
         const int socket = ::socket(AF_UNIX, SOCK_SEQPACKET, 0);
-        const bool is_said = ::connect(socket, reinterpret_cast<const sockaddr*>(&address), bytes) == 0 && ::send(socket, "hello", 5, MSG_NOSIGNAL) == 5;
+        const bool is_said = ::connect(socket, reinterpret_cast<const sockaddr*>(&address), bytes) == 0 &&
+                             ::send(socket, "hello", 5, MSG_NOSIGNAL) == 5;
         [[maybe_unused]] const auto told = ::write(report, is_said ? "y" : "n", 1);
     };
     Stranger stranger(visit_by_hand);

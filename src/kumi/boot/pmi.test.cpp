@@ -204,7 +204,8 @@ TEST(Pmi, a_value_of_the_greatest_length_is_asked_for_and_one_digit_more_is_garb
     ASSERT_TRUE(opened);
     const auto most = (*opened)->get(0, "most"), more = (*opened)->get(0, "more");
     ASSERT_FALSE(most || more);
-    EXPECT_NE(most.error().text().find("key_kumi-0-most-1_not_found"), std::string::npos) << "the second piece was not asked for: " << most.error().text();
+    EXPECT_NE(most.error().text().find("key_kumi-0-most-1_not_found"), std::string::npos)
+        << "the second piece was not asked for: " << most.error().text();
     EXPECT_NE(more.error().text().find("which no Kumi program put there"), std::string::npos) << more.error().text();
 }
 
@@ -217,13 +218,16 @@ TEST(Pmi, a_piece_without_digits_ends_the_asking) {
     ASSERT_TRUE(opened);
     const auto value = (*opened)->get(0, "a");
     ASSERT_FALSE(value);
-    EXPECT_NE(value.error().text().find("under kumi-0-a-1, which no Kumi program put there"), std::string::npos) << value.error().text();
+    EXPECT_NE(value.error().text().find("under kumi-0-a-1, which no Kumi program put there"), std::string::npos)
+        << value.error().text();
 }
 
 TEST(Pmi, keys_and_values_of_32_letters_are_enough_and_31_are_not) {
     const auto opens = [](int value_letters, int key_letters) {
         Server server([&](const PmiLine& line) -> std::optional<std::string> {
-            if (line.command() == "get_maxes") return fmt::format("cmd=maxes kvsname_max=256 keylen_max={} vallen_max={}\n", key_letters, value_letters);
+            if (line.command() == "get_maxes")
+                return fmt::format("cmd=maxes kvsname_max=256 keylen_max={} vallen_max={}\n", key_letters,
+                                   value_letters);
             return Store{}(line);
         });
         return server.open().has_value();
@@ -249,7 +253,9 @@ TEST(Pmi, a_process_has_a_number_below_their_count) {
         EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
         const base::Descriptor ours(pair[0]);
         std::string answers;
-        for (const char* line : {"cmd=response_to_init pmi_version=1 rc=0\n", "cmd=maxes keylen_max=64 vallen_max=1024\n", "cmd=my_kvsname kvsname=k\n"}) answers += line;
+        for (const char* line : {"cmd=response_to_init pmi_version=1 rc=0\n",
+                                 "cmd=maxes keylen_max=64 vallen_max=1024\n", "cmd=my_kvsname kvsname=k\n"})
+            answers += line;
         EXPECT_EQ(::write(ours.get(), answers.data(), answers.size()), static_cast<ssize_t>(answers.size()));
         return open_with({{"PMI_FD", std::to_string(pair[1])}, {"PMI_RANK", rank}, {"PMI_SIZE", size}}).has_value();
     };
@@ -325,7 +331,8 @@ TEST(Pmi, a_server_at_an_address_that_goes_on_and_on_is_not_listened_to_for_ever
     AddressServer server(hello);
     const auto place = server.open({});
     ASSERT_FALSE(place);
-    EXPECT_NE(place.error().text().find("does not tell which process of how many this is"), std::string::npos) << place.error().text();
+    EXPECT_NE(place.error().text().find("does not tell which process of how many this is"), std::string::npos)
+        << place.error().text();
     EXPECT_EQ(server.asked(), "0");
 }
 

@@ -123,7 +123,8 @@ TEST(PmiLine, bytes_go_as_digits_and_come_back) {
     EXPECT_EQ(hex_of({}), "");
     EXPECT_TRUE(bytes_of_hex("")->empty());
     EXPECT_EQ(bytes_of_hex("0"), std::nullopt);
-    for (const char* bad : {"0x", "x0", "0g", "0G", "0/", "0:", "0@", "0`", "g0", " 0"}) EXPECT_EQ(bytes_of_hex(bad), std::nullopt) << bad;
+    for (const char* bad : {"0x", "x0", "0g", "0G", "0/", "0:", "0@", "0`", "g0", " 0"})
+        EXPECT_EQ(bytes_of_hex(bad), std::nullopt) << bad;
     EXPECT_EQ(bytes_of_hex("09afAF"), (std::vector<std::byte>{std::byte{0x09}, std::byte{0xaf}, std::byte{0xaf}}));
 }
 

@@ -37,7 +37,8 @@ TEST(OpenSession, a_number_that_is_no_socket_is_refused_with_a_remedy) {
         const auto session = open_session();
         ASSERT_FALSE(session) << number;
         EXPECT_EQ(session.error().text(),
-                  fmt::format("KUMI_BOOT={} names no open socket: start the program with kumi run, or unset KUMI_BOOT", number));
+                  fmt::format("KUMI_BOOT={} names no open socket: start the program with kumi run, or unset KUMI_BOOT",
+                              number));
     }
 }
 

@@ -29,7 +29,8 @@ public:
         for (std::size_t end = 0; (end = names.find('\0')) != std::string_view::npos; names.remove_prefix(end + 1))
             hosts.emplace_back(names.substr(0, end));
         if (hosts.size() != welcome.hosts || welcome.host >= welcome.hosts) return error("kumi run's welcome names no hosts: versions differ?");
-        const bool has_place = welcome.node < welcome.nodes && welcome.slot < welcome.nodes_on_host && welcome.nodes_on_host <= welcome.nodes;
+        const bool has_place = welcome.node < welcome.nodes && welcome.slot < welcome.nodes_on_host &&
+                               welcome.nodes_on_host <= welcome.nodes;
         if (!has_place) return error("kumi run's welcome gives this node no place in the job: versions differ?");
         standing_ = {.node = welcome.node,
                      .nodes = welcome.nodes,

@@ -120,7 +120,9 @@ struct Joined : Starter {
         if (made) session = *std::move(made);
         EXPECT_EQ(heard().kind, Kind::join);
     }
-    void answer(Kind kind, std::string_view body, int descriptor = -1) { EXPECT_TRUE(send_frame(ours.get(), kind, bytes_of(body), descriptor)); }
+    void answer(Kind kind, std::string_view body, int descriptor = -1) {
+        EXPECT_TRUE(send_frame(ours.get(), kind, bytes_of(body), descriptor));
+    }
 
     std::unique_ptr<Session> session;
 };
@@ -134,7 +136,8 @@ TEST(StartedSession, a_welcome_that_lacks_one_byte_is_an_error) {
         EXPECT_TRUE(send_frame(starter.ours.get(), Kind::welcome, bytes_of(whole.substr(missing))));
         const auto session = join_started_job(std::move(starter.nodes));
         ASSERT_FALSE(session);
-        EXPECT_EQ(session.error().text(), missing == 0 ? "kumi run's welcome names no hosts: versions differ?" : "kumi run's welcome is cut short: versions differ?");
+        EXPECT_EQ(session.error().text(), missing == 0 ? "kumi run's welcome names no hosts: versions differ?"
+                                                       : "kumi run's welcome is cut short: versions differ?");
     }
     Starter starter;
     WelcomeBody welcome{};

@@ -5,6 +5,7 @@
 #include <random>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
 
@@ -161,9 +162,11 @@ TEST(Wire, a_frame_that_is_longer_than_the_sockets_buffer_is_sent_whole_with_its
     Sockets sockets;
     std::vector<std::byte> body(3 << 20);
     for (std::size_t i = 0; i < body.size(); ++i) body[i] = static_cast<std::byte>(i * 7 + (i >> 12));
+    const base::Descriptor file(::memfd_create("test", MFD_CLOEXEC));
+    ASSERT_EQ(::ftruncate(file.get(), 5), 0);
     std::thread sender([&] {
         EXPECT_TRUE(send_frame(sockets.theirs.get(), Kind::exchange, body, STDIN_FILENO));
-        EXPECT_TRUE(send_frame(sockets.theirs.get(), Kind::share, {}, -1));
+        EXPECT_TRUE(send_frame(sockets.theirs.get(), Kind::share, {}, file.get()));
         sockets.theirs.reset();
     });
     FrameReader reader;
@@ -175,7 +178,9 @@ TEST(Wire, a_frame_that_is_longer_than_the_sockets_buffer_is_sent_whole_with_its
     EXPECT_TRUE((*frame)->descriptor);
     const auto next = reader.next();
     ASSERT_TRUE(next && *next);
-    EXPECT_FALSE((*next)->descriptor);
+    struct stat status {};
+    ASSERT_EQ(::fstat((*next)->descriptor.get(), &status), 0);
+    EXPECT_EQ(status.st_size, 5) << "the second frame has the descriptor of the first";
 }
 
 TEST(Wire, text_fills_its_field_but_for_one_zero) {

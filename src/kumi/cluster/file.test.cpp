@@ -140,7 +140,8 @@ TEST(Ranges, of_the_most_names_that_there_may_be_none_is_missing_and_one_more_is
         ASSERT_TRUE(names) << most;
         EXPECT_EQ(names->size(), range_names_max) << most;
     }
-    for (const char* more : {"a[0-65536]", "a[0,1-65536]", "a[0-65535,7]", "a[0-256]b[0-255]"}) EXPECT_FALSE(expand(more)) << more;
+    for (const char* more : {"a[0-65536]", "a[0,1-65536]", "a[0-65535,7]", "a[0-256]b[0-255]"})
+        EXPECT_FALSE(expand(more)) << more;
     EXPECT_EQ(*expand("a[7-7]"), (Names{"a7"}));
     EXPECT_EQ(*expand("a[0-1]"), (Names{"a0", "a1"})) << "a single zero is no width";
     EXPECT_EQ(*expand("a[009-010]"), (Names{"a009", "a010"}));
@@ -151,7 +152,9 @@ TEST(ClusterFile, numbers_are_taken_up_to_their_bounds) {
     EXPECT_EQ(with_slots(1), "");
     EXPECT_EQ(with_slots(1 << 20), "");
     EXPECT_EQ(with_slots((1 << 20) + 1), "c.toml:3:9: slots = 1048577: write 1 to 1048576");
-    const auto with_mtu = [](int mtu) { return refusal(fmt::format("[[network]]\nname = \"lan\"\nmtu = {}\n[[host]]\nname = \"a\"", mtu)); };
+    const auto with_mtu = [](int mtu) {
+        return refusal(fmt::format("[[network]]\nname = \"lan\"\nmtu = {}\n[[host]]\nname = \"a\"", mtu));
+    };
     EXPECT_EQ(with_mtu(576), "");
     EXPECT_EQ(with_mtu(65'535), "");
     EXPECT_EQ(with_mtu(575), "c.toml:3:7: mtu = 575: write 576 to 65535");
@@ -167,15 +170,20 @@ TEST(ClusterFile, more_of_what_is_wrong_is_said_with_its_place) {
         {"[[network]]\nname = \"-lan\"", "c.toml:2:8: \"-lan\" is no name; use letters, digits, - and _"},
         {"[[network]]\nname = \"l n\"", "c.toml:2:8: \"l n\" is no name; use letters, digits, - and _"},
         {network + "letter = \"x\"", "c.toml:3:10: letter = \"x\": write one capital letter"},
-        {network + "letter = \"A\"\n[[network]]\nname = \"b\"\nletter = \"A\"", "c.toml:6:10: the letter A stands for another network already; take another"},
+        {network + "letter = \"A\"\n[[network]]\nname = \"b\"\nletter = \"A\"",
+         "c.toml:6:10: the letter A stands for another network already; take another"},
         {network + "options = 3", "c.toml:3:11: options are to be written like options = { buffer = \"4M\" }"},
         {network + "options = { buffer = 1.5 }", "c.toml:3:22: the option buffer is to be a text or a whole number"},
-        {network + "[[host]]\nname = \"a\"\naddress = 3", "c.toml:5:11: write address.NETWORK = \"...\" for each network of the host"},
-        {network + "[[host]]\nname = \"a\"\naddress.lan = 3", "c.toml:5:15: an address is to be a text, like \"10.0.0.1\""},
+        {network + "[[host]]\nname = \"a\"\naddress = 3",
+         "c.toml:5:11: write address.NETWORK = \"...\" for each network of the host"},
+        {network + "[[host]]\nname = \"a\"\naddress.lan = 3",
+         "c.toml:5:15: an address is to be a text, like \"10.0.0.1\""},
         {network + "[[host]]\nname = \"a\"\naddress.lan = \"\"",
          "c.toml:5:15: \"\" is no address; write it in numbers, like \"10.0.0.1\" or \"fd00::1\""},
-        {network + "[[host]]\nname = \"a\"\naddress.lan = \"10.0.0.[1\"", "c.toml:5:15: \"10.0.0.[1\": a bracket is missing; write a range like a[0-7]"},
-        {network + "[[host]]\nname = \"a\"\naddress.internet = \"10.0.0.1\"", "c.toml:5:9: no network \"internet\" is described; write one of: lan"},
+        {network + "[[host]]\nname = \"a\"\naddress.lan = \"10.0.0.[1\"",
+         "c.toml:5:15: \"10.0.0.[1\": a bracket is missing; write a range like a[0-7]"},
+        {network + "[[host]]\nname = \"a\"\naddress.internet = \"10.0.0.1\"",
+         "c.toml:5:9: no network \"internet\" is described; write one of: lan"},
         {"[[host]]\nname = \"-a\"", "c.toml:2:8: \"-a\" is no host name; use letters, digits, - and ."},
     };
     for (const auto& [text, expected] : cases) EXPECT_EQ(refusal(text), expected) << text;
@@ -189,17 +197,21 @@ TEST(ClusterFile, there_are_as_many_networks_as_letters_but_for_that_of_shared_m
     std::string letters;
     for (const Network& network : read->networks) letters += network.letter;
     EXPECT_EQ(letters, "NABCDEFGHIJKLMOPQRTUVWXYZ");
-    EXPECT_EQ(refusal(text + "[[network]]\nname = \"n25\"\n[[host]]\nname = \"a\""), "c.toml:51:1: no letter is left for this network: 25 are the most");
+    EXPECT_EQ(refusal(text + "[[network]]\nname = \"n25\"\n[[host]]\nname = \"a\""),
+              "c.toml:51:1: no letter is left for this network: 25 are the most");
 }
 
 TEST(ClusterFile, two_hosts_may_have_one_address_on_two_networks) {
-    EXPECT_EQ(refusal("[[network]]\nname = \"lan\"\n[[network]]\nname = \"wan\"\n[[host]]\nname = \"a\"\naddress.lan = \"10.0.0.1\"\n"
+    EXPECT_EQ(refusal("[[network]]\nname = \"lan\"\n[[network]]\nname = \"wan\"\n[[host]]\nname = \"a\"\naddress.lan = "
+                      "\"10.0.0.1\"\n"
                       "[[host]]\nname = \"b\"\naddress.wan = \"10.0.0.1\""),
               "");
 }
 
 TEST(ClusterFile, of_equal_priorities_the_first_in_the_file_is_the_best) {
-    const auto read = parse_cluster("[[network]]\nname = \"one\"\npriority = -1\n[[network]]\nname = \"two\"\n[[network]]\nname = \"three\"\n[[host]]\nname = \"a\"", "c.toml");
+    const auto read = parse_cluster("[[network]]\nname = \"one\"\npriority = -1\n[[network]]\nname = "
+                                    "\"two\"\n[[network]]\nname = \"three\"\n[[host]]\nname = \"a\"",
+                                    "c.toml");
     ASSERT_TRUE(read) << read.error().text();
     EXPECT_EQ(read->networks[0].name, "one");
     EXPECT_EQ(read->networks[1].name, "two");
@@ -212,7 +224,8 @@ TEST(Topology, every_kind_is_the_same_from_both_sides_and_nobody_is_its_own_neig
         ASSERT_TRUE(topology) << text;
         for (std::uint32_t one = 0; one < 12; ++one)
             for (std::uint32_t other = 0; other < 12; ++other)
-                EXPECT_EQ(topology->joins(one, other, 12), one != other && topology->joins(other, one, 12)) << text << ' ' << one << ' ' << other;
+                EXPECT_EQ(topology->joins(one, other, 12), one != other && topology->joins(other, one, 12))
+                    << text << ' ' << one << ' ' << other;
     }
     const auto tree = Topology::parse("tree"), chain = Topology::parse("chain"), ring = Topology::parse("ring");
     for (std::uint32_t node = 1; node < 12; ++node) EXPECT_TRUE(tree->joins(node, (node - 1) / 2, 12)) << node;

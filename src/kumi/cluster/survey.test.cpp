@@ -116,12 +116,15 @@ TEST(Survey, routers_are_not_tried_where_subnets_join_all) {
 }
 
 TEST(Survey, only_hosts_that_need_routers_are_on_the_network_of_routers) {
-    EXPECT_EQ(networks({host("a", {"eth0 10.0.0.1/24 out"}), host("b", {"eth0 10.0.0.2/24", "eth1 10.9.0.2/24 out"}), host("c", {"eth0 10.9.0.3/24 out"})}),
-              (Lines{"10.0.0.0/24: a=10.0.0.1 b=10.0.0.2", "10.9.0.0/24: b=10.9.0.2 c=10.9.0.3", "routed-ipv4: a=10.0.0.1 c=10.9.0.3"}));
+    EXPECT_EQ(networks({host("a", {"eth0 10.0.0.1/24 out"}), host("b", {"eth0 10.0.0.2/24", "eth1 10.9.0.2/24 out"}),
+                        host("c", {"eth0 10.9.0.3/24 out"})}),
+              (Lines{"10.0.0.0/24: a=10.0.0.1 b=10.0.0.2", "10.9.0.0/24: b=10.9.0.2 c=10.9.0.3",
+                     "routed-ipv4: a=10.0.0.1 c=10.9.0.3"}));
 }
 
 TEST(Survey, a_host_that_is_reached_through_another_is_not_refused) {
-    EXPECT_EQ(networks({host("a", {"eth0 10.0.0.1/24"}), host("b", {"eth0 10.0.0.2/24", "eth1 10.9.0.2/24"}), host("c", {"eth0 10.9.0.3/24"})}),
+    EXPECT_EQ(networks({host("a", {"eth0 10.0.0.1/24"}), host("b", {"eth0 10.0.0.2/24", "eth1 10.9.0.2/24"}),
+                        host("c", {"eth0 10.9.0.3/24"})}),
               (Lines{"10.0.0.0/24: a=10.0.0.1 b=10.0.0.2", "10.9.0.0/24: b=10.9.0.2 c=10.9.0.3"}));
 }
 

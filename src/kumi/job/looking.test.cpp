@@ -110,7 +110,8 @@ void add_interface(std::vector<std::byte>& report, std::uint32_t address_bytes =
 }
 
 /// Whether node 0 understands what node 1 tells of its own host: so many interfaces, of which `add` adds each.
-bool is_understood(std::uint32_t interfaces, const std::function<void(std::vector<std::byte>&)>& add, std::uint32_t added) {
+bool is_understood(std::uint32_t interfaces, const std::function<void(std::vector<std::byte>&)>& add,
+                   std::uint32_t added) {
     FakeSession session(node_0_of_2(), [&](std::vector<std::byte> mine) {
         auto theirs = mine;
         theirs[0] ^= std::byte{1}; // another host

@@ -51,7 +51,9 @@ private:
     bool is_first_ = true;
 };
 
-boot::Standing one_of_two_hosts(const std::string& host = "a") { return {.node = 0, .nodes = 2, .slot = 0, .nodes_on_host = 1, .host = host, .hosts = {"a", "b"}}; }
+boot::Standing one_of_two_hosts(const std::string& host = "a") {
+    return {.node = 0, .nodes = 2, .slot = 0, .nodes_on_host = 1, .host = host, .hosts = {"a", "b"}};
+}
 
 std::string reason_of(boot::Session& session) {
     const auto channel = open_channel(session);
@@ -67,11 +69,13 @@ TEST(OpenChannel, a_device_that_there_is_not_is_refused_by_name) {
 TEST(OpenChannel, shared_memory_does_not_join_two_hosts) {
     const Setting device("KUMI_DEVICE", "shmem");
     PlacesSession session(one_of_two_hosts());
-    EXPECT_EQ(reason_of(session), "KUMI_DEVICE=shmem: nodes are on 2 hosts (a, b), and shared memory joins those of one; unset it");
+    EXPECT_EQ(reason_of(session),
+              "KUMI_DEVICE=shmem: nodes are on 2 hosts (a, b), and shared memory joins those of one; unset it");
     boot::Standing many = one_of_two_hosts();
     many.hosts = {"a", "b", "c", "d", "e", "f", "g", "h", "i"};
     PlacesSession large(many);
-    EXPECT_EQ(reason_of(large), "KUMI_DEVICE=shmem: nodes are on 9 hosts (a, b, c, d, e, f, g, h, ...), and shared memory joins those of one; unset it");
+    EXPECT_EQ(reason_of(large), "KUMI_DEVICE=shmem: nodes are on 9 hosts (a, b, c, d, e, f, g, h, ...), and shared "
+                                "memory joins those of one; unset it");
 }
 
 TEST(OpenChannel, stripes_are_wanted_or_not) {
@@ -84,7 +88,9 @@ TEST(OpenChannel, stripes_are_wanted_or_not) {
 
 /// A cluster file that is gone after the test.
 struct ClusterFile {
-    explicit ClusterFile(std::string_view text) : descriptor(::memfd_create("cluster", MFD_CLOEXEC)), name(fmt::format("/proc/self/fd/{}", descriptor.get())), setting("KUMI_CLUSTER", name) {
+    explicit ClusterFile(std::string_view text)
+        : descriptor(::memfd_create("cluster", MFD_CLOEXEC)), name(fmt::format("/proc/self/fd/{}", descriptor.get())),
+          setting("KUMI_CLUSTER", name) {
         EXPECT_EQ(::write(descriptor.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
     }
     base::Descriptor descriptor;
@@ -117,7 +123,11 @@ TEST(OpenChannel, places_that_do_not_fit_the_file_are_refused_by_node) {
     const std::string another = "node 1 has another cluster file: let KUMI_CLUSTER name the same on all nodes";
     EXPECT_EQ(reason([](ToldPlace mine) { return as_told({1, 0, mine.cluster}); }), "that was believed");
     EXPECT_EQ(reason([](ToldPlace mine) { return as_told({0, 1, mine.cluster}); }), "that was believed");
-    EXPECT_EQ(reason([](ToldPlace mine) { return as_told({2, 0, mine.cluster}); }), another) << "one host more than there are";
+    EXPECT_EQ(reason([](ToldPlace mine) {
+                  return as_told({2, 0, mine.cluster});
+              }),
+              another)
+        << "one host more than there are";
     EXPECT_EQ(reason([](ToldPlace mine) { return as_told({1, 0, mine.cluster + 1}); }), another);
     EXPECT_EQ(reason([](ToldPlace mine) {
                   auto told = as_told({1, 0, mine.cluster});
@@ -127,7 +137,8 @@ TEST(OpenChannel, places_that_do_not_fit_the_file_are_refused_by_node) {
               another);
     EXPECT_EQ(reason([](ToldPlace) { return as_told({0xffffffff, 0, 0}); }),
               fmt::format("node 1 cannot go on: {} says nothing of its host, or it cannot read it", file.name));
-    const std::string twice = fmt::format("two hosts take themselves for a of {}: give each its own entry there", file.name);
+    const std::string twice =
+        fmt::format("two hosts take themselves for a of {}: give each its own entry there", file.name);
     EXPECT_EQ(reason([](ToldPlace mine) { return as_told({0, 0, mine.cluster}); }), twice);
     EXPECT_EQ(reason([](ToldPlace mine) { return as_told({0, 2, mine.cluster}); }), twice);
 }
@@ -135,9 +146,13 @@ TEST(OpenChannel, places_that_do_not_fit_the_file_are_refused_by_node) {
 TEST(OpenChannel, a_host_that_the_file_does_not_describe_says_so_to_the_others_too) {
     const ClusterFile file(two_hosts_file);
     PlacesSession stranger(one_of_two_hosts("c"), [](ToldPlace mine) { return as_told(mine); });
-    EXPECT_EQ(reason_of(stranger), fmt::format("this host is c, and {} describes none of that name: add it, or correct its name there", file.name));
+    EXPECT_EQ(reason_of(stranger),
+              fmt::format("this host is c, and {} describes none of that name: add it, or correct its name there",
+                          file.name));
     EXPECT_EQ(stranger.said.host, 0xffffffff);
-    PlacesSession with_domain(one_of_two_hosts("b.example.org"), [](ToldPlace mine) { return as_told({0, 0, mine.cluster}); });
+    PlacesSession with_domain(one_of_two_hosts("b.example.org"), [](ToldPlace mine) {
+        return as_told({0, 0, mine.cluster});
+    });
     EXPECT_EQ(reason_of(with_domain), "that was believed");
     EXPECT_EQ(with_domain.said.host, 1u);
 }
@@ -165,7 +180,9 @@ TEST(OpenChannel, clusters_that_differ_in_what_routes_depend_on_have_different_n
 TEST(OpenChannel, nodes_that_nothing_joins_are_named) {
     const ClusterFile file("[[host]]\nname = \"a\"\n[[host]]\nname = \"b\"");
     PlacesSession session(one_of_two_hosts(), [](ToldPlace mine) { return as_told({1, 0, mine.cluster}); });
-    EXPECT_EQ(reason_of(session), "node 0 on a and node 1 on b have no network in common, and no node that could pass on messages; see kumi map");
+    EXPECT_EQ(
+        reason_of(session),
+        "node 0 on a and node 1 on b have no network in common, and no node that could pass on messages; see kumi map");
 }
 
 } // namespace

@@ -275,7 +275,8 @@ TEST(CompositeDevice, a_name_to_wake_a_node_by_is_not_longer_than_names_are) {
         CompositeDevice device(std::move(plans), [](std::size_t, Node) { return false; }, 1ms);
         return device.open({.self = 0, .nodes = 2, .meeting = meeting, .keys = *keys}).error().text();
     };
-    const std::string believed = "the first exchange was believed", refused = "node 1 opens another device: are all nodes of one version?";
+    const std::string believed = "the first exchange was believed",
+                      refused = "node 1 opens another device: are all nodes of one version?";
     EXPECT_EQ(reason(16, 15), believed);
     EXPECT_EQ(reason(16, 16), refused);
     EXPECT_EQ(reason(16, 255), refused);

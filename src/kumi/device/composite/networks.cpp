@@ -270,9 +270,11 @@ bool Networks::on_message(std::uint32_t link, pm::Message& message, pm::Handler 
     now_ = now;
     Envelope head;
     if (!read_value(message.bytes(), head)) return false; // a greeting of the probe that comes late
-    const bool is_sound = head.kind <= Envelope::Kind::done && head.source < pairs_.size() && head.destination < pairs_.size() &&
-                          head.source != self_ && !pairs_[head.source].ways.empty();
+    const bool is_sound = head.kind <= Envelope::Kind::done && head.source < pairs_.size() &&
+                          head.destination < pairs_.size() &&
+                          (head.source == self_ || !pairs_[head.source].ways.empty());
     if (!is_sound) return ++counters_.unsound, false;
+    if (head.source == self_) return false; // a relay gives it back, whose own way has failed; it is sent again
     if (head.destination != self_) return pass_on(head, message.bytes()), false;
     Pair& pair = pairs_[head.source];
     bool handed_out = false;

@@ -28,7 +28,11 @@ public:
     };
 
     explicit ScriptedLink(std::size_t bytes_max) {
-        traits_ = {.device = "scripted", .message_bytes_max = bytes_max, .bytes_per_peer_max = 0, .latency_class_ns = 0, .bandwidth_class_mb = 0};
+        traits_ = {.device = "scripted",
+                   .message_bytes_max = bytes_max,
+                   .bytes_per_peer_max = 0,
+                   .latency_class_ns = 0,
+                   .bandwidth_class_mb = 0};
     }
 
     // What the test says.
@@ -99,7 +103,8 @@ using WaysTo = std::vector<std::vector<PlannedWay>>;
 
 /// Node 0 of a job, over links "first" and "second" with networks 7 and 8. Its numbers of nodes there are 10 more.
 struct OneNode {
-    explicit OneNode(const WaysTo& ways, const StripeOptions& stripes = StripeOptions::none(), std::size_t bytes_max = link_bytes_max)
+    explicit OneNode(const WaysTo& ways, const StripeOptions& stripes = StripeOptions::none(),
+                     std::size_t bytes_max = link_bytes_max)
         : first(bytes_max), second(bytes_max),
           networks(0, {{&first, &first, 7, "first"}, {&second, &second, 8, "second"}}, ways, stripes) {}
 
@@ -113,7 +118,13 @@ struct OneNode {
     bool send(Node to, std::size_t bytes) { return networks.try_send(to, std::vector<std::byte>(bytes)); }
     bool send(Node to, std::string_view text) { return networks.try_send(to, bytes_of(text)); }
     static Envelope head(Kind kind, Node source, Sequence sequence = 0) {
-        return {.sequence = sequence, .source = source, .destination = 0, .kind = kind, .hops_left = 64, .asks = 0, .way = 0};
+        return {.sequence = sequence,
+                .source = source,
+                .destination = 0,
+                .kind = kind,
+                .hops_left = 64,
+                .asks = 0,
+                .way = 0};
     }
     static std::vector<std::byte> letter(const Envelope& head, std::string_view body = {}) {
         std::vector<std::byte> bytes(sizeof head + body.size());
@@ -124,8 +135,12 @@ struct OneNode {
         pm::Message message(number, bytes);
         return networks.on_message(link, message, [this](pm::Message& one) { note(one); }, clock);
     }
-    bool hear(const Envelope& head, std::string_view body = {}, std::uint32_t link = 0) { return hear_bytes(letter(head, body), link, head.source + 10); }
-    void note(pm::Message& message) { handed.push_back(std::to_string(message.source()) + std::string(text_of(message.bytes()))); }
+    bool hear(const Envelope& head, std::string_view body = {}, std::uint32_t link = 0) {
+        return hear_bytes(letter(head, body), link, head.source + 10);
+    }
+    void note(pm::Message& message) {
+        handed.push_back(std::to_string(message.source()) + std::string(text_of(message.bytes())));
+    }
     std::size_t hand_out_early(std::size_t most) {
         return networks.hand_out_early([this](pm::Message& one) { note(one); }, most);
     }
@@ -186,7 +201,9 @@ TEST(NetworksIn, an_envelope_that_makes_no_sense_is_counted_and_dropped_and_the_
 
 TEST(NetworksIn, each_message_is_handed_out_once_and_in_order_by_whatever_way_it_comes) {
     OneNode node(OneNode::by_both());
-    const auto hear = [&](Sequence sequence, std::uint32_t link) { return node.hear(OneNode::head(Kind::message, 1, sequence), std::to_string(sequence), link); };
+    const auto hear = [&](Sequence sequence, std::uint32_t link) {
+        return node.hear(OneNode::head(Kind::message, 1, sequence), std::to_string(sequence), link);
+    };
     EXPECT_TRUE(hear(0, 0));
     EXPECT_FALSE(hear(0, 1)) << "it came twice";
     EXPECT_FALSE(hear(3, 1));
@@ -574,8 +591,8 @@ TEST(LeavingWays, what_has_not_arrived_is_sent_by_the_next_way_before_anything_n
     ASSERT_TRUE(node.send(1, "a") && node.send(1, "b"));
     Envelope of_another = OneNode::head(Kind::message, 3, 4);
     of_another.destination = 1;
-    node.first.unarrived = {own(Kind::message, 0, 1, "a"), own(Kind::ping, 0, 1, ""), own(Kind::message, 1, 1, "b"), OneNode::letter(of_another, "passed"),
-                            std::vector<std::byte>(3)};
+    node.first.unarrived = {own(Kind::message, 0, 1, "a"), own(Kind::ping, 0, 1, ""), own(Kind::message, 1, 1, "b"),
+                            OneNode::letter(of_another, "passed"), std::vector<std::byte>(3)};
     node.first.arrived = false;
     node.second.room = 2; // for the news that the first link is down, and one letter
     node.first.up = false;
@@ -739,6 +756,7 @@ TEST(GoingBack, new_messages_wait_until_all_has_arrived_by_the_other_way) {
     node.hear(pong_by(0));
     node.second.arrived = false;
     node.pass(10ms);
+    node.networks.go_on(node.clock);
     EXPECT_FALSE(node.send(1, "b")) << "it could overtake what is under way";
     EXPECT_EQ(node.networks.carrier(1), "second");
     node.second.arrived = true;
@@ -876,7 +894,9 @@ TEST(Leaving, nothing_has_arrived_before_the_device_says_so) {
 
 // ---- in pieces
 
-StripeOptions stripes_of_40(std::size_t ahead) { return {.message_bytes_min = 100, .piece_bytes_max = 40, .ahead_bytes_max = ahead, .always = true}; }
+StripeOptions stripes_of_40(std::size_t ahead) {
+    return {.message_bytes_min = 100, .piece_bytes_max = 40, .ahead_bytes_max = ahead, .always = true};
+}
 
 TEST(InPieces, messages_from_a_size_on_are_cut_and_every_byte_of_them_is_sent_once) {
     OneNode node(OneNode::by_both(), stripes_of_40(1'000'000));
@@ -941,7 +961,8 @@ TEST(InPieces, a_message_of_pieces_waits_for_its_turn) {
     OneNode node(OneNode::by_both());
     const auto piece = [](Sequence sequence, std::uint32_t total, std::uint32_t offset, std::string_view body) {
         const PieceHead head{total, offset};
-        return OneNode::letter(OneNode::head(Kind::piece, 1, sequence), std::string(text_of(bytes_of(head))) + std::string(body));
+        return OneNode::letter(OneNode::head(Kind::piece, 1, sequence),
+                               std::string(text_of(bytes_of(head))) + std::string(body));
     };
     EXPECT_FALSE(node.hear_bytes(piece(1, 4, 2, "cd"), 1));
     EXPECT_FALSE(node.hear_bytes(piece(1, 4, 2, "cd"), 0));

@@ -41,7 +41,9 @@ public:
     void sleep(Instant) noexcept override {}
     void wake() noexcept override {}
     bool lost(Node node) const noexcept override { return gone == node; }
-    pm::Traffic sent(Node to) const noexcept override { return {static_cast<std::uint64_t>(std::count(outbox.begin(), outbox.end(), to)), 0}; }
+    pm::Traffic sent(Node to) const noexcept override {
+        return {static_cast<std::uint64_t>(std::count(outbox.begin(), outbox.end(), to)), 0};
+    }
 
 private:
     Node nodes_;
@@ -52,8 +54,18 @@ private:
 /// Node 0 of four: nodes 0 and 2 are on the left channel, 3, 0 and 1 on the right one.
 struct Halves {
     Halves() {
-        const pm::Traits left_traits{.device = "left", .message_bytes_max = 500, .bytes_per_peer_max = 1000, .latency_class_ns = 30, .bandwidth_class_mb = 4, .polls_memory = true};
-        const pm::Traits right_traits{.device = "right", .message_bytes_max = 300, .bytes_per_peer_max = 2000, .latency_class_ns = 40, .bandwidth_class_mb = 5, .polls_memory = true};
+        const pm::Traits left_traits{.device = "left",
+                                     .message_bytes_max = 500,
+                                     .bytes_per_peer_max = 1000,
+                                     .latency_class_ns = 30,
+                                     .bandwidth_class_mb = 4,
+                                     .polls_memory = true};
+        const pm::Traits right_traits{.device = "right",
+                                      .message_bytes_max = 300,
+                                      .bytes_per_peer_max = 2000,
+                                      .latency_class_ns = 40,
+                                      .bandwidth_class_mb = 5,
+                                      .polls_memory = true};
         auto left_channel = std::make_unique<ShelfChannel>(2, left_traits);
         auto right_channel = std::make_unique<ShelfChannel>(3, right_traits);
         left = left_channel.get();
@@ -64,12 +76,14 @@ struct Halves {
         auto wakes = WakeSocket::open();
         EXPECT_TRUE(wakes);
         using Ways = std::vector<CompositeChannel::Way>;
-        channel = std::make_unique<CompositeChannel>(0, std::move(parts), std::vector<Ways>{{{.part = 0}}, {{.part = 1}}, {{.part = 0}}, {{.part = 1}}},
-                                                     std::make_unique<WakeSocket>(*std::move(wakes)));
+        channel = std::make_unique<CompositeChannel>(
+            0, std::move(parts), std::vector<Ways>{{{.part = 0}}, {{.part = 1}}, {{.part = 0}}, {{.part = 1}}},
+            std::make_unique<WakeSocket>(*std::move(wakes)));
     }
     std::vector<Node> poll(std::size_t most) {
         std::vector<Node> sources;
-        const std::size_t handled = channel->poll([&](pm::Message& message) { sources.push_back(message.source()); }, most);
+        const std::size_t handled =
+            channel->poll([&](pm::Message& message) { sources.push_back(message.source()); }, most);
         EXPECT_EQ(handled, sources.size());
         return sources;
     }

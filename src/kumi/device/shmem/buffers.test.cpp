@@ -73,7 +73,8 @@ TEST(ShmemBuffers, a_buffer_has_as_many_units_as_its_bytes_need) {
     const auto segment = make_segment(1);
     BufferHeap heap(*segment, 0);
     const std::size_t all = heap.units_free();
-    for (const auto& [bytes, units] : {std::pair<std::size_t, std::size_t>{1, 1}, {unit_bytes, 1}, {unit_bytes + 1, 2}, {2 * unit_bytes, 2}}) {
+    for (const auto& [bytes, units] :
+         {std::pair<std::size_t, std::size_t>{1, 1}, {unit_bytes, 1}, {unit_bytes + 1, 2}, {2 * unit_bytes, 2}}) {
         const auto unit = heap.try_take(bytes);
         ASSERT_TRUE(unit);
         EXPECT_EQ(heap.units_free(), all - units) << bytes << " bytes";
@@ -90,7 +91,8 @@ TEST(ShmemBuffers, two_buffers_never_overlap) {
     std::vector<std::pair<std::uint32_t, std::size_t>> taken; // first unit and bytes
     std::vector<int> used(segment->layout().units());
     const auto mark = [&](const auto& buffer, int by) {
-        for (std::size_t unit = buffer.first; unit * unit_bytes < buffer.first * unit_bytes + buffer.second; ++unit) used.at(unit) += by;
+        for (std::size_t unit = buffer.first; unit * unit_bytes < buffer.first * unit_bytes + buffer.second; ++unit)
+            used.at(unit) += by;
     };
     for (int i = 0; i < 5'000; ++i) {
         const std::size_t bytes = 1 + random() % 40'000;
@@ -104,7 +106,8 @@ TEST(ShmemBuffers, two_buffers_never_overlap) {
             return_buffer(*segment, 0, taken.back().first);
             taken.pop_back();
         }
-        ASSERT_TRUE(std::all_of(used.begin(), used.end(), [](int count) { return count == 0 || count == 1; })) << "step " << i;
+        ASSERT_TRUE(std::all_of(used.begin(), used.end(), [](int count) { return count == 0 || count == 1; }))
+            << "step " << i;
         ASSERT_EQ(heap.units_free(), static_cast<std::size_t>(std::count(used.begin(), used.end(), 0))) << "step " << i;
     }
 }

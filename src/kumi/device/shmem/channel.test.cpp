@@ -131,15 +131,18 @@ TEST(ShmemSegment, memory_that_its_maker_could_still_shrink_grow_or_seal_otherwi
     for (const unsigned missing : {F_SEAL_SHRINK, F_SEAL_GROW, F_SEAL_SEAL}) {
         const auto attached = Segment::attach(imitation(**made, all_seals & ~missing), 2);
         ASSERT_FALSE(attached) << "without seal " << missing;
-        EXPECT_NE(attached.error().text().find("not one that this version of Kumi made"), std::string::npos) << attached.error().text();
+        EXPECT_NE(attached.error().text().find("not one that this version of Kumi made"), std::string::npos)
+            << attached.error().text();
     }
-    EXPECT_EQ(static_cast<unsigned>(::fcntl((*made)->duplicate().get(), F_GET_SEALS)), all_seals) << "what is made is sealed as it should be";
+    EXPECT_EQ(static_cast<unsigned>(::fcntl((*made)->duplicate().get(), F_GET_SEALS)), all_seals)
+        << "what is made is sealed as it should be";
 }
 
 TEST(ShmemSegment, memory_that_is_a_byte_shorter_or_longer_than_it_says_is_refused) {
     const auto made = Segment::create(2, {});
     ASSERT_TRUE(made);
-    for (const off_t more : {-1, 1}) EXPECT_FALSE(Segment::attach(imitation(**made, all_seals, more), 2)) << more << " bytes";
+    for (const off_t more : {-1, 1})
+        EXPECT_FALSE(Segment::attach(imitation(**made, all_seals, more), 2)) << more << " bytes";
 }
 
 TEST(ShmemSegment, memory_of_another_version_is_refused) {
@@ -177,7 +180,11 @@ TEST(ShmemSegment, two_mappings_of_one_segment_are_the_same_memory) {
         ASSERT_TRUE(zero.try_send(1, message));
         std::size_t received = 0;
         for (int i = 0; i < 10 && received == 0; ++i)
-            one.poll([&](pm::Message& came) { received = std::ranges::equal(came.bytes(), message) ? came.bytes().size() : 1; }, 1);
+            one.poll(
+                [&](pm::Message& came) {
+                    received = std::ranges::equal(came.bytes(), message) ? came.bytes().size() : 1;
+                },
+                1);
         EXPECT_EQ(received, message.size());
     }
 }
@@ -287,7 +294,9 @@ struct SleepingHost {
         return true;
     }
     void wake_up(Node node) { (*this)[node].joint_sleep()->end_sleep(); }
-    bool send(Node from, Node to, std::size_t bytes = 8) { return channels[from]->try_send(to, std::vector<std::byte>(bytes)); }
+    bool send(Node from, Node to, std::size_t bytes = 8) {
+        return channels[from]->try_send(to, std::vector<std::byte>(bytes));
+    }
     std::size_t receive(Node node, std::size_t messages_max) {
         std::size_t received = 0;
         for (int idle = 0; idle < 3 && received < messages_max;) {
@@ -439,13 +448,19 @@ TEST(ShmemChannel, the_longest_message_inside_a_ring_takes_no_buffer_and_one_byt
         ASSERT_TRUE(slot);
         EXPECT_EQ(slot.bytes().size(), bytes);
         const std::byte* const buffers = host.segment->buffers(0);
-        const bool is_in_buffer = slot.bytes().data() >= buffers && slot.bytes().data() < buffers + host.segment->layout().buffer_bytes;
+        const bool is_in_buffer =
+            slot.bytes().data() >= buffers && slot.bytes().data() < buffers + host.segment->layout().buffer_bytes;
         EXPECT_EQ(is_in_buffer, bytes > longest);
         std::memset(slot.bytes().data(), 5, bytes);
         host[0].commit(slot);
         std::size_t right = 0;
         while (right == 0)
-            host[1].poll([&](pm::Message& message) { right = static_cast<std::size_t>(std::count(message.bytes().begin(), message.bytes().end(), std::byte{5})); }, 1);
+            host[1].poll(
+                [&](pm::Message& message) {
+                    right = static_cast<std::size_t>(
+                        std::count(message.bytes().begin(), message.bytes().end(), std::byte{5}));
+                },
+                1);
         EXPECT_EQ(right, bytes);
     }
 }
@@ -467,7 +482,8 @@ void write_buffer_record(const Segment& segment, std::uint32_t unit, std::uint64
 TEST(ShmemChannelDeathTest, a_record_that_points_behind_the_buffers_ends_the_program) {
     const auto receive = [](std::uint32_t units_from_end, std::uint64_t bytes) {
         Host host(2);
-        write_buffer_record(*host.segment, static_cast<std::uint32_t>(host.segment->layout().units()) - units_from_end, bytes);
+        write_buffer_record(*host.segment, static_cast<std::uint32_t>(host.segment->layout().units()) - units_from_end,
+                            bytes);
         std::size_t received = 0;
         host.channels[0]->poll([&](pm::Message& message) { received = message.bytes().size(); }, 1);
         return received;
@@ -573,7 +589,8 @@ struct Variable {
 TEST(ShmemOptions, are_those_of_the_environment) {
     EXPECT_EQ(options_from_environment()->buffers_bytes_max, Options{}.buffers_bytes_max);
     EXPECT_FALSE(options_from_environment()->fencing);
-    const Variable memory("KUMI_SHMEM_MEMORY", "10M"), exposed("KUMI_SHMEM_EXPOSED", "3G"), fencing("KUMI_SHMEM_FENCING", "writer");
+    const Variable memory("KUMI_SHMEM_MEMORY", "10M"), exposed("KUMI_SHMEM_EXPOSED", "3G"),
+        fencing("KUMI_SHMEM_FENCING", "writer");
     const auto options = options_from_environment();
     ASSERT_TRUE(options);
     EXPECT_EQ(options->rings_bytes_max, std::size_t{2} << 20);

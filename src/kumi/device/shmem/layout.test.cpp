@@ -103,7 +103,9 @@ TEST(ShmemLayout, windows_follow_each_other_in_whole_pages_up_to_the_end) {
 }
 
 TEST(ShmemLayout, every_writer_has_a_bit_of_attention) {
-    for (const auto& [nodes, words] : {std::pair<Node, std::size_t>{1, 1}, {63, 1}, {64, 1}, {65, 2}, {128, 2}, {129, 3}}) EXPECT_EQ(Layout::plan(nodes, {}).attention_words(), words);
+    for (const auto& [nodes, words] :
+         {std::pair<Node, std::size_t>{1, 1}, {63, 1}, {64, 1}, {65, 2}, {128, 2}, {129, 3}})
+        EXPECT_EQ(Layout::plan(nodes, {}).attention_words(), words);
 }
 
 } // namespace

@@ -119,7 +119,13 @@ TEST(SimulatedNetwork, a_sleeper_is_woken_by_the_loss_of_a_node) {
 }
 
 /// No refusals by chance, and every message takes as long.
-NetworkOptions even(Node nodes = 2) { return {.nodes = nodes, .delay_min = Duration{1000}, .delay_max = Duration{1000}, .tick = Duration{0}, .refusal_chance = 0}; }
+NetworkOptions even(Node nodes = 2) {
+    return {.nodes = nodes,
+            .delay_min = Duration{1000},
+            .delay_max = Duration{1000},
+            .tick = Duration{0},
+            .refusal_chance = 0};
+}
 
 std::size_t taken(Job& job, Node node, std::size_t most = pm::all_messages) {
     return job.channels[node]->poll([](Message&) {}, most);
@@ -194,7 +200,8 @@ TEST(SimulatedNetwork, a_loss_is_known_when_its_time_has_come_and_not_before) {
 TEST(SimulatedNetwork, a_partition_cuts_both_ways_and_nothing_within_its_sides) {
     Job job(even(4));
     job.network.part({2, 3});
-    for (const auto& [from, to] : {std::pair<Node, Node>{0, 1}, {1, 2}, {2, 3}, {3, 0}}) ASSERT_TRUE(job.channels[from]->try_send(to, bytes_of(1)));
+    for (const auto& [from, to] : {std::pair<Node, Node>{0, 1}, {1, 2}, {2, 3}, {3, 0}})
+        ASSERT_TRUE(job.channels[from]->try_send(to, bytes_of(1)));
     job.network.advance(Duration{1000});
     EXPECT_EQ(taken(job, 1), 1u);
     EXPECT_EQ(taken(job, 2), 0u);
