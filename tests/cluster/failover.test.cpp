@@ -124,7 +124,7 @@ TEST_F(Failover, links_that_come_and_go_at_random_lose_nothing) {
         change(mutes ? Words{"mute", host, network, "on"} : Words{"link", host, network, "down"});
         const auto found_another = [&](const std::string& out) { return last_way(out, node) != network; };
         if (!stays) ::poll(nullptr, 0, static_cast<int>(random() % 150));
-        else EXPECT_TRUE(job.shows(found_another, "node 0 still sends to node " + node + " by " + network, 60s));
+        else EXPECT_TRUE(job.shows(found_another, "node 0 still sends to node " + node + " by " + network, 30s));
         change(mutes ? Words{"mute", host, network, "off"} : Words{"link", host, network, "up"});
         ::poll(nullptr, 0, static_cast<int>(random() % 100));
     }

@@ -86,6 +86,7 @@ TEST(LabRequest, the_longest_is_taken_and_one_byte_more_is_refused_on_both_sides
         if (!sent) ::shutdown(pair.one.get(), SHUT_WR);
     });
     const auto received = receive_request(pair.other.get());
+    if (!received) ::shutdown(pair.other.get(), SHUT_RDWR); // the sender waits for room
     sender.join();
     ASSERT_TRUE(received) << received.error().text();
     EXPECT_EQ(received->words, request.words);

@@ -16,15 +16,16 @@
 namespace kumi::launch::host {
 namespace {
 
-/// What a shell that is started so prints; its descriptors from 3 on are `more`.
-std::string printed_by(const std::string& script, const std::vector<int>& more = {},
-                       const std::vector<std::string>& environment = own_environment()) {
+/// What a program that is started so prints; its descriptors from 3 on are `more`.
+std::string printed_by(const std::string& program, const std::vector<std::string>& arguments,
+                       const std::vector<std::string>& environment = own_environment(),
+                       const std::vector<int>& more = {}) {
     int ends[2];
     EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
     base::Descriptor in(ends[0]), out(ends[1]);
     const base::Descriptor nowhere(::open("/dev/null", O_RDWR | O_CLOEXEC));
-    ProcessOptions options{.program = "/bin/sh",
-                           .arguments = {"-c", script, "name", "two words"},
+    ProcessOptions options{.program = program,
+                           .arguments = arguments,
                            .environment = environment,
                            .binding = {},
                            .descriptors = {nowhere.get(), out.get(), nowhere.get()}};
@@ -41,24 +42,29 @@ std::string printed_by(const std::string& script, const std::vector<int>& more =
 }
 
 TEST(Process, it_gets_its_words_and_its_environment_and_nothing_else) {
-    EXPECT_EQ(printed_by("echo \"$0|$1|$#\"; env | grep -c KUMI_TEST_; echo $KUMI_TEST_A", {},
-                         {"KUMI_TEST_A=x y", "PATH=/usr/bin:/bin"}),
+    const std::string script = "echo \"$0|$1|$#\"; env | grep -c KUMI_TEST_; echo $KUMI_TEST_A";
+    EXPECT_EQ(printed_by("/bin/sh", {"-c", script, "name", "two words"}, {"KUMI_TEST_A=x y", "PATH=/usr/bin:/bin"}),
               "name|two words|1\n1\nx y\n");
 }
 
-TEST(Process, it_is_in_a_group_of_its_own_with_no_signal_blocked_or_ignored) {
+TEST(Process, it_starts_with_no_signal_blocked_or_ignored) {
+    const auto grep = find_program("grep"); // not by a shell, which would unblock signals itself
+    ASSERT_TRUE(grep);
     sigset_t usual, blocked;
     sigemptyset(&blocked);
     for (const int number : {SIGCHLD, SIGINT, SIGTERM, SIGUSR1}) sigaddset(&blocked, number);
     ::sigprocmask(SIG_BLOCK, &blocked, &usual);
     const auto before = ::signal(SIGPIPE, SIG_IGN); // as whoever writes to nodes has it
-    const std::string text =
-        printed_by("grep -E '^Sig(Blk|Ign)' /proc/self/status; cut -d' ' -f5 /proc/$$/stat; echo $$");
+    const std::string text = printed_by(*grep, {"-E", "^Sig(Blk|Ign)", "/proc/self/status"});
     ::signal(SIGPIPE, before);
     ::sigprocmask(SIG_SETMASK, &usual, nullptr);
-    EXPECT_EQ(text.find("SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n"), 0u) << text;
-    const std::size_t group = text.find('\n', text.find("SigIgn")) + 1, pid = text.find('\n', group) + 1;
-    EXPECT_EQ(text.substr(group, pid - group), text.substr(pid)) << text;
+    EXPECT_EQ(text, "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n");
+}
+
+TEST(Process, it_is_in_a_group_of_its_own) {
+    const std::string text = printed_by("/bin/sh", {"-c", "cut -d' ' -f5 /proc/$$/stat; echo $$"});
+    const std::size_t line = text.find('\n') + 1;
+    EXPECT_EQ(text.substr(0, line), text.substr(line));
 }
 
 TEST(Process, descriptors_arrive_in_order_though_their_numbers_cross) {
@@ -68,7 +74,7 @@ TEST(Process, descriptors_arrive_in_order_though_their_numbers_cross) {
     ASSERT_EQ(::write(one[1], "one", 3), 3);
     ASSERT_EQ(::write(other[1], "other", 5), 5);
     ::close(one[1]), ::close(other[1]);
-    EXPECT_EQ(printed_by("cat <&4; cat <&3", {one[0], other[0]}), "otherone");
+    EXPECT_EQ(printed_by("/bin/sh", {"-c", "cat <&4; cat <&3"}, own_environment(), {one[0], other[0]}), "otherone");
     ::close(one[0]), ::close(other[0]);
 }
 

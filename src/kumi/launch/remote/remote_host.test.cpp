@@ -307,6 +307,8 @@ TEST_F(Remote, a_host_that_has_not_answered_is_ended_by_signals_that_end_and_by_
         start("exec sleep 1000");
         host_->signal(SIGUSR1);
         host_->signal(SIGCONT);
+        const Instant soon = now() + std::chrono::milliseconds(20);
+        comes([&] { return now() > soon; });
         EXPECT_FALSE(host_->is_over());
         host_->signal(ends);
         EXPECT_TRUE(comes([&] { return host_->is_over(); })) << ends;
