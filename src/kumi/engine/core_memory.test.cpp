@@ -1,11 +1,13 @@
 // What peers name as places is crossed by one byte, at both ends, and by numbers that overflow. A segment lies between
-// two others, so whatever gets through shows in one of them.
+// memory that nobody may write, so whatever gets through shows there.
 
 #include "kumi/engine/core.hpp"
 
+#include "kumi/base/machine.hpp"
 #include "loopback/victim.hpp"
 #include "loopback/windows.hpp"
 
+#include <array>
 #include <gtest/gtest.h>
 #include <limits>
 
@@ -17,14 +19,14 @@ using loopback::Victim;
 using loopback::Windows;
 
 constexpr std::uint64_t farthest = std::numeric_limits<std::uint64_t>::max();
-constexpr std::size_t page = 4096;
+constexpr std::size_t page = 4096; // smaller than the pages that segments begin at: both neighbours are room of no segment
 constexpr OperationId asked{7, 9}; // a peer's own
 
 std::vector<std::byte> filled(std::size_t bytes, int with) {
     return std::vector<std::byte>(bytes, static_cast<std::byte>(with));
 }
 
-/// Three segments, one right behind the other.
+/// Three segments, and the memory right before and behind the second one.
 class CoreMemory : public testing::Test {
 protected:
     CoreMemory() {
@@ -35,17 +37,23 @@ protected:
             memory.push_back(made->bytes);
             std::ranges::fill(made->bytes, static_cast<std::byte>(0x10 + i));
         }
-        EXPECT_EQ(memory[0].data() + page, memory[1].data());
-        EXPECT_EQ(memory[1].data() + page, memory[2].data());
+        EXPECT_EQ(memory[0].data() + base::page_bytes_max, memory[1].data());
+        EXPECT_EQ(memory[1].data() + base::page_bytes_max, memory[2].data());
+        for (const MutableBytes& neighbour : neighbours()) std::ranges::fill(neighbour, std::byte{0x77});
     }
     Place place(std::uint64_t offset) const { return {ids[1], 0, offset}; }
     Core::Where where(std::uint64_t offset, Node node) const { return {node, ids[1], offset}; }
+    std::array<MutableBytes, 2> neighbours() const {
+        return {MutableBytes(memory[1].data() - page, page), MutableBytes(memory[1].data() + page, page)};
+    }
     /// All is as it was made.
     bool is_untouched() const {
         for (std::size_t i = 0; i < 3; ++i)
             if (!std::ranges::all_of(memory[i],
                                      [&](std::byte byte) { return byte == static_cast<std::byte>(0x10 + i); }))
                 return false;
+        for (const MutableBytes& neighbour : neighbours())
+            if (!std::ranges::all_of(neighbour, [](std::byte byte) { return byte == std::byte{0x77}; })) return false;
         return true;
     }
     /// Exactly these bytes of the segment in the middle have changed; makes it as it was.

@@ -2,6 +2,7 @@
 
 #include "kumi/engine/memory_map.hpp"
 
+#include "kumi/base/machine.hpp"
 #include "loopback/scripted_channel.hpp"
 #include "loopback/windows.hpp"
 
@@ -78,12 +79,13 @@ TEST(MemoryMap, segments_do_not_overlap_and_begin_behind_the_page_of_the_engine)
     MemoryMap& map = *three.map;
     std::byte* const window = three.windows.direct(0, 0);
     std::byte* end = window + shared_page_bytes;
-    for (const std::uint64_t bytes : {1u, 4095u, 4096u, 4097u, 0u, 8192u}) {
+    constexpr std::uint64_t page = base::page_bytes_max;
+    for (const std::uint64_t bytes : {std::uint64_t{1}, page - 1, page, page + 1, std::uint64_t{0}}) {
         const auto id = map.make(bytes);
         ASSERT_TRUE(id);
         std::byte* const start = map.find(0, *id, 0, bytes);
         EXPECT_EQ(start, end) << "no gap either: all nodes count alike";
-        end = start + std::max<std::uint64_t>(1, (bytes + 4095) / 4096) * 4096;
+        end = start + std::max<std::uint64_t>(1, (bytes + page - 1) / page) * page;
         EXPECT_EQ(three.windows.exposed.back(),
                   (Windows::Range{static_cast<std::uint64_t>(start - window), static_cast<std::size_t>(end - start)}));
         EXPECT_EQ(map.find(1, *id, 0, bytes), three.windows.direct(1, 0) + (start - window))
@@ -93,14 +95,14 @@ TEST(MemoryMap, segments_do_not_overlap_and_begin_behind_the_page_of_the_engine)
 
 TEST(MemoryMap, what_is_dropped_is_given_back_whole_and_made_again_there) {
     MapOfThree three;
-    const SegmentId first = *three.map->make(5000);
+    const SegmentId first = *three.map->make(base::page_bytes_max + 1);
     const SegmentId second = *three.map->make(1);
     const auto range = three.windows.exposed[three.windows.exposed.size() - 2];
-    EXPECT_EQ(range.bytes, 8192u);
+    EXPECT_EQ(range.bytes, 2 * base::page_bytes_max);
     three.map->drop(first);
     EXPECT_EQ(three.windows.concealed, std::vector<Windows::Range>{range});
     EXPECT_NE(three.map->find(0, second, 0, 1), nullptr);
-    ASSERT_TRUE(three.map->make(8192));
+    ASSERT_TRUE(three.map->make(2 * base::page_bytes_max));
     EXPECT_EQ(three.windows.exposed.back(), range);
 }
 

@@ -124,7 +124,7 @@ inline constexpr bool is_character = std::is_same_v<T, char> || std::is_same_v<T
 
 /// "i8", "f8", "24": kind and size. Programs of different architectures agree wherever the bytes mean the same: a char is
 /// "c1", for whether it has a sign differs and does no harm. A long double does not mean the same, though it has 16 bytes
-/// on x86-64 and aarch64: it is "f16.64" here and "f16.113" there, by the bits of its significand.
+/// on both: by the bits of its significand it is "f16.64" on x86-64 and "f16.113" on aarch64.
 template <class T>
 std::string kind_and_size() {
     const char* const kind = std::is_same_v<T, bool>        ? "b"

@@ -186,12 +186,17 @@ TEST(NetworksIn, an_envelope_that_makes_no_sense_is_counted_and_dropped_and_the_
     wrong = OneNode::head(Kind::message, 1);
     wrong.destination = 4;
     EXPECT_FALSE(node.hear(wrong, "x"));
-    EXPECT_FALSE(node.hear(OneNode::head(Kind::message, 0), "x")) << "its own";
     EXPECT_FALSE(node.hear(OneNode::head(Kind::message, 3), "x")) << "from a node that no network joins";
     EXPECT_FALSE(node.hear(OneNode::head(Kind{static_cast<std::uint8_t>(static_cast<int>(Kind::done) + 1)}, 1), "x"));
-    EXPECT_EQ(node.counted().unsound, 5u);
+    EXPECT_EQ(node.counted().unsound, 4u);
+    // Nobody's fault: its own message comes back from a relay whose way has failed, and a greeting comes late.
+    wrong = OneNode::head(Kind::message, 0);
+    EXPECT_FALSE(node.hear(wrong, "x"));
+    wrong.destination = 1;
+    EXPECT_FALSE(node.hear(wrong, "x"));
     EXPECT_FALSE(node.hear_bytes(std::vector<std::byte>(sizeof(Envelope) - 1)));
     EXPECT_FALSE(node.hear_bytes({}));
+    EXPECT_EQ(node.counted().unsound, 4u);
     EXPECT_EQ(node.handed, Handed{});
     EXPECT_EQ(node.first.given.size() + node.second.given.size(), 0u);
     EXPECT_TRUE(node.hear(OneNode::head(Kind::message, 2), "a"));
