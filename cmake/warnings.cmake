@@ -1,4 +1,9 @@
-# What every target of this project is compiled with.
+# What every target of this project is compiled with. Compilers that we know have nothing to say: what they say is an error.
+option(KUMI_WERROR "warnings of g++ 12 and clang 14 are errors" ON)
+if(KUMI_WERROR AND ((CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION MATCHES "^12\\.") OR
+   (CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION MATCHES "^14\\.")))
+    set(CMAKE_COMPILE_WARNING_AS_ERROR ON)
+endif()
 add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-missing-field-initializers)
 if(KUMI_SANITIZE STREQUAL "address")
     # Undefined behaviour is an illegal instruction, or a trap, which AddressSanitizer shows as it shows what it finds itself,

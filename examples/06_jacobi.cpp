@@ -25,7 +25,7 @@ struct Cut {
 
 int main(int argc, char** argv) {
     const std::size_t size = argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 1024;
-    const long steps = argc > 2 ? std::atol(argv[2]) : 500;
+    const std::size_t steps = argc > 2 ? std::strtoul(argv[2], nullptr, 10) : 500;
     const std::size_t threads = argc > 3 ? std::strtoul(argv[3], nullptr, 10) : 1;
     const std::string mode = argc > 4 ? argv[4] : "overlap";
     auto job = kumi::must(kumi::Job::join());
@@ -52,7 +52,7 @@ int main(int argc, char** argv) {
         for (const Cut& cut : cuts)
             if (first <= cut.row && cut.row <= last) mine.push_back(cut);
 
-        for (long time = 0; time < steps; ++time) {
+        for (std::size_t time = 0; time < steps; ++time) {
             const auto step_at_cuts = [&] {
                 for (const Cut& cut : mine) strip.step(time, cut.row);
                 for (const Cut& cut : mine) // not before: with the first of them its neighbour may go on

@@ -29,15 +29,15 @@ struct Strip {
     double* cells = nullptr;
 
     std::size_t size() const { return 2 * (rows_max + 2) * width; }
-    std::size_t index(long time, std::size_t number) const { return (static_cast<std::size_t>(time % 2) * (rows_max + 2) + number) * width; }
-    std::span<double> row(long time, std::size_t number) const { return {cells + index(time, number), width}; }
+    std::size_t index(std::size_t time, std::size_t number) const { return (time % 2 * (rows_max + 2) + number) * width; }
+    std::span<double> row(std::size_t time, std::size_t number) const { return {cells + index(time, number), width}; }
 
     void heat(std::size_t number) const {
-        for (const long time : {0, 1}) std::ranges::fill(row(time, number), 1.0);
+        for (const std::size_t time : {0u, 1u}) std::ranges::fill(row(time, number), 1.0);
     }
 
     /// Each cell of a row becomes the mean of its neighbours.
-    void step(long time, std::size_t number) const {
+    void step(std::size_t time, std::size_t number) const {
         const double* const above = cells + index(time, number - 1);
         const double* const here = cells + index(time, number);
         const double* const below = cells + index(time, number + 1);
@@ -45,7 +45,7 @@ struct Strip {
         for (std::size_t i = 1; i + 1 < width; ++i) next[i] = (above[i] + below[i] + here[i - 1] + here[i + 1]) / 4;
     }
 
-    Outcome outcome(long time) const {
+    Outcome outcome(std::size_t time) const {
         Outcome all;
         for (std::size_t number = 1; number <= rows; ++number)
             for (std::size_t i = 0; i < width; ++i) {

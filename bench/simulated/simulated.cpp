@@ -43,8 +43,8 @@ std::vector<Cell> all_cells() {
         for (const int members : figure_members) cells.push_back({"multicast", "xc30", bytes, members, true});
     for (const int members : {24, 100, 200}) cells.push_back({"multicast", "xc30", 81920, members, true});
     for (const int members : {2, 16, 256}) cells.push_back({"call", "xc30", 1024, members, false});
-    for (const std::size_t bytes : {1024, 8192, 81920, 1048576}) cells.push_back({"multicast", "thin", bytes, 1024, false});
-    for (const std::size_t bytes : {1024, 8192, 81920}) cells.push_back({"multicast", "large", bytes, 4096, false});
+    for (const std::size_t bytes : {1024u, 8192u, 81920u, 1048576u}) cells.push_back({"multicast", "thin", bytes, 1024, false});
+    for (const std::size_t bytes : {1024u, 8192u, 81920u}) cells.push_back({"multicast", "large", bytes, 4096, false});
     return cells;
 }
 

@@ -260,9 +260,10 @@ TEST(Routing, a_relay_is_as_near_as_can_be_and_reached_by_the_best_network_whate
                 ASSERT_EQ(route.hops, hops);
                 ASSERT_EQ(distance[route.next * hosts + to], hops - 1) << "the next hop is one nearer";
                 ASSERT_EQ(route.network, *best_network(from, route.next));
-                for (Node via = 0; via < hosts; ++via)
-                    if (via != from && distance[via * hosts + to] == hops - 1 && best_network(from, via))
-                        ASSERT_LE(route.network, *best_network(from, via)) << from << " to " << to << " would better go by " << via;
+                for (Node via = 0; via < hosts; ++via) {
+                    if (via == from || distance[via * hosts + to] != hops - 1 || !best_network(from, via)) continue;
+                    ASSERT_LE(route.network, *best_network(from, via)) << from << " to " << to << " would better go by " << via;
+                }
             }
     }
 }

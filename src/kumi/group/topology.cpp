@@ -40,10 +40,10 @@ Topology find_topology(const std::vector<Node>& firsts, const std::vector<std::v
     std::vector<std::uint32_t> networks;
     for (const auto& row : carriers) networks.insert(networks.end(), row.begin(), row.end());
     std::ranges::sort(networks);
-    networks.erase(std::ranges::unique(networks).begin(), networks.end());
+    networks.erase(std::unique(networks.begin(), networks.end()), networks.end());
     std::vector<std::uint32_t> hosts(firsts.begin(), firsts.end());
     std::ranges::sort(hosts);
-    hosts.erase(std::ranges::unique(hosts).begin(), hosts.end());
+    hosts.erase(std::unique(hosts.begin(), hosts.end()), hosts.end());
 
     // The network without which the hosts fall apart into the fewest clusters, at least two of them.
     std::vector<std::uint32_t> clusters;
@@ -52,7 +52,7 @@ Topology find_topology(const std::vector<Node>& firsts, const std::vector<std::v
         auto parts = parts_without(network, carriers);
         auto distinct = parts;
         std::ranges::sort(distinct);
-        const auto count = static_cast<std::size_t>(std::ranges::unique(distinct).begin() - distinct.begin());
+        const auto count = static_cast<std::size_t>(std::unique(distinct.begin(), distinct.end()) - distinct.begin());
         if (count < 2 || count >= fewest) continue;
         fewest = count;
         clusters = std::move(parts);

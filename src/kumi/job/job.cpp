@@ -44,7 +44,7 @@ Result<group::Topology> topology_of(engine::Core& core, pm::Meeting& meeting) {
     const std::vector<Node>& firsts = core.firsts();
     std::vector<Node> hosts = firsts;
     std::ranges::sort(hosts);
-    hosts.erase(std::ranges::unique(hosts).begin(), hosts.end());
+    hosts.erase(std::unique(hosts.begin(), hosts.end()), hosts.end());
     if (hosts.size() < 3) return group::find_topology(firsts, {});
     // The first of each host tells what it reaches the others by.
     std::vector<std::uint32_t> mine;

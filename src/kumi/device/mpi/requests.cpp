@@ -43,9 +43,10 @@ int Requests::collect_one(bool waits) noexcept {
 std::size_t Requests::collect(bool waits, Completed completed) noexcept {
     const int count = one_at_a_time_ ? collect_one(waits) : collect_some(waits);
     if (count <= 0) return 0; // MPI_UNDEFINED: none is under way
-    for (int i = 0; i < count; ++i) completed(static_cast<std::uint32_t>(indices_[i]), statuses_[i]);
+    const auto ended = static_cast<std::size_t>(count);
+    for (std::size_t i = 0; i < ended; ++i) completed(static_cast<std::uint32_t>(indices_[i]), statuses_[i]);
     while (used_ > 0 && requests_[used_ - 1] == MPI_REQUEST_NULL) --used_;
-    return static_cast<std::size_t>(count);
+    return ended;
 }
 
 } // namespace kumi::device::mpi

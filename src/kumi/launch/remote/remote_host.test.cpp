@@ -205,8 +205,9 @@ TEST_F(Remote, a_clock_that_differs_by_more_than_two_seconds_is_told) {
         start();
         EXPECT_TRUE(hears("host 4 has 6 cores"));
         EXPECT_EQ(heard_.said.size(), seconds == 60 || seconds == -60 ? 4u : 3u) << seconds;
-        if (heard_.said.size() == 4)
+        if (heard_.said.size() == 4) {
             EXPECT_TRUE(heard_.said[0].starts_with(seconds > 0 ? "clock 4 " : "clock 4 -")) << heard_.said[0];
+        }
         host_.reset();
     }
 }
