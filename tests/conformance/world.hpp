@@ -33,7 +33,7 @@ std::vector<World> worlds();
 /// Nothing in a test may take longer: a hang is a failure that says where.
 inline Instant deadline() { return now() + std::chrono::seconds(sanitized ? 60 : 20); }
 
-/// The seed of this run's random choices: KUMI_SEED, or a new one. Printed when a test fails.
+/// The seed of this run's random choices, as simulation/seeds.hpp has it. Printed when a test fails.
 std::uint64_t seed();
 
 } // namespace kumi::conformance

@@ -1,5 +1,6 @@
 #include "conformance/world.hpp"
 #include "loopback/composites.hpp"
+#include "simulation/seeds.hpp"
 #include "skips.hpp"
 
 #include "kumi/base/memory_policy.hpp"
@@ -10,7 +11,6 @@
 
 #include <cstdlib>
 #include <gtest/gtest.h>
-#include <random>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -153,10 +153,7 @@ std::vector<World> worlds() {
 }
 
 std::uint64_t seed() {
-    static const std::uint64_t chosen = [] {
-        if (const char* text = std::getenv("KUMI_SEED")) return static_cast<std::uint64_t>(std::strtoull(text, nullptr, 10));
-        return static_cast<std::uint64_t>(std::random_device{}());
-    }();
+    static const std::uint64_t chosen = simulation::wanted_seeds(1).first;
     return chosen;
 }
 

@@ -3,10 +3,10 @@
 #include "engine/node.hpp"
 #include "kumi/device/mpi/mpi.hpp"
 #include "mpi/ranks.hpp"
+#include "simulation/seeds.hpp"
 
 #include <cstdlib>
 #include <gtest/gtest.h>
-#include <random>
 
 namespace kumi::conformance {
 
@@ -25,8 +25,7 @@ std::vector<World> worlds() {
 /// The same on all ranks.
 std::uint64_t seed() {
     static const std::uint64_t chosen = [] {
-        std::uint64_t value = std::random_device{}();
-        if (const char* text = std::getenv("KUMI_SEED")) value = std::strtoull(text, nullptr, 10);
+        std::uint64_t value = simulation::wanted_seeds(1).first;
         MPI_Bcast(&value, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
         return value;
     }();

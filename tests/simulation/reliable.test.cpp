@@ -1,8 +1,8 @@
-// Thousands of random schedules over the reliable protocol. KUMI_SEEDS=<count> runs more or fewer, KUMI_SEED=<n> one.
+// Thousands of random schedules over the reliable protocol; see simulation/seeds.hpp for others than the usual ones.
 
 #include "simulation/reliable_schedule.hpp"
+#include "simulation/seeds.hpp"
 
-#include <cstdlib>
 #include <gtest/gtest.h>
 
 namespace kumi::simulation {
@@ -11,28 +11,19 @@ namespace {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr std::uint64_t schedules_usually = 100;
 #else
-constexpr std::uint64_t schedules_usually = 4000;
+constexpr std::uint64_t schedules_usually = 2000;
 #endif
-
-std::optional<std::uint64_t> number_from(const char* name) {
-    const char* text = std::getenv(name);
-    return text == nullptr ? std::nullopt : std::optional<std::uint64_t>(std::strtoull(text, nullptr, 10));
-}
 
 void run(std::uint64_t seed) {
     ReliableSchedule schedule(seed);
-    if (const auto failure = schedule.run())
-        ADD_FAILURE() << *failure << "\n  replay: KUMI_SEED=" << seed << " simulation_tests\n  " << schedule.describe();
+    if (const auto failure = schedule.run()) ADD_FAILURE() << *failure << "\n  " << schedule.describe();
 }
 
 /// Every fourth seed, so that four tests share the work.
 void run_quarter(std::uint64_t quarter) {
-    if (const auto one = number_from("KUMI_SEED")) {
-        if (*one % 4 == quarter) run(*one);
-        return;
-    }
-    const std::uint64_t seeds = number_from("KUMI_SEEDS").value_or(schedules_usually);
-    for (std::uint64_t seed = quarter; seed < seeds && !testing::Test::HasFailure(); seed += 4) run(seed);
+    for_each_seed(schedules_usually, [&](std::uint64_t seed) {
+        if (seed % 4 == quarter) run(seed);
+    });
 }
 
 TEST(Reliable, messages_arrive_once_in_order_and_whole_in_the_first_quarter_of_schedules) { run_quarter(0); }

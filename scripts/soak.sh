@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# soak.sh MINUTES: random tests with seeds that nobody has run yet, and fuzzing with new inputs, for about so long.
+#
+# Half of the time goes to fuzzing, half to rounds over all tests that take seeds. Ends at the first failure and says how
+# to see it again. What it explores differs each time, so it is run by hand, and `make check` does not depend on luck.
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit 1
+
+minutes="$1"
+[[ "$minutes" =~ ^[1-9][0-9]*$ ]] || { echo "soak: MINUTES=$minutes: write a whole number, 1 or more" >&2; exit 2; }
+end=$((SECONDS + minutes * 60))
+tests=build/release/tests
+log=build/soak.log
+seed="$(od -An -N6 -tu8 /dev/urandom | tr -d ' ')"
+
+# PROGRAM FILTER: tests that take seeds.
+seeded=(
+    "simulation_tests *"
+    "unit_tests Barriers.*:Set.*:Archive.*:*Random*"
+    "engine_tests *InOneThread*"
+    "group_tests *InOneThread*:*RandomGroups*"
+    "conformance_tests *"
+    "cluster_tests Failover.links_that_come_and_go_at_random_lose_nothing"
+)
+
+fuzz() { # NAME CORPUS SECONDS
+    mkdir -p "build/fuzz/$2"
+    (cd build/fuzz && "tests/fuzz/$1" -max_total_time="$3" -timeout=20 -max_len=4096 "$2" "../../tests/fuzz/$2") >"$log" 2>&1 || {
+        tail -30 "$log"
+        echo "soak: $1 found something wrong: build/fuzz/crash-* runs again with build/fuzz/tests/fuzz/$1 FILE" >&2
+        exit 1
+    }
+    printf '%-20s %s\n' "$1" "$(sed -n 's/^Done \([0-9]*\) runs in \([0-9]*\) second.*/\1 new inputs in \2 s/p' "$log")"
+}
+
+share=$((minutes * 60 / 6))
+fuzz fuzz_packets corpus $share
+fuzz fuzz_engine engine_corpus $share
+fuzz fuzz_group group_corpus $share
+
+round=0
+while [ $SECONDS -lt $end ]; do
+    round=$((round + 1))
+    for entry in "${seeded[@]}"; do
+        [ $SECONDS -lt $end ] || break
+        read -r program filter <<<"$entry"
+        if ! KUMI_FIRST_SEED="$seed" "$tests/$program" --gtest_filter="$filter" --gtest_brief=1 >"$log" 2>&1; then
+            grep -v '^\[ *SKIPPED' "$log" | tail -40
+            echo "soak: $program failed; again: KUMI_FIRST_SEED=$seed $tests/$program --gtest_filter='$filter'" >&2
+            exit 1
+        fi
+        printf '%-20s seeds from %s on: %s\n' "$program" "$seed" "$(sed -n 's/^\[==========\] \(.*\) ran.*/\1/p' "$log")"
+    done
+    seed=$((seed + 1000000))
+done
+echo "soak: $round rounds and three fuzzers in $minutes minutes, nothing found"
