@@ -557,7 +557,7 @@ TEST(CollectivesInOneThread, among_any_number_of_members_give_the_root_and_all_o
     // Trees of ranks look different for each number of members and each root.
     for (Node nodes = 1; nodes <= 18; ++nodes) {
 #if defined(__SANITIZE_THREAD__)
-        GTEST_SKIP() << "one thread has no races, and its stacks confuse who looks for them";
+        KUMI_SKIP(skips::not_under_tsan); // as in for_each_seed
 #endif
         OneThread world({.nodes = nodes, .seed = nodes, .delay_max = Duration{5000}, .refusal_chance = 0});
         world.run([&](Channel& channel) {
@@ -580,7 +580,7 @@ TEST(CollectivesInOneThread, messages_are_cut_between_values) {
         Affine one, other;
     };
 #if defined(__SANITIZE_THREAD__)
-    GTEST_SKIP() << "one thread has no races, and its stacks confuse who looks for them";
+    KUMI_SKIP(skips::not_under_tsan); // as in for_each_seed
 #endif
     OneThread world({.nodes = 2, .seed = 1});
     world.run([&](Channel& channel) {

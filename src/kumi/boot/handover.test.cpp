@@ -1,5 +1,7 @@
 #include "kumi/boot/handover.hpp"
 
+#include "skips.hpp"
+
 #include <array>
 #include <csignal>
 #include <cstring>
@@ -94,10 +96,8 @@ private:
     pid_t child_ = -1;
 };
 
-constexpr const char* only_root = "this test is not run by root, and only root can start a process of another user";
-
 TEST(Handover, a_visitor_of_another_user_is_not_listened_to_and_the_next_one_is) {
-    if (::geteuid() != 0) GTEST_SKIP() << only_root;
+    if (::geteuid() != 0) KUMI_SKIP(skips::not_root); // who alone can start a process of another user
     const auto door = open_door();
     ASSERT_TRUE(door) << door.error().text();
     // By hand: knock() would itself turn away from a door of another user's.
@@ -112,7 +112,7 @@ TEST(Handover, a_visitor_of_another_user_is_not_listened_to_and_the_next_one_is)
     };
     Stranger stranger(visit_by_hand);
     char said = 0;
-    if (!stranger.hear(&said, 1)) GTEST_SKIP() << "this system lets no process become another user";
+    if (!stranger.hear(&said, 1)) KUMI_SKIP(skips::system_lacks("other users"));
     ASSERT_EQ(said, 'y');
     const auto own = knock(door->name, bytes_of(std::string_view("friend")));
     ASSERT_TRUE(own) << own.error().text();
@@ -126,13 +126,13 @@ TEST(Handover, a_visitor_of_another_user_is_not_listened_to_and_the_next_one_is)
 }
 
 TEST(Handover, a_door_of_another_user_is_not_spoken_at) {
-    if (::geteuid() != 0) GTEST_SKIP() << only_root;
+    if (::geteuid() != 0) KUMI_SKIP(skips::not_root); // who alone can start a process of another user
     Stranger stranger([](int report) {
         static Result<Door> door = open_door(); // open until the process ends
         if (door) [[maybe_unused]] const auto told = ::write(report, door->name.data(), door->name.size());
     });
     DoorName name{};
-    if (!stranger.hear(name.data(), name.size())) GTEST_SKIP() << "this system lets no process become another user";
+    if (!stranger.hear(name.data(), name.size())) KUMI_SKIP(skips::system_lacks("other users"));
     const auto visit = knock(name, bytes_of(std::string_view("hello")));
     ASSERT_FALSE(visit);
     EXPECT_EQ(visit.error().text(), "meeting the nodes of this host: a process of another user answers");

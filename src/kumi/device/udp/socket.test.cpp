@@ -1,6 +1,7 @@
 #include "kumi/device/udp/socket.hpp"
 
 #include "loopback/ends.hpp"
+#include "skips.hpp"
 
 #include <cerrno>
 #include <fstream>
@@ -62,7 +63,7 @@ TEST_F(UdpSocket, no_more_is_taken_than_was_asked_for) {
 }
 
 TEST_F(UdpSocket, a_burst_comes_as_what_it_was_made_of) {
-    if (!from.has_bursts()) GTEST_SKIP() << "this system cuts no bursts";
+    if (!from.has_bursts()) KUMI_SKIP(skips::system_lacks("UDP_SEGMENT"));
     struct Shape {
         std::size_t count, head, body, last_body;
     };
@@ -149,7 +150,7 @@ TEST_F(UdpSocket, what_cannot_leave_is_told_by_its_kind) {
 TEST_F(UdpSocket, the_path_carries_the_mtu_without_headers) {
     std::size_t mtu = 0;
     std::ifstream("/sys/class/net/lo/mtu") >> mtu;
-    if (mtu == 0) GTEST_SKIP() << "this system does not tell the MTU of lo";
+    if (mtu == 0) KUMI_SKIP(skips::system_lacks("the MTU of lo"));
     const auto path = from.path_bytes(to.local());
     ASSERT_TRUE(path) << path.error().text();
     EXPECT_EQ(*path, std::min<std::size_t>(mtu, 65'535) - 28);
