@@ -1,11 +1,16 @@
 # The front door. CMake does the work, in build/PRESET; see CMakePresets.json.
 
-PRESETS ?= release asan tsan
+# make check runs these; make check-all adds the sanitizers, clang and the other architecture.
+PRESETS ?= release
+PRESETS_ALL ?= release asan tsan clang cross
 PREFIX ?= /usr/local
 # JOBS=2 builds with two processes; unset, with one per core.
 JOBS ?=
-# make fuzz explores for so long.
+# make fuzz explores for so long, and make soak.
 FUZZ_SECONDS ?= 600
+MINUTES ?= 10
+# MUTANTS="word ...": only the faults whose name or file has one of these words.
+MUTANTS ?=
 # KUMI_PACKAGES=no: never install packages.
 export JOBS KUMI_PACKAGES
 
@@ -14,7 +19,7 @@ build = cmake --build build/release $(if $(JOBS),-j $(JOBS))
 demo_programs = 01_hello 02_ring 03_pingpong 05_remote_memory 06_jacobi 07_invoke 08_steering matrix steady
 formatted = $(shell find src tools examples tests bench -name '*.[ch]pp')
 
-.PHONY: all release demo check fuzz bench install format clean help
+.PHONY: all release demo check check-all mutants soak fuzz bench install format clean help
 .NOTPARALLEL:
 
 all: release
@@ -35,6 +40,24 @@ demo: build/release/build.ninja
 check:
 	@$(packages) core test
 	@scripts/check.sh $(PRESETS)
+
+check-all:
+	@$(packages) core test clang
+	@scripts/check.sh $(PRESETS_ALL)
+
+# Faults that are put into a copy of the sources, one at a time, and the tests that must notice.
+mutants:
+	@$(packages) core test
+	@scripts/mutants.sh $(MUTANTS)
+
+# Seeds and inputs that nobody has tried.
+soak:
+	@$(packages) core test fuzz
+	@cmake --preset release -DKUMI_TESTS=ON >/dev/null
+	@$(build)
+	@cmake --preset fuzz >/dev/null
+	@cmake --build build/fuzz $(if $(JOBS),-j $(JOBS)) --target fuzz_packets fuzz_engine fuzz_group
+	@scripts/soak.sh $(MINUTES)
 
 # New inputs that reach new places are added to build/fuzz/corpus, engine_corpus and group_corpus; what it finds wrong is left there as crash-*.
 fuzz:
@@ -73,7 +96,10 @@ clean:
 help:
 	@echo "make            build the library, the kumi command and the examples in build/release"
 	@echo "make demo       build what is needed and show it"
-	@echo "make check      run all tests: release, asan, tsan; PRESETS=release runs only those"
+	@echo "make check      run all tests, in release; PRESETS=asan runs them under that sanitizer instead"
+	@echo "make check-all  the same with both sanitizers, clang, and the other architecture by emulation"
+	@echo "make mutants    put faults into a copy of the sources, one at a time: the tests must notice each"
+	@echo "make soak       run random tests with new seeds, and fuzzers, for MINUTES ($(MINUTES))"
 	@echo "make bench      measure beside bare sockets, MPI and other libraries"
 	@echo "make fuzz       explore the reliable protocol, the engine and groups with arbitrary messages, FUZZ_SECONDS ($(FUZZ_SECONDS)) each"
 	@echo "make install    install to PREFIX ($(PREFIX)); DESTDIR is honoured"

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # check.sh PRESET...: builds each preset and runs all its tests. Ends with the line "N passed, M failed".
 #
-# A failing test does not keep the other presets from running; a failing build ends the check.
+# Presets are those of CMakePresets.json; clang only builds, and cross is what scripts/cross.sh does. A failing test does not keep the
+# other presets from running; a failing build ends the check. More skipped tests than tests/skips.txt allows are failures.
+# At the end stand the slowest tests and objects, and what each part took beside its budget (tests/budgets.txt).
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
@@ -29,6 +31,12 @@ fi
 
 # Tests start processes that spin: more at a time would miss deadlines. Some run alone; see tests/CMakeLists.txt.
 test_jobs=2
+
+# ccache, where it is installed, compiles nothing twice.
+launcher=()
+! command -v ccache >/dev/null || launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+
+# ---- how tests ended
 
 # count REPORT RESULTS: sets good, bad and skipped to how many tests of ctest's REPORT ended so. Those that are whole suites
 # have left a file of their name in RESULTS (see tests/suites.cmake), unless they crashed or were killed.
@@ -59,23 +67,92 @@ count() {
     done < <(sed -n 's/.*<testcase name="\([^"]*\)".* status="\([a-z]*\)".*/\1\t\2/p' "$1")
 }
 
-passed=0
-failed=0
-table="$(printf '%-10s %8s %8s %8s %10s' preset passed failed skipped seconds)"
+# reasons REPORT RESULTS: the reason of every skipped test, a line each, without what follows a colon.
+reasons() {
+    {
+        # GoogleTest's own words: "FILE:LINE: Skipped", and the reason on the next line.
+        awk '/<testcase / { is_skipped = / status="(notrun|disabled)"/ } told { print } { told = is_skipped && /: Skipped$/ }' "$1"
+        [ ! -d "$2" ] || find "$2" -name '*.xml' -exec sed -n 's/.*<skipped message="[^"&]*&#x0A;\([^"&]*\).*/\1/p' {} +
+    } | sed 's/: .*//; s/<.*//'
+}
+
+# judge_skips PRESET REPORT RESULTS: fails if a test was skipped for a reason that tests/skips.txt does not allow here, or
+# more often than it does.
+judge_skips() {
+    local number reason line allowed status=0
+    while read -r number reason; do
+        line="$(awk -F ' *[|] *' -v reason="$reason" -v preset="$1" '$1 == reason && ($2 == preset || $2 == "any")' tests/skips.txt)"
+        allowed="$(cut -d'|' -f3- <<<"$line" | sed 's/^ *//; s/ *$//')"
+        if [[ "$allowed" == if\ * ]]; then
+            bash -c "${allowed#if }" >/dev/null 2>&1 && continue
+            allowed=0
+        fi
+        [ "$number" -gt "${allowed:-0}" ] || continue
+        echo "check: $1: $number tests were skipped with the reason \"$reason\", and tests/skips.txt allows ${allowed:-0} here" >&2
+        status=1
+    done < <(reasons "$2" "$3" | sort | uniq -c)
+    return $status
+}
+
+# ---- what took how long
+
+# tests_of REPORT: "SECONDS NAME" of every entry of ctest's.
+tests_of() { sed -n 's/.*<testcase name="\([^"]*\)".* time="\([0-9.e-]*\)".*/\2 \1/p' "$1" | sed 's/  # GetParam.*//'; }
+# objects_of BUILD: "SECONDS OBJECT" of what was compiled or linked last time; the log keeps what was built before.
+objects_of() { awk 'NR > 1 { seconds[$4] = ($2 - $1) / 1000 } END { for (file in seconds) print seconds[file], file }' "$1/.ninja_log"; }
+slowest() { sort -rn | head -10 | awk -v preset="$1" '{ printf "%-8s %7.1f s  %s\n", preset, $1, substr($0, index($0, $2)) }'; }
+
+# by_part BUILD REPORT LABELS: "PART COMPILE TEST": seconds of one core that each part of tests/budgets.txt took, and its budget.
+by_part() {
+    {
+        objects_of "$1" | sed 's/^/object /'
+        # ctest's summary by label: "engine_tests = 12.34 sec*proc (380 tests)".
+        sed -n 's/^\([a-z_]*\) *= *\([0-9.]*\) sec\*proc.*/test \2 \1/p' "$2"
+    } | awk '
+        FNR == NR { if ($0 !~ /^#/ && NF >= 5) { part[++count] = $1; compile[$1] = $2; test[$1] = $3; objects[$1] = $4; labels[$1] = $5 } next }
+        { for (i = 1; i <= count; ++i) {
+              p = part[i]
+              if ($1 == "object" && $3 ~ objects[p]) { compiled[p] += $2; break }
+              if ($1 == "test" && $3 ~ "^(" labels[p] ")$") { tested[p] += $2; break } } }
+        END { for (i = 1; i <= count; ++i) { p = part[i]
+              over = compiled[p] > compile[p] || tested[p] > test[p] ? "  over its budget" : ""
+              printf "%-12s %8.0f of %4d %8.0f of %4d%s\n", p, compiled[p], compile[p], tested[p], test[p], over } }' tests/budgets.txt -
+}
+
+# ---- the presets
+
+passed=0 failed=0
+table="$(printf '%-10s %8s %8s %8s %10s %10s' preset passed failed skipped build/s tests/s)"
+slow_tests='' slow_objects='' parts=''
 for preset in "$@"; do
+    start=$SECONDS
+    if [ "$preset" = cross ]; then
+        scripts/cross.sh || failed=$((failed + 1))
+        table+="$(printf '\n%-10s %8s %8s %8s %10d' cross "$(cat build/cross/passed 2>/dev/null)" '' '' $((SECONDS - start)))"
+        continue
+    fi
     read -ra prefix < <(prefix_of "$preset"; echo)
     echo "== $preset: build"
-    cmake --preset "$preset" -DKUMI_TESTS=ON >/dev/null || stop "configuring $preset failed, see above"
+    tests=(-DKUMI_TESTS=ON)
+    [ "$preset" != clang ] || tests=()
+    cmake --preset "$preset" "${tests[@]}" "${launcher[@]}" >/dev/null || stop "configuring $preset failed, see above"
     "${prefix[@]}" cmake --build "build/$preset" ${JOBS:+-j "$JOBS"} || stop "building $preset failed, see above"
+    built=$((SECONDS - start))
+    slow_objects+="$(objects_of "build/$preset" | slowest "$preset")"$'\n'
+    if [ "$preset" = clang ]; then
+        table+="$(printf '\n%-10s %8s %8s %8s %10d' clang '' '' '' $built)"
+        continue
+    fi
 
     echo "== $preset: test"
     report="$PWD/build/$preset/tests.xml"
     results="$PWD/build/$preset/tests/results"
+    summary="$PWD/build/$preset/tests.log"
     rm -rf "$report" "$results"
     start=$SECONDS
     "${prefix[@]}" ctest --test-dir "build/$preset" --progress --output-on-failure --no-tests=error -j "$test_jobs" \
-        --output-junit "$report"
-    status=$?
+        --output-junit "$report" | tee "$summary"
+    status=${PIPESTATUS[0]}
     seconds=$((SECONDS - start))
 
     [ -s "$report" ] || stop "ctest ended with $status in $preset and left no report"
@@ -83,10 +160,15 @@ for preset in "$@"; do
     [ $((good + bad + skipped)) -gt 0 ] || stop "$report names no tests"
     # What ctest finds wrong besides tests must not pass for success.
     [ "$status" -eq 0 ] || [ "$bad" -gt 0 ] || stop "ctest ended with $status in $preset though no test failed"
+    judge_skips "$preset" "$report" "$results" || bad=$((bad + 1))
     passed=$((passed + good))
     failed=$((failed + bad))
-    table+="$(printf '\n%-10s %8d %8d %8d %10d' "$preset" "$good" "$bad" "$skipped" "$seconds")"
+    slow_tests+="$(tests_of "$report" | slowest "$preset")"$'\n'
+    [ "$preset" != release ] || parts="$(by_part build/release "$summary")"
+    table+="$(printf '\n%-10s %8d %8d %8d %10d %10d' "$preset" "$good" "$bad" "$skipped" "$built" "$seconds")"
 done
 
-printf '\n%s\n\n%d passed, %d failed\n' "$table" "$passed" "$failed"
+printf '\nThe slowest tests:\n%s\nThe slowest objects:\n%s\n' "$slow_tests" "$slow_objects"
+[ -z "$parts" ] || printf 'release, seconds of one core: %s\n%s\n\n' "compile, tests, and their budgets" "$parts"
+printf '%s\n\n%d minutes\n%d passed, %d failed\n' "$table" $(((SECONDS + 59) / 60)) "$passed" "$failed"
 [ "$failed" -eq 0 ]

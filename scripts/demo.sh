@@ -65,5 +65,5 @@ What to try next, from the project's root:
   build/release/bin/kumi lab --help  a cluster of namespaces to try things on
   examples/01_hello.cpp              the program that greeted you; the others are to be read in order
   make bench                         beside MPI, TCP and other libraries, on this machine
-  make check                         all tests, with and without sanitizers
+  make check                         all tests
 END
