@@ -81,7 +81,7 @@ reasons() {
 judge_skips() {
     local number reason line allowed status=0
     while read -r number reason; do
-        line="$(awk -F ' *[|] *' -v reason="$reason" -v preset="$1" '$1 == reason && ($2 == preset || $2 == "any")' tests/skips.txt)"
+        line="$(awk -F ' *[|] *' -v reason="$reason" -v preset="$1" '$1 == reason && ($2 == preset || $2 == "any") { print; exit }' tests/skips.txt)"
         allowed="$(cut -d'|' -f3- <<<"$line" | sed 's/^ *//; s/ *$//')"
         if [[ "$allowed" == if\ * ]]; then
             bash -c "${allowed#if }" >/dev/null 2>&1 && continue
