@@ -1,5 +1,5 @@
-# Target headers_alone: every header of src/kumi compiles alone. Where each source is an object of its own (KUMI_UNITY=OFF),
-# a header is proved by the source beside it that includes it first; for the others a source is made here.
+# Target headers_alone: every header of src/kumi compiles alone. Where each source is an object of its own
+# (KUMI_UNITY=OFF), a header is proved by the source beside it that includes it first; for the others a source is made here.
 file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/src/kumi/*.hpp)
 if(NOT KUMI_MPI)
     list(FILTER headers EXCLUDE REGEX "mpi(/.*)?\\.hpp$")

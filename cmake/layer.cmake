@@ -3,7 +3,7 @@ function(kumi_unity target)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ${KUMI_UNITY} UNITY_BUILD_BATCH_SIZE 12)
 endfunction()
 
-# kumi_not_hot(TARGET): little optimisation in release. For code that runs once a job, where the compiler's time counts more.
+# kumi_not_hot(TARGET): little optimisation in release, for code that runs once a job: the compiler's time counts more.
 function(kumi_not_hot target)
     target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
 endfunction()

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # check.sh PRESET...: builds each preset and runs all its tests. Ends with the line "N passed, M failed".
 #
-# Presets are those of CMakePresets.json; clang only builds, and cross is what scripts/cross.sh does. A failing test does not keep the
-# other presets from running; a failing build ends the check. More skipped tests than tests/skips.txt allows are failures.
+# Presets are those of CMakePresets.json; clang only builds, and cross is what scripts/cross.sh does. A failing test does
+# not keep the other presets from running; a failing build ends the check. More skipped tests than tests/skips.txt allows
+# are failures.
 # At the end stand the slowest tests and objects, and what each part took beside its budget (tests/budgets.txt).
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
@@ -38,8 +39,8 @@ launcher=()
 
 # ---- how tests ended
 
-# count REPORT RESULTS: sets good, bad and skipped to how many tests of ctest's REPORT ended so. Those that are whole suites
-# have left a file of their name in RESULTS (see tests/suites.cmake), unless they crashed or were killed.
+# count REPORT RESULTS: sets good, bad and skipped to how many tests of ctest's REPORT ended so. Those that are whole
+# suites have left a file of their name in RESULTS (see tests/suites.cmake), unless they crashed or were killed.
 count() {
     local name status file text tests failures skips
     local suite='<testsuite [^>]* tests="([0-9]+)" failures="([0-9]+)" disabled="[0-9]+" skipped="([0-9]+)"'
@@ -76,8 +77,8 @@ reasons() {
     } | sed 's/: .*//; s/<.*//'
 }
 
-# judge_skips PRESET REPORT RESULTS: fails if a test was skipped for a reason that tests/skips.txt does not allow here, or
-# more often than it does.
+# judge_skips PRESET REPORT RESULTS: fails if a test was skipped for a reason that tests/skips.txt does not allow here,
+# or more often than it does.
 judge_skips() {
     local number reason line allowed status=0
     while read -r number reason; do
@@ -102,7 +103,8 @@ tests_of() { sed -n 's/.*<testcase name="\([^"]*\)".* time="\([0-9.e-]*\)".*/\2 
 objects_of() { awk 'NR > 1 { seconds[$4] = ($2 - $1) / 1000 } END { for (file in seconds) print seconds[file], file }' "$1/.ninja_log"; }
 slowest() { sort -rn | head -10 | awk -v preset="$1" '{ printf "%-8s %7.1f s  %s\n", preset, $1, substr($0, index($0, $2)) }'; }
 
-# by_part BUILD REPORT LABELS: "PART COMPILE TEST": seconds of one core that each part of tests/budgets.txt took, and its budget.
+# by_part BUILD SUMMARY: seconds of one core that each part of tests/budgets.txt took, by the build's log and by ctest's
+# summary of labels, and its budget.
 by_part() {
     {
         objects_of "$1" | sed 's/^/object /'

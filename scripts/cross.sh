@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # cross.sh: compiles Kumi for the other architecture, runs its unit tests by emulation, and jobs whose nodes have both.
 #
-# x86-64 does so for aarch64, and aarch64 for x86-64. The compiler and the emulator are packages of this machine; the other
-# architecture's libraries are only unpacked, into build/cross/root. Where they cannot be had, a line says so and nothing
-# is tested. build/cross/passed then has the number of tests that passed.
+# x86-64 does so for aarch64, and aarch64 for x86-64. The compiler and the emulator are packages of this machine; the
+# other architecture's libraries are only unpacked, into build/cross/root. Where they cannot be had, a line says so and
+# nothing is tested. build/cross/passed has the number of tests that passed.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
@@ -30,7 +30,8 @@ cannot() {
 
 # ---- what it needs
 
-scripts/install-packages.sh "cross-$here" >"$work/log" 2>&1 || cannot "$(sed -n "s/^cross-$here: *//p" packages.txt) cannot be installed, see build/cross/log"
+scripts/install-packages.sh "cross-$here" >"$work/log" 2>&1 ||
+    cannot "$(sed -n "s/^cross-$here: *//p" packages.txt) cannot be installed, see build/cross/log"
 
 # A list of packages of its own, so that this system need not be told of another architecture.
 apt() {
@@ -60,8 +61,7 @@ cmake --preset release >/dev/null && cmake --build build/release ${JOBS:+-j "$JO
 
 # ---- the unit tests
 
-# What the emulator does not do: membarrier(2), namespaces, limits, seals of memory, UDP's bursts, signals in time, vast addresses.
-# Those tests, and those that need minutes of it, run natively only.
+# What the emulator cannot do is listed with its cause; those tests, and those that need minutes of it, run natively only.
 not_emulated='*Model.*:*OnTheWire.*'
 not_emulated+="$(sed -n 's/^\([^#].*\)/:\1/p' tests/not_emulated.txt | tr -d '\n')"
 libraries_there="$root/usr/lib/$there-linux-gnu:$root/lib/$there-linux-gnu"
@@ -74,7 +74,7 @@ passed="$(sed -n 's/^\[  PASSED  \] \([0-9]*\) test.*/\1/p' "$work/log")"
 
 # ---- jobs of both
 
-# Node 0 and every second one is of this machine's architecture, the others of the other one. Each node takes the next number.
+# Every second node has this machine's architecture, the others the other one. Each takes the next number.
 cat >"$work/either" <<END
 #!/bin/sh
 number=0

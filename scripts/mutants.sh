@@ -14,8 +14,8 @@
 #
 # The first line names the fault. `was` is a whole line of the file, leading spaces aside; `now` replaces it, and may be
 # empty. If the line occurs more than once, the optional `after` names text of an earlier line, behind whose first
-# occurrence the search begins. `fails` names a test program and a filter for GoogleTest: at least one of those tests must
-# fail. A fault that no test can notice has `survives REASON` instead, and is only checked to apply.
+# occurrence the search begins. `fails` names a test program and a filter for GoogleTest: at least one of those tests
+# must fail. A fault that no test can notice has `survives REASON` instead, and is only checked to apply.
 #
 # WORDs select the faults whose name or file contains one of them. Exits with 1 if a fault survives its tests.
 set -uo pipefail

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # soak.sh MINUTES: random tests with seeds that nobody has run yet, and fuzzing with new inputs, for about so long.
 #
-# Half of the time goes to fuzzing, half to rounds over all tests that take seeds. Ends at the first failure and says how
-# to see it again. What it explores differs each time, so it is run by hand, and `make check` does not depend on luck.
+# Half of the time goes to fuzzing, half to rounds over all tests that take seeds. Ends at the first failure and says
+# how to see it again. What it explores differs each time, so it is run by hand, and `make check` does not depend on luck.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
