@@ -3,6 +3,26 @@ function(kumi_unity target)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ${KUMI_UNITY} UNITY_BUILD_BATCH_SIZE 12)
 endfunction()
 
+# g++ collects its garbage less often: a twelfth of its time, for a quarter more memory (1.5 GiB at most instead of 1.2).
+add_compile_options("$<$<COMPILE_LANG_AND_ID:CXX,GNU>:SHELL:--param ggc-min-heapsize=1048576>")
+
+# kumi_program(TARGET): a small program that includes kumi/kumi.hpp. That header takes three times as long as the rest of
+# such a program, so it is read once, for the first of them; not with ccache, which cannot keep what comes of that, and
+# not where every source is to be compiled by itself.
+function(kumi_program target)
+    target_link_libraries(${target} PRIVATE kumi::kumi)
+    if(NOT KUMI_UNITY OR CMAKE_CXX_COMPILER_LAUNCHER)
+        return()
+    endif()
+    get_property(first GLOBAL PROPERTY KUMI_FIRST_PROGRAM)
+    if(first)
+        target_precompile_headers(${target} REUSE_FROM ${first})
+    else()
+        target_precompile_headers(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src/kumi/kumi.hpp)
+        set_property(GLOBAL PROPERTY KUMI_FIRST_PROGRAM ${target})
+    endif()
+endfunction()
+
 # kumi_not_hot(TARGET): little optimisation in release, for code that runs once a job: the compiler's time counts more.
 function(kumi_not_hot target)
     target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
