@@ -27,6 +27,7 @@ struct Shelf {
     std::condition_variable changed;
     std::map<std::string, std::vector<std::byte>> values;
     std::uint32_t nodes = 0, waiting = 0, fences = 0, left = 0;
+    bool is_closed = false; // nobody waits for others any more
     std::chrono::milliseconds patience = 10s;
     /// Changes a value on its way to the shelf.
     std::function<void(std::uint32_t node, std::vector<std::byte>& value)> on_put;
@@ -52,8 +53,8 @@ public:
             ++shelf_.fences;
             shelf_.changed.notify_all();
         }
-        if (shelf_.changed.wait_for(lock, shelf_.patience, [&] { return shelf_.fences > fences; })) return {};
-        return error("not all came");
+        shelf_.changed.wait_for(lock, shelf_.patience, [&] { return shelf_.fences > fences || shelf_.is_closed; });
+        return shelf_.fences > fences ? Result<void>() : error("not all came");
     }
     Result<std::vector<std::byte>> get(std::uint32_t node, std::string_view key) override {
         const std::lock_guard lock(shelf_.mutex);
@@ -294,7 +295,7 @@ std::string reason_with(int round, const std::function<void(std::vector<std::byt
     const auto session = world.join(0);
     {
         const std::lock_guard lock(world.shelf.mutex);
-        world.shelf.fences += 100; // node 1 shall not wait for node 0 any more
+        world.shelf.is_closed = true; // node 1 shall not wait for node 0
         world.shelf.changed.notify_all();
     }
     other.join();
