@@ -2,11 +2,13 @@
 
 // What the nodes of one job know and nobody else does.
 
+#include "kumi/base/bytes.hpp"
 #include "kumi/base/result.hpp"
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace kumi::base {
 
@@ -20,6 +22,9 @@ struct JobKeys {
     friend bool operator==(const JobKeys&, const JobKeys&) = default;
 };
 static_assert(sizeof(JobKeys) == 40);
+
+/// From the kernel; the error begins with what they are for.
+Result<void> fill_with_random(MutableBytes bytes, std::string_view purpose);
 
 /// Keys that no other job has: the kernel's random bytes.
 Result<JobKeys> make_job_keys();

@@ -36,6 +36,7 @@ struct Opening {
     unsigned cores_on_host = 1; // that this node shares with the others of its host
     Meeting& meeting;
     base::JobKeys keys{}; // the job's, the same on every node
+    std::string_view network{}; // its name, where the job has several; the same on every node
     Waker* waker = nullptr; // set on all nodes, or on none: the channel is slept on jointly with others
     bool has_alternatives = false; // to its ways: see Ways
     bool is_serialized = false; // calls never overlap, though they may come from several threads

@@ -71,6 +71,7 @@ Result<Part> open_part(Plan& plan, std::uint32_t network, const Wakes& wakes, co
                                       .cores_on_host = opening.cores_on_host,
                                       .meeting = meeting,
                                       .keys = opening.keys,
+                                      .network = plan.name,
                                       .waker = waker.get(),
                                       .has_alternatives = true});
     if (!channel) return channel.error();

@@ -6,6 +6,7 @@
 #include "kumi/device/udp/udp.hpp"
 #include "kumi/pm/wait.hpp"
 #include "loopback/meeting.hpp"
+#include "loopback/passing_channel.hpp"
 
 #include <functional>
 #include <gtest/gtest.h>
@@ -27,52 +28,27 @@ std::unique_ptr<pm::Device> udp_that_loses(double share) {
 }
 
 /// Another channel, that lets every long message wait: slower than what works, on a busy machine too.
-class SlowChannel final : public pm::Channel {
+class SlowChannel final : public loopback::PassingChannel {
 public:
-    explicit SlowChannel(std::unique_ptr<pm::Channel> channel) : channel_(std::move(channel)) {}
+    SlowChannel(std::unique_ptr<pm::Channel> channel, Duration pause) : PassingChannel(std::move(channel)), pause_(pause) {}
 
     pm::SendSlot try_reserve(Node to, std::size_t bytes) noexcept override {
-        if (bytes < 1024) return channel_->try_reserve(to, bytes);
-        if (!may_go_) may_go_ = now() + 100ms;
+        if (bytes < 1024) return PassingChannel::try_reserve(to, bytes);
+        if (!may_go_) may_go_ = now() + pause_;
         if (now() < *may_go_) return {};
-        const pm::SendSlot slot = channel_->try_reserve(to, bytes);
+        const pm::SendSlot slot = PassingChannel::try_reserve(to, bytes);
         if (slot) may_go_.reset();
         return slot;
     }
 
-    Node self() const noexcept override { return channel_->self(); }
-    Node nodes() const noexcept override { return channel_->nodes(); }
-    const pm::Traits& traits() const noexcept override { return channel_->traits(); }
-    void commit(const pm::SendSlot& slot) noexcept override { channel_->commit(slot); }
-    void cancel(const pm::SendSlot& slot) noexcept override { channel_->cancel(slot); }
-    std::size_t poll(pm::Handler handler, std::size_t messages_max) noexcept override { return channel_->poll(handler, messages_max); }
-    bool arm() noexcept override { return channel_->arm(); }
-    void sleep(Instant deadline) noexcept override { channel_->sleep(deadline); }
-    void wake() noexcept override { channel_->wake(); }
-    bool lost(Node node) const noexcept override { return channel_->lost(node); }
-    void give_up(Node node) noexcept override { channel_->give_up(node); }
-    pm::Traffic sent(Node to) const noexcept override { return channel_->sent(to); }
-    pm::JointSleep* joint_sleep() noexcept override { return channel_->joint_sleep(); }
-    pm::Ways* ways() noexcept override { return channel_->ways(); }
-    void flush() noexcept override { channel_->flush(); }
-
 private:
-    std::unique_ptr<pm::Channel> channel_;
+    Duration pause_;
     std::optional<Instant> may_go_; // when the one that is waited for may
 };
 
-class SlowDevice final : public pm::Device {
-public:
-    std::string_view name() const noexcept override { return udp_.name(); }
-    Result<std::unique_ptr<pm::Channel>> open(const pm::Opening& opening) override {
-        auto channel = udp_.open(opening);
-        if (!channel) return channel.error();
-        return std::unique_ptr<pm::Channel>(std::make_unique<SlowChannel>(*std::move(channel)));
-    }
-
-private:
-    udp::UdpDevice udp_;
-};
+std::unique_ptr<pm::Device> slow_udp() {
+    return std::make_unique<loopback::WrappingDevice<SlowChannel, udp::UdpDevice, Duration>>(udp::UdpDevice(), 100ms);
+}
 
 /// Opens composites of `plans(node)` in as many threads as there are nodes, and calls `body(node, channel)` in each.
 void open_all(Node nodes, Duration patience, const std::function<std::vector<Plan>(Node)>& plans,
@@ -195,7 +171,7 @@ std::vector<Plan> measured(std::vector<Plan> plans) {
 
 TEST(CompositeDevice, of_measured_plans_the_faster_is_used) {
     open_all(
-        4, 5s, [](Node) { return measured(two_plans(std::make_unique<SlowDevice>(), std::make_unique<shmem::ShmemDevice>())); },
+        4, 5s, [](Node) { return measured(two_plans(slow_udp(), std::make_unique<shmem::ShmemDevice>())); },
         [](Node, auto& channel) {
             ASSERT_TRUE(channel) << channel.error().text();
             for (Node to = 0; to < 4; ++to) EXPECT_EQ((*channel)->carrier(to), "second");
@@ -233,7 +209,7 @@ TEST(CompositeDevice, plans_of_different_nodes_are_measured_by_their_own) {
     open_all(
         5, 5s,
         [](Node node) {
-            auto plans = measured(two_plans(std::make_unique<SlowDevice>(), node > 1 ? udp_that_loses(0) : nullptr));
+            auto plans = measured(two_plans(slow_udp(), node > 1 ? udp_that_loses(0) : nullptr));
             plans[1].members = {2, 3, 4};
             return plans;
         },

@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint32_t hello_version = 1;
+constexpr std::uint32_t hello_version = 2;
 /// Nobody listens there; a host that is alive says so.
 constexpr std::uint16_t nobodys_port = 1;
 /// How long a channel that closes waits for what it sent to arrive.
@@ -66,13 +66,21 @@ Result<std::unique_ptr<UdpChannel>> UdpChannel::bind(const Options& options, Nod
     if (!socket) return socket.error();
     base::Descriptor bell(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (!bell) return system_error(errno, "making a descriptor to be woken by (eventfd)");
-    std::unique_ptr<UdpChannel> channel(new UdpChannel(options, self, nodes, keys, *std::move(socket), std::move(bell)));
+    std::unique_ptr<Seal> seal;
+    if (options.encrypt) {
+        auto made = Seal::make(options, keys, self);
+        if (!made) return made.error();
+        seal = *std::move(made);
+    }
+    std::unique_ptr<UdpChannel> channel(
+        new UdpChannel(options, self, nodes, keys, *std::move(socket), std::move(bell), std::move(seal)));
     return channel;
 }
 
-UdpChannel::UdpChannel(const Options& options, Node self, Node nodes, const base::JobKeys& keys, Socket socket, base::Descriptor bell)
-    : options_(options), self_(self), nodes_(nodes), keys_(keys), incarnation_(new_incarnation()), socket_(std::move(socket)),
-      endpoint_(endpoint_options(options, self, nodes, keys, incarnation_, socket_.receive_buffer_bytes())), addresses_(nodes),
+UdpChannel::UdpChannel(const Options& options, Node self, Node nodes, const base::JobKeys& keys, Socket socket, base::Descriptor bell,
+                       std::unique_ptr<Seal> seal)
+    : options_(options), self_(self), nodes_(nodes), incarnation_(new_incarnation()), socket_(std::move(socket)),
+      endpoint_(endpoint_options(options, self, nodes, keys, incarnation_, socket_.receive_buffer_bytes())), seal_(std::move(seal)), addresses_(nodes),
       sent_(nodes), bell_(std::move(bell)) {
     if (options.faults.any()) {
         faults_.emplace(options.faults);
@@ -88,11 +96,11 @@ UdpChannel::UdpChannel(const Options& options, Node self, Node nodes, const base
 Hello UdpChannel::hello() const noexcept {
     const reliable::Introduction mine = endpoint_.introduction();
     return {.address = socket_.local().wire(), .incarnation = mine.incarnation, .credit_own_part = mine.credit_own_part,
-            .encrypt = options_.encrypt ? 1u : 0u, .version = hello_version};
+            .encrypt = options_.encrypt ? 1u : 0u, .version = hello_version, .seal = seal_ != nullptr ? seal_->offer() : SealOffer{}};
 }
 
 Result<void> UdpChannel::meet(std::span<const Hello> hellos) {
-    std::vector<std::uint32_t> incarnations;
+    std::vector<SealOffer> offers;
     for (Node node = 0; node < nodes_; ++node) {
         const Hello& hello = hellos[node];
         if (hello.version != hello_version)
@@ -115,12 +123,10 @@ Result<void> UdpChannel::meet(std::span<const Hello> hellos) {
             packet_bytes = packet_bytes_for(*path);
         }
         endpoint_.introduce(node, {hello.incarnation, hello.credit_own_part, packet_bytes});
-        incarnations.push_back(hello.incarnation);
+        offers.push_back(hello.seal);
     }
-    if (options_.encrypt) {
-        auto seal = Seal::make(keys_, self_, incarnation_, incarnations);
-        if (!seal) return seal.error();
-        seal_ = *std::move(seal);
+    if (seal_ != nullptr) {
+        seal_->meet(std::move(offers));
         sealed_.resize(reliable::Sender::series_max * seal_bytes + 2 * reliable::packet_bytes_max);
     }
     met_ = true;
@@ -208,7 +214,8 @@ void UdpChannel::transmit(Instant time) noexcept {
 
 /// False when the socket takes nothing at the moment.
 bool UdpChannel::put_on_wire(const reliable::Series& series, Instant time) noexcept {
-    std::span<const Datagram> datagrams = seal_series(series);
+    std::span<const Datagram> datagrams = seal_series(series, time);
+    if (datagrams.empty()) return give_up_keyless(series, time), true;
     if (series.to == self_) pass_to_self(datagrams);
     else if (faults_) pass_through_faults(series.to, datagrams);
     else return send_packets(series, datagrams, time);
@@ -216,7 +223,8 @@ bool UdpChannel::put_on_wire(const reliable::Series& series, Instant time) noexc
     return true;
 }
 
-std::span<const Datagram> UdpChannel::seal_series(const reliable::Series& series) noexcept {
+/// Nothing, if there is no key for the destination.
+std::span<const Datagram> UdpChannel::seal_series(const reliable::Series& series, Instant time) noexcept {
     std::byte* at = sealed_.data();
     for (std::size_t i = 0; i < series.count; ++i) {
         const reliable::OutPacket& packet = series.packets[i];
@@ -225,11 +233,20 @@ std::span<const Datagram> UdpChannel::seal_series(const reliable::Series& series
             datagrams_[i] = {head, packet.body};
             continue;
         }
-        const std::size_t bytes = seal_->close(series.to, head, packet.body, at);
+        const std::size_t bytes = seal_->close(series.to, head, packet.body, at, time);
+        if (bytes == 0) return {};
         datagrams_[i] = {Bytes(at, bytes), {}};
         at += bytes;
     }
     return {datagrams_.data(), series.count};
+}
+
+void UdpChannel::give_up_keyless(const reliable::Series& series, Instant time) noexcept {
+    base::log_warning("udp: no key can be agreed on with node {} at {}, so nothing is sent there: what it offered is no public key, or "
+                      "memory ran out",
+                      series.to, addresses_[series.to].host_text());
+    endpoint_.on_sent(series, series.count, false, time);
+    endpoint_.give_up(series.to);
 }
 
 bool UdpChannel::send_packets(const reliable::Series& series, std::span<const Datagram> datagrams, Instant time) noexcept {

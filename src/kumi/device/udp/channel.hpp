@@ -30,8 +30,9 @@ struct Hello {
     std::uint32_t credit_own_part;
     std::uint32_t encrypt;
     std::uint32_t version;
+    SealOffer seal; // if it encrypts
 };
-static_assert(sizeof(Hello) == 40);
+static_assert(sizeof(Hello) == 96);
 
 class UdpChannel final : public pm::Channel, private pm::BufferOwner, private pm::JointSleep, private pm::Ways {
 public:
@@ -67,12 +68,15 @@ public:
     std::vector<pm::Counter> counters(Node peer) const override;
 
     const reliable::Endpoint& endpoint() const noexcept { return endpoint_; }
+    /// Nullptr unless packets are encrypted.
+    const Seal* seal() const noexcept { return seal_.get(); }
 
 private:
     /// Who is asleep waits for a datagram, or watches the socket and the bell from outside.
     enum class Asleep : std::uint8_t { no, receiving, watching };
 
-    UdpChannel(const Options& options, Node self, Node nodes, const base::JobKeys& keys, Socket socket, base::Descriptor bell);
+    UdpChannel(const Options& options, Node self, Node nodes, const base::JobKeys& keys, Socket socket, base::Descriptor bell,
+               std::unique_ptr<Seal> seal);
 
     void release(std::uint64_t token) noexcept override;
     pm::Watched begin_sleep() noexcept override;
@@ -93,7 +97,8 @@ private:
     void transmit(Instant time) noexcept;
     bool put_on_wire(const reliable::Series& series, Instant time) noexcept;
     bool send_packets(const reliable::Series& series, std::span<const Datagram> datagrams, Instant time) noexcept;
-    std::span<const Datagram> seal_series(const reliable::Series& series) noexcept;
+    std::span<const Datagram> seal_series(const reliable::Series& series, Instant time) noexcept;
+    void give_up_keyless(const reliable::Series& series, Instant time) noexcept;
     void pass_to_self(std::span<const Datagram> datagrams);
     void pass_through_faults(Node to, std::span<const Datagram> datagrams);
     bool feed(Instant time) noexcept;
@@ -113,7 +118,6 @@ private:
     Options options_;
     Node self_;
     Node nodes_;
-    base::JobKeys keys_;
     std::uint32_t incarnation_;
     Socket socket_;
     reliable::Endpoint endpoint_;

@@ -205,7 +205,7 @@ TEST(UdpHostile, a_flood_is_counted_while_messages_of_all_sizes_go_on) {
 class UdpHostileEncrypted : public testing::Test {
 protected:
     void SetUp() override {
-        const auto probe = Seal::make({}, 0, 1, {1});
+        const auto probe = Seal::make({}, {}, 0);
         if (!probe && !probes::has_library("libcrypto")) KUMI_SKIP(skips::built_without("OpenSSL"));
         ASSERT_TRUE(probe) << probe.error().text();
     }
@@ -218,7 +218,7 @@ TEST_F(UdpHostileEncrypted, packets_that_are_not_encrypted_are_refused_though_th
     const auto packets = packets_of_another_pair({}, &*keys);
     Ends ends(2, encrypted(), &*keys);
     send_while_talking(ends, packets);
-    EXPECT_EQ(count_of(ends[1], "dropped_truncated") + count_of(ends[1], "dropped_forged"), packets.size());
+    EXPECT_EQ(count_of(ends[1], "dropped_foreign"), packets.size());
     EXPECT_EQ(dropped(ends[1]), packets.size());
 }
 
@@ -252,32 +252,56 @@ TEST_F(UdpHostileEncrypted, a_changed_packet_is_forged_or_truncated_or_foreign) 
     EXPECT_GE(count_of(node, "dropped_forged"), 1u);
 }
 
-TEST_F(UdpHostileEncrypted, packets_of_another_job_or_of_an_earlier_life_are_refused) {
+TEST_F(UdpHostileEncrypted, packets_of_another_job_an_earlier_life_or_another_network_are_refused) {
     const auto keys = base::make_job_keys();
     ASSERT_TRUE(keys);
     const auto earlier = packets_of_another_pair(encrypted(), &*keys);
     const auto foreign = packets_of_another_pair(encrypted());
-    std::this_thread::sleep_for(std::chrono::milliseconds(40)); // two lives within 16 ms would be one
+    Options other_network = encrypted();
+    other_network.network = "another";
+    const auto misled = packets_of_another_pair(other_network, &*keys);
     Ends ends(2, encrypted(), &*keys);
     auto packets = earlier;
     packets.insert(packets.end(), foreign.begin(), foreign.end());
+    packets.insert(packets.end(), misled.begin(), misled.end());
     send_while_talking(ends, packets);
-    EXPECT_EQ(count_of(ends[1], "dropped_foreign"), foreign.size());
+    EXPECT_EQ(count_of(ends[1], "dropped_foreign"), foreign.size() + misled.size());
     EXPECT_EQ(count_of(ends[1], "dropped_forged") + count_of(ends[1], "dropped_replayed"), earlier.size());
 }
 
 TEST_F(UdpHostileEncrypted, a_flood_in_the_jobs_own_name_does_not_stop_it) {
     std::mt19937_64 random(seed);
-    Ends ends(2, encrypted());
+    TappedEnds tapped(encrypted());
+    Ends& ends = tapped.ends;
+    ends.talk(1);
+    SealHeader known{}; // everybody on the network sees it
+    ASSERT_TRUE(read_value(tapped.packets.at(0), known));
     std::vector<Packet> packets;
     for (int i = 0; i < 2000; ++i) {
         packets.push_back(random_bytes(random, seal_bytes + random() % 200));
-        const SealHeader header{ends.keys().token, 0, static_cast<std::uint32_t>(packets.back().size()), random()};
+        const SealHeader header{known.name, 0, static_cast<std::uint16_t>(packets.back().size()), static_cast<std::uint8_t>(i % 3),
+                                0, 1'000'000 + random() % 1'000'000};
         std::memcpy(packets.back().data(), &header, sizeof header);
     }
     send_while_talking(ends, packets);
     EXPECT_TRUE(ends.run_until([&] { return dropped(ends[1]) == packets.size(); }));
     EXPECT_EQ(count_of(ends[1], "dropped_forged"), packets.size());
+}
+
+TEST_F(UdpHostileEncrypted, a_node_whose_offer_is_no_public_key_is_lost_and_nothing_is_sent_to_it) {
+    const BareSocket tap;
+    Ends ends(3, encrypted(), nullptr, [&](Node node, std::vector<Hello>& hellos) {
+        if (node != 0) return;
+        hellos[2].seal.key = {};
+        hellos[2].address = tap.address().wire();
+    });
+    const std::uint64_t word = 1;
+    EXPECT_TRUE(ends[0].try_send(2, bytes_of(word)));
+    EXPECT_TRUE(ends[0].lost(2));
+    EXPECT_FALSE(ends[0].lost(1));
+    Packet packet;
+    EXPECT_FALSE(tap.receive(packet)) << packet.size() << " bytes left in clear";
+    ends.talk(20, 100); // with node 1
 }
 
 TEST_F(UdpHostileEncrypted, what_follows_a_replay_in_one_datagram_is_still_taken) {

@@ -1,9 +1,12 @@
 #pragma once
 
+#include "kumi/base/bytes.hpp"
 #include "kumi/base/clock.hpp"
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 
 namespace kumi::device::udp {
@@ -21,10 +24,21 @@ struct Faults {
     bool any() const noexcept { return loss + duplicate + reorder + corrupt + truncate > 0 || burst_vanish; }
 };
 
+/// When the key of a direction between two nodes is replaced. AES-GCM is safe for many times as much.
+struct Rekeying {
+    std::uint64_t packets = std::uint64_t{1} << 22;
+    Duration after = std::chrono::hours(1);
+    /// For tests: told of the key and the nonce of every packet that is sealed.
+    std::function<void(Bytes key, Bytes nonce)> on_use{};
+};
+
 struct Options {
     std::string address = "127.0.0.1"; // of this node on the network, numeric; IPv4 or IPv6
     std::uint16_t port = 0;            // 0: the system chooses
-    bool encrypt = false;              // AES-256-GCM under a key that comes from the job's secret
+    bool encrypt = false;              // see seal.hpp
+    Rekeying rekeying{};
+    std::optional<bool> prefers_aes{}; // to ChaCha20-Poly1305; unset: if the processor has instructions for AES
+    std::string network{};             // its name, which is part of what keys are made of
     std::size_t buffer_bytes = std::size_t{4} << 20; // of the socket, for each direction; less is a warning
     std::uint32_t packet_bytes_max = 0;              // 0: what the path carries
     bool offload = true;                             // let the system cut bursts into packets (GSO, GRO)

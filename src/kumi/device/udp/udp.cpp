@@ -22,6 +22,7 @@ Result<std::uint64_t> whole_number(std::string_view digits, std::uint64_t most) 
 Result<std::unique_ptr<pm::Channel>> UdpDevice::open(const pm::Opening& opening) {
     Options options = options_;
     options.has_alternatives = opening.has_alternatives;
+    options.network = opening.network;
     auto channel = UdpChannel::bind(options, opening.self, opening.nodes, opening.keys);
     if (!channel) return channel.error();
     const Hello mine = (*channel)->hello();
