@@ -17,6 +17,7 @@ export JOBS KUMI_PACKAGES
 packages = scripts/install-packages.sh
 build = cmake --build build/release $(if $(JOBS),-j $(JOBS))
 demo_programs = 01_hello 02_ring 03_pingpong 05_remote_memory 06_jacobi 07_invoke 08_steering matrix steady
+fuzzers = fuzz_packets fuzz_seal fuzz_engine fuzz_group
 formatted = $(shell find src tools examples tests bench -name '*.[ch]pp')
 
 .PHONY: all release demo check check-all mutants soak fuzz bench install format clean help
@@ -56,21 +57,15 @@ soak:
 	@cmake --preset release -DKUMI_TESTS=ON >/dev/null
 	@$(build)
 	@cmake --preset fuzz >/dev/null
-	@cmake --build build/fuzz $(if $(JOBS),-j $(JOBS)) --target fuzz_packets fuzz_engine fuzz_group
+	@cmake --build build/fuzz $(if $(JOBS),-j $(JOBS)) --target $(fuzzers)
 	@scripts/soak.sh $(MINUTES)
 
-# New inputs that reach new places are added to build/fuzz/corpus, engine_corpus and group_corpus; what it finds wrong is left there as crash-*.
+# New inputs that reach new places are added to build/fuzz/*corpus; what it finds wrong is left in build/fuzz as crash-*.
 fuzz:
 	@$(packages) core fuzz
 	@cmake --preset fuzz >/dev/null
-	@cmake --build build/fuzz $(if $(JOBS),-j $(JOBS)) --target fuzz_packets fuzz_engine fuzz_group
-	@mkdir -p build/fuzz/corpus build/fuzz/engine_corpus build/fuzz/group_corpus
-	@cd build/fuzz && tests/fuzz/fuzz_packets -max_total_time=$(FUZZ_SECONDS) -timeout=20 -max_len=4096 \
-	    corpus ../../tests/fuzz/corpus
-	@cd build/fuzz && tests/fuzz/fuzz_engine -max_total_time=$(FUZZ_SECONDS) -timeout=20 -max_len=4096 \
-	    engine_corpus ../../tests/fuzz/engine_corpus
-	@cd build/fuzz && tests/fuzz/fuzz_group -max_total_time=$(FUZZ_SECONDS) -timeout=20 -max_len=4096 \
-	    group_corpus ../../tests/fuzz/group_corpus
+	@cmake --build build/fuzz $(if $(JOBS),-j $(JOBS)) --target $(fuzzers)
+	@scripts/fuzz.sh $(FUZZ_SECONDS)
 
 bench: build/release/build.ninja
 	@$(packages) bench

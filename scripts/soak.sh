@@ -23,20 +23,7 @@ seeded=(
     "cluster_tests Failover.links_that_come_and_go_at_random_lose_nothing"
 )
 
-fuzz() { # NAME CORPUS SECONDS
-    mkdir -p "build/fuzz/$2"
-    (cd build/fuzz && "tests/fuzz/$1" -max_total_time="$3" -timeout=20 -max_len=4096 "$2" "../../tests/fuzz/$2") >"$log" 2>&1 || {
-        tail -30 "$log"
-        echo "soak: $1 found something wrong: build/fuzz/crash-* runs again with build/fuzz/tests/fuzz/$1 FILE" >&2
-        exit 1
-    }
-    printf '%-20s %s\n' "$1" "$(sed -n 's/^Done \([0-9]*\) runs in \([0-9]*\) second.*/\1 new inputs in \2 s/p' "$log")"
-}
-
-share=$((minutes * 60 / 6))
-fuzz fuzz_packets corpus $share
-fuzz fuzz_engine engine_corpus $share
-fuzz fuzz_group group_corpus $share
+scripts/fuzz.sh $((minutes * 60 / 8)) || exit 1
 
 round=0
 while [ $SECONDS -lt $end ]; do
@@ -53,4 +40,4 @@ while [ $SECONDS -lt $end ]; do
     done
     seed=$((seed + 1000000))
 done
-echo "soak: $round rounds and three fuzzers in $minutes minutes, nothing found"
+echo "soak: $round rounds and all fuzzers in $minutes minutes, nothing found"
