@@ -5,12 +5,13 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace kumi::bench {
 
 struct Task {
-    std::string what;         // "latency.64", "loss.0.1"; with the network it names the row
+    std::string what;         // "latency.64", "loss.0.1", "encrypted.bulk"; with the network it names the row
     std::string who;          // "kumi", "limit" or a peer
     std::string network;      // "loopback" or "veth"
     std::string peers_folder; // where the peers' programs are
@@ -22,7 +23,15 @@ struct Task {
     }
 
     std::string row() const { return "udp." + what + "." + network; }
-    bool is(const char* name) const { return what == name || what.starts_with(std::string(name) + "."); }
+    bool is_encrypted() const { return what.starts_with(encrypted); }
+    /// Encrypted or not.
+    bool is(const char* name) const {
+        const std::string bare = is_encrypted() ? what.substr(encrypted.size()) : what;
+        return bare == name || bare.starts_with(std::string(name) + ".");
+    }
+
+private:
+    static constexpr std::string_view encrypted = "encrypted.";
 };
 
 } // namespace kumi::bench

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <tuple>
 
 namespace kumi::bench {
 namespace {
@@ -38,6 +39,11 @@ std::vector<Kind> kinds() {
          {"kumi", "limit"}},
         {{"fairness.8", "ratio", false, "of these, what the slowest sender got through, over the fastest"},
          {}}}; // by incast.8
+    const std::tuple<const char*, const char*, bool> encrypted[] = {
+        {"latency.64", "ns", true}, {"bulk", "MB/s", false}, {"rate.32", "M/s", false}};
+    for (const auto& [what, unit, is_less_better] : encrypted)
+        all.push_back({{fmt::format("encrypted.{}", what), unit, is_less_better, fmt::format("{} encrypted; limit: the same in clear", what)},
+                       {"kumi", "limit"}});
     for (const char* percent : {"0.1", "1", "5"})
         all.push_back({{fmt::format("loss.{}", percent), "MB/s", false,
                         fmt::format("bulk while {} % of the packets are lost, both ways", percent)},
