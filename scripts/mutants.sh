@@ -18,12 +18,13 @@
 # must fail. A fault that no test can notice has `survives REASON` instead, and is only checked to apply.
 #
 # WORDs select the faults whose name or file contains one of them. Exits with 1 if a fault survives its tests.
+#
+# WORKERS processes share the faults, one per core unless told otherwise; each has a copy of the sources and a build.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
 root="$PWD"
-tree="$root/build/mutants/tree"
-build="$root/build/mutants/build"
+workers="${WORKERS:-$(nproc)}"
 test_seconds_max=120
 
 stop() {
@@ -105,7 +106,6 @@ if [ "${1:-}" = --check ]; then
 fi
 
 copy_sources() {
-    mkdir -p "$tree"
     # Times are kept, so what did not change since the last run is not built again; what was left mutated is.
     git ls-files -z --cached --others --exclude-standard | tar c --null --files-from=- --ignore-failed-read 2>/dev/null | tar x -C "$tree" ||
         stop "the sources could not be copied to $tree"
@@ -139,44 +139,73 @@ runs() {
     fi
 }
 
-copy_sources
-# Little to optimise, much to compile again.
-cmake -S "$tree" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG="-O0 -g0" -DKUMI_BENCH=OFF -DKUMI_PEERS=OFF -DKUMI_WERROR=OFF >/dev/null ||
-    stop "configuring failed, see above"
-
-echo "== ${#names[@]} faults; their tests without them"
-declare -A seen=()
-for i in "${!names[@]}"; do
-    [ -n "${programs[i]}" ] && [ -z "${seen[${programs[i]} ${filters[i]}]:-}" ] || continue
-    seen["${programs[i]} ${filters[i]}"]=yes
-    make_target "${programs[i]}" || { tail -40 "$build/log"; stop "building ${programs[i]} failed, see above"; }
-    outcome="$(runs "${programs[i]}" "${filters[i]}")"
-    [ "$outcome" = passed ] || stop "without the fault \"${names[i]}\", ${programs[i]} --gtest_filter=${filters[i]}: $outcome"
-done
-
-echo "== with them"
-killed=0 survived=0 explained=0
-start=$SECONDS
-for i in "${!names[@]}"; do
-    if [ -n "${reasons[i]}" ]; then
-        explained=$((explained + 1))
-        printf '%-10s %s (%s)\n' explained "${names[i]}" "${reasons[i]}"
-        continue
-    fi
-    put "$i"
-    if make_target "${programs[i]}"; then
+# prepare: the copy, and all that the faults of this worker need is built and passes without them.
+prepare() {
+    copy_sources
+    # Little to optimise, much to compile again: one source at a time.
+    cmake -S "$tree" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG="-O0 -g0" -DKUMI_UNITY=OFF \
+        -DKUMI_BENCH=OFF -DKUMI_PEERS=OFF -DKUMI_WERROR=OFF >/dev/null || stop "configuring failed, see above"
+    local i outcome
+    declare -A seen=()
+    for i in "$@"; do
+        [ -n "${programs[i]}" ] && [ -z "${seen[${programs[i]} ${filters[i]}]:-}" ] || continue
+        seen["${programs[i]} ${filters[i]}"]=yes
+        make_target "${programs[i]}" || { tail -40 "$build/log"; stop "building ${programs[i]} failed, see above"; }
         outcome="$(runs "${programs[i]}" "${filters[i]}")"
+        [ "$outcome" = passed ] || stop "without the fault \"${names[i]}\", ${programs[i]} --gtest_filter=${filters[i]}: $outcome"
+    done
+}
+
+# try INDEX: puts the fault in and says how its test ended.
+try() {
+    local outcome
+    if [ -n "${reasons[$1]}" ]; then
+        printf '%-10s %s (%s)\n' explained "${names[$1]}" "${reasons[$1]}"
+        return
+    fi
+    put "$1"
+    if make_target "${programs[$1]}"; then
+        outcome="$(runs "${programs[$1]}" "${filters[$1]}")"
     else
         tail -20 "$build/log"
         outcome="does not compile"
     fi
-    restore "$i"
+    restore "$1"
     case "$outcome" in
-    failed | hung) killed=$((killed + 1)) outcome="$([ "$outcome" = hung ] && echo hangs || echo killed)" ;;
-    *) survived=$((survived + 1)) outcome="SURVIVES: $outcome" ;;
+    failed) outcome=killed ;;
+    hung) outcome=hangs ;;
+    *) outcome="SURVIVES: $outcome," ;;
     esac
-    printf '%-10s %s\n' "$outcome" "${names[i]}"
-done
+    printf '%-10s %s\n' "$outcome" "${names[$1]}"
+}
 
-printf '\n%d faults in %d s: %d killed, %d explained, %d survived\n' ${#names[@]} $((SECONDS - start)) $killed $explained $survived
-[ $survived -eq 0 ]
+# work NUMBER: what one of the workers does. Neighbours in the list need the same objects, so each has a stretch of it.
+work() {
+    local i mine=()
+    for ((i = ${#names[@]} * $1 / workers; i < ${#names[@]} * ($1 + 1) / workers; ++i)); do mine+=("$i"); done
+    tree="$root/build/mutants/$1/tree" build="$root/build/mutants/$1/build"
+    mkdir -p "$tree"
+    prepare "${mine[@]}"
+    for i in "${mine[@]}"; do try "$i"; done
+}
+
+[ "$workers" -eq 1 ] || JOBS=1
+echo "== ${#names[@]} faults, $workers at a time; first their tests without them"
+log="$root/build/mutants/log"
+mkdir -p "$root/build/mutants"
+exec 3> >(tee "$log")
+reader=$!
+pids=()
+for ((worker = 0; worker < workers; ++worker)); do
+    work "$worker" >&3 &
+    pids+=($!)
+done
+status=0
+for pid in "${pids[@]}"; do wait "$pid" || status=1; done
+exec 3>&-
+wait "$reader"
+
+count() { grep -c "^$1" "$log"; }
+printf '\n%d faults in %d s: %d killed, %d explained, %d survived\n' ${#names[@]} $SECONDS \
+    $(($(count killed) + $(count hangs))) "$(count explained)" "$(count SURVIVES)"
+[ $status -eq 0 ] && [ "$(count SURVIVES)" -eq 0 ] && [ $(($(count killed) + $(count hangs) + $(count explained))) -eq ${#names[@]} ]
