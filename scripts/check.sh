@@ -138,7 +138,8 @@ for preset in "$@"; do
     tests=(-DKUMI_TESTS=ON)
     [ "$preset" != clang ] || tests=()
     cmake --preset "$preset" "${tests[@]}" "${launcher[@]}" >/dev/null || stop "configuring $preset failed, see above"
-    "${prefix[@]}" cmake --build "build/$preset" ${JOBS:+-j "$JOBS"} || stop "building $preset failed, see above"
+    # One compiler per core: two more, as ninja would have it, only take each other's caches.
+    "${prefix[@]}" cmake --build "build/$preset" -j "${JOBS:-$(nproc)}" || stop "building $preset failed, see above"
     built=$((SECONDS - start))
     slow_objects+="$(objects_of "build/$preset" | slowest "$preset")"$'\n'
     if [ "$preset" = clang ]; then
