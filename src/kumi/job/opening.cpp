@@ -204,6 +204,9 @@ Result<std::unique_ptr<pm::Device>> plan_composite(const Cluster& cluster, const
     const std::string_view wanted = stripes != nullptr ? stripes : "no";
     if (wanted != "yes" && wanted != "no") return error("KUMI_STRIPES={}: say yes or no", wanted);
     device->set_stripes(wanted == "yes");
+    std::vector<std::string> names;
+    for (Node node = 0; node < routing.nodes(); ++node) names.push_back(fmt::format("node {} on {}", node, cluster.hosts[host_of(node)].name));
+    device->set_names(std::move(names));
     return std::unique_ptr<pm::Device>(std::move(device));
 }
 

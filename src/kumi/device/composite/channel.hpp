@@ -51,6 +51,8 @@ public:
     static Result<std::optional<DescriptorSet>> open_sleep_set(bool is_serialized, const WakeSocket& wakes);
     /// Before anything else: those whose messages this node is to pass on, and before whom it does not leave.
     void set_served(const std::vector<Node>& sources) { networks_.set_served(sources); }
+    /// By node, for people.
+    void set_names(std::vector<std::string> names) { networks_.set_names(std::move(names)); }
     static constexpr std::size_t parts_max = 63;
     /// Stays until what was sent has arrived, and until nobody needs this node as a relay any more.
     ~CompositeChannel() override;

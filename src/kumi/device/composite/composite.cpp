@@ -135,6 +135,7 @@ Result<std::unique_ptr<pm::Channel>> CompositeDevice::open(const pm::Opening& op
     auto channel = std::make_unique<CompositeChannel>(opening.self, std::move(parts), ways_to, std::move(wakes->own),
                                                       has_stripes_ ? StripeOptions{} : StripeOptions::none(), *std::move(sleep_set));
     channel->set_served(relays.served);
+    channel->set_names(names_);
     return std::unique_ptr<pm::Channel>(std::move(channel));
 }
 

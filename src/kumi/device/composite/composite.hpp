@@ -51,6 +51,9 @@ public:
     /// Tries whether large messages are faster over several networks at once. While it is tried they may be much slower.
     void set_stripes(bool wanted) { has_stripes_ = wanted; }
 
+    /// What nodes are called when the user is told of them, by node.
+    void set_names(std::vector<std::string> names) { names_ = std::move(names); }
+
     std::string_view name() const noexcept override { return "composite"; }
     /// Once.
     Result<std::unique_ptr<pm::Channel>> open(const pm::Opening& opening) override;
@@ -64,6 +67,7 @@ private:
     std::function<bool(std::size_t, pm::Node)> joins_;
     Duration patience_;
     FindRelays find_relays_;
+    std::vector<std::string> names_;
     bool has_stripes_ = false;
 };
 

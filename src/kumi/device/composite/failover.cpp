@@ -4,6 +4,7 @@
 #include "kumi/device/composite/networks.hpp"
 
 #include <algorithm>
+#include <fmt/format.h>
 
 namespace kumi::device::composite {
 namespace {
@@ -27,6 +28,8 @@ constexpr unsigned relay_doublings_max = 5;
 constexpr Duration ask_done_every = 200ms;
 /// A way that has no carrier, or whose other end has none, will not have one any more after so long.
 constexpr Duration unusable_max = 60s;
+/// The user is told of a peer that owes an answer for so long.
+constexpr Duration tell_silence_after = 2s;
 /// The user is told of one network no more often.
 constexpr Duration tell_every = 10s;
 
@@ -125,6 +128,7 @@ bool Networks::is_settled(const Pair& pair) const noexcept {
 void Networks::consider(Pair& pair, Instant now) {
     if (pair.is_lost) return;
     for (Way& way : pair.ways) way.unusable_since = may_use(way) ? never : std::min(way.unusable_since, now);
+    tell_silence(pair, now);
     if (lost(pair.peer)) return lose(pair);
     const Way& way = pair.ways[pair.current];
     if (!may_use(way)) {
@@ -276,6 +280,24 @@ void Networks::tell(Pair& pair, const Way& from, const char* why, const std::str
         base::log_warning("{}: {}; messages to node {} go by {} now", from.name, why, pair.peer, instead);
     } else {
         base::log_debug("composite: {}: {}; messages to node {} go by {} now", from.name, why, pair.peer, instead);
+    }
+}
+
+std::string Networks::name_of(Node node) const { return node < names_.size() ? names_[node] : fmt::format("node {}", node); }
+
+/// A peer that answers by no way, and one that answers again.
+void Networks::tell_silence(Pair& pair, Instant now) {
+    const Duration owed = unanswered(pair, pair.current, now);
+    const auto seconds = [](Duration time) { return std::chrono::duration<double>(time).count(); };
+    if (pair.silent_since) {
+        if (owed >= tell_silence_after) return;
+        base::log_warning("{} answers again, after {:.1f} s", name_of(pair.peer), seconds(now - *pair.silent_since));
+        pair.silent_since.reset();
+    } else if (owed >= tell_silence_after) {
+        pair.silent_since = now - owed;
+        std::vector<std::string_view> tried;
+        for (const Way& way : pair.ways) tried.push_back(way.name);
+        base::log_warning("{} has not answered for {:.1f} s, by {}; waiting on", name_of(pair.peer), seconds(owed), fmt::join(tried, ", "));
     }
 }
 

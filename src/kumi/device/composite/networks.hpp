@@ -88,6 +88,8 @@ public:
     Networks(Node self, std::vector<NetworkLink> links, const std::vector<std::vector<PlannedWay>>& ways_to, const StripeOptions& stripes = {});
 
     bool empty() const noexcept { return links_.empty(); }
+    /// What nodes are called when the user is told of them; "node 3" if this was not said.
+    void set_names(std::vector<std::string> names) { names_ = std::move(names); }
 
     // ---- messages: as pm::Channel has them
 
@@ -181,6 +183,7 @@ private:
         bool watched = false;
         bool pending = false;
         bool is_lost = false;
+        std::optional<Instant> silent_since{}; // the user was told that the peer does not answer
 
         // Out.
         bool plain = false; // by the current way, at once: nothing is in between
@@ -293,6 +296,8 @@ private:
     bool move_from_failed(Pair& pair, const char* why, Instant now);
     void move(Pair& pair, std::size_t way);
     void collect_unarrived(Pair& pair, std::size_t way);
+    std::string name_of(Node node) const;
+    void tell_silence(Pair& pair, Instant now);
     void tell(Pair& pair, const Way& from, const char* why, const std::string& instead, Instant now);
     bool is_settled(const Pair& pair) const noexcept;
     bool has_arrived(const Pair& pair) const noexcept;
@@ -302,6 +307,7 @@ private:
     StripeOptions stripes_;
     std::size_t message_bytes_max_ = 0;
     std::vector<std::unique_ptr<Link>> links_;
+    std::vector<std::string> names_; // by node
     std::vector<Pair> pairs_;     // by node; never moved
     std::vector<Node> watched_;   // of whose ways something may have to be found out
     std::vector<Node> pending_;   // to whom something waits to be sent

@@ -788,6 +788,25 @@ TEST(LosingNodes, a_node_is_lost_when_all_its_ways_are_gone_or_silent_or_it_says
     EXPECT_TRUE(node.networks.lost(1));
 }
 
+TEST(LosingNodes, after_two_seconds_the_user_is_told_who_does_not_answer_by_which_networks_and_when_it_does_again) {
+    OneNode node(OneNode::one_by_both());
+    node.networks.set_names({"node 0 on alpha", "node 1 on beta"});
+    ASSERT_TRUE(node.send(1, "hello"));
+    node.first.arrived = false;
+    const auto told_after = [&](Duration owed) {
+        node.first.owed = owed;
+        testing::internal::CaptureStderr();
+        node.pass(Networks::tick_time);
+        return testing::internal::GetCapturedStderr();
+    };
+    EXPECT_EQ(told_after(2s - 1ns), "");
+    EXPECT_EQ(told_after(2s), "kumi: warning: node 1 on beta has not answered for 2.0 s, by first, second; waiting on\n");
+    EXPECT_EQ(told_after(3s), "") << "once";
+    EXPECT_EQ(told_after(0s), "kumi: warning: node 1 on beta answers again, after 2.0 s\n");
+    EXPECT_EQ(told_after(0s), "");
+    EXPECT_EQ(told_after(5s), "kumi: warning: node 1 on beta has not answered for 5.0 s, by first, second; waiting on\n");
+}
+
 TEST(LosingNodes, who_waits_for_a_node_that_is_lost_is_told_and_refused) {
     OneNode node(OneNode::by_relay());
     ASSERT_TRUE(node.send(2, "a"));
