@@ -32,6 +32,7 @@ std::uint8_t BlockPool::size_class_of(std::size_t bytes) noexcept {
 
 Block* BlockPool::take(std::size_t bytes) noexcept {
     const std::uint8_t size_class = size_class_of(bytes);
+    if (bytes_used_ + (std::size_t{1} << size_class) > bytes_max_) [[unlikely]] return nullptr;
     Block* block = idle_[size_class];
     if (block != nullptr) {
         idle_[size_class] = block->next;

@@ -35,6 +35,8 @@ public:
     BlockPool& operator=(const BlockPool&) = delete;
     ~BlockPool();
 
+    /// From now on it is as if the system had no more than that: for tests.
+    void limit(std::size_t bytes) noexcept { bytes_max_ = bytes; }
     /// Null when the system has no memory.
     Block* take(std::size_t bytes) noexcept;
     void give_back(Block* block) noexcept;
@@ -59,6 +61,7 @@ private:
     Block* idle_[size_classes] = {};
     std::size_t idle_bytes_ = 0;
     std::size_t idle_bytes_max_;
+    std::size_t bytes_max_ = SIZE_MAX;
     std::size_t bytes_used_ = 0;
     std::uint64_t given_back_ = 0;
     std::atomic<Block*> outside_{nullptr};

@@ -23,6 +23,9 @@ std::uint32_t unread_weight_max(const EndpointOptions& options) noexcept {
     return options.window_packets_max * weight_of(sizeof(PacketHeader) + sizeof(RecordHeader));
 }
 
+/// How often memory that was wanting, or a peer whose host says that it is not there, is asked for again.
+constexpr Duration look_interval = std::chrono::milliseconds(20);
+
 constexpr std::size_t queue_bytes = std::size_t{1} << 19;
 
 std::size_t queue_bytes_max(const EndpointOptions& options) noexcept {
@@ -118,15 +121,21 @@ void Endpoint::touch(Node peer) noexcept {
 Instant Endpoint::deadline_of(Node node, Instant now) const noexcept {
     const Peer& peer = *peers_[node];
     const Instant ack = peer.receiver.ack_deadline();
+    const bool is_looked_at = peer.starving.since != Instant{} || peer.refused.is_on;
+    const Instant look = is_looked_at ? now + look_interval : never;
     // What is ready already waits for the driver, not for the time.
-    return std::min(peer.sender.deadline(now), peer.ready && ack <= now ? never : ack);
+    return std::min({peer.sender.deadline(now), peer.ready && ack <= now ? never : ack, look});
 }
 
 // ---- messages out
 
 std::byte* Endpoint::try_reserve(Node to, std::size_t bytes) noexcept {
     KUMI_ASSERT(bytes <= options_.message_bytes_max);
-    return is_gone(to) ? nullptr : peers_[to]->sender.try_reserve(bytes);
+    if (is_gone(to)) return nullptr;
+    Sender& sender = peers_[to]->sender;
+    std::byte* const room = sender.try_reserve(bytes);
+    note_memory(to, room == nullptr && sender.found_no_memory() ? bytes : 0, room != nullptr ? bytes : 0, true);
+    return room;
 }
 
 void Endpoint::commit(Node to, std::size_t bytes, Instant now) noexcept {
@@ -144,9 +153,10 @@ bool Endpoint::try_send(Node to, const Pieces& message, Instant now) noexcept {
     if (is_gone(to)) return false;
     if (!peer.sender.waits_for_peer()) peer.asked(awake_, now);
     const bool is_long = message.size() > peer.sender.append_bytes_max();
-    if (!(is_long ? peer.sender.try_append_long(message) : peer.sender.try_append(message))) return false;
-    after_commit(to, now);
-    return true;
+    const bool is_taken = is_long ? peer.sender.try_append_long(message) : peer.sender.try_append(message);
+    note_memory(to, !is_taken && peer.sender.found_no_memory() ? message.size() : 0, is_taken ? message.size() : 0, true);
+    if (is_taken) after_commit(to, now);
+    return is_taken;
 }
 
 void Endpoint::after_commit(Node to, Instant now) noexcept {

@@ -40,6 +40,7 @@ struct EndpointOptions {
     // There are other ways to the peers. One that is silent is not gone, it may only be silent here; and what has not
     // arrived at one that refuses is kept until it is given up, to be sent by another way.
     bool has_alternatives = false;
+    Duration starving_max = std::chrono::seconds(10); // for want of memory for one message, then its peer is given up
     Sequence first_sequence = 0; // where all counts start that wrap; the same on all nodes
 };
 
@@ -53,10 +54,12 @@ struct Introduction {
 enum class Gone : std::uint8_t {
     no,
     left,      // it said so
-    refused,   // its host says that nobody listens there
+    refused,   // it was asked and did not answer, while its host said that nobody listens there
     silent,    // it was asked for silence_max, and its host did not answer either
     restarted, // it lives again, and knows nothing of this life
     given_up,  // by whoever uses this
+    starved,   // there is no memory here for a message to it or from it
+    starves,   // it said that there is none there for what it is sent
 };
 const char* name_of(Gone reason) noexcept;
 
@@ -134,7 +137,7 @@ public:
     /// When an acknowledgement is due; the other deadlines may be met late, this one makes the peer repeat itself.
     Instant next_ack_deadline() const noexcept;
 
-    /// The peer's host says that nobody listens at its address.
+    /// The peer's host, or somebody in its name, says that nobody listens at its address. A reason to ask the peer, no more.
     void on_refused(Node peer, Instant now) noexcept;
     /// The peer is silent: find out whether its host is alive; the driver calls on_host_alive() if it is.
     std::optional<Node> next_host_check() noexcept;
@@ -149,6 +152,9 @@ public:
     }
     /// As Gone::silent; where there are alternatives it may pass.
     bool is_silent(Node peer) const noexcept { return peers_[peer]->silent; }
+    /// Of a peer that is gone because it starved: what there was no memory for, and whether that was to be sent.
+    std::size_t wanted_bytes(Node peer) const noexcept { return peers_[peer]->starving.bytes; }
+    bool starved_sending(Node peer) const noexcept { return peers_[peer]->starving.is_sending; }
     /// Counts peers that went; a waiter looks whether it has changed.
     std::uint64_t fates() const noexcept { return fates_; }
 
@@ -172,6 +178,8 @@ public:
     /// Memory that a peer costs that was never talked to.
     static std::size_t bytes_per_idle_peer() noexcept { return sizeof(Peer); }
     std::size_t bytes_used() const noexcept { return pool_.bytes_used(); }
+    /// From now on it is as if the system had no more than that for messages and packets: for tests.
+    void limit_memory(std::size_t bytes) noexcept { pool_.limit(bytes); }
     /// Changes when a message that was refused may find room.
     std::uint64_t rooms_made() const noexcept { return pool_.given_back() + fates_; }
 
@@ -200,8 +208,22 @@ private:
         Duration checked_at{0};
         Instant asked_at{}; // since when it owes an answer, if it does
         bool silent = false;
-        unsigned refusals = 0;
-        Instant refused_at{};
+        /// Its host says that nobody listens there, and it has not answered since.
+        struct Refused {
+            bool is_on = false;
+            Instant since{};
+            Instant seen{};  // the last time
+            Instant asked{}; // the peer itself
+        } refused;
+
+        /// There was no memory for a message to it or from it. It passes when nobody tries any more, or one as large finds some.
+        struct Starving {
+            Instant since{};
+            Instant seen{};
+            std::size_t bytes = 0;
+            bool is_sending = false;
+            bool is_new = false; // seen, but settle() has not looked yet
+        } starving;
 
         /// From now on it owes an answer.
         void asked(Duration awake, Instant now) noexcept { heard_at = awake, asked_at = now; }
@@ -221,7 +243,15 @@ private:
     void acknowledge_if_due(Node peer, Instant now) noexcept;
     void collect() noexcept;
     void on_peer_time(Node peer, Instant now) noexcept;
+    /// `wanted_bytes`: of a message to or from the peer, for which there was no memory; 0: `got_bytes` were to be had.
+    void note_memory(Node peer, std::size_t wanted_bytes, std::size_t got_bytes, bool is_sending) noexcept {
+        if ((wanted_bytes | peers_[peer]->starving.bytes) != 0) [[unlikely]] on_memory(peer, wanted_bytes, got_bytes, is_sending);
+    }
+    void on_memory(Node peer, std::size_t wanted_bytes, std::size_t got_bytes, bool is_sending) noexcept;
+    void settle_memory(Peer& peer, Instant now) noexcept;
+    void check_memory(Node peer, Instant now) noexcept;
     void check_life(Node peer) noexcept;
+    void check_refused(Node peer, Instant now) noexcept;
     void lose(Node peer, Gone reason) noexcept;
     void on_late_word(Node peer) noexcept;
     void forget_unreadable(Node peer) noexcept;

@@ -13,16 +13,20 @@ using namespace std::chrono_literals;
 /// A longer time between two looks at the clock means that this process was stopped, or computed, and it counts as
 /// this much: timers are never further apart than a second.
 constexpr Duration awake_step_max = 1500ms;
-/// A host that says so this often, for this long, is believed: nobody listens there.
-constexpr unsigned refusals_needed = 3;
-constexpr Duration refused_time = 300ms;
+/// Anybody can say in a host's name that nobody listens there, and a firewall may for a while. So the peer itself is asked, so
+/// often, and it is gone if it has not answered for so long while its host kept saying so. Hosts say it once a second or so.
+constexpr Duration refused_ask = 100ms;
+constexpr Duration refused_time = 5s;
+constexpr Duration refused_pause = 3s;
+/// Whoever wants memory asks for it more often than this.
+constexpr Duration starving_pause = 3s;
 /// A host that is alive answers within this time.
 constexpr Duration host_answer_time = 100ms;
 
 } // namespace
 
 const char* name_of(Gone reason) noexcept {
-    constexpr std::array names{"there", "left", "refused", "silent", "restarted", "given up"};
+    constexpr std::array names{"there", "left", "refused", "silent", "restarted", "given up", "out of memory here", "out of memory there"};
     return names[static_cast<std::size_t>(reason)];
 }
 
@@ -52,6 +56,39 @@ void Endpoint::on_peer_time(Node node, Instant now) noexcept {
     if (peer.sender.on_time(now)) peer.ask = true;
     if (peer.ask || peer.receiver.ack_deadline() <= now || peer.sender.may_send(now)) make_ready(node);
     if (peer.sender.waits_for_peer()) check_life(node);
+    if (peer.refused.is_on) check_refused(node, now);
+    if (peer.starving.since != Instant{} && !is_gone(node)) check_memory(node, now);
+}
+
+void Endpoint::on_memory(Node node, std::size_t wanted_bytes, std::size_t got_bytes, bool is_sending) noexcept {
+    Peer& peer = *peers_[node];
+    if (wanted_bytes == 0) {
+        if (got_bytes >= peer.starving.bytes && is_sending == peer.starving.is_sending) peer.starving = {};
+        return;
+    }
+    peer.starving.bytes = wanted_bytes;
+    peer.starving.is_sending = is_sending;
+    peer.starving.is_new = true;
+    touch(node);
+}
+
+void Endpoint::settle_memory(Peer& peer, Instant now) noexcept {
+    Peer::Starving& starving = peer.starving;
+    if (starving.since == Instant{} || now - starving.seen > starving_pause) starving.since = now;
+    starving.seen = now;
+    starving.is_new = false;
+}
+
+void Endpoint::check_memory(Node node, Instant now) noexcept {
+    Peer& peer = *peers_[node];
+    if (now - peer.starving.seen > starving_pause) {
+        peer.starving = {};
+        return;
+    }
+    if (peer.starving.seen - peer.starving.since < options_.starving_max) return make_ready(node); // something may go now
+    lose(node, Gone::starved);
+    peer.owes_farewell = true;
+    make_ready(node);
 }
 
 void Endpoint::check_life(Node node) noexcept {
@@ -89,15 +126,31 @@ void Endpoint::give_up(Node node) noexcept {
 void Endpoint::on_refused(Node node, Instant now) noexcept {
     Peer& peer = *peers_[node];
     if (is_gone(node)) return;
-    if (peer.refusals++ == 0) peer.refused_at = now;
-    if (peer.refusals >= refusals_needed && now - peer.refused_at >= refused_time) lose(node, Gone::refused);
+    if (!std::exchange(peer.refused.is_on, true)) peer.refused.since = now;
+    peer.refused.seen = now;
+    check_refused(node, now);
+    if (peer.refused.is_on) watch(node, now + refused_ask);
+}
+
+void Endpoint::check_refused(Node node, Instant now) noexcept {
+    Peer& peer = *peers_[node];
+    if (now - peer.refused.seen > refused_pause) {
+        peer.refused.is_on = false; // its host says so no more
+        return;
+    }
+    if (peer.refused.seen - peer.refused.since >= refused_time) return lose(node, Gone::refused);
+    if (now - peer.refused.asked < refused_ask) return;
+    peer.refused.asked = now;
+    peer.ask = true;
+    make_ready(node);
 }
 
 void Endpoint::lose(Node node, Gone reason) noexcept {
     Peer& peer = *peers_[node];
     peer.gone = reason;
     ++fates_;
-    const bool is_kept = options_.has_alternatives && reason == Gone::refused;
+    const bool may_go_elsewhere = reason == Gone::refused || reason == Gone::starved || reason == Gone::starves;
+    const bool is_kept = options_.has_alternatives && may_go_elsewhere;
     if (!is_kept) peer.sender.clear();
     peer.receiver.stop_acknowledging();
     forget_unreadable(node);

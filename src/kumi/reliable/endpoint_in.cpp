@@ -7,7 +7,6 @@
 #include <utility>
 
 namespace kumi::reliable {
-
 std::size_t Endpoint::on_packet(Bytes datagram, Instant now) noexcept {
     KUMI_ASSERT(!reading_.active);
     Bytes packet = datagram;
@@ -35,11 +34,14 @@ std::size_t Endpoint::on_packet(Bytes datagram, Instant now) noexcept {
     peer.asked_at = now;
     peer.silent = false;
     peer.talked = true;
-    peer.refusals = 0;
+    peer.refused.is_on = false;
     peer.receiver.on_packet(header, now);
-    if ((header.flags & flag::bye) != 0) return lose(node, Gone::left), packet.size();
+    if ((header.flags & flag::bye) != 0)
+        return lose(node, (header.flags & flag::starved) != 0 ? Gone::starves : Gone::left), packet.size();
     if (is_data) {
-        switch (peer.receiver.on_data(header, rest, now)) {
+        const Receiver::Verdict verdict = peer.receiver.on_data(header, rest, now);
+        note_memory(node, peer.receiver.wanted_bytes(), verdict == Receiver::Verdict::next ? options_.message_bytes_max : 0, false);
+        switch (verdict) {
         case Receiver::Verdict::next: begin_reading(node, rest, nullptr, weight_of(header.bytes), now); break;
         case Receiver::Verdict::put_aside: read_on(node, now); break; // notes that it is stalled, if it is
         case Receiver::Verdict::beyond_window: drops_.count(Drop::beyond_window); break;
@@ -57,6 +59,7 @@ void Endpoint::settle(Instant now) noexcept {
         Peer& peer = *peers_[node];
         peer.touched = false;
         if (is_gone(node)) continue;
+        if (peer.starving.is_new) [[unlikely]] settle_memory(peer, now);
         if (peer.sender.has_repairs() || (peer.sender.has_closed() && peer.sender.may_send(now))) make_ready(node);
         acknowledge_if_due(node, now);
         watch(node, deadline_of(node, now));
@@ -90,6 +93,7 @@ bool Endpoint::read_on(Node node, Instant now) noexcept {
     Peer& peer = *peers_[node];
     if (reading_.active) return true;
     Block* const block = peer.receiver.take_aside();
+    note_memory(node, peer.receiver.wanted_bytes(), block != nullptr ? options_.message_bytes_max : 0, false);
     if (block == nullptr) {
         if (peer.receiver.is_stalled() && !std::exchange(peer.stalled, true)) stalled_.push_back(node);
         return false;

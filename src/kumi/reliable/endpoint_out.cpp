@@ -120,6 +120,7 @@ void Endpoint::fill_farewell(Node node, Series& series, Instant now) noexcept {
     PacketHeader header;
     std::memcpy(&header, series.packets[0].head, sizeof header);
     header.flags |= flag::bye;
+    if (peers_[node]->gone == Gone::starved) header.flags |= flag::starved;
     finish(*peers_[node], header, series.packets[0], 0);
 }
 

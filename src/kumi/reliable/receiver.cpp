@@ -3,6 +3,7 @@
 #include "kumi/base/assert.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 namespace kumi::reliable {
@@ -58,7 +59,9 @@ bool Receiver::is_sound(Bytes records) const noexcept {
     return true;
 }
 
-bool Receiver::has_room_for(Bytes records) noexcept {
+/// Takes the block that the message which begins in `records` is put together in, if it needs one. False: its reader keeps
+/// too many, or the system has no memory.
+bool Receiver::make_room_for(Bytes records) noexcept {
     RecordHeader record{};
     read_value(records, record);
     if (record.offset != 0) return true; // whole, or a piece of a message that has its block
@@ -66,10 +69,27 @@ bool Receiver::has_room_for(Bytes records) noexcept {
     const std::size_t needed = std::size_t{1} << BlockPool::size_class_of(record.bytes);
     // One that is being put together makes way: its peer has begun another.
     const std::size_t held = held_bytes_ - (message_ == nullptr ? 0 : message_->capacity());
-    return held == 0 || held + needed <= options_.held_bytes_max;
+    if (held != 0 && held + needed > options_.held_bytes_max) return false;
+    drop_message();
+    room_ = pool_.take(record.bytes);
+    if (room_ == nullptr) return wanted_bytes_ = record.bytes, false;
+    room_->bytes = record.bytes;
+    room_->node = options_.peer;
+    held_bytes_ += room_->capacity();
+    return true;
+}
+
+/// Its end will not come.
+void Receiver::drop_message() noexcept {
+    for (Block** const block : {&message_, &room_}) {
+        if (*block == nullptr) continue;
+        on_released(**block);
+        pool_.give_back(std::exchange(*block, nullptr));
+    }
 }
 
 Receiver::Verdict Receiver::on_data(const PacketHeader& header, Bytes records, Instant now) noexcept {
+    wanted_bytes_ = 0;
     if (is_before(header.sequence, expected_)) {
         ++counters_.duplicates;
         ack_deadline_ = now; // our acknowledgement was lost, or is late
@@ -78,7 +98,7 @@ Receiver::Verdict Receiver::on_data(const PacketHeader& header, Bytes records, I
     if (!is_sound(records)) return Verdict::malformed;
     const std::uint32_t ahead = header.sequence - expected_;
     if (ahead >= options_.window_packets_max) return Verdict::beyond_window;
-    if (ahead == 0 && !stalled_ && has_room_for(records)) {
+    if (ahead == 0 && !stalled_ && make_room_for(records)) {
         ++expected_;
         asked_ = 0;
         unacknowledged_weight_ += weight_of(header.bytes);
@@ -98,12 +118,25 @@ Receiver::Verdict Receiver::on_data(const PacketHeader& header, Bytes records, I
     return Verdict::put_aside;
 }
 
+bool Receiver::make_aside() noexcept {
+    if (!aside_.empty()) return true;
+    try {
+        aside_.resize(options_.window_packets_max);
+    } catch (const std::bad_alloc&) {
+        return false;
+    }
+    return true;
+}
+
+/// False: there is no room; it will come again.
 bool Receiver::put_aside(Sequence sequence, Bytes records) noexcept {
     const std::size_t needed = std::size_t{1} << BlockPool::size_class_of(records.size());
     if (aside_bytes_ + needed > options_.aside_bytes_max) return false;
     Block* block = pool_.take(records.size());
-    if (block == nullptr) return false;
-    if (aside_.empty()) aside_.resize(options_.window_packets_max);
+    if (block == nullptr || !make_aside()) {
+        if (block != nullptr) pool_.give_back(block);
+        return false;
+    }
     std::memcpy(block->data(), records.data(), records.size());
     block->bytes = static_cast<std::uint32_t>(records.size());
     if (aside_count_ == 0 || is_before(aside_last_, sequence)) aside_last_ = sequence;
@@ -114,10 +147,11 @@ bool Receiver::put_aside(Sequence sequence, Bytes records) noexcept {
 }
 
 Block* Receiver::take_aside() noexcept {
+    wanted_bytes_ = 0;
     if (aside_count_ == 0) return nullptr;
     Block* const block = aside(expected_);
     if (block == nullptr) return nullptr;
-    if (!has_room_for(Bytes(block->data(), block->bytes))) {
+    if (!make_room_for(Bytes(block->data(), block->bytes))) {
         stalled_ = true;
         return nullptr;
     }
@@ -150,17 +184,13 @@ bool Receiver::next_message(Bytes& records, Arrival& arrival) noexcept {
 
 bool Receiver::read_piece(const RecordHeader& record, Bytes piece, Arrival& arrival) noexcept {
     if (record.offset == 0) {
-        if (message_ != nullptr) on_released(*message_), pool_.give_back(message_); // its end never came: not our peer's way
-        message_ = nullptr;
         if (piece.size() == record.bytes) { // all in one piece: read where it lies
+            drop_message();
             arrival = {options_.peer, piece, nullptr};
             return true;
         }
-        message_ = pool_.take(record.bytes);
-        if (message_ == nullptr) return false; // dropped like a malformed one; the system has no memory
-        message_->bytes = record.bytes;
-        message_->node = options_.peer;
-        held_bytes_ += message_->capacity();
+        KUMI_ASSERT(message_ == nullptr && room_ != nullptr); // by make_room_for()
+        message_ = std::exchange(room_, nullptr);
     }
     if (message_ == nullptr || record.bytes != message_->bytes || record.offset != message_->cut) return false;
     std::memcpy(message_->data() + record.offset, piece.data(), piece.size());
@@ -217,10 +247,7 @@ void Receiver::clear() noexcept {
     aside_count_ = 0;
     aside_bytes_ = 0;
     stalled_ = false;
-    if (message_ != nullptr) {
-        on_released(*message_);
-        pool_.give_back(std::exchange(message_, nullptr));
-    }
+    drop_message();
     ack_deadline_ = never;
 }
 

@@ -2,8 +2,8 @@
 
 // The receiving half of the way from one peer. Packets in order are read where they lie. What comes before its turn is
 // put aside until the gap is closed, and the gap is told at once. Long messages are put together in a block of their
-// own. A message for whose block there is no room (its reader keeps too many) waits, with all behind it, as if it had
-// come too early.
+// own, which is there before its first piece is acknowledged. A message for whose block there is no room (its reader keeps
+// too many, or the system has no memory) waits, with all behind it, as if it had come too early.
 
 #include "kumi/base/clock.hpp"
 #include "kumi/reliable/blocks.hpp"
@@ -54,6 +54,8 @@ public:
     Block* take_aside() noexcept;
     /// A packet is put aside though it is its turn: there was no room for its message.
     bool is_stalled() const noexcept { return stalled_; }
+    /// What the system had no memory for when on_data() or take_aside() last looked; 0 if it had.
+    std::size_t wanted_bytes() const noexcept { return wanted_bytes_; }
 
     /// A message's block was given back.
     void on_released(const Block& block) noexcept { held_bytes_ -= block.capacity(); }
@@ -82,8 +84,10 @@ public:
 
 private:
     bool is_sound(Bytes records) const noexcept;
-    bool has_room_for(Bytes records) noexcept;
+    bool make_room_for(Bytes records) noexcept;
+    bool make_aside() noexcept;
     bool put_aside(Sequence sequence, Bytes records) noexcept;
+    void drop_message() noexcept;
     bool read_piece(const RecordHeader& record, Bytes piece, Arrival& arrival) noexcept;
     Block*& aside(Sequence sequence) noexcept { return aside_[sequence & (aside_.size() - 1)]; }
     Block* aside(Sequence sequence) const noexcept { return aside_[sequence & (aside_.size() - 1)]; }
@@ -100,7 +104,9 @@ private:
     std::size_t aside_bytes_ = 0;
     bool stalled_ = false;
 
+    Block* room_ = nullptr;    // for the message whose first piece is about to be read
     Block* message_ = nullptr; // being put together; its `cut` says how far
+    std::size_t wanted_bytes_ = 0;
     std::size_t held_bytes_ = 0;
 
     Sequence latest_;

@@ -4,6 +4,7 @@
 #include "kumi/reliable/credits.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 namespace kumi::reliable {
@@ -39,8 +40,10 @@ void Sender::set_packet_bytes(std::uint32_t bytes) noexcept {
 // ---- messages in
 
 Block* Sender::take(std::size_t bytes) noexcept {
-    Block* block = pool_.take(bytes);
-    if (block != nullptr) queue_bytes_ += block->capacity();
+    // The first slots are there before the first message is taken.
+    Block* const block = slots_.empty() && !grow_slots() ? nullptr : pool_.take(bytes);
+    if (block == nullptr) return found_no_memory_ = true, nullptr;
+    queue_bytes_ += block->capacity();
     return block;
 }
 
@@ -130,7 +133,13 @@ void Sender::close_open_packet() noexcept {
 
 bool Sender::grow_slots() noexcept {
     if (slots_.size() >= options_.window_packets_max) return false;
-    std::vector<Slot> more(slots_.empty() ? std::min<std::size_t>(slots_at_first, options_.window_packets_max) : slots_.size() * 2);
+    const std::size_t count = slots_.empty() ? std::min<std::size_t>(slots_at_first, options_.window_packets_max) : slots_.size() * 2;
+    std::vector<Slot> more;
+    try {
+        more.resize(count);
+    } catch (const std::bad_alloc&) {
+        return false; // then fewer are under way at once
+    }
     for (Sequence i = first_; i != next_; ++i) more[i & (more.size() - 1)] = slot(i);
     slots_ = std::move(more);
     return true;

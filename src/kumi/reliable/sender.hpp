@@ -85,6 +85,9 @@ public:
     /// Ends the waiting for company.
     void close_open_packet() noexcept;
 
+    /// A message was refused because the system had no memory, and not for want of room here.
+    bool found_no_memory() const noexcept { return found_no_memory_; }
+
     // ---- packets out
 
     /// The next packet of at most `room` bytes that may leave; false: none. Of `header` it sets what is about data.
@@ -162,7 +165,8 @@ public:
 private:
     Slot& slot(Sequence sequence) noexcept { return slots_[sequence & (slots_.size() - 1)]; }
     const Slot& slot(Sequence sequence) const noexcept { return slots_[sequence & (slots_.size() - 1)]; }
-    bool has_room(std::size_t bytes) const noexcept {
+    bool has_room(std::size_t bytes) noexcept {
+        found_no_memory_ = false;
         // Little enough to stay in the caches, but two of any size: one on its way, one being filled.
         const std::size_t needed = std::size_t{1} << BlockPool::size_class_of(bytes);
         return queue_bytes_ + needed <= (needed * 2 > options_.queue_bytes ? needed * 2 : options_.queue_bytes);
@@ -195,6 +199,7 @@ private:
     Block* open_ = nullptr;
     BlockQueue queue_;
     std::size_t queue_bytes_ = 0;
+    bool found_no_memory_ = false;
 
     std::vector<Slot> slots_; // a power of two of them; grows to the window
     Sequence first_;

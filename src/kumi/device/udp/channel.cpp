@@ -2,6 +2,7 @@
 
 #include "kumi/base/assert.hpp"
 #include "kumi/base/log.hpp"
+#include "kumi/base/machine.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -22,6 +23,8 @@ constexpr unsigned stream_receives = 4;
 /// Of large batches few are taken at a time, so that they stay in the caches.
 constexpr std::size_t small_batch_bytes = 4096;
 constexpr std::size_t large_batches_max = 4;
+/// The user is told of a peer that owes an answer for so long.
+constexpr Duration tell_silence_after = 2s;
 constexpr std::size_t message_bytes_all = std::size_t{256} << 20;
 constexpr std::size_t message_bytes_most = std::size_t{16} << 20;
 constexpr std::size_t message_bytes_least = std::size_t{64} << 10;
@@ -81,7 +84,7 @@ UdpChannel::UdpChannel(const Options& options, Node self, Node nodes, const base
                        std::unique_ptr<Seal> seal)
     : options_(options), self_(self), nodes_(nodes), incarnation_(new_incarnation()), socket_(std::move(socket)),
       endpoint_(endpoint_options(options, self, nodes, keys, incarnation_, socket_.receive_buffer_bytes())), seal_(std::move(seal)), addresses_(nodes),
-      sent_(nodes), bell_(std::move(bell)) {
+      sent_(nodes), starved_told_(nodes), silent_since_(nodes), bell_(std::move(bell)) {
     if (options.faults.any()) {
         faults_.emplace(options.faults);
         faults_->seed(options.faults.seed + self); // not the same trouble for all
@@ -279,10 +282,17 @@ bool UdpChannel::send_packets(const reliable::Series& series, std::span<const Da
     return true;
 }
 
-void UdpChannel::pass_to_self(std::span<const Datagram> datagrams) {
-    for (const Datagram& datagram : datagrams) {
-        auto& packet = to_self_.emplace_back(datagram.head.begin(), datagram.head.end());
-        packet.insert(packet.end(), datagram.body.begin(), datagram.body.end());
+void UdpChannel::pass_to_self(std::span<const Datagram> datagrams) noexcept {
+    try {
+        for (const Datagram& datagram : datagrams) {
+            std::vector<std::byte> packet;
+            packet.reserve(datagram.head.size() + datagram.body.size());
+            packet.insert(packet.end(), datagram.head.begin(), datagram.head.end());
+            packet.insert(packet.end(), datagram.body.begin(), datagram.body.end());
+            to_self_.push_back(std::move(packet));
+        }
+    } catch (const std::bad_alloc&) {
+        // These are lost, and will be repaired.
     }
 }
 
@@ -332,6 +342,7 @@ std::size_t UdpChannel::poll(pm::Handler handler, std::size_t messages_max) noex
         on_time(time);
         transmit(time);
     }
+    if (fates_told_ != endpoint_.fates()) [[unlikely]] tell_starved();
     polling_ = false;
     if (is_slept_on_) [[unlikely]] tell_sleeper();
     return handed_out;
@@ -346,7 +357,8 @@ bool UdpChannel::feed(Instant time) noexcept {
         return true;
     }
     if (batches_.empty()) return false;
-    if (!batches_.front().empty()) batch_at_ += feed_packet(batches_.front().subspan(batch_at_), time); // else a wake()
+    if (batches_.front().empty()) ++empty_; // a wake(), or a stranger's
+    else batch_at_ += feed_packet(batches_.front().subspan(batch_at_), time);
     if (batch_at_ >= batches_.front().size()) {
         batches_ = batches_.subspan(1);
         batch_at_ = 0;
@@ -388,9 +400,26 @@ void UdpChannel::release(std::uint64_t token) noexcept {
 void UdpChannel::on_time(Instant time) noexcept {
     endpoint_.on_time(time);
     while (const auto silent = endpoint_.next_host_check()) socket_.send(addresses_[*silent].with_port(nobodys_port), {});
-    if (socket_.has_bursts())
-        for (Node peer = 0; peer < nodes_; ++peer)
-            if (peer != self_) check_bursts(peer);
+    for (Node peer = 0; peer < nodes_; ++peer) {
+        if (peer == self_) continue;
+        if (socket_.has_bursts()) check_bursts(peer);
+        if (!options_.has_alternatives) tell_silence(peer, time); // else whoever has the others tells
+    }
+}
+
+/// A peer that does not answer, and one that answers again.
+void UdpChannel::tell_silence(Node peer, Instant time) noexcept {
+    const Duration owed = lost(peer) ? Duration{0} : endpoint_.unanswered(peer, time);
+    Instant& since = silent_since_[peer];
+    const auto seconds = [](Duration duration) { return std::chrono::duration<double>(duration).count(); };
+    if (since == Instant{} && owed >= tell_silence_after) {
+        since = time - owed;
+        base::log_warning("udp: node {} at {} has not answered for {:.1f} s; waiting on", peer, addresses_[peer].host_text(), seconds(owed));
+    } else if (since != Instant{} && owed < tell_silence_after) {
+        if (!lost(peer))
+            base::log_warning("udp: node {} at {} answers again, after {:.1f} s", peer, addresses_[peer].host_text(), seconds(time - since));
+        since = {};
+    }
 }
 
 /// Bursts that never arrive while single packets do: the offload of some card or virtual switch is broken.
@@ -400,6 +429,24 @@ void UdpChannel::check_bursts(Node peer) noexcept {
     base::log_warning("udp: bursts to {} vanish though single packets arrive: some offload (UDP_SEGMENT) is broken; going on without",
                       addresses_[peer].host_text());
     socket_.stop_bursts();
+}
+
+/// Peers that are gone for want of memory, here or there.
+void UdpChannel::tell_starved() noexcept {
+    fates_told_ = endpoint_.fates();
+    for (Node peer = 0; peer < nodes_; ++peer) {
+        const reliable::Gone gone = endpoint_.gone(peer);
+        const bool is_here = gone == reliable::Gone::starved;
+        if ((!is_here && gone != reliable::Gone::starves) || std::exchange(starved_told_[peer], std::uint8_t{1}) != 0) continue;
+        if (is_here)
+            base::log_warning("udp: there has been no memory for a message of {} {} node {} at {} for {} s, so that node is given up: "
+                              "this host needs more memory, or the job smaller messages",
+                              base::readable_bytes(endpoint_.wanted_bytes(peer)), endpoint_.starved_sending(peer) ? "to" : "from", peer,
+                              addresses_[peer].host_text(), endpoint_.options().starving_max / 1s);
+        else
+            base::log_warning("udp: node {} at {} has no memory for what it is sent, and has given this node up", peer,
+                              addresses_[peer].host_text());
+    }
 }
 
 bool UdpChannel::arm() noexcept {
@@ -473,7 +520,7 @@ void UdpChannel::wake() noexcept {
     woken_.store(true);
     const Asleep asleep = asleep_.load();
     // An empty datagram to itself: so a sleep is one plain receive, which answers fastest.
-    if (asleep == Asleep::receiving) socket_.nudge();
+    if (asleep == Asleep::receiving) nudges_.fetch_add(1, std::memory_order_relaxed), socket_.nudge(); // a count, no partner
     if (asleep == Asleep::watching) ring();
 }
 
@@ -521,6 +568,8 @@ std::vector<pm::Counter> UdpChannel::counters() const {
         if (cause == reliable::Drop::foreign) count += foreign_;
         all.push_back({name_of(cause), count});
     }
+    const std::uint64_t nudges = nudges_.load(std::memory_order_relaxed);
+    all.push_back({"dropped_empty", empty_ > nudges ? empty_ - nudges : 0});
     all.push_back({"dropped_forged", forged_});
     all.push_back({"dropped_replayed", replayed_});
     return all;

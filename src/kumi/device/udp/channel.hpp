@@ -99,7 +99,7 @@ private:
     bool send_packets(const reliable::Series& series, std::span<const Datagram> datagrams, Instant time) noexcept;
     std::span<const Datagram> seal_series(const reliable::Series& series, Instant time) noexcept;
     void give_up_keyless(const reliable::Series& series, Instant time) noexcept;
-    void pass_to_self(std::span<const Datagram> datagrams);
+    void pass_to_self(std::span<const Datagram> datagrams) noexcept;
     void pass_through_faults(Node to, std::span<const Datagram> datagrams);
     bool feed(Instant time) noexcept;
     std::size_t feed_packet(MutableBytes bytes, Instant time) noexcept;
@@ -112,6 +112,8 @@ private:
     void take_errors(Instant time) noexcept;
     void on_too_large(Node peer, std::uint32_t path_bytes) noexcept;
     void check_bursts(Node peer) noexcept;
+    void tell_starved() noexcept;
+    void tell_silence(Node peer, Instant time) noexcept;
     void linger() noexcept;
     std::uint32_t packet_bytes_for(std::uint32_t path_bytes) const noexcept;
 
@@ -125,6 +127,8 @@ private:
     std::optional<FaultyWire> faults_;
     std::vector<Address> addresses_; // by node
     std::vector<pm::Traffic> sent_;
+    std::vector<std::uint8_t> starved_told_; // of each node, that its fate was want of memory
+    std::vector<Instant> silent_since_; // of each node that the user was told of
     pm::Traits traits_;
 
     reliable::Series series_;
@@ -149,10 +153,13 @@ private:
     bool refused_ = false;                // a message found no room, when rooms_made() was:
     std::uint64_t refused_at_ = 0;
     std::uint64_t fates_seen_ = 0;        // by whoever armed
+    std::uint64_t fates_told_ = 0;        // looked at by tell_starved()
     bool fragments_allowed_ = false;
     bool unreachable_told_ = false;
     std::uint64_t foreign_ = 0;           // drops that happen before the protocol sees the packet
     std::uint64_t forged_ = 0;
+    std::uint64_t empty_ = 0;             // datagrams, of strangers or of wake()
+    std::atomic<std::uint64_t> nudges_{0}; // that wake() sent
     std::uint64_t replayed_ = 0;
     std::uint64_t truncated_ = 0;
     std::uint64_t bursts_ = 0;

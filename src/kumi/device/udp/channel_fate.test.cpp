@@ -92,7 +92,7 @@ struct Questions {
     }
 };
 
-TEST(UdpFate, a_killed_peer_is_lost_soon_after_something_is_sent_to_it) {
+TEST(UdpFate, a_killed_peer_is_lost_within_seconds_after_something_is_sent_to_it) {
     auto channels = open_in_one_process(std::vector<std::string>(2, "127.0.0.1"));
     ASSERT_TRUE(channels) << channels.error().text();
     OtherProcess other(*channels, ~std::uint64_t{0});
@@ -104,7 +104,8 @@ TEST(UdpFate, a_killed_peer_is_lost_soon_after_something_is_sent_to_it) {
     questions.ask();
     const Instant start = now();
     EXPECT_TRUE(questions.run([&] { return questions.channel.lost(1); }));
-    EXPECT_LT(now() - start, 3s);
+    EXPECT_GE(now() - start, 5s) << "its host alone says so";
+    EXPECT_LT(now() - start, 10s);
     EXPECT_FALSE(questions.ask());
     const Instant closing = now();
     channels->front().reset();
