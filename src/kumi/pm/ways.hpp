@@ -24,6 +24,8 @@ public:
     /// Calls with each message that was committed and may not have arrived, the oldest first. Also after `to` was lost,
     /// unless it has left.
     virtual void each_unarrived(Node to, base::FunctionRef<void(Bytes)> what) const = 0;
+    /// Nothing new will be sent.
+    virtual void begin_close() noexcept {}
 
 protected:
     ~Ways() = default;

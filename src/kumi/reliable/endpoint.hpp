@@ -126,6 +126,8 @@ public:
     void on_sent(const Series& series, std::size_t count, bool in_burst, Instant now) noexcept;
     /// Something may leave.
     bool has_ready() const noexcept { return !ready_.empty() || !touched_.empty(); }
+    /// Nothing new will be sent, so a peer whose host says that it is gone is believed to be sooner.
+    void begin_close() noexcept { is_closing_ = true; }
     /// A last packet to every peer that this one has sent to or heard from: it need not wait for more. `more`: there is another
     /// round of them to come, in case these are lost.
     bool next_farewell(Series& series, bool more) noexcept;
@@ -288,6 +290,7 @@ private:
     Instant last_time_{};
     Duration awake_{0}; // how long this node has been running, without the times when it was stopped
     std::uint64_t fates_ = 0;
+    bool is_closing_ = false;
 };
 
 } // namespace kumi::reliable

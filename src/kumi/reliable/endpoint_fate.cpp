@@ -15,8 +15,10 @@ using namespace std::chrono_literals;
 constexpr Duration awake_step_max = 1500ms;
 /// Anybody can say in a host's name that nobody listens there, and a firewall may for a while. So the peer itself is asked, so
 /// often, and it is gone if it has not answered for so long while its host kept saying so. Hosts say it once a second or so.
-constexpr Duration refused_ask = 100ms;
-constexpr Duration refused_time = 5s;
+/// A node that closes believes it sooner: it has only acknowledgements to wait for, and most peers leave when it does.
+constexpr Duration refused_ask = 50ms;
+constexpr Duration refused_time = 1s;
+constexpr Duration refused_time_closing = 300ms;
 constexpr Duration refused_pause = 3s;
 /// Whoever wants memory asks for it more often than this.
 constexpr Duration starving_pause = 3s;
@@ -138,7 +140,7 @@ void Endpoint::check_refused(Node node, Instant now) noexcept {
         peer.refused.is_on = false; // its host says so no more
         return;
     }
-    if (peer.refused.seen - peer.refused.since >= refused_time) return lose(node, Gone::refused);
+    if (peer.refused.seen - peer.refused.since >= (is_closing_ ? refused_time_closing : refused_time)) return lose(node, Gone::refused);
     if (now - peer.refused.asked < refused_ask) return;
     peer.refused.asked = now;
     peer.ask = true;

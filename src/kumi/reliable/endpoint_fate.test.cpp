@@ -92,19 +92,32 @@ TEST(Fate, a_peer_that_says_goodbye_has_left_and_what_it_sent_before_is_read) {
     EXPECT_TRUE(wire.is_silent());
 }
 
-TEST(Fate, a_peer_that_does_not_answer_while_its_host_refuses_for_5_s_is_gone) {
+TEST(Fate, a_peer_that_does_not_answer_while_its_host_refuses_for_1_s_is_gone) {
     Wire wire;
     wire.cut(0, 1, true);
     ASSERT_TRUE(wire.say(0, 1, "hello"));
     wire.wake(0);
     for (int i = 0; i < 10; ++i) {
-        EXPECT_EQ(wire[0].gone(1), Gone::no) << i * 500 << " ms";
+        EXPECT_EQ(wire[0].gone(1), Gone::no) << i * 100 << " ms";
         wire[0].on_refused(1, wire.now(0));
-        wire.run_for(500ms);
+        wire.run_for(100ms);
     }
     wire[0].on_refused(1, wire.now(0));
     EXPECT_EQ(wire[0].gone(1), Gone::refused);
     EXPECT_TRUE(wire[0].all_arrived()) << "nothing is under way to anybody who could take it";
+}
+
+TEST(Fate, a_node_that_closes_believes_it_after_300_ms) {
+    Wire wire;
+    wire.cut(0, 1, true);
+    wire[0].begin_close();
+    for (int i = 0; i < 6; ++i) {
+        EXPECT_EQ(wire[0].gone(1), Gone::no) << i * 50 << " ms";
+        wire[0].on_refused(1, wire.now(0));
+        wire.run_for(50ms);
+    }
+    wire[0].on_refused(1, wire.now(0));
+    EXPECT_EQ(wire[0].gone(1), Gone::refused);
 }
 
 TEST(Fate, a_quiet_peer_that_is_said_not_to_be_there_is_asked_and_its_answer_counts) {
@@ -129,7 +142,7 @@ TEST(Fate, a_host_that_refuses_for_a_while_and_then_no_more_ends_nothing) {
     Wire wire;
     wire.cut(0, 1, true);
     wire[0].on_refused(1, wire.now(0));
-    wire.run_for(2s);
+    wire.run_for(900ms);
     wire[0].on_refused(1, wire.now(0));
     wire.run_for(20s);
     EXPECT_EQ(wire[0].gone(1), Gone::no) << "nothing is wanted of it, and nobody says any more that it is not there";
@@ -348,7 +361,7 @@ TEST(Fate, where_there_are_other_ways_what_a_peer_that_refuses_has_not_got_is_ke
         wire[0].sender(1).each_unarrived([&](Bytes message) { count += text_of(message) == "hello" ? 1 : 0; });
         return count;
     };
-    for (int i = 0; i < 3; ++i) wire[0].on_refused(1, wire.now(0) + i * 2500ms);
+    for (int i = 0; i < 3; ++i) wire[0].on_refused(1, wire.now(0) + i * 500ms);
     EXPECT_EQ(wire[0].gone(1), Gone::refused);
     EXPECT_EQ(unarrived(), 1u);
     wire.inject(0, forged({.source = 1, .destination = 0, .transmission = 1}, {}));

@@ -364,6 +364,7 @@ void Networks::set_served(const std::vector<Node>& sources) {
 
 void Networks::begin_close() {
     is_closing_ = true;
+    for (const auto& link : links_) link->ways->begin_close();
     for (Pair& pair : pairs_)
         if (!pair.ways.empty()) watch(pair);
 }

@@ -151,6 +151,7 @@ UdpChannel::~UdpChannel() {
 void UdpChannel::linger() noexcept {
     const auto forget = [](pm::Message&) {};
     const Instant deadline = now() + linger_max;
+    endpoint_.begin_close();
     flush();
     while (!endpoint_.all_arrived() && now() < deadline) {
         if (poll(forget, pm::all_messages) == 0 && !endpoint_.all_arrived() && arm()) sleep(deadline);

@@ -86,6 +86,7 @@ private:
     bool is_silent(Node to) const noexcept override { return endpoint_.is_silent(to); }
     bool has_left(Node to) const noexcept override { return endpoint_.gone(to) == reliable::Gone::left; }
     bool all_arrived(Node to) const noexcept override { return endpoint_.sender(to).idle(); }
+    void begin_close() noexcept override { endpoint_.begin_close(); }
     void each_unarrived(Node to, base::FunctionRef<void(Bytes)> what) const override { endpoint_.sender(to).each_unarrived(what); }
 
     bool send(Node to, const Pieces& message) noexcept;
