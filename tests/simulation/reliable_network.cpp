@@ -148,7 +148,7 @@ void ReliableNetwork::arrive(Datagram datagram) {
 Duration ReliableNetwork::next_turn(Node node) const {
     const Member& member = nodes_[node];
     Duration next = member.wake;
-    const Instant deadline = member.endpoint->next_deadline();
+    const Instant deadline = std::max(member.endpoint->next_deadline(), now(node)); // min() is at once
     if (deadline != never) next = std::min(next, deadline - Instant{} - 1h - member.clock_offset);
     if (!member.socket.empty()) next = std::min(next, time_);
     if (member.endpoint->has_ready()) next = std::min(next, std::max(time_, member.refuses_until));
