@@ -142,9 +142,11 @@ runs() {
 # prepare: the copy, and all that the faults of this worker need is built and passes without them.
 prepare() {
     copy_sources
-    # Little to optimise, much to compile again: one source at a time.
+    # Little to optimise, much to compile again: one source at a time. With ccache, what was restored is not.
+    local launcher=()
+    ! command -v ccache >/dev/null || launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
     cmake -S "$tree" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG="-O0 -g0" -DKUMI_UNITY=OFF \
-        -DKUMI_BENCH=OFF -DKUMI_PEERS=OFF -DKUMI_WERROR=OFF >/dev/null || stop "configuring failed, see above"
+        -DKUMI_BENCH=OFF -DKUMI_PEERS=OFF -DKUMI_WERROR=OFF "${launcher[@]}" >/dev/null || stop "configuring failed, see above"
     local i outcome
     declare -A seen=()
     for i in "$@"; do
