@@ -1,5 +1,6 @@
 #include "kumi/base/ip_address.hpp"
 
+#include <algorithm>
 #include <arpa/inet.h>
 #include <fmt/format.h>
 
@@ -25,6 +26,12 @@ std::optional<IpAddress> IpAddress::parse(const std::string& text) {
 std::string IpAddress::text() const {
     char buffer[INET6_ADDRSTRLEN];
     return ::inet_ntop(size == 4 ? AF_INET : AF_INET6, bytes.data(), buffer, sizeof buffer);
+}
+
+bool IpAddress::is_of_one_host() const noexcept {
+    const auto all_are = [this](std::uint8_t value) { return std::all_of(bytes.begin(), bytes.begin() + size, [&](std::uint8_t byte) { return byte == value; }); };
+    const bool is_multicast = size == 4 ? bytes[0] >> 4 == 14 : bytes[0] == 0xFF;
+    return !all_are(0) && !is_multicast && !(size == 4 && (bytes[0] == 0 || all_are(0xFF)));
 }
 
 IpAddress with_last_bits(IpAddress address, unsigned bits, bool value) noexcept {

@@ -17,6 +17,8 @@ struct IpAddress {
 
     static std::optional<IpAddress> parse(const std::string& text);
     std::string text() const;
+    /// Not unspecified (0.0.0.0, ::), not multicast, not broadcast: somebody can have it.
+    bool is_of_one_host() const noexcept;
     auto operator<=>(const IpAddress&) const = default;
 };
 

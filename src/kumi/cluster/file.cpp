@@ -1,7 +1,9 @@
 #include "kumi/cluster/file.hpp"
 
+#include "kumi/base/ip_address.hpp"
 #include "kumi/base/number_text.hpp"
 #include "kumi/cluster/ranges.hpp"
+#include "kumi/cluster/rate.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -9,7 +11,9 @@
 #include <fstream>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <optional>
+#include <set>
 #include <toml++/toml.h>
 #include <utility>
 
@@ -128,6 +132,8 @@ private:
         auto parsed = Topology::parse(topology);
         if (!parsed) return wrong(*table.get("topology"), "{}", parsed.error().text());
         network.topology = *parsed;
+        if (!network.rate.empty())
+            if (auto rate = parse_rate(network.rate); !rate) return wrong(*table.get("rate"), "{}", rate.error().text());
         if (auto good = read_options(table, network); !good) return good;
         cluster_.networks.push_back(std::move(network));
         return {};
@@ -188,7 +194,7 @@ private:
         const std::size_t first = cluster_.hosts.size();
         for (std::string& name : *names) {
             if (!is_name(name)) return wrong(*table.get("name"), "\"{}\" is no host name; use letters, digits, - and .", name);
-            if (cluster_.find_host(name)) return wrong(*table.get("name"), "there are two hosts \"{}\"", name);
+            if (!host_names_.insert(name).second) return wrong(*table.get("name"), "there are two hosts \"{}\"", name);
             host.name = std::move(name);
             host.addresses.assign(cluster_.networks.size(), {});
             cluster_.hosts.push_back(host);
@@ -223,11 +229,16 @@ private:
     }
 
     Result<void> set_address(Host& host, NetworkIndex network, std::string& address, const toml::node& where) {
-        const bool numeric = !address.empty() && address.find_first_not_of("0123456789abcdefABCDEF.:%") == std::string::npos;
-        if (!numeric) return wrong(where, "\"{}\" is no address; write it in numbers, like \"10.0.0.1\" or \"fd00::1\"", address);
-        for (const Host& other : cluster_.hosts)
-            if (other.is_on(network) && other.addresses[network] == address)
-                return wrong(where, "{} and {} have the same address {} on {}", other.name, host.name, address, cluster_.networks[network].name);
+        const auto parsed = base::IpAddress::parse(address.substr(0, address.find('%'))); // behind it IPv6 names an interface
+        if (!parsed) return wrong(where, "\"{}\" is no address; write it in numbers, like \"10.0.0.1\" or \"fd00::1\"", address);
+        if (!parsed->is_of_one_host()) return wrong(where, "{} is no address of one host; write that of its interface on {}", address, cluster_.networks[network].name);
+        const auto [first, is_first] = families_.try_emplace(network, parsed->size, host.name);
+        if (first->second.first != parsed->size)
+            return wrong(where, "{} has an IPv{} address on {} and {} an IPv{} one; use one kind on each network", first->second.second,
+                         first->second.first == 4 ? 4 : 6, cluster_.networks[network].name, host.name, parsed->size == 4 ? 4 : 6);
+        const auto [other, is_new] = hosts_by_address_.try_emplace({network, address}, host.name);
+        if (!is_new)
+            return wrong(where, "{} and {} have the same address {} on {}", other->second, host.name, address, cluster_.networks[network].name);
         host.addresses[network] = std::move(address);
         return {};
     }
@@ -244,6 +255,9 @@ private:
 
     std::string file_;
     Cluster cluster_;
+    std::set<std::string, std::less<>> host_names_;
+    std::map<std::pair<NetworkIndex, std::string>, std::string> hosts_by_address_;
+    std::map<NetworkIndex, std::pair<unsigned, std::string>> families_; // bytes of its addresses, and the first host that has one
 };
 
 } // namespace

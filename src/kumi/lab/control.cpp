@@ -1,8 +1,8 @@
 #include "kumi/lab/control.hpp"
 
+#include "kumi/cluster/rate.hpp"
 #include "kumi/lab/carrier.hpp"
 #include "kumi/lab/command.hpp"
-#include "kumi/lab/rate.hpp"
 
 namespace kumi::lab {
 namespace {
@@ -55,7 +55,7 @@ Result<void> on_hosts(const Lab& lab, std::uint32_t network, const auto& action)
 }
 
 Result<Change> change_loss(const Lab& lab, Change change, const std::string& word) {
-    const auto percent = parse_percent(word);
+    const auto percent = cluster::parse_percent(word);
     if (!percent) return percent.error();
     change.kind = Change::Kind::loss;
     change.loss_percent = *percent;
@@ -68,7 +68,7 @@ Result<Change> change_loss(const Lab& lab, Change change, const std::string& wor
 }
 
 Result<Change> change_rate(const Lab& lab, Change change, const std::string& word) {
-    const auto rate = parse_rate(word);
+    const auto rate = cluster::parse_rate(word);
     if (!rate) return rate.error();
     change.kind = Change::Kind::rate;
     change.bits_per_second = *rate;

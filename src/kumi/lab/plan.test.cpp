@@ -84,10 +84,9 @@ TEST(Plan, refusals_name_the_network_and_say_what_to_write) {
     const std::string wan = "[[network]]\nname = \"wan\"\n";
     EXPECT_EQ(refusal("[[host]]\nname = \"a\"\n"), "the cluster file describes no network; write [[network]] and its name");
     EXPECT_EQ(refusal("[[network]]\nname = \"lan\"\nrate = \"fast\"\n[[host]]\nname = \"a\"\n"),
-              "network \"lan\": \"fast\" is no rate; write it like 100mbit, from 1kbit to 1000gbit, or none");
-    EXPECT_EQ(refusal(lan + "[[host]]\nname = \"a\"\naddress.lan = \"fe80::1%x\"\n").find("test.toml:"), 0u);
-    EXPECT_EQ(refusal(lan + "[[host]]\nname = \"a\"\naddress.lan = \"10.0.0\"\n"),
-              "network \"lan\": 10.0.0 of a is no address that the lab can give");
+              "test.toml:3:8: \"fast\" is no rate; write it like 100mbit, from 1kbit to 1000gbit, or none");
+    EXPECT_EQ(refusal(lan + "[[host]]\nname = \"a\"\naddress.lan = \"fe80::1%x\"\n"),
+              "network \"lan\": fe80::1%x of a is no address that the lab can give");
     EXPECT_EQ(refusal(lan + wan + "[[host]]\nname = \"a\"\naddress.lan = \"10.0.0.1\"\naddress.wan = \"10.0.0.2\"\n"),
               "the networks \"lan\" (10.0.0.0/24) and \"wan\" (10.0.0.0/24) overlap; give one of them other addresses");
     EXPECT_EQ(refusal(lan + "[[host]]\nname = \"a\"\naddress.lan = \"127.0.0.2\"\n"),

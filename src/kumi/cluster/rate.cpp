@@ -1,11 +1,11 @@
-#include "kumi/lab/rate.hpp"
+#include "kumi/cluster/rate.hpp"
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <utility>
 
-namespace kumi::lab {
+namespace kumi::cluster {
 namespace {
 
 /// The number that `text` starts with, and what follows; nothing when there is none that is finite and not negative.
@@ -42,4 +42,4 @@ std::uint64_t burst_bytes(std::uint64_t bits_per_second, std::uint32_t mtu) noex
     return std::max<std::uint64_t>(bits_per_second / 8 / 1000, 2 * (mtu + header_bytes_max));
 }
 
-} // namespace kumi::lab
+} // namespace kumi::cluster

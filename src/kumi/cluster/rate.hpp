@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace kumi::lab {
+namespace kumi::cluster {
 
 /// "100mbit", "2.5gbit", "64kbit", in bits per second; 0 for "none".
 Result<std::uint64_t> parse_rate(std::string_view text);
@@ -18,4 +18,4 @@ Result<double> parse_percent(std::string_view text);
 /// late timers would cost bandwidth; more, and short messages would not see the limit. A packet must fit in any case.
 std::uint64_t burst_bytes(std::uint64_t bits_per_second, std::uint32_t mtu) noexcept;
 
-} // namespace kumi::lab
+} // namespace kumi::cluster

@@ -1,8 +1,8 @@
-#include "kumi/lab/rate.hpp"
+#include "kumi/cluster/rate.hpp"
 
 #include <gtest/gtest.h>
 
-namespace kumi::lab {
+namespace kumi::cluster {
 namespace {
 
 TEST(Rate, is_a_number_and_a_unit_or_none) {
@@ -49,4 +49,4 @@ TEST(Rate, a_burst_holds_a_packet_at_every_rate) {
 }
 
 } // namespace
-} // namespace kumi::lab
+} // namespace kumi::cluster
