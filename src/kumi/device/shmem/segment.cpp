@@ -42,6 +42,13 @@ Result<std::byte*> map(int descriptor, std::size_t offset, std::size_t bytes) {
                                            base::readable_bytes(bytes)));
 }
 
+/// What messages lie in. A core dump without it is smaller by what all nodes of the host have under way.
+Result<std::byte*> map_buffers(int descriptor, const Layout& layout) {
+    auto memory = map(descriptor, 0, layout.memory_bytes());
+    if (memory) ::madvise(*memory, layout.memory_bytes(), MADV_DONTDUMP); // if it is refused, dumps are larger
+    return memory;
+}
+
 /// Memory that is set aside cannot run out later: a full machine is an error here and never a SIGBUS there.
 Result<void> reserve(int descriptor, std::size_t offset, std::size_t bytes) {
     while (::fallocate(descriptor, 0, static_cast<off_t>(offset), static_cast<off_t>(bytes)) != 0) {
@@ -78,7 +85,7 @@ Result<std::shared_ptr<Segment>> Segment::create(Node nodes, const Options& opti
                                                base::readable_bytes(layout.segment_bytes())));
     if (::fcntl(descriptor.get(), F_ADD_SEALS, seals) != 0) return system_error(errno, "sealing shared memory");
     if (auto reserved = reserve(descriptor.get(), 0, page_bytes); !reserved) return reserved.error();
-    auto memory = map(descriptor.get(), 0, layout.memory_bytes());
+    auto memory = map_buffers(descriptor.get(), layout);
     if (!memory) return memory.error();
 
     const base::Fencing fencing = choose_fencing(options);
@@ -109,7 +116,7 @@ Result<std::shared_ptr<Segment>> Segment::attach(base::Descriptor descriptor, No
     if (!base::register_for_heavy_fence() && header.fencing == base::Fencing::by_reader)
         return error("membarrier(2) works for node 0 but is refused to this node: run both under the same rules, "
                      "or set KUMI_SHMEM_FENCING=writer");
-    auto memory = map(descriptor.get(), 0, layout.memory_bytes());
+    auto memory = map_buffers(descriptor.get(), layout);
     if (!memory) return memory.error();
     return std::shared_ptr<Segment>(new Segment(std::move(descriptor), layout, header.fencing, *memory));
 }
