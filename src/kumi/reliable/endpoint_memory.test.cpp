@@ -126,9 +126,20 @@ TEST(SenderMemory, a_program_that_does_not_try_any_more_loses_nobody) {
         wire.run_for(4s);
     }
     EXPECT_EQ(wire[0].gone(1), Gone::no);
+    EXPECT_EQ(wire[0].next_deadline(), never) << "it is not looked at for ever";
     wire[0].limit_memory(everything);
     EXPECT_TRUE(try_for(100ms, wire));
     EXPECT_TRUE(wire.arrives(1, 1s));
+}
+
+TEST(SenderMemory, two_tries_with_a_long_computation_between_them_lose_nobody) {
+    Wire wire;
+    wire[0].limit_memory(0);
+    EXPECT_FALSE(try_for(100ms, wire));
+    wire.freeze(0, 15s);
+    wire.run_for(15s);
+    EXPECT_FALSE(try_for(100ms, wire));
+    EXPECT_EQ(wire[0].gone(1), Gone::no);
 }
 
 TEST(SenderMemory, small_messages_that_find_some_do_not_hide_that_a_large_one_does_not) {
@@ -136,7 +147,7 @@ TEST(SenderMemory, small_messages_that_find_some_do_not_hide_that_a_large_one_do
     wire[0].limit_memory(large / 2);
     for (int i = 0; i < 110; ++i) {
         EXPECT_FALSE(wire.send_bytes(0, 1, large));
-        wire.say(0, 1, "small");
+        for (int k = 0; k < 3; ++k) wire.say(0, 1, "small"); // the first has a way of its own
         wire.wake(0);
         wire.run_for(100ms);
     }
