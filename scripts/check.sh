@@ -30,8 +30,9 @@ if [ "$(uname -m)" = aarch64 ] && [[ " $* " == *" asan "* ]]; then
     echo "asan on aarch64: ASAN_OPTIONS=$ASAN_OPTIONS"
 fi
 
-# Tests start processes that spin: more at a time would miss deadlines. Some run alone; see tests/CMakeLists.txt.
-test_jobs=2
+# Tests wait more than they compute, and start processes that spin: more at a time would miss deadlines. Under a sanitizer
+# they compute more. Some run alone; see tests/CMakeLists.txt.
+test_jobs_of() { [ "$1" = release ] && echo 3 || echo 2; }
 
 # ccache, where it is installed, compiles nothing twice.
 launcher=()
@@ -153,7 +154,7 @@ for preset in "$@"; do
     summary="$PWD/build/$preset/tests.log"
     rm -rf "$report" "$results"
     start=$SECONDS
-    "${prefix[@]}" ctest --test-dir "build/$preset" --progress --output-on-failure --no-tests=error -j "$test_jobs" \
+    "${prefix[@]}" ctest --test-dir "build/$preset" --progress --output-on-failure --no-tests=error -j "$(test_jobs_of "$preset")" \
         --output-junit "$report" | tee "$summary"
     status=${PIPESTATUS[0]}
     seconds=$((SECONDS - start))
