@@ -22,7 +22,7 @@ using Packet = std::vector<std::byte>;
 using pm::Node;
 
 constexpr Node hostile = 2;
-constexpr std::size_t input_bytes_max = 4096;
+constexpr std::size_t input_bytes_max = 1024; // each step may make keys, which takes a while
 constexpr std::size_t under_way_max = 8;
 
 class Run {
