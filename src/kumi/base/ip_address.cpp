@@ -29,9 +29,9 @@ std::string IpAddress::text() const {
 }
 
 bool IpAddress::is_of_one_host() const noexcept {
-    const auto all_are = [this](std::uint8_t value) { return std::all_of(bytes.begin(), bytes.begin() + size, [&](std::uint8_t byte) { return byte == value; }); };
-    const bool is_multicast = size == 4 ? bytes[0] >> 4 == 14 : bytes[0] == 0xFF;
-    return !all_are(0) && !is_multicast && !(size == 4 && (bytes[0] == 0 || all_are(0xFF)));
+    const auto is_all = [this](std::uint8_t value) { return std::count(bytes.begin(), bytes.begin() + size, value) == size; };
+    if (size == 4) return bytes[0] != 0 && bytes[0] >> 4 != 14 && !is_all(0xFF);
+    return !is_all(0) && bytes[0] != 0xFF;
 }
 
 IpAddress with_last_bits(IpAddress address, unsigned bits, bool value) noexcept {

@@ -31,8 +31,8 @@ struct Network {
     bool encrypt = false;
     Topology topology; // who may talk to whom on it
     std::vector<Option> options;
-    // For the lab, which makes it: what it carries at most, "1gbit"; empty for no limit. And the largest packet.
-    std::string rate;
+    // For the lab, which makes it: what it carries at most, 0 for no limit. And the largest packet.
+    std::uint64_t bits_per_second = 0;
     std::uint32_t mtu = 1500;
 };
 

@@ -116,10 +116,10 @@ private:
         if (auto good = refuse_others(table, known); !good) return good;
         Network network;
         network.priority = -static_cast<std::int64_t>(cluster_.networks.size()); // the first is the best, unless told otherwise
-        std::string letter, topology = "all";
+        std::string letter, topology = "all", rate = "none";
         for (const auto& [key, what, into] : {std::tuple{"name", "a text", &network.name}, {"device", "a text, like \"udp\"", &network.device},
                                               {"letter", "a text of one letter", &letter}, {"topology", "a text, like \"ring\"", &topology},
-                                              {"rate", "a text, like \"1gbit\"", &network.rate}})
+                                              {"rate", "a text, like \"1gbit\"", &rate}})
             if (auto good = take<std::string>(table, key, what, *into); !good) return good;
         if (auto good = take<std::int64_t>(table, "priority", "a whole number", network.priority); !good) return good;
         if (auto good = take<bool>(table, "encrypt", "true or false", network.encrypt); !good) return good;
@@ -132,8 +132,9 @@ private:
         auto parsed = Topology::parse(topology);
         if (!parsed) return wrong(*table.get("topology"), "{}", parsed.error().text());
         network.topology = *parsed;
-        if (!network.rate.empty())
-            if (auto rate = parse_rate(network.rate); !rate) return wrong(*table.get("rate"), "{}", rate.error().text());
+        const auto bits_per_second = parse_rate(rate);
+        if (!bits_per_second) return wrong(*table.get("rate"), "{}", bits_per_second.error().text());
+        network.bits_per_second = *bits_per_second;
         if (auto good = read_options(table, network); !good) return good;
         cluster_.networks.push_back(std::move(network));
         return {};
@@ -229,13 +230,17 @@ private:
     }
 
     Result<void> set_address(Host& host, NetworkIndex network, std::string& address, const toml::node& where) {
-        const auto parsed = base::IpAddress::parse(address.substr(0, address.find('%'))); // behind it IPv6 names an interface
-        if (!parsed) return wrong(where, "\"{}\" is no address; write it in numbers, like \"10.0.0.1\" or \"fd00::1\"", address);
-        if (!parsed->is_of_one_host()) return wrong(where, "{} is no address of one host; write that of its interface on {}", address, cluster_.networks[network].name);
-        const auto [first, is_first] = families_.try_emplace(network, parsed->size, host.name);
-        if (first->second.first != parsed->size)
-            return wrong(where, "{} has an IPv{} address on {} and {} an IPv{} one; use one kind on each network", first->second.second,
-                         first->second.first == 4 ? 4 : 6, cluster_.networks[network].name, host.name, parsed->size == 4 ? 4 : 6);
+        const auto parsed = base::IpAddress::parse(address.substr(0, address.find('%')));
+        // Behind the % an IPv6 address names an interface.
+        const bool is_scope_good = address.find('%') == std::string::npos || (parsed && parsed->size == 16 && !address.ends_with('%'));
+        if (!parsed || !is_scope_good) return wrong(where, "\"{}\" is no address; write it in numbers, like \"10.0.0.1\" or \"fd00::1\"", address);
+        if (!parsed->is_of_one_host())
+            return wrong(where, "{} is no address of one host; write that of its interface on {}", address, cluster_.networks[network].name);
+        const auto version = [](unsigned bytes) { return bytes == 4 ? 4 : 6; };
+        const auto& [size, first] = families_.try_emplace(network, parsed->size, host.name).first->second;
+        if (size != parsed->size)
+            return wrong(where, "{} has an IPv{} address on {} and {} an IPv{} one; use one kind on each network", first, version(size),
+                         cluster_.networks[network].name, host.name, version(parsed->size));
         const auto [other, is_new] = hosts_by_address_.try_emplace({network, address}, host.name);
         if (!is_new)
             return wrong(where, "{} and {} have the same address {} on {}", other->second, host.name, address, cluster_.networks[network].name);

@@ -84,6 +84,10 @@ TEST(ClusterFile, what_is_wrong_is_said_with_its_place_and_the_remedy) {
          "c.toml:8:15: a and b have the same address 10.0.0.1 on lan"},
         {"[[network]]\nname = \"lan\"\n[[host]]\nname = \"a\"\naddress.lan = \"10.1.1.300\"",
          "c.toml:5:15: \"10.1.1.300\" is no address; write it in numbers, like \"10.0.0.1\" or \"fd00::1\""},
+        {"[[network]]\nname = \"lan\"\n[[host]]\nname = \"a\"\naddress.lan = \"10.0.0.1%eth0\"",
+         "c.toml:5:15: \"10.0.0.1%eth0\" is no address; write it in numbers, like \"10.0.0.1\" or \"fd00::1\""},
+        {"[[network]]\nname = \"lan\"\n[[host]]\nname = \"a\"\naddress.lan = \"fe80::1%\"",
+         "c.toml:5:15: \"fe80::1%\" is no address; write it in numbers, like \"10.0.0.1\" or \"fd00::1\""},
         {"[[network]]\nname = \"lan\"\n[[host]]\nname = \"a\"\naddress.lan = \"0.0.0.0\"",
          "c.toml:5:15: 0.0.0.0 is no address of one host; write that of its interface on lan"},
         {"[[network]]\nname = \"lan\"\n[[host]]\nname = \"a\"\naddress.lan = \"224.0.0.1\"",
@@ -107,6 +111,12 @@ TEST(ClusterFile, what_is_wrong_is_said_with_its_place_and_the_remedy) {
     for (const auto& [text, expected] : cases) EXPECT_EQ(refusal(text), expected) << text;
     EXPECT_TRUE(refusal("[[host]]\nname = ").starts_with("c.toml:2:")) << refusal("[[host]]\nname = ");
     EXPECT_EQ(read_cluster_file("/nowhere.toml").error().text(), "reading the cluster file /nowhere.toml: No such file or directory");
+}
+
+TEST(ClusterFile, an_ipv6_address_may_name_its_interface) {
+    const auto read = parse_cluster("[[network]]\nname = \"lan\"\n[[host]]\nname = \"a\"\naddress.lan = \"fe80::1%eth0\"", "c.toml");
+    ASSERT_TRUE(read) << read.error().text();
+    EXPECT_EQ(read->hosts[0].addresses[0], "fe80::1%eth0");
 }
 
 TEST(ClusterFile, networks_get_letters_that_tell_them_apart) {

@@ -3,6 +3,7 @@
 #include "kumi/cluster/rate.hpp"
 #include "kumi/lab/carrier.hpp"
 #include "kumi/lab/command.hpp"
+#include "kumi/lab/rate.hpp"
 
 namespace kumi::lab {
 namespace {
@@ -55,7 +56,7 @@ Result<void> on_hosts(const Lab& lab, std::uint32_t network, const auto& action)
 }
 
 Result<Change> change_loss(const Lab& lab, Change change, const std::string& word) {
-    const auto percent = cluster::parse_percent(word);
+    const auto percent = parse_percent(word);
     if (!percent) return percent.error();
     change.kind = Change::Kind::loss;
     change.loss_percent = *percent;

@@ -1,6 +1,6 @@
 #include "kumi/lab/plan.hpp"
 
-#include "kumi/cluster/rate.hpp"
+#include "kumi/lab/rate.hpp"
 #include "kumi/lab/subnet.hpp"
 
 #include <algorithm>
@@ -62,9 +62,7 @@ private:
     Result<void> add_network(std::uint32_t index) {
         const cluster::Network& network = cluster_.networks[index];
         const auto wrong = [&](const Error& why) { return error("network \"{}\": {}", network.name, why.text()); };
-        auto rate = network.rate.empty() ? Result<std::uint64_t>(0) : cluster::parse_rate(network.rate);
-        if (!rate) return wrong(rate.error());
-        plan_.networks.push_back({network.name, fmt::format("n{}", index), network.mtu, *rate});
+        plan_.networks.push_back({network.name, fmt::format("n{}", index), network.mtu, network.bits_per_second});
         std::vector<IpAddress> members;
         for (const cluster::Host& host : cluster_.hosts) {
             if (!host.is_on(index)) continue;
@@ -171,7 +169,7 @@ std::string host_links(const PlannedHost& host) {
 std::string shaping(std::string_view interface, std::uint64_t bits_per_second, std::uint32_t mtu) {
     if (bits_per_second == 0) return fmt::format("qdisc replace dev {} root noqueue\n", interface);
     return fmt::format("qdisc replace dev {} root tbf rate {}bit burst {}b latency 20ms\n", interface, bits_per_second,
-                       cluster::burst_bytes(bits_per_second, mtu));
+                       burst_bytes(bits_per_second, mtu));
 }
 
 std::string loss_rules(const PlannedNetwork& network, double percent) {
