@@ -23,7 +23,7 @@ std::uint32_t unread_weight_max(const EndpointOptions& options) noexcept {
     return options.window_packets_max * weight_of(sizeof(PacketHeader) + sizeof(RecordHeader));
 }
 
-/// How often memory that was wanting, or a peer whose host says that it is not there, is asked for again.
+/// How often a message that waits for memory, and a peer whose host says that it is not there, are looked at.
 constexpr Duration look_interval = std::chrono::milliseconds(20);
 
 constexpr std::size_t queue_bytes = std::size_t{1} << 19;

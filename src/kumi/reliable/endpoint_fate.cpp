@@ -13,14 +13,16 @@ using namespace std::chrono_literals;
 /// A longer time between two looks at the clock means that this process was stopped, or computed, and it counts as
 /// this much: timers are never further apart than a second.
 constexpr Duration awake_step_max = 1500ms;
-/// Anybody can say in a host's name that nobody listens there, and a firewall may for a while. So the peer itself is asked, so
-/// often, and it is gone if it has not answered for so long while its host kept saying so. Hosts say it once a second or so.
-/// A node that closes believes it sooner: it has only acknowledgements to wait for, and most peers leave when it does.
+/// Anybody can send an ICMP message which says that nobody listens at a peer's port, and a firewall may do so for a while.
+/// So the peer itself is asked, this often.
 constexpr Duration refused_ask = 50ms;
+/// A peer that has not answered for this long, while such messages kept coming, is gone.
 constexpr Duration refused_time = 1s;
+/// A node that closes waits for acknowledgements only, and most of its peers leave when it does: it waits less.
 constexpr Duration refused_time_closing = 300ms;
+/// ICMP messages that are further apart do not belong together. Hosts send one a second or so.
 constexpr Duration refused_pause = 3s;
-/// Whoever wants memory asks for it more often than this.
+/// A program that waits for memory tries more often than this.
 constexpr Duration starving_pause = 3s;
 /// A host that is alive answers within this time.
 constexpr Duration host_answer_time = 100ms;
@@ -87,7 +89,7 @@ void Endpoint::check_memory(Node node, Instant now) noexcept {
         peer.starving = {};
         return;
     }
-    if (peer.starving.seen - peer.starving.since < options_.starving_max) return make_ready(node); // something may go now
+    if (peer.starving.seen - peer.starving.since < options_.starving_max) return;
     lose(node, Gone::starved);
     peer.owes_farewell = true;
     make_ready(node);
@@ -166,11 +168,12 @@ void Endpoint::on_late_word(Node node) noexcept {
     make_ready(node);
 }
 
-/// Of a peer that is gone, what lies behind a gap will never be read.
+/// Of a peer that is gone, what lies behind a gap will never be read; nor what waits for memory, if that was why it is gone.
 void Endpoint::forget_unreadable(Node node) noexcept {
     Receiver& receiver = peers_[node]->receiver;
     const bool is_read = reading_.active && reading_.peer == node;
-    if (!is_read && !receiver.is_stalled()) receiver.clear();
+    const bool is_awaited = receiver.is_stalled() && peers_[node]->gone != Gone::starved;
+    if (!is_read && !is_awaited) receiver.clear();
 }
 
 } // namespace kumi::reliable

@@ -7,6 +7,7 @@
 #include <utility>
 
 namespace kumi::reliable {
+
 std::size_t Endpoint::on_packet(Bytes datagram, Instant now) noexcept {
     KUMI_ASSERT(!reading_.active);
     Bytes packet = datagram;

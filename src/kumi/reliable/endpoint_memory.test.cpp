@@ -52,6 +52,9 @@ TEST(ReceiverMemory, if_it_does_not_pass_both_sides_know_why) {
         EXPECT_GE(wire.time(), 10s) << bytes;
         EXPECT_TRUE(wire.sizes.empty()) << bytes;
         EXPECT_FALSE(wire.say(0, 1, "hello?"));
+        wire[1].limit_memory(everything);
+        wire.run_for(1s);
+        EXPECT_TRUE(wire.sizes.empty()) << "what was given up is not delivered later";
     }
 }
 

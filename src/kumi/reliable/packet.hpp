@@ -30,8 +30,8 @@ inline constexpr std::uint8_t data = 1;   // has a sequence and records
 inline constexpr std::uint8_t again = 2;  // was sent before
 inline constexpr std::uint8_t please = 4; // acknowledge at once: the sender waits for it
 inline constexpr std::uint8_t bye = 8;    // the sender closes; it takes nothing any more and has nothing to send
-inline constexpr std::uint8_t starved = 32; // with `bye`: the sender has no memory for what it is sent
 inline constexpr std::uint8_t head_checked = 16; // the checksum is of the first summed_head_bytes only
+inline constexpr std::uint8_t starved = 32;      // with `bye`: the sender has no memory for what it is sent
 } // namespace flag
 
 struct PacketHeader {
