@@ -23,7 +23,7 @@ struct JobKeys {
 };
 static_assert(sizeof(JobKeys) == 40);
 
-/// From the kernel; the error begins with what they are for.
+/// Fills `bytes` with random ones of the kernel's. An error begins with `purpose`.
 Result<void> fill_with_random(MutableBytes bytes, std::string_view purpose);
 
 /// Keys that no other job has: the kernel's random bytes.

@@ -28,8 +28,6 @@ constexpr unsigned relay_doublings_max = 5;
 constexpr Duration ask_done_every = 200ms;
 /// A way that has no carrier, or whose other end has none, will not have one any more after so long.
 constexpr Duration unusable_max = 60s;
-/// The user is told of a peer that owes an answer for so long.
-constexpr Duration tell_silence_after = 2s;
 /// The user is told of one network no more often.
 constexpr Duration tell_every = 10s;
 
@@ -285,20 +283,18 @@ void Networks::tell(Pair& pair, const Way& from, const char* why, const std::str
 
 std::string Networks::name_of(Node node) const { return node < names_.size() ? names_[node] : fmt::format("node {}", node); }
 
-/// A peer that answers by no way, and one that answers again.
+/// Tells the user of a peer that answers by no way, and of one that answers again.
 void Networks::tell_silence(Pair& pair, Instant now) {
-    const Duration owed = unanswered(pair, pair.current, now);
-    const auto seconds = [](Duration time) { return std::chrono::duration<double>(time).count(); };
-    if (pair.silent_since) {
-        if (owed >= tell_silence_after) return;
-        base::log_warning("{} answers again, after {:.1f} s", name_of(pair.peer), seconds(now - *pair.silent_since));
-        pair.silent_since.reset();
-    } else if (owed >= tell_silence_after) {
-        pair.silent_since = now - owed;
-        std::vector<std::string_view> tried;
-        for (const Way& way : pair.ways) tried.push_back(way.name);
-        base::log_warning("{} has not answered for {:.1f} s, by {}; waiting on", name_of(pair.peer), seconds(owed), fmt::join(tried, ", "));
+    switch (pair.silence.look(unanswered(pair, pair.current, now), now)) {
+    case pm::Silence::News::none: return;
+    case pm::Silence::News::ended:
+        return base::log_warning("{} answers again, after {:.1f} s", name_of(pair.peer), pair.silence.seconds(now));
+    case pm::Silence::News::began: break;
     }
+    std::vector<std::string_view> tried;
+    for (const Way& way : pair.ways) tried.push_back(way.name);
+    base::log_warning("{} has not answered for {:.1f} s, by {}; waiting on", name_of(pair.peer), pair.silence.seconds(now),
+                      fmt::join(tried, ", "));
 }
 
 void Networks::move(Pair& pair, std::size_t index) {

@@ -33,6 +33,7 @@
 #include "kumi/device/composite/joiner.hpp"
 #include "kumi/device/composite/rails.hpp"
 #include "kumi/pm/channel.hpp"
+#include "kumi/pm/silence.hpp"
 
 #include <deque>
 #include <limits>
@@ -183,7 +184,7 @@ private:
         bool watched = false;
         bool pending = false;
         bool is_lost = false;
-        std::optional<Instant> silent_since{}; // the user was told that the peer does not answer
+        pm::Silence silence;
 
         // Out.
         bool plain = false; // by the current way, at once: nothing is in between

@@ -95,7 +95,7 @@ struct Cluster {
             while (heard.load() < mark && now() < deadline) std::this_thread::sleep_for(1ms);
             for (std::size_t i = 0; i < networks; ++i) is_cut[i] = i == network;
         }
-        while (heard.load() < all * 9 / 10) std::this_thread::sleep_for(1ms);
+        for (const Instant deadline = now() + 60s; heard.load() < all * 9 / 10 && now() < deadline;) std::this_thread::sleep_for(1ms);
         for (std::atomic<bool>& cut : is_cut) cut = false;
         for (std::thread& thread : threads) thread.join();
     }

@@ -23,8 +23,8 @@ constexpr unsigned stream_receives = 4;
 /// Of large batches few are taken at a time, so that they stay in the caches.
 constexpr std::size_t small_batch_bytes = 4096;
 constexpr std::size_t large_batches_max = 4;
-/// The user is told of a peer that owes an answer for so long.
-constexpr Duration tell_silence_after = 2s;
+/// How often peers are looked at that may be silent.
+constexpr Duration look_for_silence_every = 100ms;
 constexpr std::size_t message_bytes_all = std::size_t{256} << 20;
 constexpr std::size_t message_bytes_most = std::size_t{16} << 20;
 constexpr std::size_t message_bytes_least = std::size_t{64} << 10;
@@ -53,7 +53,8 @@ reliable::EndpointOptions endpoint_options(const Options& options, Node self, No
             .message_bytes_max = message_bytes_max(options, nodes),
             .receive_bytes = receive_bytes,
             .silence_max = options.silence_max,
-            .has_alternatives = options.has_alternatives};
+            .has_alternatives = options.has_alternatives,
+            .starving_max = options.starving_max};
 }
 
 } // namespace
@@ -84,7 +85,7 @@ UdpChannel::UdpChannel(const Options& options, Node self, Node nodes, const base
                        std::unique_ptr<Seal> seal)
     : options_(options), self_(self), nodes_(nodes), incarnation_(new_incarnation()), socket_(std::move(socket)),
       endpoint_(endpoint_options(options, self, nodes, keys, incarnation_, socket_.receive_buffer_bytes())), seal_(std::move(seal)), addresses_(nodes),
-      sent_(nodes), starved_told_(nodes), silent_since_(nodes), bell_(std::move(bell)) {
+      sent_(nodes), starved_told_(nodes), silences_(nodes), bell_(std::move(bell)) {
     if (options.faults.any()) {
         faults_.emplace(options.faults);
         faults_->seed(options.faults.seed + self); // not the same trouble for all
@@ -401,26 +402,26 @@ void UdpChannel::release(std::uint64_t token) noexcept {
 void UdpChannel::on_time(Instant time) noexcept {
     endpoint_.on_time(time);
     while (const auto silent = endpoint_.next_host_check()) socket_.send(addresses_[*silent].with_port(nobodys_port), {});
-    for (Node peer = 0; peer < nodes_; ++peer) {
-        if (peer == self_) continue;
-        if (socket_.has_bursts()) check_bursts(peer);
-        if (!options_.has_alternatives) tell_silence(peer, time); // else whoever has the others tells
-    }
+    if (socket_.has_bursts())
+        for (Node peer = 0; peer < nodes_; ++peer)
+            if (peer != self_) check_bursts(peer);
+    // With alternatives, whoever has all the ways to a peer tells the user.
+    if (options_.has_alternatives || time - looked_for_silence_ < look_for_silence_every) return;
+    looked_for_silence_ = time;
+    for (Node peer = 0; peer < nodes_; ++peer)
+        if (peer != self_) tell_silence(peer, time);
 }
 
-/// A peer that does not answer, and one that answers again.
+/// Tells the user of a peer that does not answer, and of one that answers again.
 void UdpChannel::tell_silence(Node peer, Instant time) noexcept {
-    const Duration owed = lost(peer) ? Duration{0} : endpoint_.unanswered(peer, time);
-    Instant& since = silent_since_[peer];
-    const auto seconds = [](Duration duration) { return std::chrono::duration<double>(duration).count(); };
-    if (since == Instant{} && owed >= tell_silence_after) {
-        since = time - owed;
-        base::log_warning("udp: node {} at {} has not answered for {:.1f} s; waiting on", peer, addresses_[peer].host_text(), seconds(owed));
-    } else if (since != Instant{} && owed < tell_silence_after) {
-        if (!lost(peer))
-            base::log_warning("udp: node {} at {} answers again, after {:.1f} s", peer, addresses_[peer].host_text(), seconds(time - since));
-        since = {};
-    }
+    const bool is_lost = lost(peer);
+    pm::Silence& silence = silences_[peer];
+    const auto news = silence.look(is_lost ? Duration{0} : endpoint_.unanswered(peer, time), time);
+    if (news == pm::Silence::News::began)
+        base::log_warning("udp: node {} at {} has not answered for {:.1f} s; waiting on", peer, addresses_[peer].host_text(),
+                          silence.seconds(time));
+    else if (news == pm::Silence::News::ended && !is_lost)
+        base::log_warning("udp: node {} at {} answers again, after {:.1f} s", peer, addresses_[peer].host_text(), silence.seconds(time));
 }
 
 /// Bursts that never arrive while single packets do: the offload of some card or virtual switch is broken.

@@ -10,6 +10,7 @@
 #include "kumi/device/udp/socket.hpp"
 #include "kumi/pm/channel.hpp"
 #include "kumi/pm/device.hpp"
+#include "kumi/pm/silence.hpp"
 #include "kumi/reliable/endpoint.hpp"
 
 #include <atomic>
@@ -68,8 +69,8 @@ public:
     std::vector<pm::Counter> counters(Node peer) const override;
 
     const reliable::Endpoint& endpoint() const noexcept { return endpoint_; }
-    /// Nullptr unless packets are encrypted.
-    const Seal* seal() const noexcept { return seal_.get(); }
+    /// From now on it is as if the system had no more memory than that for messages: for tests.
+    void limit_memory(std::size_t bytes) noexcept { endpoint_.limit_memory(bytes); }
 
 private:
     /// Who is asleep waits for a datagram, or watches the socket and the bell from outside.
@@ -129,7 +130,8 @@ private:
     std::vector<Address> addresses_; // by node
     std::vector<pm::Traffic> sent_;
     std::vector<std::uint8_t> starved_told_; // of each node, that its fate was want of memory
-    std::vector<Instant> silent_since_; // of each node that the user was told of
+    std::vector<pm::Silence> silences_; // by node
+    Instant looked_for_silence_{};
     pm::Traits traits_;
 
     reliable::Series series_;

@@ -25,8 +25,6 @@ bool has_fast_aes() noexcept {
 #endif
 }
 
-Result<void> fill_with_random(MutableBytes bytes) { return base::fill_with_random(bytes, "making keys for a network"); }
-
 #if KUMI_HAVE_OPENSSL
 
 namespace {
@@ -58,7 +56,7 @@ PrivateKey::PrivateKey(std::unique_ptr<State> state) : state_(std::move(state)) 
 
 Result<PrivateKey> PrivateKey::make() {
     Secret random;
-    if (auto filled = fill_with_random(random.bytes); !filled) return filled.error();
+    if (auto filled = base::fill_with_random(random.bytes, "making a key for a network"); !filled) return filled.error();
     auto state = std::make_unique<State>();
     state->key.reset(EVP_PKEY_new_raw_private_key(EVP_PKEY_X25519, nullptr, raw(random.bytes.data()), random.bytes.size()));
     PrivateKey made(std::move(state));

@@ -33,9 +33,6 @@ bool is_available() noexcept;
 /// The processor has instructions for AES. Without them ChaCha20 is faster, and takes the same time whatever the key is.
 bool has_fast_aes() noexcept;
 
-/// Random bytes of the kernel's.
-Result<void> fill_with_random(MutableBytes bytes);
-
 /// A key for X25519 that lives as long as this object.
 class PrivateKey {
 public:

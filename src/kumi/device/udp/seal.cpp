@@ -67,16 +67,19 @@ struct Seal::Pair {
     bool start(bool is_watched) noexcept { return advance_out(is_watched) && make_key(secret_in, current, Aead::Use::opens, nullptr); }
 
     bool advance_out(bool is_watched) noexcept {
+        if (!make_key(secret_out, closing, Aead::Use::closes, is_watched ? &key_out : nullptr)) return false;
         packets = 0;
         is_seen = false;
-        return make_key(secret_out, closing, Aead::Use::closes, is_watched ? &key_out : nullptr);
+        return true;
     }
 
-    /// Makes the key of `secret`, and of `secret` the one behind it.
+    /// Makes the key of `secret`, and of `secret` the one behind it. False, for want of memory: all is as it was.
     bool make_key(Secret& secret, Aead& aead, Aead::Use use, Secret* kept) noexcept {
         const auto key = derive(secret, "kumi udp key");
         const auto following = derive(secret, "kumi udp next");
-        if (!key || !following || !aead.set(cipher, *key, use)) return false;
+        Aead made;
+        if (!key || !following || !made.set(cipher, *key, use)) return false;
+        aead = std::move(made);
         secret = *following;
         if (kept != nullptr) *kept = *key;
         return true;
@@ -117,7 +120,7 @@ Result<std::unique_ptr<Seal>> Seal::make(const Options& options, const base::Job
     std::unique_ptr<Seal> seal(new Seal(options, keys, self, *std::move(own)));
     seal->offer_.key = seal->own_.public_key();
     seal->offer_.prefers_aes = options.prefers_aes.value_or(crypto::has_fast_aes()) ? 1 : 0;
-    if (auto filled = crypto::fill_with_random(seal->offer_.salt); !filled) return filled.error();
+    if (auto filled = base::fill_with_random(seal->offer_.salt, "making a salt for a network's keys"); !filled) return filled.error();
     const std::string purpose = "kumi udp network " + options.network;
     const auto network = crypto::derive(keys.secret, {}, bytes_of(std::string_view(purpose)));
     const auto name = network ? derive(*network, "kumi udp name") : std::nullopt;
@@ -183,8 +186,7 @@ std::size_t Seal::close(pm::Node to, Bytes head, Bytes body, std::byte* out, Ins
     if (pair == nullptr) return 0;
     if (pair->packets == 0) pair->since = time;
     const bool is_worn = pair->packets >= rekeying_.packets || time - pair->since >= rekeying_.after;
-    if (is_worn && pair->is_seen) [[unlikely]] {
-        if (!pair->advance_out(rekeying_.on_use != nullptr)) return 0;
+    if (is_worn && pair->is_seen && pair->advance_out(rekeying_.on_use != nullptr)) [[unlikely]] {
         ++pair->epoch_out;
         pair->since = time;
     }

@@ -63,7 +63,7 @@ public:
     void meet(std::vector<SealOffer> offers);
 
     /// Seals head and body for `to` into `out`, which has room for seal_bytes more; answers the bytes used. 0: there is
-    /// no key, because what `to` offered is none, or for want of memory.
+    /// no key, because what `to` offered is none, or because there was no memory when the two first talked.
     std::size_t close(pm::Node to, Bytes head, Bytes body, std::byte* out, Instant time) noexcept;
 
     /// Opens the sealed packet that `bytes` start with, in place; `packet` is what was in it.
