@@ -42,6 +42,14 @@ inline std::uint64_t dropped(const pm::Channel& channel) {
     return sum;
 }
 
+/// What `body` writes to standard error.
+template <class Body>
+std::string said_by(Body&& body) {
+    testing::internal::CaptureStderr();
+    body();
+    return testing::internal::GetCapturedStderr();
+}
+
 /// Bytes that tell who sent them and which they are.
 inline std::vector<std::byte> message_of(Node source, std::uint64_t number, std::size_t bytes) {
     std::vector<std::byte> message(std::max<std::size_t>(bytes, 8));

@@ -344,6 +344,7 @@ std::size_t UdpChannel::poll(pm::Handler handler, std::size_t messages_max) noex
         on_time(time);
         transmit(time);
     }
+    if (silent_ > 0) [[unlikely]] look_for_silence(time); // an answer may have come, and stopped all timers
     if (fates_told_ != endpoint_.fates()) [[unlikely]] tell_starved();
     polling_ = false;
     if (is_slept_on_) [[unlikely]] tell_sleeper();
@@ -405,7 +406,11 @@ void UdpChannel::on_time(Instant time) noexcept {
     if (socket_.has_bursts())
         for (Node peer = 0; peer < nodes_; ++peer)
             if (peer != self_) check_bursts(peer);
-    // With alternatives, whoever has all the ways to a peer tells the user.
+    look_for_silence(time);
+}
+
+/// With alternatives, whoever has all the ways to a peer tells the user.
+void UdpChannel::look_for_silence(Instant time) noexcept {
     if (options_.has_alternatives || time - looked_for_silence_ < look_for_silence_every) return;
     looked_for_silence_ = time;
     for (Node peer = 0; peer < nodes_; ++peer)
@@ -417,6 +422,8 @@ void UdpChannel::tell_silence(Node peer, Instant time) noexcept {
     const bool is_lost = lost(peer);
     pm::Silence& silence = silences_[peer];
     const auto news = silence.look(is_lost ? Duration{0} : endpoint_.unanswered(peer, time), time);
+    if (news == pm::Silence::News::began) ++silent_;
+    if (news == pm::Silence::News::ended) --silent_;
     if (news == pm::Silence::News::began)
         base::log_warning("udp: node {} at {} has not answered for {:.1f} s; waiting on", peer, addresses_[peer].host_text(),
                           silence.seconds(time));

@@ -115,6 +115,7 @@ private:
     void on_too_large(Node peer, std::uint32_t path_bytes) noexcept;
     void check_bursts(Node peer) noexcept;
     void tell_starved() noexcept;
+    void look_for_silence(Instant time) noexcept;
     void tell_silence(Node peer, Instant time) noexcept;
     void linger() noexcept;
     std::uint32_t packet_bytes_for(std::uint32_t path_bytes) const noexcept;
@@ -130,7 +131,8 @@ private:
     std::vector<Address> addresses_; // by node
     std::vector<pm::Traffic> sent_;
     std::vector<std::uint8_t> starved_told_; // of each node, that its fate was want of memory
-    std::vector<pm::Silence> silences_; // by node
+    std::vector<pm::Silence> silences_;      // by node
+    Node silent_ = 0;                        // nodes that the user was told of
     Instant looked_for_silence_{};
     pm::Traits traits_;
 

@@ -24,6 +24,7 @@
 namespace kumi::device::udp {
 namespace {
 
+using loopback::said_by;
 using loopback::BareSocket;
 using loopback::Ends;
 using loopback::patience;
@@ -40,14 +41,6 @@ std::string refusal(const std::vector<std::string>& addresses, const Options& op
 }
 
 bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
-
-/// What `body` writes to standard error.
-template <class Body>
-std::string said_by(Body&& body) {
-    testing::internal::CaptureStderr();
-    body();
-    return testing::internal::GetCapturedStderr();
-}
 
 // ---- opening
 

@@ -154,6 +154,71 @@ TEST(UdpFate, a_node_that_was_stopped_itself_finds_its_peers_as_they_were) {
     EXPECT_FALSE(questions.channel.lost(1));
 }
 
+// ---- what the user is told
+
+std::size_t times_in(const std::string& text, std::string_view part) {
+    std::size_t count = 0;
+    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+    return count;
+}
+
+TEST(UdpFate, a_peer_that_does_not_answer_for_two_seconds_is_told_of_and_when_it_answers_again) {
+    auto channels = open_in_one_process(std::vector<std::string>(2, "127.0.0.1"));
+    ASSERT_TRUE(channels) << channels.error().text();
+    OtherProcess other(*channels, ~std::uint64_t{0});
+    Questions questions{*channels->front()};
+    ASSERT_TRUE(questions.ask());
+    ASSERT_TRUE(questions.all_answered());
+    other.signal(SIGSTOP);
+    ASSERT_TRUE(questions.ask());
+    const std::string before = loopback::said_by([&] { questions.run([] { return false; }, 1500ms); });
+    EXPECT_EQ(before, "") << "it is too early";
+    const std::string silent = loopback::said_by([&] { questions.run([] { return false; }, 1500ms); });
+    EXPECT_EQ(times_in(silent, "udp: node 1 at 127.0.0.1 has not answered for 2."), 1u) << silent;
+    EXPECT_EQ(times_in(silent, "\n"), 1u) << silent;
+    other.signal(SIGCONT);
+    const std::string back = loopback::said_by([&] {
+        EXPECT_TRUE(questions.all_answered());
+        questions.run([] { return false; }, 500ms);
+    });
+    EXPECT_EQ(times_in(back, "udp: node 1 at 127.0.0.1 answers again, after 3."), 1u) << back;
+    EXPECT_EQ(times_in(back, "\n"), 1u) << back;
+}
+
+/// Node 0 sends 1 MiB to node 1 and both poll until one is given up, and then for a moment.
+std::string said_when_memory_is_short_on(Node node) {
+    const auto channels = open_in_one_process(std::vector<std::string>(2, "127.0.0.1"), {.starving_max = 1s});
+    EXPECT_TRUE(channels);
+    dynamic_cast<UdpChannel&>(*(*channels)[node]).limit_memory(1000);
+    pm::Channel &sender = *(*channels)[0], &receiver = *(*channels)[1];
+    const std::vector<std::byte> message(std::size_t{1} << 20);
+    return loopback::said_by([&] {
+        bool is_sent = false;
+        const auto refuse = [](pm::Message&) { ADD_FAILURE() << "there was no memory for it"; };
+        const auto step = [&] {
+            if (!is_sent) is_sent = sender.try_send(1, Bytes(message));
+            sender.poll(refuse, pm::all_messages);
+            receiver.poll(refuse, pm::all_messages);
+        };
+        const Instant deadline = now() + patience;
+        while (!sender.lost(1) && now() < deadline) step();
+        EXPECT_TRUE(sender.lost(1));
+        for (const Instant end = now() + 200ms; now() < end;) step();
+    });
+}
+
+TEST(UdpFate, a_receiver_without_memory_for_a_message_and_its_sender_say_so_once) {
+    const std::string said = said_when_memory_is_short_on(1);
+    EXPECT_EQ(times_in(said, "udp: there has been no memory for a message of 1 MiB from node 0 at 127.0.0.1 for 1 s, so that node is given up"), 1u) << said;
+    EXPECT_EQ(times_in(said, "udp: node 1 at 127.0.0.1 has no memory for what it is sent, and has given this node up"), 1u) << said;
+    EXPECT_EQ(times_in(said, "\n"), 2u) << said;
+}
+
+TEST(UdpFate, a_sender_without_memory_for_a_message_says_so_once) {
+    const std::string said = said_when_memory_is_short_on(0);
+    EXPECT_EQ(times_in(said, "udp: there has been no memory for a message of 1 MiB to node 1 at 127.0.0.1 for 1 s, so that node is given up"), 1u) << said;
+}
+
 // ---- between two hosts
 
 class UdpHosts : public testing::Test {
