@@ -80,7 +80,7 @@ TEST_P(Waiting, one_that_never_ends_may_be_followed_by_another_when_the_job_ends
             member.open(channel);
             for (int i = 0; i < 20; ++i) {
                 auto done = member.groups.multicast({0}, 7, bytes_of(std::string_view("nobody takes this")));
-                (void)done.then([&](const Result<Set>& missing) {
+                (void)done.then([&, count](const Result<Set>& missing) { // when it is called `count` is gone
                     EXPECT_FALSE(missing);
                     ++ended;
                     expect_error(member.groups.multicast({0}, count).get(), {"multicast to 0", "has ended"});

@@ -190,13 +190,13 @@ TEST(UdpHostile, a_flood_is_counted_while_messages_of_all_sizes_go_on) {
     std::mt19937_64 random(seed);
     std::vector<Packet> packets;
     for (int i = 0; i < 5000; ++i) packets.push_back(random_bytes(random, sizeof(PacketHeader) + random() % 100));
-    Ends ends(2, {.packet_bytes_max = 1472});
     const BareSocket stranger;
     std::size_t next = 0;
+    Ends ends(2, {.packet_bytes_max = 1472}); // uses them until it ends
     ends.meanwhile = [&] {
         for (int i = 0; i < 32 && next < packets.size(); ++i, ++next) stranger.send(ends[next % 2].address(), packets[next]);
     };
-    for (const std::size_t bytes : {8, 1000, 20'000, 100'000}) ends.talk(20, bytes);
+    for (const std::size_t bytes : {8u, 1000u, 20'000u, 100'000u}) ends.talk(20, bytes);
     EXPECT_TRUE(ends.run_until([&] { return dropped(ends[0]) + dropped(ends[1]) == packets.size(); }));
     EXPECT_EQ(count_of(ends[0], "dropped_foreign"), packets.size() / 2);
     EXPECT_EQ(count_of(ends[1], "dropped_foreign"), packets.size() / 2);
