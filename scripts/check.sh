@@ -23,16 +23,16 @@ prefix_of() {
 # Where undefined behaviour was met is shown; see cmake/warnings.cmake.
 export ASAN_OPTIONS="handle_sigill=1:handle_sigtrap=1${ASAN_OPTIONS:+:$ASAN_OPTIONS}"
 
-# On aarch64 the leak check of g++ 12 takes some 4 seconds at the end of every process, an empty one too, and
-# tests start hundreds. ASAN_OPTIONS=detect_leaks=1 has it all the same.
+# On aarch64 the leak check takes some 3 seconds at the end of every process, an empty one too, and tests start hundreds.
+# ASAN_OPTIONS=detect_leaks=1 has it all the same.
 if [ "$(uname -m)" = aarch64 ] && [[ " $* " == *" asan "* ]]; then
     ASAN_OPTIONS="detect_leaks=0:$ASAN_OPTIONS"
     echo "asan on aarch64: ASAN_OPTIONS=$ASAN_OPTIONS"
 fi
 
-# Tests wait more than they compute, and start processes that spin: more at a time would miss deadlines. Under a sanitizer
-# they compute more. Some run alone; see tests/CMakeLists.txt.
-test_jobs_of() { [ "$1" = release ] && echo 3 || echo 2; }
+# Tests wait more than they compute, and start processes that spin: more at a time would miss deadlines. Under
+# ThreadSanitizer they compute more. Some run alone; see tests/CMakeLists.txt.
+test_jobs_of() { [ "$1" = tsan ] && echo 2 || echo 3; }
 
 # ccache, where it is installed, compiles nothing twice.
 launcher=()

@@ -67,10 +67,18 @@ not_emulated+="$(sed -n 's/^\([^#].*\)/:\1/p' tests/not_emulated.txt | tr -d '\n
 libraries_there="$root/usr/lib/$there-linux-gnu:$root/lib/$there-linux-gnu"
 emulator=("qemu-$there" -L "/usr/$there-linux-gnu" -E "LD_LIBRARY_PATH=$libraries_there")
 echo "== cross: unit tests"
-timeout -k 10 600 "${emulator[@]}" "$work/build/tests/unit_tests" --gtest_filter="-$not_emulated" --gtest_brief=1 >"$work/log" 2>&1 ||
-    { grep -v '^\[  *OK' "$work/log" | tail -60; stop "unit tests for $there failed, see above"; }
-passed="$(sed -n 's/^\[  PASSED  \] \([0-9]*\) test.*/\1/p' "$work/log")"
-[ -n "$passed" ] && [ "$passed" -gt 1000 ] || stop "only ${passed:-no} unit tests ran"
+shards="$(nproc)"
+for ((i = 0; i < shards; ++i)); do
+    GTEST_TOTAL_SHARDS=$shards GTEST_SHARD_INDEX=$i timeout -k 10 600 "${emulator[@]}" "$work/build/tests/unit_tests" \
+        --gtest_filter="-$not_emulated" --gtest_brief=1 >"$work/log.$i" 2>&1 &
+    running[i]=$!
+done
+passed=0
+for ((i = 0; i < shards; ++i)); do
+    wait "${running[i]}" || { grep -v '^\[  *OK' "$work/log.$i" | tail -60; stop "unit tests for $there failed, see above"; }
+    passed=$((passed + $(sed -n 's/^\[  PASSED  \] \([0-9]*\) test.*/\1/p' "$work/log.$i")))
+done
+[ "$passed" -gt 1000 ] || stop "only $passed unit tests ran"
 
 # ---- jobs of both
 

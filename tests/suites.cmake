@@ -27,6 +27,6 @@ foreach(filter IN LISTS filters)
     set(name "${program} ${filter}")
     string(REGEX REPLACE "[^A-Za-z0-9_]" "_" file ${name})
     string(APPEND script "add_test(\"${name}\" \"${PROGRAM}\" \"--gtest_filter=${filter}-${EXCLUDE}\" \"--gtest_output=xml:${RESULTS}/${file}.xml\")\n"
-                         "set_tests_properties(\"${name}\" PROPERTIES TIMEOUT ${TIMEOUT} RUN_SERIAL ${SERIAL} LABELS ${program})\n")
+                         "set_tests_properties(\"${name}\" PROPERTIES TIMEOUT ${TIMEOUT} LABELS ${program})\n")
 endforeach()
 file(WRITE ${SUITES} "${script}")

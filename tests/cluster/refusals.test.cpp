@@ -97,7 +97,7 @@ TEST(Refusals, a_limit_of_addresses_that_is_too_small) {
 }
 
 TEST(Refusals, a_limit_of_file_sizes_that_is_too_small) {
-#if defined(__SANITIZE_THREAD__)
+#if defined(KUMI_THREAD_SANITIZER)
     KUMI_SKIP(skips::not_under_tsan); // it keeps its own memory in a file, and dies of this limit before main()
 #endif
     expect_refusal(

@@ -26,7 +26,7 @@ using pm::Node;
 constexpr pm::Patience spin{50us};
 constexpr pm::Patience sleep_at_once{};
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#if defined(KUMI_THREAD_SANITIZER) || defined(KUMI_ADDRESS_SANITIZER)
 constexpr long scale = 1;
 #else
 constexpr long scale = 5;
@@ -86,7 +86,7 @@ protected:
     void run(Node nodes, const Body& body) { GetParam().run(nodes, body); }
 
     /// By how much rounds take longer in this world, where each waits for the one before: every tenth for a repair.
-    static long slowness() { return GetParam().name.ends_with("loss_10") ? 4 * scale : 1; }
+    static std::uint64_t slowness() { return GetParam().name.ends_with("loss_10") ? 4 * scale : 1; }
 
 private:
     testing::ScopedTrace trace_;

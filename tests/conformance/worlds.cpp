@@ -145,7 +145,7 @@ std::vector<World> worlds() {
         udp_hosts_world("udp_hosts_v6", 6, {}),
         udp_hosts_world("udp_hosts_loss_1", 4, {.faults = little}),
         udp_hosts_world("udp_hosts_loss_10", 4, {.faults = much})};
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#if defined(KUMI_THREAD_SANITIZER) || defined(KUMI_ADDRESS_SANITIZER)
     // The same code over other wires; what sanitizers look for shows in the ones above.
     std::erase_if(all, [](const World& world) { return world.name.starts_with("udp_hosts") || world.name.starts_with("serialized_") || world.name == "udp_loss_1"; });
 #endif

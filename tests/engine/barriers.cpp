@@ -82,7 +82,7 @@ TEST_P(Barriers, some_nodes_meet_without_the_others) {
             for (std::size_t i = 0; i < sets.size(); ++i) {
                 std::vector<Node> members = sets[i];
                 if (std::ranges::find(members, engine.node()) == members.end()) continue;
-                std::ranges::rotate(members, members.begin() + static_cast<std::ptrdiff_t>(engine.node() % members.size())); // in any order
+                std::rotate(members.begin(), members.begin() + static_cast<std::ptrdiff_t>(engine.node() % members.size()), members.end()); // in any order
                 good(engine.fetch_add(come.at(0, i), 1));
                 good(engine.wait(good(engine.arrive(members)), deadline()));
                 EXPECT_GE(good(engine.fetch_add(come.at(0, i), 0)), round * members.size());

@@ -13,7 +13,6 @@
 #include <initializer_list>
 #include <mutex>
 #include <random>
-#include <source_location>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -33,39 +32,46 @@ inline constexpr long scale = sanitized ? 1 : 5;
 /// The worlds of the conformance suite that differ to an engine, and some with hardly any room.
 std::vector<World> worlds();
 
+/// Where a test calls a function; std::source_location is not in clang 14.
+struct Place {
+    const char* file;
+    int line;
+    static Place here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) { return {file, line}; }
+};
+
 /// Thrown to end a node's part in a test that has failed already.
 struct Stop {};
 
 /// What a call answered; an error fails the test and ends this node's part in it.
 template <class T>
-T good(Result<T> result, std::source_location where = std::source_location::current()) {
+T good(Result<T> result, Place where = Place::here()) {
     if (result) return *std::move(result);
-    ADD_FAILURE_AT(where.file_name(), static_cast<int>(where.line())) << result.error().text();
+    ADD_FAILURE_AT(where.file, where.line) << result.error().text();
     throw Stop{};
 }
-inline void good(const Result<void>& result, std::source_location where = std::source_location::current()) {
+inline void good(const Result<void>& result, Place where = Place::here()) {
     if (result) return;
-    ADD_FAILURE_AT(where.file_name(), static_cast<int>(where.line())) << result.error().text();
+    ADD_FAILURE_AT(where.file, where.line) << result.error().text();
     throw Stop{};
 }
 
 /// An error that has these words in it.
 template <class T>
 void expect_error(const Result<T>& result, std::initializer_list<std::string_view> words,
-                  std::source_location where = std::source_location::current()) {
+                  Place where = Place::here()) {
     if (result) {
-        ADD_FAILURE_AT(where.file_name(), static_cast<int>(where.line())) << "no error";
+        ADD_FAILURE_AT(where.file, where.line) << "no error";
         return;
     }
     for (const std::string_view word : words)
         if (result.error().text().find(word) == std::string::npos)
-            ADD_FAILURE_AT(where.file_name(), static_cast<int>(where.line())) << "no \"" << word << "\" in: " << result.error().text();
+            ADD_FAILURE_AT(where.file, where.line) << "no \"" << word << "\" in: " << result.error().text();
 }
 
 /// The same for what may be known at once, or only elsewhere: then sync() tells.
 template <class T>
 void expect_error_by_sync(Engine& engine, const Result<T>& result, std::initializer_list<std::string_view> words,
-                          std::source_location where = std::source_location::current()) {
+                          Place where = Place::here()) {
     if (!result) expect_error(result, words, where);
     else expect_error(engine.sync(deadline()), words, where);
     good(engine.sync(deadline()), where); // told once
@@ -137,7 +143,7 @@ private:
 };
 
 /// All have come, and all that they had begun before is done.
-inline void settle(Engine& engine, std::source_location where = std::source_location::current()) {
+inline void settle(Engine& engine, Place where = Place::here()) {
     good(engine.sync(deadline()), where);
     good(engine.barrier(deadline()), where);
 }

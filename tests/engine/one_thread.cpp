@@ -28,7 +28,7 @@ std::uint64_t steps_of(std::uint64_t seed) {
 }
 
 TEST(OneThread, a_run_is_a_function_of_its_seed) {
-#if defined(__SANITIZE_THREAD__)
+#if defined(KUMI_THREAD_SANITIZER)
     KUMI_SKIP(skips::not_under_tsan); // as in for_each_seed
 #endif
     EXPECT_EQ(steps_of(1), steps_of(1));

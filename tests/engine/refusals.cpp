@@ -48,7 +48,7 @@ struct Ground {
 
 /// All that may be done to memory, with room for eight words.
 void expect_refused(Engine& engine, global_ptr<std::uint64_t> where, global_ptr<std::uint64_t> sound, std::initializer_list<std::string_view> words,
-                    std::source_location from = std::source_location::current()) {
+                    Place from = Place::here()) {
     std::vector<std::uint64_t> content(8);
     std::byte* const raw = reinterpret_cast<std::byte*>(content.data());
     const auto bytes = where.as<std::byte>();

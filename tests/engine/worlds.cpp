@@ -41,7 +41,7 @@ World tiny_simulated() {
 } // namespace
 
 std::vector<World> worlds() {
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#if defined(KUMI_THREAD_SANITIZER) || defined(KUMI_ADDRESS_SANITIZER)
     // The same code over other wires; what sanitizers look for shows in these.
     constexpr std::array names{"shmem", "udp", "serialized"};
 #else

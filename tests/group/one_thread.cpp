@@ -556,7 +556,7 @@ TEST(CollectivesInOneThread, nobody_has_an_answer_before_all_have_come_that_it_i
 TEST(CollectivesInOneThread, among_any_number_of_members_give_the_root_and_all_others_what_they_are_to_have) {
     // Trees of ranks look different for each number of members and each root.
     for (Node nodes = 1; nodes <= 18; ++nodes) {
-#if defined(__SANITIZE_THREAD__)
+#if defined(KUMI_THREAD_SANITIZER)
         KUMI_SKIP(skips::not_under_tsan); // as in for_each_seed
 #endif
         OneThread world({.nodes = nodes, .seed = nodes, .delay_max = Duration{5000}, .refusal_chance = 0});
@@ -579,7 +579,7 @@ TEST(CollectivesInOneThread, messages_are_cut_between_values) {
     struct Pair {
         Affine one, other;
     };
-#if defined(__SANITIZE_THREAD__)
+#if defined(KUMI_THREAD_SANITIZER)
     KUMI_SKIP(skips::not_under_tsan); // as in for_each_seed
 #endif
     OneThread world({.nodes = 2, .seed = 1});

@@ -301,7 +301,7 @@ inline constexpr group::Purpose to_be_taken{group::Use::take, 0, 7};
 class PuppetTest : public testing::Test {
 protected:
     void SetUp() override {
-#if defined(__SANITIZE_THREAD__)
+#if defined(KUMI_THREAD_SANITIZER)
         KUMI_SKIP(skips::not_under_tsan); // as in for_each_seed
 #endif
     }

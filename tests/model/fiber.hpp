@@ -10,7 +10,7 @@
 #include <memory>
 #include <utility>
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(KUMI_ADDRESS_SANITIZER)
 #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -35,23 +35,23 @@ public:
     }
 
     void resume() {
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(KUMI_ADDRESS_SANITIZER)
         void* saved = nullptr;
         __sanitizer_start_switch_fiber(&saved, static_cast<char*>(stack_.sp) - stack_.size, stack_.size);
 #endif
         inside_ = std::move(inside_).resume();
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(KUMI_ADDRESS_SANITIZER)
         __sanitizer_finish_switch_fiber(saved, nullptr, nullptr);
 #endif
     }
 
     void suspend() {
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(KUMI_ADDRESS_SANITIZER)
         void* saved = nullptr;
         __sanitizer_start_switch_fiber(&saved, outside_bottom_, outside_bytes_);
 #endif
         outside_ = std::move(outside_).resume();
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(KUMI_ADDRESS_SANITIZER)
         __sanitizer_finish_switch_fiber(saved, &outside_bottom_, &outside_bytes_);
 #endif
     }
@@ -62,14 +62,14 @@ private:
 
     boost::context::fiber main(boost::context::fiber&& outside) {
         outside_ = std::move(outside);
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(KUMI_ADDRESS_SANITIZER)
         __sanitizer_finish_switch_fiber(nullptr, &outside_bottom_, &outside_bytes_);
 #endif
         while (!closing_) {
             round_();
             suspend();
         }
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(KUMI_ADDRESS_SANITIZER)
         __sanitizer_start_switch_fiber(nullptr, outside_bottom_, outside_bytes_);
 #endif
         return std::move(outside_);
@@ -79,8 +79,8 @@ private:
     boost::context::stack_context stack_;
     boost::context::fiber inside_;    // where resume() goes on
     boost::context::fiber outside_;   // where suspend() goes on
-    const void* outside_bottom_ = nullptr;
-    std::size_t outside_bytes_ = 0;
+    [[maybe_unused]] const void* outside_bottom_ = nullptr; // for AddressSanitizer, which is told of every switch
+    [[maybe_unused]] std::size_t outside_bytes_ = 0;
     bool closing_ = false;
 };
 

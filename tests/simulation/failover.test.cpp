@@ -20,7 +20,7 @@ using device::composite::PlannedWay;
 using device::composite::StripeOptions;
 using namespace std::chrono_literals;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(KUMI_ADDRESS_SANITIZER) || defined(KUMI_THREAD_SANITIZER)
 constexpr std::uint64_t failures_usually = 10;
 #else
 constexpr std::uint64_t failures_usually = 150;
@@ -315,12 +315,12 @@ TEST(Failover, who_does_not_answer_anywhere_is_waited_for) {
     world.freeze(1, true);
     ASSERT_TRUE(world.send(0, 1, 8, false));
     // Its host takes packets, but nobody looks at them: nothing is acknowledged.
-    for (int i : {0, 1}) world.network(i).set_muted(1, 0, true);
+    for (const std::size_t i : {0u, 1u}) world.network(i).set_muted(1, 0, true);
     world.run_until([] { return false; }, 5s);
     EXPECT_EQ(world[0].carrier(1), "network 0");
     EXPECT_EQ(world[0].counters().failovers, 0u);
     EXPECT_FALSE(world[0].lost(1));
-    for (int i : {0, 1}) world.network(i).set_muted(1, 0, false);
+    for (const std::size_t i : {0u, 1u}) world.network(i).set_muted(1, 0, false);
     world.freeze(1, false);
     ASSERT_TRUE(world.run_until([&] { return world.all_arrived(); }));
 }
@@ -367,7 +367,7 @@ double stream(World& world, Duration time, std::size_t bytes = 200'000) {
 class Stripes : public testing::Test {
 protected:
     void SetUp() override {
-#if defined(__SANITIZE_THREAD__)
+#if defined(KUMI_THREAD_SANITIZER)
         KUMI_SKIP(skips::not_under_tsan); // they have one thread, and take a minute
 #endif
     }

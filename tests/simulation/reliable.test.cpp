@@ -8,7 +8,7 @@
 namespace kumi::simulation {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(KUMI_ADDRESS_SANITIZER) || defined(KUMI_THREAD_SANITIZER)
 constexpr std::uint64_t schedules_usually = 100;
 #else
 constexpr std::uint64_t schedules_usually = 2000;

@@ -554,7 +554,7 @@ TEST_F(CoreMemory, blocks_that_were_got_go_to_their_places_whole) {
     };
     ASSERT_TRUE(victim.core->get_strided(where(0, 1), target.data() + 50, {8, 3, 8, -16}));
     std::vector<std::byte> expected = filled(100, 0x44);
-    for (const std::size_t start : {50u, 34u, 18u}) std::fill_n(expected.begin() + start, 8, std::byte{0xEE});
+    for (const int start : {50, 34, 18}) std::fill_n(expected.begin() + start, 8, std::byte{0xEE});
     EXPECT_EQ(target, expected);
 }
 

@@ -613,7 +613,7 @@ TEST(Sender, pieces_of_long_messages_lie_where_their_headers_say_and_nothing_old
     for (const bool is_copied : {true, false})
         for (const std::size_t bytes : {960u, 961u, 967u, 968u, 1920u, 1921u, 2883u}) {
             OneSender one;
-            for (const std::size_t size : {1024, 2048, 4096}) { // memory that others have written to
+            for (const std::size_t size : {1024u, 2048u, 4096u}) { // memory that others have written to
                 Block* const used = one.pool.take(size);
                 std::memset(used->data(), 0xFF, used->capacity());
                 one.pool.give_back(used);

@@ -133,12 +133,12 @@ TEST(SealedComposite, no_key_meets_a_nonce_twice_on_three_networks_that_fail_and
     ASSERT_TRUE(keys);
     Cluster cluster;
     std::size_t keys_before = 0;
-    for (int life = 0; life < 2; ++life) {
+    for (unsigned life = 0; life < 2; ++life) {
         cluster.live(*keys, 2000);
         EXPECT_EQ(cluster.uses.repeated(), 0u);
         // Each network has at least a key for every direction, and the busy ones have had many.
         for (std::size_t network = 0; network < networks; ++network)
-            EXPECT_GE(cluster.uses.keys(network), (life + 1u) * nodes * (nodes - 1)) << network;
+            EXPECT_GE(cluster.uses.keys(network), (life + 1) * nodes * (nodes - 1)) << network;
         EXPECT_GE(cluster.uses.keys(), keys_before + 100);
         keys_before = cluster.uses.keys();
         std::size_t by_network = 0;

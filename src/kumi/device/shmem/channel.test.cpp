@@ -128,8 +128,8 @@ TEST(ShmemSegment, memory_that_its_maker_could_still_shrink_grow_or_seal_otherwi
     const auto made = Segment::create(2, {});
     ASSERT_TRUE(made);
     EXPECT_TRUE(Segment::attach(imitation(**made, all_seals), 2));
-    for (const unsigned missing : {F_SEAL_SHRINK, F_SEAL_GROW, F_SEAL_SEAL}) {
-        const auto attached = Segment::attach(imitation(**made, all_seals & ~missing), 2);
+    for (const int missing : {F_SEAL_SHRINK, F_SEAL_GROW, F_SEAL_SEAL}) {
+        const auto attached = Segment::attach(imitation(**made, all_seals & ~static_cast<unsigned>(missing)), 2);
         ASSERT_FALSE(attached) << "without seal " << missing;
         EXPECT_NE(attached.error().text().find("not one that this version of Kumi made"), std::string::npos)
             << attached.error().text();
