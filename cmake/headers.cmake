@@ -1,17 +1,9 @@
-# Target headers_alone: every header of src/kumi compiles alone. Where each source is an object of its own
-# (KUMI_UNITY=OFF), a header is proved by the source beside it that includes it first; for the others a source is made here.
+# Target headers_alone: every header of src/kumi compiles alone.
 file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/src/kumi/*.hpp)
 if(NOT KUMI_MPI)
     list(FILTER headers EXCLUDE REGEX "mpi(/.*)?\\.hpp$")
 endif()
 foreach(header ${headers})
-    string(REGEX REPLACE "hpp$" "cpp" beside ${PROJECT_SOURCE_DIR}/src/${header})
-    if(EXISTS ${beside})
-        file(STRINGS ${beside} first_include REGEX "^#include" LIMIT_COUNT 1)
-        if(first_include STREQUAL "#include \"${header}\"")
-            continue()
-        endif()
-    endif()
     string(REPLACE "/" "_" file ${header})
     file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/headers/${file}.cpp CONTENT "#include \"${header}\"\n")
     list(APPEND header_sources ${PROJECT_BINARY_DIR}/headers/${file}.cpp)

@@ -23,9 +23,18 @@ function(kumi_program target)
     endif()
 endfunction()
 
-# kumi_not_hot(TARGET): little optimisation in release, for code that runs once a job: the compiler's time counts more.
+# kumi_not_hot(TARGET): little optimisation in release, for code that runs once a job: the compiler's time counts more. None
+# under a sanitizer.
 function(kumi_not_hot target)
     target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+    kumi_quick_under_sanitizers(${target})
+endfunction()
+
+# kumi_quick_under_sanitizers(TARGET): what takes longer to compile than to run there.
+function(kumi_quick_under_sanitizers target)
+    if(KUMI_SANITIZE)
+        target_compile_options(${target} PRIVATE -O0)
+    endif()
 endfunction()
 
 # kumi_layer(NAME [TOOL] DEPENDS layer... LIBRARIES target...): one folder of src/kumi as one target. TOOL: for the

@@ -30,9 +30,9 @@ if [ "$(uname -m)" = aarch64 ] && [[ " $* " == *" asan "* ]]; then
     echo "asan on aarch64: ASAN_OPTIONS=$ASAN_OPTIONS"
 fi
 
-# Tests wait more than they compute, and start processes that spin: more at a time would miss deadlines. Under
-# ThreadSanitizer they compute more. Some run alone; see tests/CMakeLists.txt.
-test_jobs_of() { [ "$1" = tsan ] && echo 2 || echo 3; }
+# Tests wait more than they compute, and start processes that spin: more at a time would miss deadlines. Some run alone; see
+# tests/CMakeLists.txt.
+test_jobs=3
 
 # ccache, where it is installed, compiles nothing twice.
 launcher=()
@@ -154,7 +154,7 @@ for preset in "$@"; do
     summary="$PWD/build/$preset/tests.log"
     rm -rf "$report" "$results"
     start=$SECONDS
-    "${prefix[@]}" ctest --test-dir "build/$preset" --progress --output-on-failure --no-tests=error -j "$(test_jobs_of "$preset")" \
+    "${prefix[@]}" ctest --test-dir "build/$preset" --progress --output-on-failure --no-tests=error -j "$test_jobs" \
         --output-junit "$report" | tee "$summary"
     status=${PIPESTATUS[0]}
     seconds=$((SECONDS - start))

@@ -9,7 +9,7 @@ namespace kumi::simulation {
 namespace {
 
 #if defined(KUMI_ADDRESS_SANITIZER) || defined(KUMI_THREAD_SANITIZER)
-constexpr std::uint64_t schedules_usually = 100;
+constexpr std::uint64_t schedules_usually = 40;
 #else
 constexpr std::uint64_t schedules_usually = 2000;
 #endif
