@@ -68,11 +68,12 @@ bool is_pattern(Bytes bytes, std::uint64_t number) {
     return true;
 }
 
-/// Every size up to some hundreds, and those around what devices like to cut at.
+/// Every size up to some hundreds, those around what devices like to cut at, and the largest. Beyond 1 MiB nothing is cut
+/// in another way than below, and with one packet of ten lost each message would take seconds under a sanitizer.
 std::vector<std::size_t> interesting_sizes(std::size_t largest) {
     std::vector<std::size_t> sizes(600);
     std::iota(sizes.begin(), sizes.end(), std::size_t{0});
-    for (std::size_t power = 1024; power <= largest; power *= 2)
+    for (std::size_t power = 1024; power <= std::min(largest, std::size_t{1} << 20); power *= 2)
         for (const std::ptrdiff_t off : {-65, -9, -8, -7, -1, 0, 1, 8, 57})
             if (const std::size_t size = power + static_cast<std::size_t>(off); size <= largest) sizes.push_back(size);
     sizes.push_back(largest);
@@ -120,7 +121,10 @@ TEST_P(Conformance, a_message_of_every_size_arrives_as_it_was_sent) {
             EXPECT_TRUE(is_pattern(message.bytes(), next)) << sizes[next] << " bytes";
             ++next;
         };
-        wait(channel, check, [&] { return next == sizes.size(); });
+        while (next < sizes.size()) {
+            const std::size_t before = next;
+            ASSERT_NO_FATAL_FAILURE(wait(channel, check, [&] { return next > before; }));
+        }
     });
 }
 
