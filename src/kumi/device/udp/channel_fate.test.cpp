@@ -185,6 +185,26 @@ TEST(UdpFate, a_peer_that_does_not_answer_for_two_seconds_is_told_of_and_when_it
     EXPECT_EQ(times_in(back, "\n"), 1u) << back;
 }
 
+TEST(UdpFate, a_silent_peer_that_dies_is_not_said_to_answer_again) {
+    auto channels = open_in_one_process(std::vector<std::string>(2, "127.0.0.1"));
+    ASSERT_TRUE(channels) << channels.error().text();
+    OtherProcess other(*channels, ~std::uint64_t{0});
+    Questions questions{*channels->front()};
+    ASSERT_TRUE(questions.ask());
+    ASSERT_TRUE(questions.all_answered());
+    other.signal(SIGSTOP);
+    ASSERT_TRUE(questions.ask());
+    const std::string said = loopback::said_by([&] {
+        questions.run([] { return false; }, 2300ms);
+        other.end();
+        questions.run([&] { return channels->front()->lost(1); }, patience);
+        questions.run([] { return false; }, 300ms);
+    });
+    EXPECT_TRUE(channels->front()->lost(1));
+    EXPECT_EQ(times_in(said, "udp: node 1 at 127.0.0.1 has not answered for 2."), 1u) << said;
+    EXPECT_EQ(times_in(said, "answers again"), 0u) << said;
+}
+
 /// Node 0 sends 1 MiB to node 1 and both poll until one is given up, and then for a moment.
 std::string said_when_memory_is_short_on(Node node) {
     const auto channels = open_in_one_process(std::vector<std::string>(2, "127.0.0.1"), {.starving_max = 1s});
