@@ -173,15 +173,16 @@ TEST(UdpFate, a_peer_that_does_not_answer_for_two_seconds_is_told_of_and_when_it
     ASSERT_TRUE(questions.ask());
     const std::string before = loopback::said_by([&] { questions.run([] { return false; }, 1500ms); });
     EXPECT_EQ(before, "") << "it is too early";
-    const std::string silent = loopback::said_by([&] { questions.run([] { return false; }, 1500ms); });
-    EXPECT_EQ(times_in(silent, "udp: node 1 at 127.0.0.1 has not answered for 2."), 1u) << silent;
+    // Who sleeps looks when a timer ends, and those are up to a second apart.
+    const std::string silent = loopback::said_by([&] { questions.run([] { return false; }, 2000ms); });
+    EXPECT_EQ(times_in(silent, "udp: node 1 at 127.0.0.1 has not answered for "), 1u) << silent;
     EXPECT_EQ(times_in(silent, "\n"), 1u) << silent;
     other.signal(SIGCONT);
     const std::string back = loopback::said_by([&] {
         EXPECT_TRUE(questions.all_answered());
         questions.run([] { return false; }, 500ms);
     });
-    EXPECT_EQ(times_in(back, "udp: node 1 at 127.0.0.1 answers again, after 3."), 1u) << back;
+    EXPECT_EQ(times_in(back, "udp: node 1 at 127.0.0.1 answers again, after "), 1u) << back;
     EXPECT_EQ(times_in(back, "\n"), 1u) << back;
 }
 
@@ -195,13 +196,13 @@ TEST(UdpFate, a_silent_peer_that_dies_is_not_said_to_answer_again) {
     other.signal(SIGSTOP);
     ASSERT_TRUE(questions.ask());
     const std::string said = loopback::said_by([&] {
-        questions.run([] { return false; }, 2300ms);
+        questions.run([] { return false; }, 3500ms);
         other.end();
         questions.run([&] { return channels->front()->lost(1); }, patience);
         questions.run([] { return false; }, 300ms);
     });
     EXPECT_TRUE(channels->front()->lost(1));
-    EXPECT_EQ(times_in(said, "udp: node 1 at 127.0.0.1 has not answered for 2."), 1u) << said;
+    EXPECT_EQ(times_in(said, "udp: node 1 at 127.0.0.1 has not answered for "), 1u) << said;
     EXPECT_EQ(times_in(said, "answers again"), 0u) << said;
 }
 
