@@ -527,6 +527,7 @@ TEST(CollectivesInOneThread, nobody_has_an_answer_before_all_have_come_that_it_i
             const Set set = i % 2 == 0 ? Set::range(0, options.nodes) : random_set(random, options.nodes);
             calls.emplace_back(set, any_together(random, set.size()));
             if (i % 8 == 0) calls.back().second.what = Together::barrier;
+            if (i % 8 == 2) calls.back().second.what = Together::scatter, calls.back().second.count = 0; // nothing to wait for but the root
         }
         std::vector<Set> come(calls.size()); // to each call, so far
         OneThread world(options);
@@ -641,6 +642,40 @@ TEST(CollectivesInOneThread, who_waits_for_a_member_that_waits_in_another_call_i
             const bool is_odd = channel.self() == odd;
             const auto done = is_odd ? group.gather(odd, mine, result) : group.allreduce(mine, std::span(result).first(10), group::sum);
             expect_error(done, {is_odd ? "gather among " : "allreduce among ", fmt::format("gather with root {}", odd), "allreduce with root 0", " has called "});
+            settle(*member.engine);
+        });
+        if (testing::Test::HasFailure()) FAIL() << "KUMI_SEED=" << seed;
+    });
+}
+
+TEST(CollectivesInOneThread, members_that_make_different_calls_are_all_told) {
+    // In each of these a member waits for all others: at once, or by way of others, so that circles are of any length.
+    using Call = Result<void> (*)(group::Group&, Node, const std::vector<std::uint32_t>&, std::vector<std::uint32_t>&);
+    static constexpr std::array<Call, 6> calls{
+        [](group::Group& group, Node, const auto&, auto&) { return group.barrier(); },
+        [](group::Group& group, Node, const auto& mine, auto& all) { return group.allreduce(mine, std::span(all).first(mine.size()), group::sum); },
+        [](group::Group& group, Node, const auto& mine, auto& all) { return group.allgather(mine, all); },
+        [](group::Group& group, Node, const auto&, auto& all) { return group.alltoall(std::vector(all), all); },
+        [](group::Group& group, Node self, const auto& mine, auto& all) { return group.gather(self, mine, all); },
+        [](group::Group& group, Node self, const auto& mine, auto& all) { return group.reduce(self, mine, std::span(all).first(mine.size()), group::sum); },
+    };
+    for_each_seed([](std::uint64_t seed) {
+        const auto options = options_of(seed);
+        OneThread world(options);
+        std::mt19937_64 random(seed);
+        const Set all = Set::range(0, options.nodes);
+        const std::size_t usual = random() % 4; // one that all can make
+        std::vector<std::size_t> made(options.nodes, usual);
+        for (auto odd = options.nodes == 2 ? 1 : 1 + random() % 2; odd > 0; --odd) made[random() % options.nodes] = (usual + 1 + random() % 5) % 6;
+        const std::size_t values = random() % 3 == 0 ? 30'000 : 10; // some are asked for before they go
+        world.run([&](Channel& channel) {
+            Member member;
+            member.open(channel, world.setup());
+            auto group = good(member.groups.group(all));
+            const std::vector<std::uint32_t> mine(values, 1);
+            std::vector<std::uint32_t> result(values * options.nodes);
+            world.note(channel.self(), fmt::format("in call {} where most make {}", made[channel.self()], usual));
+            expect_error(calls[made[channel.self()]](group, channel.self(), mine, result), {" among ", " has called "});
             settle(*member.engine);
         });
         if (testing::Test::HasFailure()) FAIL() << "KUMI_SEED=" << seed;

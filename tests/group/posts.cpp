@@ -260,8 +260,9 @@ TEST_F(Posts, what_makes_no_sense_is_told_and_dropped) {
     EXPECT_TRUE(post_makes_sense({{first(8), 3}, {more(1), 5}}));
     EXPECT_FALSE(post_makes_sense({{first(8), 3}, {more(1), 6}}));
     EXPECT_FALSE(post_makes_sense({{first(8), 3}, {more(2), 5}}));
-    EXPECT_TRUE(post_makes_sense({{broadcast_of(PostKind::ask, 1, 0), 0}}));
-    EXPECT_FALSE(post_makes_sense({{broadcast_of(static_cast<PostKind>(8), 1, 0), 0}}));
+    for (const PostKind kind : {PostKind::ask, PostKind::stuck, PostKind::chase, PostKind::mismatch})
+        EXPECT_TRUE(post_makes_sense({{broadcast_of(kind, 1, 0), 0}}));
+    EXPECT_FALSE(post_makes_sense({{broadcast_of(static_cast<PostKind>(11), 1, 0), 0}}));
     // Nothing was sent, so nothing can have been received.
     EXPECT_TRUE(post_makes_sense({{{.key = 1, .taken = 0, .kind = PostKind::taken}, 0}}));
     EXPECT_FALSE(post_makes_sense({{{.key = 1, .taken = 1, .kind = PostKind::taken}, 0}}));
@@ -310,6 +311,45 @@ TEST_F(Posts, a_member_whose_call_fails_tells_those_who_wait_for_it_and_nobody_e
         EXPECT_EQ(kinds_of(posted), (Kinds{PostKind::first, PostKind::trouble}));
         EXPECT_EQ(posted.at(0).by, 1u);
         EXPECT_EQ(posted.at(1).by, 2u);
+    });
+}
+
+TEST_F(Posts, a_mismatch_is_told_to_all_and_makes_one_call_of_a_node_fail_not_two) {
+    play({.nodes = 4}, [](Stage& stage) {
+        const Set all{0, 1, 2, 3};
+        group::Group group = good(stage.member.groups.group(all));
+        const auto post = [&](Node from, PostKind kind, std::uint32_t serial, std::uint64_t came_with, Bytes data) {
+            Post head = broadcast_of(kind, serial, data.size());
+            head.key = key_of(all);
+            head.came_with = came_with;
+            stage.post(from, head, data);
+        };
+        const auto tell = [&](Node from) { post(from, PostKind::mismatch, 7, 77, bytes_of(std::string_view("all differ"))); };
+        std::vector<std::byte> values(8);
+        tell(1);
+        expect_error(group.broadcast(1, values), {"broadcast among 0-3: all differ"});
+        stage.settle();
+        Set told;
+        for (const Stage::Posted& one : stage.take_posted()) {
+            EXPECT_EQ(one.head.kind, PostKind::mismatch);
+            EXPECT_EQ(one.head.came_with, 77u) << "of the same mismatch";
+            EXPECT_EQ(text_of(one.data), "all differ");
+            told.add(one.by);
+        }
+        EXPECT_EQ(told, (Set{1, 2, 3}));
+        // Node 2 fails likewise, for the same cause. What it had sent before does not count either; what it sends later does.
+        post(2, PostKind::first, 7, 8, pattern(8, 1));
+        tell(2);
+        Post head = broadcast_of(PostKind::first, 8, 8);
+        head.key = key_of(all), head.root = 2;
+        stage.post(2, head, pattern(8, 2));
+        stage.settle();
+        good(group.broadcast(2, values, now() + std::chrono::seconds(5)));
+        EXPECT_EQ(values, pattern(8, 2));
+        // While it is not known, it waits for the next call.
+        post(3, PostKind::mismatch, 9, 78, bytes_of(std::string_view("again")));
+        stage.settle();
+        expect_error(group.broadcast(3, values), {"broadcast among 0-3: again"});
     });
 }
 

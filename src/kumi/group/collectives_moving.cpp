@@ -77,7 +77,7 @@ Result<void> scatter(Seat& seat, Node root, Bytes all, MutableBytes mine, Instan
             talk.send(link.other, link.level, (seat.rank == root ? all : Bytes(run)).subspan(begin, bytes));
             return;
         }
-        if (bytes == each) {
+        if (link.end - link.begin == 1) {
             talk.receive(link.other, link.level, mine);
             return;
         }

@@ -113,23 +113,27 @@ void Mailbox::on_message(Node source, const Post& head, Bytes data) {
         if (box != nullptr && box->talk != nullptr && box->talk->serial_ == head.serial) box->talk->on_cleared(source, head.kind == PostKind::go);
         return;
     }
-    if (head.kind == PostKind::ask) {
+    if (head.kind == PostKind::ask || head.kind == PostKind::stuck || head.kind == PostKind::chase) {
         const Box* const box = find(head.key);
-        if (box != nullptr && box->talk != nullptr) box->talk->on_asked(source, head);
+        if (box != nullptr && box->talk != nullptr) box->talk->on_waiting(source, head);
         return;
     }
-    if (head.kind > PostKind::ask || (head.kind == PostKind::first && (head.bytes > eager_bytes_max || data.size() > head.bytes)))
+    if (head.kind > PostKind::mismatch || (head.kind == PostKind::first && (head.bytes > eager_bytes_max || data.size() > head.bytes)))
         return core_->note_unsound(source);
     Box& box = find_or_add(head.key);
     if (!box.skips.empty() && is_skipped(box, source, head)) {
         drop(box, source, head);
+    } else if (head.kind == PostKind::mismatch && knows(head.came_with)) {
+        forget_up_to(box, source, head.serial);
+    } else if (head.kind == PostKind::mismatch && box.talk != nullptr && box.talk->is_waiting_for(source)) {
+        box.talk->on_trouble(source, head, data);
     } else if (head.kind == PostKind::more) {
         if (!add_more(box, source, head, data)) core_->note_unsound(source);
     } else {
         const bool is_behind = std::ranges::any_of(box.early, [&](const Box::Early& early) { return early.source == source; });
         Receive* const receive = box.talk != nullptr && !is_behind ? box.talk->find_receive(source) : nullptr;
         if (receive == nullptr) keep(box, source, head, data);
-        else if (head.kind == PostKind::trouble) box.talk->on_trouble(source, head, data);
+        else if (head.kind == PostKind::trouble || head.kind == PostKind::mismatch) box.talk->on_trouble(source, head, data);
         else if (!receive->is_bound) box.talk->bind(*receive, source, head, data);
         else core_->note_unsound(source);
     }
@@ -175,6 +179,24 @@ void Mailbox::forget_one(Node source, const Box& current) {
 }
 
 // ---- what is not wanted
+
+bool Mailbox::knows(std::uint64_t mismatch) const noexcept { return std::ranges::find(mismatches_, mismatch) != mismatches_.end(); }
+
+void Mailbox::add_mismatch(std::uint64_t mismatch) {
+    if (knows(mismatch)) return;
+    if (mismatches_.size() >= mismatches_max) mismatches_.pop_front();
+    mismatches_.push_back(mismatch);
+}
+
+/// What it has sent for calls that are over.
+void Mailbox::forget_up_to(Box& box, Node source, std::uint32_t serial) {
+    std::erase_if(box.early, [&](const Box::Early& early) {
+        if (early.source != source || static_cast<std::int32_t>(early.head.serial - serial) > 0) return false;
+        --peers_[source].kept;
+        drop(box, source, early.head);
+        return true;
+    });
+}
 
 bool Mailbox::is_skipped(Box& box, Node source, const Post& head) {
     for (auto skip = box.skips.begin(); skip != box.skips.end();) {

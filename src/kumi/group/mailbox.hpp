@@ -10,6 +10,10 @@
 // Failures. A member whose call fails tells those to whom it still owes messages, and drops what others still owe it: their messages
 // of one call have a serial in common. So the next call on the set is in step again, if all make the same calls after a failure too.
 //
+// Mismatches. Members that make different calls wait for members that owe them nothing. So a call that fails for this cause tells all
+// members, and the calls of those that wait for it fail likewise. A mismatch has a number, by which each node lets one call fail, not also
+// the next one.
+//
 // Bounds. A message of up to eager_bytes_max is sent at once, and kept until somebody receives it. What a node has sent so to another,
 // and that one has not received, costs window_bytes at most. Beyond that, and with large messages, a node asks first and sends when the
 // other one receives. So a node keeps window_bytes for each other node at most, however far they are ahead of it, and a member that is far
@@ -40,9 +44,12 @@ enum class PostKind : std::uint8_t {
     ready,   // a message is to come, and waits for `go`
     go,      // the receiver is ready for it
     drop,    // the receiver does not want it
-    trouble, // text: there will be no more of this call's
+    trouble, // text: there will be no more of this call's; came_with: the mismatch that was the cause, if one was
     taken,   // nothing but the count
-    ask,     // the sender is in this call and waits for the receiver; bytes: the serial of the call that had asked it before, if one has
+    ask,     // the sender is in this call and waits for the receiver; bytes: its state (deadlock.hpp)
+    stuck,   // the answer of a member that is blocked too; bytes: the asking member's state, and its own as the upper half
+    chase,   // came_with: the member that began it; root: whom that one waits for; bytes: its state, and the receiver's as the upper half
+    mismatch, // text: the sender's call has failed, since members have made different calls; came_with: which mismatch
 };
 
 /// What members send to each other, before data. All fields little-endian.
@@ -137,6 +144,7 @@ public:
     static constexpr std::uint32_t window_bytes = 256 << 10;
     static constexpr std::uint32_t message_cost = 64; // beside its bytes
     static constexpr std::uint32_t kept_max = window_bytes / message_cost + 1024; // messages of one node; of more, some go
+    static constexpr std::size_t mismatches_max = 64;
     static constexpr std::size_t skips_max = 1 << 16;  // of more, the oldest are forgotten
 
     void attach(engine::Core& core, std::uint32_t handler);
@@ -176,6 +184,9 @@ private:
     bool add_more(Box& box, Node source, const Post& head, Bytes data);
     void keep(Box& box, Node source, const Post& head, Bytes data);
     void forget_one(Node source, const Box& current);
+    bool knows(std::uint64_t mismatch) const noexcept;
+    void add_mismatch(std::uint64_t mismatch);
+    void forget_up_to(Box& box, Node source, std::uint32_t serial);
     bool is_skipped(Box& box, Node source, const Post& head);
     void add_skip(Box& box, Node source, std::optional<std::uint32_t> serial);
 
@@ -187,6 +198,8 @@ private:
     Box* last_ = nullptr; // that was found
     std::deque<std::uint64_t> skipping_; // keys of boxes that skips were added to, oldest first
     std::uint32_t serial_ = 0;
+    std::deque<std::uint64_t> mismatches_; // by which calls of this node have failed, the latest ones
+    std::uint32_t states_ = 0; // that calls of this node were blocked in; see deadlock.hpp
 };
 
 } // namespace kumi::group

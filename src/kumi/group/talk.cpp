@@ -11,6 +11,12 @@ namespace kumi::group {
 namespace {
 
 constexpr std::size_t text_bytes_max = 500;
+constexpr std::size_t chases_max_each = 16; // of a member that begins them; usually it begins one
+
+// Two states in one field.
+constexpr std::uint64_t both(Deadlock::State lower, Deadlock::State upper) noexcept { return lower | std::uint64_t{upper} << 32; }
+constexpr Deadlock::State lower_of(std::uint64_t both) noexcept { return static_cast<Deadlock::State>(both); }
+constexpr Deadlock::State upper_of(std::uint64_t both) noexcept { return static_cast<Deadlock::State>(both >> 32); }
 
 } // namespace
 
@@ -105,6 +111,7 @@ void Talk::advance_all() {
 void Talk::on_cleared(Node source, bool is_wanted) {
     const auto found = std::ranges::find_if(box_.sendings, [&](const Sending& sending) { return sending.to == source && sending.state == Sending::State::asked; });
     if (found == box_.sendings.end()) return;
+    deadlock_.move();
     found->state = Sending::State::cleared;
     if (!is_wanted || advance(*found)) box_.sendings.erase(found);
 }
@@ -146,11 +153,13 @@ void Talk::find_early(std::size_t index) {
     while (!has_failed_ && !box_.receives[index].is_done) {
         const auto found = std::ranges::find(box_.early, from, &Box::Early::source);
         if (found == box_.early.end()) return;
-        if (box_.receives[index].is_bound && found->head.kind != PostKind::trouble) return;
+        const bool is_trouble = found->head.kind == PostKind::trouble || found->head.kind == PostKind::mismatch;
+        if (box_.receives[index].is_bound && !is_trouble) return;
         const Box::Early early = std::move(*found);
         box_.early.erase(found);
         --mailbox_.peers_[from].kept;
-        if (early.head.kind == PostKind::trouble) on_trouble(from, early.head, early.data);
+        if (early.head.kind == PostKind::mismatch && mailbox_.knows(early.head.came_with)) continue;
+        if (is_trouble) on_trouble(from, early.head, early.data);
         else bind(box_.receives[index], from, early.head, early.data);
     }
 }
@@ -163,6 +172,7 @@ Receive* Talk::find_receive(Node source) noexcept {
 
 /// `head` is what the receive is for. It may be gone afterwards.
 void Talk::bind(Receive& receive, Node source, const Post& head, Bytes data) {
+    deadlock_.move();
     receive.is_bound = true;
     receive.serial = head.serial;
     box_.heard.push_back({source, head.serial, false});
@@ -175,16 +185,16 @@ void Talk::bind(Receive& receive, Node source, const Post& head, Bytes data) {
 
 /// Whether it is of the same call.
 bool Talk::check(Node source, const Post& head) {
-    const auto fail_both = [&](auto&& text) { return fail(text("this node"), text(name(core_.node()))), false; };
+    const auto fail_both = [&](auto&& text, std::uint64_t mismatch) { return fail(text("this node"), text(name(core_.node())), mismatch), false; };
     if (head.what != static_cast<std::uint8_t>(shape_.what) || head.root != shape_.root) {
         const auto call = [](std::uint8_t what, Node root) { return fmt::format("{} with root {}", name_of(static_cast<What>(what)), root); };
-        fail_both([&](std::string_view self) {
+        const auto text = [&](std::string_view self) {
             return fmt::format("{} has called {}, {} {}", name(source), call(head.what, head.root), self, call(static_cast<std::uint8_t>(shape_.what), shape_.root));
-        });
-        return tell_all(), false;
+        };
+        return fail_both(text, std::uint64_t{core_.node()} << 32 | serial_);
     }
     if (!shape_.takes_any_size && head.came_with != shape_.bytes)
-        return fail_both([&](std::string_view self) { return fmt::format("{} came with {} bytes, {} with {}", name(source), head.came_with, self, shape_.bytes); });
+        return fail_both([&](std::string_view self) { return fmt::format("{} came with {} bytes, {} with {}", name(source), head.came_with, self, shape_.bytes); }, 0);
     return true;
 }
 
@@ -271,32 +281,75 @@ bool Talk::is_done(bool for_sends) {
     return false;
 }
 
-/// Who is waited for for long is told so: a network learns by it whether that one is still there, and members that wait for each other in
-/// different calls find out.
+/// Members that are waited for for long are asked. A network learns by it whether they are still there, and members that wait for each
+/// other in different calls find out (deadlock.hpp).
 void Talk::look_after() {
-    if (looks_.value_or(core_.looks()) != core_.looks())
+    if (looks_.value_or(core_.looks()) != core_.looks() && !find_mismatch()) {
+        if (deadlock_.state() == 0 && is_blocked()) {
+            deadlock_.block(++mailbox_.states_);
+            others_.clear();
+        }
         for (const Node node : seat_.members)
-            if (is_waiting_for(node)) ask(node, 0);
+            if (is_waiting_for(node)) mailbox_.post(node, head_of(PostKind::ask, 0, deadlock_.state()));
+    }
     looks_ = core_.looks();
+}
+
+/// Of those to one node, only the first one can go on.
+const Sending* Talk::find_sending(Node to) const noexcept {
+    const auto found = std::ranges::find(box_.sendings, to, &Sending::to);
+    return found == box_.sendings.end() ? nullptr : &*found;
 }
 
 /// Nothing happens between the two before something comes from it.
 bool Talk::is_waiting_for(Node node) const noexcept {
-    const auto is_stuck = [&](const Sending& sending) { return sending.to != node || sending.state == Sending::State::asked; };
-    if (!std::ranges::all_of(box_.sendings, is_stuck)) return false;
-    return std::ranges::any_of(box_.receives, [&](const Receive& receive) { return receive.from == node && !receive.is_done && !receive.is_bound; }) ||
-           std::ranges::any_of(box_.sendings, [&](const Sending& sending) { return sending.to == node; });
+    if (const Sending* const sending = find_sending(node)) return sending->state == Sending::State::asked;
+    return std::ranges::any_of(box_.receives, [&](const Receive& receive) { return receive.from == node && !receive.is_bound; });
 }
 
-void Talk::ask(Node node, std::uint32_t echo) { mailbox_.post(node, head_of(PostKind::ask, 0, echo)); }
+/// Nothing goes on in this call before a message begins to come, or one is allowed to go.
+bool Talk::is_blocked() const noexcept {
+    if (!std::ranges::all_of(box_.sendings, [&](const Sending& sending) { return find_sending(sending.to)->state == Sending::State::asked; })) return false;
+    return !box_.sendings.empty() || std::ranges::any_of(box_.receives, [](const Receive& receive) { return !receive.is_bound; });
+}
 
-/// It is in a call, and waits for this node. If that is another call, and this node waits for it too, one of them has to know that the other
-/// one has sent nothing since: the one whose question was answered by another.
-void Talk::on_asked(Node source, const Post& head) {
-    if (has_failed_ || !is_waiting_for(source)) return;
-    if (head.what == static_cast<std::uint8_t>(shape_.what) && head.root == shape_.root) return;
-    if (head.bytes == serial_) (void)check(source, head);
-    else ask(source, head.serial);
+bool Talk::is_same_call(const Post& head) const noexcept {
+    return head.what == static_cast<std::uint8_t>(shape_.what) && head.root == shape_.root && (shape_.takes_any_size || head.came_with == shape_.bytes);
+}
+
+/// Of members that have waited for long.
+void Talk::on_waiting(Node source, const Post& head) {
+    if (deadlock_.state() == 0) return;
+    if (head.kind == PostKind::ask) mailbox_.post(source, head_of(PostKind::stuck, 0, both(lower_of(head.bytes), deadlock_.state())));
+    else if (head.kind == PostKind::stuck) on_stuck(source, head);
+    else on_chased(head);
+}
+
+void Talk::on_stuck(Node source, const Post& head) {
+    const Deadlock::Member wait{source, upper_of(head.bytes)};
+    if (!is_waiting_for(source) || !deadlock_.add_wait(lower_of(head.bytes), wait)) return;
+    for (const Deadlock::Chase& chase : deadlock_.chases()) pass_on(chase, wait);
+    if (is_same_call(head)) return;
+    others_.emplace_back(source, head);
+    pass_on({{core_.node(), deadlock_.state()}, source}, wait);
+}
+
+void Talk::on_chased(const Post& head) {
+    const Deadlock::Chase chase{{static_cast<Node>(head.came_with), lower_of(head.bytes)}, head.root};
+    if (!deadlock_.add_chase(upper_of(head.bytes), chase, chases_max_each * seat_.members.size())) return;
+    if (chase.beginner != Deadlock::Member{core_.node(), deadlock_.state()}) {
+        for (const Deadlock::Member& wait : deadlock_.waits()) pass_on(chase, wait);
+        return;
+    }
+    const auto other = std::ranges::find(others_, chase.first, &std::pair<Node, Post>::first);
+    if (other != others_.end()) (void)check(other->first, other->second);
+}
+
+void Talk::pass_on(const Deadlock::Chase& chase, const Deadlock::Member& to) {
+    Post head = head_of(PostKind::chase, 0, both(chase.beginner.state, to.state));
+    head.came_with = chase.beginner.node;
+    head.root = chase.first;
+    mailbox_.post(to.node, head);
 }
 
 bool Talk::find_gone() {
@@ -309,6 +362,18 @@ bool Talk::find_gone() {
     for (const Sending& sending : box_.sendings)
         if (check(sending.to)) return true;
     return false;
+}
+
+/// A member that is waited for has told of one before.
+bool Talk::find_mismatch() {
+    const auto found = std::ranges::find_if(box_.early, [&](const Box::Early& early) {
+        return early.head.kind == PostKind::mismatch && !mailbox_.knows(early.head.came_with) && is_waiting_for(early.source);
+    });
+    if (found == box_.early.end()) return false;
+    const Box::Early early = std::move(*found);
+    box_.early.erase(found);
+    --mailbox_.peers_[early.source].kept;
+    return on_trouble(early.source, early.head, early.data), true;
 }
 
 Result<void> Talk::end() {
@@ -327,13 +392,16 @@ void Talk::refuse(std::string why) {
 }
 
 void Talk::on_trouble(Node source, const Post& head, Bytes text) {
-    box_.heard.push_back({source, head.serial, true});
-    fail(std::string(kumi::text_of(text.first(std::min(text.size(), text_bytes_max)))));
+    box_.heard.push_back({source, head.serial, head.kind == PostKind::trouble});
+    const std::string why(kumi::text_of(text.first(std::min(text.size(), text_bytes_max))));
+    fail(why, why, head.came_with);
 }
 
-void Talk::fail(std::string why, std::string told) {
+void Talk::fail(std::string why, std::string told, std::uint64_t mismatch) {
     if (has_failed_) return;
     has_failed_ = true;
+    mismatch_ = mismatch;
+    deadlock_.move();
     why_ = std::move(why);
     told_ = std::move(told);
     told_.resize(std::min(told_.size(), text_bytes_max));
@@ -343,19 +411,27 @@ void Talk::fail(std::string why, std::string told) {
     box_.sendings.clear();
     box_.receives.clear();
     open_ = 0;
+    if (mismatch_ != 0) tell_all();
 }
 
 /// It waits for what this member will not send.
 void Talk::tell(Node to) {
     if (std::ranges::find(told_to_, to) != told_to_.end()) return;
     told_to_.push_back(to);
-    mailbox_.post(to, head_of(PostKind::trouble, 0, told_.size()), bytes_of(std::string_view(told_)));
+    tell(to, PostKind::trouble);
 }
 
-/// Nobody knows who waits for whom.
+void Talk::tell(Node to, PostKind kind) {
+    Post head = head_of(kind, 0, told_.size());
+    head.came_with = mismatch_;
+    mailbox_.post(to, head, bytes_of(std::string_view(told_)));
+}
+
+/// Members in different calls may wait for this one, though it owes them nothing.
 void Talk::tell_all() {
+    mailbox_.add_mismatch(mismatch_);
     for (const Node member : seat_.members)
-        if (member != core_.node()) tell(member);
+        if (member != core_.node()) tell(member, PostKind::mismatch);
 }
 
 /// It may still send what this member does not wait for.

@@ -6,12 +6,14 @@
 
 #include "kumi/base/clock.hpp"
 #include "kumi/base/result.hpp"
+#include "kumi/group/deadlock.hpp"
 #include "kumi/group/mailbox.hpp"
 
 #include <list>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace kumi::group {
@@ -78,13 +80,20 @@ private:
     void on_cleared(Node source, bool is_wanted);
     void on_trouble(Node source, const Post& head, Bytes text);
     bool find_gone();
+    bool find_mismatch();
     void look_after();
+    const Sending* find_sending(Node to) const noexcept;
     bool is_waiting_for(Node node) const noexcept;
-    void ask(Node node, std::uint32_t echo);
-    void on_asked(Node source, const Post& head);
-    void fail(std::string why, std::string told);
+    bool is_blocked() const noexcept;
+    bool is_same_call(const Post& head) const noexcept;
+    void on_waiting(Node source, const Post& head);
+    void on_stuck(Node source, const Post& head);
+    void on_chased(const Post& head);
+    void pass_on(const Deadlock::Chase& chase, const Deadlock::Member& to);
+    void fail(std::string why, std::string told, std::uint64_t mismatch = 0);
     void fail(const std::string& why) { fail(why, why); }
     void tell(Node to);
+    void tell(Node to, PostKind kind);
     void tell_all();
     void skip(Node from);
     Post head_of(PostKind kind, std::uint16_t step, std::uint64_t bytes) const noexcept;
@@ -104,7 +113,10 @@ private:
     bool has_failed_ = false; // as all that follows, with the turn: handlers make calls fail
     std::string why_;
     std::string told_; // to others
+    std::uint64_t mismatch_ = 0; // that made it fail, if one has; see mailbox.hpp
     std::optional<std::uint64_t> looks_; // of the engine, that this has seen
+    Deadlock deadlock_;
+    std::vector<std::pair<Node, Post>> others_; // members that are blocked in different calls, and what they said
     std::vector<Node> told_to_;
     std::vector<Node> skipped_;
     std::list<std::vector<std::byte>> contents_; // of messages that are put together first
