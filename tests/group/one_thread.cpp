@@ -659,7 +659,7 @@ TEST(CollectivesInOneThread, members_that_make_different_calls_are_all_told) {
         [](group::Group& group, Node self, const auto& mine, auto& all) { return group.gather(self, mine, all); },
         [](group::Group& group, Node self, const auto& mine, auto& all) { return group.reduce(self, mine, std::span(all).first(mine.size()), group::sum); },
     };
-    for_each_seed([](std::uint64_t seed) {
+    engine_test::for_each_seed(400, [](std::uint64_t seed) {
         const auto options = options_of(seed);
         OneThread world(options);
         std::mt19937_64 random(seed);
