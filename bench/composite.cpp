@@ -8,7 +8,10 @@
 #include "stage.hpp"
 #include "words.hpp"
 
+#include "kumi/cluster/file.hpp"
+
 #include <algorithm>
+#include <filesystem>
 #include <fmt/format.h>
 
 namespace kumi::bench {
@@ -72,8 +75,8 @@ std::vector<Case> all_cases() {
          figure3,
          start_entries});
     cases.push_back({{soak_row, "cycles", false,
-                      "faults of two networks at random while 4 nodes send each other messages of all sizes; takes "
-                      "minutes, and must be named"},
+                      "faults of two networks, or of those of --cluster, at random while nodes send each other messages of all "
+                      "sizes; takes minutes, and must be named"},
                      two_networks,
                      nullptr,
                      {},
@@ -154,15 +157,18 @@ private:
     }
 
     void measure_soak() {
-        const OwnLab* place = labs_.of(two_networks, soak_row);
+        const std::string file = options_.cluster_file.empty() ? two_networks : options_.cluster_file;
+        const auto cluster = cluster::read_cluster_file(std::filesystem::path(options_.labs_folder) / file);
+        if (!cluster) return table_.note(fmt::format("{}: {}", soak_row, cluster.error().text()));
+        const OwnLab* place = labs_.of(file, soak_row);
         if (place == nullptr) return;
         table_.note(fmt::format("{}: its seed is {}; --seed makes the same faults again", soak_row, options_.seed));
-        const Words job = job_in_lab(options_, *place, two_networks, {"-n", "4"}, {"composite", "soak"});
-        const auto soaked = soak(*place, job, options_.seed, options_.on_progress);
+        const Words job = job_in_lab(options_, *place, file, {"-n", std::to_string(cluster->slots())}, {"composite", "soak"});
+        const auto soaked = soak(*place, *cluster, job, options_.seed, options_.on_progress);
         if (!soaked) return table_.note(fmt::format("{}: {}", soak_row, soaked.error().text()));
         table_.add("kumi", soak_row, soaked->cycles);
         table_.add("kumi", "composite.soak.wrong", soaked->wrong);
-        table_.note(fmt::format("{}: {} messages, {} failovers", soak_row, soaked->messages, soaked->failovers));
+        table_.note(fmt::format("{}: {} messages, {} failovers, longest pause between two nodes {:.1f} s", soak_row, soaked->messages, soaked->failovers, soaked->longest_pause));
     }
 
     BenchOptions options_; // with the peers that are there

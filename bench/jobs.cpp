@@ -2,6 +2,8 @@
 
 #include "words.hpp"
 
+#include <filesystem>
+
 namespace kumi::bench {
 
 Words job_here(const BenchOptions& options, const Words& run_options, const Words& words) {
@@ -16,7 +18,7 @@ Words job_in_lab(const BenchOptions& options, const OwnLab& lab, const std::stri
                  const Words& run_options, const Words& words) {
     // Hosts of the lab are one machine, and each would bind its first node to the same core.
     Words all{"--no-bind", "--rsh", options.kumi_path + " lab exec", "--cluster",
-              options.labs_folder + "/" + cluster_file};
+              std::filesystem::path(options.labs_folder) / cluster_file}; // which may be absolute
     append(all, run_options);
     return lab.on("front", job_here(options, all, words));
 }

@@ -62,6 +62,7 @@ struct Choices {
     std::vector<std::string> rows;
     std::string json_path;
     std::string figures_folder;
+    std::string cluster_file;
     int rounds = 7;
     std::uint64_t seed = std::random_device()();
     bool check = false;
@@ -114,6 +115,7 @@ int run_bench(const Choices& choices) {
                          .peers_folder = places.peers_folder,
                          .labs_folder = places.labs_folder,
                          .figures_folder = choices.figures_folder,
+                         .cluster_file = choices.cluster_file.empty() ? "" : std::filesystem::absolute(choices.cluster_file).string(),
                          .seed = choices.seed,
                          .on_progress = show_progress};
     const Table table = chosen.run(options);
@@ -161,6 +163,9 @@ void add_options(CLI::App& app, Choices& choices) {
         ->type_name("COUNT")
         ->check(CLI::Range(1, 1000))
         ->capture_default_str();
+    app.add_option("--cluster", choices.cluster_file, "composite.soak: the hosts and networks that it has faults of, made in a lab")
+        ->type_name("FILE")
+        ->check(CLI::ExistingFile);
     app.add_option("--seed", choices.seed, "composite.soak: of its faults, as an earlier run tells it")->type_name("NUMBER");
     app.add_option("--figures", choices.figures_folder, "simulated: also draw what it measures, as files in a folder")
         ->type_name("FOLDER");

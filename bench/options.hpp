@@ -17,6 +17,7 @@ struct BenchOptions {
     std::string peers_folder;                            // where the peers' programs are
     std::string labs_folder;                             // where the cluster files of labs are
     std::string figures_folder = {};                     // where pictures go; empty: none are drawn
+    std::string cluster_file = {};                       // of the hosts and networks that are soaked; empty: its own
     std::uint64_t seed = 0;                              // of what is done at random
     std::function<void(const std::string&)> on_progress; // what is being measured now
 };

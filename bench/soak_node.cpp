@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
+#include <optional>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 namespace kumi::bench {
@@ -32,6 +34,7 @@ std::size_t bytes_behind(std::uint64_t number) {
 /// What comes from another node, or goes to it.
 struct Stream {
     std::uint64_t next = 0;
+    Instant last = now(); // when something came
     bool is_over = false;
 };
 
@@ -42,22 +45,32 @@ public:
         job.on_message([this](Message& message) { take(message); });
     }
 
-    void run(const std::string& end_file) {
+    Result<void> run(const std::string& end_file) {
         Instant looked{};
+        std::optional<Instant> began; // the end
         bool is_over = false;
         while (!all_over(out_)) {
             if (!is_over && now() - looked > look_time) is_over = ::access(end_file.c_str(), F_OK) == 0, looked = now();
             bool sent = false;
-            for (Node to = 0; to < job_.nodes(); ++to) sent = give(to, is_over) || sent;
+            for (Node to = 0; to < job_.nodes(); ++to) {
+                if (out_[to].is_over) continue;
+                if (job_.channel().lost(to)) return error("node {} takes node {} for lost", job_.node(), to);
+                sent = give(to, is_over) || sent;
+            }
+            if (is_over && !began) began = now();
+            if (began && now() - *began > end_time_max) return error("node {}: not all could be sent within {} s of the end", job_.node(), end_time_max.count());
             if (sent) job_.poll();
             else job_.wait_until([] { return false; }, now() + 1ms);
         }
+        return {};
     }
     bool wait_for_others() {
         return job_.wait_until([this] { return all_over(in_); }, now() + end_time_max);
     }
     std::uint64_t received() const noexcept { return received_; }
     std::uint64_t wrong() const noexcept { return wrong_; }
+    /// Between two messages from one node.
+    double longest_pause() const noexcept { return std::chrono::duration<double>(longest_pause_).count(); }
 
 private:
     static bool all_over(const std::vector<Stream>& streams) {
@@ -85,6 +98,8 @@ private:
         const bool is_right = is_whole && std::all_of(rest.begin(), rest.end(),
                                                       [&](std::byte byte) { return byte == std::byte(head.fill); });
         if (!is_right) ++wrong_;
+        const Instant time = now();
+        longest_pause_ = std::max(longest_pause_, time - std::exchange(stream.last, time));
         ++received_;
         ++stream.next;
         stream.is_over = head.is_last != 0;
@@ -95,6 +110,7 @@ private:
     std::vector<std::byte> message_;
     std::uint64_t received_ = 0;
     std::uint64_t wrong_ = 0;
+    Duration longest_pause_{0};
 };
 
 } // namespace
@@ -104,17 +120,16 @@ int soak_node(std::span<const std::string> words) {
     auto job = PmJob::join();
     if (!job) return fail(job.error());
     Soak soak(*job);
-    soak.run(words[0]);
+    if (auto ran = soak.run(words[0]); !ran) return fail(ran.error());
     if (!soak.wait_for_others())
         return fail(
             error("node {}: not all that was sent has come within {} s of the end", job->node(), end_time_max.count()));
-    const auto tell = [&](const std::string& what, std::uint64_t count) {
-        report(fmt::format("{}.{}", what, job->node()).c_str(), static_cast<double>(count));
-    };
-    tell("messages", soak.received());
-    tell("wrong", soak.wrong());
+    const auto tell = [&](const std::string& what, double value) { report(fmt::format("{}.{}", what, job->node()).c_str(), value); };
+    tell("messages", static_cast<double>(soak.received()));
+    tell("wrong", static_cast<double>(soak.wrong()));
+    tell("pause", soak.longest_pause());
     for (const pm::Counter& counter : job->channel().counters())
-        if (counter.name == std::string_view("failovers")) tell("failovers", counter.value);
+        if (counter.name == std::string_view("failovers")) tell("failovers", static_cast<double>(counter.value));
     return 0;
 }
 
