@@ -188,3 +188,48 @@ TEST_F(Failover, a_ring_that_the_file_asks_for_is_walked) {
     ::poll(nullptr, 0, 1000);
     expect_good_end(job, 6);
 }
+
+
+TEST_F(Failover, in_a_ring_of_five_cables_one_that_is_cut_is_walked_around) {
+    std::string text;
+    for (int i = 0; i < 5; ++i) text += "[[network]]\nname = \"r" + std::to_string(i) + "\"\n";
+    for (int i = 0; i < 5; ++i) // host i is at one end of cable i, and at the other of the one before
+        text += "[[host]]\nname = \"h" + std::to_string(i) + "\"\naddress.r" + std::to_string(i) + " = \"10.77." + std::to_string(i) +
+                ".1\"\naddress.r" + std::to_string((i + 4) % 5) + " = \"10.77." + std::to_string((i + 4) % 5) + ".2\"\n";
+    const std::string file = write_file(text);
+    LAB_OR_SKIP(file);
+    Running job(steady(file, 5));
+    ASSERT_TRUE(job.printed("to node 1 by r0"));
+    ASSERT_TRUE(job.printed("to node 2 by node 1"));
+    change({"link", "h1", "r0", "down"});
+    ASSERT_TRUE(job.printed("to node 1 by node 4")) << "over nodes 3 and 2";
+    ASSERT_TRUE(job.printed("to node 2 by node 4"));
+    change({"link", "h1", "r0", "up"});
+    ASSERT_TRUE(job.printed("to node 1 by r0", 2));
+    change({"mute", "h0", "r4", "on"});
+    ASSERT_TRUE(job.printed("to node 4 by node 1"));
+    change({"mute", "h0", "r4", "off"});
+    ASSERT_TRUE(job.printed("to node 4 by r4", 2));
+    expect_good_end(job, 5);
+}
+
+TEST_F(Failover, of_two_gateways_the_one_that_works_passes_messages_on) {
+    const std::string file = write_file("[[network]]\nname = \"left\"\n[[network]]\nname = \"right\"\n"
+                                        "[[host]]\nname = \"a\"\naddress.left = \"10.77.1.1\"\n"
+                                        "[[host]]\nname = \"g[0-1]\"\naddress.left = \"10.77.1.[2-3]\"\naddress.right = \"10.77.2.[2-3]\"\n"
+                                        "[[host]]\nname = \"b\"\naddress.right = \"10.77.2.1\"\n");
+    LAB_OR_SKIP(file);
+    Running job(steady(file, 4));
+    ASSERT_TRUE(job.shows([](const std::string& out) { return last_way(out, "3").starts_with("node "); }, "node 0 reaches node 3", 30s));
+    for (int i = 0; i < 4; ++i) {
+        const std::string way = last_way(job.out(), "3");
+        const std::string gateway = way == "node 1" ? "g0" : "g1", other = way == "node 1" ? "node 2" : "node 1";
+        const std::string network = i % 2 == 0 ? "right" : "left"; // behind the gateway, and before it
+        const bool mutes = i >= 2;
+        change(mutes ? Words{"mute", gateway, network, "on"} : Words{"link", gateway, network, "down"});
+        EXPECT_TRUE(job.shows([&](const std::string& out) { return last_way(out, "3") == other; }, "node 0 reaches node 3 by " + other, 30s));
+        change(mutes ? Words{"mute", gateway, network, "off"} : Words{"link", gateway, network, "up"});
+        ::poll(nullptr, 0, 300);
+    }
+    expect_good_end(job, 4);
+}

@@ -8,7 +8,10 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <deque>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <optional>
 #include <random>
 
 namespace kumi::simulation {
@@ -16,6 +19,7 @@ namespace {
 
 using device::composite::NetworkLink;
 using device::composite::Networks;
+using device::composite::Path;
 using device::composite::PlannedWay;
 using device::composite::StripeOptions;
 using namespace std::chrono_literals;
@@ -36,7 +40,8 @@ public:
 
     /// Before start(): nodes of a network that are joined by it; all are otherwise.
     std::function<bool(std::size_t network, Node one, Node other)> joins = [](std::size_t, Node, Node) { return true; };
-    std::function<std::vector<Node>(Node from, Node to)> relays = [](Node, Node) { return std::vector<Node>{}; };
+    /// Whether others pass on messages, and by which path at first.
+    std::function<std::optional<Path>(Node from, Node to)> path = [](Node, Node) { return std::nullopt; };
     StripeOptions stripes;
 
     void start() {
@@ -51,7 +56,7 @@ public:
                 if (to == node) continue;
                 for (std::uint32_t i = 0; i < networks_.size(); ++i)
                     if (joins(i, node, to)) ways[to].push_back({.link = i, .number = to});
-                for (const Node via : relays(node, to)) ways[to].push_back({.via = via});
+                if (auto planned = path(node, to)) ways[to].push_back({.is_relayed = true, .path = *std::move(planned)});
             }
             members_.push_back(std::make_unique<Networks>(node, std::move(links), ways, stripes));
         }
@@ -104,6 +109,7 @@ public:
     }
 
     bool all_arrived() const { return held_.empty() && expected_ == next_; }
+    bool has_arrived(Node from, Node to) const { return expected_[from * nodes_ + to] == next_[from * nodes_ + to]; }
     bool run_until(const std::function<bool()>& done, Duration limit = 30s) {
         for (const Instant deadline = clock_ + limit; !done(); step())
             if (clock_ > deadline) return false;
@@ -137,8 +143,10 @@ private:
 /// Only neighbours are joined, and pass on what is for the rest.
 void chain(World& world) {
     world.joins = [](std::size_t, Node one, Node other) { return one + 1 == other || other + 1 == one; };
-    world.relays = [](Node from, Node to) {
-        return from == to || from + 1 == to || to + 1 == from ? std::vector<Node>{} : std::vector<Node>{from < to ? from + 1 : from - 1};
+    world.path = [](Node from, Node to) -> std::optional<Path> {
+        Path path;
+        for (Node at = from; from != to && (from < to ? ++at < to : --at > to);) path.push_back(at);
+        return path.empty() ? std::nullopt : std::optional(path);
     };
     world.start();
 }
@@ -187,12 +195,7 @@ void run_schedule(std::uint64_t seed, bool with_relays, bool with_stripes) {
     if (with_relays) {
         chain(world);
     } else if (nodes > 2 && random() % 2 == 0) {
-        world.relays = [nodes](Node from, Node to) {
-            std::vector<Node> found;
-            for (Node via = 0; via < nodes; ++via)
-                if (via != from && via != to) found.push_back(via);
-            return found;
-        };
+        world.path = [](Node, Node) { return Path{}; };
         world.start();
     } else {
         world.start();
@@ -224,6 +227,101 @@ TEST(FailoverSimulation, every_message_arrives_once_and_in_order_whatever_fails)
 TEST(FailoverSimulation, the_same_through_relays) { run_schedules(true); }
 TEST(FailoverSimulation, the_same_in_pieces) { run_schedules(false, true); }
 TEST(FailoverSimulation, the_same_in_pieces_through_relays) { run_schedules(true, true); }
+
+// ---- any graph
+
+/// Nodes that cables join as they happen to, and which of those work.
+class Graph {
+public:
+    Graph(Node nodes, std::mt19937_64& random) : nodes_(nodes), cables_(nodes * nodes), broken_(nodes * nodes) {
+        for (Node node = 1; node < nodes; ++node) join(node, static_cast<Node>(random() % node));
+        for (std::uint64_t more = random() % (nodes + 1); more > 0; --more) join(static_cast<Node>(random() % nodes), static_cast<Node>(random() % nodes));
+    }
+    bool joins(Node one, Node other) const { return cables_[one * nodes_ + other]; }
+    bool works(Node one, Node other) const { return joins(one, other) && !broken_[one * nodes_ + other] && !broken_[other * nodes_ + one]; }
+    void set_broken(Node from, Node to, bool broken) { broken_[from * nodes_ + to] = broken; }
+    bool is_broken(Node from, Node to) const { return broken_[from * nodes_ + to]; }
+
+    /// The nodes between the two on a shortest way over what works; nothing if there is none.
+    std::optional<Path> path(Node from, Node to) const {
+        std::vector<std::optional<Node>> before(nodes_);
+        std::deque<Node> reached{from};
+        before[from] = from;
+        while (!reached.empty() && !before[to]) {
+            for (Node next = 0; next < nodes_; ++next)
+                if (!before[next] && works(reached.front(), next)) before[next] = reached.front(), reached.push_back(next);
+            reached.pop_front();
+        }
+        if (!before[to]) return std::nullopt;
+        Path path;
+        for (Node at = *before[to]; at != from; at = *before[at]) path.insert(path.begin(), at);
+        return path;
+    }
+
+    /// " 0-1 1>2": what works, in both directions or one.
+    std::string text() const {
+        std::string text;
+        for (Node one = 0; one < nodes_; ++one)
+            for (Node other = one + 1; other < nodes_; ++other)
+                if (joins(one, other) && !(is_broken(one, other) && is_broken(other, one)))
+                    text += fmt::format(" {}{}{}", one, works(one, other) ? '-' : is_broken(one, other) ? '<' : '>', other);
+        return text;
+    }
+
+private:
+    void join(Node one, Node other) {
+        if (one != other) cables_[one * nodes_ + other] = cables_[other * nodes_ + one] = true;
+    }
+
+    Node nodes_;
+    std::vector<bool> cables_, broken_;
+};
+
+/// Cables fail and come back, in one direction or both, several at a time. Every two nodes that the rest connects go on talking:
+/// each message arrives within two seconds, once and in order.
+void run_graph(std::uint64_t seed) {
+    std::mt19937_64 random(seed);
+    const auto nodes = static_cast<Node>(3 + random() % 8);
+    World world(nodes, 1);
+    Graph graph(nodes, random);
+    const bool is_planned = random() % 4 != 0;
+    world.joins = [&](std::size_t, Node one, Node other) { return graph.joins(one, other); };
+    world.path = [&](Node from, Node to) -> std::optional<Path> {
+        return is_planned && !graph.joins(from, to) ? graph.path(from, to) : Path{};
+    };
+    world.start();
+    for (int episode = 0; episode < 30 && !testing::Test::HasFatalFailure(); ++episode) {
+        for (Node one = 0; one < nodes; ++one)
+            for (Node other = 0; other < one; ++other) {
+                if (!graph.joins(one, other) || random() % 4 != 0) continue;
+                const bool is_broken = random() % 2 == 0;
+                const std::uint64_t directions = 1 + random() % 3;
+                if ((directions & 1) != 0) graph.set_broken(one, other, is_broken);
+                if ((directions & 2) != 0) graph.set_broken(other, one, is_broken);
+                world.network(0).set_muted(one, other, graph.is_broken(one, other));
+                world.network(0).set_muted(other, one, graph.is_broken(other, one));
+            }
+        std::vector<std::pair<Node, Node>> wanted;
+        for (Node from = 0; from < nodes; ++from)
+            for (Node to = 0; to < nodes; ++to)
+                if (from != to && random() % 2 == 0 && graph.path(from, to) && world.send(from, to, random() % 2000, false)) wanted.emplace_back(from, to);
+        const auto have_arrived = [&] {
+            return testing::Test::HasFatalFailure() ||
+                   std::ranges::all_of(wanted, [&](const auto& pair) { return world.has_arrived(pair.first, pair.second); });
+        };
+        const bool done = world.run_until(have_arrived, 2s);
+        for (const auto& [from, to] : wanted)
+            ASSERT_TRUE(done || world.has_arrived(from, to))
+                << "node " << from << " does not reach node " << to << " in episode " << episode << " over" << graph.text();
+        world.run_until([] { return false; }, std::chrono::milliseconds(random() % 300));
+    }
+    for (Node one = 0; one < nodes; ++one)
+        for (Node other = 0; other < nodes; ++other) world.network(0).set_muted(one, other, false);
+    ASSERT_TRUE(world.run_until([&] { return world.all_arrived() || testing::Test::HasFatalFailure(); })) << "it does not end";
+    for (Node node = 0; node < nodes; ++node) ASSERT_EQ(world[node].counters().unsound, 0u);
+}
+
+TEST(FailoverSimulation, in_any_graph_nodes_that_what_works_connects_go_on_talking) { for_each_seed(failures_usually, run_graph); }
 
 // ---- single cases
 
@@ -494,10 +592,12 @@ TEST(Relays, a_ring_that_is_full_of_messages_does_not_stop) {
     constexpr Node nodes = 6;
     World world(nodes, 1);
     world.joins = [](std::size_t, Node one, Node other) { return (one + 1) % nodes == other || (other + 1) % nodes == one; };
-    world.relays = [&](Node from, Node to) {
-        if (from == to || world.joins(0, from, to)) return std::vector<Node>{};
-        const Node ahead = (to + nodes - from) % nodes;
-        return std::vector<Node>{ahead <= nodes / 2 ? (from + 1) % nodes : (from + nodes - 1) % nodes};
+    world.path = [&](Node from, Node to) -> std::optional<Path> {
+        if (from == to || world.joins(0, from, to)) return std::nullopt;
+        const Node step = (to + nodes - from) % nodes <= nodes / 2 ? 1 : nodes - 1;
+        Path path;
+        for (Node at = (from + step) % nodes; at != to; at = (at + step) % nodes) path.push_back(at);
+        return path;
     };
     world.start();
     for (int i = 0; i < 2000; ++i) {

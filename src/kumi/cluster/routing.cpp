@@ -94,28 +94,6 @@ Route Routing::route(Node from, Node to) const noexcept {
     return {Route::Kind::relayed, way.network, slot, relays[slot], way.distance};
 }
 
-std::vector<Node> Routing::detours(Node from, Node to) const {
-    const Route taken = route(from, to);
-    if (taken.kind != Route::Kind::direct) return {};
-    const auto has_other = [&](Node one, Node other) { // network than the one that is taken
-        for (NetworkIndex network = 0; network < cluster_.networks.size(); ++network)
-            if (network != taken.network && may_use(one, other, network)) return true;
-        return false;
-    };
-    std::optional<Node> near_from, near_to;
-    for (Node via = 0; via < nodes(); ++via) {
-        const HostIndex host = placement_[via].host;
-        if (host == placement_[from].host || host == placement_[to].host) continue;
-        if (!link(placement_[from].host, host).direct || !link(host, placement_[to].host).direct) continue;
-        if (!near_from && has_other(from, via)) near_from = via;
-        if (!near_to && has_other(via, to)) near_to = via;
-    }
-    std::vector<Node> found;
-    if (near_from) found.push_back(*near_from);
-    if (near_to && near_to != near_from) found.push_back(*near_to);
-    return found;
-}
-
 std::string Routing::text(const Route& route) const {
     switch (route.kind) {
     case Route::Kind::self: return "-";

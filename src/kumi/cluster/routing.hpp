@@ -67,8 +67,6 @@ public:
     bool may_use(Node from, Node to, NetworkIndex network) const noexcept {
         return !obstacle(placement_[from].host, placement_[to].host, network);
     }
-    /// Nodes that could pass messages on from one to another that a network joins too: for when that fails at either end.
-    std::vector<Node> detours(Node from, Node to) const;
     /// The paper's notation: "S0", "M1"; ">M1" for a relay's first hop, "-" for oneself, "!" for no way at all.
     std::string text(const Route& route) const;
     /// All other ways, the best first.

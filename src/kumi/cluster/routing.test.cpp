@@ -298,51 +298,6 @@ TEST(Routing, nodes_of_a_relaying_host_share_the_destinations) {
     EXPECT_EQ(routing.channels().by_network, (std::vector<std::uint32_t>{3, 4}));
 }
 
-TEST(Routing, a_detour_leads_around_the_network_in_use_at_either_end) {
-    // All are on the lan; c has a cable to a, and d one to b.
-    const Cluster cluster = cluster_of(R"(
-        [[network]]
-        name = "lan"
-        [[network]]
-        name = "near_a"
-        [[network]]
-        name = "near_b"
-        [[host]]
-        name = "a"
-        slots = 2
-        address = { lan = "10.0.0.1", near_a = "10.0.1.1" }
-        [[host]]
-        name = "b"
-        address = { lan = "10.0.0.2", near_b = "10.0.2.2" }
-        [[host]]
-        name = "c"
-        address = { lan = "10.0.0.3", near_a = "10.0.1.3" }
-        [[host]]
-        name = "d"
-        address = { lan = "10.0.0.4", near_b = "10.0.2.4" }
-    )");
-    const Routing routing = routing_of(cluster, 5); // a has nodes 0 and 1
-    EXPECT_EQ(routing.detours(0, 2), (std::vector<Node>{3, 4}));
-    EXPECT_EQ(routing.detours(2, 0), (std::vector<Node>{4, 3}));
-    EXPECT_EQ(routing.detours(0, 1), std::vector<Node>{}) << "memory does not fail";
-    EXPECT_EQ(routing.detours(0, 0), std::vector<Node>{});
-    EXPECT_EQ(routing.detours(0, 4), (std::vector<Node>{3, 2})) << "from a by c, or to d by b";
-    // With the other networks broken there is nothing that a third node could do.
-    std::vector<Broken> broken;
-    for (const NetworkIndex network : {1u, 2u})
-        for (HostIndex one = 0; one < 4; ++one)
-            for (HostIndex other = 0; other < 4; ++other) broken.push_back({one, other, network});
-    EXPECT_EQ(routing_of(cluster, 5, Policy::pack(), broken).detours(0, 2), std::vector<Node>{});
-    // Nor does a node help that is reached, or reaches on, by other nodes only.
-    const auto detours_without = [&](HostIndex one, HostIndex other) {
-        return routing_of(cluster, 5, Policy::pack(), {{one, other, 0}, {one, other, 1}, {one, other, 2}}).detours(0, 2);
-    };
-    EXPECT_EQ(detours_without(0, 3), std::vector<Node>{3}) << "a does not reach d";
-    EXPECT_EQ(detours_without(2, 1), std::vector<Node>{4}) << "c does not reach b";
-    EXPECT_EQ(routing_of(cluster_of(two_gates), 4).detours(0, 3), std::vector<Node>{})
-        << "what is relayed anyway has its relay";
-}
-
 TEST(Routing, a_network_that_joins_neighbours_only_is_rejected_for_others_with_the_reason) {
     const Cluster cluster = cluster_of(R"(
         [[network]]

@@ -160,13 +160,11 @@ device::composite::CompositeDevice::Relays find_relays(const Cluster& cluster, c
         broken.push_back({other, one, network});
     }
     const Routing routing(cluster, placement, broken);
-    std::vector<std::vector<Node>> through(routing.nodes());
-    for (Node to = 0; to < routing.nodes(); ++to) {
-        const Route route = routing.route(self, to);
-        if (route.kind == Route::Kind::relayed) through[to] = {route.next};
-        else through[to] = routing.detours(self, to);
-    }
-    return {std::move(through), find_served(routing, self)};
+    std::vector<device::composite::Path> paths(routing.nodes());
+    for (Node to = 0; to < routing.nodes(); ++to)
+        for (Route route = routing.route(self, to); route.kind == Route::Kind::relayed; route = routing.route(route.next, to))
+            paths[to].push_back(route.next);
+    return {std::move(paths), find_served(routing, self)};
 }
 
 /// One plan for shared memory and one for each network that joins some of the job's hosts, the same on all nodes.

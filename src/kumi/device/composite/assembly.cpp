@@ -41,20 +41,33 @@ Result<void> Assembly::add(const std::vector<Node>& members, base::FunctionRef<R
     return {};
 }
 
-void Assembly::add_relay(Node from, Node via, Node to) { ways_to_[from][to].push_back({.via = via}); }
+void Assembly::add_relay(Node from, Node via, Node to) { ways_to_[from][to].push_back({.is_relayed = true, .path = {via}}); }
+
+/// Relays that were named only tell the first node of each path.
+void Assembly::complete_paths() {
+    for (Node from = 0; from < nodes_; ++from)
+        for (Node to = 0; to < nodes_; ++to) {
+            if (ways_to_[from][to].empty() || !ways_to_[from][to].back().is_relayed) continue;
+            Path& path = ways_to_[from][to].back().path;
+            while (path.size() < nodes_ && ways_to_[path.back()][to].front().is_relayed)
+                path.push_back(ways_to_[path.back()][to].front().path.front());
+        }
+}
 
 /// By node, those whose messages it passes on.
 std::vector<std::vector<Node>> Assembly::served() const {
     std::vector<std::vector<Node>> served(nodes_);
     for (Node from = 0; from < nodes_; ++from)
         for (Node to = 0; to < nodes_; ++to)
-            for (std::optional<Node> via = ways_to_[from][to].front().via; via; via = ways_to_[*via][to].front().via)
-                if (std::ranges::find(served[*via], from) == served[*via].end()) served[*via].push_back(from);
+            if (const auto& way = ways_to_[from][to].front(); way.is_relayed)
+                for (const Node via : way.path)
+                    if (std::ranges::find(served[via], from) == served[via].end()) served[via].push_back(from);
     return served;
 }
 
 Result<Assembly::Ends> Assembly::finish(const StripeOptions& stripes, bool is_serialized) {
     Ends made;
+    if (!ways_to_.empty()) complete_paths();
     for (Node node = 0; node < nodes_; ++node) {
         for (Node to = 0; to < nodes_; ++to)
             if (ways_to_.empty() || ways_to_[node][to].empty()) return error("nodes {} and {} have no channel", node, to);

@@ -22,7 +22,7 @@ public:
     /// next best. `open` gets a waker for each member, for devices that want one, and answers all ends.
     Result<void> add(const std::vector<Node>& members, base::FunctionRef<Result<Ends>(std::span<pm::Waker* const>)> open,
                      const std::string& name = {});
-    /// What `from` has for `to`, and can send by no channel, goes through `via`.
+    /// What `from` has for `to`, and can send by no channel, goes through `via`. At most once for two nodes, after all channels.
     void add_relay(Node from, Node via, Node to);
 
     /// All composites, by node. Every two nodes must have a channel by now. `is_serialized` as pm::Opening has it.
@@ -32,6 +32,7 @@ private:
     using Ways = std::vector<CompositeChannel::Way>;
 
     Result<void> open_sockets();
+    void complete_paths();
     std::vector<std::vector<Node>> served() const;
 
     Node nodes_;

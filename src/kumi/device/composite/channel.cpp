@@ -96,7 +96,7 @@ CompositeChannel::CompositeChannel(Node self, std::vector<Part> parts, const std
             network_links_.push_back(&link);
             link.guard = &networks_guard_;
             link.is_apart = false;
-            traits.message_bytes_max -= sizeof(Envelope);
+            traits.message_bytes_max -= head_bytes_max;
             networks.push_back({&channel, channel.ways(), link.part.network, link.part.name});
         }
         if (channel.remote_memory() != nullptr && !host_memory_) host_memory_.emplace(link.part, static_cast<Node>(ways_to.size()));
@@ -110,8 +110,8 @@ CompositeChannel::CompositeChannel(Node self, std::vector<Part> parts, const std
     std::vector<std::vector<PlannedWay>> planned(ways_to.size());
     for (Node to = 0; to < routes_.size(); ++to)
         for (const Way& way : ways_to[to]) {
-            if (way.via) {
-                planned[to].push_back({.via = way.via});
+            if (way.is_relayed) {
+                planned[to].push_back({.is_relayed = true, .path = way.path});
                 continue;
             }
             Link& link = links_[way.part];

@@ -38,10 +38,11 @@ namespace kumi::device::composite {
 
 class CompositeChannel final : public pm::Channel, private pm::JointSleep {
 public:
-    /// A way to a destination: by one of the parts, or through another node.
+    /// A way to a destination: by one of the parts, or over other nodes; see PlannedWay.
     struct Way {
         std::uint32_t part = 0;
-        std::optional<Node> via{};
+        bool is_relayed = false;
+        Path path{};
     };
     /// `ways_to` says for each destination, self included, how messages get there, the best way first. The others are of
     /// use where the first is by a part that may fail. With a set to sleep on, calls never overlap.

@@ -113,9 +113,9 @@ Result<std::unique_ptr<pm::Channel>> CompositeDevice::open(const pm::Opening& op
     const auto silent = probe(probed, members, opening.self, opening.meeting, patience_);
     if (!silent) return silent.error();
     for (const Probed& one : probed) give_up_silent(one, opening.self);
-    const Relays relays = find_relays_ ? find_relays_(*silent) : Relays{std::vector<std::vector<Node>>(opening.nodes), {}};
+    const Relays relays = find_relays_ ? find_relays_(*silent) : Relays{std::vector<Path>(opening.nodes), {}};
     if (auto arranged = arrange(parts, probed, opening); !arranged) return arranged.error();
-    const auto plans_to = choose(probed, relays.through, opening);
+    const auto plans_to = choose(probed, relays.paths, opening);
     if (!plans_to) return plans_to.error();
 
     std::vector<std::uint32_t> part_of_plan;
@@ -125,7 +125,8 @@ Result<std::unique_ptr<pm::Channel>> CompositeDevice::open(const pm::Opening& op
     std::vector<std::vector<CompositeChannel::Way>> ways_to(opening.nodes);
     for (Node to = 0; to < opening.nodes; ++to) {
         for (const std::uint32_t plan : (*plans_to)[to]) ways_to[to].push_back({.part = part_of_plan[plan]});
-        for (const Node via : relays.through[to]) ways_to[to].push_back({.via = via});
+        const bool has_others = find_relays_ != nullptr && opening.nodes > 2 && to != opening.self;
+        if (has_others) ways_to[to].push_back({.is_relayed = true, .path = relays.paths[to]});
     }
     if (parts.size() > CompositeChannel::parts_max)
         return error("composite: this host has {} networks, and {} are possible: name those to use in a cluster file", parts.size(),
@@ -180,7 +181,7 @@ Result<void> CompositeDevice::arrange(std::vector<Part>& parts, std::vector<Prob
 }
 
 /// For each destination the plans that work, the best first. What should work and does not is said.
-Result<std::vector<std::vector<std::uint32_t>>> CompositeDevice::choose(const std::vector<Probed>& probed, const std::vector<std::vector<Node>>& relays,
+Result<std::vector<std::vector<std::uint32_t>>> CompositeDevice::choose(const std::vector<Probed>& probed, const std::vector<Path>& paths,
                                                                         const pm::Opening& opening) const {
     std::vector<std::vector<std::uint32_t>> plans_to(opening.nodes);
     std::vector<Node> unreached;
@@ -191,7 +192,7 @@ Result<std::vector<std::vector<std::uint32_t>>> CompositeDevice::choose(const st
             if (to == opening.self || probed[plan].works.test(to)) plans_to[to].push_back(plan);
             else if (plans_to[to].empty()) silent[plan].push_back(to);
         }
-        if (plans_to[to].empty() && relays[to].empty()) unreached.push_back(to);
+        if (plans_to[to].empty() && paths[to].empty()) unreached.push_back(to);
     }
     const double seconds = std::chrono::duration<double>(patience_).count();
     for (std::size_t i = 0; i < plans_.size(); ++i)

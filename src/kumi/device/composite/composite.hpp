@@ -1,6 +1,7 @@
 #pragma once
 
 #include "kumi/base/clock.hpp"
+#include "kumi/device/composite/envelope.hpp"
 #include "kumi/pm/device.hpp"
 
 #include <cstdint>
@@ -39,11 +40,10 @@ public:
     CompositeDevice(std::vector<Plan> plans, std::function<bool(std::size_t, pm::Node)> joins, Duration patience = std::chrono::seconds(2))
         : plans_(std::move(plans)), joins_(std::move(joins)), patience_(patience) {}
 
-    /// Who may pass on messages to each node, the best first, knowing who does not hear whom: for those that no plan joins
-    /// with this one, and for those to whom all ways fail. A relay must hear this node and be nearer to the other.
+    /// Who passes on messages to nodes that no plan joins with this one, knowing who does not hear whom.
     struct Relays {
-        std::vector<std::vector<pm::Node>> through; // by destination
-        std::vector<pm::Node> served;               // who sends through this node
+        std::vector<Path> paths;      // by destination; empty for those that a plan joins
+        std::vector<pm::Node> served; // who sends through this node
     };
     using FindRelays = std::function<Relays(const std::vector<Silent>&)>;
     void set_relays(FindRelays find) { find_relays_ = std::move(find); }
@@ -59,7 +59,7 @@ public:
     Result<std::unique_ptr<pm::Channel>> open(const pm::Opening& opening) override;
 
 private:
-    Result<std::vector<std::vector<std::uint32_t>>> choose(const std::vector<Probed>& probed, const std::vector<std::vector<pm::Node>>& relays,
+    Result<std::vector<std::vector<std::uint32_t>>> choose(const std::vector<Probed>& probed, const std::vector<Path>& paths,
                                                            const pm::Opening& opening) const;
     Result<void> arrange(std::vector<Part>& parts, std::vector<Probed>& probed, const pm::Opening& opening);
 

@@ -4,6 +4,9 @@
 #include "kumi/pm/node.hpp"
 
 #include <cstdint>
+#include <cstring>
+#include <span>
+#include <vector>
 
 namespace kumi::device::composite {
 
@@ -19,7 +22,7 @@ struct Envelope {
     enum class Kind : std::uint8_t {
         message, // the user's
         piece,   // of one: a PieceHead and some of its bytes
-        ping,    // to be answered by the way it came
+        ping,    // to be answered by the network it came by, with the same number
         pong,
         arrived, // every earlier message of the destination's has arrived here
         how_far, // to be answered by that
@@ -28,17 +31,53 @@ struct Envelope {
         left,    // the node of that number has left, says the source, which was to pass on something to it
         leaving, // the source has passed on messages of the destination, and would leave
         done,    // then leave: there will be no more
+        seek,    // for a path from the source to the destination; the path so far
+        found,   // that of the seek of this number, from its end back to its start
+        broken,  // the source was to pass on something to the node of that number, and no network joins them any more
+        owes,    // the node of that number, which is sought, is joined with the source and owes it an answer
     };
 
     Sequence sequence; // of a message, or that a piece is of; else what the kind says
     Node source;
-    Node destination; // others pass it on
+    Node destination;
     Kind kind;
-    std::uint8_t hops_left; // how often it may be passed on
-    std::uint8_t asks;      // for `arrived`: it is passed on, and kept until then
-    std::uint8_t way;       // that a ping tries, and a pong answers: its number among the pinging node's
+    std::uint8_t asks; // for `arrived`: it is passed on, and kept until then
+    std::uint8_t hops; // nodes that pass it on; they stand behind the envelope
+    std::uint8_t at;   // which of them is to do so next; of a seek: to how many it is passed on, as a power of two
 };
 static_assert(sizeof(Envelope) == 16); // messages behind it stay aligned
+
+/// The nodes that pass something on, in that order.
+using Path = std::vector<Node>;
+inline constexpr std::size_t hops_max = 252;
+
+constexpr std::size_t head_bytes(std::size_t hops) noexcept {
+    return sizeof(Envelope) + ((hops * sizeof(Node) + 15) & ~std::size_t{15}); // what follows stays aligned
+}
+inline constexpr std::size_t head_bytes_max = head_bytes(hops_max);
+
+inline Envelope head_of(Bytes letter) noexcept {
+    Envelope head{};
+    read_value(letter, head);
+    return head;
+}
+
+/// Puts an envelope and a path to `at`; answers how many bytes they take.
+inline std::size_t write_head(std::byte* at, Envelope head, std::span<const Node> path) noexcept {
+    const std::size_t bytes = head_bytes(path.size());
+    std::memset(at + sizeof head, 0, bytes - sizeof head);
+    head.hops = static_cast<std::uint8_t>(path.size());
+    std::memcpy(at, &head, sizeof head);
+    if (!path.empty()) std::memcpy(at + sizeof head, path.data(), path.size_bytes());
+    return bytes;
+}
+
+/// Of a letter that is as long as its envelope says.
+inline Node hop_of(Bytes letter, std::size_t index) noexcept {
+    Node node;
+    std::memcpy(&node, letter.data() + sizeof(Envelope) + index * sizeof node, sizeof node);
+    return node;
+}
 
 /// Behind the envelope of a piece.
 struct PieceHead {

@@ -28,15 +28,20 @@ constexpr unsigned relay_doublings_max = 5;
 constexpr Duration ask_done_every = 200ms;
 /// A way that has no carrier, or whose other end has none, will not have one any more after so long.
 constexpr Duration unusable_max = 60s;
+/// A peer of which all networks say that it is gone is sought so long.
+constexpr Duration seek_time_of_gone = 500ms;
+/// And one for which a node that closes still has messages.
+constexpr Duration seek_time_closing = 2s;
 /// The user is told of one network no more often.
 constexpr Duration tell_every = 10s;
 
 } // namespace
 
 bool Networks::is_up(const Way& way) const noexcept {
-    if (!way.via) return way.link->up && !way.link->channel->lost(way.number);
-    const Pair& relay = pairs_[*way.via];
-    return !relay.ways.empty() && !is_relayed(relay) && is_up(relay.ways[relay.current]);
+    if (!way.is_relayed()) return way.link->up && !way.link->channel->lost(way.number);
+    if (way.path.empty()) return false;
+    const Pair& first = pairs_[way.path.front()];
+    return !first.ways.empty() && !first.is_lost && !is_relayed(first) && is_up(first.ways[first.current]);
 }
 
 /// The device takes the peer for lost, or would if this were the only way.
@@ -47,14 +52,18 @@ bool Networks::is_gone(const Way& direct) noexcept {
 /// It will not answer that way again, as far as one can tell.
 bool Networks::is_dead(const Pair& pair, std::size_t index) const noexcept {
     const Way& way = pair.ways[index];
-    if (way.unusable_since != never && now_ - way.unusable_since > unusable_max) return true;
-    // Whether it is there the last relay knows.
-    return way.via ? is_lost_directly(pairs_[*way.via]) : is_gone(way);
+    if (!way.is_relayed()) return is_gone(way) || (way.unusable_since != never && now_ - way.unusable_since > unusable_max);
+    // Who closes, and has nothing for it, only waits for its word: those who were to pass that on have left.
+    if (is_closing_ && way.path.empty() && pair.own.empty()) return true;
+    // Nobody finds it. If its networks say that it is gone, they are believed soon.
+    const bool is_gone_here = index > 0 && is_gone_directly(pair);
+    const Duration limit = is_gone_here ? seek_time_of_gone : is_closing_ ? seek_time_closing : unusable_max;
+    return pair.seeking_since != never && now_ - pair.seeking_since > limit;
 }
 
 /// By all networks that join it with this node.
-bool Networks::is_lost_directly(const Pair& pair) const noexcept {
-    return pair.is_lost || std::all_of(pair.ways.begin(), pair.ways.end(), [](const Way& way) { return way.via || is_gone(way); });
+bool Networks::is_gone_directly(const Pair& pair) noexcept {
+    return std::all_of(pair.ways.begin(), pair.ways.end(), [](const Way& way) { return way.is_relayed() || is_gone(way); });
 }
 
 bool Networks::lost(Node node) const noexcept {
@@ -66,7 +75,7 @@ bool Networks::lost(Node node) const noexcept {
 }
 
 bool Networks::has_left(const Pair& pair) const noexcept {
-    return std::any_of(pair.ways.begin(), pair.ways.end(), [](const Way& way) { return !way.via && way.link->ways->has_left(way.number); });
+    return std::any_of(pair.ways.begin(), pair.ways.end(), [](const Way& way) { return !way.is_relayed() && way.link->ways->has_left(way.number); });
 }
 
 void Networks::lose(Pair& pair) noexcept {
@@ -77,6 +86,7 @@ void Networks::lose(Pair& pair) noexcept {
     pair.passing.clear();
     pair.passing_bytes.clear();
     pair.notes.clear();
+    pair.urgent.clear();
     pair.next_way.reset();
     pair.striped.clear();
     pair.held = false;
@@ -87,9 +97,8 @@ void Networks::lose(Pair& pair) noexcept {
 
 Duration Networks::unanswered(const Pair& pair, std::size_t index, Instant now) const noexcept {
     const Way& way = pair.ways[index];
-    if (!way.via) return way.link->ways->unanswered(way.number, now);
-    const bool is_asked = pair.own_next != pair.own.begin() && pair.own_asked != never;
-    return is_asked ? now - pair.own_asked : Duration{0};
+    if (!way.is_relayed()) return way.link->ways->unanswered(way.number, now);
+    return pair.own_asked != never ? now - pair.own_asked : Duration{0};
 }
 
 // ---- time
@@ -112,7 +121,7 @@ bool Networks::has_arrived(const Pair& pair) const noexcept {
     if (!pair.own.empty() || !pair.passing.empty()) return false;
     for (std::size_t i = 0; i < pair.ways.size(); ++i) {
         const Way& way = pair.ways[i];
-        if (!way.via && (i == pair.current || way.has_pieces) && !way.link->ways->all_arrived(way.number)) return false;
+        if (!way.is_relayed() && (i == pair.current || way.has_pieces) && !way.link->ways->all_arrived(way.number)) return false;
     }
     return true;
 }
@@ -120,7 +129,8 @@ bool Networks::has_arrived(const Pair& pair) const noexcept {
 /// Nothing is to be found out.
 bool Networks::is_settled(const Pair& pair) const noexcept {
     const bool is_asking = pair.refused && !pair.striped.empty();
-    return pair.is_lost || (has_arrived(pair) && pair.current == 0 && !pair.next_way && !is_asking && !is_closing_);
+    const bool is_good = pair.current == 0 && !pair.next_way && !(pair.ways.front().deaf && is_up(pair.ways.front()));
+    return pair.is_lost || (has_arrived(pair) && is_good && !is_asking && !is_closing_);
 }
 
 void Networks::consider(Pair& pair, Instant now) {
@@ -128,17 +138,22 @@ void Networks::consider(Pair& pair, Instant now) {
     for (Way& way : pair.ways) way.unusable_since = may_use(way) ? never : std::min(way.unusable_since, now);
     tell_silence(pair, now);
     if (lost(pair.peer)) return lose(pair);
+    if (pair.ways.back().is_relayed() && !pair.ways.back().path.empty() && !is_up(pair.ways.back())) drop_path(pair);
     const Way& way = pair.ways[pair.current];
     if (!may_use(way)) {
-        const char* const why = way.via ? "the relay is gone" : !way.link->up ? "no carrier" : way.deaf ? "the other end has no carrier" : "nobody listens there";
+        const char* const why = way.is_relayed() ? "the relay is gone" : !way.link->up ? "no carrier" : way.deaf ? "the other end has no carrier" : "nobody listens there";
         if (move_from_failed(pair, why, now)) return;
     }
     if (pair.own.empty()) pair.own_asked = never;
     else if (pair.own_asked == never) pair.own_asked = now;
-    if (is_relayed(pair)) watch(pairs_[*pair.ways[pair.current].via]); // it goes by its ways
     consider_rails(pair, now);
     if (answers_elsewhere(pair, pair.current, now)) move_from_failed(pair, "no answer", now);
     try_better(pair, now);
+    if (is_relayed(pair) && !pair.ways[pair.current].path.empty()) {
+        const Way& relayed = pair.ways[pair.current];
+        watch(pairs_[relayed.path.front()]); // it goes by its ways
+        if (!relayed.suspected && relayed.path.size() > pair.shortest) seek_shorter(pair, now);
+    }
     const bool is_given = is_relayed(pair) && !pair.own.empty() && pair.own_next == pair.own.end();
     const Duration again_after = relay_again_after * (1u << std::min(pair.own_tries, relay_doublings_max));
     if (is_given && now - std::max(pair.own_given, pair.own_asked) > again_after) { // a relay may have died with it
@@ -154,19 +169,30 @@ bool Networks::answers_elsewhere(Pair& pair, std::size_t index, Instant now) {
     auto& suspected = pair.ways[index].suspected;
     if (unanswered(pair, index, now) < suspect_after && may_use(pair.ways[index])) {
         suspected.reset();
+        if (index == pair.current) end_search(pair);
         return false;
     }
     if (!suspected) {
         suspected = now;
         for (Way& way : pair.ways) way.pinged = false;
     }
+    bool answers = false;
     for (std::size_t i = 0; i < pair.ways.size(); ++i) {
         Way& way = pair.ways[i];
-        if (i == index || !is_up(way)) continue;
-        if (way.answered_at <= *suspected) ping(pair, i, now);
-        else if (now - way.answered_at >= benefit_of_doubt) return true;
+        if (way.is_relayed()) {
+            if (index != pair.current) continue; // of several rails one fails
+            if (way.answered_at <= *suspected || way.path.empty()) seek(pair, now);
+            else if (now - way.answered_at < benefit_of_doubt) continue;
+            else if (i != index) answers = true;
+            else if (!way.found.empty()) take_path(pair, std::exchange(way.found, {}), true);
+            else suspected = now; // this path answers, and yet nothing arrives: the doubt begins anew
+            continue;
+        }
+        if (!is_up(way) || (i == index && !way.deaf)) continue; // one that is said to be deaf may hear again
+        if (i == index || way.answered_at <= *suspected) ping(pair, i, now);
+        else if (now - way.answered_at >= benefit_of_doubt) answers = true;
     }
-    return false;
+    return answers;
 }
 
 /// Goes back to a better way when that works again.
@@ -203,20 +229,19 @@ void Networks::try_better(Pair& pair, Instant now) {
 void Networks::ping(Pair& pair, std::size_t index, Instant now) {
     Way& way = pair.ways[index];
     if (way.pinged) {
-        const bool has_come = way.via || way.link->ways->all_arrived(way.number);
-        if (!has_come || now - way.pinged_at < ask_again_after) return; // the device sees to it that it gets there
+        if (!way.link->ways->all_arrived(way.number) || now - way.pinged_at < ask_again_after) return; // the device sees to it that it gets there
     } else {
         const bool is_urgent = std::any_of(pair.ways.begin(), pair.ways.end(), [](const Way& other) { return other.suspected.has_value(); });
         if (now - way.pinged_at < (is_urgent ? benefit_of_doubt : try_better_every)) return;
     }
-    if (!send_control(pair, index, Envelope::Kind::ping, 0, static_cast<std::uint8_t>(index))) return;
+    if (!send_control(pair, outlet(pair, index), Envelope::Kind::ping, static_cast<Sequence>(index))) return;
     way.pinged = true;
     way.pinged_at = now;
 }
 
 void Networks::on_pong(Pair& pair, const Envelope& head, Instant now) {
-    if (head.way >= pair.ways.size()) return;
-    Way& way = pair.ways[head.way];
+    if (head.sequence >= pair.ways.size()) return;
+    Way& way = pair.ways[head.sequence];
     if (!std::exchange(way.pinged, false)) return;
     way.answers = now - way.pinged_at <= answer_in_time ? way.answers + 1 : 0;
     way.answered_at = now;
@@ -242,7 +267,7 @@ void Networks::on_interfaces_changed(Instant now) {
 
 void Networks::on_deaf(Pair& pair, std::uint32_t network, bool is_deaf, Instant now) {
     for (Way& way : pair.ways) {
-        if (way.via || way.link->network != network) continue;
+        if (way.is_relayed() || way.link->network != network) continue;
         way.deaf = is_deaf;
         way.answers = 0;
         watch(pair);
@@ -258,16 +283,20 @@ bool Networks::move_from_failed(Pair& pair, const char* why, Instant now) {
     const auto is_good = [&](std::size_t i, bool also_doubted) {
         return i != pair.current && may_use(pair.ways[i]) && (also_doubted || !pair.ways[i].doubted);
     };
-    for (const bool also_doubted : {false, true})
+    for (const bool also_doubted : {false, true}) {
+        if (also_doubted && is_relayed(pair)) break; // another path is sought, and better ways are tried all along
         for (std::size_t i = 0; i < pair.ways.size(); ++i) {
             if (!is_good(i, also_doubted)) continue;
             Way& from = pair.ways[pair.current];
             tell(pair, from, why, pair.ways[i].name, now);
             from.doubted = true;
             ++counters_.failovers;
+            // The peer may not know yet, if nothing of its own is under way.
+            if (!from.is_relayed() && from.link->up && !from.deaf) note(pair, Envelope::Kind::deaf, from.link->network);
             move(pair, i);
             return true;
         }
+    }
     return false;
 }
 
@@ -324,28 +353,26 @@ void Networks::move(Pair& pair, std::size_t index) {
 void Networks::collect_unarrived(Pair& pair, std::size_t index) {
     Way& way = pair.ways[index];
     way.has_pieces = false;
-    Letters unarrived;
-    std::map<Node, Letters> passed; // by destination
+    Letters unarrived, passed;
     way.link->ways->each_unarrived(way.number, [&](Bytes letter) {
         Envelope head;
         if (!read_value(letter, head) || (head.kind != Envelope::Kind::message && head.kind != Envelope::Kind::piece)) return;
         Letter copy(letter.begin(), letter.end());
-        if (head.source == self_ && head.destination == pair.peer) {
+        if (head.source == self_ && head.hops == 0) {
             pair.own_bytes += copy.size();
             unarrived.push_back(std::move(copy));
         } else if (head.source != self_) {
-            passed[head.destination].push_back(std::move(copy));
+            passed.push_back(std::move(copy));
         }
     });
-    for (auto& [to, letters] : passed) { // before what came later
-        letters.splice(letters.end(), std::exchange(pairs_[to].passing, {}));
-        pairs_[to].passing_bytes.clear();
-        for (Letter& letter : letters) keep_passing(pairs_[to], std::move(letter));
-    }
+    passed.splice(passed.end(), std::exchange(pair.passing, {})); // before what came later
+    pair.passing_bytes.clear();
+    for (Letter& letter : passed) keep_passing(pair, std::move(letter));
     counters_.resent += unarrived.size();
     pair.own.splice(pair.own.begin(), unarrived);
     for (Pair& other : pairs_) // what this node passes through the peer is kept until it has arrived
-        if (index == pair.current && !other.ways.empty() && other.ways[other.current].via == pair.peer) {
+        if (index == pair.current && !other.ways.empty() && is_relayed(other) && !other.ways.back().path.empty() &&
+            other.ways.back().path.front() == pair.peer) {
             other.own_next = other.own.begin();
             make_pending(other);
         }
@@ -395,7 +422,7 @@ void Networks::give_up_unused() noexcept {
         for (std::size_t i = 0; i < pair.ways.size(); ++i) {
             const Way& way = pair.ways[i];
             const bool is_used = (i == pair.current || way.has_pieces) && is_up(way) && !lost(pair.peer);
-            if (!way.via && !is_used && !way.link->ways->all_arrived(way.number)) way.link->channel->give_up(way.number);
+            if (!way.is_relayed() && !is_used && !way.link->ways->all_arrived(way.number)) way.link->channel->give_up(way.number);
         }
 }
 

@@ -1,4 +1,5 @@
-// Messages: out, in, and passed on. Those in pieces are in stripes.cpp; when ways are left and taken is in failover.cpp.
+// Messages, out and in. Those in pieces are in stripes.cpp, those of others in paths.cpp; when ways are left and taken is in
+// failover.cpp.
 
 #include "kumi/device/composite/networks.hpp"
 
@@ -10,24 +11,10 @@
 #include <limits>
 
 namespace kumi::device::composite {
-namespace {
-
-/// A source may have so much under way to one destination that others pass on, or one message if that is more.
-constexpr std::size_t relay_window_bytes = std::size_t{256} << 10;
-constexpr std::uint8_t hops_max = 64;
-
-Envelope head_of(Bytes letter) noexcept {
-    Envelope head{};
-    read_value(letter, head);
-    return head;
-}
-
-} // namespace
-
 Networks::Networks(Node self, std::vector<NetworkLink> links, const std::vector<std::vector<PlannedWay>>& ways_to, const StripeOptions& stripes)
     : self_(self), stripes_(stripes), message_bytes_max_(links.empty() ? 0 : std::numeric_limits<std::size_t>::max()), pairs_(ways_to.size()) {
     for (NetworkLink& link : links) {
-        message_bytes_max_ = std::min(message_bytes_max_, link.channel->traits().message_bytes_max - sizeof(Envelope));
+        message_bytes_max_ = std::min(message_bytes_max_, link.channel->traits().message_bytes_max - head_bytes_max);
         links_.push_back(std::make_unique<Link>(std::move(link), static_cast<std::uint32_t>(links_.size())));
     }
     const std::size_t ahead_bytes = std::max(stripes.ahead_bytes_max, 2 * message_bytes_max_);
@@ -35,8 +22,13 @@ Networks::Networks(Node self, std::vector<NetworkLink> links, const std::vector<
         Pair& pair = pairs_[to];
         pair.peer = to;
         for (const PlannedWay& planned : ways_to[to]) {
-            Link* const link = planned.via ? nullptr : links_[planned.link].get();
-            pair.ways.push_back({.link = link, .number = planned.number, .via = planned.via, .name = link != nullptr ? link->name : fmt::format("node {}", *planned.via)});
+            KUMI_ASSERT(pair.ways.empty() || !pair.ways.back().is_relayed());
+            Link* const link = planned.is_relayed ? nullptr : links_[planned.link].get();
+            pair.ways.push_back({.link = link, .number = planned.number, .path = planned.path, .name = link != nullptr ? link->name : "other nodes"});
+        }
+        if (!pair.ways.empty() && pair.ways.back().is_relayed() && !pair.ways.back().path.empty()) {
+            pair.shortest = pair.ways.back().path.size();
+            take_path(pair, pair.ways.back().path, false);
         }
         KUMI_ASSERT(pair.ways.size() <= 255);
         pair.rails = Rails(pair.ways.size(), stripes.always);
@@ -46,16 +38,29 @@ Networks::Networks(Node self, std::vector<NetworkLink> links, const std::vector<
 }
 
 Envelope Networks::envelope(const Pair& pair, Envelope::Kind kind, Sequence sequence) const noexcept {
-    return {.sequence = sequence, .source = self_, .destination = pair.peer, .kind = kind, .hops_left = hops_max, .asks = false, .way = 0};
+    return {.sequence = sequence, .source = self_, .destination = pair.peer, .kind = kind, .asks = 0, .hops = 0, .at = 0};
 }
 
 /// Whom a message is given to that goes that way.
 std::optional<Networks::Outlet> Networks::outlet(const Pair& pair, std::size_t index) const noexcept {
     const Way& way = pair.ways[index];
-    if (!way.via) return Outlet{way.link->channel, way.number};
-    const Pair& relay = pairs_[*way.via];
-    if (relay.ways.empty() || is_relayed(relay) || relay.next_way) return std::nullopt; // so that it comes to an end there
-    return Outlet{relay.ways[relay.current].link->channel, relay.ways[relay.current].number};
+    return way.is_relayed() ? outlet_by(way.path) : Outlet{way.link->channel, way.number};
+}
+
+/// Nothing, if no network joins this node with the first on that path.
+std::optional<Networks::Outlet> Networks::outlet_by(const Path& path) const noexcept {
+    if (path.empty()) return std::nullopt;
+    const Pair& first = pairs_[path.front()];
+    if (first.ways.empty() || is_relayed(first) || first.next_way || first.is_lost) return std::nullopt;
+    return Outlet{first.ways[first.current].link->channel, first.ways[first.current].number, &path};
+}
+
+/// `letter`: an envelope without a path, and what is in it.
+bool Networks::give(const Outlet& out, Bytes letter) noexcept {
+    if (out.path == nullptr) return out.channel->try_send(out.number, letter);
+    std::array<std::byte, head_bytes_max> head;
+    const std::size_t bytes = write_head(head.data(), head_of(letter), *out.path);
+    return out.channel->try_send(out.number, Bytes(head).first(bytes), letter.subspan(sizeof(Envelope)));
 }
 
 void Networks::watch(Pair& pair) noexcept {
@@ -135,7 +140,7 @@ bool Networks::commit(const pm::SendSlot& slot) noexcept {
     Envelope head = envelope(pair, Envelope::Kind::message, pair.next++);
     head.asks = is_relayed(pair);
     pair.reserved = false;
-    if (way.via) {
+    if (way.is_relayed()) {
         std::memcpy(pair.reserved_letter.data(), &head, sizeof head);
         keep_own(pair, std::exchange(pair.reserved_letter, {}));
     } else {
@@ -158,7 +163,7 @@ bool Networks::cancel(const pm::SendSlot& slot) noexcept {
     Pair& pair = pairs_[slot.to()];
     const Way& way = pair.ways[pair.reserved_way];
     pair.reserved = false;
-    if (way.via) pair.reserved_letter.clear();
+    if (way.is_relayed()) pair.reserved_letter.clear();
     else way.link->channel->cancel({way.number, MutableBytes(slot.bytes().data() - sizeof(Envelope), slot.bytes().size() + sizeof(Envelope)), slot.token()});
     return std::exchange(pair.missed, false);
 }
@@ -183,14 +188,14 @@ void Networks::note(Pair& pair, Envelope::Kind kind, Sequence sequence) {
 }
 
 void Networks::keep_passing(Pair& pair, Letter letter) {
-    pair.passing_bytes[head_of(letter).source] += letter.size();
+    pair.passing_bytes[ends_of(head_of(letter))] += letter.size();
     pair.passing.push_back(std::move(letter));
     watch(pair);
     make_pending(pair);
 }
 
 void Networks::pop_passing(Pair& pair) {
-    const auto held = pair.passing_bytes.find(head_of(pair.passing.front()).source);
+    const auto held = pair.passing_bytes.find(ends_of(head_of(pair.passing.front())));
     held->second -= pair.passing.front().size();
     if (held->second == 0) pair.passing_bytes.erase(held);
     pair.passing.pop_front();
@@ -214,7 +219,7 @@ void Networks::make_pending(Pair& pair) {
 /// Something is to be sent as soon as it can be.
 bool Networks::waits(const Pair& pair) const noexcept {
     const bool has_own = is_relayed(pair) ? pair.own_next != pair.own.end() : !pair.own.empty();
-    return has_own || !pair.passing.empty() || !pair.notes.empty() || pair.owes_arrived || pair.next_way;
+    return has_own || !pair.passing.empty() || !pair.notes.empty() || !pair.urgent.empty() || pair.owes_arrived || pair.next_way;
 }
 
 void Networks::pump_pending(Instant now) {
@@ -229,10 +234,14 @@ void Networks::pump_pending(Instant now) {
 
 /// Sends what waits, as far as the way takes it.
 void Networks::pump(Pair& pair) {
+    if (!pair.urgent.empty()) pump_urgent(pair);
     const auto out = outlet(pair, pair.current);
+    // A message that was passed on to here tells of a path back, and that the peer may hear nothing otherwise.
+    const auto back = outlet_by(pair.way_back);
+    if (pair.owes_arrived && send_control(pair, back ? back : out, Envelope::Kind::arrived, pair.expected)) pair.owes_arrived = false;
+    if (is_relayed(pair)) tell_broken(pair);
     if (!out) return;
-    while (!pair.notes.empty() && out->channel->try_send(out->number, bytes_of(pair.notes.front()))) pair.notes.erase(pair.notes.begin());
-    if (pair.owes_arrived && send_control(pair, pair.current, Envelope::Kind::arrived, pair.expected)) pair.owes_arrived = false;
+    while (!pair.notes.empty() && give(*out, bytes_of(pair.notes.front()))) pair.notes.erase(pair.notes.begin());
     pump_own(pair, *out);
     for (; !pair.passing.empty(); pop_passing(pair))
         if (!out->channel->try_send(out->number, pair.passing.front())) return;
@@ -241,7 +250,7 @@ void Networks::pump(Pair& pair) {
 void Networks::pump_own(Pair& pair, Outlet out) {
     if (is_relayed(pair)) {
         for (; pair.own_next != pair.own.end(); ++pair.own_next) {
-            if (!out.channel->try_send(out.number, *pair.own_next)) return;
+            if (!give(out, *pair.own_next)) return;
             if (pair.own_next == pair.own.begin()) pair.own_given = now_;
         }
         return;
@@ -256,12 +265,8 @@ void Networks::pump_own(Pair& pair, Outlet out) {
     set_plain(pair);
 }
 
-bool Networks::send_control(Pair& pair, std::size_t way, Envelope::Kind kind, Sequence sequence, std::uint8_t tried) {
-    const auto out = outlet(pair, way);
-    if (!out) return false;
-    Envelope head = envelope(pair, kind, sequence);
-    head.way = tried;
-    return out->channel->try_send(out->number, bytes_of(head));
+bool Networks::send_control(const Pair& pair, const std::optional<Outlet>& out, Envelope::Kind kind, Sequence sequence) const noexcept {
+    return out && give(*out, bytes_of(envelope(pair, kind, sequence)));
 }
 
 // ---- in
@@ -270,18 +275,17 @@ bool Networks::on_message(std::uint32_t link, pm::Message& message, pm::Handler 
     now_ = now;
     Envelope head;
     if (!read_value(message.bytes(), head)) return false; // a greeting of the probe that comes late
-    const bool is_sound = head.kind <= Envelope::Kind::done && head.source < pairs_.size() &&
-                          head.destination < pairs_.size() &&
-                          (head.source == self_ || !pairs_[head.source].ways.empty());
-    if (!is_sound) return ++counters_.unsound, false;
-    if (head.source == self_) return false; // a relay gives it back, whose own way has failed; it is sent again
-    if (head.destination != self_) return pass_on(head, message.bytes()), false;
+    if (!is_sound(head, message.bytes())) return ++counters_.unsound, false;
+    const Inlet from{*links_[link], message.source()};
+    if (head.kind == Envelope::Kind::seek) return on_seek(head, message.bytes(), from), false;
+    if (head.destination != self_) return pass_on(head, message.bytes(), from), false;
     Pair& pair = pairs_[head.source];
     bool handed_out = false;
+    if (head.hops != 0 || !pair.way_back.empty()) [[unlikely]] note_way_back(pair, head, message.bytes());
     switch (head.kind) {
     case Envelope::Kind::message: take(pair, head, message, handed_out, handler); break;
     case Envelope::Kind::piece: take_piece(pair, head, message, handed_out, handler); break;
-    case Envelope::Kind::ping: answer_ping(head, *links_[link], message.source()); break;
+    case Envelope::Kind::ping: answer(head, Envelope::Kind::pong, head.sequence, {}, from); break; // if it is refused, another will come
     case Envelope::Kind::pong: on_pong(pair, head, now); break;
     case Envelope::Kind::arrived: on_arrived(pair, head.sequence, now); break;
     case Envelope::Kind::how_far: owe_arrived(pair); break;
@@ -292,12 +296,16 @@ bool Networks::on_message(std::uint32_t link, pm::Message& message, pm::Handler 
         break;
     case Envelope::Kind::leaving: pair.wants_done = true; break;
     case Envelope::Kind::done: pair.is_done = true; break;
+    case Envelope::Kind::found: on_found(pair, head, message.bytes(), now); break;
+    case Envelope::Kind::broken: on_broken(head.source, head.sequence, now); break;
+    case Envelope::Kind::owes: on_owes(head.sequence, now); break;
+    case Envelope::Kind::seek: break;
     }
     return handed_out;
 }
 
 void Networks::take(Pair& pair, const Envelope& head, pm::Message& message, bool& handed_out, pm::Handler handler) {
-    if (head.asks) owe_arrived(pair);
+    if (head.asks != 0) [[unlikely]] owe_arrived(pair);
     if (head.sequence != pair.expected) [[unlikely]] {
         if (has_come(pair, head.sequence)) {
             ++counters_.duplicates;
@@ -308,7 +316,7 @@ void Networks::take(Pair& pair, const Envelope& head, pm::Message& message, bool
         return;
     }
     ++pair.expected;
-    pm::Message known(message, pair.peer, message.bytes().subspan(sizeof head));
+    pm::Message known(message, pair.peer, message.bytes().subspan(head_bytes(head.hops)));
     handler(known);
     if (known.was_kept()) message.note_kept();
     handed_out = true;
@@ -331,45 +339,13 @@ std::size_t Networks::hand_out_early(pm::Handler handler, std::size_t messages_m
         const pm::KeptMessage kept = std::move(next->second);
         pair.early.erase(next);
         ++pair.expected;
-        if (head_of(kept.bytes()).asks) owe_arrived(pair); // the answer was given before its turn
+        const Envelope head = head_of(kept.bytes());
+        if (head.asks != 0) owe_arrived(pair); // the answer was given before its turn
         ++handed_out;
-        pm::Message message(pair.peer, kept.bytes().subspan(sizeof(Envelope)));
+        pm::Message message(pair.peer, kept.bytes().subspan(head_bytes(head.hops)));
         handler(message);
     }
     return handed_out;
-}
-
-/// What comes is taken in: how much that can be, its source sees to. What it sends again while it is still here is not.
-void Networks::pass_on(const Envelope& head, Bytes letter) {
-    Pair& pair = pairs_[head.destination];
-    pairs_[head.source].has_passed = true;
-    if (!pair.ways.empty() && lost(pair.peer)) {
-        if (head.kind != Envelope::Kind::left) note(pairs_[head.source], Envelope::Kind::left, head.destination);
-        return;
-    }
-    // Where a network joins this node and the destination no other relay is asked: that could be the one it comes from.
-    const bool goes_on = !pair.ways.empty() && head.hops_left > 0 && (!is_relayed(pair) || pair.ways.front().via);
-    if (!goes_on) {
-        ++counters_.not_passed_on;
-        return;
-    }
-    ++counters_.passed_on;
-    Envelope next = head;
-    --next.hops_left;
-    const Bytes body = letter.subspan(sizeof head);
-    const auto out = outlet(pair, pair.current);
-    if (pair.passing.empty() && out && out->channel->try_send(out->number, bytes_of(next), body)) return watch(pair);
-    const auto held = pair.passing_bytes.find(head.source);
-    if (held != pair.passing_bytes.end() && held->second + letter.size() > 2 * relay_window_bytes) return;
-    Letter kept(letter.begin(), letter.end());
-    std::memcpy(kept.data(), &next, sizeof next);
-    keep_passing(pair, std::move(kept));
-}
-
-void Networks::answer_ping(const Envelope& head, Link& link, Node number) {
-    Envelope pong = envelope(pairs_[head.source], Envelope::Kind::pong, head.sequence);
-    pong.way = head.way;
-    link.channel->try_send(number, bytes_of(pong)); // if it is refused, another ping will come
 }
 
 void Networks::on_arrived(Pair& pair, Sequence expected, Instant now) {
@@ -390,7 +366,11 @@ std::string_view Networks::carrier(Node to) const noexcept { return pairs_[to].w
 
 int Networks::link_to(Node to) const noexcept {
     const Pair* pair = &pairs_[to];
-    if (is_relayed(*pair)) pair = &pairs_[*pair->ways[pair->current].via];
+    if (is_relayed(*pair)) {
+        const Path& path = pair->ways[pair->current].path;
+        if (path.empty()) return -1;
+        pair = &pairs_[path.front()];
+    }
     return pair->ways.empty() || is_relayed(*pair) ? -1 : static_cast<int>(pair->ways[pair->current].link->index);
 }
 

@@ -24,9 +24,13 @@
 //
 // Relays. A message that other nodes pass on has arrived when its destination says so, and its source keeps it until
 // then. A source has a window for each destination; so what waits in a relay is bounded, and a relay takes in whatever
-// comes: nobody waits for anybody in a circle. Relays pass on over networks that join them with the destination;
-// where no network does, to the next relay, which is nearer to it by the hops that the routing counts. So no message goes
-// in circles; envelopes have a count of hops all the same.
+// comes: nobody waits for anybody in a circle. The source decides by whom a message is passed on: the path stands behind
+// the envelope, and each of its nodes gives the message to the next over a network that joins them. So no message goes in
+// circles, whatever changes meanwhile. A relay that cannot pass on drops the message and tells its source.
+//
+// Paths. The routing plans the first one, where no network joins two nodes. When a path or the last network fails, its
+// source seeks another: a seek goes from neighbour to neighbour over what works now, collects the nodes that it passes, and
+// the destination answers by the way it came (paths.cpp). Nobody keeps a map.
 
 #include "kumi/base/clock.hpp"
 #include "kumi/device/composite/envelope.hpp"
@@ -35,13 +39,16 @@
 #include "kumi/pm/channel.hpp"
 #include "kumi/pm/silence.hpp"
 
+#include <array>
 #include <deque>
 #include <limits>
 #include <list>
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace kumi::device::composite {
@@ -57,8 +64,9 @@ struct NetworkLink {
 /// A way as it is planned.
 struct PlannedWay {
     std::uint32_t link = 0;
-    Node number = 0;           // of whom the message is given to, there
-    std::optional<Node> via{}; // who passes it on: then `link` and `number` count for nothing
+    Node number = 0;         // of whom the message is given to, there
+    bool is_relayed = false; // others pass it on: then `link` and `number` count for nothing. At most one, the last
+    Path path{};             // they; empty: to be found when it is needed
 };
 
 struct StripeOptions {
@@ -79,6 +87,7 @@ struct NetworkCounters {
     std::uint64_t early = 0;      // that overtook others, by another way
     std::uint64_t passed_on = 0;
     std::uint64_t not_passed_on = 0; // because there was no way on
+    std::uint64_t seeks = 0;         // for paths, this node's own
     std::uint64_t striped = 0;       // messages, sent in pieces
     std::uint64_t unsound = 0;       // envelopes that make no sense, and pieces that fit nowhere
 };
@@ -151,10 +160,12 @@ private:
         Instant told{}; // the user, that ways over it have failed
     };
     struct Way {
-        Link* link;
+        Link* link; // null: others pass it on
         Node number;
-        std::optional<Node> via;
+        Path path;    // they; empty: not known
+        Path found{}; // another that works, found since this one is in doubt
         std::string name;
+        bool is_relayed() const noexcept { return link == nullptr; }
         bool deaf = false;      // the peer says that it hears nothing on it
         bool doubted = false;    // it has failed, and has not answered since
         bool has_pieces = false; // some that were given to it may not have arrived
@@ -164,6 +175,11 @@ private:
         Instant pinged_at{};
         Instant answered_at{};
         unsigned answers = 0; // in a row, in time
+    };
+    /// A seek that this node has passed on, or answered.
+    struct SeenSeek {
+        Sequence number = 0;
+        std::size_t hops = 0; // 0: none
     };
     using Letter = std::vector<std::byte>; // an envelope and what is in it
     using Letters = std::list<Letter>;
@@ -196,14 +212,21 @@ private:
         Instant own_asked = never; // since when an arrival is waited for
         Instant own_given{}; // when a relay was last given the first of them
         std::vector<Envelope> notes; // to be sent by whatever way, the first first
+        Letters urgent; // seeks and what they have found, for this neighbour: before all else
         unsigned own_tries = 0; // without an arrival
-        Letters passing;        // of others
-        std::map<Node, std::size_t> passing_bytes; // by source
+        Letters passing;        // of others, to be given to it
+        std::map<std::pair<Node, Node>, std::size_t> passing_bytes; // by source and destination
         bool reserved = false;
         bool missed = false;  // somebody was refused because of that
         bool refused = false; // or because of what is in between
         std::size_t reserved_way = 0;
         Letter reserved_letter;
+        // The search for a path.
+        Instant seeking_since = never;
+        Sequence first_seek = 0; // of this search
+        unsigned seeks = 0;      // in it
+        Instant sought_at{};
+        std::size_t shortest = 1; // that there should be
         Rails rails; // its ways, but relays
         std::deque<Striped> striped; // not known to have arrived
         bool held = false; // until the first of them has
@@ -215,6 +238,9 @@ private:
         Joiner joiner{0, 0};
         bool has_turn = false; // in early_
         bool owes_arrived = false;
+        Path way_back; // by which its last message came that was passed on; empty: none was
+        std::array<SeenSeek, 8> seen{}; // of its seeks
+        std::size_t seen_next = 0;
         bool has_passed = false; // this node has passed on something of its,
         Instant asked_done{};    // when it was last asked whether more will come
         bool is_done = false;    // and said that there will not
@@ -223,10 +249,16 @@ private:
     struct Outlet {
         pm::Channel* channel;
         Node number;
+        const Path* path = nullptr; // by which it is passed on from there
+    };
+    /// Whence a message came.
+    struct Inlet {
+        Link& link;
+        Node number;
     };
 
     Envelope envelope(const Pair& pair, Envelope::Kind kind, Sequence sequence) const noexcept;
-    bool is_relayed(const Pair& pair) const noexcept { return pair.ways[pair.current].via.has_value(); }
+    bool is_relayed(const Pair& pair) const noexcept { return pair.ways[pair.current].is_relayed(); }
     void set_plain(Pair& pair) noexcept {
         pair.plain = !pair.ways.empty() && pair.own.empty() && !pair.next_way && !pair.is_lost && !pair.held && !is_relayed(pair);
         if (pair.plain) note_room(pair);
@@ -235,6 +267,8 @@ private:
         if (std::exchange(pair.refused, false)) room_made_ = true;
     }
     std::optional<Outlet> outlet(const Pair& pair, std::size_t way) const noexcept;
+    std::optional<Outlet> outlet_by(const Path& path) const noexcept;
+    static bool give(const Outlet& out, Bytes letter) noexcept;
     bool try_send_whole(Pair& pair, Bytes bytes) noexcept;
     void watch(Pair& pair) noexcept;
     void count_sent(Pair& pair, std::size_t bytes) noexcept {
@@ -244,6 +278,7 @@ private:
     }
     void keep_own(Pair& pair, Letter letter);
     void note(Pair& pair, Envelope::Kind kind, Sequence sequence = 0);
+    static std::pair<Node, Node> ends_of(const Envelope& head) noexcept { return {head.source, head.destination}; }
     void keep_passing(Pair& pair, Letter letter);
     void pop_passing(Pair& pair);
     void refuse(Pair& pair) noexcept;
@@ -253,8 +288,10 @@ private:
     void pump_own(Pair& pair, Outlet out);
     void pump_pending(Instant now);
     bool waits(const Pair& pair) const noexcept;
-    bool send_control(Pair& pair, std::size_t way, Envelope::Kind kind, Sequence sequence, std::uint8_t tried = 0);
+    bool send_control(const Pair& pair, const std::optional<Outlet>& out, Envelope::Kind kind, Sequence sequence) const noexcept;
 
+    /// A source may have so much under way to one destination that others pass on, or one message if that is more.
+    static constexpr std::size_t relay_window_bytes = std::size_t{256} << 10;
     /// No message is so many ahead: devices hold fewer.
     static constexpr Sequence early_max = 1 << 20;
     bool has_come(const Pair& pair, Sequence sequence) const noexcept {
@@ -262,8 +299,6 @@ private:
         return is_old || pair.early.contains(sequence);
     }
     void take(Pair& pair, const Envelope& head, pm::Message& message, bool& handed_out, pm::Handler handler);
-    void pass_on(const Envelope& head, Bytes letter);
-    void answer_ping(const Envelope& head, Link& link, Node number);
     void on_pong(Pair& pair, const Envelope& head, Instant now);
     void on_arrived(Pair& pair, Sequence expected, Instant now);
     void on_deaf(Pair& pair, std::uint32_t network, bool is_deaf, Instant now);
@@ -281,11 +316,32 @@ private:
     void leave_rail(Pair& pair, std::size_t way, const char* why, Instant now);
     void measure_rails(Pair& pair, Instant now);
 
+    // paths.cpp
+    bool is_sound(const Envelope& head, Bytes letter) const noexcept;
+    static void note_way_back(Pair& pair, const Envelope& head, Bytes letter);
+    void pass_on(const Envelope& head, Bytes letter, Inlet from);
+    void answer(const Envelope& head, Envelope::Kind kind, Sequence sequence, std::span<const Node> way_back, Inlet from);
+    void tell_broken(Pair& pair);
+    void send_urgent(Pair& neighbour, Bytes letter);
+    void pump_urgent(Pair& neighbour) noexcept;
+    bool is_near(const Pair& pair) const noexcept;
+    void seek(Pair& pair, Instant now);
+    void seek_shorter(Pair& pair, Instant now);
+    void end_search(Pair& pair) noexcept;
+    void spread(const Envelope& head, std::span<const Node> path);
+    bool is_news(Pair& source, Sequence number, std::size_t hops) noexcept;
+    void on_seek(const Envelope& head, Bytes letter, Inlet from);
+    void on_found(Pair& pair, const Envelope& head, Bytes letter, Instant now);
+    void on_broken(Node from, Node to, Instant now);
+    void on_owes(Node node, Instant now) noexcept;
+    void take_path(Pair& pair, Path path, bool is_sent_again);
+    void drop_path(Pair& pair);
+
     // failover.cpp
     bool is_up(const Way& way) const noexcept;
     static bool is_gone(const Way& direct) noexcept;
     bool is_dead(const Pair& pair, std::size_t way) const noexcept;
-    bool is_lost_directly(const Pair& pair) const noexcept;
+    static bool is_gone_directly(const Pair& pair) noexcept;
     bool has_left(const Pair& pair) const noexcept;
     void lose(Pair& pair) noexcept;
     bool may_use(const Way& way) const noexcept { return is_up(way) && !way.deaf; }
@@ -315,6 +371,7 @@ private:
     std::vector<Node> early_;     // sources of messages whose turn may be
     Instant ticked_{};
     Instant now_{};               // of the last call that told it
+    Sequence next_seek_ = 0;
     bool room_made_ = false; // for somebody who was refused
     bool is_closing_ = false;
     NetworkCounters counters_;

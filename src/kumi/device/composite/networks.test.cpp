@@ -1,170 +1,13 @@
 #include "kumi/device/composite/networks.hpp"
 
+#include "composite/one_node.hpp"
+
 #include <cstring>
-#include <deque>
 #include <gtest/gtest.h>
-#include <set>
 #include <string>
 
 namespace kumi::device::composite {
 namespace {
-
-using namespace std::chrono_literals;
-using Kind = Envelope::Kind;
-
-/// A link that does what a test says. It notes what it was given, and brings nothing by itself.
-class ScriptedLink final : public pm::Channel, public pm::Ways {
-public:
-    struct Given {
-        Node to;
-        std::vector<std::byte> bytes;
-
-        Envelope head() const {
-            Envelope head{};
-            EXPECT_TRUE(read_value(bytes, head));
-            return head;
-        }
-        std::string body() const { return std::string(text_of(Bytes(bytes).subspan(sizeof(Envelope)))); }
-    };
-
-    explicit ScriptedLink(std::size_t bytes_max) {
-        traits_ = {.device = "scripted",
-                   .message_bytes_max = bytes_max,
-                   .bytes_per_peer_max = 0,
-                   .latency_class_ns = 0,
-                   .bandwidth_class_mb = 0};
-    }
-
-    // What the test says.
-    std::size_t room = 1000; // for so many messages
-    bool up = true;
-    bool silent = false, left = false, arrived = true;
-    std::set<Node> gone;
-    Duration owed{0};
-    std::vector<std::vector<std::byte>> unarrived; // to the node that is number 11 here
-
-    // What the test asks.
-    std::vector<Given> given;
-    std::size_t cancelled = 0;
-    std::set<Node> given_up;
-    std::vector<Given> take() { return std::exchange(given, {}); }
-
-    Node self() const noexcept override { return 0; }
-    Node nodes() const noexcept override { return 9; }
-    const pm::Traits& traits() const noexcept override { return traits_; }
-    pm::Ways* ways() noexcept override { return this; }
-    pm::SendSlot try_reserve(Node to, std::size_t bytes) noexcept override {
-        if (room == 0 || gone.contains(to)) return {};
-        reserved_.resize(bytes);
-        return {to, reserved_};
-    }
-    void commit(const pm::SendSlot& slot) noexcept override { push(slot.to(), std::move(reserved_)); }
-    void cancel(const pm::SendSlot&) noexcept override { ++cancelled; }
-    bool try_send(Node to, Bytes bytes) noexcept override { return try_send(to, {}, bytes); }
-    bool try_send(Node to, Bytes head, Bytes body) noexcept override {
-        if (room == 0 || gone.contains(to)) return false;
-        std::vector<std::byte> bytes(head.size() + body.size());
-        Pieces(head, body).copy_to(bytes.data());
-        push(to, std::move(bytes));
-        return true;
-    }
-    std::size_t poll(pm::Handler, std::size_t) noexcept override { return 0; }
-    bool arm() noexcept override { return true; }
-    void sleep(Instant) noexcept override {}
-    void wake() noexcept override {}
-    bool lost(Node node) const noexcept override { return gone.contains(node); }
-    void give_up(Node node) noexcept override { given_up.insert(node); }
-    pm::Traffic sent(Node) const noexcept override { return {}; }
-
-    bool are_up() noexcept override { return up; }
-    Duration unanswered(Node, Instant) const noexcept override { return owed; }
-    bool is_silent(Node) const noexcept override { return silent; }
-    bool has_left(Node) const noexcept override { return left; }
-    bool all_arrived(Node) const noexcept override { return arrived; }
-    void each_unarrived(Node to, base::FunctionRef<void(Bytes)> what) const override {
-        for (const auto& letter : unarrived)
-            if (to == 11) what(letter);
-    }
-
-private:
-    void push(Node to, std::vector<std::byte> bytes) {
-        --room;
-        given.push_back({to, std::move(bytes)});
-    }
-
-    pm::Traits traits_;
-    std::vector<std::byte> reserved_;
-};
-
-constexpr std::size_t link_bytes_max = std::size_t{2} << 20;
-constexpr std::size_t relay_window = 256 << 10;
-
-using WaysTo = std::vector<std::vector<PlannedWay>>;
-
-/// Node 0 of a job, over links "first" and "second" with networks 7 and 8. Its numbers of nodes there are 10 more.
-struct OneNode {
-    explicit OneNode(const WaysTo& ways, const StripeOptions& stripes = StripeOptions::none(),
-                     std::size_t bytes_max = link_bytes_max)
-        : first(bytes_max), second(bytes_max),
-          networks(0, {{&first, &first, 7, "first"}, {&second, &second, 8, "second"}}, ways, stripes) {}
-
-    static PlannedWay by(std::uint32_t link, Node to) { return {.link = link, .number = to + 10}; }
-    /// Nodes 1 to 3, each by both links.
-    static WaysTo by_both() { return {{}, {by(0, 1), by(1, 1)}, {by(0, 2), by(1, 2)}, {by(0, 3), by(1, 3)}}; }
-    static WaysTo one_by_both() { return {{}, {by(0, 1), by(1, 1)}}; }
-    /// Node 1 by the first link, node 2 through node 1.
-    static WaysTo by_relay() { return {{}, {by(0, 1)}, {{.via = 1}}}; }
-
-    bool send(Node to, std::size_t bytes) { return networks.try_send(to, std::vector<std::byte>(bytes)); }
-    bool send(Node to, std::string_view text) { return networks.try_send(to, bytes_of(text)); }
-    static Envelope head(Kind kind, Node source, Sequence sequence = 0) {
-        return {.sequence = sequence,
-                .source = source,
-                .destination = 0,
-                .kind = kind,
-                .hops_left = 64,
-                .asks = 0,
-                .way = 0};
-    }
-    static std::vector<std::byte> letter(const Envelope& head, std::string_view body = {}) {
-        std::vector<std::byte> bytes(sizeof head + body.size());
-        Pieces(bytes_of(head), bytes_of(body)).copy_to(bytes.data());
-        return bytes;
-    }
-    bool hear_bytes(Bytes bytes, std::uint32_t link = 0, Node number = 11) {
-        pm::Message message(number, bytes);
-        return networks.on_message(link, message, [this](pm::Message& one) { note(one); }, clock);
-    }
-    bool hear(const Envelope& head, std::string_view body = {}, std::uint32_t link = 0) {
-        return hear_bytes(letter(head, body), link, head.source + 10);
-    }
-    void note(pm::Message& message) {
-        handed.push_back(std::to_string(message.source()) + std::string(text_of(message.bytes())));
-    }
-    std::size_t hand_out_early(std::size_t most) {
-        return networks.hand_out_early([this](pm::Message& one) { note(one); }, most);
-    }
-    void pass(Duration time) {
-        clock += time;
-        networks.on_time(clock);
-    }
-    const NetworkCounters& counted() const { return networks.counters(); }
-
-    ScriptedLink first, second;
-    Networks networks;
-    Instant clock{1h};
-    std::vector<std::string> handed;
-};
-
-using Handed = std::vector<std::string>;
-
-/// Those of a kind, by whom they were given to.
-std::vector<Node> given_to(const std::vector<ScriptedLink::Given>& given, Kind kind) {
-    std::vector<Node> found;
-    for (const auto& one : given)
-        if (one.head().kind == kind) found.push_back(one.to);
-    return found;
-}
 
 // ---- in
 
@@ -187,16 +30,14 @@ TEST(NetworksIn, an_envelope_that_makes_no_sense_is_counted_and_dropped_and_the_
     wrong.destination = 4;
     EXPECT_FALSE(node.hear(wrong, "x"));
     EXPECT_FALSE(node.hear(OneNode::head(Kind::message, 3), "x")) << "from a node that no network joins";
-    EXPECT_FALSE(node.hear(OneNode::head(Kind{static_cast<std::uint8_t>(static_cast<int>(Kind::done) + 1)}, 1), "x"));
-    EXPECT_EQ(node.counted().unsound, 4u);
-    // Nobody's fault: its own message comes back from a relay whose way has failed, and a greeting comes late.
-    wrong = OneNode::head(Kind::message, 0);
+    EXPECT_FALSE(node.hear(OneNode::head(Kind{static_cast<std::uint8_t>(static_cast<int>(Kind::owes) + 1)}, 1), "x"));
+    wrong = OneNode::head(Kind::message, 0); // from this node itself
     EXPECT_FALSE(node.hear(wrong, "x"));
-    wrong.destination = 1;
-    EXPECT_FALSE(node.hear(wrong, "x"));
+    EXPECT_EQ(node.counted().unsound, 5u);
+    // Nobody's fault: a greeting comes late.
     EXPECT_FALSE(node.hear_bytes(std::vector<std::byte>(sizeof(Envelope) - 1)));
     EXPECT_FALSE(node.hear_bytes({}));
-    EXPECT_EQ(node.counted().unsound, 4u);
+    EXPECT_EQ(node.counted().unsound, 5u);
     EXPECT_EQ(node.handed, Handed{});
     EXPECT_EQ(node.first.given.size() + node.second.given.size(), 0u);
     EXPECT_TRUE(node.hear(OneNode::head(Kind::message, 2), "a"));
@@ -270,62 +111,90 @@ TEST(NetworksIn, who_asks_is_told_how_far_this_node_is) {
 
 TEST(NetworksIn, a_ping_is_answered_by_the_way_it_came) {
     OneNode node(OneNode::by_both());
-    Envelope ping = OneNode::head(Kind::ping, 1, 5);
-    ping.way = 3;
+    const Envelope ping = OneNode::head(Kind::ping, 1, 5);
     EXPECT_FALSE(node.hear(ping, {}, 1));
     EXPECT_TRUE(node.first.given.empty());
     ASSERT_EQ(node.second.given.size(), 1u);
     const Envelope pong = node.second.given[0].head();
     EXPECT_EQ(node.second.given[0].to, 11u);
     EXPECT_EQ(pong.kind, Kind::pong);
-    EXPECT_EQ(pong.way, 3);
+
     EXPECT_EQ(pong.sequence, 5u);
     EXPECT_EQ(pong.destination, 1u);
 }
 
 // ---- passed on
 
-/// From node 1 to node 2, with `body` letters behind the envelope.
-std::vector<std::byte> letter_to_pass(std::size_t bytes, Node source = 1, std::uint8_t hops = 5) {
+/// From node 1 over this one to node 2, so many bytes in all.
+std::vector<std::byte> letter_to_pass(std::size_t bytes, Node source = 1) {
     Envelope head = OneNode::head(Kind::message, source);
     head.destination = 2;
-    head.hops_left = hops;
-    return OneNode::letter(head, std::string(bytes - sizeof head, 'x'));
+    return OneNode::letter(head, Path{0}, std::string(bytes - head_bytes(1), 'x'));
 }
 
-TEST(Passing, a_letter_goes_on_as_it_is_with_one_hop_less_and_none_when_there_is_none_left) {
+TEST(Passing, a_letter_goes_on_as_it_is_to_the_next_on_its_path) {
     OneNode node(OneNode::by_both());
-    EXPECT_FALSE(node.hear_bytes(letter_to_pass(20, 1, 1)));
+    EXPECT_FALSE(node.hear_bytes(letter_to_pass(36)));
     auto given = node.first.take();
     ASSERT_EQ(given.size(), 1u);
-    EXPECT_EQ(given[0].to, 12u);
-    EXPECT_EQ(given[0].head().hops_left, 0);
+    EXPECT_EQ(given[0].to, 12u) << "the destination";
+    EXPECT_EQ(given[0].head().at, 1);
     EXPECT_EQ(given[0].head().source, 1u);
+    EXPECT_EQ(given[0].path(), Path{0});
     EXPECT_EQ(given[0].body(), "xxxx");
     EXPECT_EQ(node.counted().passed_on, 1u);
-    EXPECT_FALSE(node.hear_bytes(letter_to_pass(20, 1, 0)));
-    EXPECT_TRUE(node.first.take().empty());
-    EXPECT_EQ(node.counted().not_passed_on, 1u);
-    EXPECT_EQ(node.counted().passed_on, 1u);
+    Envelope head = OneNode::head(Kind::message, 1);
+    head.destination = 2;
+    head.at = 1;
+    EXPECT_FALSE(node.hear_bytes(OneNode::letter(head, Path{3, 0, 3}, "y")));
+    given = node.first.take();
+    ASSERT_EQ(given.size(), 1u);
+    EXPECT_EQ(given[0].to, 13u) << "the next on its path";
+    EXPECT_EQ(given[0].head().at, 2);
+    EXPECT_EQ(given[0].path(), (Path{3, 0, 3}));
+    EXPECT_EQ(given[0].body(), "y");
     EXPECT_EQ(node.handed, Handed{}) << "it is not this node's";
 }
 
-TEST(Passing, a_relay_holds_two_windows_of_each_source_and_not_a_byte_more) {
+TEST(Passing, a_letter_whose_path_makes_no_sense_is_counted_and_dropped) {
+    OneNode node(OneNode::by_both());
+    Envelope head = OneNode::head(Kind::message, 1);
+    head.destination = 2;
+    node.hear_bytes(OneNode::letter(head, Path{}, "x"));     // nobody is to pass it on
+    node.hear_bytes(OneNode::letter(head, Path{3}, "x"));    // another is
+    node.hear_bytes(OneNode::letter(head, Path{0, 4}, "x")); // one more than there are nodes
+    head.at = 1;
+    node.hear_bytes(OneNode::letter(head, Path{0}, "x")); // all have
+    head.at = 0;
+    auto cut = OneNode::letter(head, Path{0});
+    cut.pop_back(); // the path is not all there
+    node.hear_bytes(cut);
+    head.source = 0; // from this node itself
+    node.hear_bytes(OneNode::letter(head, Path{0}, "x"));
+    EXPECT_TRUE(node.first.take().empty());
+    EXPECT_EQ(node.counted().unsound, 6u);
+    EXPECT_EQ(node.counted().passed_on, 0u);
+}
+
+TEST(Passing, a_relay_holds_two_windows_between_two_nodes_and_not_a_byte_more) {
     constexpr std::size_t held_max = 2 * relay_window;
     for (const std::size_t more : {0u, 1u}) {
         OneNode node(OneNode::by_both());
         node.first.room = 0;
         node.hear_bytes(letter_to_pass(held_max - 100));
         node.hear_bytes(letter_to_pass(100 + more));
+        const Envelope beyond{.sequence = 0, .source = 1, .destination = 3, .kind = Kind::message, .asks = 1, .hops = 2, .at = 0};
+        node.hear_bytes(OneNode::letter(beyond, Path{0, 2}, "x")); // to another destination, over the same neighbour
         node.hear_bytes(letter_to_pass(100, 3)); // of another source
         node.networks.go_on(node.clock);
         EXPECT_TRUE(node.first.given.empty());
         node.first.room = 10;
         node.networks.go_on(node.clock);
         auto given = node.first.take();
-        ASSERT_EQ(given.size(), more == 0 ? 3u : 2u);
+        ASSERT_EQ(given.size(), more == 0 ? 4u : 3u);
+        EXPECT_EQ(given[given.size() - 2].head().destination, 3u);
         EXPECT_EQ(given[0].bytes.size(), held_max - 100);
-        EXPECT_EQ(given[0].head().hops_left, 4);
+        EXPECT_EQ(given[0].head().at, 1);
         EXPECT_EQ(given.back().head().source, 3u);
         // What has gone on makes room again.
         node.first.room = 0;
@@ -340,19 +209,19 @@ TEST(Passing, a_relay_holds_two_windows_of_each_source_and_not_a_byte_more) {
 TEST(Passing, letters_that_wait_go_on_before_those_that_come_later) {
     OneNode node(OneNode::by_both());
     node.first.room = 0;
-    node.hear_bytes(letter_to_pass(20));
+    node.hear_bytes(letter_to_pass(40));
     node.first.room = 10;
-    node.hear_bytes(letter_to_pass(30));
+    node.hear_bytes(letter_to_pass(50));
     node.networks.go_on(node.clock);
     const auto given = node.first.take();
     ASSERT_EQ(given.size(), 2u);
-    EXPECT_EQ(given[0].bytes.size(), 20u);
+    EXPECT_EQ(given[0].bytes.size(), 40u);
 }
 
 TEST(Passing, who_sends_to_a_node_that_is_lost_is_told_and_not_about_such_news) {
     OneNode node(OneNode::by_both());
     node.first.gone = node.second.gone = {12};
-    node.hear_bytes(letter_to_pass(20));
+    node.hear_bytes(letter_to_pass(40));
     node.networks.go_on(node.clock);
     const auto given = node.first.take();
     ASSERT_EQ(given.size(), 1u);
@@ -361,23 +230,34 @@ TEST(Passing, who_sends_to_a_node_that_is_lost_is_told_and_not_about_such_news) 
     EXPECT_EQ(given[0].head().sequence, 2u);
     Envelope news = OneNode::head(Kind::left, 1, 3);
     news.destination = 2;
-    node.hear(news);
+    node.hear_bytes(OneNode::letter(news, Path{0}));
     node.networks.go_on(node.clock);
     EXPECT_TRUE(node.first.take().empty());
 }
 
-TEST(Passing, a_relay_whose_networks_to_the_destination_fail_does_not_ask_another_relay) {
+TEST(Passing, a_relay_whose_networks_to_the_next_node_fail_tells_the_source_and_asks_no_other_relay) {
     WaysTo ways = OneNode::by_both();
-    ways[2] = {OneNode::by(0, 2), {.via = 3}}; // and node 3 might ask this node
+    ways[2] = {OneNode::by(0, 2), OneNode::relayed({3})};
     OneNode node(ways);
     ASSERT_TRUE(node.send(2, 8));
+    node.first.room = 0;
+    node.hear_bytes(letter_to_pass(40)); // waits
     node.first.gone = {12};
+    node.first.room = 100;
     node.pass(10ms);
     EXPECT_EQ(node.networks.carrier(2), "node 3") << "its own messages go there";
-    node.first.take();
-    node.hear_bytes(letter_to_pass(20));
     node.networks.go_on(node.clock);
-    EXPECT_EQ(node.counted().not_passed_on, 1u);
+    const auto broken_told = [&] {
+        std::vector<Sequence> told;
+        for (const auto& one : node.first.take())
+            if (one.head().kind == Kind::broken && one.to == 11 && one.head().destination == 1) told.push_back(one.head().sequence);
+        return told;
+    };
+    EXPECT_EQ(broken_told(), std::vector<Sequence>{2}) << "of what waited";
+    node.hear_bytes(letter_to_pass(40));
+    EXPECT_EQ(broken_told(), std::vector<Sequence>{2});
+    EXPECT_EQ(node.counted().not_passed_on, 2u);
+    EXPECT_EQ(node.counted().passed_on, 1u);
 }
 
 // ---- through a relay
@@ -404,7 +284,8 @@ TEST(ThroughRelays, a_message_is_kept_until_it_has_arrived_and_then_there_is_roo
     EXPECT_EQ(given[0].to, 11u) << "to the relay";
     EXPECT_EQ(given[0].head().destination, 2u);
     EXPECT_EQ(given[0].head().asks, 1);
-    EXPECT_EQ(given[0].head().hops_left, 64);
+    EXPECT_EQ(given[0].path(), Path{1});
+    EXPECT_EQ(given[0].head().at, 0);
     EXPECT_FALSE(node.networks.has_something_to_do());
     EXPECT_FALSE(node.networks.have_all_arrived());
     node.hear(OneNode::head(Kind::arrived, 2, 0));
@@ -518,7 +399,7 @@ void suspect_first(OneNode& node) {
 
 Envelope pong_by(std::uint8_t way) {
     Envelope pong = OneNode::head(Kind::pong, 1);
-    pong.way = way;
+    pong.sequence = way;
     return pong;
 }
 
@@ -876,7 +757,7 @@ TEST(Leaving, a_relay_stays_until_those_whom_it_served_are_done) {
 
 TEST(Leaving, who_has_passed_on_a_message_is_a_relay_too) {
     OneNode node(OneNode::by_both());
-    node.hear_bytes(letter_to_pass(20));
+    node.hear_bytes(letter_to_pass(40));
     EXPECT_TRUE(node.networks.is_relaying());
     node.first.gone = node.second.gone = {11};
     EXPECT_FALSE(node.networks.is_relaying()) << "its source is lost";
@@ -969,7 +850,7 @@ TEST(InPieces, no_message_gets_further_ahead_of_one_that_has_not_arrived_than_is
 
 TEST(InPieces, small_messages_too_are_held_when_they_are_too_far_ahead) {
     // Twice the largest message, which is 200 here.
-    OneNode node(OneNode::by_both(), stripes_of_40(0), 200 + sizeof(Envelope));
+    OneNode node(OneNode::by_both(), stripes_of_40(0), 200 + head_bytes_max);
     ASSERT_TRUE(node.send(1, 100));
     for (int i = 0; i < 6; ++i) ASSERT_TRUE(node.send(1, 50));
     node.pass(10ms);

@@ -72,7 +72,7 @@ bool Networks::give_piece(Pair& pair, Bytes head, Bytes body) {
 
 bool Networks::is_rail(const Pair& pair, std::size_t index) const noexcept {
     const Way& way = pair.ways[index];
-    return !way.via && (index == pair.current || (may_use(way) && !way.doubted && !way.suspected));
+    return !way.is_relayed() && (index == pair.current || (may_use(way) && !way.doubted && !way.suspected));
 }
 
 /// A bit for each way.
@@ -103,7 +103,7 @@ void Networks::take_piece(Pair& pair, const Envelope& head, pm::Message& message
     Joiner::Whole whole;
     auto outcome = Joiner::Outcome::duplicate;
     if (!has_come(pair, head.sequence))
-        outcome = pair.joiner.add(head.sequence, message.bytes().subspan(sizeof head), whole);
+        outcome = pair.joiner.add(head.sequence, message.bytes().subspan(head_bytes(head.hops)), whole);
     switch (outcome) {
     case Joiner::Outcome::waits: return;
     case Joiner::Outcome::duplicate: ++counters_.duplicates; return;
@@ -113,6 +113,7 @@ void Networks::take_piece(Pair& pair, const Envelope& head, pm::Message& message
     Envelope whole_head = head;
     whole_head.kind = Envelope::Kind::message;
     whole_head.asks = true;
+    whole_head.hops = 0;
     std::memcpy(whole.memory.get(), &whole_head, sizeof whole_head);
     std::byte* const memory = whole.memory.release();
     const auto token = reinterpret_cast<std::uintptr_t>(memory);
@@ -132,7 +133,7 @@ void Networks::take_piece(Pair& pair, const Envelope& head, pm::Message& message
 void Networks::consider_rails(Pair& pair, Instant now) {
     for (std::size_t i = 0; i < pair.ways.size(); ++i) {
         Way& way = pair.ways[i];
-        if (way.via) continue;
+        if (way.is_relayed()) continue;
         if (way.link->ways->all_arrived(way.number)) {
             way.has_pieces = false;
             if (may_use(way)) way.doubted = false;
