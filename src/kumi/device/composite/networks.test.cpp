@@ -171,8 +171,11 @@ TEST(Passing, a_letter_whose_path_makes_no_sense_is_counted_and_dropped) {
     node.hear_bytes(cut);
     head.source = 0; // from this node itself
     node.hear_bytes(OneNode::letter(head, Path{0}, "x"));
+    head.source = 1;
+    head.destination = 4; // one more than there are nodes
+    node.hear_bytes(OneNode::letter(head, Path{0}, "x"));
     EXPECT_TRUE(node.first.take().empty());
-    EXPECT_EQ(node.counted().unsound, 6u);
+    EXPECT_EQ(node.counted().unsound, 7u);
     EXPECT_EQ(node.counted().passed_on, 0u);
 }
 
