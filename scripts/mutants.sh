@@ -106,8 +106,8 @@ if [ "${1:-}" = --check ]; then
 fi
 
 copy_sources() {
-    # What is the same stays as it is, so it is not built again. What the last fault of the last run was in has been restored later than
-    # it was built; with the time of its source it would pass for built.
+    # A file that is the same keeps its time, so it is not compiled again. The file that had the last fault of the last run was restored
+    # after it was compiled: it must keep that time, or its object passes for up to date with the fault in it.
     local file
     while IFS= read -r -d '' file; do
         [ -e "$file" ] && ! cmp -s "$file" "$tree/$file" || continue

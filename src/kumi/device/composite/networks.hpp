@@ -327,6 +327,7 @@ private:
     bool is_near(const Pair& pair) const noexcept;
     void seek(Pair& pair, Instant now);
     void seek_shorter(Pair& pair, Instant now);
+    void send_seek(Pair& pair, unsigned fan, Instant now);
     void end_search(Pair& pair) noexcept;
     void spread(const Envelope& head, std::span<const Node> path);
     bool is_news(Pair& source, Sequence number, std::size_t hops) noexcept;

@@ -37,7 +37,7 @@ Path reversed_path(const Envelope& head, Bytes letter) {
 
 } // namespace
 
-/// Its nodes are there, it is as long as it says, and who is to pass it on is this node.
+/// All nodes that a letter names exist, its path is complete, and it is for this node or to be passed on by this node.
 bool Networks::is_sound(const Envelope& head, Bytes letter) const noexcept {
     if (head.kind > Envelope::Kind::owes || head.source >= pairs_.size() || head.destination >= pairs_.size()) return false;
     if (head.hops > hops_max || letter.size() < head_bytes(head.hops)) return false;
@@ -52,7 +52,8 @@ void Networks::note_way_back(Pair& pair, const Envelope& head, Bytes letter) { p
 
 // ---- passing on
 
-/// What comes is taken in: how much that can be, its source sees to. What it sends again while it is still here is not.
+/// A relay refuses nothing: each source limits what it has under way. What a source sends again while the relay still has the first copy
+/// goes beyond that limit, and is dropped.
 void Networks::pass_on(const Envelope& head, Bytes letter, Inlet from) {
     const bool is_last = head.at + 1u == head.hops;
     const Node next = is_last ? head.destination : hop_of(letter, head.at + 1u);
@@ -61,7 +62,7 @@ void Networks::pass_on(const Envelope& head, Bytes letter, Inlet from) {
     const bool is_there = !pair.ways.empty() && !lost(next);
     if (!is_there || is_relayed(pair)) {
         ++counters_.not_passed_on;
-        // Who is told of such news needs no news of them.
+        // These are answers themselves: nobody waits for an answer to them.
         if (head.kind == Envelope::Kind::left || head.kind >= Envelope::Kind::found) return;
         const bool has_left = is_last && !pair.ways.empty() && !is_there;
         Path back = reversed_path(head, letter);
@@ -75,11 +76,7 @@ void Networks::pass_on(const Envelope& head, Bytes letter, Inlet from) {
     Envelope on = head;
     ++on.at;
     std::memcpy(changed.data(), &on, sizeof on);
-    if (head.kind >= Envelope::Kind::found) {
-        Letter whole(letter.begin(), letter.end());
-        copy_bytes(whole.data(), Bytes(changed).first(head_size));
-        return send_urgent(pair, whole);
-    }
+    if (head.kind >= Envelope::Kind::found) return send_urgent(pair, Bytes(changed).first(head_size)); // there is nothing behind it
     const auto out = outlet(pair, pair.current);
     if (pair.passing.empty() && out && out->channel->try_send(out->number, Bytes(changed).first(head_size), letter.subspan(head_size))) return watch(pair);
     const auto held = pair.passing_bytes.find(ends_of(head));
@@ -89,8 +86,8 @@ void Networks::pass_on(const Envelope& head, Bytes letter, Inlet from) {
     keep_passing(pair, std::move(kept));
 }
 
-/// By the way it came, if that is the neighbour's current one or there is room; otherwise by the neighbour's current way. What is
-/// refused all the same its sender asks for again, or finds out otherwise.
+/// Answers by the way that the letter came. If that has no room, a pong is dropped, since the ping is repeated; other answers wait for room
+/// on the neighbour's current way.
 void Networks::answer(const Envelope& head, Envelope::Kind kind, Sequence sequence, std::span<const Node> way_back, Inlet from) {
     std::array<std::byte, head_bytes_max> letter;
     const Envelope answer = envelope(pairs_[head.source], kind, sequence);
@@ -99,7 +96,8 @@ void Networks::answer(const Envelope& head, Envelope::Kind kind, Sequence sequen
     send_urgent(pairs_[way_back.empty() ? head.source : way_back.front()], bytes);
 }
 
-/// Ways over which much is sent have no room most of the time. What is said of paths must not wait for all that.
+/// Sends a neighbour a seek, or an answer about paths. A busy way has no room most of the time: then the letter is kept, and goes before all
+/// messages that wait for room there.
 void Networks::send_urgent(Pair& neighbour, Bytes letter) {
     if (neighbour.ways.empty() || neighbour.is_lost || is_relayed(neighbour)) return;
     const Way& way = neighbour.ways[neighbour.current];
@@ -133,7 +131,7 @@ void Networks::tell_broken(Pair& pair) {
 
 // ---- finding
 
-/// A network joins it with this node, and works as far as one knows.
+/// A network joins the peer with this node, and the peer has answered by it lately.
 bool Networks::is_near(const Pair& pair) const noexcept {
     return !pair.ways.empty() && !pair.is_lost && !is_relayed(pair) && may_use(pair.ways[pair.current]) &&
            unanswered(pair, pair.current, now_) < owes_max;
@@ -148,21 +146,21 @@ void Networks::seek(Pair& pair, Instant now) {
     } else if (now - pair.sought_at < std::clamp<Duration>((now - pair.seeking_since) / 4, seek_again_min, seek_again_max)) {
         return;
     }
-    pair.sought_at = now;
-    Envelope head = envelope(pair, Envelope::Kind::seek, next_seek_++);
-    head.at = static_cast<std::uint8_t>(std::min(first_fan + pair.seeks++, fan_max));
-    ++counters_.seeks;
-    spread(head, {});
+    send_seek(pair, std::min(first_fan + pair.seeks, fan_max), now);
 }
 
 /// The path works, and is longer than it should be.
 void Networks::seek_shorter(Pair& pair, Instant now) {
     if (now - pair.sought_at < seek_shorter_every * (1u << std::min(pair.seeks, seek_shorter_doublings))) return;
+    pair.first_seek = next_seek_;
+    send_seek(pair, fan_max, now);
+}
+
+void Networks::send_seek(Pair& pair, unsigned fan, Instant now) {
     ++pair.seeks;
     pair.sought_at = now;
-    pair.first_seek = next_seek_;
     Envelope head = envelope(pair, Envelope::Kind::seek, next_seek_++);
-    head.at = fan_max;
+    head.at = static_cast<std::uint8_t>(fan);
     ++counters_.seeks;
     spread(head, {});
 }
@@ -210,8 +208,8 @@ void Networks::on_seek(const Envelope& head, Bytes letter, Inlet from) {
     Pair& pair = pairs_[head.destination];
     const bool is_joined = !pair.ways.empty() && !is_relayed(pair) && may_use(pair.ways[pair.current]);
     if (!is_joined) return spread(head, path);
-    // It is a neighbour. One that owes an answer is not asked once more: if it is the network that fails, this node is about to
-    // find out.
+    // The destination is a neighbour. While it owes an answer it is not given the seek: if the network has failed, this node is about
+    // to find out.
     if (!is_near(pair)) {
         path.pop_back();
         std::reverse(path.begin(), path.end());
@@ -232,7 +230,7 @@ void Networks::on_found(Pair& pair, const Envelope& head, Bytes letter, Instant 
     else if (path != way.path && (way.found.empty() || path.size() < way.found.size())) way.found = std::move(path);
 }
 
-/// A neighbour of that node waits for it: it is busy, or stopped, and would be found.
+/// A neighbour of `node` waits for an answer of it too: the node is busy or stopped, not out of reach. So the search begins anew.
 void Networks::on_owes(Node node, Instant now) noexcept {
     if (node < pairs_.size() && pairs_[node].seeking_since != never) pairs_[node].seeking_since = now;
 }
