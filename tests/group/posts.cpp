@@ -522,5 +522,32 @@ TEST_F(Posts, what_was_received_or_forgotten_makes_room_for_others) {
     });
 }
 
+TEST_F(Posts, what_was_sent_for_calls_that_have_failed_makes_room_for_others) {
+    with_mailbox([](Mailbox& mailbox, engine::Core& core) {
+        const auto say = [&](PostKind kind, std::uint64_t key) {
+            const auto turn = core.take_turn();
+            Post head = broadcast_of(kind, 1, 0);
+            head.key = key;
+            if (kind == PostKind::mismatch) head.came_with = 99; // its number
+            mailbox.on_message(1, head, {});
+        };
+        // Node 1 tells of a mismatch, by which a call of this node fails.
+        say(PostKind::mismatch, 6);
+        {
+            group::Seat seat(mailbox, both, 6);
+            expect_error(group::broadcast(seat, 1, {}, never), {"broadcast among 0-1"});
+        }
+        // The same mismatch on another set ends what node 1 has sent there.
+        for (std::uint64_t i = 0; i < Mailbox::kept_max; ++i) {
+            say(PostKind::first, 7);
+            say(PostKind::mismatch, 7);
+        }
+        EXPECT_EQ(mailbox.kept(), 0u);
+        say(PostKind::first, 8);
+        say(PostKind::first, 9);
+        EXPECT_EQ(mailbox.kept(), 2u);
+    });
+}
+
 } // namespace
 } // namespace kumi::group_test

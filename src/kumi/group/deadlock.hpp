@@ -5,7 +5,7 @@
 //
 // - A member that has waited for long is blocked: nothing goes on before a message comes. Each time that it becomes blocked is a
 //   new state, with a number.
-// - A blocked member asks those that it waits for (`ask`, with its state). One that is blocked too answers so (`stuck`, with both
+// - A blocked member asks those that it waits for (`ask`, with its state). A member that is blocked too answers that (`stuck`, with both
 //   states). The answer comes behind all messages that were sent before it. If the asking member is still in the state in which it
 //   asked, then its wait is real: the other member has sent nothing that would end it.
 // - A member whose wait is real, for a member in a different call, begins a chase. A chase goes along real waits, from member to

@@ -169,10 +169,7 @@ void Mailbox::forget_one(Node source, const Box& current) {
             if ((box->seats != 0) != with_seats) continue;
             const auto found = std::ranges::find(box->early, source, &Box::Early::source);
             if (found == box->early.end()) continue;
-            const Post head = found->head;
-            box->early.erase(found);
-            --peers_[source].kept;
-            drop(*box, source, head);
+            drop(*box, source, take_early(*box, found).head);
             if (box.get() != &current) leave(*box);
             return;
         }
@@ -188,14 +185,26 @@ void Mailbox::add_mismatch(std::uint64_t mismatch) {
     mismatches_.push_back(mismatch);
 }
 
-/// What it has sent for calls that are over.
-void Mailbox::forget_up_to(Box& box, Node source, std::uint32_t serial) {
+Box::Early Mailbox::take_early(Box& box, std::deque<Box::Early>::iterator early) {
+    Box::Early taken = std::move(*early);
+    box.early.erase(early);
+    --peers_[taken.source].kept;
+    return taken;
+}
+
+/// Of what `source` has sent and nobody has received.
+void Mailbox::forget_if(Box& box, Node source, base::FunctionRef<bool(const Post&)> is_unwanted) {
     std::erase_if(box.early, [&](const Box::Early& early) {
-        if (early.source != source || static_cast<std::int32_t>(early.head.serial - serial) > 0) return false;
+        if (early.source != source || !is_unwanted(early.head)) return false;
         --peers_[source].kept;
         drop(box, source, early.head);
         return true;
     });
+}
+
+/// The calls of `source` up to that serial are over.
+void Mailbox::forget_up_to(Box& box, Node source, std::uint32_t serial) {
+    forget_if(box, source, [&](const Post& head) { return static_cast<std::int32_t>(head.serial - serial) <= 0; });
 }
 
 bool Mailbox::is_skipped(Box& box, Node source, const Post& head) {
@@ -214,12 +223,7 @@ bool Mailbox::is_skipped(Box& box, Node source, const Post& head) {
 void Mailbox::add_skip(Box& box, Node source, std::optional<std::uint32_t> serial) {
     box.skips.push_back({source, serial});
     skipping_.push_back(box.key);
-    std::erase_if(box.early, [&](const Box::Early& early) {
-        if (early.source != source || !is_skipped(box, source, early.head)) return false;
-        --peers_[source].kept;
-        drop(box, source, early.head);
-        return true;
-    });
+    forget_if(box, source, [&](const Post& head) { return is_skipped(box, source, head); });
     if (skipping_.size() <= skips_max) return;
     Box* const oldest = find(skipping_.front());
     skipping_.pop_front();

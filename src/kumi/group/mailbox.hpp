@@ -186,6 +186,8 @@ private:
     void forget_one(Node source, const Box& current);
     bool knows(std::uint64_t mismatch) const noexcept;
     void add_mismatch(std::uint64_t mismatch);
+    Box::Early take_early(Box& box, std::deque<Box::Early>::iterator early);
+    void forget_if(Box& box, Node source, base::FunctionRef<bool(const Post&)> is_unwanted);
     void forget_up_to(Box& box, Node source, std::uint32_t serial);
     bool is_skipped(Box& box, Node source, const Post& head);
     void add_skip(Box& box, Node source, std::optional<std::uint32_t> serial);
@@ -198,7 +200,7 @@ private:
     Box* last_ = nullptr; // that was found
     std::deque<std::uint64_t> skipping_; // keys of boxes that skips were added to, oldest first
     std::uint32_t serial_ = 0;
-    std::deque<std::uint64_t> mismatches_; // by which calls of this node have failed, the latest ones
+    std::deque<std::uint64_t> mismatches_; // the latest ones that made calls of this node fail
     std::uint32_t states_ = 0; // that calls of this node were blocked in; see deadlock.hpp
 };
 

@@ -155,9 +155,7 @@ void Talk::find_early(std::size_t index) {
         if (found == box_.early.end()) return;
         const bool is_trouble = found->head.kind == PostKind::trouble || found->head.kind == PostKind::mismatch;
         if (box_.receives[index].is_bound && !is_trouble) return;
-        const Box::Early early = std::move(*found);
-        box_.early.erase(found);
-        --mailbox_.peers_[from].kept;
+        const Box::Early early = mailbox_.take_early(box_, found);
         if (early.head.kind == PostKind::mismatch && mailbox_.knows(early.head.came_with)) continue;
         if (is_trouble) on_trouble(from, early.head, early.data);
         else bind(box_.receives[index], from, early.head, early.data);
@@ -186,14 +184,14 @@ void Talk::bind(Receive& receive, Node source, const Post& head, Bytes data) {
 /// Whether it is of the same call.
 bool Talk::check(Node source, const Post& head) {
     const auto fail_both = [&](auto&& text, std::uint64_t mismatch) { return fail(text("this node"), text(name(core_.node())), mismatch), false; };
-    if (head.what != static_cast<std::uint8_t>(shape_.what) || head.root != shape_.root) {
+    if (!has_same_name(head)) {
         const auto call = [](std::uint8_t what, Node root) { return fmt::format("{} with root {}", name_of(static_cast<What>(what)), root); };
         const auto text = [&](std::string_view self) {
             return fmt::format("{} has called {}, {} {}", name(source), call(head.what, head.root), self, call(static_cast<std::uint8_t>(shape_.what), shape_.root));
         };
         return fail_both(text, std::uint64_t{core_.node()} << 32 | serial_);
     }
-    if (!shape_.takes_any_size && head.came_with != shape_.bytes)
+    if (!has_same_size(head))
         return fail_both([&](std::string_view self) { return fmt::format("{} came with {} bytes, {} with {}", name(source), head.came_with, self, shape_.bytes); }, 0);
     return true;
 }
@@ -278,7 +276,7 @@ bool Talk::is_done(bool for_sends) {
     }
     if (find_gone()) return true;
     look_after();
-    return false;
+    return has_failed_; // a mismatch may have been found
 }
 
 /// Members that are waited for for long are asked. A network learns by it whether they are still there, and members that wait for each
@@ -295,7 +293,7 @@ void Talk::look_after() {
     looks_ = core_.looks();
 }
 
-/// Of those to one node, only the first one can go on.
+/// The first message that is to go to that node: the others wait behind it.
 const Sending* Talk::find_sending(Node to) const noexcept {
     const auto found = std::ranges::find(box_.sendings, to, &Sending::to);
     return found == box_.sendings.end() ? nullptr : &*found;
@@ -313,11 +311,11 @@ bool Talk::is_blocked() const noexcept {
     return !box_.sendings.empty() || std::ranges::any_of(box_.receives, [](const Receive& receive) { return !receive.is_bound; });
 }
 
-bool Talk::is_same_call(const Post& head) const noexcept {
-    return head.what == static_cast<std::uint8_t>(shape_.what) && head.root == shape_.root && (shape_.takes_any_size || head.came_with == shape_.bytes);
-}
+bool Talk::has_same_name(const Post& head) const noexcept { return head.what == static_cast<std::uint8_t>(shape_.what) && head.root == shape_.root; }
 
-/// Of members that have waited for long.
+bool Talk::has_same_size(const Post& head) const noexcept { return shape_.takes_any_size || head.came_with == shape_.bytes; }
+
+/// `ask`, `stuck` or `chase`, of a member that has waited for long. They say nothing to a call that is not blocked.
 void Talk::on_waiting(Node source, const Post& head) {
     if (deadlock_.state() == 0) return;
     if (head.kind == PostKind::ask) mailbox_.post(source, head_of(PostKind::stuck, 0, both(lower_of(head.bytes), deadlock_.state())));
@@ -329,7 +327,7 @@ void Talk::on_stuck(Node source, const Post& head) {
     const Deadlock::Member wait{source, upper_of(head.bytes)};
     if (!is_waiting_for(source) || !deadlock_.add_wait(lower_of(head.bytes), wait)) return;
     for (const Deadlock::Chase& chase : deadlock_.chases()) pass_on(chase, wait);
-    if (is_same_call(head)) return;
+    if (has_same_name(head) && has_same_size(head)) return;
     others_.emplace_back(source, head);
     pass_on({{core_.node(), deadlock_.state()}, source}, wait);
 }
@@ -364,15 +362,13 @@ bool Talk::find_gone() {
     return false;
 }
 
-/// A member that is waited for has told of one before.
+/// Fails the call if a member that it waits for has told of a mismatch, before the call began to wait for that member.
 bool Talk::find_mismatch() {
     const auto found = std::ranges::find_if(box_.early, [&](const Box::Early& early) {
         return early.head.kind == PostKind::mismatch && !mailbox_.knows(early.head.came_with) && is_waiting_for(early.source);
     });
     if (found == box_.early.end()) return false;
-    const Box::Early early = std::move(*found);
-    box_.early.erase(found);
-    --mailbox_.peers_[early.source].kept;
+    const Box::Early early = mailbox_.take_early(box_, found);
     return on_trouble(early.source, early.head, early.data), true;
 }
 
@@ -427,7 +423,7 @@ void Talk::tell(Node to, PostKind kind) {
     mailbox_.post(to, head, bytes_of(std::string_view(told_)));
 }
 
-/// Members in different calls may wait for this one, though it owes them nothing.
+/// Members in different calls may wait for this member, though it owes them nothing.
 void Talk::tell_all() {
     mailbox_.add_mismatch(mismatch_);
     for (const Node member : seat_.members)

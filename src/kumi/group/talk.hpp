@@ -85,7 +85,8 @@ private:
     const Sending* find_sending(Node to) const noexcept;
     bool is_waiting_for(Node node) const noexcept;
     bool is_blocked() const noexcept;
-    bool is_same_call(const Post& head) const noexcept;
+    bool has_same_name(const Post& head) const noexcept;
+    bool has_same_size(const Post& head) const noexcept;
     void on_waiting(Node source, const Post& head);
     void on_stuck(Node source, const Post& head);
     void on_chased(const Post& head);
