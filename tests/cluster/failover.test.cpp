@@ -77,6 +77,17 @@ TEST_F(Failover, a_network_that_goes_mute_is_left_and_taken_again) {
     expect_good_end(job, 2);
 }
 
+TEST_F(Failover, a_network_that_does_not_answer_when_the_job_starts_is_taken_when_it_does) {
+    const std::string file = two_networks(2);
+    LAB_OR_SKIP(file);
+    change({"mute", "h1", "fast", "on"});
+    Running job(steady(file, 2));
+    ASSERT_TRUE(job.printed("to node 1 by slow"));
+    change({"mute", "h1", "fast", "off"});
+    ASSERT_TRUE(job.printed("to node 1 by fast"));
+    expect_good_end(job, 2);
+}
+
 TEST_F(Failover, an_interface_that_is_deleted_is_done_without) {
     const std::string file = two_networks(2);
     LAB_OR_SKIP(file);

@@ -119,7 +119,7 @@ CompositeChannel::CompositeChannel(Node self, std::vector<Part> parts, const std
             KUMI_ASSERT(place != link.part.members.end());
             const auto number = static_cast<Node>(place - link.part.members.begin());
             if (link.network && to != self) {
-                planned[to].push_back({.link = *link.network, .number = number});
+                planned[to].push_back({.link = *link.network, .number = number, .is_silent = way.is_silent});
             } else if (planned[to].empty()) { // what cannot fail needs no others
                 routes_[to] = {&link, number};
                 break;

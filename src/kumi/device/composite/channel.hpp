@@ -43,6 +43,7 @@ public:
         std::uint32_t part = 0;
         bool is_relayed = false;
         Path path{};
+        bool is_silent = false;
     };
     /// `ways_to` says for each destination, self included, how messages get there, the best way first. The others are of
     /// use where the first is by a part that may fail. With a set to sleep on, calls never overlap.

@@ -1,6 +1,7 @@
 #include "kumi/device/composite/composite.hpp"
 
 #include "kumi/base/assert.hpp"
+#include "kumi/base/function_ref.hpp"
 #include "kumi/base/log.hpp"
 #include "kumi/base/machine.hpp"
 #include "kumi/device/composite/channel.hpp"
@@ -87,12 +88,14 @@ std::string some_of(const std::vector<Node>& nodes) {
     return text;
 }
 
-/// With whom a channel does not work it has nothing to do: nobody shall wait for what will not come.
-void give_up_silent(const Probed& probed, Node self) {
+/// Gives up the peers of a channel that do not answer, unless they are tried again later: closing it would wait for them.
+void give_up_silent(const Probed& probed, Node self, base::FunctionRef<bool(Node)> is_tried_again) {
     if (probed.part == nullptr) return;
     const std::vector<Node>& members = probed.part->members;
-    for (std::size_t member = 0; member < members.size(); ++member)
-        if (members[member] != self && !probed.works.test(members[member])) probed.part->channel->give_up(static_cast<Node>(member));
+    for (std::size_t member = 0; member < members.size(); ++member) {
+        const Node node = members[member];
+        if (node != self && !probed.works.test(node) && !is_tried_again(node)) probed.part->channel->give_up(static_cast<Node>(member));
+    }
 }
 
 } // namespace
@@ -112,10 +115,10 @@ Result<std::unique_ptr<pm::Channel>> CompositeDevice::open(const pm::Opening& op
     for (const Plan& plan : plans_) members.push_back(plan.members);
     const auto silent = probe(probed, members, opening.self, opening.meeting, patience_);
     if (!silent) return silent.error();
-    for (const Probed& one : probed) give_up_silent(one, opening.self);
     const Relays relays = find_relays_ ? find_relays_(*silent) : Relays{std::vector<Path>(opening.nodes), {}};
-    if (auto arranged = arrange(parts, probed, opening); !arranged) return arranged.error();
-    const auto plans_to = choose(probed, relays.paths, opening);
+    const auto plans_to = choose(parts, probed, relays.paths, opening);
+    for (std::uint32_t plan = 0; plan < plans_.size(); ++plan)
+        give_up_silent(probed[plan], opening.self, [&](Node to) { return plans_to && std::ranges::count((*plans_to)[to], plan, &Chosen::plan) != 0; });
     if (!plans_to) return plans_to.error();
 
     std::vector<std::uint32_t> part_of_plan;
@@ -124,7 +127,7 @@ Result<std::unique_ptr<pm::Channel>> CompositeDevice::open(const pm::Opening& op
     std::erase_if(parts, [](const Part& part) { return part.channel == nullptr; });
     std::vector<std::vector<CompositeChannel::Way>> ways_to(opening.nodes);
     for (Node to = 0; to < opening.nodes; ++to) {
-        for (const std::uint32_t plan : (*plans_to)[to]) ways_to[to].push_back({.part = part_of_plan[plan]});
+        for (const auto& [plan, works] : (*plans_to)[to]) ways_to[to].push_back({.part = part_of_plan[plan], .is_silent = !works});
         const bool has_others = find_relays_ != nullptr && opening.nodes > 2 && to != opening.self;
         if (has_others) ways_to[to].push_back({.is_relayed = true, .path = relays.paths[to]});
     }
@@ -180,19 +183,26 @@ Result<void> CompositeDevice::arrange(std::vector<Part>& parts, std::vector<Prob
     return {};
 }
 
-/// For each destination the plans that work, the best first. What should work and does not is said.
-Result<std::vector<std::vector<std::uint32_t>>> CompositeDevice::choose(const std::vector<Probed>& probed, const std::vector<Path>& paths,
-                                                                        const pm::Opening& opening) const {
-    std::vector<std::vector<std::uint32_t>> plans_to(opening.nodes);
+/// For each destination the plans that work, and those that may work later, the best first. What should work and does not is said.
+Result<std::vector<std::vector<CompositeDevice::Chosen>>> CompositeDevice::choose(std::vector<Part>& parts, std::vector<Probed>& probed,
+                                                                                  const std::vector<Path>& paths, const pm::Opening& opening) {
+    if (auto arranged = arrange(parts, probed, opening); !arranged) return arranged.error();
+    std::vector<std::vector<Chosen>> plans_to(opening.nodes);
     std::vector<Node> unreached;
     std::vector<std::vector<Node>> silent(plans_.size()); // by plan, where it would be the best
     for (Node to = 0; to < opening.nodes; ++to) {
+        bool is_reached = false, may_fail = true;
         for (std::uint32_t plan = 0; plan < plans_.size(); ++plan) {
             if (probed[plan].part == nullptr || !joins_(plan, to)) continue;
-            if (to == opening.self || probed[plan].works.test(to)) plans_to[to].push_back(plan);
-            else if (plans_to[to].empty()) silent[plan].push_back(to);
+            const bool works = to == opening.self || probed[plan].works.test(to);
+            const bool has_ways = probed[plan].part->channel->ways() != nullptr;
+            if (!works && !is_reached) silent[plan].push_back(to);
+            if (works || has_ways) plans_to[to].push_back({plan, works});
+            is_reached = is_reached || works;
+            may_fail = may_fail && (has_ways || !works);
         }
-        if (plans_to[to].empty() && paths[to].empty()) unreached.push_back(to);
+        if (!may_fail) std::erase_if(plans_to[to], [](const Chosen& one) { return !one.works; }); // what cannot fail needs no others
+        if (!is_reached && paths[to].empty()) unreached.push_back(to);
     }
     const double seconds = std::chrono::duration<double>(patience_).count();
     for (std::size_t i = 0; i < plans_.size(); ++i)

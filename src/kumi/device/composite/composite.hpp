@@ -36,7 +36,7 @@ class CompositeDevice final : public pm::Device {
 public:
     /// All nodes have as many plans, the best first unless they are measured, and open them together. A device that is part of a composite makes
     /// one exchange() when it opens. `joins(plan, to)` says whether this node may use a plan for what it has for `to`;
-    /// both must be members. Ways that do not answer within `patience` are not used.
+    /// both must be members. Ways that do not answer within `patience` are used when they do.
     CompositeDevice(std::vector<Plan> plans, std::function<bool(std::size_t, pm::Node)> joins, Duration patience = std::chrono::seconds(2))
         : plans_(std::move(plans)), joins_(std::move(joins)), patience_(patience) {}
 
@@ -59,8 +59,12 @@ public:
     Result<std::unique_ptr<pm::Channel>> open(const pm::Opening& opening) override;
 
 private:
-    Result<std::vector<std::vector<std::uint32_t>>> choose(const std::vector<Probed>& probed, const std::vector<Path>& paths,
-                                                           const pm::Opening& opening) const;
+    struct Chosen {
+        std::uint32_t plan;
+        bool works; // it has answered
+    };
+    Result<std::vector<std::vector<Chosen>>> choose(std::vector<Part>& parts, std::vector<Probed>& probed, const std::vector<Path>& paths,
+                                                    const pm::Opening& opening);
     Result<void> arrange(std::vector<Part>& parts, std::vector<Probed>& probed, const pm::Opening& opening);
 
     std::vector<Plan> plans_;

@@ -25,6 +25,14 @@ Networks::Networks(Node self, std::vector<NetworkLink> links, const std::vector<
             KUMI_ASSERT(pair.ways.empty() || !pair.ways.back().is_relayed());
             Link* const link = planned.is_relayed ? nullptr : links_[planned.link].get();
             pair.ways.push_back({.link = link, .number = planned.number, .path = planned.path, .name = link != nullptr ? link->name : "other nodes"});
+            if (!planned.is_silent) continue;
+            pair.ways.back().deaf = pair.ways.back().doubted = true; // as one that the peer does not hear any more
+            pair.ways.back().unusable_since = Instant{};             // it does not count when it is asked whether the peer is lost
+        }
+        const auto answers = std::find_if(pair.ways.begin(), pair.ways.end(), [](const Way& way) { return !way.deaf; });
+        if (answers != pair.ways.begin() && answers != pair.ways.end()) {
+            pair.current = static_cast<std::size_t>(answers - pair.ways.begin());
+            watch(pair);
         }
         if (!pair.ways.empty() && pair.ways.back().is_relayed() && !pair.ways.back().path.empty()) {
             pair.shortest = pair.ways.back().path.size();

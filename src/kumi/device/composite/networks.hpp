@@ -67,6 +67,7 @@ struct PlannedWay {
     Node number = 0;         // of whom the message is given to, there
     bool is_relayed = false; // others pass it on: then `link` and `number` count for nothing. At most one, the last
     Path path{};             // they; empty: to be found when it is needed
+    bool is_silent = false;  // it has not answered yet: it is tried, and used when it does
 };
 
 struct StripeOptions {

@@ -659,6 +659,37 @@ TEST(GoingBack, new_messages_wait_until_all_has_arrived_by_the_other_way) {
 
 // ---- loss
 
+TEST(GoingBack, a_way_that_has_never_answered_is_tried_and_taken_when_it_answers) {
+    PlannedWay silent = OneNode::by(0, 1);
+    silent.is_silent = true;
+    OneNode node({{}, {silent, OneNode::by(1, 1)}});
+    EXPECT_EQ(node.networks.carrier(1), "second");
+    ASSERT_TRUE(node.send(1, "hello"));
+    EXPECT_EQ(node.second.take().size(), 1u);
+    for (Sequence answers = 0; answers < 2; ++answers) {
+        node.pass(100ms);
+        ASSERT_EQ(given_to(node.first.take(), Kind::ping), std::vector<Node>{11}) << "it is asked, and nothing else goes there";
+        node.pass(10ms);
+        node.hear(OneNode::head(Kind::pong, 1, 0), {}, 0);
+        EXPECT_EQ(node.networks.carrier(1), "second");
+    }
+    node.pass(10ms);
+    node.networks.go_on(node.clock);
+    EXPECT_EQ(node.networks.carrier(1), "first");
+    ASSERT_TRUE(node.send(1, "again"));
+    EXPECT_EQ(given_to(node.first.take(), Kind::message), std::vector<Node>{11});
+}
+
+TEST(LosingNodes, a_way_that_has_never_answered_keeps_nobody_alive) {
+    PlannedWay silent = OneNode::by(0, 1);
+    silent.is_silent = true;
+    OneNode node({{}, {silent, OneNode::by(1, 1)}});
+    node.pass(10ms);
+    EXPECT_FALSE(node.networks.lost(1));
+    node.second.gone.insert(11);
+    EXPECT_TRUE(node.networks.lost(1));
+}
+
 TEST(LosingNodes, a_node_is_lost_when_all_its_ways_are_gone_or_silent_or_it_says_that_it_goes) {
     OneNode node(OneNode::by_both());
     EXPECT_FALSE(node.networks.lost(1));
