@@ -22,6 +22,7 @@ ReliableNetwork::ReliableNetwork(const NetworkOptions& options)
         for (Node peer = 0; peer < options.nodes; ++peer) {
             auto introduction = nodes_[peer].endpoint->introduction();
             introduction.packet_bytes = options.packet_bytes;
+            introduction.sure_bytes = options.sure_bytes;
             nodes_[node].endpoint->introduce(peer, introduction);
         }
 }
@@ -44,9 +45,11 @@ void ReliableNetwork::restart(Node node, bool introduce) {
     for (Node peer = 0; peer < options_.nodes; ++peer) {
         auto introduction = nodes_[peer].endpoint->introduction();
         introduction.packet_bytes = options_.packet_bytes;
+        introduction.sure_bytes = options_.sure_bytes;
         member.endpoint->introduce(peer, introduction);
         auto own = member.endpoint->introduction();
         own.packet_bytes = options_.packet_bytes;
+        own.sure_bytes = options_.sure_bytes;
         if (introduce && peer != node) nodes_[peer].endpoint->introduce(node, own);
     }
 }
@@ -89,6 +92,7 @@ void ReliableNetwork::put_on_wire(const Series& series, std::size_t count) {
         if ((header.flags & reliable::flag::data) == 0) ++bare_packets_;
         if (on_packet) on_packet(header);
         if (cut_[header.source * options_.nodes + header.destination]) continue;
+        if (header.source != header.destination && packet.bytes() > options_.path_bytes) continue;
         if (loses && loses(header)) continue;
         if (random_.chance(options_.faults.loss)) continue;
         auto bytes = fresh_buffer();

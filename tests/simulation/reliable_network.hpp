@@ -60,6 +60,8 @@ struct NetworkOptions {
     std::uint64_t seed = 1;
     EndpointOptions endpoint; // of each node, but for what is a node's own
     std::uint32_t packet_bytes = 1472;
+    std::uint32_t sure_bytes = reliable::packet_bytes_max; // what nodes believe to pass without being tried
+    std::uint32_t path_bytes = reliable::packet_bytes_max; // larger packets vanish between nodes
     std::size_t socket_bytes = 0; // what a node's socket holds, by weight; 0: receive_bytes
     Duration packet_cost{0};      // of a node's time
     double link_bytes_per_us = 0; // into each node; 0: no limit
@@ -97,6 +99,7 @@ public:
     /// Its socket takes nothing, or only a part.
     void refuse_sending(Node node, Duration duration) { nodes_[node].refuses_until = time_ + duration; }
     void jump_clock(Node node, Duration ahead) { nodes_[node].clock_offset += ahead; }
+    void set_path_bytes(std::uint32_t bytes) { options_.path_bytes = bytes; }
     void cut(Node a, Node b, bool apart) { cut_[a * options_.nodes + b] = cut_[b * options_.nodes + a] = apart; }
     /// The node ends without a word, and starts again with nothing; the others are told if `introduce`.
     void restart(Node node, bool introduce);

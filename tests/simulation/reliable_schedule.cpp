@@ -54,6 +54,10 @@ NetworkOptions ReliableSchedule::choose_options(Random& random) {
         options.link_bytes_per_us = static_cast<double>(random.between(20, 2000));
         options.link_queue_bytes = random.between(128 << 10, 1 << 20);
     }
+    if (random.chance(0.3)) { // a switch may carry less than the nodes say
+        options.sure_bytes = random.chance(0.5) ? 1200 : reliable::packet_bytes_min;
+        if (random.chance(0.7)) options.path_bytes = static_cast<std::uint32_t>(random.between(64, std::max<std::uint64_t>(64, options.packet_bytes / 8)) * 8);
+    }
     Faults& faults = options.faults;
     if (random.chance(0.6)) faults.loss = random.chance(0.5) ? 0.02 : static_cast<double>(random.below(31)) / 100;
     if (random.chance(0.4)) faults.duplicate = static_cast<double>(random.below(30)) / 100;
@@ -109,7 +113,8 @@ void ReliableSchedule::choose_troubles() {
         case 3: troubles_.push_back({at, [=, this] { network_.jump_clock(node, lasts * 100); }}); break;
         case 4: {
             const auto bytes = static_cast<std::uint32_t>(random_.between(64, 8184) * 8);
-            troubles_.push_back({at, [=, this] { network_[node].set_packet_bytes(other, bytes); }});
+            if (options_.sure_bytes < reliable::packet_bytes_max) troubles_.push_back({at, [=, this] { network_.set_path_bytes(bytes); }});
+            else troubles_.push_back({at, [=, this] { network_[node].set_packet_bytes(other, bytes, network_.now(node)); }});
             break;
         }
         }

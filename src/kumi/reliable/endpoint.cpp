@@ -48,6 +48,7 @@ Endpoint::Endpoint(const EndpointOptions& options)
     stalled_.reserve(options.nodes);
     checks_.reserve(options.nodes);
     touched_.reserve(options.nodes);
+    narrow_.reserve(options.nodes);
 }
 
 Introduction Endpoint::introduction() const noexcept {
@@ -55,7 +56,8 @@ Introduction Endpoint::introduction() const noexcept {
 }
 
 void Endpoint::introduce(Node peer, const Introduction& introduction) {
-    const SenderOptions sending{.packet_bytes = fitting(introduction.packet_bytes, introduction.credit_own_part),
+    const PathSize path(introduction.sure_bytes, fitting(introduction.packet_bytes, introduction.credit_own_part));
+    const SenderOptions sending{.packet_bytes = path.bytes(),
                                 .window_packets_max = options_.window_packets_max,
                                 .queue_bytes = queue_bytes,
                                 .credit_own_part = introduction.credit_own_part,
@@ -68,7 +70,7 @@ void Endpoint::introduce(Node peer, const Introduction& introduction) {
                                     .aside_bytes_max = 2 * options_.receive_bytes,
                                     .first_sequence = options_.first_sequence,
                                     .ack_delay_max = options_.ack_delay_max};
-    auto made = std::make_unique<Peer>(pool_, sending, receiving);
+    auto made = std::make_unique<Peer>(pool_, sending, receiving, path);
     made->incarnation = introduction.incarnation;
     made->transmission = options_.first_sequence + 1;
     made->heard_at = awake_;
@@ -87,14 +89,42 @@ void Endpoint::introduce(Node peer, const Introduction& introduction) {
 
 std::size_t Endpoint::bytes_per_peer_max(const EndpointOptions& options) noexcept {
     return sizeof(Peer) + Sender::slots_bytes_max(options.window_packets_max) + options.window_packets_max * sizeof(Block*) +
-           queue_bytes_max(options) + Sender::packed_bytes_most + capacity_for(options.message_bytes_max) + 2 * options.receive_bytes;
+           queue_bytes_max(options) + Sender::packed_bytes_most + capacity_for(options.message_bytes_max) + 2 * options.receive_bytes +
+           capacity_for(packet_bytes_max); // a packet that comes in parts
 }
 
 // ---- state
 
-void Endpoint::set_packet_bytes(Node node, std::uint32_t bytes) noexcept {
-    Sender& sender = peers_[node]->sender;
-    sender.set_packet_bytes(fitting(bytes, sender.credit_own_part()));
+void Endpoint::set_packet_bytes(Node node, std::uint32_t bytes, Instant now) noexcept {
+    Peer& peer = *peers_[node];
+    peer.path.set_limit(fitting(bytes, peer.sender.credit_own_part()), now);
+    peer.sender.set_packet_bytes(peer.path.bytes());
+}
+
+void Endpoint::begin_talk(Node node, Instant now) noexcept {
+    Peer& peer = *peers_[node];
+    peer.talked = true;
+    peer.path.begin(now);
+    if (peer.path.next_probe() <= now) make_ready(node);
+}
+
+/// Draws the consequences of what was found out about the path.
+void Endpoint::on_path(Node node) noexcept {
+    Peer& peer = *peers_[node];
+    const std::uint32_t before = peer.sender.packet_bytes(), bytes = peer.path.bytes();
+    if (bytes != before) peer.sender.set_packet_bytes(bytes);
+    if (bytes < before) {
+        peer.sender.repair_too_large();
+        make_ready(node);
+    }
+    if (peer.path.take_narrow() && std::ranges::find(narrow_, node) == narrow_.end()) narrow_.push_back(node);
+}
+
+std::optional<Node> Endpoint::next_narrow_path() noexcept {
+    if (narrow_.empty()) return std::nullopt;
+    const Node node = narrow_.back();
+    narrow_.pop_back();
+    return node;
 }
 
 bool Endpoint::all_arrived() const noexcept {
@@ -124,7 +154,10 @@ Instant Endpoint::deadline_of(Node node, Instant now) const noexcept {
     const bool is_looked_at = peer.starving.since != Instant{} || peer.refused.is_on;
     const Instant look = is_looked_at ? now + look_interval : never;
     // What is ready already waits for the driver, not for the time.
-    return std::min({peer.sender.deadline(now), peer.ready && ack <= now ? never : ack, look});
+    // Probes go along with messages: nobody is woken for them alone.
+    const bool may_probe = !peer.sender.idle() && !(peer.ready && peer.path.next_probe() <= now);
+    const Instant probe = may_probe ? peer.path.next_probe() : never;
+    return std::min({peer.sender.deadline(now), peer.ready && ack <= now ? never : ack, look, probe});
 }
 
 // ---- messages out
@@ -191,7 +224,7 @@ Bytes Endpoint::try_send_now(Node to, const Pieces& message, Instant now) noexce
     std::byte* const packet = sender.send_alone(packet_bytes, peer.transmission, now);
     if (packet == nullptr) return {};
     peer.asked(awake_, now);
-    peer.talked = true;
+    note_talk(to, now);
     ++peer.counters.packets_sent;
     peer.counters.bytes_sent += packet_bytes;
 

@@ -15,6 +15,7 @@
 #include "kumi/reliable/credits.hpp"
 #include "kumi/reliable/node_ring.hpp"
 #include "kumi/reliable/packet.hpp"
+#include "kumi/reliable/path_size.hpp"
 #include "kumi/reliable/receiver.hpp"
 #include "kumi/reliable/sender.hpp"
 
@@ -48,7 +49,8 @@ struct EndpointOptions {
 struct Introduction {
     std::uint32_t incarnation = 0;
     std::uint32_t credit_own_part = 0;
-    std::uint32_t packet_bytes = 1472; // the largest that the path carries; a multiple of 8
+    std::uint32_t packet_bytes = 1472; // the largest that the hosts can send; a multiple of 8
+    std::uint32_t sure_bytes = packet_bytes_max; // packets of up to that pass; larger ones are tried first
 };
 
 enum class Gone : std::uint8_t {
@@ -70,7 +72,7 @@ struct Series {
     bool again = false; // repairs
     std::size_t count = 0;
     std::array<OutPacket, Sender::series_max> packets;
-    alignas(64) std::byte heads[Sender::series_max][piece_head_bytes];
+    alignas(64) std::byte heads[Sender::series_max][head_bytes_max];
 };
 
 class Endpoint final {
@@ -161,8 +163,11 @@ public:
     std::uint64_t fates() const noexcept { return fates_; }
 
     std::uint32_t packet_bytes(Node peer) const noexcept { return peers_[peer]->sender.packet_bytes(); }
+    const PathSize& path(Node peer) const noexcept { return peers_[peer]->path; }
     /// The path carries no more than that, from now on.
-    void set_packet_bytes(Node peer, std::uint32_t bytes) noexcept;
+    void set_packet_bytes(Node peer, std::uint32_t bytes, Instant now) noexcept;
+    /// A peer to which less than what the hosts can send passes, as was found out.
+    std::optional<Node> next_narrow_path() noexcept;
 
     // ---- state
 
@@ -187,12 +192,15 @@ public:
 
 private:
     struct Peer {
-        Peer(BlockPool& pool, const SenderOptions& sending, const ReceiverOptions& receiving)
-            : sender(pool, sending, counters), receiver(pool, receiving, counters) {}
+        Peer(BlockPool& pool, const SenderOptions& sending, const ReceiverOptions& receiving, const PathSize& path_size)
+            : sender(pool, sending, counters), receiver(pool, receiving, counters), path(path_size) {}
 
         PeerCounters counters;
         Sender sender;
         Receiver receiver;
+        PathSize path;
+        Sequence probe = 0;        // the last one of the peer's that has arrived
+        bool owes_probed = false;  // an answer to it
         std::uint32_t incarnation = 0;
         Sequence transmission = 0; // of the next packet to it
         Gone gone = Gone::no;
@@ -259,6 +267,14 @@ private:
     void forget_unreadable(Node peer) noexcept;
     bool fill_series(Node peer, Series& series, Instant now) noexcept;
     void fill_bare(Node peer, Series& series, Instant now) noexcept;
+    void on_bare_sent(Peer& peer, const Series& series) noexcept;
+    void fill_probe(Node peer, Series& series, Instant now) noexcept;
+    void on_path(Node peer) noexcept;
+    /// A packet is sent to the peer, or came from it.
+    void note_talk(Node peer, Instant now) noexcept {
+        if (!peers_[peer]->talked) [[unlikely]] begin_talk(peer, now);
+    }
+    void begin_talk(Node peer, Instant now) noexcept;
     void fill_farewell(Node peer, Series& series, Instant now) noexcept;
     void address(Node peer, PacketHeader& header, std::uint32_t credit, bool tells_gaps, Instant now) noexcept;
     void finish(const Peer& peer, PacketHeader& header, OutPacket& packet, std::size_t index) noexcept;
@@ -276,6 +292,7 @@ private:
     std::vector<Node> open_;    // have messages that wait for company; each once
     std::vector<Node> stalled_; // have a message for which there was no room; each once
     std::vector<Node> checks_;  // hosts to look for; each once
+    std::vector<Node> narrow_;  // paths to tell of; each once
     std::vector<Node> touched_; // had packets that may have changed what is to be sent, and when; each once
     Instant deadline_ = never;  // no later than any peer's
 

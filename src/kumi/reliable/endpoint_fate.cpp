@@ -24,6 +24,8 @@ constexpr Duration refused_time_closing = 300ms;
 constexpr Duration refused_pause = 3s;
 /// A program that waits for memory tries more often than this.
 constexpr Duration starving_pause = 3s;
+/// A packet that is lost so often in a row may be too large for the path.
+constexpr unsigned timeouts_to_doubt = 2;
 /// A host that is alive answers within this time.
 constexpr Duration host_answer_time = 100ms;
 
@@ -58,7 +60,11 @@ Instant Endpoint::next_ack_deadline() const noexcept {
 void Endpoint::on_peer_time(Node node, Instant now) noexcept {
     Peer& peer = *peers_[node];
     if (peer.sender.on_time(now)) peer.ask = true;
-    if (peer.ask || peer.receiver.ack_deadline() <= now || peer.sender.may_send(now)) make_ready(node);
+    if (peer.sender.timeouts_in_a_row() >= timeouts_to_doubt && peer.sender.first_bytes() > packet_bytes_min) {
+        peer.path.doubt(now);
+        if (peer.path.is_out()) peer.ask = true; // all that passes may be questions, and one may have got lost
+    }
+    if (peer.ask || peer.receiver.ack_deadline() <= now || peer.path.next_probe() <= now || peer.sender.may_send(now)) make_ready(node);
     if (peer.sender.waits_for_peer()) check_life(node);
     if (peer.refused.is_on) check_refused(node, now);
     if (peer.starving.since != Instant{} && !is_gone(node)) check_memory(node, now);

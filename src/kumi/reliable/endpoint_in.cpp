@@ -29,26 +29,41 @@ std::size_t Endpoint::on_packet(Bytes datagram, Instant now) noexcept {
     }
 
     const bool is_data = (header.flags & flag::data) != 0;
-    const Bytes rest = packet.subspan(sizeof header);
-    if (!peer.sender.on_ack(header, is_data ? Bytes{} : rest, peer.transmission, now)) return drop(Drop::malformed);
+    const bool is_probe = !is_data && (header.flags & flag::probe) != 0;
+    Bytes rest = packet.subspan(sizeof header);
+    if (!peer.sender.on_ack(header, is_data || is_probe ? Bytes{} : rest, peer.transmission, now)) return drop(Drop::malformed);
     peer.heard_at = awake_;
     peer.asked_at = now;
     peer.silent = false;
-    peer.talked = true;
+    note_talk(node, now);
     peer.refused.is_on = false;
     peer.receiver.on_packet(header, now);
+    if (is_probe) peer.probe = header.sequence, peer.owes_probed = true, make_ready(node);
+    if (!is_data && (header.flags & flag::probed) != 0) peer.path.on_answer(header.sequence, now), on_path(node);
+    if (peer.path.on_latest(header.latest, now)) [[unlikely]] on_path(node);
     if ((header.flags & flag::bye) != 0)
         return lose(node, (header.flags & flag::starved) != 0 ? Gone::starves : Gone::left), packet.size();
+    Block* joined = nullptr; // a packet that has come in parts
+    if (is_data && (header.flags & flag::part) != 0) [[unlikely]] {
+        Receiver::Verdict verdict;
+        joined = peer.receiver.join(header.sequence, rest, verdict, now);
+        if (verdict == Receiver::Verdict::malformed) drops_.count(Drop::malformed);
+        if (verdict == Receiver::Verdict::beyond_window) drops_.count(Drop::beyond_window);
+        if (joined == nullptr) return note_memory(node, peer.receiver.wanted_bytes(), 0, false), touch(node), packet.size();
+        rest = Bytes(joined->data(), joined->bytes);
+        header.bytes = static_cast<std::uint16_t>(sizeof header + rest.size());
+    }
     if (is_data) {
         const Receiver::Verdict verdict = peer.receiver.on_data(header, rest, now);
         note_memory(node, peer.receiver.wanted_bytes(), verdict == Receiver::Verdict::next ? options_.message_bytes_max : 0, false);
         switch (verdict) {
-        case Receiver::Verdict::next: begin_reading(node, rest, nullptr, weight_of(header.bytes), now); break;
+        case Receiver::Verdict::next: begin_reading(node, rest, std::exchange(joined, nullptr), weight_of(header.bytes), now); break;
         case Receiver::Verdict::put_aside: read_on(node, now); break; // notes that it is stalled, if it is
         case Receiver::Verdict::beyond_window: drops_.count(Drop::beyond_window); break;
         case Receiver::Verdict::malformed: drops_.count(Drop::malformed); break;
         case Receiver::Verdict::duplicate: break;
         }
+        if (joined != nullptr) pool_.give_back(joined);
     }
     touch(node);
     return packet.size();

@@ -14,6 +14,9 @@ namespace {
 /// What one sendmsg(2) may carry, with room for what encryption adds to each packet.
 constexpr std::size_t series_bytes_max = 62'900;
 
+/// What a probe is filled up with.
+alignas(64) std::byte zeros[packet_bytes_max];
+
 } // namespace
 
 /// Writes everything into `header` that is not about the packet's content.
@@ -53,13 +56,18 @@ bool Endpoint::next_series(Series& series, Instant now) noexcept {
             fill_farewell(node, series, now);
             return true;
         }
+        if (peer.path.next_probe() <= now) [[unlikely]] {
+            fill_probe(node, series, now);
+            make_ready(node);
+            return true;
+        }
         const bool ack_due = peer.receiver.ack_deadline() <= now;
         const bool gap_due = ack_due && peer.receiver.has_gap();
-        if (!gap_due && fill_series(node, series, now)) {
+        if (!gap_due && !peer.owes_probed && fill_series(node, series, now)) {
             if (peer.sender.has_more_after_prepared() || peer.ask) make_ready(node); // at the end of the line
             return true;
         }
-        if (ack_due || peer.ask) {
+        if (ack_due || peer.ask || peer.owes_probed) {
             fill_bare(node, series, now);
             if (peer.sender.has_closed() || peer.sender.has_repairs()) make_ready(node);
             return true;
@@ -107,12 +115,36 @@ void Endpoint::fill_bare(Node node, Series& series, Instant now) noexcept {
     header.ack_words = static_cast<std::uint8_t>(words);
     header.bytes = static_cast<std::uint16_t>(sizeof header + words * 8);
     if (std::exchange(peer.ask, false)) header.flags |= flag::please;
+    if (std::exchange(peer.owes_probed, false)) {
+        header.flags |= flag::probed;
+        header.sequence = peer.probe;
+    }
     series.to = node;
     series.count = 1;
     series.again = false;
     series.packets[0] = {memory, header.bytes, {}, false};
     peer.sender.forget_prepared();
     finish(peer, header, series.packets[0], 0);
+}
+
+/// Whether such a packet passes the peer will know when it has what is sent behind it: so it is asked for an answer, too.
+void Endpoint::fill_probe(Node node, Series& series, Instant now) noexcept {
+    Peer& peer = *peers_[node];
+    const std::uint32_t bytes = peer.path.probe_bytes();
+    PacketHeader header{};
+    std::byte* const memory = series.heads[0];
+    std::memset(memory, 0, piece_head_bytes);
+    address(node, header, credits_.grant(node), false, now);
+    header.flags = flag::probe | flag::please;
+    header.bytes = static_cast<std::uint16_t>(bytes);
+    header.sequence = peer.path.probe_number();
+    series.to = node;
+    series.count = 1;
+    series.again = false;
+    series.packets[0] = {memory, piece_head_bytes, Bytes(zeros, bytes - piece_head_bytes), true};
+    peer.sender.forget_prepared();
+    finish(peer, header, series.packets[0], 0);
+    peer.ask = true;
 }
 
 void Endpoint::fill_farewell(Node node, Series& series, Instant now) noexcept {
@@ -129,21 +161,30 @@ void Endpoint::on_sent(const Series& series, std::size_t count, bool in_burst, I
     if (count == 0) {
         PacketHeader header;
         std::memcpy(&header, series.packets[0].head, sizeof header);
-        if ((header.flags & (flag::data | flag::please)) == flag::please) peer.ask = true;
+        const bool is_bare = (header.flags & flag::data) == 0;
+        if (is_bare && (header.flags & flag::please) != 0) peer.ask = true;
+        if (is_bare && (header.flags & flag::probed) != 0) peer.owes_probed = true;
         peer.sender.forget_prepared();
         if (is_gone(series.to)) return;
         peer.receiver.acknowledge_by(now);
         make_ready(series.to);
         return;
     }
-    peer.talked = true;
+    note_talk(series.to, now);
     peer.counters.packets_sent += count;
     for (std::size_t i = 0; i < count; ++i) peer.counters.bytes_sent += series.packets[i].bytes();
     if (count < series.count) make_ready(series.to);
     if (peer.sender.has_prepared()) peer.sender.on_sent(count, peer.transmission, in_burst, now);
-    else ++peer.counters.bare_acks_sent;
+    else on_bare_sent(peer, series);
     peer.transmission += static_cast<Sequence>(count);
     watch(series.to, deadline_of(series.to, now));
+}
+
+void Endpoint::on_bare_sent(Peer& peer, const Series& series) noexcept {
+    PacketHeader header;
+    std::memcpy(&header, series.packets[0].head, sizeof header);
+    if ((header.flags & flag::probe) != 0) return peer.path.on_probe_sent(peer.transmission);
+    ++peer.counters.bare_acks_sent;
 }
 
 bool Endpoint::next_farewell(Series& series, bool more) noexcept {

@@ -290,9 +290,9 @@ TEST(EndpointOut, two_packets_fit_what_a_peer_grants_at_any_time_or_they_are_the
         EXPECT_EQ(bytes % 8, 0u);
         EXPECT_LE(2 * weight_of(bytes), own_part);
         EXPECT_TRUE(bytes == 1472 || 2 * weight_of(bytes + 8) > own_part) << bytes;
-        end.set_packet_bytes(1, 65'472);
+        end.set_packet_bytes(1, 65'472, Instant{});
         EXPECT_LE(2 * weight_of(end.packet_bytes(1)), own_part);
-        end.set_packet_bytes(1, 600);
+        end.set_packet_bytes(1, 600, Instant{});
         EXPECT_LE(end.packet_bytes(1), 600u);
     }
 }

@@ -32,7 +32,8 @@ bool parse(Bytes& bytes, std::uint64_t token, Checked checked, PacketHeader& hea
     }
     const bool is_data = (header.flags & flag::data) != 0;
     const std::size_t ack_bytes = std::size_t{header.ack_words} * 8;
-    if (is_data ? header.ack_words != 0 : bytes.size() != sizeof header + ack_bytes) return cause = Drop::malformed, false;
+    const bool is_filled = is_data || (header.flags & flag::probe) != 0;
+    if (is_filled ? header.ack_words != 0 : bytes.size() != sizeof header + ack_bytes) return cause = Drop::malformed, false;
     return true;
 }
 

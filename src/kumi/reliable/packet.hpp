@@ -4,6 +4,8 @@
 //
 //   data packet:  PacketHeader, then records: whole messages one behind the other, or one piece of a long message
 //   bare packet:  PacketHeader, then selective acknowledgement: bit i of the words stands for sequence expected + 1 + i
+//   probe:        a bare packet that is filled up with zeros instead
+//   part:         PacketHeader, PartHeader, then so much of the records of a data packet that has become too large for the path
 //
 // A packet keeps its sequence however often it is sent; each sending has a transmission number of its own. An
 // acknowledgement says which sequences have arrived and the latest transmission that has: a packet whose own
@@ -32,6 +34,9 @@ inline constexpr std::uint8_t please = 4; // acknowledge at once: the sender wai
 inline constexpr std::uint8_t bye = 8;    // the sender closes; it takes nothing any more and has nothing to send
 inline constexpr std::uint8_t head_checked = 16; // the checksum is of the first summed_head_bytes only
 inline constexpr std::uint8_t starved = 32;      // with `bye`: the sender has no memory for what it is sent
+inline constexpr std::uint8_t part = 64;    // with `data`: a part of a packet that is too large for the path
+inline constexpr std::uint8_t probe = 64;   // without `data`: does a packet of this size pass? `sequence` is the probe's number
+inline constexpr std::uint8_t probed = 128; // without `data`: the probe of that number has arrived
 } // namespace flag
 
 struct PacketHeader {
@@ -59,9 +64,18 @@ struct RecordHeader {
     std::uint32_t offset; // whole_message, or where in its message this piece belongs
 };
 inline constexpr std::uint32_t whole_message = 0xFFFF'FFFF;
+/// In front of a part of a packet's records. All parts of a packet have `stride` bytes, but for the last.
+struct PartHeader {
+    std::uint16_t bytes; // of all records
+    std::uint16_t stride;
+    std::uint32_t offset;
+};
+static_assert(sizeof(PartHeader) == sizeof(RecordHeader));
 /// A piece is alone in its packet, behind this much.
 inline constexpr std::size_t piece_head_bytes = sizeof(PacketHeader) + sizeof(RecordHeader);
 static_assert(piece_head_bytes % 32 == 0); // see base::checksum()
+/// What the head of a packet takes at most: the first part of a piece has one header more, and so much that it is whole words of a checksum.
+inline constexpr std::size_t head_bytes_max = piece_head_bytes + 32;
 
 /// What of a packet is protected by its checksum. UDP has a sum of its own over all of it, of 16 bits: what TCP relies on
 /// too. `heads` adds 32 bits over headers and small messages, and nothing to the cost of long messages.
@@ -82,6 +96,7 @@ inline void write_record(std::byte* at, const Pieces& message) noexcept {
 /// Smallest and largest packet that a path may be set to.
 inline constexpr std::uint32_t packet_bytes_min = 512;
 inline constexpr std::uint32_t packet_bytes_max = 65'472;
+inline constexpr std::uint32_t part_bytes_min = packet_bytes_min - piece_head_bytes;
 
 /// Words of selective acknowledgement in one packet at most: for 3,584 packets behind the first that is missing.
 inline constexpr std::size_t ack_words_max = 56;

@@ -96,6 +96,7 @@ Receiver::Verdict Receiver::on_data(const PacketHeader& header, Bytes records, I
         return Verdict::duplicate;
     }
     if (!is_sound(records)) return Verdict::malformed;
+    if (joined_ != nullptr && joined_sequence_ == header.sequence) drop_joined(); // it has come as a whole
     const std::uint32_t ahead = header.sequence - expected_;
     if (ahead >= options_.window_packets_max) return Verdict::beyond_window;
     if (ahead == 0 && !stalled_ && make_room_for(records)) {
@@ -241,7 +242,57 @@ std::size_t Receiver::write_words(std::byte* to, std::size_t words_max) noexcept
     return words;
 }
 
+// ---- parts
+
+bool Receiver::has_arrived(Sequence sequence) const noexcept {
+    if (is_before(sequence, expected_)) return true;
+    return !aside_.empty() && sequence - expected_ < options_.window_packets_max && aside(sequence) != nullptr;
+}
+
+void Receiver::drop_joined() noexcept {
+    if (joined_ != nullptr) pool_.give_back(std::exchange(joined_, nullptr));
+}
+
+Block* Receiver::join(Sequence sequence, Bytes part, Verdict& verdict, Instant now) noexcept {
+    PartHeader head;
+    wanted_bytes_ = 0;
+    verdict = Verdict::malformed;
+    if (!read_value(part, head)) return nullptr;
+    part = part.subspan(sizeof head);
+    if (head.stride < part_bytes_min || head.stride % 8 != 0 || head.bytes % 8 != 0 || head.bytes > packet_bytes_max - sizeof(PacketHeader)) return nullptr;
+    if (head.offset >= head.bytes || head.offset % head.stride != 0) return nullptr;
+    if (part.size() != std::min<std::size_t>(head.stride, head.bytes - head.offset)) return nullptr;
+    if (has_arrived(sequence)) {
+        if (joined_sequence_ == sequence) drop_joined();
+        ++counters_.duplicates;
+        ack_deadline_ = now;
+        return verdict = Verdict::duplicate, nullptr;
+    }
+    if (sequence - expected_ >= options_.window_packets_max) return verdict = Verdict::beyond_window, nullptr;
+    const bool is_of_joined = joined_ != nullptr && joined_sequence_ == sequence && joined_stride_ == head.stride && joined_->bytes == head.bytes;
+    verdict = Verdict::put_aside;
+    if (!is_of_joined) {
+        drop_joined();
+        joined_ = pool_.take(head.bytes);
+        if (joined_ == nullptr) return wanted_bytes_ = head.bytes, nullptr;
+        joined_->bytes = head.bytes;
+        joined_->cut = 0;
+        joined_sequence_ = sequence;
+        joined_stride_ = head.stride;
+        joined_parts_ = {};
+    }
+    const std::size_t place = head.offset / head.stride;
+    std::uint64_t& word = joined_parts_[place / 64];
+    const std::uint64_t bit = std::uint64_t{1} << place % 64;
+    if ((word & bit) != 0) return nullptr;
+    word |= bit;
+    std::memcpy(joined_->data() + head.offset, part.data(), part.size());
+    joined_->cut += static_cast<std::uint32_t>(part.size());
+    return joined_->cut == joined_->bytes ? std::exchange(joined_, nullptr) : nullptr;
+}
+
 void Receiver::clear() noexcept {
+    drop_joined();
     for (Block*& block : aside_)
         if (block != nullptr) pool_.give_back(std::exchange(block, nullptr));
     aside_count_ = 0;

@@ -10,6 +10,7 @@
 #include "kumi/reliable/counters.hpp"
 #include "kumi/reliable/packet.hpp"
 
+#include <array>
 #include <vector>
 
 namespace kumi::reliable {
@@ -46,6 +47,10 @@ public:
     void on_packet(const PacketHeader& header, Instant now) noexcept;
     /// Takes a data packet. `next`: it is the one in turn, and its records are to be read now with next_message().
     Verdict on_data(const PacketHeader& header, Bytes records, Instant now) noexcept;
+
+    /// Takes a part of a packet; those of another packet are forgotten, if it is not complete. Answers the block with all records when
+    /// all parts are there, which the caller gives back. Null: `verdict` says why not; put_aside: others are to come.
+    Block* join(Sequence sequence, Bytes part, Verdict& verdict, Instant now) noexcept;
 
     /// Reads on in the records of a packet in turn; false when they are used up.
     bool next_message(Bytes& records, Arrival& arrival) noexcept;
@@ -85,6 +90,8 @@ public:
 private:
     bool is_sound(Bytes records) const noexcept;
     bool make_room_for(Bytes records) noexcept;
+    bool has_arrived(Sequence sequence) const noexcept;
+    void drop_joined() noexcept;
     bool make_aside() noexcept;
     bool put_aside(Sequence sequence, Bytes records) noexcept;
     void drop_message() noexcept;
@@ -104,6 +111,10 @@ private:
     std::size_t aside_bytes_ = 0;
     bool stalled_ = false;
 
+    Block* joined_ = nullptr; // parts of a packet; its `cut` says how many bytes are there
+    Sequence joined_sequence_ = 0;
+    std::uint16_t joined_stride_ = 0;
+    std::array<std::uint64_t, (packet_bytes_max / part_bytes_min + 64) / 64> joined_parts_{}; // bits, by their place
     Block* room_ = nullptr;    // for the message whose first piece is about to be read
     Block* message_ = nullptr; // being put together; its `cut` says how far
     std::size_t wanted_bytes_ = 0;

@@ -509,5 +509,96 @@ TEST(Receiver, packets_are_counted) {
     EXPECT_EQ(one.receiver.ack_deadline(), never);
 }
 
+// ---- parts
+
+/// Of a packet's records, as a part of them arrives.
+Content part_of(const Content& records, std::size_t stride, std::size_t offset) {
+    const PartHeader header{static_cast<std::uint16_t>(records.size()), static_cast<std::uint16_t>(stride), static_cast<std::uint32_t>(offset)};
+    Content part(sizeof header);
+    std::memcpy(part.data(), &header, sizeof header);
+    const std::size_t bytes = std::min(stride, records.size() - offset);
+    part.insert(part.end(), records.begin() + static_cast<std::ptrdiff_t>(offset), records.begin() + static_cast<std::ptrdiff_t>(offset + bytes));
+    return part;
+}
+
+struct Parts : OneReceiver {
+    /// True: with this one the packet is complete, and was taken.
+    bool join(Sequence sequence, const Content& part) {
+        Block* const joined = receiver.join(sequence, part, verdict, noon);
+        if (joined == nullptr) return false;
+        const Content all(joined->data(), joined->data() + joined->bytes);
+        pool.give_back(joined);
+        return take(sequence, all) == Verdict::next;
+    }
+    Verdict verdict{};
+};
+
+TEST(Receiver, parts_in_any_order_and_twice_make_one_packet) {
+    Parts one;
+    const Content records = whole_of(960); // 968 bytes: parts of 448, 448 and 72
+    EXPECT_FALSE(one.join(0, part_of(records, 448, 896)));
+    EXPECT_EQ(one.verdict, Verdict::put_aside);
+    for (int i = 0; i < 3; ++i) EXPECT_FALSE(one.join(0, part_of(records, 448, 0)));
+    EXPECT_TRUE(one.join(0, part_of(records, 448, 448)));
+    ASSERT_EQ(one.messages.size(), 1u);
+    EXPECT_EQ(one.messages[0], pattern(0, 960));
+    EXPECT_EQ(one.pool.bytes_used(), 0u);
+}
+
+TEST(Receiver, parts_of_packets_that_have_arrived_are_answered_and_take_no_memory) {
+    Parts one;
+    const Content records = whole_of(960);
+    EXPECT_FALSE(one.join(0, part_of(records, 448, 0)));
+    EXPECT_GT(one.pool.bytes_used(), 0u);
+    EXPECT_EQ(one.take(0, records), Verdict::next); // as a whole, meanwhile
+    EXPECT_EQ(one.pool.bytes_used(), 0u);
+    one.acknowledgement();
+    EXPECT_EQ(one.receiver.ack_deadline(), never);
+    EXPECT_FALSE(one.join(0, part_of(records, 448, 448)));
+    EXPECT_EQ(one.verdict, Verdict::duplicate);
+    EXPECT_EQ(one.receiver.ack_deadline(), noon);
+    EXPECT_EQ(one.take(2, records), Verdict::put_aside); // this one waits for another
+    const std::size_t used = one.pool.bytes_used();
+    EXPECT_FALSE(one.join(2, part_of(records, 448, 0)));
+    EXPECT_EQ(one.verdict, Verdict::duplicate);
+    EXPECT_EQ(one.pool.bytes_used(), used);
+}
+
+TEST(Receiver, parts_of_another_packet_or_another_size_begin_anew) {
+    Parts one;
+    const Content records = whole_of(960);
+    EXPECT_FALSE(one.join(0, part_of(records, 448, 0)));
+    EXPECT_FALSE(one.join(0, part_of(records, 512, 512))); // together that would be as many bytes as all
+    EXPECT_FALSE(one.join(1, part_of(records, 448, 0)));
+    EXPECT_FALSE(one.join(0, part_of(records, 448, 448)));
+    EXPECT_FALSE(one.join(0, part_of(records, 448, 896)));
+    EXPECT_TRUE(one.join(0, part_of(records, 448, 0)));
+    EXPECT_EQ(one.messages.size(), 1u);
+}
+
+TEST(Receiver, parts_that_make_no_sense_are_malformed_and_take_no_memory) {
+    const Content records = whole_of(960);
+    const auto with = [&](std::uint16_t bytes, std::uint16_t stride, std::uint32_t offset, std::size_t content) {
+        const PartHeader header{bytes, stride, offset};
+        Content part(sizeof header + content);
+        std::memcpy(part.data(), &header, sizeof header);
+        return part;
+    };
+    Parts one;
+    for (const Content& part : {Content{}, Content(7), with(968, 448, 0, 440), with(968, 448, 0, 456), with(968, 448, 896, 80), with(968, 448, 8, 448),
+                                with(968, 440, 0, 440), with(968, 449, 0, 449), with(968, 448, 1344, 8), with(968, 448, 0xFFFF'FE40u, 448),
+                                with(964, 448, 896, 68), with(65'528, 448, 0, 448), with(0, 448, 0, 0)}) {
+        EXPECT_FALSE(one.join(0, part)) << part.size();
+        EXPECT_EQ(one.verdict, Verdict::malformed) << part.size();
+        EXPECT_EQ(one.pool.bytes_used(), 0u);
+    }
+    EXPECT_FALSE(one.join(16, part_of(records, 448, 0)));
+    EXPECT_EQ(one.verdict, Verdict::beyond_window);
+    EXPECT_EQ(one.pool.bytes_used(), 0u);
+    one.pool.limit(100);
+    EXPECT_FALSE(one.join(0, part_of(records, 448, 0)));
+    EXPECT_EQ(one.receiver.wanted_bytes(), 968u);
+}
+
 } // namespace
 } // namespace kumi::reliable

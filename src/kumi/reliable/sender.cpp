@@ -21,7 +21,7 @@ constexpr std::uint32_t arrivals_per_easing = 512;
 
 Sender::Sender(BlockPool& pool, const SenderOptions& options, PeerCounters& counters)
     : pool_(pool), options_(options), counters_(counters), first_(options.first_sequence), unsent_(first_), next_(first_),
-      weight_sent_(options.first_sequence), credit_(options.first_sequence + options.credit_own_part),
+      parted_(options.first_sequence - 1), weight_sent_(options.first_sequence), credit_(options.first_sequence + options.credit_own_part),
       congestion_(options.first_sequence), latest_(options.first_sequence) {
     set_packet_bytes(options.packet_bytes);
 }
@@ -35,6 +35,16 @@ void Sender::set_packet_bytes(std::uint32_t bytes) noexcept {
     KUMI_ASSERT(bytes >= packet_bytes_min && bytes <= packet_bytes_max && bytes % 8 == 0);
     options_.packet_bytes = bytes;
     packed_bytes_max_ = std::min<std::size_t>(bytes, packed_bytes_most);
+}
+
+void Sender::repair_too_large() noexcept {
+    for (Sequence i = first_; i != unsent_; ++i) {
+        Slot& sent = slot(i);
+        if (sent.arrived || sent.lost || sent.bytes <= options_.packet_bytes) continue;
+        sent.lost = true; // and the congestion of the path is not the cause
+        ++repairs_;
+        under_way_bytes_ -= sent.bytes;
+    }
 }
 
 // ---- messages in
@@ -174,7 +184,7 @@ std::uint32_t Sender::credit_line(Instant now) const noexcept {
 }
 
 bool Sender::may_leave_next(Instant now) noexcept {
-    const Sequence sequence = unsent_ + static_cast<Sequence>(prepared_again_ ? 0 : prepared_count_);
+    const Sequence sequence = unsent_ + static_cast<Sequence>(prepared_again_ ? 0 : prepared_whole_);
     if (sequence == next_ && !cut()) return false;
     const Slot& next = slot(sequence);
     const std::uint64_t under_way = under_way_bytes_ + prepared_bytes_;
@@ -191,19 +201,30 @@ bool Sender::may_leave_next(Instant now) noexcept {
 bool Sender::next_packet(std::size_t room, Instant now, PacketHeader& header, OutPacket& packet, std::byte* head_memory) noexcept {
     if (prepared_count_ == 0) prepared_again_ = repairs_ != 0;
     if (prepared_count_ == series_max) return false;
-    Sequence sequence = unsent_ + static_cast<Sequence>(prepared_count_);
-    if (prepared_again_) {
-        if (prepared_count_ == repairs_) return false;
-        sequence = prepared_count_ == 0 ? first_ : prepared_[prepared_count_ - 1] + 1;
+    Sequence sequence = unsent_ + static_cast<Sequence>(prepared_whole_);
+    if (prepared_count_ != 0 && prepared_[prepared_count_ - 1].part_end != 0) {
+        sequence = prepared_[prepared_count_ - 1].sequence;
+    } else if (prepared_again_) {
+        if (prepared_whole_ == repairs_) return false;
+        sequence = prepared_count_ == 0 ? first_ : prepared_[prepared_count_ - 1].sequence + 1;
         while (!slot(sequence).lost) ++sequence;
     } else if (!may_leave_next(now)) {
         return false;
     }
     const Slot& next = slot(sequence);
-    if (next.bytes > room) return false;
-    describe(sequence, header, packet, head_memory);
+    std::uint32_t part_end = 0;
+    if (next.bytes > options_.packet_bytes) [[unlikely]] {
+        part_end = describe_part(sequence, room, header, packet, head_memory);
+        if (part_end == 0) return false;
+        if (part_end == next.bytes - sizeof(PacketHeader)) part_end = 0;
+    } else {
+        if (next.bytes > room) return false;
+        describe(sequence, header, packet, head_memory);
+    }
     if (prepared_again_ && tries_ != 0) header.flags |= flag::please;
-    prepared_[prepared_count_++] = sequence;
+    prepared_[prepared_count_++] = {sequence, part_end};
+    if (part_end != 0) return true;
+    ++prepared_whole_;
     prepared_bytes_ += next.bytes;
     prepared_weight_ += weight_of(next.bytes);
     const std::uint32_t often = bytes_per_please();
@@ -226,11 +247,55 @@ void Sender::describe(Sequence sequence, PacketHeader& header, OutPacket& packet
     packet = {head_memory, piece_head_bytes, Bytes(which.block->data() + which.offset, which.bytes - piece_head_bytes), true};
 }
 
+/// The peer joins the parts of one packet at a time.
+bool Sender::is_parted_under_way() const noexcept {
+    if (is_before(parted_, first_) || !is_before(parted_, unsent_)) return false;
+    const Slot& sent = slot(parted_);
+    return !sent.arrived && !sent.lost;
+}
+
+/// The next part, if it may leave and has room; answers where in the packet's records it ends, or 0.
+std::uint32_t Sender::describe_part(Sequence sequence, std::size_t room, PacketHeader& header, OutPacket& packet, std::byte* head_memory) noexcept {
+    const Slot& which = slot(sequence);
+    const bool goes_on = prepared_count_ != 0 && prepared_[prepared_count_ - 1].sequence == sequence;
+    if (!goes_on && (prepared_count_ != 0 || is_parted_under_way())) return 0;
+    const auto stride = static_cast<std::uint16_t>(options_.packet_bytes - piece_head_bytes);
+    std::uint32_t from = goes_on ? prepared_[prepared_count_ - 1].part_end : parted_ == sequence ? parted_bytes_ : 0;
+    if (from % stride != 0) from = 0; // the parts before it were of another size
+    const PartHeader part{static_cast<std::uint16_t>(which.bytes - sizeof(PacketHeader)), stride, from};
+    const std::uint32_t bytes = std::min<std::uint32_t>(part.bytes - from, stride);
+    const bool is_last = from + bytes == part.bytes;
+    if (piece_head_bytes + bytes > room) return 0;
+    header.sequence = sequence;
+    header.flags = static_cast<std::uint8_t>(flag::data | flag::part | (which.lost ? flag::again : 0) | (is_last ? flag::please : 0));
+    header.bytes = static_cast<std::uint16_t>(piece_head_bytes + bytes);
+    std::memcpy(head_memory + sizeof(PacketHeader), &part, sizeof part);
+    std::byte* const content = which.block->data() + which.offset;
+    if (which.block->stride != 0) {
+        packet = {head_memory, piece_head_bytes, Bytes(content + sizeof(PacketHeader) + from, bytes), which.block->is_long};
+    } else if (from != 0) {
+        packet = {head_memory, piece_head_bytes, Bytes(content + from - sizeof(RecordHeader), bytes), true};
+    } else { // the record's own header is not in memory
+        constexpr std::size_t copied = head_bytes_max - piece_head_bytes - sizeof(RecordHeader);
+        const RecordHeader record{which.block->bytes, which.offset};
+        std::memcpy(head_memory + piece_head_bytes, &record, sizeof record);
+        std::memcpy(head_memory + piece_head_bytes + sizeof record, content, copied);
+        packet = {head_memory, head_bytes_max, Bytes(content + copied, bytes - sizeof record - copied), true};
+    }
+    return from + bytes;
+}
+
 void Sender::on_sent(std::size_t count, Sequence transmission, bool in_burst, Instant now) noexcept {
     if (!prepared_again_) credit_ = credit_line(now);
     std::uint32_t bytes = 0;
     for (std::size_t i = 0; i < count; ++i) {
-        Slot& sent = slot(prepared_[i]);
+        if (prepared_[i].part_end != 0) [[unlikely]] {
+            parted_ = prepared_[i].sequence;
+            parted_bytes_ = prepared_[i].part_end;
+            continue;
+        }
+        if (parted_ == prepared_[i].sequence) parted_bytes_ = 0;
+        Slot& sent = slot(prepared_[i].sequence);
         sent.sent_at = now;
         sent.transmission = transmission + static_cast<Sequence>(i);
         bytes += sent.bytes;
@@ -437,6 +502,7 @@ void Sender::clear() noexcept {
     repairs_ = arrived_ahead_ = 0;
     under_way_bytes_ = 0;
     forget_prepared();
+    parted_bytes_ = 0;
     suspect_deadline_ = timeout_deadline_ = never;
     tries_ = silent_tries_ = 0;
 }

@@ -92,17 +92,18 @@ public:
 
     /// The next packet of at most `room` bytes that may leave; false: none. Of `header` it sets what is about data.
     /// Repairs come first, and never in the same series as new packets. Before on_sent() nothing has left, and the
-    /// series may be got again after forget_prepared(). `head_memory` has piece_head_bytes.
+    /// series may be got again after forget_prepared(). `head_memory` has head_bytes_max. A packet that is larger
+    /// than packets may be now leaves in parts, in one series or several; the next such packet follows when the peer has it.
     bool next_packet(std::size_t room, Instant now, PacketHeader& header, OutPacket& packet, std::byte* head_memory) noexcept;
     /// The first `count` of the series left, with transmissions from `transmission` on.
     void on_sent(std::size_t count, Sequence transmission, bool in_burst, Instant now) noexcept;
     bool has_prepared() const noexcept { return prepared_count_ != 0; }
-    void forget_prepared() noexcept { prepared_count_ = 0, prepared_bytes_ = prepared_weight_ = 0; }
+    void forget_prepared() noexcept { prepared_count_ = prepared_whole_ = 0, prepared_bytes_ = prepared_weight_ = 0; }
     bool has_repairs() const noexcept { return repairs_ != 0; }
     /// Behind the series that was got something waits.
     bool has_more_after_prepared() const noexcept {
-        if (prepared_again_) return repairs_ > prepared_count_ || has_closed();
-        return next_ - unsent_ > prepared_count_ || !queue_.empty();
+        if (prepared_again_) return repairs_ > prepared_whole_ || has_closed();
+        return next_ - unsent_ > prepared_whole_ || !queue_.empty();
     }
     /// Behind the series that was got nothing may leave before the peer answers: because of the window, or because there
     /// is little room left for more messages.
@@ -151,6 +152,10 @@ public:
     /// Forgets everything: the peer is gone.
     void clear() noexcept;
     void set_packet_bytes(std::uint32_t bytes) noexcept;
+    /// Packets under way that are larger than packets may be now are lost: they did not pass.
+    void repair_too_large() noexcept;
+    /// Of the oldest packet that is under way; 0 if there is none.
+    std::uint32_t first_bytes() const noexcept { return first_ == unsent_ ? 0 : slot(first_).bytes; }
     std::uint32_t packet_bytes() const noexcept { return options_.packet_bytes; }
 
     const RoundTrip& round_trip() const noexcept { return round_trip_; }
@@ -184,6 +189,8 @@ private:
     std::uint32_t bytes_per_please() const noexcept { return std::min<std::uint32_t>(congestion_.window_bytes() / 2, 256 * 1024); }
     std::uint32_t credit_line(Instant now) const noexcept;
     void describe(Sequence sequence, PacketHeader& header, OutPacket& packet, std::byte* head_memory) noexcept;
+    bool is_parted_under_way() const noexcept;
+    std::uint32_t describe_part(Sequence sequence, std::size_t room, PacketHeader& header, OutPacket& packet, std::byte* head_memory) noexcept;
     std::uint32_t on_arrived(Slot& slot, const PacketHeader& header, Instant now) noexcept;
     void tolerate_overtaking() noexcept;
     bool on_news(const PacketHeader& header, Bytes words, Sequence next_transmission, Instant now) noexcept;
@@ -208,8 +215,16 @@ private:
     std::uint32_t repairs_ = 0;       // slots that are lost
     std::uint32_t arrived_ahead_ = 0; // slots that have arrived behind a gap
     std::uint64_t under_way_bytes_ = 0;
-    Sequence prepared_[series_max];    // got by next_packet(), not yet reported as sent
+    /// Got by next_packet(), not yet reported as sent.
+    struct Prepared {
+        Sequence sequence;
+        std::uint32_t part_end; // of its records; 0: with this one all of the packet has left
+    };
+    Prepared prepared_[series_max];
     std::size_t prepared_count_ = 0;
+    std::size_t prepared_whole_ = 0;  // packets, without one of which more parts are to come
+    Sequence parted_;                 // the last packet of which parts have left
+    std::uint32_t parted_bytes_ = 0;  // how much of its records; 0: all
     bool prepared_again_ = false;
     std::uint32_t prepared_bytes_ = 0;
     std::uint32_t prepared_weight_ = 0;

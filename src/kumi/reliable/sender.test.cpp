@@ -834,11 +834,25 @@ TEST(Sender, packets_of_another_size_begin_with_the_next_message) {
     one.sender.set_packet_bytes(512);
     EXPECT_EQ(one.sender.append_bytes_max(), 512 - sizeof(PacketHeader) - sizeof(RecordHeader));
     ASSERT_TRUE(one.sender.try_append_long(Bytes(some_bytes(3000))));
-    const auto packets = one.all();
-    EXPECT_EQ(packets.front().header.bytes, 1024u);
-    EXPECT_EQ(packets[3].header.bytes, piece_head_bytes + 3000 - 3 * 960);
-    EXPECT_EQ(packets[4].header.bytes, 512u);
-    EXPECT_EQ(packets.size(), 4u + 7u);
+    // What was cut before is too large now, and leaves in parts, one packet at a time. Behind the last one all may leave.
+    for (Sequence packet = 0; packet < 3; ++packet) {
+        const auto packets = one.all();
+        ASSERT_EQ(packets.size(), packet < 2 ? 3u : 3u + 1u + 7u) << packet;
+        for (std::size_t i = 0; i < 3; ++i) {
+            EXPECT_EQ(packets[i].header.sequence, packet);
+            EXPECT_EQ(packets[i].header.flags & flag::part, flag::part);
+            EXPECT_EQ(packets[i].header.flags & flag::please, i == 2 ? flag::please : 0);
+        }
+        EXPECT_EQ(packets[0].header.bytes, 512u);
+        EXPECT_EQ(packets[2].header.bytes, piece_head_bytes + 968 - 2 * 448);
+        if (packet < 2) {
+            EXPECT_TRUE(one.all().empty());
+            EXPECT_TRUE(one.hear({.expected = packet + 1, .latest = 3 * packet + 3}));
+            continue;
+        }
+        EXPECT_EQ(packets[3].header.bytes, piece_head_bytes + 3000 - 3 * 960);
+        EXPECT_EQ(packets[4].header.bytes, 512u);
+    }
 }
 
 TEST(Sender, a_message_that_was_filled_in_place_begins_another_packet_where_it_does_not_fit) {

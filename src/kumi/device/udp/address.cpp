@@ -99,6 +99,11 @@ bool Address::is_any() const noexcept {
     return true;
 }
 
+bool Address::is_loopback() const noexcept {
+    const std::string host = host_text();
+    return family() == AF_INET ? host.starts_with("127.") : host == "::1"; // all of 127.0.0.0/8 is this host's
+}
+
 socklen_t Address::bytes() const noexcept { return family() == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6); }
 
 std::string Address::host_text() const {
@@ -128,9 +133,7 @@ bool is_up(const Address& address) noexcept {
         found = is_same && (one->ifa_flags & IFF_UP) != 0 && (one->ifa_flags & IFF_RUNNING) != 0;
     }
     ::freeifaddrs(all);
-    // All of 127.0.0.0/8 is this host's.
-    const bool is_loopback = address.family() == AF_INET && address.host_text().starts_with("127.");
-    return found || is_loopback;
+    return found || address.is_loopback();
 }
 
 } // namespace kumi::device::udp

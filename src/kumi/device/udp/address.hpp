@@ -32,6 +32,7 @@ public:
     std::uint16_t port() const noexcept;
     Address with_port(std::uint16_t port) const noexcept;
     bool is_any() const noexcept;
+    bool is_loopback() const noexcept;
     const sockaddr* data() const noexcept { return reinterpret_cast<const sockaddr*>(&storage_); }
     socklen_t bytes() const noexcept;
     /// "10.0.0.1:7000", "[fd00::1]:7000"; host_text() without the port.

@@ -13,7 +13,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint32_t hello_version = 2;
+constexpr std::uint32_t hello_version = 3;
+/// Datagrams of that size pass everywhere (RFC 8899, BASE_PLPMTU). Whether larger ones do is found out.
+constexpr std::uint32_t sure_path_bytes = 1200;
 /// Nobody listens there; a host that is alive says so.
 constexpr std::uint16_t nobodys_port = 1;
 /// How long a channel that closes waits for what it sent to arrive.
@@ -120,13 +122,16 @@ Result<void> UdpChannel::meet(std::span<const Hello> hellos) {
         const bool known = node > 0 && addresses_[node].host_text() == addresses_[node - 1].host_text() && node - 1 != self_;
         std::uint32_t packet_bytes = reliable::packet_bytes_max;
         if (known) {
-            packet_bytes = endpoint_.packet_bytes(node - 1);
+            packet_bytes = endpoint_.path(node - 1).limit();
         } else if (node != self_) {
             auto path = socket_.path_bytes(addresses_[node]);
             if (!path) return path.error();
             packet_bytes = packet_bytes_for(*path);
         }
-        endpoint_.introduce(node, {hello.incarnation, hello.credit_own_part, packet_bytes});
+        const bool is_far = node != self_ && addresses_[node].host_text() != socket_.local().host_text() && !addresses_[node].is_loopback();
+        const bool is_tried = is_far || (node != self_ && options_.faults.largest != 0);
+        endpoint_.introduce(node, {hello.incarnation, hello.credit_own_part, packet_bytes,
+                                   is_tried ? packet_bytes_for(sure_path_bytes) : reliable::packet_bytes_max});
         offers.push_back(hello.seal);
     }
     if (seal_ != nullptr) {
@@ -264,9 +269,10 @@ bool UdpChannel::send_packets(const reliable::Series& series, std::span<const Da
     else sent = socket_.send_each(to, datagrams, count);
     bursts_ += burst ? 1 : 0;
     switch (sent) {
-    case Socket::Sent::all: break;
+    case Socket::Sent::all:
+    case Socket::Sent::dropped: break;
     case Socket::Sent::blocked: return endpoint_.on_sent(series, 0, burst, time), false;
-    case Socket::Sent::too_large: on_too_large(series.to, 0); break; // these are lost; their repairs may be cut
+    case Socket::Sent::too_large: on_too_large(series.to, 0, time); break; // these are lost; their repairs go in parts
     case Socket::Sent::burst_refused:
         if (burst) {
             base::log_warning("udp: the system refuses to cut bursts on the way to {} (UDP_SEGMENT); going on without", to.host_text());
@@ -402,6 +408,7 @@ void UdpChannel::release(std::uint64_t token) noexcept {
 
 void UdpChannel::on_time(Instant time) noexcept {
     endpoint_.on_time(time);
+    while (const auto narrow = endpoint_.next_narrow_path()) tell_narrow_path(*narrow);
     while (const auto silent = endpoint_.next_host_check()) socket_.send(addresses_[*silent].with_port(nobodys_port), {});
     if (socket_.has_bursts())
         for (Node peer = 0; peer < nodes_; ++peer)
@@ -544,24 +551,32 @@ void UdpChannel::take_errors(Instant time) noexcept {
             if (about_host && said.destination == addresses_[peer].with_port(nobodys_port)) endpoint_.on_host_alive(peer);
             else if (!(said.destination == addresses_[peer])) continue;
             else if (said.error_number == ECONNREFUSED) endpoint_.on_refused(peer, time);
-            else if (said.error_number == EMSGSIZE) on_too_large(peer, said.packet_bytes_max);
+            else if (said.error_number == EMSGSIZE) on_too_large(peer, said.packet_bytes_max, time);
         }
     }
 }
 
-/// The path carries less than it did. New packets are made smaller; those that are cut already, and have their
-/// sequence, may be cut once more on the way.
-void UdpChannel::on_too_large(Node peer, std::uint32_t path_bytes) noexcept {
+/// The path carries less than it did. New packets are made smaller; those that have their sequence already go in parts.
+void UdpChannel::on_too_large(Node peer, std::uint32_t path_bytes, Instant time) noexcept {
     if (path_bytes == 0) {
         const auto path = socket_.path_bytes(addresses_[peer]);
         path_bytes = path ? *path : reliable::packet_bytes_min;
     }
-    const std::uint32_t before = endpoint_.packet_bytes(peer);
+    const std::uint32_t before = endpoint_.path(peer).limit();
     const std::uint32_t bytes = std::min(before, packet_bytes_for(path_bytes));
-    if (bytes != before) base::log_debug("udp: packets to node {} shrink from {} to {} bytes", peer, before, bytes);
-    endpoint_.set_packet_bytes(peer, bytes);
-    if (std::exchange(fragments_allowed_, true)) return;
-    socket_.allow_fragments();
+    if (bytes == before) return;
+    base::log_debug("udp: packets to node {} shrink from {} to {} bytes", peer, before, bytes);
+    endpoint_.set_packet_bytes(peer, bytes, time);
+}
+
+void UdpChannel::tell_narrow_path(Node peer) noexcept {
+    const reliable::PathSize& path = endpoint_.path(peer);
+    const std::uint32_t seal = options_.encrypt ? seal_bytes : 0;
+    const std::string text =
+        fmt::format("udp: from {} to node {} at {} only packets of up to {} bytes arrive, and the hosts send up to {}: a switch between them "
+                    "carries less than the MTU of the hosts; going on with smaller packets",
+                    socket_.local().host_text(), peer, addresses_[peer].host_text(), path.bytes() + seal, path.limit() + seal);
+    base::log_line(std::exchange(narrow_path_told_, true) ? base::Severity::debug : base::Severity::warning, text);
 }
 
 // ---- counters
@@ -569,6 +584,7 @@ void UdpChannel::on_too_large(Node peer, std::uint32_t path_bytes) noexcept {
 std::vector<pm::Counter> UdpChannel::counters() const {
     std::vector<pm::Counter> all{{"receives", receives_},           {"bursts_sent", bursts_},
                                  {"sends_blocked", sends_blocked_}, {"sends_unreachable", socket_.unreachables()},
+                                 {"sends_dropped", socket_.drops()},       
                                  {"receive_overruns", socket_.overruns()}};
     for (std::size_t i = 0; i < reliable::drop_causes; ++i) {
         const auto cause = static_cast<reliable::Drop>(i);

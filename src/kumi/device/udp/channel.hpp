@@ -112,7 +112,8 @@ private:
     void note_refusal() noexcept { refused_ = true, refused_at_ = endpoint_.rooms_made(); }
     void on_time(Instant time) noexcept;
     void take_errors(Instant time) noexcept;
-    void on_too_large(Node peer, std::uint32_t path_bytes) noexcept;
+    void on_too_large(Node peer, std::uint32_t path_bytes, Instant time) noexcept;
+    void tell_narrow_path(Node peer) noexcept;
     void check_bursts(Node peer) noexcept;
     void tell_starved() noexcept;
     void look_for_silence(Instant time) noexcept;
@@ -159,7 +160,7 @@ private:
     std::uint64_t refused_at_ = 0;
     std::uint64_t fates_seen_ = 0;        // by whoever armed
     std::uint64_t fates_told_ = 0;        // looked at by tell_starved()
-    bool fragments_allowed_ = false;
+    bool narrow_path_told_ = false;
     bool unreachable_told_ = false;
     std::uint64_t foreign_ = 0;           // drops that happen before the protocol sees the packet
     std::uint64_t forged_ = 0;

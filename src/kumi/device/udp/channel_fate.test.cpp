@@ -325,34 +325,83 @@ TEST_F(UdpHosts, a_peer_whose_host_does_not_answer_is_lost_after_the_stated_time
     EXPECT_GE(now() - start, 400ms);
 }
 
-TEST_F(UdpHosts, a_path_that_carries_less_than_before_costs_no_message) {
-    start({});
-    if (HasFatalFailure()) return;
-    pm::Channel& channel = *channels_[0];
-    std::uint64_t arrived = 0;
-    std::size_t wrong = 0;
-    const auto take = [&](pm::Message& message) {
-        const auto sent = loopback::message_of(0, arrived, 20'000);
-        wrong += std::ranges::equal(message.bytes(), sent) ? 0 : 1;
-        ++arrived;
-    };
-    std::uint64_t asked = 0;
-    const auto ask_and_wait = [&](int messages) {
+/// Messages to the other host that come back, and must be as they were.
+struct Echoed {
+    pm::Channel& channel;
+    std::uint64_t asked = 0, arrived = 0, wrong = 0;
+
+    void ask_and_wait(int messages) {
+        const auto take = [&](pm::Message& message) {
+            wrong += std::ranges::equal(message.bytes(), loopback::message_of(0, arrived, 20'000)) ? 0 : 1;
+            ++arrived;
+        };
         for (int i = 0; i < messages; ++i) {
             const auto message = loopback::message_of(0, asked, 20'000);
             EXPECT_TRUE(pm::poll_until(channel, take, [&] { return channel.try_send(1, Bytes(message)); }, {}, now() + patience));
             ++asked;
         }
         EXPECT_TRUE(pm::poll_until(channel, take, [&] { return arrived == asked; }, {}, now() + patience)) << arrived << " of " << asked;
-    };
-    ask_and_wait(20);
+        EXPECT_EQ(wrong, 0u);
+    }
+    std::uint32_t packet_bytes() const { return dynamic_cast<UdpChannel&>(channel).endpoint().packet_bytes(1); }
+};
+
+TEST_F(UdpHosts, a_path_that_carries_less_than_before_costs_no_message) {
+    start({});
+    if (HasFatalFailure()) return;
+    Echoed echoed{*channels_[0]};
+    echoed.ask_and_wait(20);
     for (const unsigned host : {0u, 1u}) {
         const auto narrowed = hosts_->set_mtu(host, 1000);
         EXPECT_TRUE(narrowed) << narrowed.error().text();
     }
-    ask_and_wait(20);
-    EXPECT_EQ(wrong, 0u);
-    EXPECT_LE(dynamic_cast<UdpChannel&>(channel).endpoint().packet_bytes(1), 1000u - 28);
+    echoed.ask_and_wait(20);
+    EXPECT_LE(echoed.packet_bytes(), 1000u - 28);
+}
+
+/// Host 1 drops frames of more than its 1,500 bytes without a word, as a switch does.
+TEST_F(UdpHosts, large_packets_that_vanish_on_the_way_are_not_used_and_the_user_is_told_once) {
+    for (const bool encrypt : {false, true}) {
+        if (encrypt && !crypto::is_available()) continue;
+        SCOPED_TRACE(encrypt);
+        ASSERT_TRUE(hosts_->set_mtu(0, 9000));
+        std::uint32_t bytes = 0;
+        const std::string said = loopback::said_by([&] {
+            start({.encrypt = encrypt, .offload = false});
+            if (HasFatalFailure()) return;
+            Echoed echoed{*channels_[0]};
+            const Instant deadline = now() + patience;
+            const auto& endpoint = dynamic_cast<UdpChannel&>(*channels_[0]).endpoint();
+            while (endpoint.path(1).bytes() + 40 < endpoint.path(1).too_large() && now() < deadline) echoed.ask_and_wait(1);
+            for (int i = 0; i < 20; ++i) echoed.ask_and_wait(1);
+            bytes = echoed.packet_bytes() + (encrypt ? std::uint32_t{seal_bytes} : 0u);
+            stop();
+        });
+        EXPECT_LE(bytes, 1472u);
+        EXPECT_GT(bytes, 1472u - 40);
+        EXPECT_EQ(times_in(said, fmt::format("kumi: warning: udp: from {} to node 1 at {} only packets of up to {} bytes arrive, and the hosts send up to 89",
+                                             hosts_->address(0), hosts_->address(1), bytes)),
+                  1u)
+            << said;
+        EXPECT_EQ(times_in(said, "warning"), 1u) << said;
+        stopped_ = closed_ = false;
+        ASSERT_TRUE(hosts_->leave());
+    }
+}
+
+TEST_F(UdpHosts, packets_that_begin_to_vanish_while_they_are_under_way_cost_no_message) {
+    for (const unsigned host : {0u, 1u}) ASSERT_TRUE(hosts_->set_mtu(host, 9000));
+    start({.offload = false});
+    if (HasFatalFailure()) return;
+    Echoed echoed{*channels_[0]};
+    echoed.ask_and_wait(20);
+    EXPECT_GT(echoed.packet_bytes(), 8900u);
+    ASSERT_TRUE(hosts_->set_mtu(1, 1500));
+    const Instant start = now();
+    echoed.ask_and_wait(20);
+    EXPECT_LT(now() - start, 2s);
+    EXPECT_LE(echoed.packet_bytes(), 1472u);
+    EXPECT_FALSE(echoed.channel.lost(1));
 }
 
 } // namespace

@@ -12,7 +12,7 @@ constexpr unsigned overtakers_max = 8;
 
 Error wrong(std::string_view part) {
     return error("KUMI_FAULT: {}: write udp.loss=0.01 (also duplicate, reorder, corrupt, truncate; from 0 to 1), "
-                 "udp.burst=vanish or udp.seed=7, separated by commas",
+                 "udp.largest=1472, udp.burst=vanish or udp.seed=7, separated by commas",
                  part);
 }
 
@@ -31,6 +31,7 @@ Result<void> read_part(std::string_view part, Faults& faults) {
         return found.has_value();
     };
     if (name == "seed") return read(faults.seed) ? Result<void>{} : wrong(part);
+    if (name == "largest") return read(faults.largest) ? Result<void>{} : wrong(part);
     const std::pair<std::string_view, double*> chances[] = {{"loss", &faults.loss},
                                                             {"duplicate", &faults.duplicate},
                                                             {"reorder", &faults.reorder},
@@ -67,7 +68,7 @@ void FaultyWire::pass(pm::Node to, Bytes packet, Send send) {
         held_.erase(held_.begin() + static_cast<std::ptrdiff_t>(i));
         send(due.to, due.packet);
     }
-    if (happens(faults_.loss)) return;
+    if (happens(faults_.loss) || (faults_.largest != 0 && packet.size() > faults_.largest)) return;
     if (happens(faults_.reorder)) {
         held_.push_back({to, {packet.begin(), packet.end()}, 1 + static_cast<unsigned>(random_() % overtakers_max)});
         return;

@@ -14,8 +14,8 @@
 
 namespace kumi::device::udp {
 
-/// Reads "udp.loss=0.01,udp.duplicate=0.01,udp.reorder=0.05,udp.corrupt=0.001,udp.truncate=0.001,udp.burst=vanish,
-/// udp.seed=7"; what does not start with udp. is somebody else's.
+/// Reads "udp.loss=0.01,udp.duplicate=0.01,udp.reorder=0.05,udp.corrupt=0.001,udp.truncate=0.001,udp.largest=1472,
+/// udp.burst=vanish,udp.seed=7"; what does not start with udp. is somebody else's.
 Result<Faults> parse_faults(std::string_view text);
 
 /// Decides what happens to each packet that leaves.

@@ -12,7 +12,7 @@ namespace {
 
 TEST(UdpFaults, every_word_is_read_and_what_belongs_to_others_is_passed_over) {
     const auto all = parse_faults("udp.loss=0.01,udp.duplicate=0.02,shmem.loss=1,udp.reorder=0.5,udp.corrupt=1,udp.truncate=0,"
-                                  "udp.burst=vanish,udp.seed=7");
+                                  "udp.largest=1472,udp.burst=vanish,udp.seed=7");
     ASSERT_TRUE(all) << all.error().text();
     EXPECT_EQ(all->loss, 0.01);
     EXPECT_EQ(all->duplicate, 0.02);
@@ -20,6 +20,7 @@ TEST(UdpFaults, every_word_is_read_and_what_belongs_to_others_is_passed_over) {
     EXPECT_EQ(all->corrupt, 1);
     EXPECT_EQ(all->truncate, 0);
     EXPECT_TRUE(all->burst_vanish);
+    EXPECT_EQ(all->largest, 1472u);
     EXPECT_EQ(all->seed, 7u);
     EXPECT_TRUE(all->any());
     EXPECT_FALSE(parse_faults("")->any());
@@ -28,7 +29,7 @@ TEST(UdpFaults, every_word_is_read_and_what_belongs_to_others_is_passed_over) {
 
 TEST(UdpFaults, what_makes_no_sense_is_named_with_what_to_write) {
     for (const char* wrong : {"udp.loss", "udp.loss=", "udp.loss=x", "udp.loss=1.5", "udp.loss=-0.1", "udp.loss=0.1x", "udp.loss=nan",
-                              "udp.loss=0,1", "udp.=1", "udp.lost=0.1", "udp.burst=yes", "udp.seed=-1", "udp.seed=", "loss=0.1", "udp"}) {
+                              "udp.loss=0,1", "udp.=1", "udp.lost=0.1", "udp.burst=yes", "udp.largest=some", "udp.seed=-1", "udp.seed=", "loss=0.1", "udp"}) {
         const auto faults = parse_faults(std::string("udp.seed=1,") + wrong);
         ASSERT_FALSE(faults) << wrong;
         const std::string& text = faults.error().text();

@@ -18,10 +18,11 @@ struct Faults {
     double reorder = 0;
     double corrupt = 0;
     double truncate = 0;
+    std::uint32_t largest = 0; // datagrams of more bytes get lost, as with a switch that carries less than the hosts; 0: none
     bool burst_vanish = false; // bursts that the system or the card should cut get lost, as with a broken offload
     std::uint64_t seed = 1;
 
-    bool any() const noexcept { return loss + duplicate + reorder + corrupt + truncate > 0 || burst_vanish; }
+    bool any() const noexcept { return loss + duplicate + reorder + corrupt + truncate > 0 || largest != 0 || burst_vanish; }
 };
 
 /// When the key of a direction between two nodes is replaced. AES-GCM is safe for many times as much.

@@ -54,9 +54,9 @@ std::size_t size_buffer(int descriptor, int name, int force_name, std::size_t wa
 
 std::size_t ip_header_bytes(int family) noexcept { return family == AF_INET ? 20 : 40; }
 
-void set_fragments(int descriptor, int family, bool allowed) noexcept {
-    if (family == AF_INET) set(descriptor, IPPROTO_IP, IP_MTU_DISCOVER, allowed ? IP_PMTUDISC_DONT : IP_PMTUDISC_DO);
-    else set(descriptor, IPPROTO_IPV6, IPV6_MTU_DISCOVER, allowed ? IPV6_PMTUDISC_DONT : IPV6_PMTUDISC_DO);
+void forbid_fragments(int descriptor, int family) noexcept {
+    if (family == AF_INET) set(descriptor, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
+    else set(descriptor, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO);
 }
 
 } // namespace
@@ -95,7 +95,7 @@ Result<Socket> Socket::open(const Address& local, const Options& options) {
     size_buffer(descriptor, SO_SNDBUF, SO_SNDBUFFORCE, options.buffer_bytes, "net.core.wmem_max");
     // The path's own words about what it cannot deliver, and no cutting on the way.
     family == AF_INET ? set(descriptor, IPPROTO_IP, IP_RECVERR, 1) : set(descriptor, IPPROTO_IPV6, IPV6_RECVERR, 1);
-    set_fragments(descriptor, family, false);
+    forbid_fragments(descriptor, family);
     if (options.offload) {
         socket.has_bursts_ = set(descriptor, IPPROTO_UDP, UDP_SEGMENT, 0);
         const bool joins = set(descriptor, IPPROTO_UDP, UDP_GRO, 1);
@@ -184,8 +184,9 @@ void Socket::wait(Instant deadline, bool or_room) const noexcept {
 Socket::Sent Socket::classify(int error_number) noexcept {
     switch (error_number) {
     case EAGAIN:
-    case EINTR:
-    case ENOBUFS: return Sent::blocked;
+    case EINTR: return Sent::blocked;
+    // The interface's queue was full, or the interface has dropped it: nothing says when that is over, so it is lost like any other.
+    case ENOBUFS: ++drops_; return Sent::dropped;
     case EMSGSIZE: return Sent::too_large;
     case EIO:
     case EINVAL:
@@ -309,7 +310,6 @@ bool Socket::next_error(PathError& reported) noexcept {
     return true;
 }
 
-void Socket::allow_fragments() noexcept { set_fragments(descriptor_.get(), local_.family(), true); }
 
 std::uint64_t Socket::overruns() const noexcept {
     std::uint32_t info[SK_MEMINFO_VARS] = {};

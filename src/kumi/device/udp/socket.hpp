@@ -38,7 +38,7 @@ struct PathError {
 
 class Socket {
 public:
-    enum class Sent : std::uint8_t { all, blocked, too_large, burst_refused, unreachable };
+    enum class Sent : std::uint8_t { all, blocked, dropped, too_large, burst_refused, unreachable };
 
     static constexpr std::size_t batches_max = 64;
     static constexpr std::size_t datagrams_max = 64;
@@ -84,11 +84,10 @@ public:
     /// An earlier send or receive noticed that there are some.
     bool has_errors() const noexcept { return has_errors_; }
 
-    /// Datagrams that were too large for the path until now may be cut on the way.
-    void allow_fragments() noexcept;
     /// Datagrams dropped because the receive buffer was full.
     std::uint64_t overruns() const noexcept;
     std::uint64_t unreachables() const noexcept { return unreachables_; }
+    std::uint64_t drops() const noexcept { return drops_; }
 
 private:
     struct Buffers;
@@ -108,6 +107,7 @@ private:
     bool has_bursts_ = false;
     bool has_errors_ = false;
     std::uint64_t unreachables_ = 0;
+    std::uint64_t drops_ = 0;
     std::unique_ptr<Buffers, BuffersDeleter> buffers_;
 };
 
