@@ -113,6 +113,26 @@ TEST_F(Failover, where_both_networks_of_a_host_are_cut_at_different_ends_a_third
     expect_good_end(job, 3);
 }
 
+TEST_F(Failover, a_host_that_is_cut_off_is_lost_after_the_silence_that_the_cluster_file_or_the_job_allows) {
+    for (const bool by_the_job : {false, true}) {
+        const std::string file = write_file((by_the_job ? "silence = 3600\n" : "silence = 3\n") + file_text(two_networks(2)));
+        LAB_OR_SKIP(file);
+        Command command = steady(file, 2);
+        if (by_the_job) command.environment.push_back("KUMI_SILENCE=3");
+        Running job(command);
+        ASSERT_TRUE(job.printed("to node 1 by fast"));
+        change({"link", "h1", "fast", "down"});
+        change({"link", "h1", "slow", "down"});
+        const auto start = Clock::now();
+        ASSERT_TRUE(job.printed("; 1 nodes did not end"));
+        EXPECT_GT(Clock::now() - start, 2s);
+        EXPECT_LT(Clock::now() - start, 8s);
+        const Outcome outcome = job.finish();
+        EXPECT_TRUE(contains(outcome.err, " has not answered for 2.")) << outcome.err;
+        EXPECT_EQ(lab({"down"}).code, 0);
+    }
+}
+
 /// KUMI_SOAK_CYCLES=1000 for long, KUMI_SEED for the same again.
 TEST_F(Failover, links_that_come_and_go_at_random_lose_nothing) {
     constexpr int nodes = 4;

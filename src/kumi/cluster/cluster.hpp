@@ -47,6 +47,7 @@ struct Host {
 struct Cluster {
     std::vector<Network> networks; // the best first
     std::vector<Host> hosts;
+    std::optional<std::uint32_t> silence_seconds{}; // until a node that answers by no network is lost; 0: never
 
     std::optional<HostIndex> find_host(std::string_view name) const noexcept;
     std::optional<NetworkIndex> find_network(std::string_view name) const noexcept;

@@ -55,8 +55,10 @@ public:
     explicit Reader(std::string file) : file_(std::move(file)) {}
 
     Result<Cluster> read(const toml::table& root) {
-        static constexpr std::string_view known[] = {"network", "host"};
+        static constexpr std::string_view known[] = {"network", "host", "silence"};
         if (auto good = refuse_others(root, known); !good) return good.error();
+        if (root.contains("silence"))
+            if (auto good = take_number(root, "silence", 0, 1'000'000, cluster_.silence_seconds.emplace()); !good) return good.error();
         if (auto good = read_each(root, "network", [&](const toml::table& one) { return read_network(one); }); !good) return good.error();
         sort_networks();
         if (auto good = read_each(root, "host", [&](const toml::table& one) { return read_host(one); }); !good) return good.error();

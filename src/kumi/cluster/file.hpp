@@ -2,6 +2,8 @@
 
 // The cluster file, and the short form of it on a command line.
 //
+//   silence = 60             # seconds until a node that answers by no network is lost; 0: never
+//
 //   [[network]]              # the best first, or by `priority = 10`, more is better
 //   name = "myrinet"
 //   device = "udp"           # what drives it

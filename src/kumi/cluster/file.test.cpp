@@ -31,10 +31,11 @@ TEST(Ranges, a_list_is_cut_outside_brackets_only) {
 
 TEST(ClusterFile, says_hosts_slots_networks_and_addresses) {
     const auto read = parse_cluster(R"(
+        silence = 30
         [[network]]
         name = "lan"
         encrypt = true
-        options = { buffer = "4M", silence = 10 }
+        options = { buffer = "4M", port = 10 }
         [[network]]
         name = "fast"
         priority = 5
@@ -59,6 +60,8 @@ TEST(ClusterFile, says_hosts_slots_networks_and_addresses) {
     EXPECT_EQ(read->hosts[2].slots, 1u);
     EXPECT_FALSE(read->hosts[2].is_on(0));
     EXPECT_EQ(read->slots(), 5u);
+    EXPECT_EQ(read->silence_seconds, 30u);
+    EXPECT_EQ(parse_cluster("[[host]]\nname = \"a\"", "c.toml")->silence_seconds, std::nullopt);
 }
 
 TEST(ClusterFile, what_is_wrong_is_said_with_its_place_and_the_remedy) {
@@ -67,6 +70,8 @@ TEST(ClusterFile, what_is_wrong_is_said_with_its_place_and_the_remedy) {
         {"[host]\nname = \"a\"", "c.toml:1:1: write [[host]] with two brackets, once for each host"},
         {"[[hots]]\nname = \"a\"", "c.toml:1:3: \"hots\" means nothing here; did you mean \"host\"?"},
         {"[[host]]\nname = \"a\"\nslot = 2", "c.toml:3:1: \"slot\" means nothing here; did you mean \"slots\"?"},
+        {"silence = -1\n[[host]]\nname = \"a\"", "c.toml:1:11: silence = -1: write 0 to 1000000"},
+        {"silence = \"long\"\n[[host]]\nname = \"a\"", "c.toml:1:11: silence is to be a whole number"},
         {"[[host]]\nslots = 2", "c.toml:1:1: this host has no name; write name = \"...\""},
         {"[[host]]\nname = \"a\"\nslots = 0", "c.toml:3:9: slots = 0: write 1 to 1048576"},
         {"[[host]]\nname = \"a\"\nslots = \"2\"", "c.toml:3:9: slots is to be a whole number"},

@@ -42,9 +42,10 @@ Result<std::unique_ptr<pm::Device>> make_udp() {
 }
 
 /// UDP on one of the cluster's networks.
-Result<std::unique_ptr<pm::Device>> make_udp(const cluster::Network& network, const std::string& address) {
+Result<std::unique_ptr<pm::Device>> make_udp(const cluster::Network& network, const std::string& address, Duration silence_max) {
     auto options = device::udp::options_from_environment();
     if (!options) return options.error();
+    options->silence_max = silence_max;
     for (const cluster::Option& option : network.options)
         if (auto set = device::udp::set_option(*options, option.name, option.value); !set)
             return error("network {}: option {} = {}: {}", network.name, option.name, option.value, set.error().text());
@@ -167,9 +168,19 @@ device::composite::CompositeDevice::Relays find_relays(const Cluster& cluster, c
     return {std::move(paths), find_served(routing, self)};
 }
 
+/// The job's own word counts, then that of the cluster file.
+Result<Duration> find_silence_max(const Cluster& cluster) {
+    const auto options = device::udp::options_from_environment();
+    if (!options) return options.error();
+    const bool is_told = std::getenv("KUMI_SILENCE") != nullptr;
+    return is_told || !cluster.silence_seconds ? options->silence_max : std::chrono::seconds(*cluster.silence_seconds);
+}
+
 /// One plan for shared memory and one for each network that joins some of the job's hosts, the same on all nodes.
 Result<std::unique_ptr<pm::Device>> plan_composite(const Cluster& cluster, const Routing& routing, Node self) {
     const auto host_of = [&](Node node) { return routing.placement()[node].host; };
+    const auto silence_max = find_silence_max(cluster);
+    if (!silence_max) return silence_max.error();
     std::vector<device::composite::Plan> plans(1);
     plans[0].name = "shmem";
     for (Node node = 0; node < routing.nodes(); ++node)
@@ -186,7 +197,7 @@ Result<std::unique_ptr<pm::Device>> plan_composite(const Cluster& cluster, const
         for (Node node = 0; node < routing.nodes(); ++node)
             if (cluster.hosts[host_of(node)].is_on(network)) plan.members.push_back(node);
         if (plan.members.size() < 2 || !cluster.hosts[host_of(self)].is_on(network)) continue;
-        auto udp = make_udp(cluster.networks[network], cluster.hosts[host_of(self)].addresses[network]);
+        auto udp = make_udp(cluster.networks[network], cluster.hosts[host_of(self)].addresses[network], *silence_max);
         if (!udp) return udp.error();
         plan.device = *std::move(udp);
     }
@@ -205,6 +216,7 @@ Result<std::unique_ptr<pm::Device>> plan_composite(const Cluster& cluster, const
     std::vector<std::string> names;
     for (Node node = 0; node < routing.nodes(); ++node) names.push_back(fmt::format("node {} on {}", node, cluster.hosts[host_of(node)].name));
     device->set_names(std::move(names));
+    device->set_silence(*silence_max);
     return std::unique_ptr<pm::Device>(std::move(device));
 }
 

@@ -258,6 +258,22 @@ TEST(PathSizes, packets_under_way_when_the_path_begins_to_lose_large_ones_arrive
     EXPECT_TRUE(wire[0].all_arrived());
 }
 
+TEST(PathSizes, where_only_questions_pass_they_are_repeated_until_one_does) {
+    Wire wire(jumbo());
+    ASSERT_TRUE(wire.say(0, 1, "hello"));
+    wire.run_for(10ms);
+    wire.set_path_bytes(1472);
+    int questions = 0;
+    wire.loses = [&](const PacketHeader& header) {
+        const bool is_question = header.source == 0 && (header.flags & (flag::data | flag::please | flag::probe)) == flag::please;
+        return is_question && ++questions <= 3;
+    };
+    ASSERT_TRUE(wire.send_bytes(0, 1, 100'000));
+    wire.wake(0);
+    EXPECT_TRUE(wire.arrives(2, 10s));
+    EXPECT_GT(questions, 3);
+}
+
 TEST(PathSizes, a_peer_that_is_only_busy_is_not_sent_smaller_packets) {
     Wire wire(jumbo());
     ASSERT_TRUE(wire.say(0, 1, "hello"));

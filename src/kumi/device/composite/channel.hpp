@@ -55,6 +55,7 @@ public:
     void set_served(const std::vector<Node>& sources) { networks_.set_served(sources); }
     /// By node, for people.
     void set_names(std::vector<std::string> names) { networks_.set_names(std::move(names)); }
+    void set_silence(Duration limit) { networks_.set_silence(limit); }
     static constexpr std::size_t parts_max = 63;
     /// Stays until what was sent has arrived, and until nobody needs this node as a relay any more.
     ~CompositeChannel() override;

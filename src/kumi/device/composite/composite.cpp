@@ -140,6 +140,7 @@ Result<std::unique_ptr<pm::Channel>> CompositeDevice::open(const pm::Opening& op
                                                       has_stripes_ ? StripeOptions{} : StripeOptions::none(), *std::move(sleep_set));
     channel->set_served(relays.served);
     channel->set_names(names_);
+    channel->set_silence(silence_max_);
     return std::unique_ptr<pm::Channel>(std::move(channel));
 }
 

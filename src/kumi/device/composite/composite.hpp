@@ -54,6 +54,9 @@ public:
     /// What nodes are called when the user is told of them, by node.
     void set_names(std::vector<std::string> names) { names_ = std::move(names); }
 
+    /// A node that answers by no way for so long is lost; 0: never.
+    void set_silence(Duration limit) { silence_max_ = limit; }
+
     std::string_view name() const noexcept override { return "composite"; }
     /// Once.
     Result<std::unique_ptr<pm::Channel>> open(const pm::Opening& opening) override;
@@ -72,6 +75,7 @@ private:
     Duration patience_;
     FindRelays find_relays_;
     std::vector<std::string> names_;
+    Duration silence_max_ = std::chrono::seconds(60);
     bool has_stripes_ = false;
 };
 

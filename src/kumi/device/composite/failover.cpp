@@ -26,8 +26,6 @@ constexpr Duration relay_again_after = 1s; // and twice as long each time
 constexpr unsigned relay_doublings_max = 5;
 /// Whoever may have left without an answer is asked again: whoever was to pass it on says so.
 constexpr Duration ask_done_every = 200ms;
-/// A way that has no carrier, or whose other end has none, will not have one any more after so long.
-constexpr Duration unusable_max = 60s;
 /// A peer of which all networks say that it is gone is sought so long.
 constexpr Duration seek_time_of_gone = 500ms;
 /// And one for which a node that closes still has messages.
@@ -49,16 +47,22 @@ bool Networks::is_gone(const Way& direct) noexcept {
     return direct.link->channel->lost(direct.number) || direct.link->ways->is_silent(direct.number);
 }
 
+/// Since that time nothing has worked, and the limit has passed. A way that has never answered is not waited for.
+bool Networks::is_over(Instant since, Duration limit) const noexcept {
+    if (since == never || since == Instant{}) return since != never;
+    return limit != Duration{0} && now_ - since > limit;
+}
+
 /// It will not answer that way again, as far as one can tell.
 bool Networks::is_dead(const Pair& pair, std::size_t index) const noexcept {
     const Way& way = pair.ways[index];
-    if (!way.is_relayed()) return is_gone(way) || (way.unusable_since != never && now_ - way.unusable_since > unusable_max);
+    if (!way.is_relayed()) return is_gone(way) || is_over(way.unusable_since, silence_max_);
     // Who closes, and has nothing for it, only waits for its word: those who were to pass that on have left.
     if (is_closing_ && way.path.empty() && pair.own.empty()) return true;
     // Nobody finds it. If its networks say that it is gone, they are believed soon.
     const bool is_gone_here = index > 0 && is_gone_directly(pair);
-    const Duration limit = is_gone_here ? seek_time_of_gone : is_closing_ ? seek_time_closing : unusable_max;
-    return pair.seeking_since != never && now_ - pair.seeking_since > limit;
+    const Duration limit = is_gone_here ? seek_time_of_gone : is_closing_ ? seek_time_closing : silence_max_;
+    return is_over(pair.seeking_since, limit);
 }
 
 /// By all networks that join it with this node.

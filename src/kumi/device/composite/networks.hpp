@@ -101,6 +101,8 @@ public:
     bool empty() const noexcept { return links_.empty(); }
     /// What nodes are called when the user is told of them; "node 3" if this was not said.
     void set_names(std::vector<std::string> names) { names_ = std::move(names); }
+    /// A node that answers by no way for so long is lost; 0: never.
+    void set_silence(Duration limit) { silence_max_ = limit; }
 
     // ---- messages: as pm::Channel has them
 
@@ -325,6 +327,7 @@ private:
     void tell_broken(Pair& pair);
     void send_urgent(Pair& neighbour, Bytes letter);
     void pump_urgent(Pair& neighbour) noexcept;
+    bool is_over(Instant since, Duration limit) const noexcept;
     bool is_near(const Pair& pair) const noexcept;
     void seek(Pair& pair, Instant now);
     void seek_shorter(Pair& pair, Instant now);
@@ -367,6 +370,7 @@ private:
     std::size_t message_bytes_max_ = 0;
     std::vector<std::unique_ptr<Link>> links_;
     std::vector<std::string> names_; // by node
+    Duration silence_max_ = std::chrono::seconds(60);
     std::vector<Pair> pairs_;     // by node; never moved
     std::vector<Node> watched_;   // of whose ways something may have to be found out
     std::vector<Node> pending_;   // to whom something waits to be sent

@@ -703,6 +703,20 @@ TEST(LosingNodes, a_node_is_lost_when_all_its_ways_are_gone_or_silent_or_it_says
     EXPECT_TRUE(node.networks.lost(1));
 }
 
+TEST(LosingNodes, a_node_whose_networks_do_not_work_is_lost_after_the_silence_that_is_allowed) {
+    for (const Duration limit : {Duration{5s}, Duration{60s}, Duration{0}}) {
+        OneNode node(OneNode::by_both());
+        node.networks.set_silence(limit);
+        node.first.up = node.second.up = false;
+        node.networks.on_interfaces_changed(node.clock);
+        node.pass(10ms);
+        node.pass(limit - 20ms);
+        EXPECT_FALSE(node.networks.lost(1));
+        node.pass(limit == Duration{0} ? Duration{1h} : Duration{30ms});
+        EXPECT_EQ(node.networks.lost(1), limit != Duration{0}) << "0: never";
+    }
+}
+
 TEST(LosingNodes, after_two_seconds_the_user_is_told_who_does_not_answer_by_which_networks_and_when_it_does_again) {
     OneNode node(OneNode::one_by_both());
     node.networks.set_names({"node 0 on alpha", "node 1 on beta"});

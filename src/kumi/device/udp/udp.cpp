@@ -68,10 +68,6 @@ Result<void> set_option(Options& options, const std::string& name, const std::st
         const auto bytes = base::parse_size(value);
         if (!bytes) return bytes.error();
         options.buffer_bytes = *bytes;
-    } else if (name == "silence") {
-        const auto seconds = whole_number(value, 1'000'000);
-        if (!seconds) return seconds.error();
-        options.silence_max = std::chrono::seconds(*seconds);
     } else if (name == "port") {
         const auto port = whole_number(value, 65'535);
         if (!port) return port.error();
@@ -82,7 +78,7 @@ Result<void> set_option(Options& options, const std::string& name, const std::st
         if (value != "yes" && value != "no") return error("say yes or no");
         options.encrypt = value == "yes";
     } else {
-        return error("udp knows address, port, encrypt, buffer and silence");
+        return error("udp knows address, port, encrypt and buffer");
     }
     return {};
 }
@@ -90,9 +86,14 @@ Result<void> set_option(Options& options, const std::string& name, const std::st
 Result<Options> options_from_environment() {
     Options options;
     for (const auto& [variable, name] : {std::pair{"KUMI_UDP_ADDRESS", "address"}, {"KUMI_UDP_PORT", "port"}, {"KUMI_UDP_ENCRYPT", "encrypt"},
-                                         {"KUMI_UDP_BUFFER", "buffer"}, {"KUMI_UDP_SILENCE", "silence"}})
+                                         {"KUMI_UDP_BUFFER", "buffer"}})
         if (const char* text = std::getenv(variable))
             if (auto set = set_option(options, name, text); !set) return error("{}={}: {}", variable, text, set.error().text());
+    if (const char* text = std::getenv("KUMI_SILENCE")) {
+        const auto seconds = whole_number(text, 1'000'000);
+        if (!seconds) return error("KUMI_SILENCE={}: {}", text, seconds.error().text());
+        options.silence_max = std::chrono::seconds(*seconds);
+    }
     if (const char* text = std::getenv("KUMI_FAULT")) {
         auto faults = parse_faults(text);
         if (!faults) return faults.error();

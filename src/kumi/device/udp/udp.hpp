@@ -34,7 +34,7 @@ Result<std::vector<std::unique_ptr<pm::Channel>>> open_in_one_process(std::span<
 Result<void> set_option(Options& options, const std::string& name, const std::string& value);
 
 /// The options with what KUMI_UDP_ADDRESS, KUMI_UDP_PORT, KUMI_UDP_ENCRYPT (yes or no), KUMI_UDP_BUFFER (a size such as
-/// 4M), KUMI_UDP_SILENCE (seconds) and KUMI_FAULT say.
+/// 4M), KUMI_SILENCE (seconds) and KUMI_FAULT say.
 Result<Options> options_from_environment();
 
 } // namespace kumi::device::udp

@@ -9,7 +9,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr const char* names[] = {"KUMI_UDP_ADDRESS", "KUMI_UDP_PORT",    "KUMI_UDP_ENCRYPT",
-                                 "KUMI_UDP_BUFFER",  "KUMI_UDP_SILENCE", "KUMI_FAULT"};
+                                 "KUMI_UDP_BUFFER",  "KUMI_SILENCE", "KUMI_FAULT"};
 
 /// Nothing is set when a test starts, nor when it ends.
 class UdpEnvironment : public testing::Test {
@@ -59,15 +59,15 @@ TEST_F(UdpEnvironment, what_makes_no_sense_is_named_with_what_to_write) {
     for (const char* choice : {"", "1", "true", "Yes"})
         EXPECT_EQ(refusal("KUMI_UDP_ENCRYPT", choice), std::string("KUMI_UDP_ENCRYPT=") + choice + ": say yes or no");
     for (const char* seconds : {"", "-1", "1.5", "1000001", "60s"})
-        EXPECT_EQ(refusal("KUMI_UDP_SILENCE", seconds),
-                  std::string("KUMI_UDP_SILENCE=") + seconds + ": write a whole number from 0 to 1000000");
+        EXPECT_EQ(refusal("KUMI_SILENCE", seconds),
+                  std::string("KUMI_SILENCE=") + seconds + ": write a whole number from 0 to 1000000");
     for (const char* size : {"", "much", "-1"})
         EXPECT_EQ(refusal("KUMI_UDP_BUFFER", size).find(std::string("KUMI_UDP_BUFFER=") + size + ": "), 0u);
     EXPECT_EQ(refusal("KUMI_FAULT", "udp.lost=1").find("KUMI_FAULT: udp.lost=1: write "), 0u);
 }
 
 TEST_F(UdpEnvironment, the_largest_numbers_are_taken) {
-    ::setenv("KUMI_UDP_SILENCE", "1000000", 1);
+    ::setenv("KUMI_SILENCE", "1000000", 1);
     ::setenv("KUMI_UDP_PORT", "0", 1);
     const auto options = options_from_environment();
     ASSERT_TRUE(options) << options.error().text();
