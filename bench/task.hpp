@@ -24,14 +24,16 @@ struct Task {
 
     std::string row() const { return "udp." + what + "." + network; }
     bool is_encrypted() const { return what.starts_with(encrypted); }
-    /// Encrypted or not.
+    bool is_checked() const { return what.starts_with(checked); }
+    /// Encrypted, checked as a whole, or not.
     bool is(const char* name) const {
-        const std::string bare = is_encrypted() ? what.substr(encrypted.size()) : what;
+        const std::string bare = what.substr(is_encrypted() ? encrypted.size() : is_checked() ? checked.size() : 0);
         return bare == name || bare.starts_with(std::string(name) + ".");
     }
 
 private:
     static constexpr std::string_view encrypted = "encrypted.";
+    static constexpr std::string_view checked = "checked.";
 };
 
 } // namespace kumi::bench

@@ -44,6 +44,7 @@ std::vector<Kind> kinds() {
     for (const auto& [what, unit, is_less_better] : encrypted)
         all.push_back({{fmt::format("encrypted.{}", what), unit, is_less_better, fmt::format("{} encrypted; limit: the same in clear", what)},
                        {"kumi", "limit"}});
+    all.push_back({{"checked.bulk", "MB/s", false, "bulk with a checksum over all of it; limit: over headers only"}, {"kumi", "limit"}});
     for (const char* percent : {"0.1", "1", "5"})
         all.push_back({{fmt::format("loss.{}", percent), "MB/s", false,
                         fmt::format("bulk while {} % of the packets are lost, both ways", percent)},

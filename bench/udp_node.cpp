@@ -24,10 +24,10 @@ namespace {
 using pm::Channel;
 
 /// One end for each element of `sides`, opened on that side of the network.
-Result<Ends> open_ends(const Network& network, const std::vector<unsigned>& sides, bool encrypt) {
+Result<Ends> open_ends(const Network& network, const std::vector<unsigned>& sides, const device::udp::Options& options) {
     std::vector<std::string> addresses;
     for (const unsigned side : sides) addresses.push_back(network.address(side));
-    return device::udp::open_in_one_process(addresses, {.encrypt = encrypt}, [&](pm::Node node) { return network.enter(sides[node]); });
+    return device::udp::open_in_one_process(addresses, options, [&](pm::Node node) { return network.enter(sides[node]); });
 }
 
 int pingpong(const Task& task, const Ends& ends, pm::Patience patience) {
@@ -132,7 +132,10 @@ int incast(const Task& task, const Ends& ends) {
 int run_kumi(const Task& task, const Network& network) {
     std::vector<unsigned> sides{0, 1};
     if (task.is("incast") && task.who == "kumi") sides.resize(9, 1); // the limit is what one sender reaches
-    const auto ends = open_ends(network, sides, task.is_encrypted() && task.who == "kumi"); // the limit is plain
+    device::udp::Options options;
+    options.encrypt = task.is_encrypted() && task.who == "kumi"; // the limit is plain
+    options.checks_all = task.is_checked() && task.who == "kumi";
+    const auto ends = open_ends(network, sides, options);
     if (!ends) return fail(ends.error());
     if (task.is("latency")) return pingpong(task, *ends, spinning);
     if (task.is("sleeping")) return pingpong(task, *ends, sleeping);
@@ -150,7 +153,7 @@ int udp_node(std::span<const std::string> words) {
     const double loss = task->is("loss") ? std::stod(task->what.substr(task->what.find('.') + 1)) : 0;
     const auto network = Network::open(task->network, loss);
     if (!network) return fail(network.error());
-    if (task->who == "kumi" || (task->who == "limit" && (task->is("incast") || task->is_encrypted()))) return run_kumi(*task, *network);
+    if (task->who == "kumi" || (task->who == "limit" && (task->is("incast") || task->is_encrypted() || task->is_checked()))) return run_kumi(*task, *network);
     if (task->who == "limit" || task->who == "udp_connected" || task->who.starts_with("tcp")) return run_bare(*task, *network);
     return run_foreign(*task, *network);
 }

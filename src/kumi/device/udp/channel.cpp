@@ -49,9 +49,9 @@ reliable::EndpointOptions endpoint_options(const Options& options, Node self, No
             .token = keys.token,
             .incarnation = incarnation,
             // Encryption proves more than a checksum. Damage made on purpose is done before UDP's own sum is taken.
-            .checked = options.encrypt              ? reliable::Checked::nothing
-                       : options.faults.corrupt > 0 ? reliable::Checked::everything
-                                                    : reliable::Checked::heads,
+            .checked = options.encrypt                                    ? reliable::Checked::nothing
+                       : options.checks_all || options.faults.corrupt > 0 ? reliable::Checked::everything
+                                                                          : reliable::Checked::heads,
             .message_bytes_max = message_bytes_max(options, nodes),
             .receive_bytes = receive_bytes,
             .silence_max = options.silence_max,

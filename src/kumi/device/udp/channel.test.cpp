@@ -173,6 +173,20 @@ TEST(UdpChannel, without_offload_everything_arrives_too) {
     EXPECT_EQ(value_of(ends[0].counters(), "bursts_sent"), 0u);
 }
 
+TEST(UdpChannel, long_messages_have_a_checksum_where_it_is_wanted_and_nothing_else_protects_them) {
+    using reliable::Checked;
+    const std::pair<Options, Checked> cases[] = {
+        {Options{}, Checked::heads},
+        {Options{.checks_all = true}, Checked::everything},
+        {Options{.encrypt = true, .checks_all = true}, Checked::nothing}};
+    for (const auto& [options, checked] : cases) {
+        if (options.encrypt && !crypto::is_available()) continue;
+        Ends ends(2, options);
+        ends.talk(3, 50'000);
+        EXPECT_EQ(dynamic_cast<UdpChannel&>(ends[0]).endpoint().options().checked, checked);
+    }
+}
+
 TEST(UdpChannel, every_fault_at_once_is_survived_in_the_clear_and_encrypted) {
     for (const bool encrypt : {false, true}) {
         if (encrypt && !crypto::is_available()) continue;

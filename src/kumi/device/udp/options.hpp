@@ -41,6 +41,7 @@ struct Options {
     std::optional<bool> prefers_aes{}; // to ChaCha20-Poly1305; unset: if the processor has instructions for AES
     std::string network{};             // its name, which is part of what keys are made of
     std::size_t buffer_bytes = std::size_t{4} << 20; // of the socket, for each direction; less is a warning
+    bool checks_all = false; // a checksum of 32 bits over all of a packet, not only over headers and small messages; not needed with encrypt
     std::uint32_t packet_bytes_max = 0;              // 0: what the path carries
     bool offload = true;                             // let the system cut bursts into packets (GSO, GRO)
     std::size_t message_bytes_max = 0;               // 0: 16 MiB, less with more than 16 nodes

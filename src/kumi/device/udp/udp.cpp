@@ -74,11 +74,11 @@ Result<void> set_option(Options& options, const std::string& name, const std::st
         options.port = static_cast<std::uint16_t>(*port);
     } else if (name == "address") {
         options.address = value;
-    } else if (name == "encrypt") {
+    } else if (name == "encrypt" || name == "check") {
         if (value != "yes" && value != "no") return error("say yes or no");
-        options.encrypt = value == "yes";
+        (name == "check" ? options.checks_all : options.encrypt) = value == "yes";
     } else {
-        return error("udp knows address, port, encrypt and buffer");
+        return error("udp knows address, port, encrypt, check and buffer");
     }
     return {};
 }
@@ -86,7 +86,7 @@ Result<void> set_option(Options& options, const std::string& name, const std::st
 Result<Options> options_from_environment() {
     Options options;
     for (const auto& [variable, name] : {std::pair{"KUMI_UDP_ADDRESS", "address"}, {"KUMI_UDP_PORT", "port"}, {"KUMI_UDP_ENCRYPT", "encrypt"},
-                                         {"KUMI_UDP_BUFFER", "buffer"}})
+                                         {"KUMI_UDP_CHECK", "check"}, {"KUMI_UDP_BUFFER", "buffer"}})
         if (const char* text = std::getenv(variable))
             if (auto set = set_option(options, name, text); !set) return error("{}={}: {}", variable, text, set.error().text());
     if (const char* text = std::getenv("KUMI_SILENCE")) {

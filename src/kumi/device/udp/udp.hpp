@@ -30,11 +30,11 @@ Result<std::vector<std::unique_ptr<pm::Channel>>> open_in_one_process(std::span<
                                                                           return Result<void>{};
                                                                       });
 
-/// Sets one by its name, which is address, port, encrypt (yes or no), buffer (a size such as 4M) or silence (seconds).
+/// Sets one by its name, which is address, port, encrypt or check (yes or no), or buffer (a size such as 4M).
 Result<void> set_option(Options& options, const std::string& name, const std::string& value);
 
-/// The options with what KUMI_UDP_ADDRESS, KUMI_UDP_PORT, KUMI_UDP_ENCRYPT (yes or no), KUMI_UDP_BUFFER (a size such as
-/// 4M), KUMI_SILENCE (seconds) and KUMI_FAULT say.
+/// The options with what KUMI_UDP_ADDRESS, KUMI_UDP_PORT, KUMI_UDP_ENCRYPT and KUMI_UDP_CHECK (yes or no), KUMI_UDP_BUFFER
+/// (a size such as 4M), KUMI_SILENCE (seconds) and KUMI_FAULT say.
 Result<Options> options_from_environment();
 
 } // namespace kumi::device::udp
