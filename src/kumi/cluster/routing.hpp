@@ -14,7 +14,9 @@
 #include "kumi/cluster/placement.hpp"
 
 #include <cstdint>
+#include <compare>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -53,6 +55,8 @@ struct Broken {
     HostIndex from = 0;
     HostIndex to = 0;
     NetworkIndex network = 0;
+
+    friend auto operator<=>(const Broken&, const Broken&) = default;
 };
 
 class Routing {
@@ -72,8 +76,12 @@ public:
     /// All other ways, the best first.
     std::vector<Rejected> rejected(Node from, Node to) const;
     ChannelCounts channels() const;
-    /// Pairs of nodes without a way.
-    std::vector<std::pair<Node, Node>> separated() const;
+    /// Pairs of different nodes that are alike in all that decides about their routes, in the order of their first pairs.
+    struct Decided {
+        Node from = 0, to = 0; // the first of them
+        std::uint64_t pairs = 0;
+    };
+    std::vector<Decided> decisions() const;
 
 private:
     struct Link { // between two hosts
@@ -83,18 +91,31 @@ private:
         HostIndex next = 0;        // on the way, if it is not direct
     };
 
-    const Link& link(HostIndex from, HostIndex to) const noexcept { return links_[from * cluster_.hosts.size() + to]; }
-    Link& link(HostIndex from, HostIndex to) noexcept { return links_[from * cluster_.hosts.size() + to]; }
+    /// Hosts with nodes that are on the same networks: what holds for one of them holds for all.
+    struct Alike {
+        HostIndex first = 0;
+        std::optional<HostIndex> second{};
+        std::vector<Node> nodes{}; // in their order
+        std::uint64_t pairs = 0; // of two different nodes on one host
+        std::size_t slots = 0;   // most nodes on a host
+    };
+
+    std::size_t index(HostIndex from, HostIndex to) const noexcept { return std::size_t{alike_of_[from]} * alike_.size() + alike_of_[to]; }
+    const Link& link(HostIndex from, HostIndex to) const noexcept { return links_[index(from, to)]; }
+    Link& link(HostIndex from, HostIndex to) noexcept { return links_[index(from, to)]; }
     std::optional<Rejected::Why> obstacle(HostIndex from, HostIndex to, NetworkIndex network) const noexcept;
     std::string in_words(Rejected::Why why, HostIndex from, HostIndex to, NetworkIndex network) const;
+    void find_alike();
     void find_ways_to(HostIndex destination);
 
     Cluster cluster_;
     Placement placement_;
+    std::vector<Alike> alike_;                       // by their first hosts
+    std::vector<std::uint32_t> alike_of_;            // by host, for those with nodes: its place in alike_
     std::vector<std::vector<std::uint32_t>> places_; // of a host on a network, by network and host: for topologies
     std::vector<std::uint32_t> members_;             // by network
-    std::vector<bool> broken_;                       // by network, from and to
-    std::vector<Link> links_;                        // by from and to
+    std::set<Broken> broken_;
+    std::vector<Link> links_;                        // see index()
     std::vector<std::vector<Node>> nodes_on_;        // by host and slot
 };
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <gtest/gtest.h>
+#include <map>
 #include <random>
 #include <set>
 
@@ -46,6 +47,23 @@ std::vector<std::string> row(const Routing& routing, Node from) {
 }
 
 using Row = std::vector<std::string>;
+
+/// Pairs of nodes without a way.
+std::vector<std::pair<Node, Node>> separated(const Routing& routing) {
+    std::vector<std::pair<Node, Node>> pairs;
+    for (Node from = 0; from < routing.nodes(); ++from)
+        for (Node to = 0; to < routing.nodes(); ++to)
+            if (routing.route(from, to).kind == Route::Kind::none) pairs.emplace_back(from, to);
+    return pairs;
+}
+
+/// What was decided about a pair, and why.
+std::string decision(const Routing& routing, Node from, Node to) {
+    const Route route = routing.route(from, to);
+    std::string text = std::to_string(static_cast<int>(route.kind)) + ":" + std::to_string(route.network);
+    for (const Rejected& way : routing.rejected(from, to)) text += static_cast<char>('0' + static_cast<int>(way.why));
+    return text;
+}
 
 TEST(Routing, the_papers_figure_3_gives_its_table_2) {
     const Routing routing = routing_of(cluster_of(figure3), 12);
@@ -135,9 +153,9 @@ TEST(Routing, hosts_without_a_common_network_are_joined_by_a_relay) {
     EXPECT_EQ(routing.text(routing.route(0, 3)), ">L1");
     EXPECT_EQ(way(routing, 0, 3), (std::vector<Node>{2, 3}));
     EXPECT_EQ(way(routing, 3, 0), (std::vector<Node>{1, 0}));
-    EXPECT_TRUE(routing.separated().empty());
+    EXPECT_TRUE(separated(routing).empty());
     // A host that runs none of the job's nodes cannot help.
-    EXPECT_EQ(Routing(cluster, {{0, 0}, {2, 0}}).separated(), (std::vector<std::pair<Node, Node>>{{0, 1}, {1, 0}}));
+    EXPECT_EQ(separated(Routing(cluster, {{0, 0}, {2, 0}})), (std::vector<std::pair<Node, Node>>{{0, 1}, {1, 0}}));
 }
 
 TEST(Routing, a_ring_is_walked_the_shorter_way_round) {
@@ -318,6 +336,56 @@ TEST(Routing, a_network_that_joins_neighbours_only_is_rejected_for_others_with_t
     ASSERT_EQ(rejected.size(), 2u);
     EXPECT_EQ(rejected[1].why, Rejected::Why::no_neighbours);
     EXPECT_EQ(rejected[1].text, "h0 and h2 are no neighbours in its ring");
+}
+
+TEST(Routing, pairs_that_are_decided_alike_are_counted_together_and_the_first_of_them_is_named) {
+    std::mt19937 random(5);
+    const auto below = [&](std::uint32_t bound) { return static_cast<std::uint32_t>(random() % bound); };
+    for (int round = 0; round < 200; ++round) {
+        Cluster cluster;
+        for (std::uint32_t network = 0; network < 1 + below(3); ++network) {
+            cluster.networks.push_back({.name = "n" + std::to_string(network), .letter = static_cast<char>('A' + network)});
+            if (below(6) == 0) cluster.networks.back().topology = *Topology::parse("chain");
+        }
+        for (std::uint32_t host = 0; host < 2 + below(7); ++host) {
+            cluster.hosts.push_back({.name = "h" + std::to_string(host), .slots = 1 + below(3), .addresses = {}});
+            for (std::size_t network = 0; network < cluster.networks.size(); ++network)
+                cluster.hosts.back().addresses.push_back(below(3) != 0 ? "10.0.0.1" : "");
+        }
+        std::vector<Broken> broken;
+        if (below(4) == 0) broken.push_back({below(2), below(2), 0});
+        const auto nodes = static_cast<std::uint32_t>(1 + below(static_cast<std::uint32_t>(cluster.slots())));
+        const Routing routing = routing_of(cluster, nodes, below(2) == 0 ? Policy::pack() : Policy::spread(), broken);
+        using Counted = std::map<std::string, std::tuple<Node, Node, std::uint64_t>>;
+        Counted expected, counted;
+        std::vector<std::uint32_t> channels(cluster.networks.size());
+        for (Node from = 0; from < nodes; ++from)
+            for (Node to = 0; to < nodes; ++to) {
+                if (from == to) continue;
+                ++std::get<2>(expected.try_emplace(decision(routing, from, to), from, to, 0).first->second);
+                const Route route = routing.route(from, to);
+                const bool has_channel = route.kind == Route::Kind::direct || route.kind == Route::Kind::relayed;
+                if (has_channel) channels[route.network] = std::max(channels[route.network], route.channel + 1);
+            }
+        for (const Routing::Decided& one : routing.decisions())
+            std::get<2>(counted.try_emplace(decision(routing, one.from, one.to), one.from, one.to, 0).first->second) += one.pairs;
+        EXPECT_EQ(counted, expected) << round;
+        EXPECT_EQ(routing.channels().by_network, channels) << round;
+    }
+}
+
+TEST(Routing, some_nodes_of_ten_thousand_hosts_cost_no_more_than_their_own_hosts) {
+    Cluster cluster{.networks = {{.name = "lan"}, {.name = "fast"}}, .hosts = {}};
+    for (int host = 0; host < 10'000; ++host) cluster.hosts.push_back({.name = "h", .slots = 1, .addresses = {"10.0.0.1", "10.1.0.1"}});
+    for (const std::uint32_t nodes : {64u, 10'000u}) {
+        const Routing routing = routing_of(cluster, nodes);
+        EXPECT_EQ(routing.text(routing.route(0, nodes - 1)), "?0");
+        ASSERT_EQ(routing.decisions().size(), 1u);
+        EXPECT_EQ(routing.decisions()[0].pairs, std::uint64_t{nodes} * (nodes - 1));
+    }
+    // A case of its own each: still only those that have nodes.
+    cluster.networks[0].topology = *Topology::parse("ring");
+    EXPECT_EQ(routing_of(cluster, 64).decisions().size(), 64u * 63);
 }
 
 } // namespace

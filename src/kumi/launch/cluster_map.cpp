@@ -89,25 +89,19 @@ std::string way_of(const Cluster& cluster, const Route& route) {
 
 /// Pairs that were decided alike are one line, with the first of them as the example.
 std::string explain(const Cluster& cluster, const Routing& routing) {
-    struct Decision {
-        Node from, to;
-        std::uint64_t pairs = 0;
-    };
-    std::map<std::string, Decision> decisions; // by the way and the kinds of reasons
+    std::map<std::string, Routing::Decided> decisions; // by the way and the kinds of reasons
     std::vector<const std::string*> in_order;
-    for (Node from = 0; from < routing.nodes(); ++from)
-        for (Node to = 0; to < routing.nodes(); ++to) {
-            if (from == to) continue;
-            std::string key = way_of(cluster, routing.route(from, to));
-            for (const cluster::Rejected& way : routing.rejected(from, to)) key += static_cast<char>('0' + static_cast<int>(way.why));
-            const auto [found, is_new] = decisions.try_emplace(std::move(key), Decision{from, to});
-            if (is_new) in_order.push_back(&found->first);
-            ++found->second.pairs;
-        }
+    for (const Routing::Decided& one : routing.decisions()) {
+        std::string key = way_of(cluster, routing.route(one.from, one.to));
+        for (const cluster::Rejected& way : routing.rejected(one.from, one.to)) key += static_cast<char>('0' + static_cast<int>(way.why));
+        const auto [found, is_new] = decisions.try_emplace(std::move(key), one);
+        if (is_new) in_order.push_back(&found->first);
+        else found->second.pairs += one.pairs;
+    }
     if (in_order.empty()) return {};
     std::string text = "ways not taken\n";
     for (const std::string* key : in_order) {
-        const Decision& decision = decisions.at(*key);
+        const Routing::Decided& decision = decisions.at(*key);
         text += fmt::format("  {} ({}, as {} -> {})\n", way_of(cluster, routing.route(decision.from, decision.to)), counted(decision.pairs, "pair"),
                             decision.from, decision.to);
         for (const cluster::Rejected& way : routing.rejected(decision.from, decision.to)) text += fmt::format("      not {}: {}\n", way.way, way.text);
@@ -123,9 +117,15 @@ std::string map_as_text(const Cluster& cluster, const Routing& routing) {
     if (routing.nodes() <= table_nodes_max) text += draw_table(routing) + '\n';
     else text += fmt::format("routes: {0} by {0} are too many to show; --json and --svg have them all, --route one\n\n", routing.nodes());
     text += explain(cluster, routing);
-    if (const auto separated = routing.separated(); !separated.empty())
-        text += fmt::format("\n{} cannot reach each other, first {} -> {}: a job refuses to start like that\n", counted(separated.size(), "pair"),
-                            separated.front().first, separated.front().second);
+    std::optional<Routing::Decided> separated;
+    for (const Routing::Decided& one : routing.decisions()) {
+        if (routing.route(one.from, one.to).kind != Route::Kind::none) continue;
+        if (separated) separated->pairs += one.pairs;
+        else separated = one;
+    }
+    if (separated)
+        text += fmt::format("\n{} cannot reach each other, first {} -> {}: a job refuses to start like that\n", counted(separated->pairs, "pair"),
+                            separated->from, separated->to);
     return text;
 }
 
