@@ -111,12 +111,7 @@ void Endpoint::begin_talk(Node node, Instant now) noexcept {
 /// Draws the consequences of what was found out about the path.
 void Endpoint::on_path(Node node) noexcept {
     Peer& peer = *peers_[node];
-    const std::uint32_t before = peer.sender.packet_bytes(), bytes = peer.path.bytes();
-    if (bytes != before) peer.sender.set_packet_bytes(bytes);
-    if (bytes < before) {
-        peer.sender.repair_too_large();
-        make_ready(node);
-    }
+    if (peer.path.bytes() != peer.sender.packet_bytes()) peer.sender.set_packet_bytes(peer.path.bytes());
     if (peer.path.take_narrow() && std::ranges::find(narrow_, node) == narrow_.end()) narrow_.push_back(node);
 }
 

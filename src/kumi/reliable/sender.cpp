@@ -37,16 +37,6 @@ void Sender::set_packet_bytes(std::uint32_t bytes) noexcept {
     packed_bytes_max_ = std::min<std::size_t>(bytes, packed_bytes_most);
 }
 
-void Sender::repair_too_large() noexcept {
-    for (Sequence i = first_; i != unsent_; ++i) {
-        Slot& sent = slot(i);
-        if (sent.arrived || sent.lost || sent.bytes <= options_.packet_bytes) continue;
-        sent.lost = true; // and the congestion of the path is not the cause
-        ++repairs_;
-        under_way_bytes_ -= sent.bytes;
-    }
-}
-
 // ---- messages in
 
 Block* Sender::take(std::size_t bytes) noexcept {

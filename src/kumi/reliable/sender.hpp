@@ -152,8 +152,6 @@ public:
     /// Forgets everything: the peer is gone.
     void clear() noexcept;
     void set_packet_bytes(std::uint32_t bytes) noexcept;
-    /// Packets under way that are larger than packets may be now are lost: they did not pass.
-    void repair_too_large() noexcept;
     /// Of the oldest packet that is under way; 0 if there is none.
     std::uint32_t first_bytes() const noexcept { return first_ == unsent_ ? 0 : slot(first_).bytes; }
     std::uint32_t packet_bytes() const noexcept { return options_.packet_bytes; }
