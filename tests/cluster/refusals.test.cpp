@@ -105,7 +105,22 @@ TEST(Refusals, a_limit_of_file_sizes_that_is_too_small) {
         "kumi run: " + any_node + "cannot go on: shared memory for 3 nodes needs .*ulimit -f.*");
 }
 
+TEST(Refusals, two_nodes_do_with_64_open_files_and_with_fewer_than_needed_the_number_is_told) {
+    for (const char* device : {"shmem", "udp", "composite"}) {
+        const Outcome outcome = run({.words = {"sh", "-c", "ulimit -n 64; exec \"$0\" run -n 2 \"$1\"", kumi_command, example("05_remote_memory")},
+                                     .environment = {std::string("KUMI_DEVICE=") + device}});
+        EXPECT_EQ(outcome.code, 0) << device << outcome.err;
+    }
+    expect_refusal(run({.words = {"sh", "-c", "ulimit -n 32; exec \"$0\" run -n 2 \"$1\"", kumi_command, example("01_hello")}}),
+                   "kumi run: -n 2: watching so many nodes needs 40 open files, and the limit is 32 \\(ulimit -Hn\\)");
+}
+
 // ---- joining
+
+TEST(Refusals, a_program_that_writes_junk_to_the_socket_that_nodes_join_by) {
+    expect_refusal(run({.words = kumi_run({"-n", "2", "sh", "-c", "printf 'this is no frame of any version at all' >&$KUMI_BOOT; sleep 20"})}),
+                   "kumi run: " + any_node + "cannot go on: what came over the KUMI_BOOT socket is no frame of this version of Kumi; ending 2 nodes");
+}
 
 TEST(Refusals, a_program_that_ends_without_joining) {
     expect_refusal(

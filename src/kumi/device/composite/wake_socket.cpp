@@ -37,7 +37,7 @@ void WakeSocket::wake(const Name& name) const noexcept {
     address.sun_family = AF_UNIX;
     std::memcpy(address.sun_path, name.text.data(), name.bytes);
     const char call = 0;
-    // No room: that sleeper has calls enough, or this socket has called hundreds that have not run since. They will.
+    // No room: that sleeper has calls enough, whoever they are from, or this socket has called hundreds that have not run since. They will.
     constexpr int tries_max = 100;
     for (int i = 0; i < tries_max; ++i) {
         const ssize_t sent = ::sendto(descriptor_.get(), &call, sizeof call, MSG_DONTWAIT | MSG_NOSIGNAL,
@@ -48,8 +48,10 @@ void WakeSocket::wake(const Name& name) const noexcept {
 }
 
 void WakeSocket::drain() const noexcept {
+    // No more than that in one go: anybody on this host can call, again and again. What is left ends the next sleep.
+    constexpr int calls_max = 8;
     char call;
-    while (::recv(descriptor_.get(), &call, sizeof call, MSG_DONTWAIT) >= 0) {
+    for (int i = 0; i < calls_max && ::recv(descriptor_.get(), &call, sizeof call, MSG_DONTWAIT) >= 0; ++i) {
     }
 }
 

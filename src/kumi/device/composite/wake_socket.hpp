@@ -32,7 +32,7 @@ public:
     /// Ends the sleep of whoever owns `name`. From any thread.
     void wake(const Name& name) const noexcept;
     void wake_self() const noexcept { wake(name_); }
-    /// Forgets the calls so far.
+    /// Forgets calls: all, unless there are more than the nodes of a host make.
     void drain() const noexcept;
 
 private:

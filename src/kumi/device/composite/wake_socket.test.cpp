@@ -38,6 +38,16 @@ TEST(WakeSocket, calls_to_one_that_is_full_or_gone_do_not_hang) {
     EXPECT_FALSE(is_readable(other->descriptor())) << "that is another one";
 }
 
+TEST(WakeSocket, a_flood_of_calls_keeps_nobody_from_going_on) {
+    auto one = WakeSocket::open(), other = WakeSocket::open();
+    ASSERT_TRUE(one && other);
+    for (int i = 0; i < 200; ++i) one->wake(other->name()); // ten of them are kept at least
+    other->drain();
+    EXPECT_TRUE(is_readable(other->descriptor())) << "not all in one go: there may always be more";
+    for (int i = 0; i < 25; ++i) other->drain();
+    EXPECT_FALSE(is_readable(other->descriptor()));
+}
+
 TEST(WakeSocket, a_waker_knows_nodes_by_their_numbers) {
     std::vector<WakeSocket> sockets;
     std::vector<WakeSocket::Name> names;

@@ -18,7 +18,8 @@ constexpr std::uint64_t node_bytes_min = std::uint64_t{1} << 19;
 constexpr std::uint64_t descriptors_per_node = 4;
 /// Two for a host's link, one for what its agent complains of, and three while that is started.
 constexpr std::uint64_t descriptors_per_host = 6;
-constexpr std::uint64_t descriptors_besides = 64;
+/// Nine are open in `kumi run` itself. The others are for what reading and writing files and looking up hosts take for a moment.
+constexpr std::uint64_t descriptors_besides = 32;
 
 std::uint64_t processes_max() {
     std::uint64_t limit = std::numeric_limits<std::uint64_t>::max();

@@ -95,6 +95,7 @@ void Nodes::on_boot(std::uint32_t slot) {
     while (sound) {
         auto frame = mine.frames.next();
         sound = frame.has_value();
+        if (!sound) say_failed(slot, frame.error().text());
         if (!sound || !*frame) break;
         if ((*frame)->kind == boot::Kind::share) on_share(slot, std::move((*frame)->descriptor));
         else listener_.on_frame(options_.first + slot, std::move(**frame));
@@ -104,6 +105,12 @@ void Nodes::on_boot(std::uint32_t slot) {
         mine.boot.reset();
     }
     send_letters(slot);
+}
+
+/// In the node's name.
+void Nodes::say_failed(std::uint32_t slot, const std::string& why) {
+    const Bytes text = bytes_of(std::string_view(why));
+    listener_.on_frame(options_.first + slot, boot::Frame{boot::Kind::failed, {text.begin(), text.end()}, {}});
 }
 
 void Nodes::on_share(std::uint32_t slot, base::Descriptor descriptor) {

@@ -69,6 +69,7 @@ private:
     Result<void> start_node(std::uint32_t slot, const std::vector<cpu_set_t>& binding);
     void on_boot(std::uint32_t slot);
     void on_output(std::uint32_t slot, Stream stream);
+    void say_failed(std::uint32_t slot, const std::string& why);
     void on_share(std::uint32_t slot, base::Descriptor descriptor);
     void post(std::uint32_t slot, Letter letter);
     void send_letters(std::uint32_t slot);
