@@ -339,6 +339,7 @@ void Networks::move(Pair& pair, std::size_t index) {
     pair.ways[index].answers = 0;
     pair.own_next = pair.own.begin();
     pair.own_asked = now_;
+    pair.own_tries = 0; // by this way
     if (is_relayed(pair)) {
         for (Letter& letter : pair.own) {
             Envelope head;

@@ -260,6 +260,7 @@ void Networks::take_path(Pair& pair, Path path, bool is_sent_again) {
         counters_.resent += pair.own_next == pair.own.begin() ? 0 : pair.own.size();
         pair.own_next = pair.own.begin();
         pair.own_asked = now_;
+        pair.own_tries = 0; // of this path
     }
     base::log_debug("composite: messages to node {} go by {} nodes, the first is {}", pair.peer, way.path.size(), way.path.front());
     make_pending(pair);

@@ -170,6 +170,29 @@ TEST(Seeking, a_path_that_is_said_to_be_broken_is_left_at_once_and_others_are_no
     EXPECT_FALSE(node.networks.lost(4));
 }
 
+TEST(Seeking, on_a_new_path_what_nobody_acknowledges_is_sent_again_as_soon_as_on_the_first) {
+    WaysTo ways = with_stranger();
+    ways[4] = {OneNode::relayed({1, 2})};
+    OneNode node(ways);
+    Sequence last_seek = 0;
+    const auto times_sent = [&](Duration time) {
+        node.pass(time);
+        node.networks.go_on(node.clock);
+        const auto given = node.first.take();
+        for (const auto& seek : only(given, Kind::seek)) last_seek = seek.head().sequence;
+        return only(given, Kind::message).size();
+    };
+    ASSERT_TRUE(node.send(4, "a"));
+    EXPECT_EQ(times_sent(10ms), 1u);
+    EXPECT_EQ(times_sent(1010ms), 1u);
+    EXPECT_EQ(times_sent(2010ms), 1u) << "twice as long";
+    node.hear(OneNode::head(Kind::broken, 1, 2));
+    EXPECT_EQ(times_sent(1s), 0u) << "there is no path";
+    node.hear_bytes(found_by(4, last_seek, {3}), 0, 13);
+    EXPECT_EQ(times_sent(10ms), 1u) << "by the new path";
+    EXPECT_EQ(times_sent(1010ms), 1u);
+}
+
 TEST(Seeking, a_node_that_nobody_finds_is_lost_after_a_minute_unless_a_neighbour_of_its_waits_for_it) {
     for (const bool is_awaited : {false, true}) {
         OneNode node(with_stranger());
