@@ -59,8 +59,10 @@ Instant Endpoint::next_ack_deadline() const noexcept {
 
 void Endpoint::on_peer_time(Node node, Instant now) noexcept {
     Peer& peer = *peers_[node];
+    const unsigned timeouts = peer.sender.timeouts_in_a_row();
     if (peer.sender.on_time(now)) peer.ask = true;
-    if (peer.sender.timeouts_in_a_row() >= timeouts_to_doubt && peer.sender.first_bytes() > packet_bytes_min) {
+    const bool is_one_more = peer.sender.timeouts_in_a_row() > timeouts; // this is called for other reasons, too
+    if (is_one_more && timeouts + 1 >= timeouts_to_doubt && peer.sender.first_bytes() > packet_bytes_min) {
         peer.path.doubt(now);
         if (peer.path.is_out()) peer.ask = true; // all that passes may be questions, and one may have got lost
     }
@@ -111,7 +113,8 @@ void Endpoint::check_life(Node node) noexcept {
         peer.silent = true;
         if (!options_.has_alternatives) return lose(node, Gone::silent);
     }
-    if (silent < options_.silence_max / 2 || awake_ - peer.checked_at < options_.silence_max / 16) return;
+    const Duration between = std::max<Duration>(options_.silence_max / 16, 2 * host_answer_time);
+    if (silent < options_.silence_max / 2 || awake_ - peer.checked_at < between) return;
     peer.checked_at = awake_;
     if (std::find(checks_.begin(), checks_.end(), node) == checks_.end()) checks_.push_back(node);
 }

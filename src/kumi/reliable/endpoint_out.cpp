@@ -2,6 +2,7 @@
 
 #include "kumi/reliable/endpoint.hpp"
 
+#include "kumi/base/assert.hpp"
 #include "kumi/base/checksum.hpp"
 
 #include <algorithm>
@@ -127,10 +128,11 @@ void Endpoint::fill_bare(Node node, Series& series, Instant now) noexcept {
     finish(peer, header, series.packets[0], 0);
 }
 
-/// Whether such a packet passes the peer will know when it has what is sent behind it: so it is asked for an answer, too.
+/// The probe is lost if the peer has what was sent behind it, and has not answered the probe. So the peer is asked for an answer, too.
 void Endpoint::fill_probe(Node node, Series& series, Instant now) noexcept {
     Peer& peer = *peers_[node];
     const std::uint32_t bytes = peer.path.probe_bytes();
+    KUMI_ASSERT(bytes >= packet_bytes_min);
     PacketHeader header{};
     std::byte* const memory = series.heads[0];
     std::memset(memory, 0, piece_head_bytes);
@@ -183,7 +185,7 @@ void Endpoint::on_sent(const Series& series, std::size_t count, bool in_burst, I
 void Endpoint::on_bare_sent(Peer& peer, const Series& series) noexcept {
     PacketHeader header;
     std::memcpy(&header, series.packets[0].head, sizeof header);
-    if ((header.flags & flag::probe) != 0) return peer.path.on_probe_sent(peer.transmission);
+    if ((header.flags & flag::probe) != 0) return peer.path.on_probe_sent(header.sequence, peer.transmission);
     ++peer.counters.bare_acks_sent;
 }
 

@@ -13,7 +13,7 @@ constexpr unsigned tries_max = 3;
 constexpr Duration pause = 20ms;
 /// The search ends when the size is known so well.
 constexpr std::uint32_t close_enough = 32;
-/// A path that carries less than the interfaces say is tried again: switches are replaced, routes change.
+/// A path that carries less than the hosts is tried again after this time: a switch may have been replaced.
 constexpr Duration raise_again = 10min;
 
 } // namespace
@@ -28,7 +28,8 @@ void PathSize::begin(Instant now) noexcept {
 void PathSize::set_limit(std::uint32_t bytes, Instant now) noexcept {
     too_large_ = too_large_ > limit_ ? bytes + 8 : std::min(too_large_, bytes + 8);
     limit_ = bytes;
-    bytes_ = std::min(std::max(bytes_, sure_), limit_);
+    const bool is_sure = sure_ == packet_bytes_max || too_large_ > sure_;
+    bytes_ = std::min(is_sure ? std::max(bytes_, sure_) : bytes_, limit_);
     if (probe_bytes_ != 0) search(now);
 }
 
@@ -55,7 +56,8 @@ void PathSize::search(Instant now) noexcept {
     else probe_bytes_ = 0, is_out_ = false, next_at_ = never;
 }
 
-void PathSize::on_probe_sent(Sequence transmission) noexcept {
+void PathSize::on_probe_sent(Sequence number, Sequence transmission) noexcept {
+    if (probe_bytes_ == 0 || number != number_) return;
     transmission_ = transmission;
     is_out_ = true;
 }

@@ -21,7 +21,7 @@ public:
     /// What packets may have now.
     std::uint32_t bytes() const noexcept { return bytes_; }
     std::uint32_t limit() const noexcept { return limit_; }
-    /// Smaller ones pass, and packets of this size do not; above limit() if all pass, or nothing is known.
+    /// Packets of this size do not pass; above limit() if all do, or nothing is known.
     std::uint32_t too_large() const noexcept { return too_large_; }
 
     /// Packets are sent to the peer from now on.
@@ -35,7 +35,8 @@ public:
     Instant next_probe() const noexcept { return is_out_ ? never : next_at_; }
     std::uint32_t probe_bytes() const noexcept { return probe_bytes_; }
     Sequence probe_number() const noexcept { return number_; }
-    void on_probe_sent(Sequence transmission) noexcept;
+    /// The probe of that number has left. It says nothing any more if another is to be tried meanwhile.
+    void on_probe_sent(Sequence number, Sequence transmission) noexcept;
     /// A probe is under way.
     bool is_out() const noexcept { return is_out_; }
 

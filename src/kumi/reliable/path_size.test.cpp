@@ -25,7 +25,7 @@ struct Path {
         now = std::max(now, size.next_probe());
         ++probes;
         const Sequence number = size.probe_number();
-        size.on_probe_sent(transmission++);
+        size.on_probe_sent(number, transmission++);
         if (size.probe_bytes() <= carries) size.on_answer(number, now);
         else EXPECT_TRUE(size.on_latest(transmission++, now)) << "the peer has what was sent behind it";
         return true;
@@ -111,7 +111,7 @@ TEST(PathSize, an_answer_that_was_overtaken_counts_and_one_to_another_size_does_
 TEST(PathSize, a_peer_that_says_nothing_lets_no_probe_look_lost) {
     Path path{PathSize(1200, 8968), 8968};
     path.size.begin(path.now);
-    path.size.on_probe_sent(7);
+    path.size.on_probe_sent(path.size.probe_number(), 7);
     EXPECT_EQ(path.size.next_probe(), never);
     EXPECT_FALSE(path.size.on_latest(6, path.now + 1h));
     EXPECT_FALSE(path.size.on_latest(7, path.now + 1h)) << "the probe itself, whose answer is to come";
@@ -188,6 +188,39 @@ TEST(PathSize, a_lower_limit_is_kept_to) {
     searching.size.set_limit(4000, searching.now);
     searching.settle();
     EXPECT_EQ(searching.size.bytes(), 4000u);
+}
+
+TEST(PathSize, a_probe_that_left_for_nothing_is_not_waited_for) {
+    Path path{PathSize(1200, 8968), 8968};
+    path.size.begin(path.now);
+    path.settle();
+    path.size.doubt(path.now);
+    const Sequence number = path.size.probe_number();
+    path.size.set_limit(1472, path.now); // the system refused it, and said why
+    path.size.on_probe_sent(number, 9);
+    EXPECT_FALSE(path.size.is_out());
+    EXPECT_FALSE(path.size.on_latest(10, path.now));
+    EXPECT_EQ(path.size.bytes(), 1472u);
+    EXPECT_EQ(path.size.next_probe(), never);
+    Path searching{PathSize(1200, 8968), 8968};
+    searching.size.begin(searching.now);
+    const Sequence first = searching.size.probe_number();
+    searching.size.set_limit(4000, searching.now);
+    searching.size.on_probe_sent(first, 9);
+    EXPECT_FALSE(searching.size.is_out());
+    EXPECT_EQ(searching.size.probe_bytes(), 4000u);
+    searching.settle();
+    EXPECT_EQ(searching.size.bytes(), 4000u);
+}
+
+TEST(PathSize, a_limit_does_not_raise_what_is_known_not_to_pass) {
+    Path path{PathSize(1200, 8968), 600};
+    path.size.begin(path.now);
+    path.size.doubt(path.now);
+    path.settle();
+    ASSERT_LE(path.size.bytes(), 600u);
+    path.size.set_limit(1400, path.now);
+    EXPECT_LE(path.size.bytes(), 600u);
 }
 
 // ---- between endpoints
@@ -272,6 +305,25 @@ TEST(PathSizes, where_only_questions_pass_they_are_repeated_until_one_does) {
     wire.wake(0);
     EXPECT_TRUE(wire.arrives(2, 10s));
     EXPECT_GT(questions, 3);
+}
+
+TEST(PathSizes, a_peer_that_is_silent_is_not_asked_more_often_because_others_talk) {
+    NetworkOptions options = jumbo();
+    options.nodes = 3;
+    Wire wire(options);
+    ASSERT_TRUE(wire.say(0, 2, "hello"));
+    wire.run_for(10ms);
+    wire.freeze(2, 1h);
+    ASSERT_TRUE(wire.send_bytes(0, 2, 100'000));
+    int questions = 0;
+    wire.on_packet = [&](const PacketHeader& header) { questions += header.source == 0 && header.destination == 2 && (header.flags & flag::data) == 0 ? 1 : 0; };
+    for (int i = 0; i < 3000; ++i) {
+        ASSERT_TRUE(wire.say(0, 1, "busy"));
+        wire.wake(0);
+        wire.run_for(1ms);
+    }
+    EXPECT_GT(questions, 1);
+    EXPECT_LT(questions, 40);
 }
 
 TEST(PathSizes, a_peer_that_is_only_busy_is_not_sent_smaller_packets) {

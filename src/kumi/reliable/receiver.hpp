@@ -48,7 +48,7 @@ public:
     /// Takes a data packet. `next`: it is the one in turn, and its records are to be read now with next_message().
     Verdict on_data(const PacketHeader& header, Bytes records, Instant now) noexcept;
 
-    /// Takes a part of a packet; those of another packet are forgotten, if it is not complete. Answers the block with all records when
+    /// Takes a part of a packet. An incomplete packet of another sequence is forgotten. Answers the block with all records when
     /// all parts are there, which the caller gives back. Null: `verdict` says why not; put_aside: others are to come.
     Block* join(Sequence sequence, Bytes part, Verdict& verdict, Instant now) noexcept;
 

@@ -35,6 +35,7 @@ void Sender::set_packet_bytes(std::uint32_t bytes) noexcept {
     KUMI_ASSERT(bytes >= packet_bytes_min && bytes <= packet_bytes_max && bytes % 8 == 0);
     options_.packet_bytes = bytes;
     packed_bytes_max_ = std::min<std::size_t>(bytes, packed_bytes_most);
+    parted_bytes_ = 0; // parts of another size do not go together
 }
 
 // ---- messages in
@@ -443,6 +444,7 @@ bool Sender::on_time(Instant now) noexcept {
     timeout_deadline_ = now + round_trip_.timeout(tries_);
     if (first_ == unsent_) return true; // credit is what is missing
     if (!slot(first_).lost) mark_lost(slot(first_));
+    else if (is_parted_under_way()) mark_lost(slot(parted_)); // the first one waits for it, if it is too large, too
     return false;
 }
 

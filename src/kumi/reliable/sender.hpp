@@ -220,7 +220,7 @@ private:
     };
     Prepared prepared_[series_max];
     std::size_t prepared_count_ = 0;
-    std::size_t prepared_whole_ = 0;  // packets, without one of which more parts are to come
+    std::size_t prepared_whole_ = 0;  // complete packets: one whose last part is not in the series does not count
     Sequence parted_;                 // the last packet of which parts have left
     std::uint32_t parted_bytes_ = 0;  // how much of its records; 0: all
     bool prepared_again_ = false;

@@ -48,7 +48,7 @@ struct OneSender {
     /// One series, of which `left` leave at most.
     std::vector<SentPacket> series(Instant now, std::size_t left = Sender::series_max, bool in_burst = false) {
         std::vector<SentPacket> packets;
-        alignas(8) std::byte heads[Sender::series_max][piece_head_bytes];
+        alignas(8) std::byte heads[Sender::series_max][head_bytes_max];
         sender.forget_prepared();
         PacketHeader header{};
         OutPacket packet;
@@ -135,7 +135,7 @@ TEST(Sender, before_anything_was_sent_nothing_can_be_acknowledged) {
     one.say();
     PacketHeader header{};
     OutPacket packet;
-    std::byte head[piece_head_bytes];
+    std::byte head[head_bytes_max];
     ASSERT_TRUE(one.sender.next_packet(packet_bytes_max, midnight, header, packet, head)); // and never left
     ASSERT_FALSE(one.hear({.expected = 1, .latest = 0}));
     EXPECT_FALSE(one.sender.idle());
@@ -420,7 +420,7 @@ TEST(Sender, a_series_has_64_packets_at_most) {
     for (int i = 0; i < 100; ++i) one.say();
     PacketHeader header{};
     OutPacket packet;
-    std::byte head[piece_head_bytes];
+    std::byte head[head_bytes_max];
     for (std::size_t i = 0; i < Sender::series_max; ++i)
         ASSERT_TRUE(one.sender.next_packet(packet_bytes_max, midnight, header, packet, head));
     EXPECT_FALSE(one.sender.next_packet(packet_bytes_max, midnight, header, packet, head));
@@ -432,7 +432,7 @@ TEST(Sender, only_packets_with_room_for_them_are_given) {
     one.say(100);
     PacketHeader header{};
     OutPacket packet;
-    std::byte head[piece_head_bytes];
+    std::byte head[head_bytes_max];
     const std::size_t bytes = sizeof header + record_bytes(100);
     EXPECT_FALSE(one.sender.next_packet(bytes - 1, midnight, header, packet, head));
     EXPECT_TRUE(one.sender.next_packet(bytes, midnight, header, packet, head));
@@ -756,7 +756,7 @@ TEST(Sender, one_that_can_send_no_more_before_an_answer_says_so) {
     for (int i = 0; i < 3; ++i) one.say();
     PacketHeader header{};
     OutPacket packet;
-    std::byte head[piece_head_bytes];
+    std::byte head[head_bytes_max];
     ASSERT_TRUE(one.sender.next_packet(packet_bytes_max, midnight, header, packet, head));
     EXPECT_FALSE(one.sender.is_stuck_after_prepared(midnight)) << "another may leave";
     ASSERT_TRUE(one.sender.next_packet(packet_bytes_max, midnight, header, packet, head));
@@ -853,6 +853,39 @@ TEST(Sender, packets_of_another_size_begin_with_the_next_message) {
         EXPECT_EQ(packets[3].header.bytes, piece_head_bytes + 3000 - 3 * 960);
         EXPECT_EQ(packets[4].header.bytes, 512u);
     }
+}
+
+TEST(Sender, a_lost_packet_does_not_wait_for_ever_for_one_that_is_under_way_in_parts) {
+    OneSender one;
+    ASSERT_TRUE(one.sender.try_append_long(Bytes(some_bytes(3000))));
+    ASSERT_EQ(one.sequences(one.series(midnight, 1)), Sequences{0}); // whole
+    one.sender.set_packet_bytes(512);
+    ASSERT_EQ(one.sequences(one.all()), (Sequences{1, 1, 1}));
+    Instant now = midnight;
+    std::vector<Sequence> sent;
+    for (int timeouts = 0; timeouts < 3 && sent.empty(); ++timeouts) { // nothing is heard
+        now = one.sender.deadline(now);
+        one.sender.on_time(now);
+        sent = one.sequences(one.all(now));
+    }
+    EXPECT_EQ(sent, (Sequences{0, 0, 0}));
+}
+
+TEST(Sender, parts_that_did_not_leave_with_one_series_leave_with_the_next) {
+    OneSender one;
+    ASSERT_TRUE(one.sender.try_append_long(Bytes(some_bytes(900))));
+    one.sender.set_packet_bytes(512);
+    const auto offset_of = [](const SentPacket& packet) {
+        PartHeader part;
+        std::memcpy(&part, packet.content.data(), sizeof part);
+        return part.offset;
+    };
+    const auto first = one.series(midnight, 1), rest = one.all();
+    ASSERT_EQ(first.size(), 1u);
+    EXPECT_EQ(offset_of(first[0]), 0u);
+    ASSERT_EQ(rest.size(), 2u);
+    EXPECT_EQ(offset_of(rest[0]), 448u);
+    EXPECT_EQ(offset_of(rest[1]), 896u);
 }
 
 TEST(Sender, a_message_that_was_filled_in_place_begins_another_packet_where_it_does_not_fit) {

@@ -67,7 +67,7 @@ bool Networks::is_dead(const Pair& pair, std::size_t index) const noexcept {
 
 /// By all networks that join it with this node.
 bool Networks::is_gone_directly(const Pair& pair) noexcept {
-    return std::all_of(pair.ways.begin(), pair.ways.end(), [](const Way& way) { return way.is_relayed() || is_gone(way); });
+    return std::all_of(pair.ways.begin(), pair.ways.end(), [](const Way& way) { return way.is_relayed() || way.unusable_since == Instant{} || is_gone(way); });
 }
 
 bool Networks::lost(Node node) const noexcept {

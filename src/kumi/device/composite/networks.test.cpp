@@ -690,6 +690,17 @@ TEST(LosingNodes, a_way_that_has_never_answered_keeps_nobody_alive) {
     EXPECT_TRUE(node.networks.lost(1));
 }
 
+TEST(LosingNodes, a_way_that_has_never_answered_does_not_put_off_the_loss_of_a_node_that_others_might_reach) {
+    PlannedWay silent = OneNode::by(0, 1);
+    silent.is_silent = true;
+    OneNode node({{}, {silent, OneNode::by(1, 1), OneNode::relayed({})}, {OneNode::by(1, 2)}});
+    node.networks.set_silence(0s);
+    ASSERT_TRUE(node.send(1, "hello"));
+    node.second.gone.insert(11);
+    for (int i = 0; i < 20 && !node.networks.lost(1); ++i) node.pass(100ms);
+    EXPECT_TRUE(node.networks.lost(1));
+}
+
 TEST(LosingNodes, a_node_is_lost_when_all_its_ways_are_gone_or_silent_or_it_says_that_it_goes) {
     OneNode node(OneNode::by_both());
     EXPECT_FALSE(node.networks.lost(1));

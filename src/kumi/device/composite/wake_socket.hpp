@@ -32,7 +32,7 @@ public:
     /// Ends the sleep of whoever owns `name`. From any thread.
     void wake(const Name& name) const noexcept;
     void wake_self() const noexcept { wake(name_); }
-    /// Forgets calls: all, unless there are more than the nodes of a host make.
+    /// Forgets calls, a few at a time. Those that are left end the next sleep.
     void drain() const noexcept;
 
 private:

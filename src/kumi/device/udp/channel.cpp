@@ -14,7 +14,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::uint32_t hello_version = 3;
-/// Datagrams of that size pass everywhere (RFC 8899, BASE_PLPMTU). Whether larger ones do is found out.
+/// Datagrams of that size pass nearly everywhere (RFC 8899, BASE_PLPMTU). Whether larger ones do is found out.
 constexpr std::uint32_t sure_path_bytes = 1200;
 /// Nobody listens there; a host that is alive says so.
 constexpr std::uint16_t nobodys_port = 1;
@@ -560,7 +560,8 @@ void UdpChannel::take_errors(Instant time) noexcept {
 void UdpChannel::on_too_large(Node peer, std::uint32_t path_bytes, Instant time) noexcept {
     if (path_bytes == 0) {
         const auto path = socket_.path_bytes(addresses_[peer]);
-        path_bytes = path ? *path : reliable::packet_bytes_min;
+        if (!path) return; // packets that get lost tell more
+        path_bytes = *path;
     }
     const std::uint32_t before = endpoint_.path(peer).limit();
     const std::uint32_t bytes = std::min(before, packet_bytes_for(path_bytes));
@@ -584,8 +585,7 @@ void UdpChannel::tell_narrow_path(Node peer) noexcept {
 std::vector<pm::Counter> UdpChannel::counters() const {
     std::vector<pm::Counter> all{{"receives", receives_},           {"bursts_sent", bursts_},
                                  {"sends_blocked", sends_blocked_}, {"sends_unreachable", socket_.unreachables()},
-                                 {"sends_dropped", socket_.drops()},       
-                                 {"receive_overruns", socket_.overruns()}};
+                                 {"sends_dropped", socket_.drops()},     {"receive_overruns", socket_.overruns()}};
     for (std::size_t i = 0; i < reliable::drop_causes; ++i) {
         const auto cause = static_cast<reliable::Drop>(i);
         std::uint64_t count = endpoint_.drops().of(cause);

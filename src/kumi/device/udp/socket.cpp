@@ -187,7 +187,7 @@ Socket::Sent Socket::classify(int error_number) noexcept {
     case EINTR: return Sent::blocked;
     // The interface's queue was full, or the interface has dropped it: nothing says when that is over, so it is lost like any other.
     case ENOBUFS: ++drops_; return Sent::dropped;
-    case EMSGSIZE: return Sent::too_large;
+    case EMSGSIZE: has_errors_ = true; return Sent::too_large; // the system tells it once more, and wakes sleepers until that is read
     case EIO:
     case EINVAL:
     case ENOPROTOOPT:
@@ -309,7 +309,6 @@ bool Socket::next_error(PathError& reported) noexcept {
     reported = {};
     return true;
 }
-
 
 std::uint64_t Socket::overruns() const noexcept {
     std::uint32_t info[SK_MEMINFO_VARS] = {};
