@@ -112,7 +112,7 @@ TEST(Refusals, two_nodes_do_with_64_open_files_and_with_fewer_than_needed_the_nu
         EXPECT_EQ(outcome.code, 0) << device << outcome.err;
     }
     expect_refusal(run({.words = {"sh", "-c", "ulimit -n 32; exec \"$0\" run -n 2 \"$1\"", kumi_command, example("01_hello")}}),
-                   "kumi run: -n 2: watching so many nodes needs 40 open files, and the limit is 32 \\(ulimit -Hn\\)");
+                   "kumi run: -n 2: watching so many nodes needs 42 open files, and the limit is 32 \\(ulimit -Hn\\)");
 }
 
 // ---- joining

@@ -37,6 +37,7 @@ TEST(Environment, all_that_is_about_a_host_stays_there) {
                              "SHLVL",
                              "_",
                              "KUMI_BOOT",
+                             "KUMI_STARTER",
                              "KUMI_UDP_ADDRESS",
                              "SSH_",
                              "SSH_AUTH_SOCK",

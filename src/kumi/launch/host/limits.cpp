@@ -14,10 +14,10 @@ namespace {
 /// shared memory.
 constexpr std::uint64_t node_bytes_min = std::uint64_t{1} << 19;
 
-/// Our end of a node's socket, output and error, and one to spare while it is started.
-constexpr std::uint64_t descriptors_per_node = 4;
-/// Two for a host's link, one for what its agent complains of, and three while that is started.
-constexpr std::uint64_t descriptors_per_host = 6;
+/// Our end of a node's socket, output, error and leash, and one to spare while it is started.
+constexpr std::uint64_t descriptors_per_node = 5;
+/// Two for a host's link, one for what its agent complains of, one for the agent's leash, and three while that is started.
+constexpr std::uint64_t descriptors_per_host = 7;
 /// Nine are open in `kumi run` itself. The others are for what reading and writing files and looking up hosts take for a moment.
 constexpr std::uint64_t descriptors_besides = 32;
 

@@ -1,7 +1,5 @@
 #include "kumi/launch/host/process.hpp"
 
-#include "kumi/base/descriptor.hpp"
-
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -27,8 +25,18 @@ Result<std::string> check_program(const std::string& path) {
     return path;
 }
 
+/// From now on the kernel sends SIGKILL to the calling process's group when the other end of the pipe `leash` is closed:
+/// that is SIGIO with another number. It does so while anybody has this end open, so the program inherits it, with a
+/// number from `number` on. Where a kernel cannot do this the guardian still does.
+void put_on_leash(int leash, int number) {
+    const f_owner_ex group{F_OWNER_PGRP, ::getpgrp()};
+    if (::fcntl(leash, F_SETOWN_EX, &group) != 0 || ::fcntl(leash, F_SETSIG, SIGKILL) != 0) return;
+    if (::fcntl(leash, F_SETFL, O_ASYNC) == 0) ::fcntl(leash, F_DUPFD, number);
+}
+
 /// What the child does between fork and exec. Only calls that are safe there; answers the errno of what failed.
-int become_program(const ProcessOptions& options, char* const* arguments, char* const* environment, pid_t parent) {
+int become_program(const ProcessOptions& options, char* const* arguments, char* const* environment, pid_t parent,
+                   int leash) {
     ::setpgid(0, 0);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(1); // it died before it could be watched
@@ -38,8 +46,10 @@ int become_program(const ProcessOptions& options, char* const* arguments, char* 
     // Out of the way first: a source may have the number of another's target.
     for (int i = 0; i < count; ++i)
         if ((lifted[i] = ::fcntl(options.descriptors[static_cast<std::size_t>(i)], F_DUPFD_CLOEXEC, 10)) < 0) return errno;
+    if ((leash = ::fcntl(leash, F_DUPFD_CLOEXEC, 10)) < 0) return errno;
     for (int i = 0; i < count; ++i)
         if (::dup2(lifted[i], i) < 0) return errno;
+    put_on_leash(leash, descriptors_max);
     struct sigaction standard {};
     standard.sa_handler = SIG_DFL;
     ::sigaction(SIGPIPE, &standard, nullptr);
@@ -76,7 +86,7 @@ Result<std::string> find_program(const std::string& name) {
     return error("{}: no such program in PATH", name);
 }
 
-Result<pid_t> start_process(const ProcessOptions& options) {
+Result<Process> start_process(const ProcessOptions& options) {
     KUMI_ASSERT(options.descriptors.size() <= descriptors_max);
     std::vector<std::string> argument_texts{options.program};
     argument_texts.insert(argument_texts.end(), options.arguments.begin(), options.arguments.end());
@@ -84,15 +94,19 @@ Result<pid_t> start_process(const ProcessOptions& options) {
     const std::vector<char*> arguments = pointers_to(argument_texts);
     const std::vector<char*> environment = pointers_to(environment_texts);
 
-    int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0) return system_error(errno, fmt::format("starting {} (pipe)", options.program));
-    base::Descriptor failure_in(ends[0]);
-    base::Descriptor failure_out(ends[1]);
+    int failure_ends[2], leash_ends[2];
+    if (::pipe2(failure_ends, O_CLOEXEC) != 0)
+        return system_error(errno, fmt::format("starting {} (pipe)", options.program));
+    base::Descriptor failure_in(failure_ends[0]), failure_out(failure_ends[1]);
+    if (::pipe2(leash_ends, O_CLOEXEC) != 0)
+        return system_error(errno, fmt::format("starting {} (pipe)", options.program));
+    base::Descriptor leash_theirs(leash_ends[0]), leash(leash_ends[1]);
     const pid_t parent = ::getpid();
     const pid_t pid = ::fork();
     if (pid < 0) return system_error(errno, fmt::format("starting {} (fork)", options.program));
     if (pid == 0) {
-        const int failure = become_program(options, arguments.data(), environment.data(), parent);
+        const int failure =
+            become_program(options, arguments.data(), environment.data(), parent, leash_theirs.get());
         [[maybe_unused]] const auto written = ::write(failure_out.get(), &failure, sizeof failure);
         ::_exit(127);
     }
@@ -102,7 +116,7 @@ Result<pid_t> start_process(const ProcessOptions& options) {
     while (true) { // ends when exec has closed the other end, or failed
         const ssize_t got = ::read(failure_in.get(), &failure, sizeof failure);
         if (got < 0 && errno == EINTR) continue;
-        if (got == 0) return pid;
+        if (got == 0) return Process{pid, std::move(leash)};
         if (failure == ENOEXEC) return error("{}: not a program for this machine (no #! line?)", options.program);
         if (failure == ENOENT) return error("{}: the interpreter that it names (#! line) does not exist", options.program);
         return system_error(failure, fmt::format("starting {}", options.program));

@@ -2,6 +2,7 @@
 
 // Starting a process: a node, or what reaches another host.
 
+#include "kumi/base/descriptor.hpp"
 #include "kumi/base/result.hpp"
 
 #include <optional>
@@ -23,7 +24,16 @@ struct ProcessOptions {
     std::vector<int> descriptors; // it gets them as its 0, 1, 2, ...; 8 at most
 };
 
-/// Starts a process in a group of its own that is killed when this process ends.
-Result<pid_t> start_process(const ProcessOptions& options);
+/// A process that was started, in a group of its own.
+struct Process {
+    pid_t pid;
+    /// The kernel kills the whole group when this is closed, which the end of our process does, too. So a group ends with
+    /// its starter though nobody is left to send a signal. What has left the group, or a group whose processes have all
+    /// closed the descriptor that they inherited, is not reached.
+    base::Descriptor leash;
+};
+
+/// Starts a process. The kernel kills it when this process ends, and its group as well (see Process::leash).
+Result<Process> start_process(const ProcessOptions& options);
 
 } // namespace kumi::launch::host

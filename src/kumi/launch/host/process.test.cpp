@@ -11,6 +11,7 @@
 #include <fstream>
 #include <cstdio>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -31,14 +32,14 @@ std::string printed_by(const std::string& program, const std::vector<std::string
                            .binding = {},
                            .descriptors = {nowhere.get(), out.get(), nowhere.get()}};
     options.descriptors.insert(options.descriptors.end(), more.begin(), more.end());
-    const auto pid = start_process(options);
-    EXPECT_TRUE(pid);
+    const auto process = start_process(options);
+    EXPECT_TRUE(process);
     out.reset();
     std::string text;
     std::array<char, 4096> buffer;
     for (ssize_t got = 0; (got = ::read(in.get(), buffer.data(), buffer.size())) > 0;)
         text.append(buffer.data(), static_cast<std::size_t>(got));
-    if (pid) ::waitpid(*pid, nullptr, 0);
+    if (process) ::waitpid(process->pid, nullptr, 0);
     return text;
 }
 
@@ -70,6 +71,28 @@ TEST(Process, it_is_in_a_group_of_its_own) {
     const std::string text = printed_by("/bin/sh", {"-c", "cut -d' ' -f5 /proc/$$/stat; echo $$"});
     const std::size_t line = text.find('\n') + 1;
     EXPECT_EQ(text.substr(0, line), text.substr(line));
+}
+
+TEST(Process, its_group_is_killed_when_the_leash_is_closed) {
+    int ends[2];
+    ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+    const base::Descriptor in(ends[0]);
+    base::Descriptor out(ends[1]);
+    const base::Descriptor nowhere(::open("/dev/null", O_RDWR | O_CLOEXEC));
+    auto process = start_process({.program = "/bin/sh",
+                                  .arguments = {"-c", "sleep 100 & exit 0"},
+                                  .environment = own_environment(),
+                                  .binding = {},
+                                  .descriptors = {nowhere.get(), out.get(), nowhere.get()}});
+    ASSERT_TRUE(process);
+    out.reset();
+    ASSERT_EQ(::waitpid(process->pid, nullptr, 0), process->pid);
+    // The process has ended, and what it started has not: that still has the output open.
+    pollfd end{in.get(), POLLIN, 0};
+    EXPECT_EQ(::poll(&end, 1, 100), 0);
+    process->leash.reset();
+    EXPECT_EQ(::poll(&end, 1, 5000), 1) << "the group was not killed";
+    ::kill(-process->pid, SIGKILL);
 }
 
 TEST(Process, descriptors_arrive_in_order_though_their_numbers_cross) {
