@@ -3,6 +3,7 @@
 #include "simulation/wire.hpp"
 
 #include <gtest/gtest.h>
+#include <map>
 
 namespace kumi::reliable {
 namespace {
@@ -289,6 +290,38 @@ TEST(PathSizes, packets_under_way_when_the_path_begins_to_lose_large_ones_arrive
     EXPECT_LE(wire[0].packet_bytes(1), 1472u);
     wire.run_for(5s);
     EXPECT_TRUE(wire[0].all_arrived());
+}
+
+TEST(PathSizes, what_came_in_parts_is_given_back_as_whole_packets) {
+    Wire wire(jumbo());
+    ASSERT_TRUE(wire.say(0, 1, "hello"));
+    wire.run_for(10ms);
+    std::map<Sequence, std::uint32_t> weights; // of what node 0 has sent
+    bool had_parts = false;
+    std::uint32_t line = 0; // to which node 0 may send, says node 1
+    wire.on_packet = [&](const PacketHeader& header) {
+        const bool is_part = (header.flags & flag::part) != 0;
+        if (header.source == 1) line = header.credit;
+        else if ((header.flags & flag::data) != 0 && !is_part) weights[header.sequence] = weight_of(header.bytes);
+        had_parts |= is_part;
+    };
+    const auto hear_line = [&] { // when all was read
+        ASSERT_TRUE(wire.say(0, 1, "last"));
+        wire.wake(0);
+        wire.run_for(1s);
+    };
+    ASSERT_NO_FATAL_FAILURE(hear_line());
+    weights.clear();
+    const std::uint32_t before = line;
+    wire.set_path_bytes(1472);
+    ASSERT_TRUE(wire.send_bytes(0, 1, 100'000));
+    wire.wake(0);
+    ASSERT_TRUE(wire.arrives(3, 2s));
+    ASSERT_TRUE(had_parts);
+    ASSERT_NO_FATAL_FAILURE(hear_line());
+    std::uint32_t more = 0;
+    for (const auto& [sequence, weight] : weights) more += weight;
+    EXPECT_EQ(line - before, more);
 }
 
 TEST(PathSizes, where_only_questions_pass_they_are_repeated_until_one_does) {

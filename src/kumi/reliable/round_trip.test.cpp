@@ -29,13 +29,26 @@ TEST(RoundTrip, samples_that_vary_make_the_timeout_longer) {
     EXPECT_GT(round_trip.timeout(0), 20ms);
 }
 
-TEST(RoundTrip, the_timeout_doubles_from_5_ms_to_a_second) {
+TEST(RoundTrip, the_timeout_doubles_from_5_ms_to_250) {
     RoundTrip round_trip;
     round_trip.on_sample(10us);
     EXPECT_EQ(round_trip.timeout(0), 5ms);
     EXPECT_EQ(round_trip.timeout(1), 10ms);
     EXPECT_EQ(round_trip.timeout(4), 80ms);
-    EXPECT_EQ(round_trip.timeout(1000), 1s);
+    EXPECT_EQ(round_trip.timeout(5), 160ms);
+    EXPECT_EQ(round_trip.timeout(6), 250ms);
+    EXPECT_EQ(round_trip.timeout(1000), 250ms);
+}
+
+TEST(RoundTrip, where_answers_take_long_the_timeout_doubles_twice_and_to_a_second_at_most) {
+    RoundTrip slow, slower;
+    slow.on_sample(40ms); // 40 + 4 * 20
+    const Duration expected[] = {120ms, 240ms, 480ms, 480ms};
+    for (unsigned tries = 0; tries < 4; ++tries) EXPECT_EQ(slow.timeout(tries), expected[tries]) << tries;
+    slower.on_sample(200ms); // 200 + 4 * 100
+    EXPECT_EQ(slower.timeout(0), 600ms);
+    EXPECT_EQ(slower.timeout(1), 1s);
+    EXPECT_EQ(slower.timeout(10), 1s);
 }
 
 TEST(RoundTrip, a_sample_of_an_hour_is_not_believed) {
@@ -58,11 +71,11 @@ TEST(RoundTrip, the_estimate_is_that_of_rfc_6298) {
     EXPECT_EQ(round_trip.timeout(0), 10ms + 4 * 7187500ns);
 }
 
-TEST(RoundTrip, a_guessed_timeout_doubles_to_a_second_too) {
+TEST(RoundTrip, a_guessed_timeout_doubles_to_250_ms_too) {
     const RoundTrip round_trip;
-    const Duration expected[] = {20ms, 40ms, 80ms, 160ms, 320ms, 640ms, 1s, 1s};
+    const Duration expected[] = {20ms, 40ms, 80ms, 160ms, 250ms, 250ms, 250ms, 250ms};
     for (unsigned tries = 0; tries < 8; ++tries) EXPECT_EQ(round_trip.timeout(tries), expected[tries]) << tries;
-    for (const unsigned tries : {10u, 11u, 31u, 32u, 63u, 64u}) EXPECT_EQ(round_trip.timeout(tries), 1s) << tries;
+    for (const unsigned tries : {10u, 11u, 31u, 32u, 63u, 64u}) EXPECT_EQ(round_trip.timeout(tries), 250ms) << tries;
 }
 
 TEST(RoundTrip, the_least_is_the_shortest_and_fades_slowly) {

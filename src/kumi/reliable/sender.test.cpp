@@ -510,7 +510,7 @@ TEST(Sender, without_an_answer_the_first_packet_is_sent_again_after_a_timeout_th
         EXPECT_NE(repairs[0].header.flags & flag::please, 0) << "the peer is to answer at once";
         EXPECT_EQ(one.sender.timeouts_in_a_row(), i);
         EXPECT_EQ(one.counters.timeouts, i);
-        wait = std::min<Duration>(wait * 2, 1s);
+        wait = std::min<Duration>(wait * 2, 250ms);
         due += wait;
     }
     EXPECT_TRUE(one.hear({.expected = 1, .latest = 1}, due));
