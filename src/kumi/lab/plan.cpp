@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::size_t interface_name_bytes_max = 15; // IFNAMSIZ without the zero at its end
 constexpr std::size_t host_name_bytes_max = 64;
+constexpr unsigned neighbour_again_ms = 100;
 constexpr std::size_t hosts_max = 1000; // the system takes 1024 ports on a bridge at most
 
 /// The network's own name where an interface may be called so.
@@ -162,6 +163,10 @@ std::string host_links(const PlannedHost& host) {
         const bool is_ipv6 = port.address.find(':') != std::string::npos;
         lines += fmt::format("address add {}/{} dev {}{}\n", port.address, port.subnet_bits, port.interface, is_ipv6 ? " nodad" : "");
         lines += fmt::format("link set dev {} up\n", port.interface);
+        // When a cable comes out the kernel forgets who is at the other end. Its question is lost while the cable is out, and it
+        // would ask again after a second only: a cable that is back in would carry nothing until then.
+        lines += fmt::format("ntable change name {} dev {} retrans {}\n", is_ipv6 ? "ndisc_cache" : "arp_cache", port.interface,
+                             neighbour_again_ms);
     }
     return lines;
 }

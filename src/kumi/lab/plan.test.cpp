@@ -110,7 +110,8 @@ TEST(Plan, commands_are_lines_for_one_process_each) {
                          "link set dev n0h1 master n0 up\n"),
               std::string::npos)
         << lines;
-    EXPECT_EQ(host_links(plan->hosts[2]), "link set dev lo up\naddress add 10.77.3.3/24 dev lan\nlink set dev lan up\n");
+    EXPECT_EQ(host_links(plan->hosts[2]), "link set dev lo up\naddress add 10.77.3.3/24 dev lan\nlink set dev lan up\n"
+                                          "ntable change name arp_cache dev lan retrans 100\n");
     EXPECT_EQ(shaping("lan", 100'000'000, 1500), "qdisc replace dev lan root tbf rate 100000000bit burst 12500b latency 20ms\n");
     EXPECT_EQ(shaping("lan", 0, 1500), "qdisc replace dev lan root noqueue\n");
     EXPECT_EQ(loss_rules(plan->networks[1], 0), "add table bridge n1\ndelete table bridge n1\n");
@@ -122,6 +123,7 @@ TEST(Plan, an_ipv6_address_is_usable_at_once) {
     const auto plan = plan_of("[[network]]\nname = \"lan\"\n[[host]]\nname = \"a\"\naddress.lan = \"fd77::1\"\n");
     ASSERT_TRUE(plan) << plan.error().text();
     EXPECT_NE(host_links(plan->hosts[0]).find("address add fd77::1/64 dev lan nodad\n"), std::string::npos);
+    EXPECT_NE(host_links(plan->hosts[0]).find("ntable change name ndisc_cache dev lan retrans 100\n"), std::string::npos);
     EXPECT_EQ(plan->hosts[1].ports[0].address, "fd77::fffe");
 }
 
