@@ -109,6 +109,13 @@ Result<std::unique_ptr<pm::Channel>> CompositeDevice::open(const pm::Opening& op
         if (!part) return part.error();
         parts.push_back(*std::move(part));
     }
+    // Whatever may fail here, before the probe: what that sends to peers that do not answer is waited for when a channel closes.
+    const auto is_open = [](const Part& part) { return part.channel != nullptr; };
+    if (const auto networks = static_cast<std::size_t>(std::ranges::count_if(parts, is_open)); networks > CompositeChannel::parts_max)
+        return error("composite: this host has {} networks, and {} are possible: name those to use in a cluster file", networks,
+                     CompositeChannel::parts_max);
+    auto sleep_set = CompositeChannel::open_sleep_set(opening.is_serialized, *wakes->own);
+    if (!sleep_set) return sleep_set.error();
     std::vector<Probed> probed;
     for (Part& part : parts) probed.push_back({part.channel != nullptr ? &part : nullptr, base::Bitmap(opening.nodes)});
     std::vector<std::vector<Node>> members;
@@ -131,11 +138,6 @@ Result<std::unique_ptr<pm::Channel>> CompositeDevice::open(const pm::Opening& op
         const bool has_others = find_relays_ != nullptr && opening.nodes > 2 && to != opening.self;
         if (has_others) ways_to[to].push_back({.is_relayed = true, .path = relays.paths[to]});
     }
-    if (parts.size() > CompositeChannel::parts_max)
-        return error("composite: this host has {} networks, and {} are possible: name those to use in a cluster file", parts.size(),
-                     CompositeChannel::parts_max);
-    auto sleep_set = CompositeChannel::open_sleep_set(opening.is_serialized, *wakes->own);
-    if (!sleep_set) return sleep_set.error();
     auto channel = std::make_unique<CompositeChannel>(opening.self, std::move(parts), ways_to, std::move(wakes->own),
                                                       has_stripes_ ? StripeOptions{} : StripeOptions::none(), *std::move(sleep_set));
     channel->set_served(relays.served);

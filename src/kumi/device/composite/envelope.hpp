@@ -22,7 +22,7 @@ struct Envelope {
     enum class Kind : std::uint8_t {
         message, // the user's
         piece,   // of one: a PieceHead and some of its bytes
-        ping,    // to be answered by the network it came by, with the same number
+        ping,    // to be answered by the network it came by, or the path, with the same number
         pong,
         arrived, // every earlier message of the destination's has arrived here
         how_far, // to be answered by that
@@ -77,6 +77,13 @@ inline Node hop_of(Bytes letter, std::size_t index) noexcept {
     Node node;
     std::memcpy(&node, letter.data() + sizeof(Envelope) + index * sizeof node, sizeof node);
     return node;
+}
+
+/// The path of a letter from its end back to its start.
+inline Path reversed_path(const Envelope& head, Bytes letter) {
+    Path path;
+    for (std::size_t i = head.hops; i > 0; --i) path.push_back(hop_of(letter, i - 1));
+    return path;
 }
 
 /// Behind the envelope of a piece.

@@ -21,9 +21,10 @@ constexpr unsigned answers_needed = 2;
 constexpr Duration answer_in_time = 50ms;
 /// An answer that did not come, though the question has arrived, is asked for again.
 constexpr Duration ask_again_after = 1s;
-/// What relays were given and nobody has acknowledged is sent again.
-constexpr Duration relay_again_after = 1s; // and twice as long each time
-constexpr unsigned relay_doublings_max = 5;
+/// What relays were given and nobody has acknowledged is sent again; later, where arrivals are as far apart anyway.
+constexpr Duration relay_again_after = 300ms; // and twice as long each time
+constexpr Duration relay_again_after_max = 1s;
+constexpr unsigned relay_doublings_max = 7;
 /// Whoever may have left without an answer is asked again: whoever was to pass it on says so.
 constexpr Duration ask_done_every = 200ms;
 /// A peer of which all networks say that it is gone is sought so long.
@@ -159,7 +160,8 @@ void Networks::consider(Pair& pair, Instant now) {
         if (!relayed.suspected && relayed.path.size() > pair.shortest) seek_shorter(pair, now);
     }
     const bool is_given = is_relayed(pair) && !pair.own.empty() && pair.own_next == pair.own.end();
-    const Duration again_after = relay_again_after * (1u << std::min(pair.own_tries, relay_doublings_max));
+    const Duration again_after =
+        std::clamp(4 * pair.answer_time, relay_again_after, relay_again_after_max) * (1u << std::min(pair.own_tries, relay_doublings_max));
     if (is_given && now - std::max(pair.own_given, pair.own_asked) > again_after) { // a relay may have died with it
         ++pair.own_tries;
         pair.own_next = pair.own.begin();
@@ -185,7 +187,9 @@ bool Networks::answers_elsewhere(Pair& pair, std::size_t index, Instant now) {
         Way& way = pair.ways[i];
         if (way.is_relayed()) {
             if (index != pair.current) continue; // of several rails one fails
-            if (way.answered_at <= *suspected || way.path.empty()) seek(pair, now);
+            const bool is_path_alive = i == index && way.path_answered_at > *suspected; // its relays have much to do
+            if (is_path_alive) way.found.clear(), suspected = now;
+            else if (way.answered_at <= *suspected || way.path.empty()) seek(pair, now);
             else if (now - way.answered_at < benefit_of_doubt) continue;
             else if (i != index) answers = true;
             else if (!way.found.empty()) take_path(pair, std::exchange(way.found, {}), true);
@@ -243,9 +247,32 @@ void Networks::ping(Pair& pair, std::size_t index, Instant now) {
     way.pinged_at = now;
 }
 
-void Networks::on_pong(Pair& pair, const Envelope& head, Instant now) {
+/// Answers by the way that the question came. A way that was full when it failed has no room until it works again: then the
+/// answer waits. If it were dropped the peer would ask again after ask_again_after only, and not go back to this way before.
+void Networks::on_ping(Pair& pair, const Envelope& head, Bytes letter, Inlet from) {
+    if (head.hops != 0) return answer(head, Envelope::Kind::pong, head.sequence, reversed_path(head, letter), from);
+    for (Way& way : pair.ways)
+        if (way.link == &from.link) way.owes_pong = head.sequence;
+    pump_pongs(pair);
+    make_pending(pair);
+}
+
+void Networks::pump_pongs(Pair& pair) {
+    for (std::size_t i = 0; i < pair.ways.size(); ++i) {
+        auto& owed = pair.ways[i].owes_pong;
+        if (!owed) continue;
+        const bool is_in_vain = pair.is_lost || !is_up(pair.ways[i]);
+        if (is_in_vain || send_control(pair, outlet(pair, i), Envelope::Kind::pong, *owed)) owed.reset();
+    }
+}
+
+void Networks::on_pong(Pair& pair, const Envelope& head, Bytes letter, Instant now) {
     if (head.sequence >= pair.ways.size()) return;
     Way& way = pair.ways[head.sequence];
+    if (way.is_relayed()) {
+        if (way.path == reversed_path(head, letter)) way.path_answered_at = now;
+        return;
+    }
     if (!std::exchange(way.pinged, false)) return;
     way.answers = now - way.pinged_at <= answer_in_time ? way.answers + 1 : 0;
     way.answered_at = now;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <exception>
 #include <fmt/format.h>
 #include <limits>
 
@@ -94,10 +95,13 @@ bool Networks::try_send(Node to, Bytes head, Bytes body) noexcept {
         const Way& way = pair.ways[pair.current];
         const Envelope first = envelope(pair, Envelope::Kind::message, pair.next);
         Pieces(bytes_of(first), head).copy_to(heads.data());
-        if (!way.link->channel->try_send(way.number, Bytes(heads).first(sizeof first + head.size()), body)) return watch(pair), false; // it may have failed
-        ++pair.next;
-        count_sent(pair, head.size() + body.size());
-        return true;
+        if (way.link->channel->try_send(way.number, Bytes(heads).first(sizeof first + head.size()), body)) {
+            ++pair.next;
+            count_sent(pair, head.size() + body.size());
+            return true;
+        }
+        watch(pair); // it may have failed
+        if (!is_contended(pair)) return false;
     }
     const pm::SendSlot slot = try_reserve(to, head.size() + body.size());
     if (!slot) return false;
@@ -110,10 +114,13 @@ bool Networks::try_send_whole(Pair& pair, Bytes bytes) noexcept {
     if (pair.plain) [[likely]] {
         const Way& way = pair.ways[pair.current];
         const Envelope head = envelope(pair, Envelope::Kind::message, pair.next);
-        if (!way.link->channel->try_send(way.number, bytes_of(head), bytes)) return watch(pair), false; // it may have failed
-        ++pair.next;
-        count_sent(pair, bytes.size());
-        return true;
+        if (way.link->channel->try_send(way.number, bytes_of(head), bytes)) {
+            ++pair.next;
+            count_sent(pair, bytes.size());
+            return true;
+        }
+        watch(pair); // it may have failed
+        if (!is_contended(pair)) return false;
     }
     const pm::SendSlot slot = try_reserve(pair.peer, bytes.size());
     if (!slot) return false;
@@ -129,15 +136,23 @@ pm::SendSlot Networks::try_reserve(Node to, std::size_t bytes) noexcept {
     pair.reserved_way = pair.current;
     if (pair.plain) {
         const Way& way = pair.ways[pair.current];
-        const pm::SendSlot slot = way.link->channel->try_reserve(way.number, sizeof(Envelope) + bytes);
-        if (!slot) return watch(pair), pm::SendSlot{}; // it may have failed
-        pair.reserved = true;
-        return {to, slot.bytes().subspan(sizeof(Envelope)), slot.token()};
+        if (const pm::SendSlot slot = way.link->channel->try_reserve(way.number, sizeof(Envelope) + bytes)) {
+            pair.reserved = true;
+            pair.reserved_here = false;
+            return {to, slot.bytes().subspan(sizeof(Envelope)), slot.token()};
+        }
+        watch(pair); // it may have failed
+        if (!is_contended(pair)) return {};
     }
-    const bool has_room = pair.own.empty() || pair.own_bytes + bytes <= relay_window_bytes;
-    if (pair.next_way || !is_relayed(pair) || !has_room || pair.is_lost) return refuse(pair), pm::SendSlot{};
-    pair.reserved_letter.resize(sizeof(Envelope) + bytes);
-    pair.reserved = true;
+    const bool may_wait_here = is_relayed(pair) || (is_contended(pair) && !pair.held);
+    const bool has_room = pair.own.empty() || (is_relayed(pair) && pair.own_bytes + bytes <= relay_window_bytes);
+    if (pair.next_way || !may_wait_here || !has_room || pair.is_lost) return refuse(pair), pm::SendSlot{};
+    try {
+        pair.reserved_letter.resize(sizeof(Envelope) + bytes);
+    } catch (const std::exception&) { // no memory
+        return refuse(pair), pm::SendSlot{};
+    }
+    pair.reserved = pair.reserved_here = true;
     return {to, MutableBytes(pair.reserved_letter).subspan(sizeof(Envelope))};
 }
 
@@ -148,7 +163,7 @@ bool Networks::commit(const pm::SendSlot& slot) noexcept {
     Envelope head = envelope(pair, Envelope::Kind::message, pair.next++);
     head.asks = is_relayed(pair);
     pair.reserved = false;
-    if (way.is_relayed()) {
+    if (pair.reserved_here) {
         std::memcpy(pair.reserved_letter.data(), &head, sizeof head);
         keep_own(pair, std::exchange(pair.reserved_letter, {}));
     } else {
@@ -171,7 +186,7 @@ bool Networks::cancel(const pm::SendSlot& slot) noexcept {
     Pair& pair = pairs_[slot.to()];
     const Way& way = pair.ways[pair.reserved_way];
     pair.reserved = false;
-    if (way.is_relayed()) pair.reserved_letter.clear();
+    if (pair.reserved_here) pair.reserved_letter.clear();
     else way.link->channel->cancel({way.number, MutableBytes(slot.bytes().data() - sizeof(Envelope), slot.bytes().size() + sizeof(Envelope)), slot.token()});
     return std::exchange(pair.missed, false);
 }
@@ -227,11 +242,16 @@ void Networks::make_pending(Pair& pair) {
 /// Something is to be sent as soon as it can be.
 bool Networks::waits(const Pair& pair) const noexcept {
     const bool has_own = is_relayed(pair) ? pair.own_next != pair.own.end() : !pair.own.empty();
-    return has_own || !pair.passing.empty() || !pair.notes.empty() || !pair.urgent.empty() || pair.owes_arrived || pair.next_way;
+    const auto owes_pong = [](const Way& way) { return way.owes_pong.has_value(); };
+    return has_own || !pair.passing.empty() || !pair.notes.empty() || !pair.urgent.empty() || pair.owes_arrived || pair.next_way ||
+           std::any_of(pair.ways.begin(), pair.ways.end(), owes_pong);
 }
 
 void Networks::pump_pending(Instant now) {
     now_ = now;
+    // Several may wait for room on one channel: another is the first each time, and what is said about ways goes before all messages.
+    std::rotate(pending_.begin(), pending_.begin() + 1, pending_.end());
+    for (const Node node : pending_) pump_words(pairs_[node]);
     for (std::size_t i = 0; i < pending_.size(); ++i) { // others may be added meanwhile
         Pair& pair = pairs_[pending_[i]];
         pump(pair);
@@ -240,19 +260,35 @@ void Networks::pump_pending(Instant now) {
     std::erase_if(pending_, [&](Node node) { return waits(pairs_[node]) ? false : (pairs_[node].pending = false, true); });
 }
 
-/// Sends what waits, as far as the way takes it.
+/// Sends what waits, as far as the way takes it: messages of this node and those that it passes on, each first in turns.
 void Networks::pump(Pair& pair) {
+    pump_words(pair);
+    if (is_relayed(pair)) tell_broken(pair);
+    const auto out = outlet(pair, pair.current);
+    if (!out) return;
+    if (std::exchange(pair.passes_next, !pair.passes_next)) {
+        pump_passing(pair, *out);
+        pump_own(pair, *out);
+    } else {
+        pump_own(pair, *out);
+        pump_passing(pair, *out);
+    }
+}
+
+void Networks::pump_passing(Pair& pair, Outlet out) {
+    for (; !pair.passing.empty(); pop_passing(pair))
+        if (!out.channel->try_send(out.number, pair.passing.front())) return;
+}
+
+/// Sends what this node says about ways and arrivals.
+void Networks::pump_words(Pair& pair) {
+    pump_pongs(pair);
     if (!pair.urgent.empty()) pump_urgent(pair);
     const auto out = outlet(pair, pair.current);
     // A message that was passed on to here tells of a path back, and that the peer may hear nothing otherwise.
     const auto back = outlet_by(pair.way_back);
     if (pair.owes_arrived && send_control(pair, back ? back : out, Envelope::Kind::arrived, pair.expected)) pair.owes_arrived = false;
-    if (is_relayed(pair)) tell_broken(pair);
-    if (!out) return;
-    while (!pair.notes.empty() && give(*out, bytes_of(pair.notes.front()))) pair.notes.erase(pair.notes.begin());
-    pump_own(pair, *out);
-    for (; !pair.passing.empty(); pop_passing(pair))
-        if (!out->channel->try_send(out->number, pair.passing.front())) return;
+    while (out && !pair.notes.empty() && give(*out, bytes_of(pair.notes.front()))) pair.notes.erase(pair.notes.begin());
 }
 
 void Networks::pump_own(Pair& pair, Outlet out) {
@@ -293,8 +329,8 @@ bool Networks::on_message(std::uint32_t link, pm::Message& message, pm::Handler 
     switch (head.kind) {
     case Envelope::Kind::message: take(pair, head, message, handed_out, handler); break;
     case Envelope::Kind::piece: take_piece(pair, head, message, handed_out, handler); break;
-    case Envelope::Kind::ping: answer(head, Envelope::Kind::pong, head.sequence, {}, from); break; // if it is refused, another will come
-    case Envelope::Kind::pong: on_pong(pair, head, now); break;
+    case Envelope::Kind::ping: on_ping(pair, head, message.bytes(), from); break;
+    case Envelope::Kind::pong: on_pong(pair, head, message.bytes(), now); break;
     case Envelope::Kind::arrived: on_arrived(pair, head.sequence, now); break;
     case Envelope::Kind::how_far: owe_arrived(pair); break;
     case Envelope::Kind::deaf: on_deaf(pair, head.sequence, true, now); break;
@@ -357,6 +393,8 @@ std::size_t Networks::hand_out_early(pm::Handler handler, std::size_t messages_m
 }
 
 void Networks::on_arrived(Pair& pair, Sequence expected, Instant now) {
+    const Duration waited = pair.own_asked != never ? now - pair.own_asked : Duration{0};
+    const std::size_t before = pair.own.size();
     while (!pair.own.empty() && pair.own.begin() != pair.own_next && is_before(head_of(pair.own.front()).sequence, expected)) {
         pair.own_bytes -= pair.own.front().size();
         pair.own.pop_front();
@@ -364,6 +402,7 @@ void Networks::on_arrived(Pair& pair, Sequence expected, Instant now) {
         pair.own_tries = 0;
         note_room(pair);
     }
+    if (pair.own.size() < before) pair.answer_time = std::max(waited, pair.answer_time - pair.answer_time / 8);
     on_striped_arrived(pair, expected);
     set_plain(pair);
 }

@@ -177,7 +177,9 @@ private:
         bool pinged = false;    // and not answered yet
         Instant pinged_at{};
         Instant answered_at{};
+        Instant path_answered_at{}; // by the path itself, where another may have been found
         unsigned answers = 0; // in a row, in time
+        std::optional<Sequence> owes_pong{}; // to the peer's last question, because there was no room
     };
     /// A seek that this node has passed on, or answered.
     struct SeenSeek {
@@ -217,12 +219,15 @@ private:
         std::vector<Envelope> notes; // to be sent by whatever way, the first first
         Letters urgent; // seeks and what they have found, for this neighbour: before all else
         unsigned own_tries = 0; // without an arrival
+        Duration answer_time{0}; // the longest between two arrivals lately, while there was something to arrive
         Letters passing;        // of others, to be given to it
+        bool passes_next = false; // these are the first to get room
         std::map<std::pair<Node, Node>, std::size_t> passing_bytes; // by source and destination
         bool reserved = false;
         bool missed = false;  // somebody was refused because of that
         bool refused = false; // or because of what is in between
         std::size_t reserved_way = 0;
+        bool reserved_here = false; // in reserved_letter, not with the device
         Letter reserved_letter;
         // The search for a path.
         Instant seeking_since = never;
@@ -262,6 +267,10 @@ private:
 
     Envelope envelope(const Pair& pair, Envelope::Kind kind, Sequence sequence) const noexcept;
     bool is_relayed(const Pair& pair) const noexcept { return pair.ways[pair.current].is_relayed(); }
+    /// Others wait for room, and would take it before a program that was refused tries again. So its messages wait here, too.
+    bool is_contended(const Pair& pair) const noexcept {
+        return !pair.passing.empty() || pending_.size() > (pair.pending ? 1u : 0u);
+    }
     void set_plain(Pair& pair) noexcept {
         pair.plain = !pair.ways.empty() && pair.own.empty() && !pair.next_way && !pair.is_lost && !pair.held && !is_relayed(pair);
         if (pair.plain) note_room(pair);
@@ -289,6 +298,8 @@ private:
     void make_pending(Pair& pair);
     void pump(Pair& pair);
     void pump_own(Pair& pair, Outlet out);
+    void pump_passing(Pair& pair, Outlet out);
+    void pump_words(Pair& pair);
     void pump_pending(Instant now);
     bool waits(const Pair& pair) const noexcept;
     bool send_control(const Pair& pair, const std::optional<Outlet>& out, Envelope::Kind kind, Sequence sequence) const noexcept;
@@ -302,7 +313,9 @@ private:
         return is_old || pair.early.contains(sequence);
     }
     void take(Pair& pair, const Envelope& head, pm::Message& message, bool& handed_out, pm::Handler handler);
-    void on_pong(Pair& pair, const Envelope& head, Instant now);
+    void on_ping(Pair& pair, const Envelope& head, Bytes letter, Inlet from);
+    void pump_pongs(Pair& pair);
+    void on_pong(Pair& pair, const Envelope& head, Bytes letter, Instant now);
     void on_arrived(Pair& pair, Sequence expected, Instant now);
     void on_deaf(Pair& pair, std::uint32_t network, bool is_deaf, Instant now);
 
@@ -332,6 +345,7 @@ private:
     void seek(Pair& pair, Instant now);
     void seek_shorter(Pair& pair, Instant now);
     void send_seek(Pair& pair, unsigned fan, Instant now);
+    void ping_path(Pair& pair);
     void end_search(Pair& pair) noexcept;
     void spread(const Envelope& head, std::span<const Node> path);
     bool is_news(Pair& source, Sequence number, std::size_t hops) noexcept;

@@ -28,13 +28,6 @@ constexpr std::size_t urgent_max = 256;
 
 bool contains(std::span<const Node> path, Node node) noexcept { return std::find(path.begin(), path.end(), node) != path.end(); }
 
-/// The path of a letter from its end back to its start.
-Path reversed_path(const Envelope& head, Bytes letter) {
-    Path path;
-    for (std::size_t i = head.hops; i > 0; --i) path.push_back(hop_of(letter, i - 1));
-    return path;
-}
-
 } // namespace
 
 /// All nodes that a letter names exist, its path is complete, and it is for this node or to be passed on by this node.
@@ -76,7 +69,8 @@ void Networks::pass_on(const Envelope& head, Bytes letter, Inlet from) {
     Envelope on = head;
     ++on.at;
     std::memcpy(changed.data(), &on, sizeof on);
-    if (head.kind >= Envelope::Kind::found) return send_urgent(pair, Bytes(changed).first(head_size)); // there is nothing behind it
+    const bool is_about_ways = head.kind >= Envelope::Kind::found || head.kind == Envelope::Kind::ping || head.kind == Envelope::Kind::pong;
+    if (is_about_ways) return send_urgent(pair, Bytes(changed).first(head_size)); // there is nothing behind it
     const auto out = outlet(pair, pair.current);
     if (pair.passing.empty() && out && out->channel->try_send(out->number, Bytes(changed).first(head_size), letter.subspan(head_size))) return watch(pair);
     const auto held = pair.passing_bytes.find(ends_of(head));
@@ -86,13 +80,12 @@ void Networks::pass_on(const Envelope& head, Bytes letter, Inlet from) {
     keep_passing(pair, std::move(kept));
 }
 
-/// Answers by the way that the letter came. If that has no room, a pong is dropped, since the ping is repeated; other answers wait for room
-/// on the neighbour's current way.
+/// Answers by the way that the letter came. If that has no room, the answer waits for room on the neighbour's current way.
 void Networks::answer(const Envelope& head, Envelope::Kind kind, Sequence sequence, std::span<const Node> way_back, Inlet from) {
     std::array<std::byte, head_bytes_max> letter;
     const Envelope answer = envelope(pairs_[head.source], kind, sequence);
     const Bytes bytes = Bytes(letter).first(write_head(letter.data(), answer, way_back));
-    if (from.link.channel->try_send(from.number, bytes) || kind == Envelope::Kind::pong) return;
+    if (from.link.channel->try_send(from.number, bytes)) return;
     send_urgent(pairs_[way_back.empty() ? head.source : way_back.front()], bytes);
 }
 
@@ -163,6 +156,16 @@ void Networks::send_seek(Pair& pair, unsigned fan, Instant now) {
     head.at = static_cast<std::uint8_t>(fan);
     ++counters_.seeks;
     spread(head, {});
+    ping_path(pair);
+}
+
+/// Asks whether the path that is in use works: another may answer sooner, and what was sent by this one would all be sent again.
+void Networks::ping_path(Pair& pair) {
+    const Way& way = pair.ways.back();
+    if (!is_relayed(pair) || way.path.empty()) return;
+    std::array<std::byte, head_bytes_max> letter;
+    const Envelope head = envelope(pair, Envelope::Kind::ping, static_cast<Sequence>(pair.current));
+    send_urgent(pairs_[way.path.front()], Bytes(letter).first(write_head(letter.data(), head, way.path)));
 }
 
 void Networks::end_search(Pair& pair) noexcept {

@@ -170,6 +170,64 @@ TEST(Seeking, a_path_that_is_said_to_be_broken_is_left_at_once_and_others_are_no
     EXPECT_FALSE(node.networks.lost(4));
 }
 
+TEST(Seeking, a_path_that_answers_itself_is_not_left_for_another) {
+    for (const bool does_answer : {true, false}) {
+        OneNode node(with_stranger());
+        ASSERT_TRUE(node.send(4, "a"));
+        node.pass(10ms);
+        node.hear_bytes(found_by(4, only(node.first.take(), Kind::seek)[0].head().sequence, {3, 2}), 0, 12);
+        node.networks.go_on(node.clock);
+        node.pass(10ms);
+        node.first.take();
+        for (int i = 0; i < 11; ++i) node.pass(10ms); // nothing arrives
+        const auto given = node.first.take();
+        const auto pings = only(given, Kind::ping);
+        ASSERT_EQ(pings.size(), 1u) << "the path is asked";
+        EXPECT_EQ(pings[0].to, 12u);
+        EXPECT_EQ(pings[0].path(), (Path{2, 3}));
+        EXPECT_EQ(pings[0].head().destination, 4u);
+        node.clock += 1ms;
+        node.hear_bytes(found_by(4, only(given, Kind::seek)[0].head().sequence, {3, 1}), 0, 11); // by another, no shorter
+        const Envelope pong = OneNode::head(Kind::pong, 4, pings[0].head().sequence);
+        node.hear_bytes(OneNode::letter(pong, Path{3, 1}), 0, 11); // of a path that it had before, perhaps
+        if (does_answer) node.hear_bytes(OneNode::letter(pong, Path{3, 2}), 0, 12);
+        for (int i = 0; i < 5; ++i) node.pass(10ms);
+        node.networks.go_on(node.clock);
+        EXPECT_EQ(node.networks.carrier(4), does_answer ? "node 2" : "node 1");
+        EXPECT_EQ(only(node.first.take(), Kind::message).size(), does_answer ? 0u : 1u) << "what was sent is not sent again";
+    }
+}
+
+TEST(Seeking, a_ping_by_a_path_is_answered_by_it_and_passed_on_before_messages) {
+    OneNode node(with_stranger());
+    node.hear_bytes(OneNode::letter(OneNode::head(Kind::ping, 4, 5), Path{3, 2}), 0, 12);
+    auto given = node.first.take();
+    ASSERT_EQ(given.size(), 1u);
+    EXPECT_EQ(given[0].to, 12u);
+    EXPECT_EQ(given[0].head().kind, Kind::pong);
+    EXPECT_EQ(given[0].head().sequence, 5u);
+    EXPECT_EQ(given[0].head().destination, 4u);
+    EXPECT_EQ(given[0].path(), (Path{2, 3}));
+
+    for (const Kind kind : {Kind::ping, Kind::pong}) {
+        Envelope head = OneNode::head(kind, 1, 5);
+        head.destination = 2;
+        Envelope message = OneNode::head(Kind::message, 1, 0);
+        message.destination = 2;
+        node.first.room = 0;
+        node.hear_bytes(OneNode::letter(message, Path{0}, "x"), 0, 11);
+        node.hear_bytes(OneNode::letter(head, Path{0}), 0, 11);
+        node.first.room = 1;
+        node.networks.go_on(node.clock);
+        given = node.first.take();
+        ASSERT_EQ(given.size(), 1u);
+        EXPECT_EQ(given[0].head().kind, kind);
+        node.first.room = 10;
+        node.networks.go_on(node.clock);
+        EXPECT_EQ(given_to(node.first.take(), Kind::message), std::vector<Node>{12});
+    }
+}
+
 TEST(Seeking, on_a_new_path_what_nobody_acknowledges_is_sent_again_as_soon_as_on_the_first) {
     WaysTo ways = with_stranger();
     ways[4] = {OneNode::relayed({1, 2})};
