@@ -21,10 +21,6 @@ constexpr unsigned answers_needed = 2;
 constexpr Duration answer_in_time = 50ms;
 /// An answer that did not come, though the question has arrived, is asked for again.
 constexpr Duration ask_again_after = 1s;
-/// What relays were given and nobody has acknowledged is sent again; later, where arrivals are as far apart anyway.
-constexpr Duration relay_again_after = 300ms; // and twice as long each time
-constexpr Duration relay_again_after_max = 1s;
-constexpr unsigned relay_doublings_max = 7;
 /// Whoever may have left without an answer is asked again: whoever was to pass it on says so.
 constexpr Duration ask_done_every = 200ms;
 /// A peer of which all networks say that it is gone is sought so long.
@@ -86,8 +82,6 @@ bool Networks::has_left(const Pair& pair) const noexcept {
 void Networks::lose(Pair& pair) noexcept {
     pair.is_lost = true;
     pair.own.clear();
-    pair.own_next = pair.own.end();
-    pair.own_bytes = 0;
     pair.passing.clear();
     pair.passing_bytes.clear();
     pair.notes.clear();
@@ -103,7 +97,7 @@ void Networks::lose(Pair& pair) noexcept {
 Duration Networks::unanswered(const Pair& pair, std::size_t index, Instant now) const noexcept {
     const Way& way = pair.ways[index];
     if (!way.is_relayed()) return way.link->ways->unanswered(way.number, now);
-    return pair.own_asked != never ? now - pair.own_asked : Duration{0};
+    return pair.own.unanswered(now);
 }
 
 // ---- time
@@ -149,8 +143,7 @@ void Networks::consider(Pair& pair, Instant now) {
         const char* const why = way.is_relayed() ? "the relay is gone" : !way.link->up ? "no carrier" : way.deaf ? "the other end has no carrier" : "nobody listens there";
         if (move_from_failed(pair, why, now)) return;
     }
-    if (pair.own.empty()) pair.own_asked = never;
-    else if (pair.own_asked == never) pair.own_asked = now;
+    pair.own.look(now);
     consider_rails(pair, now);
     if (answers_elsewhere(pair, pair.current, now)) move_from_failed(pair, "no answer", now);
     try_better(pair, now);
@@ -159,14 +152,10 @@ void Networks::consider(Pair& pair, Instant now) {
         watch(pairs_[relayed.path.front()]); // it goes by its ways
         if (!relayed.suspected && relayed.path.size() > pair.shortest) seek_shorter(pair, now);
     }
-    const bool is_given = is_relayed(pair) && !pair.own.empty() && pair.own_next == pair.own.end();
-    const Duration again_after =
-        std::clamp(4 * pair.answer_time, relay_again_after, relay_again_after_max) * (1u << std::min(pair.own_tries, relay_doublings_max));
-    if (is_given && now - std::max(pair.own_given, pair.own_asked) > again_after) { // a relay may have died with it
-        ++pair.own_tries;
-        pair.own_next = pair.own.begin();
-        make_pending(pair);
+    if (is_relayed(pair) && pair.own.is_overdue(now)) {
         counters_.resent += pair.own.size();
+        pair.own.on_timeout();
+        make_pending(pair);
     }
 }
 
@@ -364,17 +353,8 @@ void Networks::move(Pair& pair, std::size_t index) {
     pair.current = index;
     pair.next_way.reset();
     pair.ways[index].answers = 0;
-    pair.own_next = pair.own.begin();
-    pair.own_asked = now_;
-    pair.own_tries = 0; // by this way
-    if (is_relayed(pair)) {
-        for (Letter& letter : pair.own) {
-            Envelope head;
-            read_value(letter, head);
-            head.asks = true;
-            std::memcpy(letter.data(), &head, sizeof head);
-        }
-    }
+    pair.own.on_new_path(now_);
+    if (is_relayed(pair)) pair.own.ask_for_arrivals();
     set_plain(pair);
     watch(pair);
     make_pending(pair);
@@ -390,22 +370,18 @@ void Networks::collect_unarrived(Pair& pair, std::size_t index) {
         Envelope head;
         if (!read_value(letter, head) || (head.kind != Envelope::Kind::message && head.kind != Envelope::Kind::piece)) return;
         Letter copy(letter.begin(), letter.end());
-        if (head.source == self_ && head.hops == 0) {
-            pair.own_bytes += copy.size();
-            unarrived.push_back(std::move(copy));
-        } else if (head.source != self_) {
-            passed.push_back(std::move(copy));
-        }
+        if (head.source == self_ && head.hops == 0) unarrived.push_back(std::move(copy));
+        else if (head.source != self_) passed.push_back(std::move(copy));
     });
     passed.splice(passed.end(), std::exchange(pair.passing, {})); // before what came later
     pair.passing_bytes.clear();
     for (Letter& letter : passed) keep_passing(pair, std::move(letter));
     counters_.resent += unarrived.size();
-    pair.own.splice(pair.own.begin(), unarrived);
+    pair.own.put_back(std::move(unarrived));
     for (Pair& other : pairs_) // what this node passes through the peer is kept until it has arrived
         if (index == pair.current && !other.ways.empty() && is_relayed(other) && !other.ways.back().path.empty() &&
             other.ways.back().path.front() == pair.peer) {
-            other.own_next = other.own.begin();
+            other.own.begin_again();
             make_pending(other);
         }
     if (way.link->channel->lost(way.number)) way.link->channel->give_up(way.number);

@@ -145,7 +145,7 @@ pm::SendSlot Networks::try_reserve(Node to, std::size_t bytes) noexcept {
         if (!is_contended(pair)) return {};
     }
     const bool may_wait_here = is_relayed(pair) || (is_contended(pair) && !pair.held);
-    const bool has_room = pair.own.empty() || (is_relayed(pair) && pair.own_bytes + bytes <= relay_window_bytes);
+    const bool has_room = pair.own.empty() || (is_relayed(pair) && pair.own.bytes() + bytes <= relay_window_bytes);
     if (pair.next_way || !may_wait_here || !has_room || pair.is_lost) return refuse(pair), pm::SendSlot{};
     try {
         pair.reserved_letter.resize(sizeof(Envelope) + bytes);
@@ -192,10 +192,7 @@ bool Networks::cancel(const pm::SendSlot& slot) noexcept {
 }
 
 void Networks::keep_own(Pair& pair, Letter letter) {
-    if (pair.own.empty()) pair.own_asked = never; // the time is not known here
-    pair.own_bytes += letter.size();
-    pair.own.push_back(std::move(letter));
-    if (pair.own_next == pair.own.end()) --pair.own_next;
+    pair.own.push(std::move(letter));
     set_plain(pair);
     make_pending(pair);
 }
@@ -241,7 +238,7 @@ void Networks::make_pending(Pair& pair) {
 
 /// Something is to be sent as soon as it can be.
 bool Networks::waits(const Pair& pair) const noexcept {
-    const bool has_own = is_relayed(pair) ? pair.own_next != pair.own.end() : !pair.own.empty();
+    const bool has_own = is_relayed(pair) ? pair.own.next() != nullptr : !pair.own.empty();
     const auto owes_pong = [](const Way& way) { return way.owes_pong.has_value(); };
     return has_own || !pair.passing.empty() || !pair.notes.empty() || !pair.urgent.empty() || pair.owes_arrived || pair.next_way ||
            std::any_of(pair.ways.begin(), pair.ways.end(), owes_pong);
@@ -293,19 +290,14 @@ void Networks::pump_words(Pair& pair) {
 
 void Networks::pump_own(Pair& pair, Outlet out) {
     if (is_relayed(pair)) {
-        for (; pair.own_next != pair.own.end(); ++pair.own_next) {
-            if (!give(out, *pair.own_next)) return;
-            if (pair.own_next == pair.own.begin()) pair.own_given = now_;
-        }
+        for (const Letter* letter = pair.own.next(); letter != nullptr && give(out, *letter); letter = pair.own.next()) pair.own.on_given(now_);
         return;
     }
     for (; !pair.own.empty(); pair.own.pop_front()) { // the device keeps it now
         const Bytes letter = pair.own.front();
         const bool is_piece = head_of(letter).kind == Envelope::Kind::piece;
         if (!(is_piece ? give_piece(pair, letter, {}) : out.channel->try_send(out.number, letter))) break;
-        pair.own_bytes -= pair.own.front().size();
     }
-    pair.own_next = pair.own.begin();
     set_plain(pair);
 }
 
@@ -393,16 +385,10 @@ std::size_t Networks::hand_out_early(pm::Handler handler, std::size_t messages_m
 }
 
 void Networks::on_arrived(Pair& pair, Sequence expected, Instant now) {
-    const Duration waited = pair.own_asked != never ? now - pair.own_asked : Duration{0};
-    const std::size_t before = pair.own.size();
-    while (!pair.own.empty() && pair.own.begin() != pair.own_next && is_before(head_of(pair.own.front()).sequence, expected)) {
-        pair.own_bytes -= pair.own.front().size();
-        pair.own.pop_front();
-        pair.own_asked = now;
-        pair.own_tries = 0;
+    if (pair.own.on_arrived(expected, now)) {
         note_room(pair);
+        if (waits(pair)) make_pending(pair);
     }
-    if (pair.own.size() < before) pair.answer_time = std::max(waited, pair.answer_time - pair.answer_time / 8);
     on_striped_arrived(pair, expected);
     set_plain(pair);
 }

@@ -35,6 +35,7 @@
 #include "kumi/base/clock.hpp"
 #include "kumi/device/composite/envelope.hpp"
 #include "kumi/device/composite/joiner.hpp"
+#include "kumi/device/composite/own_letters.hpp"
 #include "kumi/device/composite/rails.hpp"
 #include "kumi/pm/channel.hpp"
 #include "kumi/pm/silence.hpp"
@@ -42,7 +43,6 @@
 #include <array>
 #include <deque>
 #include <limits>
-#include <list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -186,8 +186,6 @@ private:
         Sequence number = 0;
         std::size_t hops = 0; // 0: none
     };
-    using Letter = std::vector<std::byte>; // an envelope and what is in it
-    using Letters = std::list<Letter>;
     struct Striped {
         Sequence sequence;
         std::uint64_t sent_before; // bytes to the same node
@@ -211,15 +209,9 @@ private:
         bool plain = false; // by the current way, at once: nothing is in between
         Sequence next = 0;
         pm::Traffic sent;
-        Letters own;                                // to be sent; by a relay: not known to have arrived
-        Letters::iterator own_next = own.end();     // by a relay: the first that it was not given
-        std::size_t own_bytes = 0;
-        Instant own_asked = never; // since when an arrival is waited for
-        Instant own_given{}; // when a relay was last given the first of them
+        OwnLetters own;
         std::vector<Envelope> notes; // to be sent by whatever way, the first first
         Letters urgent; // seeks and what they have found, for this neighbour: before all else
-        unsigned own_tries = 0; // without an arrival
-        Duration answer_time{0}; // the longest between two arrivals lately, while there was something to arrive
         Letters passing;        // of others, to be given to it
         bool passes_next = false; // these are the first to get room
         std::map<std::pair<Node, Node>, std::size_t> passing_bytes; // by source and destination
@@ -304,8 +296,8 @@ private:
     bool waits(const Pair& pair) const noexcept;
     bool send_control(const Pair& pair, const std::optional<Outlet>& out, Envelope::Kind kind, Sequence sequence) const noexcept;
 
-    /// A source may have so much under way to one destination that others pass on, or one message if that is more.
-    static constexpr std::size_t relay_window_bytes = std::size_t{256} << 10;
+    /// A source keeps so much for one destination while others pass it on, or one message if that is more.
+    static constexpr std::size_t relay_window_bytes = RelayWindow::bytes_max;
     /// No message is so many ahead: devices hold fewer.
     static constexpr Sequence early_max = 1 << 20;
     bool has_come(const Pair& pair, Sequence sequence) const noexcept {

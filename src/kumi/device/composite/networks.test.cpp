@@ -415,6 +415,17 @@ TEST(ThroughRelays, a_message_is_kept_until_it_has_arrived_and_then_there_is_roo
     EXPECT_EQ(given[0].head().sequence, 1u);
 }
 
+TEST(ThroughRelays, when_the_window_opens_more_is_given_to_the_relay_without_a_call) {
+    OneNode node(OneNode::by_relay());
+    for (int i = 0; i < 5; ++i) ASSERT_TRUE(node.send(2, 30'000));
+    EXPECT_EQ(node.first.take().size(), 2u) << "64 KiB";
+    node.networks.go_on(node.clock);
+    EXPECT_EQ(node.first.take().size(), 0u);
+    node.hear(OneNode::head(Kind::arrived, 2, 1));
+    node.networks.go_on(node.clock);
+    EXPECT_EQ(node.first.take().size(), 3u) << "128 KiB";
+}
+
 TEST(ThroughRelays, an_arrival_of_what_was_not_yet_given_to_the_relay_is_not_believed) {
     OneNode node(OneNode::by_relay());
     node.first.room = 0;

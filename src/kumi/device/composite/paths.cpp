@@ -260,10 +260,7 @@ void Networks::take_path(Pair& pair, Path path, bool is_sent_again) {
     way.name = fmt::format("node {}", way.path.front());
     if (!is_relayed(pair)) return;
     if (is_sent_again) {
-        counters_.resent += pair.own_next == pair.own.begin() ? 0 : pair.own.size();
-        pair.own_next = pair.own.begin();
-        pair.own_asked = now_;
-        pair.own_tries = 0; // of this path
+        counters_.resent += pair.own.on_new_path(now_);
     }
     base::log_debug("composite: messages to node {} go by {} nodes, the first is {}", pair.peer, way.path.size(), way.path.front());
     make_pending(pair);
@@ -274,7 +271,7 @@ void Networks::drop_path(Pair& pair) {
     way.path.clear();
     way.path.swap(way.found);
     if (!way.path.empty()) way.name = fmt::format("node {}", way.path.front());
-    if (is_relayed(pair)) pair.own_next = pair.own.begin();
+    if (is_relayed(pair)) pair.own.begin_again();
 }
 
 } // namespace kumi::device::composite

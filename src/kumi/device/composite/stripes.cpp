@@ -159,7 +159,6 @@ void Networks::leave_rail(Pair& pair, std::size_t index, const char* why, Instan
     way.doubted = true;
     way.suspected.reset();
     collect_unarrived(pair, index);
-    pair.own_next = pair.own.begin();
     set_plain(pair);
     make_pending(pair);
 }
