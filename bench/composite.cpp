@@ -31,7 +31,7 @@ struct Case {
     std::string what() const { return row.id.substr(row.id.find('.') + 1); }
 };
 
-constexpr const char* soak_row = "composite.soak";
+constexpr const char* storm_rows[] = {"composite.soak", "composite.steady"}; // faults at random
 constexpr const char* figure3 = "figure3.toml";
 constexpr const char* two_networks = "two_networks.toml";
 
@@ -74,19 +74,17 @@ std::vector<Case> all_cases() {
           "12 nodes on 8 hosts start, join and leave; peers as they are, and told to use the LAN, which joins all"},
          figure3,
          start_entries});
-    cases.push_back({{soak_row, "cycles", false,
-                      "faults of two networks, or of those of --cluster, at random while nodes send each other messages of all "
-                      "sizes; takes minutes, and must be named"},
-                     two_networks,
-                     nullptr,
-                     {},
-                     true});
-    cases.push_back({{"composite.soak.wrong", "count", true,
-                      "of these, messages that were lost, doubled, out of order or not what was sent"},
-                     two_networks,
-                     nullptr,
-                     {},
-                     true});
+    const auto push_storm = [&](const std::string& id, const char* load) {
+        const auto push = [&](RowKind row) { cases.push_back({std::move(row), two_networks, nullptr, {}, true}); };
+        push({id, "cycles", false,
+              fmt::format("faults of two networks, or of those of --cluster, at random while nodes send each other messages of all "
+                          "sizes, {}; takes minutes, and must be named",
+                          load)});
+        push({id + ".wrong", "count", true, "of these, messages that were lost, doubled, out of order or not what was sent"});
+        push({id + ".pause", "s", true, "the longest time between two of these messages from one node to another"});
+    };
+    push_storm(storm_rows[0], "as many as they can");
+    push_storm(storm_rows[1], "50 in a second from each to each");
     return cases;
 }
 
@@ -95,7 +93,8 @@ std::vector<Case> chosen_cases(const BenchOptions& options) {
     std::vector<Case> cases = all_cases();
     std::erase_if(cases, [&](const Case& one) {
         const auto names_it = [&](const std::string& start) {
-            return one.row.id.starts_with(start) && (!one.only_if_named || start.starts_with(soak_row));
+            const auto names_storm = [&](const char* storm) { return start.starts_with(storm); };
+            return one.row.id.starts_with(start) && (!one.only_if_named || std::ranges::any_of(storm_rows, names_storm));
         };
         return options.rows.empty() ? one.only_if_named
                                     : std::none_of(options.rows.begin(), options.rows.end(), names_it);
@@ -123,8 +122,8 @@ public:
             for (const Case& one : cases_)
                 if (!one.only_if_named) measure(one, round);
         }
-        if (std::any_of(cases_.begin(), cases_.end(), [](const Case& one) { return one.only_if_named; }))
-            measure_soak();
+        for (const std::string storm : storm_rows)
+            if (std::any_of(cases_.begin(), cases_.end(), [&](const Case& one) { return one.row.id.starts_with(storm); })) measure_storm(storm);
         return std::move(table_);
     }
 
@@ -156,19 +155,21 @@ private:
         return place != nullptr ? one.entries(options_, *place, one.what()) : std::vector<Entry>{};
     }
 
-    void measure_soak() {
+    void measure_storm(const std::string& row) {
         const std::string file = options_.cluster_file.empty() ? two_networks : options_.cluster_file;
         const auto cluster = cluster::read_cluster_file(std::filesystem::path(options_.labs_folder) / file);
-        if (!cluster) return table_.note(fmt::format("{}: {}", soak_row, cluster.error().text()));
-        const OwnLab* place = labs_.of(file, soak_row);
+        if (!cluster) return table_.note(fmt::format("{}: {}", row, cluster.error().text()));
+        const OwnLab* place = labs_.of(file, row);
         if (place == nullptr) return;
-        table_.note(fmt::format("{}: its seed is {}; --seed makes the same faults again", soak_row, options_.seed));
-        const Words job = job_in_lab(options_, *place, file, {"-n", std::to_string(cluster->slots())}, {"composite", "soak"});
+        table_.note(fmt::format("{}: its seed is {}; --seed makes the same faults again", row, options_.seed));
+        const std::string what = row.substr(row.find('.') + 1);
+        const Words job = job_in_lab(options_, *place, file, {"-n", std::to_string(cluster->slots())}, {"composite", what});
         const auto soaked = soak(*place, *cluster, job, options_.seed, options_.on_progress);
-        if (!soaked) return table_.note(fmt::format("{}: {}", soak_row, soaked.error().text()));
-        table_.add("kumi", soak_row, soaked->cycles);
-        table_.add("kumi", "composite.soak.wrong", soaked->wrong);
-        table_.note(fmt::format("{}: {} messages, {} failovers, longest pause between two nodes {:.1f} s", soak_row, soaked->messages, soaked->failovers, soaked->longest_pause));
+        if (!soaked) return table_.note(fmt::format("{}: {}", row, soaked.error().text()));
+        table_.add("kumi", row, soaked->cycles);
+        table_.add("kumi", row + ".wrong", soaked->wrong);
+        table_.add("kumi", row + ".pause", soaked->longest_pause);
+        table_.note(fmt::format("{}: {} messages, {} failovers", row, soaked->messages, soaked->failovers));
     }
 
     BenchOptions options_; // with the peers that are there

@@ -156,17 +156,17 @@ void add_options(CLI::App& app, Choices& choices) {
         });
     app.add_option("--against", choices.against, peers_help())->delimiter(',')->type_name("PEER,...");
     app.add_option("--rows", choices.rows,
-                   "all but shmem: only the rows whose names begin so, as udp.latency does; composite.soak is measured only so")
+                   "all but shmem: only the rows whose names begin so, as udp.latency does; composite.soak and composite.steady are measured only so")
         ->delimiter(',')
         ->type_name("ROW,...");
     app.add_option("--rounds", choices.rounds, "how often each is measured")
         ->type_name("COUNT")
         ->check(CLI::Range(1, 1000))
         ->capture_default_str();
-    app.add_option("--cluster", choices.cluster_file, "composite.soak: the hosts and networks that it has faults of, made in a lab")
+    app.add_option("--cluster", choices.cluster_file, "composite.soak, composite.steady: the hosts and networks that they have faults of, made in a lab")
         ->type_name("FILE")
         ->check(CLI::ExistingFile);
-    app.add_option("--seed", choices.seed, "composite.soak: of its faults, as an earlier run tells it")->type_name("NUMBER");
+    app.add_option("--seed", choices.seed, "composite.soak, composite.steady: of their faults, as an earlier run tells it")->type_name("NUMBER");
     app.add_option("--figures", choices.figures_folder, "simulated: also draw what it measures, as files in a folder")
         ->type_name("FOLDER");
     app.add_option("--json", choices.json_path, "also write the rows to a file")->type_name("FILE");

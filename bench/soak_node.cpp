@@ -19,6 +19,7 @@ using namespace std::chrono_literals;
 
 constexpr auto look_time = 10ms; // how often a node looks whether it is over
 constexpr auto end_time_max = 90s;
+constexpr auto steady_rest = 20ms; // between two messages to one node, unless as many as possible are sent
 
 struct Head {
     std::uint64_t number;
@@ -45,7 +46,7 @@ public:
         job.on_message([this](Message& message) { take(message); });
     }
 
-    Result<void> run(const std::string& end_file) {
+    Result<void> run(const std::string& end_file, bool is_steady) {
         Instant looked{};
         std::optional<Instant> began; // the end
         bool is_over = false;
@@ -59,7 +60,8 @@ public:
             }
             if (is_over && !began) began = now();
             if (began && now() - *began > end_time_max) return error("node {}: not all could be sent within {} s of the end", job_.node(), end_time_max.count());
-            if (sent) job_.poll();
+            if (sent && is_steady && !is_over) job_.wait_until([] { return false; }, now() + steady_rest);
+            else if (sent) job_.poll();
             else job_.wait_until([] { return false; }, now() + 1ms);
         }
         return {};
@@ -115,12 +117,12 @@ private:
 
 } // namespace
 
-int soak_node(std::span<const std::string> words) {
+int soak_node(std::span<const std::string> words, bool is_steady) {
     if (words.size() != 1) return fail(error("kumi-bench node: a file is wanted"));
     auto job = PmJob::join();
     if (!job) return fail(job.error());
     Soak soak(*job);
-    if (auto ran = soak.run(words[0]); !ran) return fail(ran.error());
+    if (auto ran = soak.run(words[0], is_steady); !ran) return fail(ran.error());
     if (!soak.wait_for_others())
         return fail(
             error("node {}: not all that was sent has come within {} s of the end", job->node(), end_time_max.count()));
