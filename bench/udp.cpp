@@ -44,6 +44,9 @@ std::vector<Kind> kinds() {
     for (const auto& [what, unit, is_less_better] : encrypted)
         all.push_back({{fmt::format("encrypted.{}", what), unit, is_less_better, fmt::format("{} encrypted; limit: the same in clear", what)},
                        {"kumi", "limit"}});
+    const auto bulk = std::ranges::find(all, "encrypted.bulk", [](const Kind& kind) { return kind.row.id; });
+    bulk->row.what += "; cipher: what one core encrypts or decrypts, without sending it";
+    bulk->who.push_back("cipher");
     all.push_back({{"checked.bulk", "MB/s", false, "bulk with a checksum over all of it; limit: over headers only"}, {"kumi", "limit"}});
     for (const char* percent : {"0.1", "1", "5"})
         all.push_back({{fmt::format("loss.{}", percent), "MB/s", false,
@@ -82,7 +85,7 @@ std::vector<Case> chosen_cases(const BenchOptions& options) {
 
 /// The columns: "tcp" stands for TCP in all its variants.
 Words columns(const Words& peers) {
-    Words names;
+    Words names{"cipher"};
     const auto add = [&](const std::string& name) {
         if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
     };

@@ -10,6 +10,7 @@
 #include "work.hpp"
 
 #include "kumi/base/machine.hpp"
+#include "kumi/device/udp/crypto.hpp"
 #include "kumi/device/udp/udp.hpp"
 #include "kumi/pm/channel.hpp"
 #include "kumi/pm/wait.hpp"
@@ -127,6 +128,33 @@ int incast(const Task& task, const Ends& ends) {
     return run_parts(parts);
 }
 
+/// What one core encrypts in packets of that network's size, or decrypts if that is slower. Each end does one of them.
+int cipher_alone(const Task& task) {
+    namespace crypto = device::udp::crypto;
+    const std::vector<std::byte> plain(task.network == "veth" ? 1'400 : 65'000);
+    std::vector<std::byte> sealed(plain.size() + crypto::tag_bytes), opened(sealed.size());
+    const auto cipher = crypto::has_fast_aes() ? crypto::Cipher::aes_256_gcm : crypto::Cipher::chacha20_poly1305;
+    crypto::Aead closes, opens;
+    if (!closes.set(cipher, {}, crypto::Aead::Use::closes) || !opens.set(cipher, {}, crypto::Aead::Use::opens))
+        return fail(error("OpenSSL lacks the cipher"));
+    std::uint64_t bytes = 0;
+    const auto seal = [&](Instant deadline) {
+        for (; now() < deadline; bytes += plain.size()) closes.close({}, {}, {}, plain, sealed.data());
+    };
+    const double sealing = per_second(bytes, seal, window);
+    bool are_sound = true;
+    const auto open = [&](Instant deadline) {
+        for (; now() < deadline; bytes += plain.size()) {
+            copy_bytes(opened.data(), sealed);
+            are_sound &= opens.open({}, {}, MutableBytes(opened).first(plain.size()));
+        }
+    };
+    const double opening = per_second(bytes, open, window);
+    if (!are_sound) return fail(error("OpenSSL cannot open what it has sealed"));
+    report(task.row().c_str(), std::min(sealing, opening) * 1e-6);
+    return 0;
+}
+
 } // namespace
 
 int run_kumi(const Task& task, const Network& network) {
@@ -150,6 +178,7 @@ int udp_node(std::span<const std::string> words) {
     const auto task = Task::from(words);
     if (!task) return fail(error("kumi-bench node: what, who, network and folder are wanted"));
     if (task->is("ports")) return count_ports(*task);
+    if (task->who == "cipher") return cipher_alone(*task);
     const double loss = task->is("loss") ? std::stod(task->what.substr(task->what.find('.') + 1)) : 0;
     const auto network = Network::open(task->network, loss);
     if (!network) return fail(network.error());
