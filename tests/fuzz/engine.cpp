@@ -188,7 +188,8 @@ private:
     /// A message as engines send them, with fields that may be right.
     void lie() {
         const std::uint32_t choice = input_.byte();
-        const auto kind = static_cast<Kind>(choice % 32 < 20 ? choice % 32 : static_cast<std::uint32_t>(Kind::first_handler) + choice % 32 - 20);
+        const Kind first = choice % 32 < 20 ? Kind::credit : choice % 32 < 30 ? Kind::first_handler : Kind::first_of_services;
+        const auto kind = static_cast<Kind>(static_cast<std::uint32_t>(first) + choice % 32 % 20);
         engine::Header header{static_cast<std::uint16_t>(kind), static_cast<std::uint16_t>(input_.byte() % 4 == 0 ? input_.number() : handled_++), input_.byte() % 4 == 0 ? 0u : 1u};
         std::vector<std::byte> message;
         const auto append = [&](const auto& part) {

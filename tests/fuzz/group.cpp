@@ -40,10 +40,10 @@ constexpr std::size_t steps_max = 400;
 constexpr std::size_t input_bytes_max = 8192;
 constexpr std::size_t multicasts_max = 100;
 constexpr std::uint64_t content_bytes_max = 1 << 20; // of blocks, for not every run is to fill a gigabyte
-// Groups add their handlers first: those of multicasts, and of calls that members make together.
-constexpr auto group_kind = static_cast<std::uint16_t>(engine::Kind::first_handler);
-constexpr auto post_kind = static_cast<std::uint16_t>(group_kind + 1);
-constexpr std::uint32_t handler_number = 2, functions_count = 2; // the program's own
+// The services of groups: multicasts, and calls that members make together.
+constexpr auto group_kind = static_cast<std::uint16_t>(engine::Kind::first_of_services);
+constexpr auto post_kind = static_cast<std::uint16_t>(group_kind + engine::Service::kinds_max);
+constexpr std::uint32_t handler_number = 0, functions_count = 2; // the program's own
 
 /// Remembers what groups tell each other.
 class GroupChannel final : public HostileChannel {
@@ -77,7 +77,6 @@ class Run {
 public:
     explicit Run(Bytes bytes) : input_(bytes) {
         Handlers handlers;
-        groups_.emplace(handlers);
         handler_ = handlers.add("take", [this](Call&, std::uint64_t number, Bytes payload) {
             for (const std::byte byte : payload) sum_ += std::to_integer<unsigned>(byte);
             if (number % 8 == 0) begin(Set::range(0, nodes), number + 1, 100);
@@ -90,7 +89,7 @@ public:
         core_ = core->get();
         group::Topology topology;
         if (input_.byte() % 2 == 0) topology = group::Topology({{0, 0, 1, 1, 1}, {0, 1, 2, 2, 3}});
-        groups_->attach(*core_, topology, {.costs = group::Costs{.overhead_us = 0.1, .latency_us = 0.2, .us_per_byte = 0.001}});
+        groups_.emplace(*core_, topology, group::Settings{.costs = group::Costs{.overhead_us = 0.1, .latency_us = 0.2, .us_per_byte = 0.001}, .way = {}});
         engine_.emplace(*std::move(core));
     }
     Run(const Run&) = delete;

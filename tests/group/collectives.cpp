@@ -185,7 +185,7 @@ TEST_P(Collectives, of_random_sets_answer_what_a_plain_computation_does) {
                 const Set set = random_set(random, channel.nodes());
                 const std::uint64_t choice = random();
                 if (!set.contains(channel.self())) continue;
-                Group group = good(member.groups.group(set));
+                Group group = good(member.groups->group(set));
                 EXPECT_EQ(group.set().at(group.rank()), channel.self());
                 std::mt19937_64 own(choice);
                 for (int i = 0; i < 2; ++i) {
@@ -219,7 +219,7 @@ TEST_P(Collectives, nobody_has_an_answer_before_all_have_come_that_it_is_made_of
                 ++told;
             });
             member.open(channel);
-            Group group = good(member.groups.group(Set::range(0, nodes)));
+            Group group = good(member.groups->group(Set::range(0, nodes)));
             std::mt19937_64 random(seed()); // the same at all
             std::vector<Together> calls;
             std::vector<Stay> own;
@@ -259,7 +259,7 @@ TEST_P(Collectives, of_large_arrays_answer_the_same) {
         const std::size_t count = scale > 1 ? 150'001 : 20'001;
         for (const Set& set : {Set{0, 1, 2, 3}, Set{0, 2, 4}}) {
             if (!set.contains(channel.self())) continue;
-            Group group = good(member.groups.group(set));
+            Group group = good(member.groups->group(set));
             std::vector<double> values = values_of<double>(1, group.rank(), count);
             good(group.allreduce(values, values, group::sum, deadline()));
             EXPECT_EQ(values, folded<double>(1, 0, group.size(), count, group::sum));
@@ -280,7 +280,7 @@ TEST_P(Collectives, of_values_larger_than_a_message_are_combined_whole) {
     run(3, [](Channel& channel) {
         Member member;
         member.open(channel);
-        Group group = good(member.groups.group({0, 1, 2}));
+        Group group = good(member.groups->group({0, 1, 2}));
         auto mine = std::make_unique<std::array<Large, 2>>();
         for (Large& large : *mine)
             for (std::uint32_t i = 0; i < large.numbers.size(); ++i) large.numbers[i] = i + channel.self();
@@ -299,7 +299,7 @@ TEST_P(Collectives, of_one_value_need_no_array) {
     run(3, [](Channel& channel) {
         Member member;
         member.open(channel);
-        Group group = good(member.groups.group({0, 1, 2}));
+        Group group = good(member.groups->group({0, 1, 2}));
         EXPECT_EQ(good(group.allreduce(1.5 + channel.self(), group::sum, deadline())), 7.5);
         EXPECT_EQ(good(group.allreduce(Matrix{channel.self(), 1, 1, 0}, times, deadline())), times(times(Matrix{0, 1, 1, 0}, Matrix{1, 1, 1, 0}), Matrix{2, 1, 1, 0}));
         settle(*member.engine);
@@ -310,7 +310,7 @@ TEST_P(Collectives, by_rank_add_numbers_in_the_same_order_whatever_their_count) 
     run(7, [](Channel& channel) {
         Member member;
         member.open(channel);
-        Group group = good(member.groups.group(Set::range(0, 7)));
+        Group group = good(member.groups->group(Set::range(0, 7)));
         const auto own = [](Node rank) { return 1.0 / (1 + rank * rank) * (rank % 2 == 0 ? 1e10 : 1e-5); };
         double expected = own(0);
         for (Node rank = 1; rank < 7; ++rank) expected += own(rank);
@@ -333,7 +333,7 @@ TEST_P(Collectives, on_sets_that_cross_go_in_any_order_that_does_not_wait_in_a_c
             // Node 0 gives to both sets, and node 1 takes from them in the other order.
             const auto take = [&](const Set& set, std::uint64_t number) {
                 std::uint64_t value = self == 0 ? number : 0;
-                good(good(member.groups.group(set)).broadcast(0, std::span(&value, 1), deadline()));
+                good(good(member.groups->group(set)).broadcast(0, std::span(&value, 1), deadline()));
                 EXPECT_EQ(value, number);
             };
             const Set first{0, 1, 2}, second{0, 1, 3};
@@ -352,7 +352,7 @@ TEST_P(Collectives, of_two_threads_on_two_sets_do_not_wait_for_each_other) {
         const auto work = [&](const Set& set, std::uint64_t add) {
             if (!set.contains(channel.self())) return;
             try {
-                Group group = good(member.groups.group(set));
+                Group group = good(member.groups->group(set));
                 for (std::uint64_t i = 0; i < 50; ++i) EXPECT_EQ(good(group.allreduce(i + add, group::sum, deadline())), (i + add) * set.size());
             } catch (const engine_test::Stop&) {
             }
@@ -372,7 +372,7 @@ TEST_P(Collectives, a_root_that_is_far_ahead_waits_for_the_others) {
         std::vector<std::uint32_t> values(1000);
         std::uint32_t given = 0;
         if (channel.self() == 0) {
-            Group group = good(member.groups.group(set));
+            Group group = good(member.groups->group(set));
             for (;; ++given) {
                 std::ranges::fill(values, given);
                 if (!group.broadcast(0, values, now() + std::chrono::milliseconds(50))) break;
@@ -383,7 +383,7 @@ TEST_P(Collectives, a_root_that_is_far_ahead_waits_for_the_others) {
         }
         good(member.engine->barrier(deadline()));
         if (channel.self() == 2) {
-            Group group = good(member.groups.group(set));
+            Group group = good(member.groups->group(set));
             std::uint32_t taken = 0;
             for (;; ++taken) {
                 const auto got = group.broadcast(0, values, deadline());
@@ -395,7 +395,7 @@ TEST_P(Collectives, a_root_that_is_far_ahead_waits_for_the_others) {
             }
         }
         // And it is in step again.
-        if (set.contains(channel.self())) { EXPECT_EQ(good(good(member.groups.group(set)).allreduce(21, group::sum, deadline())), 42); }
+        if (set.contains(channel.self())) { EXPECT_EQ(good(good(member.groups->group(set)).allreduce(21, group::sum, deadline())), 42); }
         settle(*member.engine);
     });
 }
@@ -404,7 +404,7 @@ TEST_P(Collectives, of_members_with_different_sizes_fail_where_that_shows_and_th
     run(5, [](Channel& channel) {
         Member member;
         member.open(channel);
-        Group group = good(member.groups.group(Set::range(0, 5)));
+        Group group = good(member.groups->group(Set::range(0, 5)));
         std::mt19937_64 random(seed());
         const std::array<std::size_t, 4> counts{1, 3, 5000, 30'000};
         for (int round = 0; round < 30; ++round) {
@@ -442,7 +442,7 @@ TEST_P(Collectives, that_one_member_cannot_do_are_errors_at_those_who_need_it) {
     run(3, [](Channel& channel) {
         Member member;
         member.open(channel);
-        Group group = good(member.groups.group({0, 1, 2}));
+        Group group = good(member.groups->group({0, 1, 2}));
         std::vector<int> four(4), three(3), twelve(12);
         const auto done = group.allreduce(four, group.rank() == 1 ? three : four, group::sum, deadline());
         expect_error(done, {"allreduce among 0-2: ", "the result has room for 12 bytes, and 16 are needed"});
@@ -461,7 +461,7 @@ TEST_P(Collectives, that_a_member_does_not_come_to_end_with_the_deadline_and_the
     run(4, [](Channel& channel) {
         Member member;
         member.open(channel);
-        Group group = good(member.groups.group(Set::range(0, 4)));
+        Group group = good(member.groups->group(Set::range(0, 4)));
         for (int round = 0; round < 3; ++round) {
             std::vector<std::uint32_t> values(round == 1 ? 50'000 : 10, 1);
             if (group.rank() == 3) {
@@ -490,13 +490,13 @@ TEST_P(Collectives, are_refused_to_those_who_are_no_members_and_in_handlers) {
             was_refused = true;
         });
         member.open(channel);
-        expect_error(member.groups.group({}), {"group of nobody"});
-        expect_error(member.groups.group({channel.self(), 9}), {"there is no node 9", "0 to 2"});
-        expect_error(member.groups.group({channel.self(), 3}), {"there is no node 3", "0 to 2"});
+        expect_error(member.groups->group({}), {"group of nobody"});
+        expect_error(member.groups->group({channel.self(), 9}), {"there is no node 9", "0 to 2"});
+        expect_error(member.groups->group({channel.self(), 3}), {"there is no node 3", "0 to 2"});
         if (channel.self() == 1) {
-            expect_error(member.groups.group({0, 2}), {"group of 0,2: node 1 is no member"});
+            expect_error(member.groups->group({0, 2}), {"group of 0,2: node 1 is no member"});
         } else {
-            group = good(member.groups.group({0, 2}));
+            group = good(member.groups->group({0, 2}));
             good(member.engine->send(channel.self(), try_it));
             EXPECT_TRUE(member.engine->wait_until([&] { return was_refused; }, deadline()));
             good(group->barrier(deadline()));
@@ -509,7 +509,7 @@ TEST_P(Collectives, of_one_member_are_done_at_once) {
     run(2, [](Channel& channel) {
         Member member;
         member.open(channel);
-        Group group = good(member.groups.group({channel.self()}));
+        Group group = good(member.groups->group({channel.self()}));
         EXPECT_EQ(group.rank(), 0u);
         good(group.barrier(deadline()));
         std::vector<int> mine{1, 2}, result(2);

@@ -44,9 +44,9 @@ TEST_F(HostileGroups, who_is_told_of_a_multicast_of_its_own_that_it_never_began_
         stage.say(1, answer_of({0, 3}, group::no_relay));
         stage.settle();
         EXPECT_TRUE(stage.handled.empty());
-        EXPECT_EQ(stage.member.groups.kept(), 0u);
+        EXPECT_EQ(stage.member.groups->kept(), 0u);
         for (std::uint64_t number = 1; number < 5; ++number)
-            EXPECT_TRUE(good(stage.member.groups.multicast({0}, stage.note, number).get()).empty());
+            EXPECT_TRUE(good(stage.member.groups->multicast({0}, stage.note, number).get()).empty());
         EXPECT_EQ(stage.handled, (std::vector<std::uint64_t>{1, 2, 3, 4}));
     });
     const BlockOf block{.name = {0, 1}, .purpose = to_note, .set = {0, 1}, .bytes = 8};
@@ -57,25 +57,12 @@ TEST_F(HostileGroups, who_is_told_of_a_multicast_of_its_own_that_it_never_began_
 TEST_F(HostileGroups, a_block_of_a_multicast_that_is_over_is_only_late) {
     testing::internal::CaptureStderr();
     play({}, [](Stage& stage) {
-        EXPECT_TRUE(good(stage.member.groups.multicast({0}, stage.note, std::uint64_t{1}).get()).empty());
+        EXPECT_TRUE(good(stage.member.groups->multicast({0}, stage.note, std::uint64_t{1}).get()).empty());
         stage.say(
             1, BlockOf{.name = {0, 1}, .purpose = to_note, .set = {0, 1}, .bytes = 8}.with(bytes_of(std::uint64_t{7})));
         stage.settle();
     });
     EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
-}
-
-TEST_F(HostileGroups, the_handler_of_groups_is_none_to_be_called_by_them) {
-    play({}, [](Stage& stage) {
-        const Purpose itself{Use::handler, Stage::group_number, 0};
-        stage.say(1, cast_of({1, 1}, itself, {0}, cast_of({1, 2}, to_note, {0}, bytes_of(std::uint64_t{7}))));
-        const Purpose post{Use::handler, Stage::post_number,
-                           0}; // would come from whom the multicast names as its master
-        stage.say(1, cast_of({1, 3}, post, {0}, bytes_of(group::Post{.key = 1, .kind = group::PostKind::trouble})));
-        stage.say(1, cast_of({1, 3}, to_note, {0}, bytes_of(std::uint64_t{8}))); // the other one was none
-        stage.settle();
-        EXPECT_EQ(stage.handled, std::vector<std::uint64_t>{8});
-    });
 }
 
 TEST_F(HostileGroups, what_is_to_be_done_with_a_content_must_be_possible_here) {
@@ -85,8 +72,6 @@ TEST_F(HostileGroups, what_is_to_be_done_with_a_content_must_be_possible_here) {
     const auto argument = good(engine::write_arguments<std::uint64_t>(std::uint64_t{5}));
     const std::uint64_t number = 5;
     EXPECT_TRUE(is_possible(to_note, bytes_of(number)));
-    EXPECT_FALSE(is_possible({Use::handler, Stage::group_number, 0}, {}));
-    EXPECT_FALSE(is_possible({Use::handler, Stage::post_number, 0}, {}));
     EXPECT_FALSE(is_possible({Use::handler, Stage::handlers_count, 0}, bytes_of(number)));
     EXPECT_TRUE(is_possible({Use::gather, Stage::functions_count - 1, 0}, argument));
     EXPECT_FALSE(is_possible({Use::gather, Stage::functions_count, 0}, argument));
@@ -194,31 +179,31 @@ TEST_F(HostileGroups, memory_is_not_taken_for_more_than_a_master_may_have_under_
     play({}, [&](Stage& stage) {
         stage.say(1, block(1, Groups::content_bytes_max + 1));
         stage.settle();
-        EXPECT_EQ(stage.member.groups.kept(), 0u) << "a content has a gigabyte at most";
+        EXPECT_EQ(stage.member.groups->kept(), 0u) << "a content has a gigabyte at most";
         stage.say(1, block(2, Groups::content_bytes_max));
         stage.settle();
-        EXPECT_EQ(stage.member.groups.kept(), 2u) << "one alone may be as large as a content can be";
+        EXPECT_EQ(stage.member.groups->kept(), 2u) << "one alone may be as large as a content can be";
         stage.say(1, block(3, 1025));
         stage.settle();
-        EXPECT_EQ(stage.member.groups.kept(), 2u) << "but not if there are others";
+        EXPECT_EQ(stage.member.groups->kept(), 2u) << "but not if there are others";
     });
     play({.nodes = 3}, [&](Stage& stage) {
         constexpr std::uint64_t under_way_bytes_max = std::uint64_t{256} << 20;
         stage.say(1, block(1, 2048));
         stage.say(1, block(2, under_way_bytes_max - 2048 + 1));
         stage.settle();
-        EXPECT_EQ(stage.member.groups.kept(), 2u) << "one byte too many";
+        EXPECT_EQ(stage.member.groups->kept(), 2u) << "one byte too many";
         stage.say(1, block(3, under_way_bytes_max - 2048));
         stage.settle();
-        EXPECT_EQ(stage.member.groups.kept(), 4u);
+        EXPECT_EQ(stage.member.groups->kept(), 4u);
         stage.say(1, block(4, 1025));
         stage.settle();
-        EXPECT_EQ(stage.member.groups.kept(), 4u);
+        EXPECT_EQ(stage.member.groups->kept(), 4u);
         // Each master has its own; and what is there whole does not count.
         stage.say(2, BlockOf{.name = {2, 1}, .purpose = to_note, .set = {0, 2}, .root = 2, .bytes = 2048}.with(
                          pattern(1024, 0)));
         stage.settle();
-        EXPECT_EQ(stage.member.groups.kept(), 6u);
+        EXPECT_EQ(stage.member.groups->kept(), 6u);
     });
 }
 
@@ -228,7 +213,7 @@ TEST_F(HostileGroups, no_more_multicasts_are_taken_than_a_master_may_have_under_
             stage.say(1, BlockOf{.name = {1, sequence}, .purpose = to_note, .set = {0, 1}, .bytes = 1025}.with(
                              pattern(1024, 0)));
         stage.settle();
-        EXPECT_EQ(stage.member.groups.kept(), 2 * Groups::under_way_max);
+        EXPECT_EQ(stage.member.groups->kept(), 2 * Groups::under_way_max);
     });
     // What waits to be taken: twice as many, since a master may not know of those that are taken just now.
     play({}, [](Stage& stage) {
@@ -236,12 +221,12 @@ TEST_F(HostileGroups, no_more_multicasts_are_taken_than_a_master_may_have_under_
         for (std::uint64_t sequence = 1; sequence <= 2 * Groups::under_way_max + 10; ++sequence)
             stage.say(1, cast_of({1, sequence}, to_be_taken, {0}, bytes_of(number)));
         stage.settle();
-        EXPECT_EQ(stage.member.groups.kept(), 2 * 2 * Groups::under_way_max); // each has a relay
+        EXPECT_EQ(stage.member.groups->kept(), 2 * 2 * Groups::under_way_max); // each has a relay
         EXPECT_TRUE(stage.take_heard().empty());
         for (std::uint64_t sequence = 1; sequence <= 2 * Groups::under_way_max; ++sequence)
-            EXPECT_EQ(good(stage.member.groups.next()).sequence, sequence);
+            EXPECT_EQ(good(stage.member.groups->next()).sequence, sequence);
         stage.settle();
-        EXPECT_EQ(stage.member.groups.kept(), 0u);
+        EXPECT_EQ(stage.member.groups->kept(), 0u);
         EXPECT_EQ(stage.take_answers().size(), 2 * Groups::under_way_max);
     });
 }
@@ -252,14 +237,14 @@ TEST_F(HostileGroups, a_multicast_that_comes_again_and_again_is_not_passed_on_wi
         for (std::size_t i = 0; i < 4 * Groups::under_way_max + 10; ++i)
             stage.say(1, cast_of({1, 1}, to_be_taken, {0}, bytes_of(number)));
         stage.settle();
-        EXPECT_EQ(stage.member.groups.kept(), 4 * Groups::under_way_max + 1);
-        EXPECT_EQ(good(stage.member.groups.next()).tag, 7u); // once
+        EXPECT_EQ(stage.member.groups->kept(), 4 * Groups::under_way_max + 1);
+        EXPECT_EQ(good(stage.member.groups->next()).tag, 7u); // once
         stage.settle();
-        EXPECT_EQ(stage.member.groups.kept(), 0u);
+        EXPECT_EQ(stage.member.groups->kept(), 0u);
         EXPECT_EQ(stage.take_answers().size(), 4 * Groups::under_way_max); // whoever passed it on is answered
         stage.say(1, cast_of({1, 2}, to_be_taken, {0}, bytes_of(number))); // and there is room for others again
         stage.settle();
-        EXPECT_EQ(stage.member.groups.kept(), 2u);
+        EXPECT_EQ(stage.member.groups->kept(), 2u);
     });
 }
 
@@ -277,7 +262,7 @@ TEST_F(HostileGroups, a_content_is_looked_for_only_where_its_master_has_memory) 
             }
             stage.settle();
             EXPECT_TRUE(stage.handled.empty());
-            EXPECT_EQ(stage.member.groups.kept(), 0u);
+            EXPECT_EQ(stage.member.groups->kept(), 0u);
         });
     }
 }
@@ -331,24 +316,24 @@ TEST_F(HostileGroups, answers_before_their_time_take_no_more_memory_than_there_i
         for (std::uint64_t sequence = 1; sequence < count; ++sequence)
             stage.say(1, answer_of({1, sequence}, group::no_relay, {}, {}, values));
         stage.settle();
-        EXPECT_EQ(stage.member.groups.kept(), count - 1);
+        EXPECT_EQ(stage.member.groups->kept(), count - 1);
         auto longer = values;
         longer.emplace_back();
         stage.say(1, answer_of({1, count}, group::no_relay, {}, {}, longer));
         stage.settle();
         stage.say(1, answer_of({1, count + 1}, group::no_relay, {}, {}, values));
         stage.settle();
-        EXPECT_EQ(stage.member.groups.kept(), count);
+        EXPECT_EQ(stage.member.groups->kept(), count);
         stage.say(1, answer_of({1, count + 2}, group::no_relay));
         stage.settle();
-        EXPECT_EQ(stage.member.groups.kept(), count);
+        EXPECT_EQ(stage.member.groups->kept(), count);
         // What is over makes room.
         stage.say(1, bytes_of(Over{Kind::over, 0, {1, 1}, 0}));
         stage.settle();
-        EXPECT_EQ(stage.member.groups.kept(), count - 1);
+        EXPECT_EQ(stage.member.groups->kept(), count - 1);
         stage.say(1, answer_of({1, count + 3}, group::no_relay, {}, {}, values));
         stage.settle();
-        EXPECT_EQ(stage.member.groups.kept(), count);
+        EXPECT_EQ(stage.member.groups->kept(), count);
     });
 }
 
@@ -359,16 +344,16 @@ TEST_F(HostileGroups, answers_that_came_before_their_time_make_room_when_it_has_
         for (std::uint64_t sequence = 1; sequence <= count; ++sequence)
             stage.say(2, answer_of({1, sequence}, group::no_relay, {}, {}, values));
         stage.settle();
-        EXPECT_EQ(stage.member.groups.kept(), count);
+        EXPECT_EQ(stage.member.groups->kept(), count);
         const std::uint64_t number = 7;
         stage.say(1, BlockOf{.name = {1, 1}, .purpose = to_note, .set = {0, 2}, .root = 0, .bytes = sizeof number}.with(
                          bytes_of(number)));
         stage.settle();
         EXPECT_EQ(stage.handled, std::vector<std::uint64_t>{number});
-        EXPECT_EQ(stage.member.groups.kept(), count - 1);
+        EXPECT_EQ(stage.member.groups->kept(), count - 1);
         stage.say(2, answer_of({1, count + 1}, group::no_relay, {}, {}, values));
         stage.settle();
-        EXPECT_EQ(stage.member.groups.kept(), count);
+        EXPECT_EQ(stage.member.groups->kept(), count);
     });
 }
 
@@ -403,7 +388,7 @@ TEST_F(HostileGroups, who_is_told_that_multicasts_are_over_which_never_began_has
         stage.say(1, cast_of({1, 5}, to_note, {0}, bytes_of(std::uint64_t{5})));
         stage.settle();
         EXPECT_EQ(stage.handled, (std::vector<std::uint64_t>{2, 5}));
-        EXPECT_EQ(stage.member.groups.kept(), 0u);
+        EXPECT_EQ(stage.member.groups->kept(), 0u);
     });
 }
 
@@ -412,7 +397,7 @@ TEST_F(HostileGroups, no_more_places_in_the_order_are_kept_than_a_master_may_nee
         for (std::uint64_t sequence = 2; sequence < 2 * Groups::under_way_max + 100; ++sequence)
             stage.say(1, bytes_of(Over{Kind::over, 0, {1, sequence}, sequence - 1}));
         stage.settle();
-        EXPECT_EQ(stage.member.groups.kept(), 2 * Groups::under_way_max);
+        EXPECT_EQ(stage.member.groups->kept(), 2 * Groups::under_way_max);
     });
 }
 

@@ -48,7 +48,7 @@ TEST_F(Measuring, only_the_last_of_a_train_is_sent_back) {
 TEST_F(Measuring, a_train_leaves_when_the_one_before_it_is_back_or_its_node_is_lost) {
     play({.nodes = 3, .measures = true}, [](Stage& stage) {
         const auto multicast_to = [&](Node node) {
-            (void)stage.member.groups.multicast({0, node}, stage.note, std::uint64_t{0});
+            (void)stage.member.groups->multicast({0, node}, stage.note, std::uint64_t{0});
             stage.settle();
             return take_train(stage);
         };
@@ -75,7 +75,7 @@ TEST_F(Measuring, ends_when_all_trains_are_back) {
     play({.measures = true}, [](Stage& stage) {
         std::size_t trains = 0;
         for (int i = 0; i < 30; ++i) {
-            (void)stage.member.groups.multicast({0, 1}, stage.note, std::uint64_t{0});
+            (void)stage.member.groups->multicast({0, 1}, stage.note, std::uint64_t{0});
             stage.settle();
             const auto train = take_train(stage);
             if (train.empty()) continue;

@@ -31,7 +31,7 @@ struct Noting {
             const Set to = random_set(random, channel.nodes());
             const std::size_t bytes = bytes_of(number, to, random);
             if (channel.self() == 0) {
-                auto done = member.groups.multicast(to, note, number, Bytes(pattern(bytes, number)));
+                auto done = member.groups->multicast(to, note, number, Bytes(pattern(bytes, number)));
                 EXPECT_TRUE(good(done.get(deadline())).empty()) << to.text();
             }
             if (to.contains(channel.self())) expected.push_back(number);
@@ -60,7 +60,7 @@ TEST_P(Multicast, reaches_every_member_by_every_way) {
             noting.member.open(channel, {}, {}, {}, static_cast<group::Way>(way));
             noting.multicast_at_random(channel, 10, [&](std::uint64_t number, const Set& to, std::mt19937_64& random) {
                 const std::size_t bytes = number == 0 ? 3'000'000 : random_size(random, 300'000);
-                EXPECT_TRUE(bytes > 100'000 || noting.member.groups.choice(bytes, to.size()).way == static_cast<group::Way>(way));
+                EXPECT_TRUE(bytes > 100'000 || noting.member.groups->choice(bytes, to.size()).way == static_cast<group::Way>(way));
                 return bytes;
             });
         });
@@ -92,7 +92,7 @@ TEST_P(Multicast, many_of_many_masters_overlap_and_stay_in_order) {
         member.open(channel);
         std::vector<Future<Set>> done;
         for (std::uint64_t number = 0; number < each; ++number)
-            done.push_back(member.groups.multicast(own[number].first, note, number, Bytes(pattern(own[number].second, number))));
+            done.push_back(member.groups->multicast(own[number].first, note, number, Bytes(pattern(own[number].second, number))));
         for (Future<Set>& future : done) EXPECT_TRUE(good(future.get(deadline())).empty());
         EXPECT_TRUE(member.engine->wait_until([&] { return left == 0; }, deadline()));
         EXPECT_EQ(handled, expected);
@@ -108,9 +108,9 @@ TEST_P(Multicast, of_every_size_arrives_as_it_was_sent) {
         for (const std::size_t bytes : engine_test::interesting_sizes(std::size_t{1} << (scale > 1 ? 21 : 19))) {
             const Set to = number % 2 == 0 ? Set::range(0, 5) : Set::range(1, 5);
             const auto content = pattern(bytes, number);
-            auto done = channel.self() == 0 ? member.groups.multicast(to, number, content) : Future<Set>();
+            auto done = channel.self() == 0 ? member.groups->multicast(to, number, content) : Future<Set>();
             if (to.contains(channel.self())) {
-                const Arrival arrival = good(member.groups.next(deadline()));
+                const Arrival arrival = good(member.groups->next(deadline()));
                 EXPECT_EQ(arrival.master, 0u);
                 EXPECT_EQ(arrival.tag, number);
                 EXPECT_EQ(arrival.content, content) << bytes << " bytes";
@@ -127,14 +127,14 @@ TEST_P(Multicast, is_complete_when_it_was_taken_and_not_before) {
         Member member;
         member.open(channel);
         if (channel.self() == 0) {
-            auto done = member.groups.multicast({1, 2}, 7, bytes_of(std::string_view("words")));
+            auto done = member.groups->multicast({1, 2}, 7, bytes_of(std::string_view("words")));
             EXPECT_FALSE(done.get(now() + std::chrono::milliseconds(20)));
             good(member.engine->barrier(deadline()));
             EXPECT_TRUE(good(done.get(deadline())).empty());
         } else {
             good(member.engine->barrier(deadline()));
-            EXPECT_EQ(text_of(good(member.groups.next(deadline())).content), "words");
-            expect_error(member.groups.next(now() + std::chrono::milliseconds(5)), {"no multicast", "time"});
+            EXPECT_EQ(text_of(good(member.groups->next(deadline())).content), "words");
+            expect_error(member.groups->next(now() + std::chrono::milliseconds(5)), {"no multicast", "time"});
         }
         settle(*member.engine);
     });
@@ -148,11 +148,11 @@ TEST_P(Multicast, a_handler_may_begin_another_one) {
         pass = member.handlers.add("pass", [&](Call&, std::uint32_t rounds) {
             ++handled;
             // One of them goes on, to all.
-            if (rounds > 0 && channel.self() == rounds % channel.nodes()) (void)member.groups.multicast(Set::range(0, channel.nodes()), *pass, rounds - 1);
+            if (rounds > 0 && channel.self() == rounds % channel.nodes()) (void)member.groups->multicast(Set::range(0, channel.nodes()), *pass, rounds - 1);
         });
         member.open(channel);
         good(member.engine->barrier(deadline()));
-        if (channel.self() == 2) (void)member.groups.multicast(Set::range(0, 4), *pass, 20u);
+        if (channel.self() == 2) (void)member.groups->multicast(Set::range(0, 4), *pass, 20u);
         EXPECT_TRUE(member.engine->wait_until([&] { return handled == 21; }, deadline()));
         settle(*member.engine);
     });
@@ -168,7 +168,7 @@ TEST_P(Multicast, a_handler_that_throws_is_told_with_its_node_and_the_others_get
         });
         member.open(channel);
         for (int round = 0; round < 3; ++round) {
-            if (channel.self() == 1) expect_error(member.groups.multicast({0, 2, 3, 4}, fragile, 1u).get(deadline()), {"multicast to 0,2-4", "node 3", "handler fragile threw", "not today"});
+            if (channel.self() == 1) expect_error(member.groups->multicast({0, 2, 3, 4}, fragile, 1u).get(deadline()), {"multicast to 0,2-4", "node 3", "handler fragile threw", "not today"});
             good(member.engine->barrier(deadline()));
         }
         EXPECT_EQ(handled, channel.self() == 1 || channel.self() == 3 ? 0 : 3);
@@ -181,12 +181,12 @@ TEST_P(Multicast, what_cannot_be_is_refused_and_harms_nobody) {
         Member member;
         const auto ignore = member.handlers.add("ignore", [](Call&, Bytes) {});
         member.open(channel);
-        expect_error(member.groups.multicast({}, ignore, Bytes{}).get(deadline()), {"empty set"});
-        expect_error(member.groups.multicast({1, 7}, ignore, Bytes{}).get(deadline()), {"multicast to 1,7", "no node 7", "0 to 2"});
-        expect_error(member.groups.multicast({1, 3}, ignore, Bytes{}).get(deadline()), {"multicast to 1,3", "no node 3", "0 to 2"});
+        expect_error(member.groups->multicast({}, ignore, Bytes{}).get(deadline()), {"empty set"});
+        expect_error(member.groups->multicast({1, 7}, ignore, Bytes{}).get(deadline()), {"multicast to 1,7", "no node 7", "0 to 2"});
+        expect_error(member.groups->multicast({1, 3}, ignore, Bytes{}).get(deadline()), {"multicast to 1,3", "no node 3", "0 to 2"});
         const Bytes too_much(reinterpret_cast<const std::byte*>(&member), Groups::content_bytes_max + 1); // refused before it is looked at
-        expect_error(member.groups.multicast({1}, ignore, too_much).get(deadline()), {"multicast of", "to 1", "largest"});
-        EXPECT_TRUE(good(member.groups.multicast({0, 1, 2}, ignore, Bytes{}).get(deadline())).empty());
+        expect_error(member.groups->multicast({1}, ignore, too_much).get(deadline()), {"multicast of", "to 1", "largest"});
+        EXPECT_TRUE(good(member.groups->multicast({0, 1, 2}, ignore, Bytes{}).get(deadline())).empty());
         settle(*member.engine);
     });
 }
@@ -199,7 +199,7 @@ TEST_P(Multicast, a_node_that_computes_passes_it_on) {
         member.open(channel);
         good(member.engine->barrier(deadline()));
         if (channel.self() == 0) {
-            for (int i = 0; i < 5; ++i) EXPECT_TRUE(good(member.groups.multicast({1, 2, 3}, count, Bytes(pattern(30'000, 1))).get(deadline())).empty());
+            for (int i = 0; i < 5; ++i) EXPECT_TRUE(good(member.groups->multicast({1, 2, 3}, count, Bytes(pattern(30'000, 1))).get(deadline())).empty());
         } else {
             while (handled < 5) std::this_thread::yield(); // without a call
         }
@@ -215,12 +215,12 @@ TEST_P(Multicast, those_who_take_one_are_a_group_of_their_own) {
             const Set first{1, 2, 4}, second{0, 1, 3, 4};
             std::vector<Future<Set>> done;
             if (channel.self() == 0)
-                for (const Set& to : {first, second}) done.push_back(member.groups.multicast(to, to.size(), pattern(bytes, 1)));
+                for (const Set& to : {first, second}) done.push_back(member.groups->multicast(to, to.size(), pattern(bytes, 1)));
             for (const Set& to : {first, second}) {
                 if (!to.contains(channel.self())) continue;
-                const Arrival arrival = good(member.groups.next(deadline()));
+                const Arrival arrival = good(member.groups->next(deadline()));
                 EXPECT_EQ(arrival.members, to);
-                group::Group group = good(member.groups.group_of(arrival));
+                group::Group group = good(member.groups->group_of(arrival));
                 std::int64_t expected = 0;
                 for (const Node node : to) expected += node;
                 EXPECT_EQ(good(group.allreduce(std::int64_t{channel.self()}, group::sum)), expected);
@@ -243,14 +243,14 @@ TEST_P(Multicast, gathers_what_a_function_answers_on_each_member) {
         std::mt19937_64 random(seed() + channel.self());
         for (std::int64_t round = 0; round < 10; ++round) {
             const Set to = random_set(random, channel.nodes());
-            const auto answers = good(member.groups.gather(to, square, round).get(deadline()));
+            const auto answers = good(member.groups->gather(to, square, round).get(deadline()));
             ASSERT_EQ(answers.size(), to.size());
             for (Node rank = 0; rank < to.size(); ++rank) {
                 EXPECT_EQ(answers[rank].first, to.at(rank));
                 EXPECT_EQ(answers[rank].second, fmt::format("{}*{}", to.at(rank), round));
             }
         }
-        expect_error(member.groups.gather({1, 2, 4}, fail, 0).get(deadline()), {"multicast to 1-2,4", "node 4", "fail", "no"});
+        expect_error(member.groups->gather({1, 2, 4}, fail, 0).get(deadline()), {"multicast to 1-2,4", "node 4", "fail", "no"});
         good(member.engine->barrier(deadline()));
         settle(*member.engine);
     });
@@ -267,7 +267,7 @@ TEST_P(Multicast, reduces_what_a_function_answers_on_each_member) {
             const Set to = random_set(random, channel.nodes());
             std::int64_t expected = 0;
             for (const Node node : to) expected += round * node * node;
-            const auto reduced = good(member.groups.reduce(to, add, cube, round).get(deadline()));
+            const auto reduced = good(member.groups->reduce(to, add, cube, round).get(deadline()));
             EXPECT_EQ(reduced.value, expected) << to.text();
             EXPECT_TRUE(reduced.missing.empty());
         }

@@ -33,14 +33,14 @@ class GroupTest : public engine_test::EngineTest {};
 /// Handlers are added to `handlers` before open().
 struct Member {
     Handlers handlers;
-    Groups groups{handlers};
+    std::optional<Groups> groups; // from open() on
     std::optional<engine::Engine> engine;
 
     /// Without costs they are measured.
     void open(Channel& channel, const Setup& setup = {}, Topology topology = {}, std::optional<group::Costs> costs = group::Costs{},
               std::optional<group::Way> way = {}) {
         auto core = good(engine::Core::open(channel, std::move(handlers), setup.options()));
-        groups.attach(*core, std::move(topology), {costs, way});
+        groups.emplace(*core, std::move(topology), group::Settings{costs, way});
         core->start();
         engine.emplace(std::move(core));
     }

@@ -81,7 +81,7 @@ TEST(MulticastsInOneThread, multicasts_arrive_once_and_in_order_though_the_netwo
             std::vector<Future<Set>> done;
             for (std::uint64_t number = 0; number < job.each; ++number) {
                 const auto& [to, bytes] = job.plans[channel.self()][number];
-                done.push_back(member.groups.multicast(to, note, number, Bytes(pattern(bytes, number))));
+                done.push_back(member.groups->multicast(to, note, number, Bytes(pattern(bytes, number))));
                 if (number % 3 == 0) member.engine->poll();
             }
             for (Future<Set>& future : done) EXPECT_TRUE(good(future.get()).empty());
@@ -116,14 +116,14 @@ TEST(MulticastsInOneThread, who_is_no_member_neither_gets_nor_sends_a_message) {
             std::vector<std::size_t> tags;
             if (channel.self() == 0) {
                 std::vector<Future<Set>> done;
-                for (std::size_t i = 0; i < plan.size(); ++i) done.push_back(member.groups.multicast(plan[i].first, i, pattern(plan[i].second, i)));
+                for (std::size_t i = 0; i < plan.size(); ++i) done.push_back(member.groups->multicast(plan[i].first, i, pattern(plan[i].second, i)));
                 for (Future<Set>& future : done) {
-                    while (!future.is_ready()) (void)member.groups.next(now()), member.engine->poll();
+                    while (!future.is_ready()) (void)member.groups->next(now()), member.engine->poll();
                     EXPECT_TRUE(good(future.get()).empty());
                 }
                 is_over = true;
             }
-            while (!is_over) (void)member.groups.next(now()), member.engine->poll();
+            while (!is_over) (void)member.groups->next(now()), member.engine->poll();
             for (Node to = 0; to < options.nodes; ++to) {
                 const bool may = concerned.contains(channel.self()) && concerned.contains(to);
                 EXPECT_TRUE(may || channel.sent(to).messages == 0) << "from node " << channel.self() << " to " << to;
@@ -149,11 +149,11 @@ TEST(MulticastsInOneThread, a_master_sends_as_much_to_many_as_to_two) {
                     for (Node count = 2; count <= master; count *= 2) {
                         Set to;
                         for (Node i = 0; i < count; ++i) to.add(master / count * i);
-                        const group::Choice choice = member.groups.choice(bytes + sizeof(std::uint64_t), count);
+                        const group::Choice choice = member.groups->choice(bytes + sizeof(std::uint64_t), count);
                         const std::uint64_t messages = goes_in_blocks(choice.way) ? (bytes + sizeof(std::uint64_t) + choice.block_bytes - 1) / choice.block_bytes : 1;
                         std::vector<pm::Traffic> before;
                         for (Node node = 0; node < master; ++node) before.push_back(channel.sent(node));
-                        EXPECT_TRUE(good(member.groups.multicast(to, note, std::uint64_t{bytes}, Bytes(pattern(bytes, 0))).get()).empty());
+                        EXPECT_TRUE(good(member.groups->multicast(to, note, std::uint64_t{bytes}, Bytes(pattern(bytes, 0))).get()).empty());
                         Set first;
                         for (Node node = 0; node < master; ++node) {
                             const std::uint64_t sent = channel.sent(node).messages - before[node].messages;
@@ -185,13 +185,13 @@ TEST(MulticastsInOneThread, what_messages_take_is_measured_once_and_with_members
             member.open(channel, unhurried, Topology({{0, 0, 2, 2}}), std::nullopt);
             if (channel.self() != 0) return (void)member.engine->wait_until([&] { return is_over; });
             const auto cast = [&](const Set& to) {
-                EXPECT_TRUE(good(member.groups.multicast(to, note).get()).empty());
+                EXPECT_TRUE(good(member.groups->multicast(to, note).get()).empty());
                 for (int i = 0; i < 200; ++i) member.engine->poll(); // all that follows from it
             };
             cast({0, 1});
             EXPECT_EQ(channel.sent(1).messages, 1u) << "measured with a node of this host";
             std::vector<Future<Set>> done;
-            for (int i = 0; i < 10; ++i) done.push_back(member.groups.multicast({0, 3}, note));
+            for (int i = 0; i < 10; ++i) done.push_back(member.groups->multicast({0, 3}, note));
             EXPECT_LE(channel.sent(3).messages, 10u + 1) << "a train left though another is not back";
             for (Future<Set>& one : done) EXPECT_TRUE(good(one.get()).empty());
             for (int i = 0; i < 90; ++i) cast({0, 3}); // where there was no room it goes on with the next one
@@ -200,7 +200,7 @@ TEST(MulticastsInOneThread, what_messages_take_is_measured_once_and_with_members
             for (int i = 0; i < 3; ++i) cast({0, 3});
             EXPECT_EQ(channel.sent(3).messages, sent + 3) << "measured again";
             EXPECT_EQ(channel.sent(2).messages, 0u);
-            EXPECT_GT(member.groups.costs().latency_us, 0);
+            EXPECT_GT(member.groups->costs().latency_us, 0);
             is_over = true;
         });
         if (testing::Test::HasFailure()) FAIL() << "KUMI_SEED=" << seed;
@@ -247,8 +247,8 @@ TEST(LossesInOneThread, a_lost_member_is_told_of_and_all_others_get_it) {
                 std::vector<Future<group::Reduced<std::vector<Node>>>> reduced;
                 for (std::uint64_t number = 0; number < job.each; ++number) {
                     const auto& [to, bytes] = job.plans[0][number];
-                    done.push_back(member.groups.multicast(to, note, number, Bytes(pattern(bytes, number))));
-                    if (number % 3 == 0) reduced.push_back(member.groups.reduce(to, join, identify, pattern(bytes, number)));
+                    done.push_back(member.groups->multicast(to, note, number, Bytes(pattern(bytes, number))));
+                    if (number % 3 == 0) reduced.push_back(member.groups->reduce(to, join, identify, pattern(bytes, number)));
                     for (auto polls = fate() % 50; polls > 0; --polls) member.engine->poll();
                 }
                 for (std::uint64_t number = 0; number < job.each; ++number) {
@@ -301,7 +301,7 @@ TEST(MulticastsInOneThread, on_one_host_a_content_is_written_once_and_its_memory
         good(member.engine->barrier());
         const std::uint64_t free_before = first_free();
         const int count = channel.self() == 0 ? 20 : 0;
-        for (int i = 0; i < count; ++i) EXPECT_TRUE(good(member.groups.multicast(Set::range(0, nodes), note, Bytes(pattern(bytes, 7))).get()).empty());
+        for (int i = 0; i < count; ++i) EXPECT_TRUE(good(member.groups->multicast(Set::range(0, nodes), note, Bytes(pattern(bytes, 7))).get()).empty());
         good(member.engine->barrier());
         EXPECT_EQ(first_free(), free_before);
         for (Node to = 0; to < nodes; ++to) sent += channel.sent(to).bytes;
@@ -324,7 +324,7 @@ TEST(MulticastsInOneThread, where_the_heap_of_a_host_has_no_room_a_content_goes_
         member.open(channel, world.setup());
         if (channel.self() == 0) {
             (void)good(member.engine->allocate<char>(engine_test::HostMemory::bytes_each / 2 - bytes / 2));
-            EXPECT_TRUE(good(member.groups.multicast({0, 1, 2}, note, Bytes(pattern(bytes, 7))).get()).empty());
+            EXPECT_TRUE(good(member.groups->multicast({0, 1, 2}, note, Bytes(pattern(bytes, 7))).get()).empty());
             EXPECT_GT(channel.sent(1).bytes + channel.sent(2).bytes, bytes);
         }
         good(member.engine->barrier());
@@ -390,7 +390,7 @@ TEST(LossesInOneThread, whoever_is_lost_and_whoever_thinks_so_all_else_arrives_i
             for (std::uint64_t number = 0; number < job.each && !world.is_lost(self); ++number) {
                 const auto& [to, bytes] = job.plans[self][number];
                 world.note(self, fmt::format("to send {} to {}; {}", number, to.text(), losses.text()));
-                done.push_back(member.groups.multicast(to, note, number, Bytes(pattern(bytes, number))));
+                done.push_back(member.groups->multicast(to, note, number, Bytes(pattern(bytes, number))));
                 for (auto polls = seed % 20; polls > 0; --polls) member.engine->poll();
             }
             for (std::uint64_t number = 0; number < done.size() && !world.is_lost(self); ++number) {
@@ -403,7 +403,7 @@ TEST(LossesInOneThread, whoever_is_lost_and_whoever_thinks_so_all_else_arrives_i
             if (world.is_lost(self)) return;
             world.note(self, fmt::format("waiting for what it still has; {}", losses.text()));
             for (bool was_clean = false; dirty > losses.lost.size() && !world.is_lost(self); member.engine->poll())
-                if (const bool is_clean = member.groups.kept() == 0; is_clean != std::exchange(was_clean, is_clean)) is_clean ? --dirty : ++dirty;
+                if (const bool is_clean = member.groups->kept() == 0; is_clean != std::exchange(was_clean, is_clean)) is_clean ? --dirty : ++dirty;
         });
         for (Node master = 0; master < job.nodes; ++master) {
             for (Node node = 0; node < job.nodes; ++node)
@@ -542,7 +542,7 @@ TEST(CollectivesInOneThread, nobody_has_an_answer_before_all_have_come_that_it_i
                 if (own() % 4 == 0) // late
                     for (auto polls = own() % 300; polls > 0; --polls) member.engine->poll();
                 world.note(channel.self(), fmt::format("in call {} on {}: {}", number, set.text(), one.text()));
-                auto group = good(member.groups.group(set));
+                auto group = good(member.groups->group(set));
                 come[number].add(channel.self());
                 EXPECT_TRUE(good(one.call(group))) << one.text() << " among " << set.text();
                 for (Node rank = 0; rank < set.size(); ++rank)
@@ -564,7 +564,7 @@ TEST(CollectivesInOneThread, among_any_number_of_members_give_the_root_and_all_o
         world.run([&](Channel& channel) {
             Member member;
             member.open(channel, world.setup());
-            auto group = good(member.groups.group(Set::range(0, nodes)));
+            auto group = good(member.groups->group(Set::range(0, nodes)));
             for (int what = 0; what < Together::whats; ++what)
                 for (Node root = (static_cast<Node>(what) + nodes) % 5; root < nodes; root += 5) {
                     Together one{.what = static_cast<Together::What>(what), .root = root, .count = root % 4, .values = root};
@@ -592,7 +592,7 @@ TEST(CollectivesInOneThread, messages_are_cut_between_values) {
         std::vector<Pair> values(9000);
         for (std::uint32_t i = 0; i < values.size(); ++i) values[i] = {{i + channel.self(), 1}, {2, i}};
         const auto add = [](const Pair& a, const Pair& b) { return Pair{{a.one.a + b.one.a, a.one.b + b.one.b}, {a.other.a + b.other.a, a.other.b + b.other.b}}; };
-        good(good(member.groups.group({0, 1})).allreduce(values, values, add));
+        good(good(member.groups->group({0, 1})).allreduce(values, values, add));
         for (std::uint32_t i = 0; i < values.size(); ++i) {
             ASSERT_EQ(values[i].one, (Affine{2 * i + 1, 2}));
             ASSERT_EQ(values[i].other, (Affine{4, 2 * i}));
@@ -613,7 +613,7 @@ TEST(CollectivesInOneThread, collectives_are_right_though_the_network_is_parted)
             for (std::uint32_t number = 0; number < plan.size(); ++number) {
                 if (!plan[number].set.contains(channel.self())) continue;
                 world.note(channel.self(), fmt::format("in call {}, {} on {}", number, plan[number].what, plan[number].set.text()));
-                auto group = good(member.groups.group(plan[number].set));
+                auto group = good(member.groups->group(plan[number].set));
                 good(call(group, plan[number], number));
             }
             settle(*member.engine);
@@ -633,7 +633,7 @@ TEST(CollectivesInOneThread, who_waits_for_a_member_that_waits_in_another_call_i
         world.run([&](Channel& channel) {
             Member member;
             member.open(channel, world.setup());
-            auto group = good(member.groups.group(all));
+            auto group = good(member.groups->group(all));
             good(group.barrier());
             // All others are in an allreduce; each waits for some, and those for the one that gathers, which waits for all of them.
             const std::vector<std::uint32_t> mine(10, 1);
@@ -671,7 +671,7 @@ TEST(CollectivesInOneThread, members_that_make_different_calls_are_all_told) {
         world.run([&](Channel& channel) {
             Member member;
             member.open(channel, world.setup());
-            auto group = good(member.groups.group(all));
+            auto group = good(member.groups->group(all));
             const std::vector<std::uint32_t> mine(values, 1);
             std::vector<std::uint32_t> result(values * options.nodes);
             world.note(channel.self(), fmt::format("in call {} where most make {}", made[channel.self()], usual));
@@ -688,7 +688,7 @@ TEST(CollectivesInOneThread, two_who_wait_for_each_other_as_roots_find_out_and_n
         world.run([&](Channel& channel) {
             Member member;
             member.open(channel, world.setup());
-            auto group = good(member.groups.group({0, 1}));
+            auto group = good(member.groups->group({0, 1}));
             const std::vector<std::uint32_t> mine(10, 1);
             std::vector<std::uint32_t> result(10);
             world.note(channel.self(), "waiting for the other one");
@@ -720,7 +720,7 @@ TEST(CollectivesInOneThread, collectives_without_a_lost_node_are_right_and_the_o
             for (std::uint32_t number = 0; number < plan.size(); ++number) {
                 if (!plan[number].set.contains(channel.self())) continue;
                 world.note(channel.self(), fmt::format("in call {}, {} on {}, {} lost", number, plan[number].what, plan[number].set.text(), victim));
-                auto group = good(member.groups.group(plan[number].set));
+                auto group = good(member.groups->group(plan[number].set));
                 const auto done = call(group, plan[number], number);
                 if (done || channel.self() == victim) continue;
                 EXPECT_TRUE(plan[number].set.contains(victim)) << done.error().text();

@@ -51,7 +51,7 @@ using Kinds = std::vector<PostKind>;
 
 TEST_F(Posts, what_a_node_has_sent_and_another_has_not_received_fits_a_window) {
     play({}, [](Stage& stage) {
-        group::Group group = good(stage.member.groups.group(both));
+        group::Group group = good(stage.member.groups->group(both));
         // A message costs what it has, and 64 bytes: the window is a multiple of these.
         std::vector<std::byte> values(4096 - Mailbox::message_cost);
         constexpr std::size_t at_once = Mailbox::window_bytes / 4096;
@@ -91,7 +91,7 @@ TEST_F(Posts, what_a_node_has_sent_and_another_has_not_received_fits_a_window) {
 
 TEST_F(Posts, large_messages_are_asked_for_before_they_go) {
     play({}, [](Stage& stage) {
-        group::Group group = good(stage.member.groups.group(both));
+        group::Group group = good(stage.member.groups->group(both));
         std::vector<std::byte> values(Mailbox::eager_bytes_max + 1);
         values.back() = std::byte{9};
         // In parts that a network takes, the first of which tells how much it is.
@@ -116,7 +116,7 @@ TEST_F(Posts, large_messages_are_asked_for_before_they_go) {
 
 TEST_F(Posts, one_that_nobody_wants_is_not_waited_with) {
     play({}, [](Stage& stage) {
-        group::Group group = good(stage.member.groups.group(both));
+        group::Group group = good(stage.member.groups->group(both));
         std::vector<std::byte> values(Mailbox::eager_bytes_max + 1);
         stage.on_post = [&](const Stage::Posted& post) {
             if (post.head.kind != PostKind::ready) return false;
@@ -135,7 +135,7 @@ TEST_F(Posts, one_that_nobody_wants_is_not_waited_with) {
 
 TEST_F(Posts, the_sender_is_told_when_half_of_its_window_was_received) {
     play({}, [](Stage& stage) {
-        group::Group group = good(stage.member.groups.group(both));
+        group::Group group = good(stage.member.groups->group(both));
         std::vector<std::byte> values(4096 - Mailbox::message_cost);
         constexpr std::uint32_t half = Mailbox::window_bytes / 2 / 4096;
         for (std::uint32_t i = 1; i <= half; ++i) {
@@ -161,7 +161,7 @@ TEST_F(Posts, what_was_sent_for_another_call_or_with_another_size_is_an_error_at
     const auto error_with = [](const Post& head, Bytes data) {
         std::string text;
         play({}, [&](Stage& stage) {
-            group::Group group = good(stage.member.groups.group(both));
+            group::Group group = good(stage.member.groups->group(both));
             stage.post(1, head, data);
             stage.settle();
             std::vector<std::byte> values(8);
@@ -203,7 +203,7 @@ TEST_F(Posts, what_was_sent_for_another_call_or_with_another_size_is_an_error_at
 std::string error_when_more_is(std::size_t bytes) {
     std::string text;
     play({}, [&](Stage& stage) {
-        group::Group group = good(stage.member.groups.group(both));
+        group::Group group = good(stage.member.groups->group(both));
         Post ready = broadcast_of(PostKind::ready, 1, 16);
         ready.what = static_cast<std::uint8_t>(What::reduce);
         ready.root = 0;
@@ -270,7 +270,7 @@ TEST_F(Posts, what_makes_no_sense_is_told_and_dropped) {
 
 TEST_F(Posts, what_is_still_sent_for_a_call_that_has_failed_is_dropped_and_what_is_sent_for_the_next_is_not) {
     play({}, [](Stage& stage) {
-        group::Group group = good(stage.member.groups.group(both));
+        group::Group group = good(stage.member.groups->group(both));
         std::vector<std::byte> values(8);
         expect_error(group.broadcast(1, values, now()),
                      {"broadcast among 0-1: node 1 has not come within the time given"});
@@ -290,7 +290,7 @@ TEST_F(Posts, what_is_still_sent_for_a_call_that_has_failed_is_dropped_and_what_
 
 TEST_F(Posts, a_member_whose_call_fails_tells_those_who_wait_for_it_and_nobody_else) {
     play({.nodes = 4}, [](Stage& stage) {
-        group::Group group = good(stage.member.groups.group({0, 1, 2, 3}));
+        group::Group group = good(stage.member.groups->group({0, 1, 2, 3}));
         // As the root of a scatter it owes each of them a part, and has too much.
         std::vector<std::byte> all(9), mine(2);
         expect_error(group.scatter(0, all, mine),
@@ -317,7 +317,7 @@ TEST_F(Posts, a_member_whose_call_fails_tells_those_who_wait_for_it_and_nobody_e
 TEST_F(Posts, a_mismatch_is_told_to_all_and_makes_one_call_of_a_node_fail_not_two) {
     play({.nodes = 4}, [](Stage& stage) {
         const Set all{0, 1, 2, 3};
-        group::Group group = good(stage.member.groups.group(all));
+        group::Group group = good(stage.member.groups->group(all));
         const auto post = [&](Node from, PostKind kind, std::uint32_t serial, std::uint64_t came_with, Bytes data) {
             Post head = broadcast_of(kind, serial, data.size());
             head.key = key_of(all);
@@ -356,7 +356,7 @@ TEST_F(Posts, a_mismatch_is_told_to_all_and_makes_one_call_of_a_node_fail_not_tw
 TEST_F(Posts, a_chase_goes_on_along_a_wait_that_becomes_real_later_and_one_that_comes_back_ends_the_call) {
     play({.nodes = 4, .looks_after = true}, [](Stage& stage) {
         const Set all{0, 1, 2, 3};
-        group::Group group = good(stage.member.groups.group(all));
+        group::Group group = good(stage.member.groups->group(all));
         const auto states = [](std::uint64_t lower, std::uint64_t upper) { return lower | upper << 32; };
         const auto post = [&](Node from, PostKind kind, std::uint64_t bytes, std::uint64_t came_with, std::uint32_t root) {
             stage.post(from, {.key = key_of(all), .serial = 1, .bytes = bytes, .came_with = came_with, .root = root, .what = static_cast<std::uint8_t>(What::gather), .kind = kind});
@@ -404,16 +404,14 @@ void with_mailbox(const std::function<void(Mailbox&, engine::Core&)>& look) {
     engine_test::OneThread world({.nodes = 2, .seed = 1, .refusal_chance = 0, .in_flight_max = 1 << 12});
     bool is_over = false;
     world.run([&](Channel& channel) {
-        Mailbox mailbox;
-        Handlers handlers;
-        const auto post = handlers.add("kumi.group.post", [&](Call& call, Post head, Bytes data) {
-            if (channel.self() == 0) mailbox.on_message(call.source(), head, data);
-        });
-        auto core = good(engine::Core::open(channel, std::move(handlers), world.setup().options()));
-        mailbox.attach(*core, post.index());
+        auto core = good(engine::Core::open(channel, {}, world.setup().options()));
+        std::optional<Mailbox> mailbox;
+        std::optional<StandIn> other;
+        if (channel.self() == 0) mailbox.emplace(*core);
+        else other.emplace(*core, [](Bytes) {});
         core->start();
         engine::Engine engine(std::move(core));
-        if (channel.self() == 0) look(mailbox, mailbox.core());
+        if (mailbox) look(*mailbox, mailbox->core());
         else engine.wait_until([&] { return is_over; });
         is_over = true;
     });
@@ -425,7 +423,7 @@ TEST_F(Posts, of_sets_that_are_not_in_use_nothing_is_kept) {
             const auto turn = core.take_turn();
             Post head = broadcast_of(PostKind::first, 1, 8);
             head.key = key;
-            mailbox.on_message(1, head, pattern(8, key));
+            mailbox.on_post(1, head, pattern(8, key));
         };
         EXPECT_EQ(mailbox.boxes(), 0u);
         {
@@ -448,7 +446,7 @@ TEST_F(Posts, of_sets_that_are_not_in_use_nothing_is_kept) {
         // Nor of what comes when nobody wants it.
         const auto turn = core.take_turn();
         for (const PostKind kind : {PostKind::go, PostKind::drop, PostKind::ask, PostKind::taken, PostKind::more})
-            mailbox.on_message(1, broadcast_of(kind, 1, 0), {});
+            mailbox.on_post(1, broadcast_of(kind, 1, 0), {});
         EXPECT_EQ(mailbox.boxes(), 0u);
     });
 }
@@ -473,13 +471,13 @@ TEST_F(Posts, of_more_messages_than_a_node_may_have_sent_some_are_forgotten_but_
         for (std::uint64_t key = 0; key < Mailbox::kept_max; ++key) {
             Post head = broadcast_of(PostKind::first, 1, 0);
             head.key = key;
-            mailbox.on_message(1, head, {});
+            mailbox.on_post(1, head, {});
         }
         EXPECT_EQ(mailbox.kept(), Mailbox::kept_max);
         for (std::uint64_t i = 0; i < 10; ++i) {
             Post head = broadcast_of(PostKind::first, 1, 0);
             head.key = 1'000'000 + i;
-            mailbox.on_message(1, head, {});
+            mailbox.on_post(1, head, {});
             EXPECT_EQ(mailbox.kept(), Mailbox::kept_max);
             EXPECT_EQ(mailbox.boxes(), Mailbox::kept_max);
         }
@@ -493,7 +491,7 @@ TEST_F(Posts, what_was_received_or_forgotten_makes_room_for_others) {
             const auto turn = core.take_turn();
             Post head = broadcast_of(PostKind::first, 1, 0);
             head.key = key;
-            mailbox.on_message(1, head, {});
+            mailbox.on_post(1, head, {});
         };
         const auto receive = [&](std::uint64_t key) {
             group::Seat seat(mailbox, both, key);
@@ -529,7 +527,7 @@ TEST_F(Posts, what_was_sent_for_calls_that_have_failed_makes_room_for_others) {
             Post head = broadcast_of(kind, 1, 0);
             head.key = key;
             if (kind == PostKind::mismatch) head.came_with = 99; // its number
-            mailbox.on_message(1, head, {});
+            mailbox.on_post(1, head, {});
         };
         // Node 1 tells of a mismatch, by which a call of this node fails.
         say(PostKind::mismatch, 6);

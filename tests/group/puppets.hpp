@@ -110,6 +110,24 @@ struct HeardAnswer {
     std::vector<std::byte> values;
 };
 
+/// A service of a puppet, in the place of one of groups.
+class StandIn final : public engine::Service {
+public:
+    StandIn(engine::Core& core, std::function<void(Bytes)> heard) : port_(core.add_service(*this)), heard_(std::move(heard)) {}
+
+    void say(Node to, Bytes head, Bytes rest = {}) {
+        std::vector<std::byte> message(engine::header_room);
+        message.insert(message.end(), head.begin(), head.end());
+        (void)port_.send(to, 0, message, rest);
+    }
+
+private:
+    bool on_message(Node, std::uint16_t, Bytes body) override { return heard_(body), true; }
+
+    engine::Port port_;
+    std::function<void(Bytes)> heard_;
+};
+
 class Stage {
 public:
     struct Heard {
@@ -157,7 +175,7 @@ public:
     std::function<void()> meanwhile;
     Handler<> call_meanwhile = member.handlers.add("meanwhile", [this](Call&) { std::exchange(meanwhile, {})(); });
     // Numbers on the wire: in the order above, for nothing was agreed on.
-    static constexpr std::uint32_t group_number = 0, post_number = 1, note_number = 2, handlers_count = 4;
+    static constexpr std::uint32_t note_number = 0, handlers_count = 2;
     static constexpr std::uint32_t tenfold_number = 0, minus_number = 1, complain_number = 2, count_number = 3,
                                    functions_count = 4;
 
@@ -218,15 +236,16 @@ private:
     void be_puppet(Channel& channel) {
         const Node self = channel.self();
         Handlers handlers;
-        const auto group = handlers.add("kumi.group", [this, self](Call&, Bytes bytes) {
-            heard.push_back({self, {bytes.begin(), bytes.end()}});
-        });
-        const auto post = handlers.add("kumi.group.post", [this, self](Call&, group::Post head, Bytes data) {
-            Posted one{self, head, {data.begin(), data.end()}};
+        handlers.add("note", [](Call&, std::uint64_t) {});
+        auto core = good(engine::Core::open(channel, std::move(handlers), Setup{.in_background = false, .spin_max = Duration{0}}.options()));
+        StandIn multicasts(*core, [this, self](Bytes bytes) { heard.push_back({self, {bytes.begin(), bytes.end()}}); });
+        StandIn collectives(*core, [this, self](Bytes bytes) {
+            Posted one{self, {}, {}};
+            EXPECT_TRUE(read_value(bytes, one.head));
+            one.data.assign(bytes.begin() + sizeof one.head, bytes.end());
             if (!on_post || !on_post(one)) posted.push_back(std::move(one));
         });
-        handlers.add("note", [](Call&, std::uint64_t) {});
-        auto engine = engine_test::open_alone(channel, std::move(handlers));
+        engine::Engine engine(std::move(core));
         while (!(is_over_ && world_.network().in_flight() == 0) && !world_.is_lost(self)) {
             auto& queue = sayings_[self];
             if (queue.empty()) {
@@ -234,8 +253,8 @@ private:
                 continue;
             }
             const Saying next = std::move(queue.front());
-            (void)(next.head ? engine.send(0, post, *next.head, Bytes(next.bytes))
-                             : engine.send(0, group, Bytes(next.bytes)));
+            if (next.head) collectives.say(0, bytes_of(*next.head), next.bytes);
+            else multicasts.say(0, {}, next.bytes);
             queue.pop_front(); // not before: it is quiet when all has been sent
         }
     }

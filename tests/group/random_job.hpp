@@ -70,16 +70,16 @@ public:
         take_all();
         for (const auto& look : looks_) look();
         const Set there = Set::range(0, job_.nodes) - job_.leavers;
-        auto survivors = good(member_.groups.group(there));
+        auto survivors = good(member_.groups->group(there));
         EXPECT_EQ(good(survivors.allreduce(std::uint64_t{1}, group::sum, deadline())), there.size());
         for (Node master = 0; master < job_.nodes; ++master) look_at(master);
     }
 
     /// Takes what has come since, and goes on. True: nothing is left here.
     bool clear() {
-        while (member_.groups.next(now())) {}
+        while (member_.groups->next(now())) {}
         member_.engine->poll();
-        return member_.groups.kept() == 0;
+        return member_.groups->kept() == 0;
     }
 
 private:
@@ -96,10 +96,10 @@ private:
         const auto content = pattern(step.bytes, job_.content_number(self(), number));
         const auto text = fmt::format("{} to {}, {} bytes", number, step.to.text(), step.bytes);
         switch (step.kind) {
-        case RandomJob::Kind::handler: return look_for_missing(member_.groups.multicast(step.to, note_, number, Bytes(content)), text);
-        case RandomJob::Kind::take: return look_for_missing(member_.groups.multicast(step.to, number, content), text);
+        case RandomJob::Kind::handler: return look_for_missing(member_.groups->multicast(step.to, note_, number, Bytes(content)), text);
+        case RandomJob::Kind::take: return look_for_missing(member_.groups->multicast(step.to, number, content), text);
         case RandomJob::Kind::gather: {
-            auto future = std::make_shared<Future<group::Gathered<std::vector<Node>>>>(member_.groups.gather(step.to, identify_, self(), number, content));
+            auto future = std::make_shared<Future<group::Gathered<std::vector<Node>>>>(member_.groups->gather(step.to, identify_, self(), number, content));
             return looks_.push_back([this, future, text, to = step.to] {
                 Set who;
                 for (const auto& [node, answer] : good(future->get(deadline()))) {
@@ -111,7 +111,7 @@ private:
             });
         }
         case RandomJob::Kind::reduce: {
-            auto future = std::make_shared<Future<group::Reduced<std::vector<Node>>>>(member_.groups.reduce(step.to, join_, identify_, self(), number, content));
+            auto future = std::make_shared<Future<group::Reduced<std::vector<Node>>>>(member_.groups->reduce(step.to, join_, identify_, self(), number, content));
             return looks_.push_back([this, future, text, to = step.to] {
                 const auto reduced = future->get(deadline());
                 if (!reduced && to - job_.leavers == Set{}) return; // nobody is left
@@ -139,7 +139,7 @@ private:
             for (const auto& step : job_.steps[master])
                 if (step.kind == RandomJob::Kind::take && step.to.contains(self()) && !job_.leavers.contains(master)) ++left;
         while (left != 0) {
-            const Arrival arrival = good(member_.groups.next(deadline()));
+            const Arrival arrival = good(member_.groups->next(deadline()));
             EXPECT_EQ(arrival.members, job_.steps[arrival.master][arrival.tag].to);
             EXPECT_EQ(arrival.content.size(), job_.steps[arrival.master][arrival.tag].bytes);
             EXPECT_TRUE(is_pattern(arrival.content, job_.content_number(arrival.master, arrival.tag)));

@@ -74,7 +74,7 @@ TEST_F(Relays, children_get_their_parts_with_all_that_concerns_them_and_the_pare
         }
         EXPECT_EQ(reached, set - Set{0});
         // Not before this node has it itself, and all whom it was passed on to have answered.
-        const Arrival arrival = good(stage.member.groups.next());
+        const Arrival arrival = good(stage.member.groups->next());
         EXPECT_EQ(arrival.members, all);
         EXPECT_EQ(arrival.sequence, 9u);
         stage.settle();
@@ -92,7 +92,7 @@ TEST_F(Relays, children_get_their_parts_with_all_that_concerns_them_and_the_pare
         EXPECT_EQ(answers[0].head.relay.generation, 6u);
         EXPECT_EQ(answers[0].missing, Set{casts[0].set.last()});
         EXPECT_EQ(answers[0].head.brings, Brings::nothing);
-        EXPECT_EQ(stage.member.groups.kept(), 0u);
+        EXPECT_EQ(stage.member.groups->kept(), 0u);
     });
 }
 
@@ -123,11 +123,11 @@ TEST_F(Relays, an_answer_counts_once_and_only_from_a_child_and_for_what_it_was_a
         stage.say(3, answer_of(name, {1000, 1}));
         stage.settle();
         EXPECT_TRUE(stage.take_heard().empty());
-        EXPECT_EQ(stage.member.groups.kept(), 1u);
+        EXPECT_EQ(stage.member.groups->kept(), 1u);
         stage.say(3, answer_of(name, id));
         stage.settle();
         EXPECT_EQ(stage.take_answers().size(), 1u);
-        EXPECT_EQ(stage.member.groups.kept(), 0u);
+        EXPECT_EQ(stage.member.groups->kept(), 0u);
         stage.say(3, answer_of(name, id)); // it is over
         stage.settle();
         EXPECT_TRUE(stage.take_heard().empty());
@@ -359,7 +359,7 @@ TEST_F(Relays, what_must_come_before_is_waited_for_if_it_concerns_this_node) {
         say(4, {});
         EXPECT_EQ(stage.handled, (Numbers{3, 4, 5, 6, 7, 8}));
         EXPECT_EQ(stage.take_answers().size(), 5u);
-        EXPECT_EQ(stage.member.groups.kept(), 0u);
+        EXPECT_EQ(stage.member.groups->kept(), 0u);
         say(9, {{8, {0}}, {3, {0}}}); // which it has had
         EXPECT_EQ(stage.handled.back(), 9u);
         // Masters have no order among each other.
@@ -392,11 +392,11 @@ TEST_F(Relays, what_waits_to_be_taken_is_not_waited_for_by_what_comes_after_it) 
         stage.settle();
         EXPECT_EQ(stage.handled, Numbers{2});
         EXPECT_EQ(stage.take_answers().size(), 1u) << "what was not taken is not answered";
-        EXPECT_EQ(good(stage.member.groups.next()).sequence, 1u);
-        EXPECT_EQ(good(stage.member.groups.next()).sequence, 3u);
+        EXPECT_EQ(good(stage.member.groups->next()).sequence, 1u);
+        EXPECT_EQ(good(stage.member.groups->next()).sequence, 3u);
         stage.settle();
         EXPECT_EQ(stage.take_answers().size(), 2u);
-        EXPECT_FALSE(stage.member.groups.next(now()));
+        EXPECT_FALSE(stage.member.groups->next(now()));
     });
 }
 
@@ -451,7 +451,7 @@ TEST_F(Relays, what_the_master_says_is_over_is_not_waited_for_and_not_had) {
         over(1, 12, 11);
         say(11);
         EXPECT_EQ(stage.handled, (Numbers{5, 7, 9, 11, 12}));
-        EXPECT_EQ(stage.member.groups.kept(), 0u);
+        EXPECT_EQ(stage.member.groups->kept(), 0u);
     });
 }
 
@@ -460,14 +460,14 @@ TEST_F(Relays, what_a_lost_master_will_not_send_any_more_is_not_waited_for_after
         stage.say(1, numbered_cast(5, {{4, {0}}}));
         stage.say(1, answer_of({1, 8}, group::no_relay)); // of one that it knows nothing of
         stage.settle();
-        EXPECT_EQ(stage.member.groups.kept(), 3u);
+        EXPECT_EQ(stage.member.groups->kept(), 3u);
         stage.look(5);
         EXPECT_EQ(stage.handled, Numbers{}) << "the master is there";
         stage.lose(1);
         EXPECT_EQ(stage.handled, Numbers{}) << "others may still have it";
         stage.look(4);
         EXPECT_EQ(stage.handled, Numbers{5});
-        EXPECT_EQ(stage.member.groups.kept(), 0u);
+        EXPECT_EQ(stage.member.groups->kept(), 0u);
     });
 }
 
@@ -492,7 +492,7 @@ TEST_F(Relays, a_master_that_is_no_member_sends_to_one_of_them_and_to_another_th
     play({.nodes = 6, .topology = Topology({{0, 1, 0, 0, 0, 1}})}, [](Stage& stage) {
         Set firsts;
         for (std::uint64_t number = 1; number <= 3; ++number) {
-            auto done = stage.member.groups.multicast({1, 2, 3, 4, 5}, stage.note, number);
+            auto done = stage.member.groups->multicast({1, 2, 3, 4, 5}, stage.note, number);
             stage.settle();
             const auto casts = stage.take_casts();
             ASSERT_EQ(casts.size(), 1u);
@@ -506,12 +506,12 @@ TEST_F(Relays, a_master_that_is_no_member_sends_to_one_of_them_and_to_another_th
             EXPECT_TRUE(good(done.get()).empty());
         }
         EXPECT_EQ(firsts, (Set{2, 3, 4})) << "those near it";
-        (void)stage.member.groups.multicast({1, 5}, stage.note, std::uint64_t{0}); // of whom none is near
+        (void)stage.member.groups->multicast({1, 5}, stage.note, std::uint64_t{0}); // of whom none is near
         stage.settle();
         EXPECT_EQ(stage.take_casts().size(), 1u);
         stage.lose(3);
         for (std::uint64_t number = 5; number <= 7; ++number) {
-            auto done = stage.member.groups.multicast({2, 3, 4}, stage.note, number);
+            auto done = stage.member.groups->multicast({2, 3, 4}, stage.note, number);
             stage.settle();
             const auto casts = stage.take_casts();
             ASSERT_EQ(casts.size(), 1u) << "one that is there";
@@ -524,7 +524,7 @@ TEST_F(Relays, a_master_that_is_no_member_sends_to_one_of_them_and_to_another_th
 TEST_F(Relays, a_multicast_names_the_newest_that_each_member_may_not_have_had) {
     play({.nodes = 6}, [](Stage& stage) {
         const auto send = [&](const Set& to) {
-            (void)stage.member.groups.multicast(to, stage.note, std::uint64_t{0});
+            (void)stage.member.groups->multicast(to, stage.note, std::uint64_t{0});
             stage.settle();
             const auto casts = stage.take_casts();
             EXPECT_EQ(casts.size(), 1u);
@@ -546,7 +546,7 @@ TEST_F(Relays, members_that_are_missing_are_told_that_it_is_over_and_what_was_be
         std::vector<HeardCast> casts;
         std::vector<Future<Set>> done;
         for (const Set& to : {Set{2, 3}, Set{3, 4}, Set{1, 2, 3, 4}, Set{2, 3, 4}}) {
-            done.push_back(stage.member.groups.multicast(to, stage.note, std::uint64_t{0}));
+            done.push_back(stage.member.groups->multicast(to, stage.note, std::uint64_t{0}));
             stage.settle();
             for (HeardCast& cast : stage.take_casts()) casts.push_back(std::move(cast));
         }
@@ -569,7 +569,7 @@ TEST_F(Relays, members_that_are_missing_are_told_that_it_is_over_and_what_was_be
 
 TEST_F(Relays, what_went_wrong_at_a_member_is_an_error_at_the_master) {
     play({.nodes = 3}, [](Stage& stage) {
-        auto done = stage.member.groups.multicast({1, 2}, stage.note, std::uint64_t{0});
+        auto done = stage.member.groups->multicast({1, 2}, stage.note, std::uint64_t{0});
         stage.settle();
         const auto casts = stage.take_casts();
         ASSERT_EQ(casts.size(), 1u);
@@ -581,7 +581,7 @@ TEST_F(Relays, what_went_wrong_at_a_member_is_an_error_at_the_master) {
 /// From a handler, which must not wait: refused when a thread would have to.
 Result<void> try_in_handler(Stage& stage, const Set& to, Bytes content) {
     std::optional<Future<Set>> begun;
-    stage.meanwhile = [&] { begun = stage.member.groups.multicast(to, 7, content); };
+    stage.meanwhile = [&] { begun = stage.member.groups->multicast(to, 7, content); };
     good(stage.member.engine->send(0, stage.call_meanwhile));
     stage.member.engine->wait_until([&] { return begun.has_value(); });
     if (!begun->is_ready()) return {};
@@ -594,12 +594,12 @@ TEST_F(Relays, a_master_has_so_many_multicasts_under_way_and_no_more) {
     play({}, [](Stage& stage) {
         for (std::size_t i = 0; i < Groups::under_way_max; ++i) EXPECT_TRUE(try_in_handler(stage, {0}, {}));
         expect_error(try_in_handler(stage, {0}, {}), {"multicast to 0 from a handler: 256 are under way"});
-        (void)good(stage.member.groups.next());
+        (void)good(stage.member.groups->next());
         EXPECT_TRUE(try_in_handler(stage, {0}, {}));
         expect_error(try_in_handler(stage, {0}, {}), {"256 are under way"});
-        while (stage.member.groups.next(now())) {
+        while (stage.member.groups->next(now())) {
         }
-        EXPECT_EQ(stage.member.groups.kept(), 0u);
+        EXPECT_EQ(stage.member.groups->kept(), 0u);
     });
 }
 
@@ -614,11 +614,11 @@ TEST_F(Relays, a_master_has_so_many_bytes_under_way_and_no_more_if_they_are_of_s
         EXPECT_TRUE(try_in_handler(stage, {0}, content.first(most - 1000)));
         expect_error(try_in_handler(stage, {0}, content.first(1)), {"2 are under way"});
         EXPECT_TRUE(try_in_handler(stage, {0}, {}));
-        while (stage.member.groups.next(now())) {
+        while (stage.member.groups->next(now())) {
         }
         for (int i = 0; i < 2; ++i)
             EXPECT_TRUE(try_in_handler(stage, {0}, content.first(1000))) << "what is over makes room";
-        while (stage.member.groups.next(now())) {
+        while (stage.member.groups->next(now())) {
         }
         EXPECT_TRUE(try_in_handler(stage, {0}, content)) << "one alone may be as large as can be";
     });
@@ -628,7 +628,7 @@ TEST_F(Relays, a_handler_that_multicasts_to_its_own_node_has_ended_before_that_i
     play({}, [](Stage& stage) {
         bool has_begun = false;
         stage.meanwhile = [&] {
-            (void)stage.member.groups.multicast({0}, stage.note, std::uint64_t{1});
+            (void)stage.member.groups->multicast({0}, stage.note, std::uint64_t{1});
             EXPECT_TRUE(stage.handled.empty());
             has_begun = true;
         };
@@ -642,7 +642,7 @@ TEST_F(Relays, a_master_does_not_run_away_from_one_that_stays_under_way) {
     play({}, [](Stage& stage) {
         EXPECT_TRUE(try_in_handler(stage, {1}, {})); // node 1 does not answer
         for (std::uint64_t number = 2; number <= 2048; ++number)
-            EXPECT_TRUE(good(stage.member.groups.multicast({0}, stage.note, number).get()).empty());
+            EXPECT_TRUE(good(stage.member.groups->multicast({0}, stage.note, number).get()).empty());
         expect_error(try_in_handler(stage, {0}, {}), {"1 are under way"});
         const auto casts = stage.take_casts();
         ASSERT_EQ(casts.size(), 1u);
@@ -655,12 +655,12 @@ TEST_F(Relays, a_master_does_not_run_away_from_one_that_stays_under_way) {
 TEST_F(Relays, what_takes_more_than_half_a_message_goes_in_blocks) {
     constexpr std::size_t whole_bytes_max = std::size_t{128} << 10;
     play({}, [](Stage& stage) {
-        EXPECT_EQ(stage.member.groups.choice(whole_bytes_max, 2).way, group::Way::tree);
-        EXPECT_TRUE(goes_in_blocks(stage.member.groups.choice(whole_bytes_max + 1, 2).way));
+        EXPECT_EQ(stage.member.groups->choice(whole_bytes_max, 2).way, group::Way::tree);
+        EXPECT_TRUE(goes_in_blocks(stage.member.groups->choice(whole_bytes_max + 1, 2).way));
     });
     play({.way = group::Way::binomial}, [](Stage& stage) {
-        EXPECT_EQ(stage.member.groups.choice(whole_bytes_max, 9).way, group::Way::binomial);
-        EXPECT_TRUE(goes_in_blocks(stage.member.groups.choice(whole_bytes_max + 1, 9).way));
+        EXPECT_EQ(stage.member.groups->choice(whole_bytes_max, 9).way, group::Way::binomial);
+        EXPECT_TRUE(goes_in_blocks(stage.member.groups->choice(whole_bytes_max + 1, 9).way));
     });
 }
 
@@ -670,7 +670,7 @@ TEST_F(Relays, among_nodes_of_one_host_a_content_of_some_size_is_told_of_and_not
     const Bytes content(static_cast<const std::byte*>(zeros.get()), most + 1);
     play({.is_one_host = true}, [&](Stage& stage) {
         const auto kind_of = [&](std::size_t bytes) {
-            (void)stage.member.groups.multicast({1}, 7, content.first(bytes));
+            (void)stage.member.groups->multicast({1}, 7, content.first(bytes));
             stage.settle();
             const auto heard = stage.take_heard();
             return heard.empty() ? Kind::over : heard.front().kind();

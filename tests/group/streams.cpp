@@ -57,13 +57,13 @@ TEST_F(Streams, blocks_come_in_any_order_and_a_content_is_there_when_all_have_co
     play({.nodes = 3}, [](Stage& stage) {
         const BlockOf block{.name = {1, 1}, .purpose = to_be_taken, .set = {0, 1}, .bytes = content_bytes};
         for (const std::uint32_t index : {2u, 0u, 0u, 2u}) say_block(stage, 1, block, index);
-        EXPECT_FALSE(stage.member.groups.next(now()));
+        EXPECT_FALSE(stage.member.groups->next(now()));
         auto last = block;
         last.index = 1;
         stage.say(1, last.with(std::vector<std::byte>(), data_of(1))); // the lead has come before
         stage.settle();
         EXPECT_TRUE(stage.take_heard().empty()) << "it was not taken yet";
-        const Arrival arrival = good(stage.member.groups.next());
+        const Arrival arrival = good(stage.member.groups->next());
         EXPECT_EQ(arrival.content, pattern(content_bytes, 1));
         EXPECT_EQ(arrival.members, (Set{0, 1}));
         stage.settle();
@@ -72,8 +72,8 @@ TEST_F(Streams, blocks_come_in_any_order_and_a_content_is_there_when_all_have_co
         EXPECT_EQ(answers[0].by, 1u);
         EXPECT_EQ(answers[0].head.relay.index, group::no_relay.index);
         EXPECT_EQ(answers[0].head.name, block.name);
-        EXPECT_EQ(stage.member.groups.kept(), 0u);
-        EXPECT_FALSE(stage.member.groups.next(now())) << "it comes once";
+        EXPECT_EQ(stage.member.groups->kept(), 0u);
+        EXPECT_FALSE(stage.member.groups->next(now())) << "it comes once";
     });
 }
 
@@ -85,7 +85,7 @@ TEST_F(Streams, what_came_is_not_written_again) {
         for (const std::uint32_t index : {1u, 2u}) say_block(stage, 1, block, index);
         stage.say(1, block.with(data_of(0, 2)));
         stage.settle();
-        EXPECT_EQ(good(stage.member.groups.next()).content, pattern(content_bytes, 1));
+        EXPECT_EQ(good(stage.member.groups->next()).content, pattern(content_bytes, 1));
     });
 }
 
@@ -94,7 +94,7 @@ TEST_F(Streams, a_stream_that_has_not_begun_begins_with_a_lead) {
         const BlockOf block{.name = {1, 1}, .purpose = to_be_taken, .set = {0, 1}, .bytes = content_bytes};
         stage.say(1, block.with(std::vector<std::byte>(), data_of(0)));
         stage.settle();
-        EXPECT_EQ(stage.member.groups.kept(), 0u);
+        EXPECT_EQ(stage.member.groups->kept(), 0u);
     });
 }
 
@@ -112,7 +112,7 @@ TEST_F(Streams, the_first_member_passes_all_blocks_on_and_answers_when_all_below
         const BlockOf block = from_outside({0, 2, 3}, flat);
         stage.say(2, answer_of(block.name, group::no_relay, {2})); // before its time
         stage.settle();
-        EXPECT_EQ(stage.member.groups.kept(), 1u);
+        EXPECT_EQ(stage.member.groups->kept(), 1u);
         stage.say(1, block.with(bytes_of(number)));
         stage.settle();
         EXPECT_EQ(stage.handled, std::vector<std::uint64_t>{number});
@@ -139,7 +139,7 @@ TEST_F(Streams, the_first_member_passes_all_blocks_on_and_answers_when_all_below
         ASSERT_EQ(answers.size(), 1u);
         EXPECT_EQ(answers[0].by, 1u);
         EXPECT_EQ(answers[0].missing, Set{2});
-        EXPECT_EQ(stage.member.groups.kept(), 0u) << "also what came before its time";
+        EXPECT_EQ(stage.member.groups->kept(), 0u) << "also what came before its time";
     });
 }
 
@@ -171,7 +171,7 @@ TEST_F(Streams,
         EXPECT_EQ(answers[0].text, "");
         stage.say(2, answer_of(block.name, group::no_relay)); // nobody needs it any more
         stage.settle();
-        EXPECT_EQ(stage.member.groups.kept(), 0u);
+        EXPECT_EQ(stage.member.groups->kept(), 0u);
         question.wants_answer = 0;
         stage.say(2, question.with({}));
         stage.settle();
@@ -248,7 +248,7 @@ TEST_F(Streams, who_gets_no_more_asks_its_parent_and_then_the_next_above_it) {
         stage.lose(1);
         EXPECT_EQ(asked(), Set{}) << "nobody is left";
         stage.look(4);
-        EXPECT_EQ(stage.member.groups.kept(), 0u);
+        EXPECT_EQ(stage.member.groups->kept(), 0u);
     });
 }
 
@@ -260,7 +260,7 @@ TEST_F(Streams, blocks_of_a_lost_master_are_waited_for_while_somebody_above_may_
         stage.lose(1);
         stage.look(6);
         for (const std::uint32_t index : {1u, 2u}) say_block(stage, 2, block, index);
-        EXPECT_EQ(good(stage.member.groups.next()).content, pattern(content_bytes, 1));
+        EXPECT_EQ(good(stage.member.groups->next()).content, pattern(content_bytes, 1));
     });
 }
 
@@ -367,16 +367,16 @@ TEST_F(Streams, a_member_that_is_told_that_it_is_over_gives_up_and_says_so) {
         ASSERT_EQ(answers.size(), 1u);
         EXPECT_EQ(answers[0].by, 2u);
         EXPECT_EQ(answers[0].head.brings, Brings::resignation);
-        EXPECT_EQ(stage.member.groups.kept(), 0u);
+        EXPECT_EQ(stage.member.groups->kept(), 0u);
         for (const std::uint32_t index : {1u, 2u}) say_block(stage, 2, block, index);
-        EXPECT_FALSE(stage.member.groups.next(now()));
+        EXPECT_FALSE(stage.member.groups->next(now()));
         // One that is here whole is had.
         BlockOf whole = block;
         whole.name.sequence = 2;
         for (const std::uint32_t index : {0u, 1u, 2u}) say_block(stage, 2, whole, index);
         stage.say(1, bytes_of(Over{Kind::over, 0, whole.name, 0}));
         stage.settle();
-        EXPECT_EQ(good(stage.member.groups.next()).content, pattern(content_bytes, 1));
+        EXPECT_EQ(good(stage.member.groups->next()).content, pattern(content_bytes, 1));
     });
 }
 

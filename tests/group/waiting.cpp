@@ -26,11 +26,11 @@ TEST_P(Waiting, who_waits_for_a_multicast_is_woken_by_another_thread_of_its_node
         member.open(channel, without_looks);
         std::thread sender([&] {
             std::this_thread::sleep_for(until_all_sleep);
-            const auto missing = member.groups.multicast({0}, 7, bytes_of(std::string_view("words"))).get(soon()); // which the other one takes
+            const auto missing = member.groups->multicast({0}, 7, bytes_of(std::string_view("words"))).get(soon()); // which the other one takes
             EXPECT_TRUE(missing && missing->empty());
         });
         const Instant end = soon();
-        const auto arrival = member.groups.next(end);
+        const auto arrival = member.groups->next(end);
         EXPECT_LT(now(), end) << "it slept to the end";
         sender.join();
         ASSERT_TRUE(arrival) << arrival.error().text();
@@ -42,10 +42,10 @@ TEST_P(Waiting, who_waits_for_the_end_of_a_multicast_is_woken_when_another_threa
     run(1, [](Channel& channel) {
         Member member;
         member.open(channel, without_looks);
-        auto done = member.groups.multicast({0}, 7, bytes_of(std::string_view("words")));
+        auto done = member.groups->multicast({0}, 7, bytes_of(std::string_view("words")));
         std::thread taker([&] {
             std::this_thread::sleep_for(until_all_sleep);
-            EXPECT_TRUE(member.groups.next(soon()));
+            EXPECT_TRUE(member.groups->next(soon()));
         });
         const Instant end = soon();
         const auto missing = done.get(end);
@@ -64,7 +64,7 @@ TEST_P(Waiting, a_multicast_to_its_own_node_is_handled_though_that_only_computes
         member.open(channel, without_looks);
         for (int i = 1; i <= 3; ++i) {
             std::this_thread::sleep_for(until_all_sleep);
-            (void)member.groups.multicast({0}, count);
+            (void)member.groups->multicast({0}, count);
             for (const Instant end = soon(); handled < i && now() < end;) std::this_thread::yield(); // without a call
             EXPECT_EQ(handled, i);
         }
@@ -79,11 +79,11 @@ TEST_P(Waiting, one_that_never_ends_may_be_followed_by_another_when_the_job_ends
             const auto count = member.handlers.add("count", [&](Call&) {});
             member.open(channel);
             for (int i = 0; i < 20; ++i) {
-                auto done = member.groups.multicast({0}, 7, bytes_of(std::string_view("nobody takes this")));
+                auto done = member.groups->multicast({0}, 7, bytes_of(std::string_view("nobody takes this")));
                 (void)done.then([&, count](const Result<Set>& missing) { // when it is called `count` is gone
                     EXPECT_FALSE(missing);
                     ++ended;
-                    expect_error(member.groups.multicast({0}, count).get(), {"multicast to 0", "has ended"});
+                    expect_error(member.groups->multicast({0}, count).get(), {"multicast to 0", "has ended"});
                 });
             }
         }

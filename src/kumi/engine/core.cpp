@@ -30,14 +30,20 @@ Core::Core(pm::Channel& channel, Handlers&& handlers, const Options& options, st
 
 Core::~Core() {
     constexpr Duration patience = std::chrono::seconds(3); // some may have left, and take nothing any more
-    drive_.serve_until([&] { return !outbox_.has_waiting() && !upper_waits_ && (upper_ == nullptr || upper_->is_done()) && transfers_.empty() && next_on_host_ == next_barrier_; }, now() + patience);
+    const auto is_done = [](const Added& added) { return !added.wants_progress && added.service->is_done(); };
+    drive_.serve_until(
+        [&] { return !outbox_.has_waiting() && std::ranges::all_of(services_, is_done) && transfers_.empty() && next_on_host_ == next_barrier_; },
+        now() + patience);
     drive_.stop();
     {
         const Drive::Turn turn(drive_);
         outbox_.tell_all_handled();
     }
     drive_.serve_until([&] { return !outbox_.has_waiting(); }, now() + patience);
-    if (upper_ != nullptr) upper_->on_end();
+    {
+        const Drive::Turn turn(drive_);
+        for (const Added& added : services_) added.service->on_end();
+    }
     operations_.clear(); // those who wait for an answer are told that there will be none, while all else is still there
     // Nodes leave one after the other: that alone is nothing to be told of.
     if (first_error_ && !is_about_loss_) base::log_warning("{}", first_error_->text());
@@ -118,9 +124,45 @@ inline bool Core::handle(Node source, const Header& header, Bytes rest, pm::Mess
     case Kind::broadcast: return on_broadcast(source, rest);
     case Kind::ask: return on_ask(source, rest);
     case Kind::answer: return on_answer(source, rest);
+    case Kind::first_of_services:
     case Kind::first_handler: break;
     }
-    return false;
+    if (header.kind < static_cast<std::uint16_t>(Kind::first_of_services)) return false;
+    return on_service_message(source, header.kind - static_cast<std::size_t>(Kind::first_of_services), rest);
+}
+
+// ---- services
+
+Port Core::add_service(Service& service) {
+    KUMI_ASSERT(services_.size() < services_max);
+    services_.push_back({&service});
+    return Port(*this, services_.size() - 1);
+}
+
+/// False: no service has such messages.
+bool Core::on_service_message(Node source, std::size_t kind, Bytes rest) {
+    const std::size_t index = kind / Service::kinds_max;
+    if (index >= services_.size()) return false;
+    if (!services_[index].service->on_message(source, static_cast<std::uint16_t>(kind % Service::kinds_max), rest)) note_unsound(source);
+    return true;
+}
+
+bool Core::go_on_services() noexcept {
+    bool any = false;
+    for (const Added& added : services_)
+        if (added.wants_progress) any |= added.service->go_on();
+    return any;
+}
+
+Result<void> Port::send(Node to, std::uint16_t kind, MutableBytes message, Bytes payload) {
+    if (auto known = core_->check_node("sending to", to); !known) return known;
+    Core::write_header(message, Core::kind_of(index_, kind), true);
+    return core_->request_bytes(to, message, payload);
+}
+
+void Port::want_progress(bool wanted) noexcept {
+    if (std::exchange(core_->services_[index_].wants_progress, wanted) == wanted) return;
+    core_->services_waiting_ += wanted ? 1u : ~0u;
 }
 
 inline bool Core::run_handler(Node source, const Header& header, Bytes rest) {
@@ -182,12 +224,12 @@ Result<void> Core::send(Node to, std::uint32_t handler, MutableBytes message, By
     if (const std::size_t bytes = message.size() + payload.size(); bytes - sizeof(Header) > message_bytes_max_)
         return error("sending {} to handler {} on {}: the largest is {}; put the data into a segment", base::readable_bytes(bytes - sizeof(Header)),
                      handlers_.entries()[handler].name, name_of(to), base::readable_bytes(message_bytes_max_));
-    write_header(message, handler, true);
+    write_header(message, kind_of(handler), true);
     return request_bytes(to, message, payload);
 }
 
 void Core::reply(Node to, std::uint32_t handler, MutableBytes message, Bytes payload) {
-    write_header(message, handler, false);
+    write_header(message, kind_of(handler), false);
     outbox_.reply(to, message, payload);
 }
 
@@ -471,7 +513,7 @@ std::size_t Core::work() noexcept {
     std::size_t done = channel_.poll([this](pm::Message& message) { on_arrival(message); }, pm::all_messages);
     if (outbox_.has_waiting()) [[unlikely]] done += outbox_.go_on() ? 1 : 0;
     if (!transfers_.empty()) [[unlikely]] done += go_on_transfers() ? 1 : 0;
-    if (upper_waits_) [[unlikely]] done += upper_->go_on() ? 1 : 0;
+    if (services_waiting_ != 0) [[unlikely]] done += go_on_services() ? 1 : 0;
     if (!syncs_.empty()) [[unlikely]] check_syncs();
     if (next_on_host_ != next_barrier_) [[unlikely]] make_arrivals();
     if (has_tasks()) [[unlikely]] ++done; // they are to be run
@@ -509,7 +551,7 @@ bool Core::notice_losses() {
         if (std::exchange(lost_[peer], Fate::lost) != Fate::lost) drive_.wake_waiters(); // they may wait for it
         has_losses_ = true;
         forsake(peer); // also what was begun since
-        if (upper_ != nullptr) upper_->on_lost(peer);
+        for (const Added& added : services_) added.service->on_lost(peer);
     }
     return is_any_going;
 }
@@ -543,7 +585,7 @@ void Core::look_after() {
     if (time < look_at_) return;
     look_at_ = time + look_after_;
     ++looks_;
-    if (upper_ != nullptr) upper_->look_after(); // first: what it asks says something
+    for (const Added& added : services_) added.service->look_after(); // first: what they ask says something
     for (Node peer = 0; peer < nodes(); ++peer)
         if (!outbox_.all_handled(peer)) poke(peer);
     operations_.each([this](const Operation& operation) { poke(operation.peer); });

@@ -15,7 +15,7 @@
 #include "kumi/engine/outgoing.hpp"
 #include "kumi/engine/drive.hpp"
 #include "kumi/engine/progress.hpp"
-#include "kumi/engine/upper.hpp"
+#include "kumi/engine/service.hpp"
 #include "kumi/pm/channel.hpp"
 
 #include <deque>
@@ -70,11 +70,7 @@ public:
 
     /// `message` has room for a header, and then the arguments. False: not now, or never; send() knows.
     bool try_send(Node to, std::uint32_t handler, MutableBytes message, Bytes payload) noexcept {
-        if (to >= nodes_ || message.size() + payload.size() > message_bytes_max_ + sizeof(Header)) [[unlikely]]
-            return false;
-        write_header(message, handler, true);
-        const Drive::Turn turn(drive_);
-        return outbox_.try_request(to, message, payload);
+        return try_send_kind(to, kind_of(handler), message, payload);
     }
     Result<void> send(Node to, std::uint32_t handler, MutableBytes message, Bytes payload);
     void reply(Node to, std::uint32_t handler, MutableBytes message, Bytes payload);
@@ -85,12 +81,10 @@ public:
     /// `answered` will not be called any more, if it was not yet. Answers whether that is so.
     bool forget(std::uint64_t asked) override;
 
-    // ---- for a layer above
+    // ---- for services
 
-    /// Before start().
-    void set_upper(Upper& upper) noexcept { upper_ = &upper; }
-    /// Whether it is to go on whenever the engine does. With the turn.
-    void call_upper(bool wanted) noexcept { upper_waits_ = wanted; }
+    /// Before start(), and in the same order on all nodes. The service must live until the engine has ended.
+    [[nodiscard]] Port add_service(Service& service);
     /// The background is to look soon. With the turn.
     void call_background() noexcept { drive_.call(); }
     /// Sends something that says nothing: if the node is gone, that will be known. With the turn.
@@ -181,6 +175,7 @@ public:
     void note_unsound(Node source) noexcept;
 
 private:
+    friend class Port;
     /// What goes out in pieces, as there is room.
     struct Transfer {
         enum class Kind { put, get, broadcast };
@@ -227,6 +222,8 @@ private:
     // Arrivals; false: it made no sense.
     void on_arrival(pm::Message& message) noexcept;
     bool handle(Node source, const Header& header, Bytes rest, pm::Message& message);
+    bool on_service_message(Node source, std::size_t kind, Bytes rest);
+    bool go_on_services() noexcept;
     bool run_handler(Node source, const Header& header, Bytes rest);
     bool run_entry(const Handlers::Entry& entry, Call& call, Bytes rest, std::string& trouble);
     Result<std::vector<std::byte>> run_function(std::uint32_t index, Bytes arguments) const;
@@ -303,10 +300,24 @@ private:
         return request_bytes(to, message.bytes(), body);
     }
 
-    void write_header(MutableBytes message, std::uint32_t handler, bool is_request) const noexcept {
-        const auto kind = static_cast<Kind>(static_cast<std::uint32_t>(Kind::first_handler) + agreed_.handlers[handler]);
+    Kind kind_of(std::uint32_t handler) const noexcept {
+        return static_cast<Kind>(static_cast<std::uint32_t>(Kind::first_handler) + agreed_.handlers[handler]);
+    }
+    static Kind kind_of(std::size_t service, std::uint16_t kind) noexcept {
+        return static_cast<Kind>(static_cast<std::size_t>(Kind::first_of_services) + service * Service::kinds_max + kind);
+    }
+    static constexpr std::size_t services_max =
+        (static_cast<std::size_t>(Kind::first_handler) - static_cast<std::size_t>(Kind::first_of_services)) / Service::kinds_max;
+    static void write_header(MutableBytes message, Kind kind, bool is_request) noexcept {
         const Header header = header_of(kind, is_request);
         std::memcpy(message.data(), &header, sizeof header);
+    }
+    bool try_send_kind(Node to, Kind kind, MutableBytes message, Bytes payload) noexcept {
+        if (to >= nodes_ || message.size() + payload.size() > message_bytes_max_ + sizeof(Header)) [[unlikely]]
+            return false;
+        write_header(message, kind, true);
+        const Drive::Turn turn(drive_);
+        return outbox_.try_request(to, message, payload);
     }
     static constexpr std::size_t head_bytes_max = 256; // of anything that carries data
 
@@ -359,9 +370,17 @@ private:
     bool background_watches_ = false; // and so does the background
     std::atomic<bool> discards_{false};
     bool has_told_unsound_ = false;
-    Upper* upper_ = nullptr;
-    bool upper_waits_ = false;
+    struct Added {
+        Service* service;
+        bool wants_progress = false;
+    };
+    std::vector<Added> services_; // their numbers are the same on all nodes
+    unsigned services_waiting_ = 0; // that want progress
     Drive drive_; // last: its thread uses all the rest
 };
+
+inline bool Port::try_send(Node to, std::uint16_t kind, MutableBytes message, Bytes payload) noexcept {
+    return core_->try_send_kind(to, Core::kind_of(index_, kind), message, payload);
+}
 
 } // namespace kumi::engine

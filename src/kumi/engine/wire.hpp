@@ -13,7 +13,7 @@
 
 namespace kumi::engine {
 
-/// What a message is for. Handlers of the program come after those of the engine.
+/// What a message is for. Behind the engine's own kinds each service has a range of them, and handlers of the program come last.
 enum class Kind : std::uint16_t {
     credit,       // nothing but the header
     please,       // the same, and asks for one
@@ -34,7 +34,8 @@ enum class Kind : std::uint16_t {
     broadcast,    // Broadcast, data; answered by done
     ask,          // Ask, arguments; answered by answer
     answer,       // Done, answer
-    first_handler = 64,
+    first_of_services = 64,
+    first_handler = 1024,
 };
 
 struct Header {

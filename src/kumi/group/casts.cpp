@@ -16,22 +16,15 @@ constexpr std::size_t placed_bytes_max = std::size_t{64} << 20;
 
 } // namespace
 
-void Casts::attach(engine::Core& core, std::uint32_t handler, std::uint32_t post_handler, Topology topology, const Settings& settings, const Costs& usual) {
-    core_ = &core;
-    handler_ = handler;
-    post_handler_ = post_handler;
-    topology_ = std::move(topology);
-    costs_ = settings.costs.value_or(usual);
-    way_ = settings.way;
-    if (!settings.costs) {
-        probing_.emplace();
-        typical_ = find_typical();
-    }
-    core.set_upper(*this);
+Casts::Casts(engine::Core& core, Topology topology, const Settings& settings, const Costs& usual)
+    : core_(core), port_(core.add_service(*this)), topology_(std::move(topology)), costs_(settings.costs.value_or(usual)), way_(settings.way) {
+    if (settings.costs) return;
+    probing_.emplace();
+    typical_ = find_typical();
 }
 
 Choice Casts::choice(std::size_t bytes, Node members) const {
-    const std::size_t at_once_max = core_->message_bytes_max() / 2; // leaves room for the lead
+    const std::size_t at_once_max = core_.message_bytes_max() / 2; // leaves room for the lead
     Choice choice = choose(bytes, members, costs_, way_);
     if (bytes > at_once_max && !goes_in_blocks(choice.way)) choice = choose(bytes, members, costs_, Way::circulant);
     choice.block_bytes = std::min(choice.block_bytes, static_cast<std::uint32_t>(at_once_max));
@@ -47,7 +40,7 @@ std::shared_ptr<std::vector<std::byte>> Casts::try_make_content(std::size_t byte
 }
 
 std::size_t Casts::kept() {
-    const auto turn = core_->take_turn();
+    const auto turn = core_.take_turn();
     std::size_t count = relays_.size() + streams_.size() + early_.size();
     for (const auto& [master, source] : sources_) count += source.deliveries.size();
     return count;
@@ -57,27 +50,27 @@ std::size_t Casts::kept() {
 
 Result<void> Casts::check(const Set& to, std::size_t bytes) const {
     if (to.empty()) return error("multicast to an empty set: it is for somebody");
-    if (to.last() >= core_->nodes())
-        return error("multicast to {}: there is no node {}, this job has nodes 0 to {}", to.text(), to.last(), core_->nodes() - 1);
+    if (to.last() >= core_.nodes())
+        return error("multicast to {}: there is no node {}, this job has nodes 0 to {}", to.text(), to.last(), core_.nodes() - 1);
     if (bytes > Groups::content_bytes_max)
         return error("multicast of {} to {}: the largest is {}", base::readable_bytes(bytes), to.text(), base::readable_bytes(Groups::content_bytes_max));
     return {};
 }
 
 bool Casts::is_on_host(const Set& to) const noexcept {
-    return std::ranges::all_of(to, [&](Node node) { return core_->reaches(node); });
+    return std::ranges::all_of(to, [&](Node node) { return core_.reaches(node); });
 }
 
 /// All that can be done before it is its turn: finds its way, and brings its content to where it stays.
 Result<Casts::Draft> Casts::draft_of(const Set& to, const Purpose& purpose, const Pieces& pieces) {
     Draft draft{.to = to, .purpose = purpose, .bytes = pieces.size()};
     if (auto good = check(to, draft.bytes); !good) return good.error();
-    if (!way_ && draft.bytes >= placed_bytes_min && draft.bytes <= placed_bytes_max && is_on_host(to)) draft.exposed = Exposed::make(*core_, pieces);
+    if (!way_ && draft.bytes >= placed_bytes_min && draft.bytes <= placed_bytes_max && is_on_host(to)) draft.exposed = Exposed::make(core_, pieces);
     {
-        const auto turn = core_->take_turn(); // costs change while they are measured
+        const auto turn = core_.take_turn(); // costs change while they are measured
         draft.choice = choice(draft.exposed ? sizeof(Place) : draft.bytes, to.size());
     }
-    draft.is_member = to.contains(core_->node());
+    draft.is_member = to.contains(core_.node());
     if (draft.exposed) {
         draft.content.bytes = draft.exposed->bytes();
     } else if (goes_in_blocks(draft.choice.way) && to.size() > (draft.is_member ? 1u : 0u)) {
@@ -104,7 +97,7 @@ void Casts::start(const Set& to, const Purpose& purpose, Bytes arguments, Bytes 
         return true;
     };
     {
-        const auto turn = core_->take_turn();
+        const auto turn = core_.take_turn();
         if (has_ended_) return ended(error("multicast to {}: the job has ended", to.text()));
         {
             const Busy busy(*this);
@@ -115,7 +108,7 @@ void Casts::start(const Set& to, const Purpose& purpose, Bytes arguments, Bytes 
         }
         if (turn.is_inner()) return ended(error("multicast to {} from a handler: {} are under way, and a handler must not wait", to.text(), under_way_.size()));
     }
-    core_->wait_until(try_begin, never);
+    core_.wait_until(try_begin, never);
 }
 
 /// What its members must have had before; nothing: too much is under way.
@@ -125,8 +118,8 @@ std::optional<std::vector<Casts::Before>> Casts::room_for(const Draft& draft) co
         return {};
     auto before = before_for(draft.to);
     // A set takes no more than its bits and 12 bytes; only where many are under way it has to be known better.
-    const std::size_t lead_bytes_max = 16 + (before.size() + 2) * (20 + core_->nodes() / 8);
-    const std::size_t room = core_->message_bytes_max() / 4;
+    const std::size_t lead_bytes_max = 16 + (before.size() + 2) * (20 + core_.nodes() / 8);
+    const std::size_t room = core_.message_bytes_max() / 4;
     if (lead_bytes_max > room && lead_of(draft.to, before, draft.to).size() > room) return {};
     return before;
 }
@@ -135,7 +128,7 @@ std::optional<std::vector<Casts::Before>> Casts::room_for(const Draft& draft) co
 void Casts::begin(Draft& draft, const std::vector<Before>& before, Ended ended) {
     const Busy busy(*this);
     is_called_ = false; // of what this adds nobody knows
-    const Name name{core_->node(), next_sequence_++};
+    const Name name{core_.node(), next_sequence_++};
     Relay& relay = add_relay(name, draft.purpose);
     relay.is_masters = true;
     relay.ended = std::move(ended);
@@ -147,7 +140,7 @@ void Casts::begin(Draft& draft, const std::vector<Before>& before, Ended ended) 
     else begin_whole(draft, before, relay);
     if (!draft.is_member) return close_one(relay);
     deliver(relay, draft.to, before, std::move(draft.content));
-    if (draft.purpose.use == Use::take) core_->wake(); // who waits for it here
+    if (draft.purpose.use == Use::take) core_.wake(); // who waits for it here
 }
 
 void Casts::begin_whole(Draft& draft, const std::vector<Before>& before, Relay& relay) {
@@ -157,14 +150,14 @@ void Casts::begin_whole(Draft& draft, const std::vector<Before>& before, Relay& 
     relay.before = before;
     if (draft.purpose.use == Use::take) relay.members = draft.to;
     std::vector<Child> children;
-    if (draft.is_member) children = children_of(draft.to, core_->node(), topology_, relay.pace);
+    if (draft.is_member) children = children_of(draft.to, core_.node(), topology_, relay.pace);
     else children.push_back({choose_first(draft.to, relay.name.sequence), draft.to});
     if (probing_) probe(children);
     for (Child& child : children) add_child(relay, std::move(child));
 }
 
 void Casts::begin_blocks(const Draft& draft, const std::vector<Before>& before, Relay& relay) {
-    const Node root = draft.is_member ? core_->node() : choose_first(draft.to, relay.name.sequence);
+    const Node root = draft.is_member ? core_.node() : choose_first(draft.to, relay.name.sequence);
     Stream& stream = add_stream(relay.name, draft.purpose, {draft.to, before, {}}, root, draft.choice.way, relay.pace, draft.streamed, draft.choice.block_bytes);
     stream.relay = relay.id;
     relay.stream = &stream;
@@ -176,7 +169,7 @@ void Casts::begin_blocks(const Draft& draft, const std::vector<Before>& before, 
         add_direct_flow(stream, root);
     }
     (void)go_on(stream);
-    if (core_->is_lost(root)) on_lost_in(stream, root);
+    if (core_.is_lost(root)) on_lost_in(stream, root);
 }
 
 /// The newest that each member may not have had yet; older ones come before that one.
@@ -198,12 +191,12 @@ Node Casts::choose_first(const Set& set, std::uint64_t sequence) const {
     for (std::size_t level = 0; level < topology_.levels(); ++level) {
         Set nearer;
         for (const Node node : near)
-            if (topology_.domain(level, node) == topology_.domain(level, core_->node())) nearer.add(node);
+            if (topology_.domain(level, node) == topology_.domain(level, core_.node())) nearer.add(node);
         if (nearer.empty()) break;
         near = std::move(nearer);
     }
     for (Node i = 0; i < near.size(); ++i)
-        if (const Node node = near.at(static_cast<Node>((sequence + i) % near.size())); !core_->is_lost(node)) return node;
+        if (const Node node = near.at(static_cast<Node>((sequence + i) % near.size())); !core_.is_lost(node)) return node;
     return near.at(static_cast<Node>(sequence % near.size()));
 }
 
@@ -220,7 +213,7 @@ Casts::Relay& Casts::add_relay(const Name& name, const Purpose& purpose) {
 void Casts::add_child(Relay& relay, Child child) {
     ++relay.open;
     relay.children.push_back({child.to, std::move(child.part)});
-    if (core_->is_lost(child.to)) return replace_child(relay, relay.children.size() - 1);
+    if (core_.is_lost(child.to)) return replace_child(relay, relay.children.size() - 1);
     if (!try_cast(relay, relay.children.back())) unsent_.push_back({child.to, relay.id, {}});
 }
 
@@ -233,8 +226,8 @@ void Casts::replace_child(Relay& relay, std::size_t index) {
     rest.remove(lost);
     if (!rest.empty()) {
         std::vector<Child> others;
-        if (relay.is_masters && !rest.contains(core_->node()) && relay.children.size() == 1) others.push_back({choose_first(rest, relay.name.sequence), rest});
-        else others = children_of(rest, core_->node(), topology_, relay.pace);
+        if (relay.is_masters && !rest.contains(core_.node()) && relay.children.size() == 1) others.push_back({choose_first(rest, relay.name.sequence), rest});
+        else others = children_of(rest, core_.node(), topology_, relay.pace);
         for (Child& other : others) add_child(relay, std::move(other));
     }
     --relay.open;
@@ -270,12 +263,12 @@ std::optional<std::vector<std::byte>> Casts::combine(Relay& relay) const {
     for (std::size_t i = 1; i < relay.values.size() && relay.trouble.empty(); ++i) {
         append(all, relay.values[i].second);
         if (relay.purpose.use != Use::reduce) continue;
-        auto both = core_->run_now(static_cast<std::uint32_t>(relay.purpose.tag), all);
+        auto both = core_.run_now(static_cast<std::uint32_t>(relay.purpose.tag), all);
         if (both) all = *std::move(both);
-        else relay.trouble = fmt::format("{}: {}", core_->name_of(core_->node()), both.error().text()).substr(0, trouble_bytes_max);
+        else relay.trouble = fmt::format("{}: {}", core_.name_of(core_.node()), both.error().text()).substr(0, trouble_bytes_max);
     }
-    if (all.size() > core_->message_bytes_max() / 2)
-        relay.trouble = fmt::format("the answers take {} and more; the most is {}", base::readable_bytes(all.size()), base::readable_bytes(core_->message_bytes_max() / 2));
+    if (all.size() > core_.message_bytes_max() / 2)
+        relay.trouble = fmt::format("the answers take {} and more; the most is {}", base::readable_bytes(all.size()), base::readable_bytes(core_.message_bytes_max() / 2));
     if (!relay.trouble.empty()) return {};
     return all;
 }
@@ -300,7 +293,7 @@ void Casts::finish(Relay& relay) {
     auto values = combine(*ended);
     if (ended->trouble.empty()) ended->ended(Outcome{std::move(ended->missing), values ? *std::move(values) : std::vector<std::byte>()});
     else ended->ended(error("multicast to {}: {}", to.text(), ended->trouble));
-    core_->wake(); // not always in what the engine does, after which it wakes those who wait
+    core_.wake(); // not always in what the engine does, after which it wakes those who wait
     relays_.give_back(std::move(ended));
 }
 
@@ -313,10 +306,10 @@ std::unique_ptr<Casts::Relay> Casts::remove(Relay& relay) {
 std::optional<Casts::Told> Casts::read_answer(Bytes bytes) const {
     Told told;
     const Answer& head = told.head;
-    if (!take(bytes, told.head) || head.name.master >= core_->nodes() || head.brings > Brings::resignation) return {};
+    if (!take(bytes, told.head) || head.name.master >= core_.nodes() || head.brings > Brings::resignation) return {};
     if (head.set_bytes > bytes.size() || head.text_bytes > bytes.size() - head.set_bytes || head.text_bytes > 2 * trouble_bytes_max) return {};
     Bytes set_bytes = bytes.first(head.set_bytes);
-    auto missing = Set::decode(set_bytes, core_->nodes());
+    auto missing = Set::decode(set_bytes, core_.nodes());
     if (!missing || !set_bytes.empty()) return {};
     told.missing = *std::move(missing);
     told.trouble = kumi::text_of(bytes.subspan(head.set_bytes, head.text_bytes));
@@ -336,7 +329,7 @@ bool Casts::on_answer(Node source, Bytes bytes) {
     }
     Stream* const stream = find_stream(head.name);
     if (stream != nullptr && stream->relay && take_answer(*relays_.find(*stream->relay), source, *told)) return true;
-    if (stream == nullptr && head.name.master == core_->node()) return true; // over
+    if (stream == nullptr && head.name.master == core_.node()) return true; // over
     if (stream == nullptr && sources_[head.name.master].sequences.was_seen(head.name.sequence)) return true;
     if (early_bytes_ + bytes.size() > early_bytes_max) return true; // too many: it is asked for again
     const auto [early, is_new] = early_[head.name].try_emplace(source, bytes.begin(), bytes.end());
@@ -348,16 +341,16 @@ bool Casts::on_answer(Node source, Bytes bytes) {
 
 bool Casts::on_cast(Node source, Bytes bytes, bool is_placed) {
     Cast head;
-    if (!take(bytes, head) || head.lead_bytes > bytes.size() || head.name.master >= core_->nodes() || head.name.master == core_->node()) return false;
+    if (!take(bytes, head) || head.lead_bytes > bytes.size() || head.name.master >= core_.nodes() || head.name.master == core_.node()) return false;
     Source& origin = sources_[head.name.master];
     if (!is_possible(origin, head.purpose)) return false;
     auto lead = read_lead(bytes.first(head.lead_bytes));
-    if (!lead || !lead->set.contains(core_->node())) return false;
+    if (!lead || !lead->set.contains(core_.node())) return false;
     bytes = bytes.subspan(head.lead_bytes);
     Content content{bytes, nullptr};
     Place place{};
     if (is_placed) {
-        const std::byte* const begin = take(bytes, place) ? core_->local({head.name.master, 0, place.offset}, place.bytes) : nullptr;
+        const std::byte* const begin = take(bytes, place) ? core_.local({head.name.master, 0, place.offset}, place.bytes) : nullptr;
         if (begin == nullptr) return false;
         content.bytes = {begin, place.bytes};
     }
@@ -370,7 +363,7 @@ bool Casts::on_cast(Node source, Bytes bytes, bool is_placed) {
     relay.pace = {head.gap, 1};
     relay.open = 1; // until this node has it
     relay.members = std::move(lead->members);
-    auto children = children_of(lead->set, core_->node(), topology_, relay.pace);
+    auto children = children_of(lead->set, core_.node(), topology_, relay.pace);
     if (!children.empty()) {
         if (!is_placed) content = Content::copy_of(bytes);
         relay.content = content;
@@ -389,12 +382,12 @@ bool Casts::try_cast(const Relay& relay, const Link& child) {
     append_lead(message_, child.part, relay.before, relay.members);
     const auto lead_bytes = static_cast<std::uint32_t>(message_.size() - begin);
     put_head(message_, Cast{relay.place ? Kind::placed : Kind::cast, lead_bytes, relay.name, relay.purpose, relay.id, relay.pace.gap / relay.pace.hop});
-    return core_->try_send(child.to, handler_, message_, relay.place ? bytes_of(*relay.place) : relay.content.bytes);
+    return port_.try_send(child.to, 0, message_, relay.place ? bytes_of(*relay.place) : relay.content.bytes);
 }
 
 // ---- what comes, and goes on
 
-void Casts::on_message(Node source, Bytes bytes) {
+bool Casts::on_message(Node source, std::uint16_t, Bytes bytes) {
     const Busy busy(*this);
     std::uint32_t kind = ~0u;
     (void)read_value(bytes, kind);
@@ -408,8 +401,8 @@ void Casts::on_message(Node source, Bytes bytes) {
     case Kind::probed: is_sound = on_probed(source, bytes); break;
     case Kind::over: is_sound = on_over(source, bytes); break;
     }
-    if (!is_sound) core_->note_unsound(source);
     run_ready();
+    return is_sound;
 }
 
 bool Casts::go_on() noexcept {
@@ -420,11 +413,11 @@ bool Casts::go_on() noexcept {
     for (std::size_t i = 0, count = unsent_.size(); i < count; ++i) {
         Unsent next = std::move(unsent_.front());
         unsent_.pop_front();
-        if (core_->is_lost(next.to)) continue; // on_lost() takes care
+        if (core_.is_lost(next.to)) continue; // on_lost() takes care
         bool was_sent = false;
         if (!refused.contains(next.to)) {
             if (next.relay.index == no_relay.index) {
-                was_sent = core_->try_send(next.to, handler_, next.message, {});
+                was_sent = port_.try_send(next.to, 0, next.message);
             } else if (Relay* const relay = relays_.find(next.relay)) {
                 const Link* const child = find_child(*relay, next.to);
                 was_sent = child == nullptr || try_cast(*relay, *child);
@@ -450,7 +443,7 @@ void Casts::on_lost(Node node) noexcept {
         close_one(relay);
     });
     for (auto& [name, stream] : streams_) on_lost_in(*stream, node);
-    if (go_on()) core_->wake(); // who asked is about to sleep
+    if (go_on()) core_.wake(); // who asked is about to sleep
 }
 
 bool Casts::is_done() const noexcept {
@@ -462,7 +455,7 @@ bool Casts::is_done() const noexcept {
 }
 
 void Casts::on_end() noexcept {
-    const auto turn = core_->take_turn();
+    const auto turn = core_.take_turn();
     has_ended_ = true;
     const auto relays = std::exchange(relays_, {}); // with the promises: those who hear of it may want to begin others
     streams_.clear();
@@ -476,10 +469,10 @@ void Casts::settle() noexcept {
     // What waits for blocks goes on when they come; what was refused, when there is room.
     const auto is_refused = [](const auto& stream) { return std::ranges::any_of(stream.second->flows, &Flow::is_refused); };
     const bool has_more = !unsent_.empty() || !ready_.empty() || std::ranges::any_of(streams_, is_refused);
-    core_->call_upper(has_more);
+    port_.want_progress(has_more);
     // Once: whoever goes on with it knows. What is ready waits for nothing that comes.
     const bool is_called = std::exchange(is_called_, has_more);
-    if ((has_more && !is_called) || !ready_.empty()) core_->call_background();
+    if ((has_more && !is_called) || !ready_.empty()) core_.call_background();
 }
 
 // ---- going out
@@ -510,18 +503,18 @@ std::vector<std::byte> Casts::lead_of(const Set& set, const std::vector<Before>&
 
 std::optional<Casts::Lead> Casts::read_lead(Bytes bytes) const {
     const bool is_whole = bytes.size() % 8 == 0; // the content behind it is aligned
-    auto set = Set::decode(bytes, core_->nodes());
+    auto set = Set::decode(bytes, core_.nodes());
     std::uint32_t count = 0;
     if (!is_whole || !set || !take(bytes, count) || count > Groups::under_way_max) return {};
     Lead lead{*std::move(set), {}, {}};
     for (std::uint32_t i = 0; i < count; ++i) {
         std::uint64_t sequence = 0;
         if (!take(bytes, sequence)) return {};
-        auto members = Set::decode(bytes, core_->nodes());
+        auto members = Set::decode(bytes, core_.nodes());
         if (!members) return {};
         lead.before.push_back({sequence, *std::move(members)});
     }
-    auto all = Set::decode(bytes, core_->nodes());
+    auto all = Set::decode(bytes, core_.nodes());
     if (!all) return {};
     lead.members = *std::move(all);
     if (bytes.size() >= 8) return {};
@@ -544,16 +537,16 @@ std::vector<std::byte>& Casts::answer_of(Relay& relay, RelayId id) {
 bool Casts::is_possible(const Source& source, const Purpose& purpose) const noexcept {
     if (source.deliveries.size() >= 2 * Groups::under_way_max || source.relays >= relays_max) return false;
     switch (purpose.use) {
-    case Use::handler: return core_->has_handler(purpose.number) && purpose.number != core_->number_of(handler_) && purpose.number != core_->number_of(post_handler_);
+    case Use::handler: return core_.has_handler(purpose.number);
     case Use::take: return true;
-    case Use::gather: return core_->has_function(purpose.number);
-    case Use::reduce: return core_->has_function(purpose.number) && purpose.tag <= ~0u && core_->has_function(static_cast<std::uint32_t>(purpose.tag));
+    case Use::gather: return core_.has_function(purpose.number);
+    case Use::reduce: return core_.has_function(purpose.number) && purpose.tag <= ~0u && core_.has_function(static_cast<std::uint32_t>(purpose.tag));
     }
     return false;
 }
 
 void Casts::send(Node to, std::vector<std::byte>& message) {
-    if (core_->is_lost(to) || core_->try_send(to, handler_, message, {})) return;
+    if (core_.is_lost(to) || port_.try_send(to, 0, message)) return;
     unsent_.push_back({to, no_relay, message});
 }
 

@@ -43,21 +43,18 @@
 
 namespace kumi::group {
 
-class Casts final : public engine::Upper {
+class Casts final : public engine::Service {
 public:
-    Casts() = default;
-    /// `post_handler`: another one of groups, that multicasts must not call either.
-    void attach(engine::Core& core, std::uint32_t handler, std::uint32_t post_handler, Topology topology, const Settings& settings, const Costs& usual);
+    Casts(engine::Core& core, Topology topology, const Settings& settings, const Costs& usual);
 
     /// `ended` is called once, unless the engine ends before.
     using Ended = std::function<void(Result<Outcome>)>;
     void start(const Set& to, const Purpose& purpose, Bytes arguments, Bytes payload, Ended ended);
-    engine::Core& core() noexcept { return *core_; }
+    engine::Core& core() noexcept { return core_; }
     Result<Arrival> next(Instant deadline);
     Choice choice(std::size_t bytes, Node members) const;
     const Costs& costs() const noexcept { return costs_; }
     const Topology& topology() const noexcept { return topology_; }
-    void on_message(Node source, Bytes bytes);
     std::size_t kept();
 
 private:
@@ -220,7 +217,8 @@ private:
         Casts& casts_;
     };
 
-    // engine::Upper
+    // engine::Service
+    bool on_message(Node source, std::uint16_t kind, Bytes bytes) override;
     bool go_on() noexcept override;
     void look_after() noexcept override;
     void on_lost(Node node) noexcept override;
@@ -318,9 +316,8 @@ private:
     void send(Node to, std::vector<std::byte>&& message) { send(to, message); }
     void settle() noexcept;
 
-    engine::Core* core_ = nullptr;
-    std::uint32_t handler_ = 0;
-    std::uint32_t post_handler_ = 0;
+    engine::Core& core_;
+    engine::Port port_;
     Topology topology_;
     Costs costs_;
     std::optional<Way> way_; // that all go, if one is wanted

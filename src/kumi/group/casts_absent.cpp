@@ -38,7 +38,7 @@ void Casts::give_up(const Name& name, std::uint64_t before, const std::string& w
 
 bool Casts::on_over(Node source, Bytes bytes) {
     Over head;
-    if (!take(bytes, head) || head.name.master >= core_->nodes() || head.name.master == core_->node()) return false;
+    if (!take(bytes, head) || head.name.master >= core_.nodes() || head.name.master == core_.node()) return false;
     if (source == head.name.master) give_up(head.name, head.before);
     else if (Stream* const stream = find_stream(head.name)) stream->out.add(source);
     return true;
@@ -88,17 +88,17 @@ void Casts::look_after() noexcept {
     for (const auto& [name, answers] : early_) awaited.add(name.master);
     for (auto& [master, source] : sources_) {
         if (std::ranges::any_of(source.deliveries, [](const auto& delivery) { return !delivery.second.after.empty(); })) awaited.add(master);
-        if (!core_->is_gone(master) || ++source.quiet_looks < quiet_looks_max) continue;
+        if (!core_.is_gone(master) || ++source.quiet_looks < quiet_looks_max) continue;
         give_up_rest_of(master, source);
     }
-    for (const Node node : awaited) core_->poke(node);
+    for (const Node node : awaited) core_.poke(node);
     (void)go_on(); // who asked is about to sleep
 }
 
 /// Those whom others do not reach may be there all the same: what comes after this one is not to wait for it, but for what came before.
 void Casts::tell_missing(const Relay& relay) {
     for (const Node node : relay.missing) {
-        if (core_->is_lost(node)) continue;
+        if (core_.is_lost(node)) continue;
         std::uint64_t before = 0;
         for (const UnderWay& other : under_way_)
             if (other.sequence < relay.name.sequence && other.to.contains(node)) before = other.sequence;

@@ -31,7 +31,7 @@ Casts::Stream& Casts::add_stream(const Name& name, const Purpose& purpose, Lead 
     stream.block_bytes = block_bytes;
     stream.blocks = static_cast<std::uint32_t>(std::max<std::size_t>(1, (stream.content->size() + block_bytes - 1) / block_bytes));
     stream.has = base::Bitmap(stream.blocks);
-    if (name.master == core_->node()) { // it has all
+    if (name.master == core_.node()) { // it has all
         stream.has.set_range(0, stream.blocks);
         stream.arrived = stream.blocks;
     }
@@ -40,7 +40,7 @@ Casts::Stream& Casts::add_stream(const Name& name, const Purpose& purpose, Lead 
 
 /// Passes blocks on, and waits for the answers of those below it.
 void Casts::make_member(Stream& stream) {
-    const Node self = core_->node();
+    const Node self = core_.node();
     for (Circle& circle : circles_of(stream.set, stream.root, self, topology_)) {
         Schedule schedule(stream.way, static_cast<Node>(circle.members.size()), circle.rank, stream.blocks);
         stream.flows.push_back({.members = std::move(circle.members), .schedule = std::move(schedule)});
@@ -70,7 +70,7 @@ void Casts::add_direct_flow(Stream& stream, Node to) {
 
 /// As start() makes them: of what a master has under way, those that have not come whole are no more than all.
 bool Casts::is_possible(const Block& block) const noexcept {
-    if (block.bytes > Groups::content_bytes_max || block.block_bytes < block_bytes_min || block.block_bytes > core_->message_bytes_max() / 2 || block.lead_bytes > core_->message_bytes_max() / 4) return false;
+    if (block.bytes > Groups::content_bytes_max || block.block_bytes < block_bytes_min || block.block_bytes > core_.message_bytes_max() / 2 || block.lead_bytes > core_.message_bytes_max() / 4) return false;
     if (block.way > Way::scatter_doubling || !goes_in_blocks(block.way)) return false;
     std::size_t bytes = block.bytes;
     std::size_t others = 0;
@@ -84,14 +84,14 @@ bool Casts::is_possible(const Block& block) const noexcept {
 
 bool Casts::on_block(Node source, Bytes bytes) {
     Block head;
-    if (!read_value(bytes, head) || head.name.master >= core_->nodes()) return false;
+    if (!read_value(bytes, head) || head.name.master >= core_.nodes()) return false;
     bytes = bytes.subspan(sizeof head);
     if (head.lead_bytes > bytes.size()) return false;
     const Bytes lead_bytes = bytes.first(head.lead_bytes);
     const Bytes data = bytes.subspan(head.lead_bytes);
     Stream* stream = find_stream(head.name);
     if (stream == nullptr) {
-        if (head.name.master == core_->node()) return head.name.sequence < next_sequence_; // over: who has to know was told
+        if (head.name.master == core_.node()) return head.name.sequence < next_sequence_; // over: who has to know was told
         Source& origin = sources_[head.name.master];
         if (origin.sequences.was_seen(head.name.sequence)) { // somebody sends it again: after a loss
             if (head.wants_answer != 0 && !lead_bytes.empty()) answer_again(head.name, source);
@@ -100,7 +100,7 @@ bool Casts::on_block(Node source, Bytes bytes) {
         }
         if (!is_possible(origin, head.purpose) || !is_possible(head)) return false;
         auto lead = read_lead(lead_bytes);
-        if (!lead || !lead->set.contains(core_->node()) || !lead->set.contains(head.root)) return false;
+        if (!lead || !lead->set.contains(core_.node()) || !lead->set.contains(head.root)) return false;
         auto content = try_make_content(head.bytes);
         const bool has_room = content != nullptr;
         if (!has_room) content = try_make_content(0);
@@ -108,8 +108,8 @@ bool Casts::on_block(Node source, Bytes bytes) {
         if (!has_room) {
             std::uint64_t before = 0;
             for (const Before& other : stream->before)
-                if (other.members.contains(core_->node())) before = std::max(before, other.sequence);
-            return give_up(head.name, before, fmt::format("{}: no memory for {}", core_->name_of(core_->node()), base::readable_bytes(head.bytes))), true;
+                if (other.members.contains(core_.node())) before = std::max(before, other.sequence);
+            return give_up(head.name, before, fmt::format("{}: no memory for {}", core_.name_of(core_.node()), base::readable_bytes(head.bytes))), true;
         }
         Relay& relay = add_relay(head.name, head.purpose);
         ++origin.relays;
@@ -119,9 +119,9 @@ bool Casts::on_block(Node source, Bytes bytes) {
         make_member(*stream);
         take_early_answers(*stream);
         for (const Node member : stream->set)
-            if (core_->is_lost(member)) on_lost_in(*stream, member);
+            if (core_.is_lost(member)) on_lost_in(*stream, member);
     }
-    if (head.wants_answer != 0 && !lead_bytes.empty() && head.name.master != core_->node()) {
+    if (head.wants_answer != 0 && !lead_bytes.empty() && head.name.master != core_.node()) {
         if (stream->relay) stream->asked.add(source);
         else answer_again(head.name, source); // it still passes it on
     }
@@ -155,7 +155,7 @@ void Casts::ask(const Stream& stream, Node node, bool for_answer) {
     const auto lead = lead_of(stream.set, stream.before, {});
     auto message = message_of(head_of(stream, lead.size(), no_block, for_answer));
     append(message, lead);
-    (void)core_->try_send(node, handler_, message, {});
+    (void)port_.try_send(node, 0, message);
 }
 
 /// Sends what it can; true if it sent something.
@@ -173,11 +173,11 @@ bool Casts::go_on(Stream& stream) {
 bool Casts::go_on(Stream& stream, Flow& flow) {
     bool any = false;
     const std::uint32_t steps = flow.schedule ? flow.schedule->steps() : stream.blocks;
-    const auto at_once = std::max<std::uint32_t>(1, static_cast<std::uint32_t>(core_->message_bytes_max() / 2 / stream.block_bytes));
+    const auto at_once = std::max<std::uint32_t>(1, static_cast<std::uint32_t>(core_.message_bytes_max() / 2 / stream.block_bytes));
     flow.is_refused = false;
     for (; flow.next < steps; ++flow.next, flow.sent = 0) {
         const auto step = flow.schedule ? flow.schedule->step(flow.next) : Passing{0, flow.next, flow.next + 1};
-        if (!step || core_->is_lost(flow.members[step->to])) continue;
+        if (!step || core_.is_lost(flow.members[step->to])) continue;
         for (std::uint32_t begin = step->begin + flow.sent; begin < step->end; begin = step->begin + flow.sent) {
             const std::uint32_t end = begin + std::min(at_once, step->end - begin);
             if (stream.has.next_clear(begin) < end) return any;
@@ -195,12 +195,12 @@ Block Casts::head_of(const Stream& stream, std::size_t lead_bytes, std::uint32_t
 }
 
 bool Casts::send_blocks(Stream& stream, Flow& flow, Node to, std::uint32_t begin, std::uint32_t end) {
-    if (core_->under_way(to) >= blocks_under_way_max) return false;
+    if (core_.under_way(to) >= blocks_under_way_max) return false;
     std::vector<std::byte> lead;
     if (!flow.opened.contains(to)) lead = lead_of(stream.set, stream.before, {});
     auto message = message_of(head_of(stream, lead.size(), begin, !flow.schedule));
     append(message, lead);
-    if (!core_->try_send(to, handler_, message, bytes_in(stream, begin, end))) return false;
+    if (!port_.try_send(to, 0, message, bytes_in(stream, begin, end))) return false;
     if (!lead.empty()) flow.opened.add(to);
     return true;
 }
@@ -215,9 +215,9 @@ Bytes Casts::bytes_in(const Stream& stream, std::uint32_t begin, std::uint32_t e
 
 /// Whom this node answers, and asks: the nearest above it in the tree that is not lost; nobody, if there is none.
 std::optional<Node> Casts::parent_in(const Stream& stream) const {
-    const Node self = core_->node();
+    const Node self = core_.node();
     std::optional<Node> parent;
-    const auto is_there = [&](Node node) { return !core_->is_lost(node) && !stream.out.contains(node); };
+    const auto is_there = [&](Node node) { return !core_.is_lost(node) && !stream.out.contains(node); };
     if (stream.name.master != self && is_there(stream.name.master)) parent = stream.name.master;
     Node at = stream.root;
     Set part = stream.set;
@@ -244,7 +244,7 @@ void Casts::answer_again(const Name& name, Node to) {
     if (sources_[name.master].sequences.was_missed(name.sequence)) return send(to, resignation(name, {}));
     Relay forgotten;
     forgotten.name = name;
-    forgotten.trouble = fmt::format("{} has forgotten what it answered", core_->name_of(core_->node()));
+    forgotten.trouble = fmt::format("{} has forgotten what it answered", core_.name_of(core_.node()));
     send(to, answer_of(forgotten, no_relay));
 }
 
@@ -286,7 +286,7 @@ void Casts::adopt(Stream& stream, const Link& out) {
     Relay& relay = *relays_.find(*stream.relay);
     relay.missing.add(out.to);
     for (Child& child : children_of(out.part, out.to, topology_, stream.pace)) {
-        if (!core_->is_lost(child.to) && !stream.pushed.contains(child.to)) add_direct_flow(stream, child.to);
+        if (!core_.is_lost(child.to) && !stream.pushed.contains(child.to)) add_direct_flow(stream, child.to);
         relay.children.push_back({child.to, std::move(child.part)});
         ++relay.open;
     }
@@ -299,7 +299,7 @@ void Casts::on_lost_in(Stream& stream, Node node) {
     Relay& relay = *relays_.find(*stream.relay);
     ++relay.open; // it does not end while its children change
     for (std::size_t i = 0; i < relay.children.size(); ++i) {
-        if (relay.children[i].has_answered || !core_->is_lost(relay.children[i].to)) continue;
+        if (relay.children[i].has_answered || !core_.is_lost(relay.children[i].to)) continue;
         relay.children[i].has_answered = true;
         adopt(stream, Link(relay.children[i]));
         --relay.open;

@@ -37,14 +37,14 @@ void Casts::deliver(Relay& relay, const Set& members, const std::vector<Before>&
     Source& source = sources_[name.master];
     if (source.sequences.was_seen(name.sequence)) {
         if (const auto found = source.deliveries.find(name.sequence); found != source.deliveries.end()) return found->second.relays.push_back(relay.id);
-        if (const auto* const value = source.values.find(name.sequence)) relay.values.emplace_back(core_->node(), *value);
-        else if (has_values(relay.purpose.use) || source.sequences.was_missed(name.sequence)) relay.missing.add(core_->node()); // forgotten, or given up
+        if (const auto* const value = source.values.find(name.sequence)) relay.values.emplace_back(core_.node(), *value);
+        else if (has_values(relay.purpose.use) || source.sequences.was_missed(name.sequence)) relay.missing.add(core_.node()); // forgotten, or given up
         return close_one(relay);
     }
     source.sequences.add(name.sequence);
     std::vector<std::uint64_t> after;
     for (const Before& other : before)
-        if (other.members.contains(core_->node()) && !is_delivered(source, other.sequence)) after.push_back(other.sequence);
+        if (other.members.contains(core_.node()) && !is_delivered(source, other.sequence)) after.push_back(other.sequence);
     // What the master does not know to be waiting here, because nobody could tell it, comes first all the same.
     if (const auto behind = source.deliveries.lower_bound(name.sequence); behind != source.deliveries.begin())
         if (const std::uint64_t last = std::prev(behind)->first; !is_delivered(source, last)) after.push_back(last);
@@ -105,7 +105,7 @@ void Casts::end_given_up(const Name& name) {
     for (const RelayId id : relays) {
         Relay* const relay = relays_.find(id);
         if (relay == nullptr) continue;
-        relay->missing.add(core_->node());
+        relay->missing.add(core_.node());
         close_one(*relay);
     }
 }
@@ -114,7 +114,7 @@ void Casts::end_given_up(const Name& name) {
 void Casts::run(const Name& name, Bytes content) {
     const Purpose purpose = sources_[name.master].deliveries[name.sequence].purpose;
     if (purpose.use != Use::handler)
-        return core_->run_later(purpose.number, content, [this, name](Result<std::vector<std::byte>> value) {
+        return core_.run_later(purpose.number, content, [this, name](Result<std::vector<std::byte>> value) {
             const Busy busy(*this);
             end_delivery(name, std::move(value));
         });
@@ -123,7 +123,7 @@ void Casts::run(const Name& name, Bytes content) {
 
 Result<std::vector<std::byte>> Casts::run_handler(const Name& name, const Purpose& purpose, Bytes content) {
     is_running_ = true;
-    const auto trouble = core_->run_here(purpose.number, name.master, content);
+    const auto trouble = core_.run_here(purpose.number, name.master, content);
     is_running_ = false;
     if (trouble) return Error(*trouble);
     return std::vector<std::byte>();
@@ -145,21 +145,21 @@ void Casts::close_delivery(const Name& name, const Purpose& purpose, std::span<c
     release_after(source, name.sequence);
     const bool has_value = value && has_values(purpose.use);
     if (has_value) {
-        *value = value_of(purpose.use, core_->node(), *value);
+        *value = value_of(purpose.use, core_.node(), *value);
         source.values.put(name.sequence, *value); // for those who ask again, because whom it was answered to is lost
     }
     // Where it came more than once, those whom the others would answer are lost.
     for (const RelayId id : relays) {
         Relay* const relay = relays_.find(id);
         if (relay == nullptr) continue;
-        if (!value && relay->trouble.empty()) relay->trouble = fmt::format("{}: {}", core_->name_of(core_->node()), value.error().text()).substr(0, trouble_bytes_max);
-        if (has_value) relay->values.emplace_back(core_->node(), *value);
+        if (!value && relay->trouble.empty()) relay->trouble = fmt::format("{}: {}", core_.name_of(core_.node()), value.error().text()).substr(0, trouble_bytes_max);
+        if (has_value) relay->values.emplace_back(core_.node(), *value);
         close_one(*relay);
     }
 }
 
 Result<Arrival> Casts::next(Instant deadline) {
-    if (core_->in_handler()) return error("waiting for a multicast: a handler must not wait");
+    if (core_.in_handler()) return error("waiting for a multicast: a handler must not wait");
     std::optional<Arrival> taken;
     Content content;
     const auto take_one = [&] {
@@ -172,7 +172,7 @@ Result<Arrival> Casts::next(Instant deadline) {
         taken = Arrival{name.master, delivery.purpose.tag, {}, delivery.members, name.sequence};
         return true;
     };
-    if (!core_->wait_until(take_one, deadline)) return error("no multicast came within the time given");
+    if (!core_.wait_until(take_one, deadline)) return error("no multicast came within the time given");
     // Others may go on meanwhile; the content stays until it is answered.
     const Name name{taken->master, taken->sequence};
     bool has_memory = true;
@@ -181,11 +181,11 @@ Result<Arrival> Casts::next(Instant deadline) {
     } catch (const std::bad_alloc&) {
         has_memory = false;
     }
-    const auto turn = core_->take_turn();
+    const auto turn = core_.take_turn();
     const Busy busy(*this);
     if (!has_memory) {
         arrivals_.push_front(name); // it stays
-        return error("taking a multicast of {}: no memory for {}", core_->name_of(name.master), base::readable_bytes(content.bytes.size()));
+        return error("taking a multicast of {}: no memory for {}", core_.name_of(name.master), base::readable_bytes(content.bytes.size()));
     }
     end_delivery(name, std::vector<std::byte>());
     return *std::move(taken);

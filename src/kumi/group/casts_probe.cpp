@@ -13,16 +13,16 @@ namespace kumi::group {
 /// With whom it is measured. Where there are several hosts they are on another one, and where there are clusters in this one: most
 /// messages go so, of those that take long.
 Set Casts::find_typical() const {
-    const std::vector<Node>& firsts = core_->firsts();
-    const Node self = core_->node();
+    const std::vector<Node>& firsts = core_.firsts();
+    const Node self = core_.node();
     Set here, typical;
     std::size_t most = 0; // domains that they have in common with this node
-    for (Node node = 0; node < core_->nodes(); ++node) {
+    for (Node node = 0; node < core_.nodes(); ++node) {
         if (node == self) continue;
         std::size_t common = 0;
         while (common < topology_.levels() && topology_.domain(common, node) == topology_.domain(common, self)) ++common;
         // Without hosts to go by, the smallest domains are those.
-        const bool is_here = firsts.empty() ? topology_.levels() > 0 && common == topology_.levels() : firsts[node] == firsts[self] || core_->share_host(node, self);
+        const bool is_here = firsts.empty() ? topology_.levels() > 0 && common == topology_.levels() : firsts[node] == firsts[self] || core_.share_host(node, self);
         if (is_here) {
             here.add(node);
             continue;
@@ -38,9 +38,9 @@ Set Casts::find_typical() const {
 void Casts::probe(const std::vector<Child>& children) {
     static constexpr std::array<std::byte, Probing::bytes_max> nothing{};
     constexpr std::uint64_t trains_max = 64; // where there is never room for one, it ends all the same
-    if (train_left_ && !core_->is_lost(probed_)) return;
+    if (train_left_ && !core_.is_lost(probed_)) return;
     if (train_ == trains_max) return probing_.reset();
-    const auto child = std::ranges::find_if(children, [&](const Child& one) { return typical_.contains(one.to) && !core_->is_lost(one.to); });
+    const auto child = std::ranges::find_if(children, [&](const Child& one) { return typical_.contains(one.to) && !core_.is_lost(one.to); });
     if (child == children.end()) return;
     const Probing::Train train = *probing_->next();
     probed_ = child->to;
@@ -48,7 +48,7 @@ void Casts::probe(const std::vector<Child>& children) {
     train_left_ = now();
     for (std::uint32_t i = 1; i <= train.messages; ++i) {
         auto message = message_of(Probe{Kind::probe, i == train.messages, train_});
-        if (!core_->try_send(probed_, handler_, message, Bytes(nothing).first(train.bytes))) return train_left_.reset(); // no room: next time
+        if (!port_.try_send(probed_, 0, message, Bytes(nothing).first(train.bytes))) return train_left_.reset(); // no room: next time
     }
 }
 

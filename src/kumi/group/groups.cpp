@@ -7,19 +7,10 @@
 
 namespace kumi::group {
 
-Groups::Groups(Handlers& handlers) : casts_(std::make_unique<Casts>()), mailbox_(std::make_unique<Mailbox>()) {
-    const auto added = handlers.add("kumi.group", [casts = casts_.get()](Call& call, Bytes bytes) { casts->on_message(call.source(), bytes); });
-    handler_ = added.index();
-    const auto post = handlers.add("kumi.group.post", [mailbox = mailbox_.get()](Call& call, Post head, Bytes data) { mailbox->on_message(call.source(), head, data); });
-    post_handler_ = post.index();
-}
+Groups::Groups(engine::Core& core, Topology topology, const Settings& settings, const Costs& usual)
+    : casts_(std::make_unique<Casts>(core, std::move(topology), settings, usual)), mailbox_(std::make_unique<Mailbox>(core)) {}
 Groups::Groups(Groups&&) noexcept = default;
 Groups::~Groups() = default;
-
-void Groups::attach(engine::Core& core, Topology topology, const Settings& settings, const Costs& usual) {
-    casts_->attach(core, handler_, post_handler_, std::move(topology), settings, usual);
-    mailbox_->attach(core, post_handler_);
-}
 
 Result<Arrival> Groups::next(Instant deadline) { return casts_->next(deadline); }
 

@@ -69,14 +69,13 @@ struct Reduced {
 /// For any thread. From inside a handler multicasts may be begun, but not waited for.
 class Groups {
 public:
-    /// Adds its own to the handlers of a program, before these go to an engine.
-    explicit Groups(Handlers& handlers);
+    /// Adds its services to the engine, before that starts. Costs that are not given are measured, by some messages more with the
+    /// first multicasts; until then, and where that makes no sense, they are the usual ones. A way that is given is gone by all
+    /// multicasts but those too large for it.
+    explicit Groups(engine::Core& core, Topology topology = {}, const Settings& settings = {}, const Costs& usual = {});
     Groups(Groups&&) noexcept;
     /// After the engine.
     ~Groups();
-    /// Before the engine starts. Costs that are not given are measured, by some messages more with the first multicasts; until then, and
-    /// where that makes no sense, they are the usual ones. A way that is given is gone by all multicasts but those too large for it.
-    void attach(engine::Core& core, Topology topology = {}, const Settings& settings = {}, const Costs& usual = {});
 
     /// Calls `handler` on each member of `to`; Call::source() there is this node. When all have, or are known to be lost, the future
     /// has those that did not; an error where the handler threw, which names node and cause. Waits only while too many are under way.
@@ -131,8 +130,6 @@ private:
 
     std::unique_ptr<Casts> casts_;
     std::unique_ptr<Mailbox> mailbox_;
-    std::uint32_t handler_;
-    std::uint32_t post_handler_;
 };
 
 /// The front of what members answered; nothing when there is no more.

@@ -22,12 +22,9 @@ Seat::~Seat() {
     mailbox.leave(box);
 }
 
-void Mailbox::attach(engine::Core& core, std::uint32_t handler) {
-    core_ = &core;
-    handler_ = handler;
-    chunk_bytes_ = std::min<std::size_t>(64 << 10, core.message_bytes_max()) - sizeof(Post);
-    peers_.resize(core.nodes());
-}
+Mailbox::Mailbox(engine::Core& core)
+    : core_(core), port_(core.add_service(*this)), chunk_bytes_(std::min<std::size_t>(64 << 10, core.message_bytes_max()) - sizeof(Post)),
+      peers_(core.nodes()) {}
 
 // ---- boxes
 
@@ -69,24 +66,24 @@ bool Mailbox::try_post(Node to, Post head, Bytes data) noexcept {
     const bool is_together = data.size() <= together_max;
     if (is_together) copy_bytes(message.data() + head_bytes, data);
     const MutableBytes front = MutableBytes(message).first(head_bytes + (is_together ? data.size() : 0));
-    if (!core_->try_send(to, handler_, front, is_together ? Bytes{} : data)) return false;
+    if (!port_.try_send(to, 0, front, is_together ? Bytes{} : data)) return false;
     peer.told = head.taken;
     return true;
 }
 
 void Mailbox::post(Node to, Post head, Bytes data) {
-    if (try_post(to, head, data) || core_->is_gone(to)) return;
+    if (try_post(to, head, data) || core_.is_gone(to)) return;
     std::array<std::byte, engine::header_room + sizeof(Post)> front;
     Peer& peer = peers_[to];
     peer.told = head.taken = peer.taken_here;
     std::memcpy(front.data() + engine::header_room, &head, sizeof head);
-    (void)core_->send(to, handler_, front, data); // with the turn it waits in the engine; refused only where nothing can go
+    (void)port_.send(to, 0, front, data); // with the turn it waits in the engine; refused only where nothing can go
 }
 
 void Mailbox::note_taken(Node by, std::uint32_t taken) noexcept {
     Peer& peer = peers_[by];
     const std::uint32_t more = taken - peer.taken;
-    if (more > peer.sent - peer.taken) return core_->note_unsound(by);
+    if (more > peer.sent - peer.taken) return core_.note_unsound(by);
     peer.taken = taken;
 }
 
@@ -105,7 +102,14 @@ void Mailbox::drop(Box& box, Node source, const Post& head) {
 
 // ---- arrivals
 
-void Mailbox::on_message(Node source, const Post& head, Bytes data) {
+bool Mailbox::on_message(Node source, std::uint16_t, Bytes body) {
+    Post head;
+    if (!read_value(body, head)) return false;
+    on_post(source, head, body.subspan(sizeof head));
+    return true;
+}
+
+void Mailbox::on_post(Node source, const Post& head, Bytes data) {
     note_taken(source, head.taken);
     if (head.kind == PostKind::taken) return;
     if (head.kind == PostKind::go || head.kind == PostKind::drop) {
@@ -119,7 +123,7 @@ void Mailbox::on_message(Node source, const Post& head, Bytes data) {
         return;
     }
     if (head.kind > PostKind::mismatch || (head.kind == PostKind::first && (head.bytes > eager_bytes_max || data.size() > head.bytes)))
-        return core_->note_unsound(source);
+        return core_.note_unsound(source);
     Box& box = find_or_add(head.key);
     if (!box.skips.empty() && is_skipped(box, source, head)) {
         drop(box, source, head);
@@ -128,14 +132,14 @@ void Mailbox::on_message(Node source, const Post& head, Bytes data) {
     } else if (head.kind == PostKind::mismatch && box.talk != nullptr && box.talk->is_waiting_for(source)) {
         box.talk->on_trouble(source, head, data);
     } else if (head.kind == PostKind::more) {
-        if (!add_more(box, source, head, data)) core_->note_unsound(source);
+        if (!add_more(box, source, head, data)) core_.note_unsound(source);
     } else {
         const bool is_behind = std::ranges::any_of(box.early, [&](const Box::Early& early) { return early.source == source; });
         Receive* const receive = box.talk != nullptr && !is_behind ? box.talk->find_receive(source) : nullptr;
         if (receive == nullptr) keep(box, source, head, data);
         else if (head.kind == PostKind::trouble || head.kind == PostKind::mismatch) box.talk->on_trouble(source, head, data);
         else if (!receive->is_bound) box.talk->bind(*receive, source, head, data);
-        else core_->note_unsound(source);
+        else core_.note_unsound(source);
     }
     leave(box);
 }

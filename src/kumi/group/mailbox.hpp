@@ -138,7 +138,7 @@ struct Box {
     std::vector<Heard> heard;
 };
 
-class Mailbox {
+class Mailbox final : public engine::Service {
 public:
     static constexpr std::size_t eager_bytes_max = std::size_t{64} << 10;
     static constexpr std::uint32_t window_bytes = 256 << 10;
@@ -147,9 +147,10 @@ public:
     static constexpr std::size_t mismatches_max = 64;
     static constexpr std::size_t skips_max = 1 << 16;  // of more, the oldest are forgotten
 
-    void attach(engine::Core& core, std::uint32_t handler);
-    void on_message(Node source, const Post& head, Bytes data);
-    engine::Core& core() noexcept { return *core_; }
+    explicit Mailbox(engine::Core& core);
+    /// A message of another member's has come. With the turn.
+    void on_post(Node source, const Post& head, Bytes data);
+    engine::Core& core() noexcept { return core_; }
     /// Data goes in pieces of this size at most.
     std::size_t chunk_bytes() const noexcept { return chunk_bytes_; }
     /// Of messages and sets, that are kept for later.
@@ -166,6 +167,9 @@ private:
         std::uint32_t told = 0;
         std::uint32_t kept = 0; // messages
     };
+
+    // engine::Service
+    bool on_message(Node source, std::uint16_t kind, Bytes body) override;
 
     static std::uint32_t cost_of(std::uint64_t bytes) noexcept { return message_cost + static_cast<std::uint32_t>(bytes); }
     bool has_window(Node to, std::uint64_t bytes) const noexcept { return peers_[to].sent - peers_[to].taken + cost_of(bytes) <= window_bytes; }
@@ -192,9 +196,9 @@ private:
     bool is_skipped(Box& box, Node source, const Post& head);
     void add_skip(Box& box, Node source, std::optional<std::uint32_t> serial);
 
-    engine::Core* core_ = nullptr;
-    std::uint32_t handler_ = 0;
-    std::size_t chunk_bytes_ = 0;
+    engine::Core& core_;
+    engine::Port port_;
+    std::size_t chunk_bytes_;
     std::vector<Peer> peers_; // by node
     std::unordered_map<std::uint64_t, std::unique_ptr<Box>> boxes_;
     Box* last_ = nullptr; // that was found

@@ -1,6 +1,6 @@
 #pragma once
 
-// What groups say to each other: requests to one handler of the engine. All fields are little-endian, and whatever comes is checked
+// What multicasts say to each other: messages of one service of the engine. All fields are little-endian, and whatever comes is checked
 // before it is believed.
 //
 // A Cast, and the first Block that one node sends another, have a lead behind them: the set (of a Cast, the part of it that the

@@ -105,7 +105,6 @@ Result<Job> Job::start(PmJob&& joined, Handlers&& handlers, const engine::DriveO
     const auto give_up = [&](const Error& why) { return session.report_failure(why) ? why.as_told() : why; };
     auto settings = settings_from_environment(adoption.groups);
     if (!settings) return give_up(settings.error());
-    auto groups = std::make_unique<group::Groups>(handlers);
     auto core = engine::Core::open(membership->channel(), std::move(handlers), {membership->patience(), progress});
     if (!core) return give_up(core.error());
     job::SessionMeeting meeting(session);
@@ -116,7 +115,7 @@ Result<Job> Job::start(PmJob&& joined, Handlers&& handlers, const engine::DriveO
     // Messages between two that have a core tell nothing of what it takes to get one.
     const bool is_crowded = session.standing().nodes_on_host > session.standing().cores_on_host;
     if (!settings->costs && is_crowded) settings->costs = usual;
-    groups->attach(**core, *std::move(topology), *settings, usual);
+    auto groups = std::make_unique<group::Groups>(**core, *std::move(topology), *settings, usual);
     (*core)->start();
     return Job(std::move(membership), std::move(groups), *std::move(core));
 }

@@ -1,0 +1,72 @@
+#pragma once
+
+// A layer on the engine: groups are some, and so is whatever a later layer adds. A service has a range of message kinds of its
+// own on the wire, and is told what the engine does. Adding a layer means: a folder, a class that is a Service, and one line in
+// job/ that makes it.
+//
+//     class Counter final : public engine::Service {
+//     public:
+//         explicit Counter(engine::Core& core) : port_(core.add_service(*this)) {}
+//         bool on_message(Node source, std::uint16_t kind, Bytes body) override { ... }
+//         ...
+//         port_.send(node, kind, message);
+//     };
+
+#include "kumi/base/bytes.hpp"
+#include "kumi/base/result.hpp"
+#include "kumi/pm/node.hpp"
+
+#include <cstdint>
+
+namespace kumi::engine {
+
+class Core;
+using pm::Node;
+
+/// All functions are called with the turn, and must not wait.
+class Service {
+public:
+    /// Kinds of messages that one service may have.
+    static constexpr std::uint16_t kinds_max = 16;
+
+    /// A message of this service has come from `source`. False: it makes no sense, and the user is told so.
+    virtual bool on_message(Node source, std::uint16_t kind, Bytes body) = 0;
+    /// Sends what waits for room. True: some of it was sent. Called whenever the engine makes progress, while
+    /// Port::want_progress(true) holds.
+    virtual bool go_on() noexcept { return false; }
+    /// About once a second, while threads wait. The service calls Core::poke() for nodes that it waits for, because a network
+    /// reports a dead node only when something is sent to it; and it gives up what will not come.
+    virtual void look_after() noexcept {}
+    /// `node` has left or is lost, and everything that it sent has been handled. May be told again.
+    virtual void on_lost([[maybe_unused]] Node node) noexcept {}
+    /// True when no other node waits for something that this node passes on. Until then, for some seconds at most, the engine
+    /// does not end.
+    virtual bool is_done() const noexcept { return true; }
+    /// The engine ends: threads that wait are to be told that there will be no answer. Nothing can be sent any more.
+    virtual void on_end() noexcept {}
+
+protected:
+    ~Service() = default;
+};
+
+/// What a service sends by. `message` begins with header_room bytes for the engine; `payload` is sent behind it. Messages of
+/// one service from one node to another arrive in order. Every message is a request: it takes one of the requests_max that a
+/// node may have under way to another until it was handled there.
+class Port {
+public:
+    /// False: there is no room now. With the turn or without.
+    bool try_send(Node to, std::uint16_t kind, MutableBytes message, Bytes payload = {}) noexcept;
+    /// Waits for room; with the turn, the message itself waits in the engine. An error: the node is lost, or too much waits.
+    Result<void> send(Node to, std::uint16_t kind, MutableBytes message, Bytes payload = {});
+    /// Whether Service::go_on() is to be called. With the turn.
+    void want_progress(bool wanted) noexcept;
+
+private:
+    friend class Core;
+    Port(Core& core, std::size_t index) noexcept : core_(&core), index_(index) {}
+
+    Core* core_;
+    std::size_t index_;
+};
+
+} // namespace kumi::engine

@@ -1,0 +1,178 @@
+#include "kumi/engine/service.hpp"
+
+#include "loopback/victim.hpp"
+
+#include <gtest/gtest.h>
+
+namespace kumi::engine::service_test {
+namespace {
+
+using loopback::Victim;
+
+/// A layer as small as one can be: it keeps the numbers that come, and tells what the engine told it.
+class Tiny final : public Service {
+public:
+    explicit Tiny(Core& core) : port(core.add_service(*this)) {}
+
+    bool on_message(Node source, std::uint16_t kind, Bytes body) override {
+        std::uint32_t number = 0;
+        if (!read_value(body, number)) return false;
+        told.push_back(fmt::format("{} of kind {} from {}", number, kind, source));
+        return true;
+    }
+    bool go_on() noexcept override { return told.push_back("go on"), goes_on; }
+    void look_after() noexcept override { told.push_back("look after"); }
+    void on_lost(Node node) noexcept override { told.push_back(fmt::format("lost {}", node)); }
+    bool is_done() const noexcept override { return ++asked_whether_done > 3; }
+    void on_end() noexcept override { told.push_back("end"); }
+
+    std::vector<std::string> take_told() { return std::exchange(told, {}); }
+
+    Port port;
+    std::vector<std::string> told;
+    bool goes_on = false;
+    mutable int asked_whether_done = 0;
+};
+
+/// The kind on the wire of a kind of a service.
+Kind kind_of(int service, int kind) { return static_cast<Kind>(64 + service * 16 + kind); }
+
+std::vector<std::byte> message_of(std::uint32_t number) {
+    std::vector<std::byte> message(sizeof(Header));
+    const Bytes bytes = bytes_of(number);
+    message.insert(message.end(), bytes.begin(), bytes.end());
+    return message;
+}
+
+using Told = std::vector<std::string>;
+
+TEST(Services, each_gets_the_messages_of_its_own_kinds_in_order) {
+    std::optional<Tiny> first, second;
+    Victim victim;
+    first.emplace(*victim.core);
+    second.emplace(*victim.core);
+    victim.hears(1, kind_of(0, 0), 1u);
+    victim.hears(2, kind_of(1, 15), 2u);
+    victim.hears(1, kind_of(0, 15), 3u);
+    victim.hears(1, kind_of(1, 0), 4u);
+    victim.poll();
+    EXPECT_EQ(first->take_told(), (Told{"1 of kind 0 from 1", "3 of kind 15 from 1"}));
+    EXPECT_EQ(second->take_told(), (Told{"2 of kind 15 from 2", "4 of kind 0 from 1"}));
+}
+
+TEST(Services, what_makes_no_sense_to_one_is_told_to_the_user_and_what_is_for_none_is_refused) {
+    std::optional<Tiny> tiny;
+    Victim victim;
+    tiny.emplace(*victim.core);
+    testing::internal::CaptureStderr();
+    victim.hears(1, kind_of(0, 3), true); // without a number
+    victim.poll();
+    EXPECT_NE(testing::internal::GetCapturedStderr().find("can make nothing of a message of node 1"), std::string::npos);
+    EXPECT_EQ(victim.refusal(1), "") << "its sender can do nothing about it";
+    victim.hears(2, kind_of(1, 0), 1u);
+    victim.poll();
+    EXPECT_EQ(victim.refusal(2), "it could make nothing of a message of kind 80");
+    EXPECT_TRUE(tiny->take_told().empty());
+}
+
+TEST(Services, a_port_sends_requests_of_its_kind_and_they_are_credits) {
+    std::optional<Tiny> first, second;
+    Victim victim;
+    first.emplace(*victim.core);
+    second.emplace(*victim.core);
+    auto message = message_of(5);
+    EXPECT_TRUE(second->port.try_send(1, 7, message, bytes_of(6u)));
+    const auto sent = victim.sent(kind_of(1, 7));
+    ASSERT_EQ(sent.size(), 1u);
+    EXPECT_EQ(sent[0].to, 1u);
+    EXPECT_EQ(sent[0].header.is_request, 1u);
+    EXPECT_EQ(sent[0].head<std::uint32_t>(), 5u);
+    EXPECT_EQ(sent[0].rest.size(), 8u);
+    EXPECT_EQ(victim.core->under_way(1), 1u);
+    EXPECT_FALSE(second->port.try_send(3, 7, message)) << "there is no such node";
+    EXPECT_FALSE(second->port.send(3, 7, message));
+    for (unsigned i = 1; i < requests_max; ++i) EXPECT_TRUE(first->port.send(1, 0, message));
+    EXPECT_FALSE(first->port.try_send(1, 0, message)) << "no more credits";
+    victim.handled[1] = 1;
+    victim.hears(1, Kind::credit);
+    victim.poll();
+    EXPECT_TRUE(first->port.try_send(1, 0, message));
+}
+
+TEST(Services, messages_that_have_been_handled_are_credits_of_their_sender) {
+    std::optional<Tiny> tiny;
+    Victim victim;
+    tiny.emplace(*victim.core);
+    victim.hears(1, kind_of(0, 0), 1u);
+    victim.poll();
+    victim.hears(1, Kind::please);
+    victim.poll();
+    const auto told = victim.sent(Kind::credit);
+    ASSERT_EQ(told.size(), 1u);
+    EXPECT_EQ(told[0].header.handled, 1u);
+}
+
+TEST(Services, with_the_turn_a_message_that_has_no_room_waits_in_the_engine) {
+    std::optional<Tiny> tiny;
+    Victim victim;
+    tiny.emplace(*victim.core);
+    auto message = message_of(5);
+    {
+        const auto turn = victim.core->take_turn();
+        for (unsigned i = 0; i < requests_max + 1; ++i) EXPECT_TRUE(tiny->port.send(1, 0, message));
+    }
+    EXPECT_EQ(victim.sent(kind_of(0, 0)).size(), requests_max);
+    victim.handled[1] = 1;
+    victim.hears(1, Kind::credit);
+    victim.poll();
+    EXPECT_EQ(victim.sent(kind_of(0, 0)).size(), 1u);
+}
+
+TEST(Services, one_goes_on_while_it_wants_to_and_what_it_did_is_progress) {
+    std::optional<Tiny> first, second;
+    Victim victim;
+    first.emplace(*victim.core);
+    second.emplace(*victim.core);
+    EXPECT_EQ(victim.core->poll(), 0u);
+    first->port.want_progress(false); // as before
+    second->port.want_progress(true);
+    second->port.want_progress(true);
+    EXPECT_EQ(victim.core->poll(), 0u);
+    second->goes_on = true;
+    EXPECT_EQ(victim.core->poll(), 1u);
+    EXPECT_EQ(second->take_told(), (Told{"go on", "go on"}));
+    first->port.want_progress(true);
+    second->port.want_progress(false);
+    EXPECT_EQ(victim.core->poll(), 0u);
+    first->port.want_progress(false);
+    victim.core->poll();
+    EXPECT_EQ(first->take_told(), Told{"go on"});
+    EXPECT_TRUE(second->take_told().empty());
+}
+
+TEST(Services, all_are_told_of_lost_nodes_of_silence_and_of_the_end) {
+    std::optional<Tiny> first, second;
+    {
+        Victim victim;
+        first.emplace(*victim.core);
+        second.emplace(*victim.core);
+        victim.time = 2 * loopback::far_away.count();
+        victim.core->wait_until([] { return false; }, now() + std::chrono::milliseconds(1));
+        for (Tiny* const tiny : {&*first, &*second}) EXPECT_EQ(tiny->take_told(), Told{"look after"});
+        victim.channel.lose(2);
+        victim.core->wait_until([] { return false; }, now() + std::chrono::milliseconds(5));
+        for (Tiny* const tiny : {&*first, &*second}) {
+            const Told told = tiny->take_told();
+            ASSERT_FALSE(told.empty());
+            for (const std::string& one : told) EXPECT_EQ(one, "lost 2");
+            tiny->asked_whether_done = 0;
+        }
+    }
+    for (Tiny* const tiny : {&*first, &*second}) {
+        EXPECT_EQ(tiny->told.back(), "end");
+        EXPECT_GT(tiny->asked_whether_done, 3) << "the engine waits until all are done";
+    }
+}
+
+} // namespace
+} // namespace kumi::engine::service_test
