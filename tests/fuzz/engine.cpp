@@ -188,8 +188,9 @@ private:
     /// A message as engines send them, with fields that may be right.
     void lie() {
         const std::uint32_t choice = input_.byte();
-        const Kind first = choice % 32 < 20 ? Kind::credit : choice % 32 < 30 ? Kind::first_handler : Kind::first_of_services;
-        const auto kind = static_cast<Kind>(static_cast<std::uint32_t>(first) + choice % 32 % 20);
+        const std::uint32_t place = choice % 32;
+        const auto from = [&](Kind first, std::uint32_t begin) { return static_cast<Kind>(static_cast<std::uint32_t>(first) + place - begin); };
+        const Kind kind = place < 16 ? from(Kind::credit, 0) : place < 20 ? from(Kind::step, 16) : place < 30 ? from(Kind::first_handler, 20) : from(Kind::first_of_layers, 30);
         engine::Header header{static_cast<std::uint16_t>(kind), static_cast<std::uint16_t>(input_.byte() % 4 == 0 ? input_.number() : handled_++), input_.byte() % 4 == 0 ? 0u : 1u};
         std::vector<std::byte> message;
         const auto append = [&](const auto& part) {
@@ -253,10 +254,10 @@ private:
         }
         case 6: return ignore(core_->broadcast(where, source(size), any_notice()));
         case 7: return core_->discard_broadcasts(number % 2 == 0);
-        case 8: tokens_.push_back(core_->arrive()); return;
+        case 8: tokens_.push_back(core_->barriers().arrive()); return;
         case 9: {
             const Node pair[2] = {0, any_peer()};
-            if (const auto token = core_->arrive(pair)) tokens_.push_back(*token);
+            if (const auto token = core_->barriers().arrive(pair)) tokens_.push_back(*token);
             return;
         }
         case 10: return ignore(core_->start_sync(flag));
@@ -269,7 +270,7 @@ private:
         }
         case 14: return ignore(core_->allocate(size, 8));
         case 15:
-            for (const BarrierToken& token : tokens_) sum_ += core_->test(token) ? 1 : 0;
+            for (const BarrierToken& token : tokens_) sum_ += core_->barriers().test(token) ? 1 : 0;
             return;
         // These wait: for what has arrived already, and then all are lost.
         case 30: {

@@ -41,7 +41,7 @@ constexpr std::size_t input_bytes_max = 8192;
 constexpr std::size_t multicasts_max = 100;
 constexpr std::uint64_t content_bytes_max = 1 << 20; // of blocks, for not every run is to fill a gigabyte
 // The services of groups: multicasts, and calls that members make together.
-constexpr auto group_kind = static_cast<std::uint16_t>(engine::Kind::first_of_services);
+constexpr auto group_kind = static_cast<std::uint16_t>(engine::Kind::first_of_layers);
 constexpr auto post_kind = static_cast<std::uint16_t>(group_kind + engine::Service::kinds_max);
 constexpr std::uint32_t handler_number = 0, functions_count = 2; // the program's own
 

@@ -122,7 +122,7 @@ public:
     }
 
 private:
-    bool on_message(Node, std::uint16_t, Bytes body) override { return heard_(body), true; }
+    bool on_message(const engine::Turn&, Node, std::uint16_t, Bytes body) override { return heard_(body), true; }
 
     engine::Port port_;
     std::function<void(Bytes)> heard_;

@@ -19,9 +19,8 @@ constexpr unsigned polls_per_look = 256;
 
 Core::Core(pm::Channel& channel, Handlers&& handlers, const Options& options, std::unique_ptr<MemoryMap> memory)
     : channel_(channel), nodes_(channel.nodes()), message_bytes_max_(std::min(std::size_t{256} << 10, channel.traits().message_bytes_max - head_bytes_max)),
-      chunk_bytes_(std::min(chunk_bytes, message_bytes_max_)), handlers_(std::move(handlers)), memory_(std::move(memory)), outbox_(channel), barriers_(channel.self(), channel.nodes()),
+      chunk_bytes_(std::min(chunk_bytes, message_bytes_max_)), handlers_(std::move(handlers)), memory_(std::move(memory)), outbox_(channel), 
       lost_(channel.nodes()), look_after_(options.look_after), clock_(options.clock), look_at_(channel.traits().ignores_deadlines ? never : clock_() + look_after_), drive_(channel, *this, options.patience, options.drive) {
-    for (Node node = 0; node < channel.nodes(); ++node) all_nodes_.push_back(node);
     Agreed own;
     for (std::uint32_t i = 0; i < handlers_.entries().size(); ++i) own.handlers.push_back(i);
     for (std::uint32_t i = 0; i < handlers_.functions().size(); ++i) own.functions.push_back(i);
@@ -30,19 +29,21 @@ Core::Core(pm::Channel& channel, Handlers&& handlers, const Options& options, st
 
 Core::~Core() {
     constexpr Duration patience = std::chrono::seconds(3); // some may have left, and take nothing any more
-    const auto is_done = [](const Added& added) { return !added.wants_progress && added.service->is_done(); };
+    const auto is_done = [&](const Turn& turn) {
+        return std::ranges::all_of(services_, [&](const Added& added) { return !added.wants_progress && added.service->is_done(turn); });
+    };
     drive_.serve_until(
-        [&] { return !outbox_.has_waiting() && std::ranges::all_of(services_, is_done) && transfers_.empty() && next_on_host_ == next_barrier_; },
+        [&](const Turn& turn) { return !outbox_.has_waiting() && is_done(turn) && transfers_.empty(); },
         now() + patience);
     drive_.stop();
     {
-        const Drive::Turn turn(drive_);
+        const Turn turn(drive_);
         outbox_.tell_all_handled();
     }
     drive_.serve_until([&] { return !outbox_.has_waiting(); }, now() + patience);
     {
-        const Drive::Turn turn(drive_);
-        for (const Added& added : services_) added.service->on_end();
+        const Turn turn(drive_);
+        for (const Added& added : services_) added.service->on_end(turn);
     }
     operations_.clear(); // those who wait for an answer are told that there will be none, while all else is still there
     // Nodes leave one after the other: that alone is nothing to be told of.
@@ -70,7 +71,7 @@ void Core::set_agreement(Agreed agreed) {
     };
     handler_of_ = invert(agreed_.handlers);
     function_of_ = invert(agreed_.functions);
-    find_hosts();
+    barriers_.set_firsts(agreed_.firsts);
 }
 
 std::string Core::name_of(Node node) const {
@@ -80,13 +81,13 @@ std::string Core::name_of(Node node) const {
 
 // ---- arrivals
 
-void Core::on_arrival(pm::Message& message) noexcept {
+void Core::on_arrival(const Turn& turn, pm::Message& message) noexcept {
     Header header;
     const Node source = message.source();
     if (!read_value(message.bytes(), header)) return note_unsound(source);
     if (!outbox_.on_header(source, header)) [[unlikely]] note_unsound(source);
     try {
-        if (!handle(source, header, message.bytes().subspan(sizeof header), message)) {
+        if (!handle(turn, source, header, message.bytes().subspan(sizeof header), message)) {
             if (header.is_request != 0) refuse(source, no_operation, fmt::format("it could make nothing of a message of kind {}", header.kind));
             else note_unsound(source);
         }
@@ -102,7 +103,7 @@ void Core::note_unsound(Node source) noexcept {
     base::log_warning("{} can make nothing of a message of {}: do all nodes run the same program, with the same version of Kumi?", name_of(node()), name_of(source));
 }
 
-inline bool Core::handle(Node source, const Header& header, Bytes rest, pm::Message& message) {
+inline bool Core::handle(const Turn& turn, Node source, const Header& header, Bytes rest, pm::Message& message) {
     if (header.kind >= static_cast<std::uint16_t>(Kind::first_handler)) return run_handler(source, header, rest);
     switch (static_cast<Kind>(header.kind)) {
     case Kind::credit:
@@ -117,18 +118,13 @@ inline bool Core::handle(Node source, const Header& header, Bytes rest, pm::Mess
     case Kind::copy: return on_copy(source, rest);
     case Kind::done: return on_done(source, rest);
     case Kind::failed: return on_failed(source, rest);
-    case Kind::step: return on_step(source, rest);
-    case Kind::host_arrived: return on_host_arrived(source, rest);
-    case Kind::hopeless: return on_hopeless(rest);
     case Kind::want: return on_want(source, rest);
     case Kind::broadcast: return on_broadcast(source, rest);
     case Kind::ask: return on_ask(source, rest);
     case Kind::answer: return on_answer(source, rest);
-    case Kind::first_of_services:
-    case Kind::first_handler: break;
+    default: break;
     }
-    if (header.kind < static_cast<std::uint16_t>(Kind::first_of_services)) return false;
-    return on_service_message(source, header.kind - static_cast<std::size_t>(Kind::first_of_services), rest);
+    return header.kind >= first_of_services && on_service_message(turn, source, header.kind - first_of_services, rest);
 }
 
 // ---- services
@@ -139,18 +135,17 @@ Port Core::add_service(Service& service) {
     return Port(*this, services_.size() - 1);
 }
 
-/// False: no service has such messages.
-bool Core::on_service_message(Node source, std::size_t kind, Bytes rest) {
+/// False: no service has such messages, or it makes no sense to the one that has.
+bool Core::on_service_message(const Turn& turn, Node source, std::size_t kind, Bytes rest) {
     const std::size_t index = kind / Service::kinds_max;
     if (index >= services_.size()) return false;
-    if (!services_[index].service->on_message(source, static_cast<std::uint16_t>(kind % Service::kinds_max), rest)) note_unsound(source);
-    return true;
+    return services_[index].service->on_message(turn, source, static_cast<std::uint16_t>(kind % Service::kinds_max), rest);
 }
 
-bool Core::go_on_services() noexcept {
+bool Core::go_on_services(const Turn& turn) noexcept {
     bool any = false;
     for (const Added& added : services_)
-        if (added.wants_progress) any |= added.service->go_on();
+        if (added.wants_progress) any |= added.service->go_on(turn);
     return any;
 }
 
@@ -160,7 +155,7 @@ Result<void> Port::send(Node to, std::uint16_t kind, MutableBytes message, Bytes
     return core_->request_bytes(to, message, payload);
 }
 
-void Port::want_progress(bool wanted) noexcept {
+void Port::want_progress(const Turn&, bool wanted) noexcept {
     if (std::exchange(core_->services_[index_].wants_progress, wanted) == wanted) return;
     core_->services_waiting_ += wanted ? 1u : ~0u;
 }
@@ -204,7 +199,7 @@ void Core::on_plain_message(Node source, Bytes rest, pm::Message& message) {
 }
 
 void Core::on_message(std::function<void(pm::Message&)> handler) {
-    const Drive::Turn turn(drive_);
+    const Turn turn(drive_);
     on_message_ = std::move(handler);
     for (pm::KeptMessage& kept : std::exchange(early_messages_, {})) {
         pm::Message message(kept.source(), kept.bytes());
@@ -235,7 +230,7 @@ void Core::reply(Node to, std::uint32_t handler, MutableBytes message, Bytes pay
 
 Result<void> Core::request_bytes(Node to, MutableBytes head, Bytes body) {
     {
-        const Drive::Turn turn(drive_);
+        const Turn turn(drive_);
         if (outbox_.try_request(to, head, body)) [[likely]]
             return {};
         if (turn.is_inner()) {
@@ -276,7 +271,7 @@ Result<void> Core::send_message(Node to, std::span<const Bytes> pieces) {
         return true;
     };
     {
-        const Drive::Turn turn(drive_);
+        const Turn turn(drive_);
         if (try_once()) return {};
         if (turn.is_inner()) return error("sending to {} from a handler: there is no room, and a handler must not wait", name_of(to));
     }
@@ -292,12 +287,12 @@ Result<std::uint64_t> Core::ask(Node to, std::uint32_t function, Bytes arguments
     if (auto known = check_node("calling a function on", to); !known) return known.error();
     OperationId id;
     {
-        const Drive::Turn turn(drive_);
+        const Turn turn(drive_);
         id = operations_.begin({.peer = to, .what = "call", .answered = std::move(answered)});
     }
     auto sent = request(Kind::ask, to, Ask{id, agreed_.functions[function], 0}, arguments);
     if (!sent) {
-        const Drive::Turn turn(drive_);
+        const Turn turn(drive_);
         operations_.end(id);
         return sent.error();
     }
@@ -305,11 +300,11 @@ Result<std::uint64_t> Core::ask(Node to, std::uint32_t function, Bytes arguments
 }
 
 bool Core::forget(std::uint64_t asked) {
-    const Drive::Turn turn(drive_);
+    const Turn turn(drive_);
     const OperationId id{static_cast<std::uint32_t>(asked), static_cast<std::uint32_t>(asked >> 32)};
     if (operations_.find(id) == nullptr) return false;
     operations_.end(id);
-    drive_.wake_waiters(); // who syncs may have waited for this
+    drive_.wake_waiters(turn); // who syncs may have waited for this
     return true;
 }
 
@@ -324,7 +319,7 @@ bool Core::on_ask(Node source, Bytes rest) {
     return true;
 }
 
-bool Core::has_tasks() const noexcept {
+bool Core::has_tasks(const Turn&) const noexcept {
     if (tasks_.empty()) return false;
     return task_thread_ == nullptr || (task_thread_ == drive_.turn_holder() && task_depth_ < task_depth_max);
 }
@@ -332,15 +327,15 @@ bool Core::has_tasks() const noexcept {
 bool Core::run_tasks() noexcept {
     Task task;
     {
-        const Drive::Turn turn(drive_);
-        if (!has_tasks()) return false;
+        const Turn turn(drive_);
+        if (!has_tasks(turn)) return false;
         task = std::move(tasks_.front());
         tasks_.pop_front();
         ++task_depth_;
         task_thread_ = drive_.turn_holder();
     }
     auto answer = run_function(task.function, task.arguments);
-    const Drive::Turn turn(drive_);
+    const Turn turn(drive_);
     if (task.ran) {
         task.ran(std::move(answer));
     } else {
@@ -353,7 +348,7 @@ bool Core::run_tasks() noexcept {
         }
     }
     if (--task_depth_ == 0) task_thread_ = nullptr;
-    drive_.wake_waiters(); // for what the function changed
+    drive_.wake_waiters(turn); // for what the function changed
     return true;
 }
 
@@ -370,9 +365,9 @@ Result<std::vector<std::byte>> Core::run_function(std::uint32_t index, Bytes arg
     }
 }
 
-void Core::run_later(std::uint32_t number, Bytes arguments, Ran ran) {
+void Core::run_later(const Turn& turn, std::uint32_t number, Bytes arguments, Ran ran) {
     tasks_.push_back({node(), no_operation, function_of_[number], {arguments.begin(), arguments.end()}, std::move(ran)});
-    call_background();
+    call_background(turn);
 }
 
 bool Core::on_answer(Node source, Bytes rest) {
@@ -449,12 +444,12 @@ void Core::fail(OperationId id, Error why) {
 /// For operations that somebody waits for.
 Result<std::uint64_t> Core::wait_for(OperationId id, Instant deadline) {
     const bool in_time = drive_.serve_until([&] { return operations_.find(id)->is_done; }, deadline);
-    const Drive::Turn turn(drive_);
+    const Turn turn(drive_);
     Operation& operation = *operations_.find(id);
     const std::uint64_t value = operation.value;
     auto failure = std::move(operation.failure);
     operations_.end(id);
-    drive_.wake_waiters(); // who syncs may have waited for this
+    drive_.wake_waiters(turn); // who syncs may have waited for this
     if (failure) return *std::move(failure);
     if (!in_time) return error("no answer within the time given");
     return value;
@@ -487,18 +482,18 @@ Result<void> Core::sync(Instant deadline) {
         return false;
     };
     const bool in_time = drive_.serve_until(done, deadline);
-    const Drive::Turn turn(drive_);
+    const Turn turn(drive_);
     if (first_error_) return take_error();
     if (!in_time) return error("sync: not all was done within the time given{}", outbox_.describe_unhandled());
     return {};
 }
 
 Result<void> Core::start_sync(Flag& flag) {
-    const Drive::Turn turn(drive_);
+    const Turn turn(drive_);
     set_flag_here(flag, 0);
     syncs_.push_back(&flag);
     check_syncs();
-    if (!syncs_.empty()) drive_.on_duty();
+    if (!syncs_.empty()) drive_.on_duty(turn);
     return {};
 }
 
@@ -509,36 +504,35 @@ void Core::check_syncs() {
 
 // ---- progress
 
-std::size_t Core::work() noexcept {
-    std::size_t done = channel_.poll([this](pm::Message& message) { on_arrival(message); }, pm::all_messages);
+std::size_t Core::work(const Turn& turn) noexcept {
+    std::size_t done = channel_.poll([this, &turn](pm::Message& message) { on_arrival(turn, message); }, pm::all_messages);
     if (outbox_.has_waiting()) [[unlikely]] done += outbox_.go_on() ? 1 : 0;
     if (!transfers_.empty()) [[unlikely]] done += go_on_transfers() ? 1 : 0;
-    if (services_waiting_ != 0) [[unlikely]] done += go_on_services() ? 1 : 0;
+    if (services_waiting_ != 0) [[unlikely]] done += go_on_services(turn) ? 1 : 0;
     if (!syncs_.empty()) [[unlikely]] check_syncs();
-    if (next_on_host_ != next_barrier_) [[unlikely]] make_arrivals();
-    if (has_tasks()) [[unlikely]] ++done; // they are to be run
+    if (has_tasks(turn)) [[unlikely]] ++done; // they are to be run
     return done;
 }
 
-bool Core::prepare_sleep(bool is_background) noexcept {
-    if (notice_losses()) return false;
-    look_after();
-    if (has_tasks()) return false;
+bool Core::prepare_sleep(const Turn& turn, bool is_background) noexcept {
+    if (notice_losses(turn)) return false;
+    look_after(turn);
+    if (has_tasks(turn)) return false;
     // Flags are watched by who waits for them; the background only has barriers to go on with.
-    if (is_background && !(background_watches_ = next_on_host_ != next_barrier_)) return true;
+    if (is_background && !(background_watches_ = barriers_.has_uncounted(turn))) return true;
     ++watchers_;
     memory_->page(node()).watching.store(1);
     base::MachineMemory::full_fence(); // partner: the fence in nudge()
     return true;
 }
 
-void Core::end_sleep(bool is_background) noexcept {
+void Core::end_sleep(const Turn&, bool is_background) noexcept {
     if (is_background && !background_watches_) return;
     if (--watchers_ == 0) memory_->page(node()).watching.store(0);
 }
 
 /// Nodes are lost on networks only; who waits for one is told. True: look once more before you sleep.
-bool Core::notice_losses() {
+bool Core::notice_losses(const Turn& turn) {
     bool is_any_going = false;
     for (Node peer = 0; peer < nodes(); ++peer) {
         if (!channel_.lost(peer)) continue;
@@ -548,16 +542,16 @@ bool Core::notice_losses() {
             is_any_going = true;
             continue;
         }
-        if (std::exchange(lost_[peer], Fate::lost) != Fate::lost) drive_.wake_waiters(); // they may wait for it
+        if (std::exchange(lost_[peer], Fate::lost) != Fate::lost) drive_.wake_waiters(turn); // they may wait for it
         has_losses_ = true;
-        forsake(peer); // also what was begun since
-        for (const Added& added : services_) added.service->on_lost(peer);
+        forsake(turn, peer); // also what was begun since
+        for (const Added& added : services_) added.service->on_lost(turn, peer);
     }
     return is_any_going;
 }
 
 /// Nothing that needs `lost` will be done.
-void Core::forsake(Node lost) {
+void Core::forsake(const Turn& turn, Node lost) {
     const auto why = [&](std::string_view what) { return error("{}: {} has left, or is lost", what, name_of(lost)); };
     const bool was_owing = !outbox_.all_handled(lost) || transfers_.contains(lost);
     outbox_.give_up(lost);
@@ -565,7 +559,7 @@ void Core::forsake(Node lost) {
     operations_.each_of(lost, [&](OperationId id) { open.push_back(id); });
     for (const OperationId id : open)
         if (const Operation* const operation = operations_.find(id)) fail(id, why(operation->what));
-    if (was_owing || !open.empty()) drive_.wake_waiters();
+    if (was_owing || !open.empty()) drive_.wake_waiters(turn);
     transfers_.erase(lost);
     if (std::erase_if(offers_, [&](const auto& offer) { return offer.first.second == lost; }) != 0) note_error(why("offer"));
     std::erase_if(wants_, [&](const auto& want) {
@@ -580,16 +574,16 @@ void Core::forsake(Node lost) {
 }
 
 /// Those who do not answer are sent something now and then: a network learns by that, and by nothing else, that they are gone.
-void Core::look_after() {
+void Core::look_after(const Turn& turn) {
     const Instant time = clock_();
     if (time < look_at_) return;
     look_at_ = time + look_after_;
     ++looks_;
-    for (const Added& added : services_) added.service->look_after(); // first: what they ask says something
+    for (const Added& added : services_) added.service->look_after(turn); // first: what they ask says something
     for (Node peer = 0; peer < nodes(); ++peer)
         if (!outbox_.all_handled(peer)) poke(peer);
     operations_.each([this](const Operation& operation) { poke(operation.peer); });
-    drive_.wake_waiters(); // they know best whom they wait for
+    drive_.wake_waiters(turn); // they know best whom they wait for
 }
 
 void Core::poke(Node node) noexcept {
@@ -602,24 +596,29 @@ std::size_t Core::poll() {
     std::size_t done = 0;
     bool has_any = false;
     {
-        const Drive::Turn turn(drive_);
+        const Turn turn(drive_);
         if (turn.is_inner()) return 0;
-        done = work();
-        if (done != 0) drive_.wake_waiters(); // others may have waited for it
-        else if (++empty_polls_ % polls_per_look == 0 && !notice_losses()) look_after(); // who only polls never sleeps
-        has_any = has_tasks();
+        done = work(turn);
+        if (done != 0) drive_.wake_waiters(turn); // others may have waited for it
+        else if (++empty_polls_ % polls_per_look == 0 && !notice_losses(turn)) look_after(turn); // who only polls never sleeps
+        has_any = has_tasks(turn);
     }
     while (has_any && run_tasks()) ++done;
     return done;
 }
 
+void Core::make_progress(const Turn& turn) noexcept {
+    if (!turn.is_inner() && work(turn) != 0) drive_.wake_waiters(turn); // others may have waited for it
+    if (has_tasks(turn)) drive_.on_duty(turn);
+}
+
 void Core::wake() noexcept {
-    const Drive::Turn turn(drive_);
-    drive_.wake_waiters();
+    const Turn turn(drive_);
+    drive_.wake_waiters(turn);
 }
 
 void Core::flush() {
-    const Drive::Turn turn(drive_);
+    const Turn turn(drive_);
     channel_.flush();
 }
 

@@ -6,7 +6,7 @@
 
 #include "kumi/base/function_ref.hpp"
 #include "kumi/base/result.hpp"
-#include "kumi/engine/barriers.hpp"
+#include "kumi/engine/barrier_service.hpp"
 #include "kumi/engine/global_ptr.hpp"
 #include "kumi/engine/handlers.hpp"
 #include "kumi/engine/memory_map.hpp"
@@ -85,19 +85,26 @@ public:
 
     /// Before start(), and in the same order on all nodes. The service must live until the engine has ended.
     [[nodiscard]] Port add_service(Service& service);
-    /// The background is to look soon. With the turn.
-    void call_background() noexcept { drive_.call(); }
+    Drive& drive() noexcept { return drive_; }
+    /// Handles what has arrived, unless this is inside a handler.
+    void make_progress(const Turn& turn) noexcept;
+    /// What nodes of this host share beside their segments.
+    SharedPage& shared_page(Node node) noexcept { return memory_->page(node); }
+    /// Something in the memory of `node` has changed, before a fence: if a thread sleeps there it is woken.
+    void nudge_sleeper(Node node) noexcept;
+    /// The background is to look soon.
+    void call_background(const Turn& turn) noexcept { drive_.call(turn); }
     /// Sends something that says nothing: if the node is gone, that will be known. With the turn.
     void poke(Node node) noexcept;
     /// How often it has looked after those that are waited for. With the turn.
     std::uint64_t looks() const noexcept { return looks_; }
     /// For as long as this lives nobody else runs handlers. A thread may have it more than once.
-    [[nodiscard]] Drive::Turn take_turn() noexcept { return Drive::Turn(drive_); }
+    [[nodiscard]] Turn take_turn() noexcept { return Turn(drive_); }
     /// Runs a handler of this node as if `source` had sent for it; what went wrong, if something did.
     std::optional<std::string> run_here(std::uint32_t number, Node source, Bytes arguments);
     /// Runs a function of this node, outside of handlers; what it answers, or why not, comes with the turn.
     using Ran = std::function<void(Result<std::vector<std::byte>>)>;
-    void run_later(std::uint32_t number, Bytes arguments, Ran ran);
+    void run_later(const Turn& turn, std::uint32_t number, Bytes arguments, Ran ran);
     /// Runs one at once: it must not wait.
     Result<std::vector<std::byte>> run_now(std::uint32_t number, Bytes arguments) const { return run_function(function_of_[number], arguments); }
     /// Numbers on the wire.
@@ -108,6 +115,8 @@ public:
     bool is_lost(Node node) const noexcept { return channel_.lost(node); }
     /// The same, and nothing that it sent before is still to come. Known to who waits; with the turn.
     bool is_gone(Node node) const noexcept { return lost_[node] == Fate::lost; }
+    /// Some node is gone.
+    bool has_losses(const Turn&) const noexcept { return has_losses_; }
     /// Requests to it that it has not handled yet, as far as is known.
     std::uint64_t under_way(Node to) const noexcept { return outbox_.requested(to) - outbox_.handled(to); }
     /// Whether this process reaches the memory of `node` by loads and stores.
@@ -152,15 +161,7 @@ public:
     Result<void> broadcast(Where to, Bytes source, const Notice& notice);
     void discard_broadcasts(bool discard) noexcept { discards_.store(discard); }
 
-    // ---- barriers
-
-    BarrierToken arrive();
-    Result<void> barrier(Instant deadline);
-    Result<BarrierToken> arrive(std::span<const Node> members);
-    bool test(const BarrierToken& token);
-    Result<void> wait(const BarrierToken& token, Instant deadline);
-    /// A barrier of all nodes, which tells the lowest and highest value that they came with.
-    Result<Agreement> agree(std::uint64_t value);
+    BarrierService& barriers() noexcept { return barriers_; }
 
     // ---- progress
 
@@ -212,18 +213,18 @@ private:
     Core(pm::Channel& channel, Handlers&& handlers, const Options& options, std::unique_ptr<MemoryMap> memory);
 
     // Work
-    std::size_t work() noexcept override;
-    bool prepare_sleep(bool is_background) noexcept override;
-    void end_sleep(bool is_background) noexcept override;
+    std::size_t work(const Turn& turn) noexcept override;
+    bool prepare_sleep(const Turn& turn, bool is_background) noexcept override;
+    void end_sleep(const Turn& turn, bool is_background) noexcept override;
     Duration sleep_max() const noexcept override { return look_after_; }
     bool run_tasks() noexcept override;
-    bool has_tasks() const noexcept override;
+    bool has_tasks(const Turn& turn) const noexcept override;
 
     // Arrivals; false: it made no sense.
-    void on_arrival(pm::Message& message) noexcept;
-    bool handle(Node source, const Header& header, Bytes rest, pm::Message& message);
-    bool on_service_message(Node source, std::size_t kind, Bytes rest);
-    bool go_on_services() noexcept;
+    void on_arrival(const Turn& turn, pm::Message& message) noexcept;
+    bool handle(const Turn& turn, Node source, const Header& header, Bytes rest, pm::Message& message);
+    bool on_service_message(const Turn& turn, Node source, std::size_t kind, Bytes rest);
+    bool go_on_services(const Turn& turn) noexcept;
     bool run_handler(Node source, const Header& header, Bytes rest);
     bool run_entry(const Handlers::Entry& entry, Call& call, Bytes rest, std::string& trouble);
     Result<std::vector<std::byte>> run_function(std::uint32_t index, Bytes arguments) const;
@@ -240,9 +241,6 @@ private:
     bool on_broadcast(Node source, Bytes rest);
     bool on_ask(Node source, Bytes rest);
     bool on_answer(Node source, Bytes rest);
-    bool on_step(Node source, Bytes rest);
-    bool on_host_arrived(Node source, Bytes rest);
-    bool on_hopeless(Bytes rest);
 
     // Going out
     Result<void> check(const char* what, Where where, std::uint64_t bytes) const;
@@ -268,7 +266,6 @@ private:
     bool apply_notice(Node node, const Notice& notice) noexcept;
     void set_flag_here(Flag& flag, Flag value) noexcept;
     void nudge(Node node) noexcept;
-    void nudge_sleeper(Node node) noexcept;
     void complete(OperationId id);
     void fail(OperationId id, Error why);
     Result<std::uint64_t> wait_for(OperationId id, Instant deadline = never);
@@ -276,23 +273,10 @@ private:
     Error take_error();
     bool all_done() const noexcept;
     void check_syncs();
-    bool notice_losses();
-    void forsake(Node lost);
-    void look_after();
+    bool notice_losses(const Turn& turn);
+    void forsake(const Turn& turn, Node lost);
+    void look_after(const Turn& turn);
     void give(Node to, const Want& want, const Offer& offer);
-    bool is_complete(const BarrierToken& token) const noexcept;
-    void send_step(Node to, const BarrierStep& step);
-    void find_hosts();
-    BarrierToken come(bool is_split);
-    void make_arrivals();
-    void on_host_complete();
-    void check_firsts();
-    std::optional<BarrierToken> awaited_for(const BarrierToken& token) const noexcept;
-    std::optional<Node> find_missing(const BarrierToken& token) const;
-    void poke_missing(const BarrierToken& token) noexcept;
-    BarrierToken first_incomplete(BarrierToken token) const noexcept;
-    void give_up_barrier(const BarrierToken& token, Node lost);
-    void tell_host_of(std::uint32_t sequence);
     void pass_on(Broadcast what, Bytes data, Operation::Answered when_all_have_it);
     template <class Head>
     Result<void> request(Kind kind, Node to, const Head& head, Bytes body = {}) {
@@ -304,10 +288,10 @@ private:
         return static_cast<Kind>(static_cast<std::uint32_t>(Kind::first_handler) + agreed_.handlers[handler]);
     }
     static Kind kind_of(std::size_t service, std::uint16_t kind) noexcept {
-        return static_cast<Kind>(static_cast<std::size_t>(Kind::first_of_services) + service * Service::kinds_max + kind);
+        return static_cast<Kind>(first_of_services + service * Service::kinds_max + kind);
     }
-    static constexpr std::size_t services_max =
-        (static_cast<std::size_t>(Kind::first_handler) - static_cast<std::size_t>(Kind::first_of_services)) / Service::kinds_max;
+    static constexpr std::size_t first_of_services = static_cast<std::size_t>(Kind::step);
+    static constexpr std::size_t services_max = (static_cast<std::size_t>(Kind::first_handler) - first_of_services) / Service::kinds_max;
     static void write_header(MutableBytes message, Kind kind, bool is_request) noexcept {
         const Header header = header_of(kind, is_request);
         std::memcpy(message.data(), &header, sizeof header);
@@ -316,7 +300,7 @@ private:
         if (to >= nodes_ || message.size() + payload.size() > message_bytes_max_ + sizeof(Header)) [[unlikely]]
             return false;
         write_header(message, kind, true);
-        const Drive::Turn turn(drive_);
+        const Turn turn(drive_);
         return outbox_.try_request(to, message, payload);
     }
     static constexpr std::size_t head_bytes_max = 256; // of anything that carries data
@@ -338,18 +322,6 @@ private:
     std::map<Meeting, std::deque<Want>> wants_;
     std::size_t wants_waiting_ = 0;
     static constexpr std::size_t wants_max = 1 << 16;
-    std::vector<Node> all_nodes_;
-    Barriers barriers_;
-    // Where hosts have several nodes: these first among themselves, then the first ones of all hosts for all.
-    std::optional<HostBarrier<base::MachineMemory>> host_barrier_;
-    std::vector<Node> on_host_;            // all that share this host's memory, this one included
-    std::vector<Node> firsts_;             // one of each host
-    std::map<std::uint64_t, Hopeless> hopeless_; // by set
-    static constexpr std::size_t hopeless_max = 1 << 16;
-    std::uint32_t next_barrier_ = 0;       // the next that this node comes to
-    std::uint32_t next_on_host_ = 0;       // the next that its host is told of
-    std::uint32_t hosts_complete_ = 0;     // the next that completes among first nodes
-    std::uint32_t host_has_come_ = 0;      // the next that this host, of which this is the first node, comes to
     std::deque<Task> tasks_;
     int task_depth_ = 0;
     const void* task_thread_ = nullptr; // that runs tasks
@@ -374,13 +346,20 @@ private:
         Service* service;
         bool wants_progress = false;
     };
-    std::vector<Added> services_; // their numbers are the same on all nodes
+    std::vector<Added> services_;   // their numbers are the same on all nodes
     unsigned services_waiting_ = 0; // that want progress
+    BarrierService barriers_{*this}; // the first of them
     Drive drive_; // last: its thread uses all the rest
 };
 
 inline bool Port::try_send(Node to, std::uint16_t kind, MutableBytes message, Bytes payload) noexcept {
     return core_->try_send_kind(to, Core::kind_of(index_, kind), message, payload);
+}
+
+template <class Head>
+void Port::reply(const Turn&, Node to, std::uint16_t kind, const Head& head) {
+    auto message = outgoing(Core::kind_of(index_, kind), false, head);
+    core_->outbox_.reply(to, message.bytes());
 }
 
 } // namespace kumi::engine

@@ -39,12 +39,12 @@ TEST(CoreWaking, a_look_at_a_barrier_that_handled_something_wakes_those_that_wai
     Handlers handlers;
     handlers.add("take", [&](Call&) { ++handled; });
     Victim victim(std::move(handlers));
-    const BarrierToken token = victim.core->arrive();
+    const BarrierToken token = victim.core->barriers().arrive();
     Sleeper sleeper(victim, [&](Instant end) { return victim.core->wait_until([&] { return handled == 1; }, end); });
-    EXPECT_FALSE(victim.core->test(token));
+    EXPECT_FALSE(victim.core->barriers().test(token));
     EXPECT_EQ(victim.channel.wakes(), 0u);
     victim.hears(1, Kind::first_handler, true);
-    EXPECT_FALSE(victim.core->test(token));
+    EXPECT_FALSE(victim.core->barriers().test(token));
     EXPECT_EQ(victim.channel.wakes(), 1u);
     EXPECT_TRUE(sleeper.was_woken());
 }
@@ -101,7 +101,7 @@ TEST(CoreWaking, whoever_sleeps_is_called_to_run_what_is_to_run_later) {
     Sleeper sleeper(victim, [&](Instant end) { return victim.core->wait_until([&] { return has_run.load(); }, end); });
     {
         const auto turn = victim.core->take_turn();
-        victim.core->run_later(0, write_archive(1),
+        victim.core->run_later(turn, 0, write_archive(1),
                                [&](const Result<std::vector<std::byte>>& answer) { has_run = answer.has_value(); });
     }
     EXPECT_GE(victim.channel.wakes(), 1u);
@@ -195,7 +195,7 @@ TEST(CoreWaking, what_another_thread_s_transfer_takes_along_is_told_to_those_tha
 TEST(CoreWaking, who_waits_for_a_node_is_woken_when_another_thread_finds_it_lost) {
     Victim victim;
     Sleeper sleeper(victim, [&](Instant end) {
-        const auto all = victim.core->barrier(end);
+        const auto all = victim.core->barriers().barrier(end);
         return !all && all.error().text() == "barrier: node 1 has left, or is lost";
     });
     victim.channel.lose(1);
@@ -206,7 +206,7 @@ TEST(CoreWaking, who_waits_for_a_node_is_woken_when_another_thread_finds_it_lost
 
 TEST(CoreWaking, who_waits_is_woken_now_and_then_to_speak_to_those_it_waits_for) {
     Victim victim;
-    Sleeper sleeper(victim, [&](Instant end) { return victim.core->barrier(end).has_value(); });
+    Sleeper sleeper(victim, [&](Instant end) { return victim.core->barriers().barrier(end).has_value(); });
     victim.channel.take_sent();
     const unsigned sleeps = victim.channel.sleeps();
     victim.time = far_away.count();

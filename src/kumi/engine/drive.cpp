@@ -174,7 +174,7 @@ void Drive::on_duty() noexcept {
     kick();
 }
 
-void Drive::call() noexcept {
+void Drive::call(const Turn&) noexcept {
     if (sleeper_ != Sleeper::none) channel_.wake();
     else on_duty();
 }
@@ -216,14 +216,14 @@ void Drive::run_background() noexcept {
         visits_seen = visits;
         nap_ns_.store(0, std::memory_order_relaxed);
         const Turn turn(*this);
-        while (!stopping_.load() && work_.work() != 0) {
-            after_work();
+        while (!stopping_.load() && work_.work(turn) != 0) {
+            after_work(turn);
             if (waits_.load(std::memory_order_relaxed) != 0) break;
         }
         // Whoever waits does what there is to do.
-        if (waits_.load(std::memory_order_relaxed) != 0 || sleeper_ != Sleeper::none || stopping_.load() || !work_.prepare_sleep(true)) continue;
+        if (waits_.load(std::memory_order_relaxed) != 0 || sleeper_ != Sleeper::none || stopping_.load() || !work_.prepare_sleep(turn, true)) continue;
         sleep_on_channel(Sleeper::background, now() + work_.sleep_max());
-        work_.end_sleep(true);
+        work_.end_sleep(turn, true);
     }
 }
 

@@ -25,22 +25,41 @@
 #include <atomic>
 #include <optional>
 #include <thread>
+#include <type_traits>
 
 namespace kumi::engine {
 
-/// What there is to do; called with the turn, but for run_tasks().
+class Drive;
+
+/// The turn, for as long as this lives. A thread that has it may ask for it again. A function that may only be called with the
+/// turn takes a Turn. Within serve_until() the turn is given to others for moments, between two calls of `done` and Work.
+class Turn {
+public:
+    explicit inline Turn(Drive& drive) noexcept;
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+    inline ~Turn();
+    /// Had it already: inside a handler.
+    bool is_inner() const noexcept { return is_inner_; }
+
+private:
+    Drive& drive_;
+    bool is_inner_;
+};
+
+/// What there is to do.
 class Work {
 public:
     /// Handles what has arrived and sends what waits; answers how much was done.
-    virtual std::size_t work() noexcept = 0;
+    virtual std::size_t work(const Turn& turn) noexcept = 0;
     /// Before somebody sleeps; false: there is something to do first, and end_sleep() is not called.
-    virtual bool prepare_sleep(bool is_background) noexcept = 0;
-    virtual void end_sleep(bool is_background) noexcept = 0;
+    virtual bool prepare_sleep(const Turn& turn, bool is_background) noexcept = 0;
+    virtual void end_sleep(const Turn& turn, bool is_background) noexcept = 0;
     /// Nobody sleeps for longer, without another look.
     virtual Duration sleep_max() const noexcept = 0;
     /// Without the turn: what may itself wait. True if there was something.
     virtual bool run_tasks() noexcept = 0;
-    virtual bool has_tasks() const noexcept = 0;
+    virtual bool has_tasks(const Turn& turn) const noexcept = 0;
 
 protected:
     ~Work() = default;
@@ -62,25 +81,6 @@ public:
     void start();
     void stop() noexcept;
 
-    /// The turn, for as long as this lives. A thread that has it may ask for it again.
-    class Turn {
-    public:
-        explicit Turn(Drive& drive) noexcept : drive_(drive), is_inner_(drive.has_turn()) {
-            if (!is_inner_) drive_.take_turn();
-        }
-        Turn(const Turn&) = delete;
-        Turn& operator=(const Turn&) = delete;
-        ~Turn() {
-            if (!is_inner_) drive_.leave_turn();
-        }
-        /// Had it already: inside a handler.
-        bool is_inner() const noexcept { return is_inner_; }
-
-    private:
-        Drive& drive_;
-        bool is_inner_;
-    };
-
     /// A mark of the thread that has the turn.
     const void* turn_holder() const noexcept { return holder_.load(std::memory_order_relaxed); }
     /// This thread has the turn: it is inside a handler.
@@ -88,11 +88,15 @@ public:
         return holder_.load(std::memory_order_relaxed) == base::thread_mark(); // relaxed: only this thread writes its own mark
     }
 
-    /// Makes progress until `done()`, which is looked at with the turn; false when the deadline came first. Not for a
-    /// thread that has the turn.
-    template <class Done>
-    bool serve_until(Done&& done, Instant deadline) {
+    /// Makes progress until `until()` or `until(turn)`, which is looked at with the turn; false when the deadline came first. Not
+    /// for a thread that has the turn.
+    template <class Until>
+    bool serve_until(Until&& until, Instant deadline) {
         const Turn turn(*this);
+        const auto done = [&] {
+            if constexpr (std::is_invocable_v<Until&, const Turn&>) return until(turn);
+            else return until();
+        };
         const Wait wait(*this);
         const unsigned polls_per_clock = polls_per_clock_; // as in pm::poll_until()
         // Where all cores are taken whoever is waited for may only need this one: to let it run costs a third of falling
@@ -101,9 +105,9 @@ public:
         unsigned empty = 0;
         Instant idle_since{};
         while (!done()) {
-            if (work_.work() != 0) {
+            if (work_.work(turn) != 0) {
                 empty = 0;
-                after_work();
+                after_work(turn);
                 continue;
             }
             let_others();
@@ -121,23 +125,26 @@ public:
                 yield(); // costs little where nobody else wants this core, and hosts may share it without knowing
                 continue;
             }
-            if (work_.prepare_sleep(false)) {
+            if (work_.prepare_sleep(turn, false)) {
                 if (!done()) sleep(std::min(deadline, time + work_.sleep_max()));
-                work_.end_sleep(false);
+                work_.end_sleep(turn, false);
             }
             empty = 0;
         }
         return true;
     }
 
-    /// Something has happened that threads which wait may wait for. With the turn.
-    void wake_waiters() noexcept;
-    /// Something goes on that needs the background soon, though its thread has waited lately. With the turn.
-    void on_duty() noexcept;
-    /// The same, for what goes on though nothing comes: whoever sleeps on the channel is woken to do it. With the turn.
-    void call() noexcept;
+    /// Something has happened that threads which wait may wait for.
+    void wake_waiters(const Turn&) noexcept { wake_waiters(); }
+    /// Something goes on that needs the background soon, though its thread has waited lately.
+    void on_duty(const Turn&) noexcept { on_duty(); }
+    /// The same, for what goes on though nothing comes: whoever sleeps on the channel is woken to do it.
+    void call(const Turn&) noexcept;
 
 private:
+    friend class Turn;
+    void wake_waiters() noexcept;
+    void on_duty() noexcept;
     enum class Sleeper { none, thread, background };
     /// While a thread of the program waits; with the turn.
     class Wait {
@@ -167,9 +174,9 @@ private:
     }
     void let_others_now() noexcept;
     void yield() noexcept;
-    void after_work() noexcept {
-        if (followers_ != 0 || sleeper_ == Sleeper::thread) [[unlikely]] wake_waiters();
-        if (work_.has_tasks()) [[unlikely]] run_tasks();
+    void after_work(const Turn& turn) noexcept {
+        if (followers_ != 0 || sleeper_ == Sleeper::thread) [[unlikely]] wake_waiters(turn);
+        if (work_.has_tasks(turn)) [[unlikely]] run_tasks();
         let_others();
     }
     void run_tasks() noexcept;
@@ -212,5 +219,12 @@ private:
     std::atomic<bool> has_background_{false};
     std::thread background_;
 };
+
+inline Turn::Turn(Drive& drive) noexcept : drive_(drive), is_inner_(drive.has_turn()) {
+    if (!is_inner_) drive_.take_turn();
+}
+inline Turn::~Turn() {
+    if (!is_inner_) drive_.leave_turn();
+}
 
 } // namespace kumi::engine

@@ -36,16 +36,16 @@ public:
     std::atomic<unsigned> background_looks{0};
     std::atomic<bool> has_task{false};
 
-    std::size_t work() noexcept override {
+    std::size_t work(const Turn&) noexcept override {
         if (is_background()) ++background_looks;
         return on_work();
     }
-    bool prepare_sleep(bool is_background) noexcept override {
+    bool prepare_sleep(const Turn&, bool is_background) noexcept override {
         if (!on_prepare()) return false;
         if (!is_background) ++threads_asleep;
         return true;
     }
-    void end_sleep(bool is_background) noexcept override {
+    void end_sleep(const Turn&, bool is_background) noexcept override {
         if (!is_background) --threads_asleep;
     }
     Duration sleep_max() const noexcept override { return longest; }
@@ -53,7 +53,7 @@ public:
         task();
         return true;
     }
-    bool has_tasks() const noexcept override { return has_task; }
+    bool has_tasks(const Turn&) const noexcept override { return has_task; }
 
 private:
     static bool is_background() noexcept {
@@ -99,13 +99,13 @@ protected:
     /// So many threads sleep: with the turn, none of them is on its way there.
     bool sleep_now(int count) {
         return comes_true([&] {
-            const Drive::Turn turn(drive);
+            const Turn turn(drive);
             return work.threads_asleep == count;
         });
     }
     void wake() {
-        const Drive::Turn turn(drive);
-        drive.wake_waiters();
+        const Turn turn(drive);
+        drive.wake_waiters(turn);
     }
 };
 
@@ -220,11 +220,11 @@ TEST_F(DriveTest, a_channel_that_cannot_be_slept_on_jointly_is_looked_at_again_a
 TEST_F(DriveTest, a_thread_has_the_turn_once_and_others_not_meanwhile) {
     EXPECT_FALSE(drive.has_turn());
     {
-        const Drive::Turn turn(drive);
+        const Turn turn(drive);
         EXPECT_TRUE(drive.has_turn());
         EXPECT_FALSE(turn.is_inner());
         {
-            const Drive::Turn inner(drive);
+            const Turn inner(drive);
             EXPECT_TRUE(inner.is_inner());
         }
         EXPECT_TRUE(drive.has_turn()) << "the inner one gives nothing back";
@@ -241,7 +241,7 @@ TEST_F(DriveTest, threads_take_the_turn_one_at_a_time) {
     for (int thread = 0; thread < threads; ++thread)
         all.emplace_back([&] {
             for (int i = 0; i < rounds; ++i) {
-                const Drive::Turn turn(drive);
+                const Turn turn(drive);
                 ++count;
             }
         });
@@ -306,8 +306,8 @@ TEST_F(DriveTest, the_background_naps_while_a_thread_waits_unless_it_is_called) 
     std::this_thread::sleep_for(5ms); // some naps; it may look late, and not at all
     EXPECT_EQ(work.background_looks, before);
     {
-        const Drive::Turn turn(drive);
-        drive.on_duty();
+        const Turn turn(drive);
+        drive.on_duty(turn);
     }
     EXPECT_TRUE(comes_true([&] { return work.background_looks > before; }));
     came = true;
@@ -318,16 +318,16 @@ TEST_F(DriveTest, the_background_naps_while_a_thread_waits_unless_it_is_called) 
 TEST_F(DriveTest, whoever_sleeps_on_the_channel_is_called_to_what_goes_on_though_nothing_comes) {
     std::atomic<bool> came{false};
     {
-        const Drive::Turn turn(drive);
-        drive.call();
+        const Turn turn(drive);
+        drive.call(turn);
     }
     EXPECT_EQ(channel.wakes(), 0u) << "nobody sleeps";
     Waiter waiter(drive, [&] { return came.load(); });
     ASSERT_TRUE(sleep_now(1));
     {
-        const Drive::Turn turn(drive);
+        const Turn turn(drive);
         came = true;
-        drive.call();
+        drive.call(turn);
     }
     EXPECT_EQ(channel.wakes(), 1u);
     EXPECT_TRUE(waiter.was_woken());
@@ -335,8 +335,8 @@ TEST_F(DriveTest, whoever_sleeps_on_the_channel_is_called_to_what_goes_on_though
     ASSERT_TRUE(comes_true([&] { return channel.is_asleep(); }));
     const unsigned before = work.background_looks;
     {
-        const Drive::Turn turn(drive);
-        drive.call();
+        const Turn turn(drive);
+        drive.call(turn);
     }
     EXPECT_EQ(channel.wakes(), 2u);
     EXPECT_TRUE(comes_true([&] { return work.background_looks > before; }));
@@ -346,9 +346,9 @@ TEST_F(DriveTest, without_a_background_nobody_looks) {
     Drive quiet(channel, work, {}, {.in_background = false});
     quiet.start();
     {
-        const Drive::Turn turn(quiet);
-        quiet.on_duty();
-        quiet.call();
+        const Turn turn(quiet);
+        quiet.on_duty(turn);
+        quiet.call(turn);
     }
     quiet.stop();
     EXPECT_EQ(work.background_looks, 0u);

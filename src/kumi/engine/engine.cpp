@@ -87,11 +87,11 @@ Result<void> Engine::accept(std::uint64_t key, Node from, MutableBytes target, F
 Result<void> Engine::broadcast_bytes(global_ptr<std::byte> to, Bytes source, const Notice& notice) { return core_->broadcast(to, source, notice); }
 void Engine::discard_broadcasts(bool discard) noexcept { core_->discard_broadcasts(discard); }
 
-BarrierToken Engine::arrive() { return core_->arrive(); }
-Result<void> Engine::barrier(Instant deadline) { return core_->barrier(deadline); }
-Result<BarrierToken> Engine::arrive(std::span<const Node> members) { return core_->arrive(members); }
-bool Engine::test(const BarrierToken& token) { return core_->test(token); }
-Result<void> Engine::wait(const BarrierToken& token, Instant deadline) { return core_->wait(token, deadline); }
+BarrierToken Engine::arrive() { return core_->barriers().arrive(); }
+Result<void> Engine::barrier(Instant deadline) { return core_->barriers().barrier(deadline); }
+Result<BarrierToken> Engine::arrive(std::span<const Node> members) { return core_->barriers().arrive(members); }
+bool Engine::test(const BarrierToken& token) { return core_->barriers().test(token); }
+Result<void> Engine::wait(const BarrierToken& token, Instant deadline) { return core_->barriers().wait(token, deadline); }
 
 std::size_t Engine::poll() { return core_->poll(); }
 void Engine::flush() { core_->flush(); }

@@ -7,13 +7,14 @@
 //     class Counter final : public engine::Service {
 //     public:
 //         explicit Counter(engine::Core& core) : port_(core.add_service(*this)) {}
-//         bool on_message(Node source, std::uint16_t kind, Bytes body) override { ... }
+//         bool on_message(const Turn& turn, Node source, std::uint16_t kind, Bytes body) override { ... }
 //         ...
 //         port_.send(node, kind, message);
 //     };
 
 #include "kumi/base/bytes.hpp"
 #include "kumi/base/result.hpp"
+#include "kumi/engine/drive.hpp"
 #include "kumi/pm/node.hpp"
 
 #include <cstdint>
@@ -23,27 +24,28 @@ namespace kumi::engine {
 class Core;
 using pm::Node;
 
-/// All functions are called with the turn, and must not wait.
+/// No function may wait: all are called with the turn.
 class Service {
 public:
     /// Kinds of messages that one service may have.
     static constexpr std::uint16_t kinds_max = 16;
 
-    /// A message of this service has come from `source`. False: it makes no sense, and the user is told so.
-    virtual bool on_message(Node source, std::uint16_t kind, Bytes body) = 0;
+    /// A message of this service has come from `source`. False: it makes no sense. Then its sender is told so by its next sync(),
+    /// or, if it was no request, the user of this node is told.
+    virtual bool on_message(const Turn& turn, Node source, std::uint16_t kind, Bytes body) = 0;
     /// Sends what waits for room. True: some of it was sent. Called whenever the engine makes progress, while
     /// Port::want_progress(true) holds.
-    virtual bool go_on() noexcept { return false; }
+    virtual bool go_on(const Turn&) noexcept { return false; }
     /// About once a second, while threads wait. The service calls Core::poke() for nodes that it waits for, because a network
     /// reports a dead node only when something is sent to it; and it gives up what will not come.
-    virtual void look_after() noexcept {}
+    virtual void look_after(const Turn&) noexcept {}
     /// `node` has left or is lost, and everything that it sent has been handled. May be told again.
-    virtual void on_lost([[maybe_unused]] Node node) noexcept {}
+    virtual void on_lost(const Turn&, [[maybe_unused]] Node node) noexcept {}
     /// True when no other node waits for something that this node passes on. Until then, for some seconds at most, the engine
     /// does not end.
-    virtual bool is_done() const noexcept { return true; }
+    virtual bool is_done(const Turn&) const noexcept { return true; }
     /// The engine ends: threads that wait are to be told that there will be no answer. Nothing can be sent any more.
-    virtual void on_end() noexcept {}
+    virtual void on_end(const Turn&) noexcept {}
 
 protected:
     ~Service() = default;
@@ -58,8 +60,11 @@ public:
     bool try_send(Node to, std::uint16_t kind, MutableBytes message, Bytes payload = {}) noexcept;
     /// Waits for room; with the turn, the message itself waits in the engine. An error: the node is lost, or too much waits.
     Result<void> send(Node to, std::uint16_t kind, MutableBytes message, Bytes payload = {});
-    /// Whether Service::go_on() is to be called. With the turn.
-    void want_progress(bool wanted) noexcept;
+    /// Sends now or later: for what answers others, and is bounded by what they ask.
+    template <class Head>
+    void reply(const Turn& turn, Node to, std::uint16_t kind, const Head& head);
+    /// Whether Service::go_on() is to be called.
+    void want_progress(const Turn& turn, bool wanted) noexcept;
 
 private:
     friend class Core;

@@ -27,14 +27,16 @@ enum class Kind : std::uint16_t {
     done,         // Done: an operation is complete
     failed,       // Failed, text: an operation, or a request without one, was refused
     nudge,        // look at your flags
-    step,         // BarrierStep
-    host_arrived, // HostArrived: all nodes of a host have come to a barrier, tells its first node
-    hopeless,     // Hopeless: a barrier lacks a node that is lost
     want,         // Want: somebody is ready to take what is offered under a key
     broadcast,    // Broadcast, data; answered by done
     ask,          // Ask, arguments; answered by answer
     answer,       // Done, answer
-    first_of_services = 64,
+    // The service of barriers.
+    step = 64,    // BarrierStep
+    host_arrived, // HostArrived: all nodes of a host have come to a barrier, tells its first node
+    hopeless,     // Hopeless: a barrier lacks a node that is lost
+    // Services of other layers.
+    first_of_layers = 80,
     first_handler = 1024,
 };
 

@@ -102,7 +102,7 @@ void Casts::start(const Set& to, const Purpose& purpose, Bytes arguments, Bytes 
         {
             const Busy busy(*this);
             if (try_begin()) {
-                if (!turn.is_inner()) run_ready(); // what is for this node too
+                if (!turn.is_inner()) run_ready(turn); // what is for this node too
                 return;
             }
         }
@@ -387,7 +387,7 @@ bool Casts::try_cast(const Relay& relay, const Link& child) {
 
 // ---- what comes, and goes on
 
-bool Casts::on_message(Node source, std::uint16_t, Bytes bytes) {
+bool Casts::on_message(const engine::Turn& turn, Node source, std::uint16_t, Bytes bytes) {
     const Busy busy(*this);
     std::uint32_t kind = ~0u;
     (void)read_value(bytes, kind);
@@ -401,14 +401,15 @@ bool Casts::on_message(Node source, std::uint16_t, Bytes bytes) {
     case Kind::probed: is_sound = on_probed(source, bytes); break;
     case Kind::over: is_sound = on_over(source, bytes); break;
     }
-    run_ready();
-    return is_sound;
+    if (!is_sound) core_.note_unsound(source);
+    run_ready(turn);
+    return true;
 }
 
-bool Casts::go_on() noexcept {
+bool Casts::go_on(const engine::Turn& turn) noexcept {
     const Busy busy(*this);
     bool any = !ready_.empty();
-    run_ready();
+    run_ready(turn);
     Set refused; // what is for one node stays in order
     for (std::size_t i = 0, count = unsent_.size(); i < count; ++i) {
         Unsent next = std::move(unsent_.front());
@@ -432,7 +433,7 @@ bool Casts::go_on() noexcept {
     return any;
 }
 
-void Casts::on_lost(Node node) noexcept {
+void Casts::on_lost(const engine::Turn& turn, Node node) noexcept {
     const Busy busy(*this);
     std::erase_if(unsent_, [&](const Unsent& unsent) { return unsent.to == node; });
     relays_.for_each([&](Relay& relay) {
@@ -443,10 +444,10 @@ void Casts::on_lost(Node node) noexcept {
         close_one(relay);
     });
     for (auto& [name, stream] : streams_) on_lost_in(*stream, node);
-    if (go_on()) core_.wake(); // who asked is about to sleep
+    if (go_on(turn)) core_.wake(); // who asked is about to sleep
 }
 
-bool Casts::is_done() const noexcept {
+bool Casts::is_done(const engine::Turn&) const noexcept {
     bool is_done = std::ranges::all_of(streams_, [](const auto& stream) { return stream.second->flows.empty(); });
     relays_.for_each([&](const Relay& relay) {
         if (!relay.is_masters && std::ranges::any_of(relay.children, [](const Link& child) { return !child.has_answered; })) is_done = false;
@@ -454,8 +455,7 @@ bool Casts::is_done() const noexcept {
     return is_done;
 }
 
-void Casts::on_end() noexcept {
-    const auto turn = core_.take_turn();
+void Casts::on_end(const engine::Turn&) noexcept {
     has_ended_ = true;
     const auto relays = std::exchange(relays_, {}); // with the promises: those who hear of it may want to begin others
     streams_.clear();
@@ -464,15 +464,15 @@ void Casts::on_end() noexcept {
 }
 
 /// Afterwards: what is over is let go of, and what is not is gone on with.
-void Casts::settle() noexcept {
+void Casts::settle(const engine::Turn& turn) noexcept {
     forget_streams();
     // What waits for blocks goes on when they come; what was refused, when there is room.
     const auto is_refused = [](const auto& stream) { return std::ranges::any_of(stream.second->flows, &Flow::is_refused); };
     const bool has_more = !unsent_.empty() || !ready_.empty() || std::ranges::any_of(streams_, is_refused);
-    port_.want_progress(has_more);
+    port_.want_progress(turn, has_more);
     // Once: whoever goes on with it knows. What is ready waits for nothing that comes.
     const bool is_called = std::exchange(is_called_, has_more);
-    if ((has_more && !is_called) || !ready_.empty()) core_.call_background();
+    if ((has_more && !is_called) || !ready_.empty()) core_.call_background(turn);
 }
 
 // ---- going out

@@ -206,24 +206,25 @@ private:
     /// While something is done here; handlers, and what is given to then(), may do something inside of that.
     class Busy {
     public:
-        explicit Busy(Casts& casts) noexcept : casts_(casts) { ++casts_.depth_; }
+        explicit Busy(Casts& casts) noexcept : casts_(casts), turn_(casts.core_.take_turn()) { ++casts_.depth_; }
         Busy(const Busy&) = delete;
         Busy& operator=(const Busy&) = delete;
         ~Busy() {
-            if (--casts_.depth_ == 0) casts_.settle();
+            if (--casts_.depth_ == 0) casts_.settle(turn_);
         }
 
     private:
         Casts& casts_;
+        engine::Turn turn_;
     };
 
     // engine::Service
-    bool on_message(Node source, std::uint16_t kind, Bytes bytes) override;
-    bool go_on() noexcept override;
-    void look_after() noexcept override;
-    void on_lost(Node node) noexcept override;
-    bool is_done() const noexcept override;
-    void on_end() noexcept override;
+    bool on_message(const engine::Turn& turn, Node source, std::uint16_t kind, Bytes bytes) override;
+    bool go_on(const engine::Turn& turn) noexcept override;
+    void look_after(const engine::Turn& turn) noexcept override;
+    void on_lost(const engine::Turn& turn, Node node) noexcept override;
+    bool is_done(const engine::Turn& turn) const noexcept override;
+    void on_end(const engine::Turn& turn) noexcept override;
 
     // The master
     Result<void> check(const Set& to, std::size_t bytes) const;
@@ -260,8 +261,8 @@ private:
     bool is_delivered(const Source& source, std::uint64_t sequence) const noexcept;
     void deliver(Relay& relay, const Set& members, const std::vector<Before>& before, Content content);
     void make_ready(Delivery& delivery);
-    void run_ready();
-    void run(const Name& name, Bytes content);
+    void run_ready(const engine::Turn& turn);
+    void run(const engine::Turn& turn, const Name& name, Bytes content);
     Result<std::vector<std::byte>> run_handler(const Name& name, const Purpose& purpose, Bytes content);
     void end_delivery(const Name& name, Result<std::vector<std::byte>> value);
     void close_delivery(const Name& name, const Purpose& purpose, std::span<const RelayId> relays, Result<std::vector<std::byte>> value);
@@ -314,7 +315,7 @@ private:
     std::vector<std::byte>& answer_of(Relay& relay, RelayId id);
     void send(Node to, std::vector<std::byte>& message);
     void send(Node to, std::vector<std::byte>&& message) { send(to, message); }
-    void settle() noexcept;
+    void settle(const engine::Turn& turn) noexcept;
 
     engine::Core& core_;
     engine::Port port_;

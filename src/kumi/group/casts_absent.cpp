@@ -69,7 +69,7 @@ void Casts::drop_early(const Name& name) {
     early_.erase(found);
 }
 
-void Casts::look_after() noexcept {
+void Casts::look_after(const engine::Turn& turn) noexcept {
     const Busy busy(*this);
     Set awaited;
     relays_.for_each([&](const Relay& relay) {
@@ -92,7 +92,7 @@ void Casts::look_after() noexcept {
         give_up_rest_of(master, source);
     }
     for (const Node node : awaited) core_.poke(node);
-    (void)go_on(); // who asked is about to sleep
+    (void)go_on(turn); // who asked is about to sleep
 }
 
 /// Those whom others do not reach may be there all the same: what comes after this one is not to wait for it, but for what came before.

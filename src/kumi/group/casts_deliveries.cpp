@@ -86,13 +86,13 @@ void Casts::release_after(Source& source, std::uint64_t sequence) {
         if (std::erase(other.after, sequence) != 0 && other.after.empty()) make_ready(other);
 }
 
-void Casts::run_ready() {
+void Casts::run_ready(const engine::Turn& turn) {
     while (!ready_.empty() && !is_running_) {
         const Name name = ready_.front();
         ready_.pop_front();
         const Delivery& next = sources_[name.master].deliveries[name.sequence];
         if (next.is_given_up) end_given_up(name);
-        else run(name, next.content.bytes); // which has it until then
+        else run(turn, name, next.content.bytes); // which has it until then
     }
 }
 
@@ -111,10 +111,10 @@ void Casts::end_given_up(const Name& name) {
 }
 
 /// It is this node's turn to have it.
-void Casts::run(const Name& name, Bytes content) {
+void Casts::run(const engine::Turn& turn, const Name& name, Bytes content) {
     const Purpose purpose = sources_[name.master].deliveries[name.sequence].purpose;
     if (purpose.use != Use::handler)
-        return core_.run_later(purpose.number, content, [this, name](Result<std::vector<std::byte>> value) {
+        return core_.run_later(turn, purpose.number, content, [this, name](Result<std::vector<std::byte>> value) {
             const Busy busy(*this);
             end_delivery(name, std::move(value));
         });

@@ -102,7 +102,7 @@ void Mailbox::drop(Box& box, Node source, const Post& head) {
 
 // ---- arrivals
 
-bool Mailbox::on_message(Node source, std::uint16_t, Bytes body) {
+bool Mailbox::on_message(const engine::Turn&, Node source, std::uint16_t, Bytes body) {
     Post head;
     if (!read_value(body, head)) return false;
     on_post(source, head, body.subspan(sizeof head));
