@@ -190,7 +190,7 @@ private:
         const std::uint32_t choice = input_.byte();
         const std::uint32_t place = choice % 32;
         const auto from = [&](Kind first, std::uint32_t begin) { return static_cast<Kind>(static_cast<std::uint32_t>(first) + place - begin); };
-        const Kind kind = place < 16 ? from(Kind::credit, 0) : place < 20 ? from(Kind::step, 16) : place < 30 ? from(Kind::first_handler, 20) : from(Kind::first_of_layers, 30);
+        const Kind kind = place < 14 ? from(Kind::credit, 0) : place < 16 ? from(Kind::ask, 14) : place < 20 ? from(Kind::step, 16) : place < 30 ? from(Kind::first_handler, 20) : from(Kind::first_of_layers, 30);
         engine::Header header{static_cast<std::uint16_t>(kind), static_cast<std::uint16_t>(input_.byte() % 4 == 0 ? input_.number() : handled_++), input_.byte() % 4 == 0 ? 0u : 1u};
         std::vector<std::byte> message;
         const auto append = [&](const auto& part) {
@@ -261,7 +261,7 @@ private:
             return;
         }
         case 10: return ignore(core_->start_sync(flag));
-        case 11: return ignore(core_->ask(node, function_->index(), input_.bytes(size), [this](const Result<Bytes>& answer) { sum_ += answer ? answer->size() : 1; }));
+        case 11: return ignore(core_->calls().ask(node, function_->index(), input_.bytes(size), [this](const Result<Bytes>& answer) { sum_ += answer ? answer->size() : 1; }));
         case 12: return ignore(engine_->send(node, *handler_, std::uint64_t{number}, input_.bytes(size)));
         case 13: {
             const std::size_t count = 1 + number % 16, block = 1 + size;

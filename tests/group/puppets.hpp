@@ -122,7 +122,7 @@ public:
     }
 
 private:
-    bool on_message(const engine::Turn&, Node, std::uint16_t, Bytes body) override { return heard_(body), true; }
+    engine::Handled on_message(const engine::Turn&, Node, std::uint16_t, Bytes body) override { return heard_(body), engine::Handled::yes; }
 
     engine::Port port_;
     std::function<void(Bytes)> heard_;

@@ -44,13 +44,14 @@ void BarrierService::set_firsts(std::vector<Node> firsts) {
 
 // ---- messages
 
-bool BarrierService::on_message(const Turn& turn, Node source, std::uint16_t kind, Bytes body) {
+Handled BarrierService::on_message(const Turn& turn, Node source, std::uint16_t kind, Bytes body) {
+    bool is_sound = false;
     switch (kind) {
-    case step_kind: return on_step(turn, source, body);
-    case host_arrived_kind: return on_host_arrived(turn, source, body);
-    case hopeless_kind: return on_hopeless(turn, body);
-    default: return false;
+    case step_kind: is_sound = on_step(turn, source, body); break;
+    case host_arrived_kind: is_sound = on_host_arrived(turn, source, body); break;
+    case hopeless_kind: is_sound = on_hopeless(turn, body); break;
     }
+    return is_sound ? Handled::yes : Handled::no;
 }
 
 void BarrierService::send_step(const Turn& turn, Node to, const BarrierStep& step) { port_.reply(turn, to, step_kind, step); }

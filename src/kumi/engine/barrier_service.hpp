@@ -37,7 +37,7 @@ public:
     bool has_uncounted(const Turn&) const noexcept { return next_on_host_ != next_barrier_; }
 
 private:
-    bool on_message(const Turn& turn, Node source, std::uint16_t kind, Bytes body) override;
+    Handled on_message(const Turn& turn, Node source, std::uint16_t kind, Bytes body) override;
     bool go_on(const Turn& turn) noexcept override;
 
     bool on_step(const Turn& turn, Node source, Bytes body);

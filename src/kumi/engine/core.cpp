@@ -70,7 +70,7 @@ void Core::set_agreement(Agreed agreed) {
         return inverse;
     };
     handler_of_ = invert(agreed_.handlers);
-    function_of_ = invert(agreed_.functions);
+    calls_.set_numbers(agreed_.functions);
     barriers_.set_firsts(agreed_.firsts);
 }
 
@@ -86,16 +86,17 @@ void Core::on_arrival(const Turn& turn, pm::Message& message) noexcept {
     const Node source = message.source();
     if (!read_value(message.bytes(), header)) return note_unsound(source);
     if (!outbox_.on_header(source, header)) [[unlikely]] note_unsound(source);
+    Handled handled = Handled::yes;
     try {
-        if (!handle(turn, source, header, message.bytes().subspan(sizeof header), message)) {
+        handled = handle(turn, source, header, message.bytes().subspan(sizeof header), message);
+        if (handled == Handled::no) {
             if (header.is_request != 0) refuse(source, no_operation, fmt::format("it could make nothing of a message of kind {}", header.kind));
             else note_unsound(source);
         }
     } catch (const std::exception& failure) { // no memory
         note_error(error("handling a message of {}: {}", name_of(source), failure.what()));
     }
-    // A task is handled when it has run: so those that wait are bounded.
-    if (header.is_request != 0 && header.kind != static_cast<std::uint16_t>(Kind::ask)) outbox_.on_handled(source);
+    if (header.is_request != 0 && handled != Handled::later) outbox_.on_handled(source);
 }
 
 void Core::note_unsound(Node source) noexcept {
@@ -103,9 +104,15 @@ void Core::note_unsound(Node source) noexcept {
     base::log_warning("{} can make nothing of a message of {}: do all nodes run the same program, with the same version of Kumi?", name_of(node()), name_of(source));
 }
 
-inline bool Core::handle(const Turn& turn, Node source, const Header& header, Bytes rest, pm::Message& message) {
-    if (header.kind >= static_cast<std::uint16_t>(Kind::first_handler)) return run_handler(source, header, rest);
-    switch (static_cast<Kind>(header.kind)) {
+inline Handled Core::handle(const Turn& turn, Node source, const Header& header, Bytes rest, pm::Message& message) {
+    const bool is_handler = header.kind >= static_cast<std::uint16_t>(Kind::first_handler);
+    if (!is_handler && header.kind >= first_of_services) return on_service_message(turn, source, header.kind - first_of_services, rest);
+    const bool is_sound = is_handler ? run_handler(source, header, rest) : handle_own(source, static_cast<Kind>(header.kind), rest, message);
+    return is_sound ? Handled::yes : Handled::no;
+}
+
+inline bool Core::handle_own(Node source, Kind kind, Bytes rest, pm::Message& message) {
+    switch (kind) {
     case Kind::credit:
     case Kind::nudge: return true;
     case Kind::please: return outbox_.on_asked(source), true;
@@ -120,11 +127,8 @@ inline bool Core::handle(const Turn& turn, Node source, const Header& header, By
     case Kind::failed: return on_failed(source, rest);
     case Kind::want: return on_want(source, rest);
     case Kind::broadcast: return on_broadcast(source, rest);
-    case Kind::ask: return on_ask(source, rest);
-    case Kind::answer: return on_answer(source, rest);
-    default: break;
+    default: return false;
     }
-    return header.kind >= first_of_services && on_service_message(turn, source, header.kind - first_of_services, rest);
 }
 
 // ---- services
@@ -135,10 +139,9 @@ Port Core::add_service(Service& service) {
     return Port(*this, services_.size() - 1);
 }
 
-/// False: no service has such messages, or it makes no sense to the one that has.
-bool Core::on_service_message(const Turn& turn, Node source, std::size_t kind, Bytes rest) {
+Handled Core::on_service_message(const Turn& turn, Node source, std::size_t kind, Bytes rest) {
     const std::size_t index = kind / Service::kinds_max;
-    if (index >= services_.size()) return false;
+    if (index >= services_.size()) return Handled::no;
     return services_[index].service->on_message(turn, source, static_cast<std::uint16_t>(kind % Service::kinds_max), rest);
 }
 
@@ -154,6 +157,8 @@ Result<void> Port::send(Node to, std::uint16_t kind, MutableBytes message, Bytes
     Core::write_header(message, Core::kind_of(index_, kind), true);
     return core_->request_bytes(to, message, payload);
 }
+
+void Port::note_handled(const Turn&, Node source) { core_->outbox_.on_handled(source); }
 
 void Port::want_progress(const Turn&, bool wanted) noexcept {
     if (std::exchange(core_->services_[index_].wants_progress, wanted) == wanted) return;
@@ -281,23 +286,7 @@ Result<void> Core::send_message(Node to, std::span<const Bytes> pieces) {
     return {};
 }
 
-// ---- functions
-
-Result<std::uint64_t> Core::ask(Node to, std::uint32_t function, Bytes arguments, Answered answered) {
-    if (auto known = check_node("calling a function on", to); !known) return known.error();
-    OperationId id;
-    {
-        const Turn turn(drive_);
-        id = operations_.begin({.peer = to, .what = "call", .answered = std::move(answered)});
-    }
-    auto sent = request(Kind::ask, to, Ask{id, agreed_.functions[function], 0}, arguments);
-    if (!sent) {
-        const Turn turn(drive_);
-        operations_.end(id);
-        return sent.error();
-    }
-    return std::uint64_t{id.generation} << 32 | id.index;
-}
+// ---- being done
 
 bool Core::forget(std::uint64_t asked) {
     const Turn turn(drive_);
@@ -307,82 +296,6 @@ bool Core::forget(std::uint64_t asked) {
     drive_.wake_waiters(turn); // who syncs may have waited for this
     return true;
 }
-
-bool Core::on_ask(Node source, Bytes rest) {
-    Ask what;
-    if (!read_value(rest, what) || what.function >= function_of_.size()) {
-        outbox_.on_handled(source);
-        return false;
-    }
-    const Bytes arguments = rest.subspan(sizeof what);
-    tasks_.push_back({source, what.operation, function_of_[what.function], {arguments.begin(), arguments.end()}, {}});
-    return true;
-}
-
-bool Core::has_tasks(const Turn&) const noexcept {
-    if (tasks_.empty()) return false;
-    return task_thread_ == nullptr || (task_thread_ == drive_.turn_holder() && task_depth_ < task_depth_max);
-}
-
-bool Core::run_tasks() noexcept {
-    Task task;
-    {
-        const Turn turn(drive_);
-        if (!has_tasks(turn)) return false;
-        task = std::move(tasks_.front());
-        tasks_.pop_front();
-        ++task_depth_;
-        task_thread_ = drive_.turn_holder();
-    }
-    auto answer = run_function(task.function, task.arguments);
-    const Turn turn(drive_);
-    if (task.ran) {
-        task.ran(std::move(answer));
-    } else {
-        outbox_.on_handled(task.source); // so the answer tells of it
-        if (answer) {
-            auto head = outgoing(Kind::answer, false, Done{task.operation, 0});
-            outbox_.reply(task.source, head.bytes(), *answer);
-        } else {
-            refuse(task.source, task.operation, answer.error().text());
-        }
-    }
-    if (--task_depth_ == 0) task_thread_ = nullptr;
-    drive_.wake_waiters(turn); // for what the function changed
-    return true;
-}
-
-Result<std::vector<std::byte>> Core::run_function(std::uint32_t index, Bytes arguments) const {
-    const FunctionEntry& function = handlers_.functions()[index];
-    try {
-        auto answer = function.run(arguments);
-        if (answer.size() <= message_bytes_max_) return answer;
-        return error("function {} answered with {}; the largest is {}", function.name, base::readable_bytes(answer.size()), base::readable_bytes(message_bytes_max_));
-    } catch (const std::exception& thrown) {
-        return error("function {} threw: {}", function.name, thrown.what());
-    } catch (...) {
-        return error("function {} threw something that is no std::exception", function.name);
-    }
-}
-
-void Core::run_later(const Turn& turn, std::uint32_t number, Bytes arguments, Ran ran) {
-    tasks_.push_back({node(), no_operation, function_of_[number], {arguments.begin(), arguments.end()}, std::move(ran)});
-    call_background(turn);
-}
-
-bool Core::on_answer(Node source, Bytes rest) {
-    Done what;
-    if (!read_value(rest, what)) return false;
-    Operation* const operation = operations_.find(what.operation);
-    if (operation == nullptr) return true; // it was cancelled
-    if (!operation->answered || !operation->is_from(source)) return false;
-    const auto answered = std::move(operation->answered);
-    operations_.end(what.operation);
-    answered(rest.subspan(sizeof what));
-    return true;
-}
-
-// ---- being done
 
 void Core::refuse(Node to, OperationId operation, const std::string& why) {
     auto head = outgoing(Kind::failed, false, Failed{operation});

@@ -7,6 +7,7 @@
 #include "kumi/base/function_ref.hpp"
 #include "kumi/base/result.hpp"
 #include "kumi/engine/barrier_service.hpp"
+#include "kumi/engine/calls.hpp"
 #include "kumi/engine/global_ptr.hpp"
 #include "kumi/engine/handlers.hpp"
 #include "kumi/engine/memory_map.hpp"
@@ -76,8 +77,6 @@ public:
     void reply(Node to, std::uint32_t handler, MutableBytes message, Bytes payload);
     /// A plain message, as large as the channel takes.
     Result<void> send_message(Node to, std::span<const Bytes> pieces);
-    /// Runs the function of that index on `to`; `answered` gets what it answers, or why not. An error here: never sent.
-    Result<std::uint64_t> ask(Node to, std::uint32_t function, Bytes arguments, Answered answered);
     /// `answered` will not be called any more, if it was not yet. Answers whether that is so.
     bool forget(std::uint64_t asked) override;
 
@@ -86,6 +85,11 @@ public:
     /// Before start(), and in the same order on all nodes. The service must live until the engine has ended.
     [[nodiscard]] Port add_service(Service& service);
     Drive& drive() noexcept { return drive_; }
+    /// What this node has begun and others complete.
+    Operations& operations(const Turn&) noexcept { return operations_; }
+    /// Tells `to` that an operation of its own, or a request without one, has failed here.
+    void refuse(Node to, OperationId operation, const std::string& why);
+    Result<void> check_node(const char* what, Node node) const;
     /// Handles what has arrived, unless this is inside a handler.
     void make_progress(const Turn& turn) noexcept;
     /// What nodes of this host share beside their segments.
@@ -102,16 +106,9 @@ public:
     [[nodiscard]] Turn take_turn() noexcept { return Turn(drive_); }
     /// Runs a handler of this node as if `source` had sent for it; what went wrong, if something did.
     std::optional<std::string> run_here(std::uint32_t number, Node source, Bytes arguments);
-    /// Runs a function of this node, outside of handlers; what it answers, or why not, comes with the turn.
-    using Ran = std::function<void(Result<std::vector<std::byte>>)>;
-    void run_later(const Turn& turn, std::uint32_t number, Bytes arguments, Ran ran);
-    /// Runs one at once: it must not wait.
-    Result<std::vector<std::byte>> run_now(std::uint32_t number, Bytes arguments) const { return run_function(function_of_[number], arguments); }
     /// Numbers on the wire.
     std::uint32_t number_of(std::uint32_t handler) const noexcept { return agreed_.handlers[handler]; }
     bool has_handler(std::uint32_t number) const noexcept { return number < handler_of_.size(); }
-    std::uint32_t number_of_function(std::uint32_t function) const noexcept { return agreed_.functions[function]; }
-    bool has_function(std::uint32_t number) const noexcept { return number < function_of_.size(); }
     bool is_lost(Node node) const noexcept { return channel_.lost(node); }
     /// The same, and nothing that it sent before is still to come. Known to who waits; with the turn.
     bool is_gone(Node node) const noexcept { return lost_[node] == Fate::lost; }
@@ -162,6 +159,7 @@ public:
     void discard_broadcasts(bool discard) noexcept { discards_.store(discard); }
 
     BarrierService& barriers() noexcept { return barriers_; }
+    Calls& calls() noexcept { return calls_; }
 
     // ---- progress
 
@@ -201,13 +199,6 @@ private:
         Flag* flag;
         Flag value;
     };
-    struct Task {
-        Node source;
-        OperationId operation;
-        std::uint32_t function;
-        std::vector<std::byte> arguments;
-        Ran ran; // instead of an answer to the source
-    };
     using Meeting = std::pair<std::uint64_t, Node>; // key, the other node
 
     Core(pm::Channel& channel, Handlers&& handlers, const Options& options, std::unique_ptr<MemoryMap> memory);
@@ -217,17 +208,17 @@ private:
     bool prepare_sleep(const Turn& turn, bool is_background) noexcept override;
     void end_sleep(const Turn& turn, bool is_background) noexcept override;
     Duration sleep_max() const noexcept override { return look_after_; }
-    bool run_tasks() noexcept override;
-    bool has_tasks(const Turn& turn) const noexcept override;
+    bool run_tasks() noexcept override { return calls_.run_task(); }
+    bool has_tasks(const Turn& turn) const noexcept override { return calls_.has_tasks(turn); }
 
     // Arrivals; false: it made no sense.
     void on_arrival(const Turn& turn, pm::Message& message) noexcept;
-    bool handle(const Turn& turn, Node source, const Header& header, Bytes rest, pm::Message& message);
-    bool on_service_message(const Turn& turn, Node source, std::size_t kind, Bytes rest);
+    Handled handle(const Turn& turn, Node source, const Header& header, Bytes rest, pm::Message& message);
+    Handled on_service_message(const Turn& turn, Node source, std::size_t kind, Bytes rest);
+    bool handle_own(Node source, Kind kind, Bytes rest, pm::Message& message);
     bool go_on_services(const Turn& turn) noexcept;
     bool run_handler(Node source, const Header& header, Bytes rest);
     bool run_entry(const Handlers::Entry& entry, Call& call, Bytes rest, std::string& trouble);
-    Result<std::vector<std::byte>> run_function(std::uint32_t index, Bytes arguments) const;
     void on_plain_message(Node source, Bytes rest, pm::Message& message);
     bool on_put(Node source, Bytes rest);
     bool on_put_strided(Node source, Bytes rest);
@@ -239,15 +230,11 @@ private:
     bool on_failed(Node source, Bytes rest);
     bool on_want(Node source, Bytes rest);
     bool on_broadcast(Node source, Bytes rest);
-    bool on_ask(Node source, Bytes rest);
-    bool on_answer(Node source, Bytes rest);
 
     // Going out
     Result<void> check(const char* what, Where where, std::uint64_t bytes) const;
-    Result<void> check_node(const char* what, Node node) const;
     Result<void> request_bytes(Node to, MutableBytes head, Bytes body);
     void reply_done(Node to, OperationId operation, std::uint64_t value);
-    void refuse(Node to, OperationId operation, const std::string& why);
     Result<void> check_notice(const char* what, Node node, const Notice& notice) const;
     Result<void> refuse_notice(const char* what, Node node, const Notice& notice) const;
     OperationId begin_get(Where from, MutableBytes target, Operation operation);
@@ -312,7 +299,6 @@ private:
     Handlers handlers_;
     Agreed agreed_;
     std::vector<std::uint32_t> handler_of_;  // by number on the wire
-    std::vector<std::uint32_t> function_of_; // the same
     std::unique_ptr<MemoryMap> memory_;
     Outbox outbox_;
     Operations operations_;
@@ -322,10 +308,6 @@ private:
     std::map<Meeting, std::deque<Want>> wants_;
     std::size_t wants_waiting_ = 0;
     static constexpr std::size_t wants_max = 1 << 16;
-    std::deque<Task> tasks_;
-    int task_depth_ = 0;
-    const void* task_thread_ = nullptr; // that runs tasks
-    static constexpr int task_depth_max = 32;
     std::function<void(pm::Message&)> on_message_;
     std::vector<pm::KeptMessage> early_messages_;
     std::optional<Error> first_error_; // since the last sync()
@@ -349,6 +331,7 @@ private:
     std::vector<Added> services_;   // their numbers are the same on all nodes
     unsigned services_waiting_ = 0; // that want progress
     BarrierService barriers_{*this}; // the first of them
+    Calls calls_{*this};             // and the second
     Drive drive_; // last: its thread uses all the rest
 };
 
@@ -357,9 +340,15 @@ inline bool Port::try_send(Node to, std::uint16_t kind, MutableBytes message, By
 }
 
 template <class Head>
-void Port::reply(const Turn&, Node to, std::uint16_t kind, const Head& head) {
+Result<void> Port::request(Node to, std::uint16_t kind, const Head& head, Bytes body) {
+    auto message = outgoing(Core::kind_of(index_, kind), true, head);
+    return core_->request_bytes(to, message.bytes(), body);
+}
+
+template <class Head>
+void Port::reply(const Turn&, Node to, std::uint16_t kind, const Head& head, Bytes body) {
     auto message = outgoing(Core::kind_of(index_, kind), false, head);
-    core_->outbox_.reply(to, message.bytes());
+    core_->outbox_.reply(to, message.bytes(), body);
 }
 
 } // namespace kumi::engine

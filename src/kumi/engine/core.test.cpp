@@ -484,7 +484,7 @@ TEST(CoreCalls, one_that_is_forgotten_is_not_answered) {
     Victim victim(std::move(handlers));
     int answered = 0;
     const auto number =
-        victim.core->ask(1, square.index(), write_archive(3L), [&](const Result<Bytes>&) { ++answered; });
+        victim.core->calls().ask(1, square.index(), write_archive(3L), [&](const Result<Bytes>&) { ++answered; });
     ASSERT_TRUE(number);
     const OperationId id = victim.sent(Kind::ask)[0].head<Ask>().operation;
     EXPECT_TRUE(victim.core->forget(*number));

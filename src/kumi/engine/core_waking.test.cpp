@@ -53,7 +53,7 @@ TEST(CoreWaking, who_syncs_is_woken_when_what_it_waits_for_is_forgotten) {
     Handlers handlers;
     const auto square = handlers.function("square", [](long value) { return value * value; });
     Victim victim(std::move(handlers));
-    const auto number = victim.core->ask(1, square.index(), write_archive(3L), [](const Result<Bytes>&) {});
+    const auto number = victim.core->calls().ask(1, square.index(), write_archive(3L), [](const Result<Bytes>&) {});
     ASSERT_TRUE(number);
     victim.handled[1] = 1;
     victim.hears(1, Kind::credit);
@@ -101,7 +101,7 @@ TEST(CoreWaking, whoever_sleeps_is_called_to_run_what_is_to_run_later) {
     Sleeper sleeper(victim, [&](Instant end) { return victim.core->wait_until([&] { return has_run.load(); }, end); });
     {
         const auto turn = victim.core->take_turn();
-        victim.core->run_later(turn, 0, write_archive(1),
+        victim.core->calls().run_later(turn, 0, write_archive(1),
                                [&](const Result<std::vector<std::byte>>& answer) { has_run = answer.has_value(); });
     }
     EXPECT_GE(victim.channel.wakes(), 1u);

@@ -14,7 +14,7 @@ Result<std::uint64_t> ask(Core& core, Node to, std::uint32_t function, const std
         return error("function {} on node {}: its arguments take {} bytes, and a message holds {}: put large data into "
                      "a segment",
                      name, to, arguments->size(), core.message_bytes_max());
-    return core.ask(to, function, *arguments, std::move(answered));
+    return core.calls().ask(to, function, *arguments, std::move(answered));
 }
 
 } // namespace kumi::engine

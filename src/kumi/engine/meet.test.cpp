@@ -67,10 +67,10 @@ TEST(Meet, nodes_number_their_handlers_alike_in_whatever_order_they_registered_t
     EXPECT_EQ(met.cores[0]->number_of(1), 0u) << "a";
     EXPECT_EQ(met.cores[1]->number_of(0), 0u);
     EXPECT_EQ(met.cores[1]->number_of(1), 1u);
-    EXPECT_EQ(met.cores[0]->number_of_function(0), 1u) << "g";
-    EXPECT_EQ(met.cores[1]->number_of_function(0), 0u) << "f";
-    EXPECT_TRUE(met.cores[0]->has_handler(1) && met.cores[0]->has_function(1));
-    EXPECT_FALSE(met.cores[0]->has_handler(2) || met.cores[0]->has_function(2));
+    EXPECT_EQ(met.cores[0]->calls().number_of(0), 1u) << "g";
+    EXPECT_EQ(met.cores[1]->calls().number_of(0), 0u) << "f";
+    EXPECT_TRUE(met.cores[0]->has_handler(1) && met.cores[0]->calls().has(1));
+    EXPECT_FALSE(met.cores[0]->has_handler(2) || met.cores[0]->calls().has(2));
 }
 
 TEST(Meet, whoever_lacks_something_is_told_what_and_so_is_who_has_it) {

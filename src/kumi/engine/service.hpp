@@ -7,7 +7,7 @@
 //     class Counter final : public engine::Service {
 //     public:
 //         explicit Counter(engine::Core& core) : port_(core.add_service(*this)) {}
-//         bool on_message(const Turn& turn, Node source, std::uint16_t kind, Bytes body) override { ... }
+//         Handled on_message(const Turn& turn, Node source, std::uint16_t kind, Bytes body) override { ... }
 //         ...
 //         port_.send(node, kind, message);
 //     };
@@ -24,15 +24,21 @@ namespace kumi::engine {
 class Core;
 using pm::Node;
 
+/// What became of a message.
+enum class Handled : std::uint8_t {
+    yes,
+    later, // the service keeps it, and calls Port::note_handled(): until then it takes one of its sender's credits
+    no,    // it makes no sense: its sender is told so by its next sync(); or, if it was no request, the user of this node is told
+};
+
 /// No function may wait: all are called with the turn.
 class Service {
 public:
     /// Kinds of messages that one service may have.
     static constexpr std::uint16_t kinds_max = 16;
 
-    /// A message of this service has come from `source`. False: it makes no sense. Then its sender is told so by its next sync(),
-    /// or, if it was no request, the user of this node is told.
-    virtual bool on_message(const Turn& turn, Node source, std::uint16_t kind, Bytes body) = 0;
+    /// A message of this service has come from `source`.
+    virtual Handled on_message(const Turn& turn, Node source, std::uint16_t kind, Bytes body) = 0;
     /// Sends what waits for room. True: some of it was sent. Called whenever the engine makes progress, while
     /// Port::want_progress(true) holds.
     virtual bool go_on(const Turn&) noexcept { return false; }
@@ -60,9 +66,14 @@ public:
     bool try_send(Node to, std::uint16_t kind, MutableBytes message, Bytes payload = {}) noexcept;
     /// Waits for room; with the turn, the message itself waits in the engine. An error: the node is lost, or too much waits.
     Result<void> send(Node to, std::uint16_t kind, MutableBytes message, Bytes payload = {});
-    /// Sends now or later: for what answers others, and is bounded by what they ask.
+    /// send() of a head and what comes behind it.
     template <class Head>
-    void reply(const Turn& turn, Node to, std::uint16_t kind, const Head& head);
+    Result<void> request(Node to, std::uint16_t kind, const Head& head, Bytes body = {});
+    /// Sends now or later: for what answers others, and is bounded by what they ask. No request.
+    template <class Head>
+    void reply(const Turn& turn, Node to, std::uint16_t kind, const Head& head, Bytes body = {});
+    /// One of the messages of `source` that were to be handled later has been.
+    void note_handled(const Turn& turn, Node source);
     /// Whether Service::go_on() is to be called.
     void want_progress(const Turn& turn, bool wanted) noexcept;
 

@@ -14,11 +14,11 @@ class Tiny final : public Service {
 public:
     explicit Tiny(Core& core) : port(core.add_service(*this)) {}
 
-    bool on_message(const Turn&, Node source, std::uint16_t kind, Bytes body) override {
+    Handled on_message(const Turn&, Node source, std::uint16_t kind, Bytes body) override {
         std::uint32_t number = 0;
-        if (!read_value(body, number)) return false;
+        if (!read_value(body, number)) return Handled::no;
         told.push_back(fmt::format("{} of kind {} from {}", number, kind, source));
-        return true;
+        return is_later ? Handled::later : Handled::yes;
     }
     bool go_on(const Turn&) noexcept override { return told.push_back("go on"), goes_on; }
     void look_after(const Turn&) noexcept override { told.push_back("look after"); }
@@ -31,6 +31,7 @@ public:
     Port port;
     std::vector<std::string> told;
     bool goes_on = false;
+    bool is_later = false;
     mutable int asked_whether_done = 0;
 };
 
@@ -66,7 +67,7 @@ TEST(Services, what_makes_no_sense_to_one_or_is_for_none_is_refused) {
     tiny.emplace(*victim.core);
     victim.hears(1, kind_of(0, 3), true); // without a number
     victim.poll();
-    EXPECT_EQ(victim.refusal(1), "it could make nothing of a message of kind 83");
+    EXPECT_EQ(victim.refusal(1), "it could make nothing of a message of kind 99");
     testing::internal::CaptureStderr();
     victim.hears(1, kind_of(0, 3), false);
     victim.poll();
@@ -74,7 +75,7 @@ TEST(Services, what_makes_no_sense_to_one_or_is_for_none_is_refused) {
     EXPECT_NE(testing::internal::GetCapturedStderr().find("can make nothing of a message of node 1"), std::string::npos);
     victim.hears(2, kind_of(1, 0), 1u);
     victim.poll();
-    EXPECT_EQ(victim.refusal(2), "it could make nothing of a message of kind 96");
+    EXPECT_EQ(victim.refusal(2), "it could make nothing of a message of kind 112");
     EXPECT_TRUE(tiny->take_told().empty());
 }
 
@@ -112,6 +113,22 @@ TEST(Services, messages_that_have_been_handled_are_credits_of_their_sender) {
     victim.poll();
     const auto told = victim.sent(Kind::credit);
     ASSERT_EQ(told.size(), 1u);
+    EXPECT_EQ(told[0].header.handled, 1u);
+}
+
+TEST(Services, a_message_that_is_handled_later_is_a_credit_of_its_sender_from_then_on) {
+    std::optional<Tiny> tiny;
+    Victim victim;
+    tiny.emplace(*victim.core);
+    tiny->is_later = true;
+    victim.hears(1, kind_of(0, 0), 1u);
+    victim.hears(1, Kind::please);
+    victim.poll();
+    EXPECT_TRUE(victim.sent(Kind::credit).empty());
+    tiny->port.note_handled(victim.core->take_turn(), 1);
+    victim.poll();
+    const auto told = victim.sent(Kind::credit);
+    ASSERT_EQ(told.size(), 1u) << "it has asked";
     EXPECT_EQ(told[0].header.handled, 1u);
 }
 
@@ -160,10 +177,11 @@ TEST(Services, all_are_told_of_lost_nodes_of_silence_and_of_the_end) {
         first.emplace(*victim.core);
         second.emplace(*victim.core);
         victim.time = 2 * loopback::far_away.count();
-        victim.core->wait_until([] { return false; }, now() + std::chrono::milliseconds(1));
+        const auto are_told = [&] { return !first->told.empty() && !second->told.empty(); };
+        victim.core->wait_until(are_told, now() + loopback::far_away);
         for (Tiny* const tiny : {&*first, &*second}) EXPECT_EQ(tiny->take_told(), Told{"look after"});
         victim.channel.lose(2);
-        victim.core->wait_until([] { return false; }, now() + std::chrono::milliseconds(5));
+        victim.core->wait_until(are_told, now() + loopback::far_away);
         for (Tiny* const tiny : {&*first, &*second}) {
             const Told told = tiny->take_told();
             ASSERT_FALSE(told.empty());

@@ -29,14 +29,15 @@ enum class Kind : std::uint16_t {
     nudge,        // look at your flags
     want,         // Want: somebody is ready to take what is offered under a key
     broadcast,    // Broadcast, data; answered by done
-    ask,          // Ask, arguments; answered by answer
-    answer,       // Done, answer
     // The service of barriers.
     step = 64,    // BarrierStep
     host_arrived, // HostArrived: all nodes of a host have come to a barrier, tells its first node
     hopeless,     // Hopeless: a barrier lacks a node that is lost
+    // The service of calls.
+    ask = 80, // Ask, arguments; answered by answer
+    answer,   // Done, answer
     // Services of other layers.
-    first_of_layers = 80,
+    first_of_layers = 96,
     first_handler = 1024,
 };
 

@@ -263,7 +263,7 @@ std::optional<std::vector<std::byte>> Casts::combine(Relay& relay) const {
     for (std::size_t i = 1; i < relay.values.size() && relay.trouble.empty(); ++i) {
         append(all, relay.values[i].second);
         if (relay.purpose.use != Use::reduce) continue;
-        auto both = core_.run_now(static_cast<std::uint32_t>(relay.purpose.tag), all);
+        auto both = core_.calls().run_now(static_cast<std::uint32_t>(relay.purpose.tag), all);
         if (both) all = *std::move(both);
         else relay.trouble = fmt::format("{}: {}", core_.name_of(core_.node()), both.error().text()).substr(0, trouble_bytes_max);
     }
@@ -387,7 +387,7 @@ bool Casts::try_cast(const Relay& relay, const Link& child) {
 
 // ---- what comes, and goes on
 
-bool Casts::on_message(const engine::Turn& turn, Node source, std::uint16_t, Bytes bytes) {
+engine::Handled Casts::on_message(const engine::Turn& turn, Node source, std::uint16_t, Bytes bytes) {
     const Busy busy(*this);
     std::uint32_t kind = ~0u;
     (void)read_value(bytes, kind);
@@ -403,7 +403,7 @@ bool Casts::on_message(const engine::Turn& turn, Node source, std::uint16_t, Byt
     }
     if (!is_sound) core_.note_unsound(source);
     run_ready(turn);
-    return true;
+    return engine::Handled::yes;
 }
 
 bool Casts::go_on(const engine::Turn& turn) noexcept {
@@ -539,8 +539,8 @@ bool Casts::is_possible(const Source& source, const Purpose& purpose) const noex
     switch (purpose.use) {
     case Use::handler: return core_.has_handler(purpose.number);
     case Use::take: return true;
-    case Use::gather: return core_.has_function(purpose.number);
-    case Use::reduce: return core_.has_function(purpose.number) && purpose.tag <= ~0u && core_.has_function(static_cast<std::uint32_t>(purpose.tag));
+    case Use::gather: return core_.calls().has(purpose.number);
+    case Use::reduce: return core_.calls().has(purpose.number) && purpose.tag <= ~0u && core_.calls().has(static_cast<std::uint32_t>(purpose.tag));
     }
     return false;
 }

@@ -219,7 +219,7 @@ private:
     };
 
     // engine::Service
-    bool on_message(const engine::Turn& turn, Node source, std::uint16_t kind, Bytes bytes) override;
+    engine::Handled on_message(const engine::Turn& turn, Node source, std::uint16_t kind, Bytes bytes) override;
     bool go_on(const engine::Turn& turn) noexcept override;
     void look_after(const engine::Turn& turn) noexcept override;
     void on_lost(const engine::Turn& turn, Node node) noexcept override;

@@ -114,7 +114,7 @@ void Casts::end_given_up(const Name& name) {
 void Casts::run(const engine::Turn& turn, const Name& name, Bytes content) {
     const Purpose purpose = sources_[name.master].deliveries[name.sequence].purpose;
     if (purpose.use != Use::handler)
-        return core_.run_later(turn, purpose.number, content, [this, name](Result<std::vector<std::byte>> value) {
+        return core_.calls().run_later(turn, purpose.number, content, [this, name](Result<std::vector<std::byte>> value) {
             const Busy busy(*this);
             end_delivery(name, std::move(value));
         });

@@ -58,7 +58,7 @@ Future<Set> Groups::multicast(const Set& to, std::uint64_t tag, Bytes content) {
 void Groups::ask(const Set& to, std::uint32_t function, std::optional<std::uint32_t> operation, const engine::ArgumentBytes& arguments, Ended ended) {
     if (!arguments) return ended(arguments.error());
     engine::Core& core = casts_->core();
-    const Purpose purpose{operation ? Use::reduce : Use::gather, core.number_of_function(function), operation ? core.number_of_function(*operation) : 0};
+    const Purpose purpose{operation ? Use::reduce : Use::gather, core.calls().number_of(function), operation ? core.calls().number_of(*operation) : 0};
     casts_->start(to, purpose, *arguments, {}, std::move(ended));
 }
 

@@ -102,11 +102,11 @@ void Mailbox::drop(Box& box, Node source, const Post& head) {
 
 // ---- arrivals
 
-bool Mailbox::on_message(const engine::Turn&, Node source, std::uint16_t, Bytes body) {
+engine::Handled Mailbox::on_message(const engine::Turn&, Node source, std::uint16_t, Bytes body) {
     Post head;
-    if (!read_value(body, head)) return false;
+    if (!read_value(body, head)) return engine::Handled::no;
     on_post(source, head, body.subspan(sizeof head));
-    return true;
+    return engine::Handled::yes;
 }
 
 void Mailbox::on_post(Node source, const Post& head, Bytes data) {

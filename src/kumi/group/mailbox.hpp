@@ -169,7 +169,7 @@ private:
     };
 
     // engine::Service
-    bool on_message(const engine::Turn& turn, Node source, std::uint16_t kind, Bytes body) override;
+    engine::Handled on_message(const engine::Turn& turn, Node source, std::uint16_t kind, Bytes body) override;
 
     static std::uint32_t cost_of(std::uint64_t bytes) noexcept { return message_cost + static_cast<std::uint32_t>(bytes); }
     bool has_window(Node to, std::uint64_t bytes) const noexcept { return peers_[to].sent - peers_[to].taken + cost_of(bytes) <= window_bytes; }
