@@ -59,17 +59,17 @@ private:
 };
 
 /// All sets in turn, as this process sees them.
-class Casts {
+class Multicasts {
 public:
-    explicit Casts(bool creates) : creates_(creates) {
+    explicit Multicasts(bool creates) : creates_(creates) {
         for (const std::vector<int>& ranks : random_sets(world_size())) {
             const bool is_member = std::binary_search(ranks.begin(), ranks.end(), rank_);
             sets_.push_back(is_member ? std::optional<Members>(ranks) : std::nullopt);
             if (is_member && !creates) sets_.back()->create();
         }
     }
-    Casts(const Casts&) = delete;
-    ~Casts() {
+    Multicasts(const Multicasts&) = delete;
+    ~Multicasts() {
         if (creates_) return;
         for (std::optional<Members>& set : sets_)
             if (set) set->free();
@@ -110,7 +110,7 @@ void report_size(const std::string& what, std::size_t bytes, const std::string& 
 }
 
 int multicasts(const std::string& what, std::span<const std::size_t> sizes, const std::string& place) {
-    Casts casts(what == "create");
+    Multicasts casts(what == "create");
     for (const std::size_t bytes : sizes) report_size(what, bytes, place, casts.seconds(bytes));
     if (casts.all_came()) return 0;
     std::fprintf(stderr, "a broadcast did not bring what was sent\n");

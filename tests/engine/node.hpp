@@ -80,10 +80,10 @@ void expect_error_by_sync(Engine& engine, const Result<T>& result, std::initiali
 struct Setup {
     bool in_background = true;
     Duration spin_max = std::chrono::microseconds(20);
-    Duration look_after = engine::Core::Options{}.look_after;
+    Duration keepalive_every = engine::Core::Options{}.keepalive_every;
     std::function<Instant()> clock = now;
 
-    engine::Core::Options options() const { return {{spin_max}, {in_background, {}}, look_after, clock}; }
+    engine::Core::Options options() const { return {{spin_max}, {in_background, {}}, keepalive_every, clock}; }
 };
 
 inline Engine open(Channel& channel, Handlers&& handlers = {}, const Setup& setup = {}) {

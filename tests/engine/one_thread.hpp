@@ -109,7 +109,7 @@ public:
     void lose_link(Node self, Node other) { network_.lose_link(self, other); }
     /// How nodes of such a job open their engines: without a thread of their own, and by the network's clock.
     Setup setup() {
-        return {.in_background = false, .spin_max = Duration{0}, .look_after = std::chrono::microseconds(500), .clock = [this] { return network_.time(); }};
+        return {.in_background = false, .spin_max = Duration{0}, .keepalive_every = std::chrono::microseconds(500), .clock = [this] { return network_.time(); }};
     }
     /// What a node is about to do: told when nothing goes on.
     void note(Node node, std::string what) { doing_[node] = std::move(what); }

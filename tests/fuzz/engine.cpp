@@ -109,7 +109,7 @@ public:
             for (const std::string& word : words) all += word;
             return all + (more.empty() ? "" : more.begin()->second);
         });
-        auto core = Core::open(channel_, std::move(handlers), {.patience = {}, .drive = {.in_background = false}});
+        auto core = Core::open(channel_, std::move(handlers), {.patience = {}, .progress = {.in_background = false}});
         KUMI_ASSERT(core);
         core_ = core->get();
         engine_.emplace(*std::move(core));

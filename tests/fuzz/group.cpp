@@ -84,7 +84,7 @@ public:
         });
         function_ = handlers.function("double", [](std::uint64_t number) { return 2 * number; });
         add_ = handlers.function("add", [](std::uint64_t a, std::uint64_t b) { return a + b; });
-        auto core = Core::open(channel_, std::move(handlers), {.patience = {Duration{0}}, .drive = {.in_background = false}});
+        auto core = Core::open(channel_, std::move(handlers), {.patience = {Duration{0}}, .progress = {.in_background = false}});
         KUMI_ASSERT(core);
         core_ = core->get();
         group::Topology topology;

@@ -5,7 +5,7 @@
 
 #include "kumi/base/fnv.hpp"
 #include "kumi/group/group.hpp"
-#include "kumi/group/talk.hpp"
+#include "kumi/group/collective_call.hpp"
 
 #include <algorithm>
 
@@ -427,7 +427,7 @@ TEST_F(Posts, of_sets_that_are_not_in_use_nothing_is_kept) {
         };
         EXPECT_EQ(mailbox.boxes(), 0u);
         {
-            const group::Seat seat(mailbox, both, 5);
+            const group::Membership seat(mailbox, both, 5);
             EXPECT_EQ(mailbox.boxes(), 1u);
         }
         EXPECT_EQ(mailbox.boxes(), 0u);
@@ -436,7 +436,7 @@ TEST_F(Posts, of_sets_that_are_not_in_use_nothing_is_kept) {
         EXPECT_EQ(mailbox.boxes(), 3u);
         EXPECT_EQ(mailbox.kept(), 3u);
         for (const std::uint64_t key : {6u, 5u, 7u}) {
-            group::Seat seat(mailbox, both, key);
+            group::Membership seat(mailbox, both, key);
             std::vector<std::byte> values(8);
             EXPECT_TRUE(group::broadcast(seat, 1, values, never));
             EXPECT_EQ(values, pattern(8, key));
@@ -453,9 +453,9 @@ TEST_F(Posts, of_sets_that_are_not_in_use_nothing_is_kept) {
 
 TEST_F(Posts, one_thread_at_a_time_is_in_a_call_on_a_set) {
     with_mailbox([](Mailbox& mailbox, engine::Core&) {
-        group::Seat seat(mailbox, {0}, 5), same(mailbox, {0}, 5), other(mailbox, {0}, 6);
+        group::Membership seat(mailbox, {0}, 5), same(mailbox, {0}, 5), other(mailbox, {0}, 6);
         {
-            const group::Talk talk(seat, {.what = What::barrier}, never);
+            const group::CollectiveCall talk(seat, {.what = What::barrier}, never);
             expect_error(group::barrier(seat, never), {"barrier among 0: another thread is in a call on this set"});
             expect_error(group::barrier(same, never), {"barrier among 0: another thread is in a call on this set"});
             EXPECT_TRUE(group::barrier(other, never));
@@ -466,7 +466,7 @@ TEST_F(Posts, one_thread_at_a_time_is_in_a_call_on_a_set) {
 
 TEST_F(Posts, of_more_messages_than_a_node_may_have_sent_some_are_forgotten_but_not_those_of_sets_in_use) {
     with_mailbox([](Mailbox& mailbox, engine::Core& core) {
-        group::Seat seat(mailbox, both, 0);
+        group::Membership seat(mailbox, both, 0);
         const auto turn = core.take_turn();
         for (std::uint64_t key = 0; key < Mailbox::kept_max; ++key) {
             Post head = broadcast_of(PostKind::first, 1, 0);
@@ -494,7 +494,7 @@ TEST_F(Posts, what_was_received_or_forgotten_makes_room_for_others) {
             mailbox.on_post(1, head, {});
         };
         const auto receive = [&](std::uint64_t key) {
-            group::Seat seat(mailbox, both, key);
+            group::Membership seat(mailbox, both, key);
             EXPECT_TRUE(group::broadcast(seat, 1, {}, never));
         };
         // As many as may be kept, one after the other: none of them is there for long.
@@ -508,7 +508,7 @@ TEST_F(Posts, what_was_received_or_forgotten_makes_room_for_others) {
         receive(8);
         receive(9);
         // Some more than may be kept, of which some are forgotten: when all are gone, others are kept again.
-        group::Seat first(mailbox, both, 1), second(mailbox, both, 2);
+        group::Membership first(mailbox, both, 1), second(mailbox, both, 2);
         for (std::uint64_t i = 0; i < Mailbox::kept_max; ++i) say(1);
         for (std::uint64_t i = 0; i < 10; ++i) say(2);
         EXPECT_EQ(mailbox.kept(), Mailbox::kept_max);
@@ -532,7 +532,7 @@ TEST_F(Posts, what_was_sent_for_calls_that_have_failed_makes_room_for_others) {
         // Node 1 tells of a mismatch, by which a call of this node fails.
         say(PostKind::mismatch, 6);
         {
-            group::Seat seat(mailbox, both, 6);
+            group::Membership seat(mailbox, both, 6);
             expect_error(group::broadcast(seat, 1, {}, never), {"broadcast among 0-1"});
         }
         // The same mismatch on another set ends what node 1 has sent there.

@@ -207,7 +207,7 @@ public:
     /// Until node 0 has looked after those it waits for so often.
     void look(int times) {
         const Instant end =
-            world_.network().time() + times * world_.setup().look_after + std::chrono::microseconds(100);
+            world_.network().time() + times * world_.setup().keepalive_every + std::chrono::microseconds(100);
         member.engine->wait_until([&] { return world_.network().time() > end; });
         settle();
     }

@@ -16,7 +16,7 @@ protected:
         return wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : 2;
     }
     static void run_job(const RandomJob& job) {
-        run(nodes, [&](Channel& channel) { Participant(channel, job, {.look_after = std::chrono::milliseconds(50)}).run(); });
+        run(nodes, [&](Channel& channel) { Participant(channel, job, {.keepalive_every = std::chrono::milliseconds(50)}).run(); });
     }
 };
 

@@ -15,7 +15,7 @@ class Waiting : public GroupTest {};
 constexpr Duration until_all_sleep = 30ms;
 
 /// Nobody wakes up by himself to look after others.
-const Setup without_looks{.look_after = 1h};
+const Setup without_looks{.keepalive_every = 1h};
 
 /// Much longer than it takes, and much shorter than a test may.
 Instant soon() { return now() + 5s; }

@@ -40,8 +40,8 @@ public:
         channel.memory = options.memory;
         auto opened = engine::Core::open(channel, std::move(handlers),
                                          {.patience = {},
-                                          .drive = {.in_background = options.in_background, .core = {}},
-                                          .look_after = far_away,
+                                          .progress = {.in_background = options.in_background, .core = {}},
+                                          .keepalive_every = far_away,
                                           .clock = [this] { return Instant(Duration(time)); }});
         core = opened->get();
         engine.emplace(*std::move(opened));

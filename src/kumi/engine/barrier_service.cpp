@@ -76,7 +76,7 @@ BarrierToken BarrierService::come(bool is_split) {
     const BarrierToken token{all_set, next_barrier_++};
     make_arrivals(turn);
     // Memory needs no help; messages do.
-    if (is_split && (!host_barrier_ || firsts_.size() != 1 || next_on_host_ != next_barrier_)) core_.drive().on_duty(turn);
+    if (is_split && (!host_barrier_ || firsts_.size() != 1 || next_on_host_ != next_barrier_)) core_.loop().on_duty(turn);
     return token;
 }
 
@@ -151,7 +151,7 @@ Result<BarrierToken> BarrierService::arrive(std::span<const Node> members) {
     if (barriers_.new_sets() + known_sets >= Barriers::new_sets_max) return error("barrier of some nodes: {} sets have their first under way, which is the most there may be", barriers_.new_sets());
     const auto token = arrive(turn, set, sorted);
     if (!token) return error("barrier of some nodes: too many sets have one under way, or this one too many");
-    core_.drive().on_duty(turn);
+    core_.loop().on_duty(turn);
     return *token;
 }
 
@@ -189,11 +189,11 @@ std::optional<Node> BarrierService::find_missing(const Turn& turn, const Barrier
     return std::nullopt;
 }
 
-void BarrierService::poke_missing(const Turn&, const BarrierToken& token) noexcept {
+void BarrierService::send_keepalives_to_missing(const Turn&, const BarrierToken& token) noexcept {
     const auto awaited = awaited_for(token);
     if (!awaited) return;
     for (const Node node : all_nodes_)
-        if (barriers_.is_waiting_for(*awaited, node)) core_.poke(node);
+        if (barriers_.is_waiting_for(*awaited, node)) core_.send_keepalive(node);
 }
 
 /// Of that set: earlier ones than the one that somebody waits for may be waited for elsewhere.
@@ -227,11 +227,11 @@ Result<void> BarrierService::wait(const BarrierToken& token, Instant deadline) {
     std::optional<std::uint64_t> looks; // as it was the last time
     const auto is_over = [&](const Turn& turn) {
         if ((is_there = is_complete(token)) || (missing = find_missing(turn, token))) return true;
-        if (looks.value_or(core_.looks()) != core_.looks()) poke_missing(turn, token);
+        if (looks.value_or(core_.looks()) != core_.looks()) send_keepalives_to_missing(turn, token);
         looks = core_.looks();
         return false;
     };
-    const bool in_time = core_.drive().serve_until(is_over, deadline);
+    const bool in_time = core_.loop().serve_until(is_over, deadline);
     if (is_there) return {};
     if (!in_time) return error("barrier: not all nodes have come within the time given");
     const Turn turn = core_.take_turn();

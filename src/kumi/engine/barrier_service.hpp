@@ -54,7 +54,7 @@ private:
     bool is_complete(const BarrierToken& token) const noexcept;
     std::optional<BarrierToken> awaited_for(const BarrierToken& token) const noexcept;
     std::optional<Node> find_missing(const Turn& turn, const BarrierToken& token) const;
-    void poke_missing(const Turn& turn, const BarrierToken& token) noexcept;
+    void send_keepalives_to_missing(const Turn& turn, const BarrierToken& token) noexcept;
     BarrierToken first_incomplete(BarrierToken token) const noexcept;
     void give_up(const Turn& turn, const BarrierToken& token, Node lost);
 

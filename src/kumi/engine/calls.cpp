@@ -76,7 +76,7 @@ void Calls::run_later(const Turn& turn, std::uint32_t number, Bytes arguments, R
 
 bool Calls::has_tasks(const Turn&) const noexcept {
     if (tasks_.empty()) return false;
-    return task_thread_ == nullptr || (task_thread_ == core_.drive().turn_holder() && task_depth_ < task_depth_max);
+    return task_thread_ == nullptr || (task_thread_ == core_.loop().turn_holder() && task_depth_ < task_depth_max);
 }
 
 bool Calls::run_task() noexcept {
@@ -87,13 +87,13 @@ bool Calls::run_task() noexcept {
         task = std::move(tasks_.front());
         tasks_.pop_front();
         ++task_depth_;
-        task_thread_ = core_.drive().turn_holder();
+        task_thread_ = core_.loop().turn_holder();
     }
     auto answer = run(task.function, task.arguments);
     const Turn turn = core_.take_turn();
     end(turn, task, std::move(answer));
     if (--task_depth_ == 0) task_thread_ = nullptr;
-    core_.drive().wake_waiters(turn); // for what the function changed
+    core_.loop().wake_waiters(turn); // for what the function changed
     return true;
 }
 

@@ -20,7 +20,7 @@ constexpr unsigned polls_per_look = 256;
 Core::Core(pm::Channel& channel, Handlers&& handlers, const Options& options, std::unique_ptr<MemoryMap> memory)
     : channel_(channel), nodes_(channel.nodes()), message_bytes_max_(std::min(std::size_t{256} << 10, channel.traits().message_bytes_max - head_bytes_max)),
       chunk_bytes_(std::min(chunk_bytes, message_bytes_max_)), handlers_(std::move(handlers)), memory_(std::move(memory)), outbox_(channel), 
-      lost_(channel.nodes()), look_after_(options.look_after), clock_(options.clock), look_at_(channel.traits().ignores_deadlines ? never : clock_() + look_after_), drive_(channel, *this, options.patience, options.drive) {
+      lost_(channel.nodes()), keepalive_every_(options.keepalive_every), clock_(options.clock), look_at_(channel.traits().ignores_deadlines ? never : clock_() + keepalive_every_), loop_(channel, *this, options.patience, options.progress) {
     Agreed own;
     for (std::uint32_t i = 0; i < handlers_.entries().size(); ++i) own.handlers.push_back(i);
     for (std::uint32_t i = 0; i < handlers_.functions().size(); ++i) own.functions.push_back(i);
@@ -32,17 +32,17 @@ Core::~Core() {
     const auto is_done = [&](const Turn& turn) {
         return std::ranges::all_of(services_, [&](const Added& added) { return !added.wants_progress && added.service->is_done(turn); });
     };
-    drive_.serve_until(
+    loop_.serve_until(
         [&](const Turn& turn) { return !outbox_.has_waiting() && is_done(turn) && transfers_.empty(); },
         now() + patience);
-    drive_.stop();
+    loop_.stop();
     {
-        const Turn turn(drive_);
+        const Turn turn(loop_);
         outbox_.tell_all_handled();
     }
-    drive_.serve_until([&] { return !outbox_.has_waiting(); }, now() + patience);
+    loop_.serve_until([&] { return !outbox_.has_waiting(); }, now() + patience);
     {
-        const Turn turn(drive_);
+        const Turn turn(loop_);
         for (const Added& added : services_) added.service->on_end(turn);
     }
     operations_.clear(); // those who wait for an answer are told that there will be none, while all else is still there
@@ -204,7 +204,7 @@ void Core::on_plain_message(Node source, Bytes rest, pm::Message& message) {
 }
 
 void Core::on_message(std::function<void(pm::Message&)> handler) {
-    const Turn turn(drive_);
+    const Turn turn(loop_);
     on_message_ = std::move(handler);
     for (pm::KeptMessage& kept : std::exchange(early_messages_, {})) {
         pm::Message message(kept.source(), kept.bytes());
@@ -235,7 +235,7 @@ void Core::reply(Node to, std::uint32_t handler, MutableBytes message, Bytes pay
 
 Result<void> Core::request_bytes(Node to, MutableBytes head, Bytes body) {
     {
-        const Turn turn(drive_);
+        const Turn turn(loop_);
         if (outbox_.try_request(to, head, body)) [[likely]]
             return {};
         if (turn.is_inner()) {
@@ -246,7 +246,7 @@ Result<void> Core::request_bytes(Node to, MutableBytes head, Bytes body) {
         }
     }
     bool was_sent = false;
-    drive_.serve_until([&] { return was_sent || (was_sent = outbox_.try_request(to, head, body)) || channel_.lost(to); }, never);
+    loop_.serve_until([&] { return was_sent || (was_sent = outbox_.try_request(to, head, body)) || channel_.lost(to); }, never);
     if (!was_sent) return error("sending to {}: it has left, or is lost", name_of(to));
     return {};
 }
@@ -276,12 +276,12 @@ Result<void> Core::send_message(Node to, std::span<const Bytes> pieces) {
         return true;
     };
     {
-        const Turn turn(drive_);
+        const Turn turn(loop_);
         if (try_once()) return {};
         if (turn.is_inner()) return error("sending to {} from a handler: there is no room, and a handler must not wait", name_of(to));
     }
     bool was_sent = false;
-    drive_.serve_until([&] { return was_sent || (was_sent = try_once()) || channel_.lost(to); }, never);
+    loop_.serve_until([&] { return was_sent || (was_sent = try_once()) || channel_.lost(to); }, never);
     if (!was_sent) return error("sending to node {}: it has left, or is lost", to);
     return {};
 }
@@ -289,11 +289,11 @@ Result<void> Core::send_message(Node to, std::span<const Bytes> pieces) {
 // ---- being done
 
 bool Core::forget(std::uint64_t asked) {
-    const Turn turn(drive_);
+    const Turn turn(loop_);
     const OperationId id{static_cast<std::uint32_t>(asked), static_cast<std::uint32_t>(asked >> 32)};
     if (operations_.find(id) == nullptr) return false;
     operations_.end(id);
-    drive_.wake_waiters(turn); // who syncs may have waited for this
+    loop_.wake_waiters(turn); // who syncs may have waited for this
     return true;
 }
 
@@ -356,13 +356,13 @@ void Core::fail(OperationId id, Error why) {
 
 /// For operations that somebody waits for.
 Result<std::uint64_t> Core::wait_for(OperationId id, Instant deadline) {
-    const bool in_time = drive_.serve_until([&] { return operations_.find(id)->is_done; }, deadline);
-    const Turn turn(drive_);
+    const bool in_time = loop_.serve_until([&] { return operations_.find(id)->is_done; }, deadline);
+    const Turn turn(loop_);
     Operation& operation = *operations_.find(id);
     const std::uint64_t value = operation.value;
     auto failure = std::move(operation.failure);
     operations_.end(id);
-    drive_.wake_waiters(turn); // who syncs may have waited for this
+    loop_.wake_waiters(turn); // who syncs may have waited for this
     if (failure) return *std::move(failure);
     if (!in_time) return error("no answer within the time given");
     return value;
@@ -394,19 +394,19 @@ Result<void> Core::sync(Instant deadline) {
         outbox_.ask_for_credits();
         return false;
     };
-    const bool in_time = drive_.serve_until(done, deadline);
-    const Turn turn(drive_);
+    const bool in_time = loop_.serve_until(done, deadline);
+    const Turn turn(loop_);
     if (first_error_) return take_error();
     if (!in_time) return error("sync: not all was done within the time given{}", outbox_.describe_unhandled());
     return {};
 }
 
 Result<void> Core::start_sync(Flag& flag) {
-    const Turn turn(drive_);
+    const Turn turn(loop_);
     set_flag_here(flag, 0);
     syncs_.push_back(&flag);
     check_syncs();
-    if (!syncs_.empty()) drive_.on_duty(turn);
+    if (!syncs_.empty()) loop_.on_duty(turn);
     return {};
 }
 
@@ -429,7 +429,7 @@ std::size_t Core::work(const Turn& turn) noexcept {
 
 bool Core::prepare_sleep(const Turn& turn, bool is_background) noexcept {
     if (notice_losses(turn)) return false;
-    look_after(turn);
+    check_silent_peers(turn);
     if (has_tasks(turn)) return false;
     // Flags are watched by who waits for them; the background only has barriers to go on with.
     if (is_background && !(background_watches_ = barriers_.has_uncounted(turn))) return true;
@@ -444,7 +444,7 @@ void Core::end_sleep(const Turn&, bool is_background) noexcept {
     if (--watchers_ == 0) memory_->page(node()).watching.store(0);
 }
 
-/// Nodes are lost on networks only; who waits for one is told. True: look once more before you sleep.
+/// Looks for nodes that are lost, and fails what needs them. True: a node was just lost; what it sent before is to be handled first.
 bool Core::notice_losses(const Turn& turn) {
     bool is_any_going = false;
     for (Node peer = 0; peer < nodes(); ++peer) {
@@ -455,16 +455,16 @@ bool Core::notice_losses(const Turn& turn) {
             is_any_going = true;
             continue;
         }
-        if (std::exchange(lost_[peer], Fate::lost) != Fate::lost) drive_.wake_waiters(turn); // they may wait for it
+        if (std::exchange(lost_[peer], Fate::lost) != Fate::lost) loop_.wake_waiters(turn); // they may wait for it
         has_losses_ = true;
-        forsake(turn, peer); // also what was begun since
+        fail_operations_of(turn, peer); // also what was begun since
         for (const Added& added : services_) added.service->on_lost(turn, peer);
     }
     return is_any_going;
 }
 
-/// Nothing that needs `lost` will be done.
-void Core::forsake(const Turn& turn, Node lost) {
+/// Fails all operations that need node `lost`.
+void Core::fail_operations_of(const Turn& turn, Node lost) {
     const auto why = [&](std::string_view what) { return error("{}: {} has left, or is lost", what, name_of(lost)); };
     const bool was_owing = !outbox_.all_handled(lost) || transfers_.contains(lost);
     outbox_.give_up(lost);
@@ -472,7 +472,7 @@ void Core::forsake(const Turn& turn, Node lost) {
     operations_.each_of(lost, [&](OperationId id) { open.push_back(id); });
     for (const OperationId id : open)
         if (const Operation* const operation = operations_.find(id)) fail(id, why(operation->what));
-    if (was_owing || !open.empty()) drive_.wake_waiters(turn);
+    if (was_owing || !open.empty()) loop_.wake_waiters(turn);
     transfers_.erase(lost);
     if (std::erase_if(offers_, [&](const auto& offer) { return offer.first.second == lost; }) != 0) note_error(why("offer"));
     std::erase_if(wants_, [&](const auto& want) {
@@ -486,20 +486,21 @@ void Core::forsake(const Turn& turn, Node lost) {
     }
 }
 
-/// Those who do not answer are sent something now and then: a network learns by that, and by nothing else, that they are gone.
-void Core::look_after(const Turn& turn) {
+/// Keep-alive: once a second the engine sends an empty message to every node that owes it an answer, because a network reports a
+/// dead node only when something is sent to it.
+void Core::check_silent_peers(const Turn& turn) {
     const Instant time = clock_();
     if (time < look_at_) return;
-    look_at_ = time + look_after_;
+    look_at_ = time + keepalive_every_;
     ++looks_;
-    for (const Added& added : services_) added.service->look_after(turn); // first: what they ask says something
+    for (const Added& added : services_) added.service->check_silent_peers(turn); // first: what they ask says something
     for (Node peer = 0; peer < nodes(); ++peer)
-        if (!outbox_.all_handled(peer)) poke(peer);
-    operations_.each([this](const Operation& operation) { poke(operation.peer); });
-    drive_.wake_waiters(turn); // they know best whom they wait for
+        if (!outbox_.all_handled(peer)) send_keepalive(peer);
+    operations_.each([this](const Operation& operation) { send_keepalive(operation.peer); });
+    loop_.wake_waiters(turn); // they know best whom they wait for
 }
 
-void Core::poke(Node node) noexcept {
+void Core::send_keepalive(Node node) noexcept {
     if (node == this->node() || channel_.lost(node)) return;
     Outgoing<0> nothing(Kind::nudge, false);
     (void)outbox_.try_post(node, nothing.bytes()); // where there is no room, something is under way
@@ -509,11 +510,11 @@ std::size_t Core::poll() {
     std::size_t done = 0;
     bool has_any = false;
     {
-        const Turn turn(drive_);
+        const Turn turn(loop_);
         if (turn.is_inner()) return 0;
         done = work(turn);
-        if (done != 0) drive_.wake_waiters(turn); // others may have waited for it
-        else if (++empty_polls_ % polls_per_look == 0 && !notice_losses(turn)) look_after(turn); // who only polls never sleeps
+        if (done != 0) loop_.wake_waiters(turn); // others may have waited for it
+        else if (++empty_polls_ % polls_per_look == 0 && !notice_losses(turn)) check_silent_peers(turn); // who only polls never sleeps
         has_any = has_tasks(turn);
     }
     while (has_any && run_tasks()) ++done;
@@ -521,17 +522,17 @@ std::size_t Core::poll() {
 }
 
 void Core::make_progress(const Turn& turn) noexcept {
-    if (!turn.is_inner() && work(turn) != 0) drive_.wake_waiters(turn); // others may have waited for it
-    if (has_tasks(turn)) drive_.on_duty(turn);
+    if (!turn.is_inner() && work(turn) != 0) loop_.wake_waiters(turn); // others may have waited for it
+    if (has_tasks(turn)) loop_.on_duty(turn);
 }
 
 void Core::wake() noexcept {
-    const Turn turn(drive_);
-    drive_.wake_waiters(turn);
+    const Turn turn(loop_);
+    loop_.wake_waiters(turn);
 }
 
 void Core::flush() {
-    const Turn turn(drive_);
+    const Turn turn(loop_);
     channel_.flush();
 }
 

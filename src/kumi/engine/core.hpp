@@ -1,8 +1,9 @@
 #pragma once
 
-// The engine behind its face (engine.hpp): what arrives is told apart here and done. Its parts: Drive (who does it, and
-// when), Outbox (what goes out, and what must wait), MemoryMap (what memory there is), Operations (what is under way),
-// Barriers. All but the memory of this host is used with the turn.
+// The engine behind its face (engine.hpp). Core gives each message that arrives to a service or to a handler of the program, and
+// does what messages about remote memory ask for. Its parts: ProgressLoop (which thread makes progress, and when), Outbox
+// (messages to other nodes, and credits), MemoryMap (segments and heaps), Operations (what this node has begun and others
+// complete), and the services of barriers and of calls. Except for the memory of this host, all of it requires the turn.
 
 #include "kumi/base/function_ref.hpp"
 #include "kumi/base/result.hpp"
@@ -14,7 +15,7 @@
 #include "kumi/engine/operations.hpp"
 #include "kumi/engine/outbox.hpp"
 #include "kumi/engine/outgoing.hpp"
-#include "kumi/engine/drive.hpp"
+#include "kumi/engine/progress_loop.hpp"
 #include "kumi/engine/progress.hpp"
 #include "kumi/engine/service.hpp"
 #include "kumi/pm/channel.hpp"
@@ -45,9 +46,9 @@ public:
 
     struct Options {
         pm::Patience patience;
-        DriveOptions drive;
-        /// Those that are waited for are spoken to so often: networks learn that a node is gone by what is sent to it.
-        Duration look_after = std::chrono::seconds(1);
+        ProgressOptions progress;
+        /// How often nodes that owe an answer are sent a keep-alive.
+        Duration keepalive_every = std::chrono::seconds(1);
         std::function<Instant()> clock = now; // for that
     };
     static Result<std::unique_ptr<Core>> open(pm::Channel& channel, Handlers&& handlers, const Options& options);
@@ -58,7 +59,7 @@ public:
     /// What all nodes have agreed on, before any of them starts; without it, each takes what it has for granted.
     void set_agreement(Agreed agreed);
     /// Starts the background thread.
-    void start() { drive_.start(); }
+    void start() { loop_.start(); }
     /// What is called with plain messages; they wait until it is set.
     void on_message(std::function<void(pm::Message&)> handler);
 
@@ -84,7 +85,7 @@ public:
 
     /// Before start(), and in the same order on all nodes. The service must live until the engine has ended.
     [[nodiscard]] Port add_service(Service& service);
-    Drive& drive() noexcept { return drive_; }
+    ProgressLoop& loop() noexcept { return loop_; }
     /// What this node has begun and others complete.
     Operations& operations(const Turn&) noexcept { return operations_; }
     /// Tells `to` that an operation of its own, or a request without one, has failed here.
@@ -97,20 +98,20 @@ public:
     /// Something in the memory of `node` has changed, before a fence: if a thread sleeps there it is woken.
     void nudge_sleeper(Node node) noexcept;
     /// The background is to look soon.
-    void call_background(const Turn& turn) noexcept { drive_.call(turn); }
-    /// Sends something that says nothing: if the node is gone, that will be known. With the turn.
-    void poke(Node node) noexcept;
-    /// How often it has looked after those that are waited for. With the turn.
+    void call_background(const Turn& turn) noexcept { loop_.call(turn); }
+    /// Sends an empty message to `node`: a network reports a dead node only when something is sent to it. Requires the turn.
+    void send_keepalive(Node node) noexcept;
+    /// How often the engine has sent keep-alives. Requires the turn.
     std::uint64_t looks() const noexcept { return looks_; }
     /// For as long as this lives nobody else runs handlers. A thread may have it more than once.
-    [[nodiscard]] Turn take_turn() noexcept { return Turn(drive_); }
+    [[nodiscard]] Turn take_turn() noexcept { return Turn(loop_); }
     /// Runs a handler of this node as if `source` had sent for it; what went wrong, if something did.
     std::optional<std::string> run_here(std::uint32_t number, Node source, Bytes arguments);
     /// Numbers on the wire.
     std::uint32_t number_of(std::uint32_t handler) const noexcept { return agreed_.handlers[handler]; }
     bool has_handler(std::uint32_t number) const noexcept { return number < handler_of_.size(); }
     bool is_lost(Node node) const noexcept { return channel_.lost(node); }
-    /// The same, and nothing that it sent before is still to come. Known to who waits; with the turn.
+    /// True when `node` is lost and everything that it sent has been handled. Requires the turn.
     bool is_gone(Node node) const noexcept { return lost_[node] == Fate::lost; }
     /// Some node is gone.
     bool has_losses(const Turn&) const noexcept { return has_losses_; }
@@ -165,9 +166,9 @@ public:
 
     std::size_t poll();
     void flush();
-    bool wait_until(base::FunctionRef<bool()> done, Instant deadline) override { return drive_.serve_until(done, deadline); }
+    bool wait_until(base::FunctionRef<bool()> done, Instant deadline) override { return loop_.serve_until(done, deadline); }
     void wake() noexcept override;
-    bool in_handler() const noexcept override { return drive_.has_turn(); }
+    bool in_handler() const noexcept override { return loop_.has_turn(); }
     /// "node 3 on b0"
     std::string name_of(Node node) const;
     /// A message makes no sense: the user is told, once.
@@ -207,7 +208,7 @@ private:
     std::size_t work(const Turn& turn) noexcept override;
     bool prepare_sleep(const Turn& turn, bool is_background) noexcept override;
     void end_sleep(const Turn& turn, bool is_background) noexcept override;
-    Duration sleep_max() const noexcept override { return look_after_; }
+    Duration sleep_max() const noexcept override { return keepalive_every_; }
     bool run_tasks() noexcept override { return calls_.run_task(); }
     bool has_tasks(const Turn& turn) const noexcept override { return calls_.has_tasks(turn); }
 
@@ -261,8 +262,8 @@ private:
     bool all_done() const noexcept;
     void check_syncs();
     bool notice_losses(const Turn& turn);
-    void forsake(const Turn& turn, Node lost);
-    void look_after(const Turn& turn);
+    void fail_operations_of(const Turn& turn, Node lost);
+    void check_silent_peers(const Turn& turn);
     void give(Node to, const Want& want, const Offer& offer);
     void pass_on(Broadcast what, Bytes data, Operation::Answered when_all_have_it);
     template <class Head>
@@ -287,7 +288,7 @@ private:
         if (to >= nodes_ || message.size() + payload.size() > message_bytes_max_ + sizeof(Header)) [[unlikely]]
             return false;
         write_header(message, kind, true);
-        const Turn turn(drive_);
+        const Turn turn(loop_);
         return outbox_.try_request(to, message, payload);
     }
     static constexpr std::size_t head_bytes_max = 256; // of anything that carries data
@@ -315,7 +316,7 @@ private:
     enum class Fate : std::uint8_t { here, going, lost };
     std::vector<Fate> lost_; // by node
     bool has_losses_ = false;
-    Duration look_after_;
+    Duration keepalive_every_;
     std::function<Instant()> clock_;
     Instant look_at_;
     std::uint64_t looks_ = 0;
@@ -332,7 +333,7 @@ private:
     unsigned services_waiting_ = 0; // that want progress
     BarrierService barriers_{*this}; // the first of them
     Calls calls_{*this};             // and the second
-    Drive drive_; // last: its thread uses all the rest
+    ProgressLoop loop_; // last: its thread uses all the rest
 };
 
 inline bool Port::try_send(Node to, std::uint16_t kind, MutableBytes message, Bytes payload) noexcept {

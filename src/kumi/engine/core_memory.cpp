@@ -104,8 +104,8 @@ void Core::nudge_sleeper(Node node) noexcept {
     SharedPage& page = memory_->page(node);
     if (page.watching.load(std::memory_order_relaxed) == 0) return; // ordered by the fence
     if (page.watching.exchange(0) == 0) return; // somebody else does it
-    const Turn turn(drive_);
-    if (node == this->node()) return drive_.wake_waiters(turn);
+    const Turn turn(loop_);
+    if (node == this->node()) return loop_.wake_waiters(turn);
     Outgoing<0> message(Kind::nudge, false);
     outbox_.reply(node, message.bytes());
 }
@@ -131,7 +131,7 @@ Result<void> Core::wait_flag(const Flag& flag, Flag value, Instant deadline) {
         if (first_error_ && !failure) failure = take_error();
         return failure.has_value();
     };
-    drive_.serve_until(is_over, deadline);
+    loop_.serve_until(is_over, deadline);
     if (is_set) return {};
     if (failure) return error("waiting for a flag: {}", failure->text());
     return error("waiting for a flag: it is {} and not {} after the time given", load_flag(flag), value);
@@ -140,7 +140,7 @@ Result<void> Core::wait_flag(const Flag& flag, Flag value, Instant deadline) {
 // ---- segments and heap
 
 Result<Core::MadeSegment> Core::add_segment(std::uint64_t bytes) {
-    const Turn turn(drive_);
+    const Turn turn(loop_);
     const auto id = memory_->make(bytes);
     if (!id) return id.error();
     return MadeSegment{*id, {memory_->find(node(), *id, 0, bytes), bytes}};
@@ -156,7 +156,7 @@ Result<Core::MadeSegment> Core::make_segment(std::size_t count, std::size_t byte
     const auto agreed = barriers_.agree(told);
     if (agreed && agreed->lowest == agreed->highest && made) return made;
     if (made) {
-        const Turn turn(drive_);
+        const Turn turn(loop_);
         memory_->drop(made->id);
     }
     if (!made) return made.error();
@@ -174,7 +174,7 @@ Result<void> Core::free_segment(SegmentId segment) {
     if (!is_known) return error("freeing segment {}: there is no such segment (any more)", segment);
     if (!agreed) return agreed.error();
     if (agreed->lowest != agreed->highest) return error("freeing segment {}: not all nodes free the same one", segment);
-    const Turn turn(drive_);
+    const Turn turn(loop_);
     memory_->drop(segment);
     return done;
 }
@@ -182,13 +182,13 @@ Result<void> Core::free_segment(SegmentId segment) {
 Result<std::uint64_t> Core::allocate(std::size_t count, std::size_t bytes_each) {
     std::size_t bytes = 0;
     if (__builtin_mul_overflow(count, bytes_each, &bytes)) return error("allocating {} times {} bytes: no machine has that many", count, bytes_each);
-    const Turn turn(drive_);
+    const Turn turn(loop_);
     return memory_->allocate(bytes);
 }
 
 Result<void> Core::release(Where memory) {
     if (memory.segment() != 0 || memory.node() != node()) return error("releasing heap memory: this was allocated by node {}, and only there it is released", memory.node());
-    const Turn turn(drive_);
+    const Turn turn(loop_);
     return memory_->release(memory.offset());
 }
 
@@ -306,7 +306,7 @@ OperationId Core::begin_get(Where from, MutableBytes target, Operation operation
     operation.target = target.data();
     operation.bytes = operation.left = target.size();
     const bool is_waited_for = operation.is_waited_for;
-    const Turn turn(drive_);
+    const Turn turn(loop_);
     const OperationId id = operations_.begin(std::move(operation));
     start_transfer({.kind = Transfer::Kind::get, .node = from.node(), .place = place_of(from), .bytes = target.size(), .operation = id}, !is_waited_for);
     return id;
@@ -395,12 +395,12 @@ Result<void> Core::copy(Where from, Where to, std::size_t bytes, const Notice& n
     }
     OperationId id;
     {
-        const Turn turn(drive_);
+        const Turn turn(loop_);
         id = operations_.begin({.peer = from.node(), .what = "copy"});
     }
     auto sent = request(Kind::copy, from.node(), Copy{id, place_of(from), to.node(), 0, place_of(to), bytes, notice});
     if (!sent) {
-        const Turn turn(drive_);
+        const Turn turn(loop_);
         operations_.end(id);
     }
     return sent;
@@ -505,7 +505,7 @@ Result<void> Core::get_strided(Where from, std::byte* target, const Strided& sha
     const std::uint64_t bytes = shape.block_bytes * shape.count;
     OperationId id;
     {
-        const Turn turn(drive_);
+        const Turn turn(loop_);
         id = operations_.begin({.peer = from.node(), .what = "get", .target = target, .bytes = bytes, .left = bytes,
                                 .block_bytes = shape.block_bytes, .stride = shape.target_stride, .is_waited_for = true});
     }
@@ -514,7 +514,7 @@ Result<void> Core::get_strided(Where from, std::byte* target, const Strided& sha
         const std::size_t count = std::min(blocks_max, shape.count - first);
         const Place place{from.segment(), 0, from.offset() + first * static_cast<std::uint64_t>(shape.source_stride)};
         if (auto sent = request(Kind::get, from.node(), Get{id, place, shape.block_bytes, count, shape.source_stride, first * shape.block_bytes}); !sent) {
-            const Turn turn(drive_);
+            const Turn turn(loop_);
             operations_.end(id); // what still comes finds nothing
             return sent;
         }
@@ -537,11 +537,11 @@ Result<std::uint64_t> Core::atomic(Where word, const Atomic& what) {
     if (in_handler()) return error("atomic operation: a handler must not wait for what it answers");
     OperationId id;
     {
-        const Turn turn(drive_);
+        const Turn turn(loop_);
         id = operations_.begin({.peer = word.node(), .what = "atomic operation", .is_waited_for = true});
     }
     if (auto sent = request(Kind::atomic, word.node(), AtomicRequest{id, place_of(word), what}); !sent) {
-        const Turn turn(drive_);
+        const Turn turn(loop_);
         operations_.end(id);
         return sent.error();
     }

@@ -24,10 +24,10 @@ constexpr std::size_t waiting_bytes_wanted = 4 << 20;
 } // namespace
 
 void Core::start_transfer(Transfer transfer, bool is_in_background) {
-    const Turn turn(drive_);
+    const Turn turn(loop_);
     transfers_[transfer.node].push_back(std::move(transfer));
-    if (go_on_transfers()) drive_.wake_waiters(turn); // others' flags may be among what was done
-    if (!transfers_.empty() && is_in_background) drive_.on_duty(turn);
+    if (go_on_transfers()) loop_.wake_waiters(turn); // others' flags may be among what was done
+    if (!transfers_.empty() && is_in_background) loop_.on_duty(turn);
 }
 
 bool Core::go_on_transfers() {
@@ -119,7 +119,7 @@ bool Core::is_over(Transfer& transfer) {
 
 Result<void> Core::offer(std::uint64_t key, Node to, Bytes source, Flag* flag, Flag value) {
     if (auto known = check_node("offering to", to); !known) return known;
-    const Turn turn(drive_);
+    const Turn turn(loop_);
     if (flag != nullptr && load_flag(*flag) == value) set_flag_here(*flag, value == 0 ? 1 : 0);
     const Meeting meeting{key, to};
     const Offer offered{source, flag, value};
@@ -140,7 +140,7 @@ Result<void> Core::accept(std::uint64_t key, Node from, MutableBytes target, Fla
     if (auto known = check_node("accepting from", from); !known) return known;
     OperationId id;
     {
-        const Turn turn(drive_);
+        const Turn turn(loop_);
         if (flag != nullptr && load_flag(*flag) == value) set_flag_here(*flag, value == 0 ? 1 : 0);
         id = operations_.begin({.peer = from, .what = "accept", .target = target.data(), .bytes = target.size(), .flag = flag, .flag_value = value,
                                 .is_for_sync = false});
@@ -148,7 +148,7 @@ Result<void> Core::accept(std::uint64_t key, Node from, MutableBytes target, Fla
     const Place landing{id.index | landing_bit, id.generation, 0};
     auto sent = request(Kind::want, from, Want{key, landing, target.size(), id});
     if (!sent) {
-        const Turn turn(drive_);
+        const Turn turn(loop_);
         operations_.end(id);
     }
     return sent;

@@ -14,7 +14,7 @@
 
 #include "kumi/base/bytes.hpp"
 #include "kumi/base/result.hpp"
-#include "kumi/engine/drive.hpp"
+#include "kumi/engine/progress_loop.hpp"
 #include "kumi/pm/node.hpp"
 
 #include <cstdint>
@@ -42,9 +42,9 @@ public:
     /// Sends what waits for room. True: some of it was sent. Called whenever the engine makes progress, while
     /// Port::want_progress(true) holds.
     virtual bool go_on(const Turn&) noexcept { return false; }
-    /// About once a second, while threads wait. The service calls Core::poke() for nodes that it waits for, because a network
+    /// About once a second, while threads wait. The service calls Core::send_keepalive() for nodes that it waits for, because a network
     /// reports a dead node only when something is sent to it; and it gives up what will not come.
-    virtual void look_after(const Turn&) noexcept {}
+    virtual void check_silent_peers(const Turn&) noexcept {}
     /// `node` has left or is lost, and everything that it sent has been handled. May be told again.
     virtual void on_lost(const Turn&, [[maybe_unused]] Node node) noexcept {}
     /// True when no other node waits for something that this node passes on. Until then, for some seconds at most, the engine

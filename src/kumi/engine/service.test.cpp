@@ -21,7 +21,7 @@ public:
         return is_later ? Handled::later : Handled::yes;
     }
     bool go_on(const Turn&) noexcept override { return told.push_back("go on"), goes_on; }
-    void look_after(const Turn&) noexcept override { told.push_back("look after"); }
+    void check_silent_peers(const Turn&) noexcept override { told.push_back("look after"); }
     void on_lost(const Turn&, Node node) noexcept override { told.push_back(fmt::format("lost {}", node)); }
     bool is_done(const Turn&) const noexcept override { return ++asked_whether_done > 3; }
     void on_end(const Turn&) noexcept override { told.push_back("end"); }

@@ -2,7 +2,7 @@
 
 #include "kumi/group/circulant.hpp"
 #include "kumi/group/rank_tree.hpp"
-#include "kumi/group/talk.hpp"
+#include "kumi/group/collective_call.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -33,8 +33,8 @@ struct Cut {
 // ---- barrier, broadcast
 
 /// In round k each tells the one 2^k ranks after it, and hears of the one 2^k before.
-Result<void> barrier(Seat& seat, Instant deadline) {
-    Talk talk(seat, {.what = What::barrier}, deadline);
+Result<void> barrier(Membership& seat, Instant deadline) {
+    CollectiveCall talk(seat, {.what = What::barrier}, deadline);
     const std::uint64_t size = seat.size();
     for (std::size_t step = 0; (std::uint64_t{1} << step) < size; ++step) {
         const std::uint64_t distance = std::uint64_t{1} << step;
@@ -45,9 +45,9 @@ Result<void> barrier(Seat& seat, Instant deadline) {
     return talk.end();
 }
 
-Result<void> broadcast(Seat& seat, Node root, MutableBytes values, Instant deadline) {
+Result<void> broadcast(Membership& seat, Node root, MutableBytes values, Instant deadline) {
     if (auto good = check_root(seat, What::broadcast, root); !good) return good;
-    Talk talk(seat, {.what = What::broadcast, .root = root, .bytes = values.size(), .takes_any_size = true}, deadline);
+    CollectiveCall talk(seat, {.what = What::broadcast, .root = root, .bytes = values.size(), .takes_any_size = true}, deadline);
     // Down the tree goes all of it, or of a large one nothing but its size. Whoever has another one takes part all the same.
     const std::size_t own_bytes = values.size();
     std::vector<std::byte> instead;
@@ -88,7 +88,7 @@ Result<void> broadcast(Seat& seat, Node root, MutableBytes values, Instant deadl
 namespace {
 
 /// Up the tree, block by block: whoever has sent one goes on with the next. `values` has room at those who get something.
-void reduce_by_tree(Talk& talk, const Seat& seat, Node root, Bytes mine, MutableBytes values, const Reduction& reduction) {
+void reduce_by_tree(CollectiveCall& talk, const Membership& seat, Node root, Bytes mine, MutableBytes values, const Reduction& reduction) {
     const std::size_t block_bytes = std::max<std::size_t>(reduce_block_bytes / reduction.bytes_each, 1) * reduction.bytes_each;
     const RankTree tree(seat, root);
     std::size_t step = 0;
@@ -119,7 +119,7 @@ struct Folded {
 };
 
 /// All of `mine` to the other, and to `values` what it is with what comes from there.
-void exchange_all(Talk& talk, const Seat& seat, Node other, std::size_t step, Bytes mine, MutableBytes values, const Reduction& reduction) {
+void exchange_all(CollectiveCall& talk, const Membership& seat, Node other, std::size_t step, Bytes mine, MutableBytes values, const Reduction& reduction) {
     const bool has_gone = talk.send(other, step, mine);
     if (has_gone || mine.data() != values.data()) {
         talk.receive_into(other, step, values, mine, reduction.combine, other < seat.rank);
@@ -134,7 +134,7 @@ void exchange_all(Talk& talk, const Seat& seat, Node other, std::size_t step, By
 
 /// At each step the two of a pair divide what they have: each combines one half, and in the end all are put together again, in the
 /// opposite order.
-void allreduce_by_halves(Talk& talk, const Seat& seat, const Folded& folded, Bytes mine, MutableBytes values, const Reduction& reduction) {
+void allreduce_by_halves(CollectiveCall& talk, const Membership& seat, const Folded& folded, Bytes mine, MutableBytes values, const Reduction& reduction) {
     const Cut cut{values.size() / reduction.bytes_each, reduction.bytes_each, folded.power};
     std::size_t begin = 0, end = folded.power, step = 1;
     for (Node distance = 1; distance < folded.power; distance *= 2, ++step) {
@@ -161,7 +161,7 @@ void allreduce_by_halves(Talk& talk, const Seat& seat, const Folded& folded, Byt
     }
 }
 
-void allreduce_by_tree(Talk& talk, const Seat& seat, Bytes mine, MutableBytes values, const Reduction& reduction) {
+void allreduce_by_tree(CollectiveCall& talk, const Membership& seat, Bytes mine, MutableBytes values, const Reduction& reduction) {
     constexpr std::size_t last_step = 1000;
     const Folded folded(seat.size(), seat.rank);
     const bool is_of_pair = seat.rank < 2 * folded.rest;
@@ -190,7 +190,7 @@ void allreduce_by_tree(Talk& talk, const Seat& seat, Bytes mine, MutableBytes va
 }
 
 /// Each member gets a part of everybody's and folds it from the first rank on; `own` becomes its part. What all send is in `mine`.
-void fold_parts(Talk& talk, const Seat& seat, Bytes mine, const Cut& cut, const Reduction& reduction, std::vector<std::byte>& own) {
+void fold_parts(CollectiveCall& talk, const Membership& seat, Bytes mine, const Cut& cut, const Reduction& reduction, std::vector<std::byte>& own) {
     const Node size = seat.size();
     const std::size_t part_bytes = cut.begin(seat.rank + 1) - cut.begin(seat.rank);
     std::vector<std::byte> all(part_bytes * size);
@@ -208,7 +208,7 @@ void fold_parts(Talk& talk, const Seat& seat, Bytes mine, const Cut& cut, const 
 }
 
 /// `values` has room at the root, or at all.
-void reduce_by_rank(Talk& talk, const Seat& seat, std::optional<Node> root, Bytes mine, MutableBytes values, const Reduction& reduction) {
+void reduce_by_rank(CollectiveCall& talk, const Membership& seat, std::optional<Node> root, Bytes mine, MutableBytes values, const Reduction& reduction) {
     const Node size = seat.size();
     const Cut cut{mine.size() / reduction.bytes_each, reduction.bytes_each, size};
     std::vector<std::byte> own;
@@ -225,9 +225,9 @@ void reduce_by_rank(Talk& talk, const Seat& seat, std::optional<Node> root, Byte
 
 } // namespace
 
-Result<void> reduce(Seat& seat, Node root, Bytes mine, MutableBytes result, const Reduction& reduction, Instant deadline) {
+Result<void> reduce(Membership& seat, Node root, Bytes mine, MutableBytes result, const Reduction& reduction, Instant deadline) {
     if (auto good = check_root(seat, What::reduce, root); !good) return good;
-    Talk talk(seat, {.what = What::reduce, .root = root, .bytes = mine.size(), .bytes_each = reduction.bytes_each}, deadline);
+    CollectiveCall talk(seat, {.what = What::reduce, .root = root, .bytes = mine.size(), .bytes_each = reduction.bytes_each}, deadline);
     std::vector<std::byte> scratch;
     const bool gets_something = seat.rank == root || (reduction.order == Order::tree && RankTree(seat, root).has_below());
     const MutableBytes values = seat.rank == root ? fitting(talk, result, mine.size(), scratch, "the result") : (scratch.resize(gets_something ? mine.size() : 0), scratch);
@@ -237,8 +237,8 @@ Result<void> reduce(Seat& seat, Node root, Bytes mine, MutableBytes result, cons
     return talk.end();
 }
 
-Result<void> allreduce(Seat& seat, Bytes mine, MutableBytes result, const Reduction& reduction, Instant deadline) {
-    Talk talk(seat, {.what = What::allreduce, .bytes = mine.size(), .bytes_each = reduction.bytes_each}, deadline);
+Result<void> allreduce(Membership& seat, Bytes mine, MutableBytes result, const Reduction& reduction, Instant deadline) {
+    CollectiveCall talk(seat, {.what = What::allreduce, .bytes = mine.size(), .bytes_each = reduction.bytes_each}, deadline);
     std::vector<std::byte> instead;
     const MutableBytes values = fitting(talk, result, mine.size(), instead, "the result");
     if (reduction.order == Order::by_rank) reduce_by_rank(talk, seat, {}, mine, values, reduction);

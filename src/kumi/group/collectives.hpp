@@ -33,22 +33,22 @@ struct Reduction {
 
 using Parts = std::vector<std::vector<std::byte>>;
 
-Result<void> barrier(Seat& seat, Instant deadline);
-Result<void> broadcast(Seat& seat, Node root, MutableBytes values, Instant deadline);
+Result<void> barrier(Membership& seat, Instant deadline);
+Result<void> broadcast(Membership& seat, Node root, MutableBytes values, Instant deadline);
 /// `result` is used at the root only. It may be where `mine` is.
-Result<void> reduce(Seat& seat, Node root, Bytes mine, MutableBytes result, const Reduction& reduction, Instant deadline);
-Result<void> allreduce(Seat& seat, Bytes mine, MutableBytes result, const Reduction& reduction, Instant deadline);
-Result<void> gather(Seat& seat, Node root, Bytes mine, MutableBytes all, Instant deadline);
-Result<void> scatter(Seat& seat, Node root, Bytes all, MutableBytes mine, Instant deadline);
-Result<void> allgather(Seat& seat, Bytes mine, MutableBytes all, Instant deadline);
-Result<void> alltoall(Seat& seat, Bytes send, MutableBytes receive, Instant deadline);
+Result<void> reduce(Membership& seat, Node root, Bytes mine, MutableBytes result, const Reduction& reduction, Instant deadline);
+Result<void> allreduce(Membership& seat, Bytes mine, MutableBytes result, const Reduction& reduction, Instant deadline);
+Result<void> gather(Membership& seat, Node root, Bytes mine, MutableBytes all, Instant deadline);
+Result<void> scatter(Membership& seat, Node root, Bytes all, MutableBytes mine, Instant deadline);
+Result<void> allgather(Membership& seat, Bytes mine, MutableBytes all, Instant deadline);
+Result<void> alltoall(Membership& seat, Bytes send, MutableBytes receive, Instant deadline);
 /// Of ranks up to this one, or before it.
-Result<void> scan(Seat& seat, Bytes mine, MutableBytes result, bool is_inclusive, const Reduction& reduction, Instant deadline);
+Result<void> scan(Membership& seat, Bytes mine, MutableBytes result, bool is_inclusive, const Reduction& reduction, Instant deadline);
 
 /// Each with as much as it has. Parts are by rank.
-Result<Parts> gatherv(Seat& seat, Node root, Bytes mine, Instant deadline);
-Result<std::vector<std::byte>> scatterv(Seat& seat, Node root, std::span<const Bytes> parts, Instant deadline);
-Result<Parts> allgatherv(Seat& seat, Bytes mine, Instant deadline);
-Result<Parts> alltoallv(Seat& seat, std::span<const Bytes> parts, Instant deadline);
+Result<Parts> gatherv(Membership& seat, Node root, Bytes mine, Instant deadline);
+Result<std::vector<std::byte>> scatterv(Membership& seat, Node root, std::span<const Bytes> parts, Instant deadline);
+Result<Parts> allgatherv(Membership& seat, Bytes mine, Instant deadline);
+Result<Parts> alltoallv(Membership& seat, std::span<const Bytes> parts, Instant deadline);
 
 } // namespace kumi::group

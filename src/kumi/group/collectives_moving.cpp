@@ -3,7 +3,7 @@
 #include "kumi/group/collectives.hpp"
 
 #include "kumi/group/rank_tree.hpp"
-#include "kumi/group/talk.hpp"
+#include "kumi/group/collective_call.hpp"
 
 #include <algorithm>
 
@@ -19,9 +19,9 @@ constexpr Node exchanges_max = 8;
 
 // ---- gather, scatter
 
-Result<void> gather(Seat& seat, Node root, Bytes mine, MutableBytes all, Instant deadline) {
+Result<void> gather(Membership& seat, Node root, Bytes mine, MutableBytes all, Instant deadline) {
     if (auto good = check_root(seat, What::gather, root); !good) return good;
-    Talk talk(seat, {.what = What::gather, .root = root, .bytes = mine.size()}, deadline);
+    CollectiveCall talk(seat, {.what = What::gather, .root = root, .bytes = mine.size()}, deadline);
     const std::size_t each = mine.size();
     std::vector<std::byte> run; // of ranks from this one on, that it has from others
     std::vector<std::byte> instead;
@@ -51,9 +51,9 @@ Result<void> gather(Seat& seat, Node root, Bytes mine, MutableBytes all, Instant
     return talk.end();
 }
 
-Result<void> scatter(Seat& seat, Node root, Bytes all, MutableBytes mine, Instant deadline) {
+Result<void> scatter(Membership& seat, Node root, Bytes all, MutableBytes mine, Instant deadline) {
     if (auto good = check_root(seat, What::scatter, root); !good) return good;
-    Talk talk(seat, {.what = What::scatter, .root = root, .bytes = mine.size()}, deadline);
+    CollectiveCall talk(seat, {.what = What::scatter, .root = root, .bytes = mine.size()}, deadline);
     const std::size_t each = mine.size();
     std::vector<std::byte> run; // of ranks from this one on
     if (seat.rank == root) {
@@ -88,9 +88,9 @@ Result<void> scatter(Seat& seat, Node root, Bytes all, MutableBytes mine, Instan
     return talk.end();
 }
 
-Result<Parts> gatherv(Seat& seat, Node root, Bytes mine, Instant deadline) {
+Result<Parts> gatherv(Membership& seat, Node root, Bytes mine, Instant deadline) {
     if (auto good = check_root(seat, What::gatherv, root); !good) return good.error();
-    Talk talk(seat, {.what = What::gatherv, .root = root, .takes_any_size = true}, deadline);
+    CollectiveCall talk(seat, {.what = What::gatherv, .root = root, .takes_any_size = true}, deadline);
     Parts parts(seat.rank == root ? seat.size() : 0);
     if (seat.rank != root) talk.send(root, 0, mine);
     for (Node rank = 0; rank < parts.size(); ++rank) {
@@ -101,9 +101,9 @@ Result<Parts> gatherv(Seat& seat, Node root, Bytes mine, Instant deadline) {
     return parts;
 }
 
-Result<std::vector<std::byte>> scatterv(Seat& seat, Node root, std::span<const Bytes> parts, Instant deadline) {
+Result<std::vector<std::byte>> scatterv(Membership& seat, Node root, std::span<const Bytes> parts, Instant deadline) {
     if (auto good = check_root(seat, What::scatterv, root); !good) return good.error();
-    Talk talk(seat, {.what = What::scatterv, .root = root, .takes_any_size = true}, deadline);
+    CollectiveCall talk(seat, {.what = What::scatterv, .root = root, .takes_any_size = true}, deadline);
     std::vector<std::byte> mine;
     if (seat.rank != root) {
         talk.receive_any(root, 0, mine);
@@ -122,8 +122,8 @@ Result<std::vector<std::byte>> scatterv(Seat& seat, Node root, std::span<const B
 
 /// In step k each member has the parts of 2^k ranks from its own on, and gets those of the next 2^k (after Bruck). Past the last rank
 /// it goes on with the first.
-Result<void> allgather(Seat& seat, Bytes mine, MutableBytes all, Instant deadline) {
-    Talk talk(seat, {.what = What::allgather, .bytes = mine.size()}, deadline);
+Result<void> allgather(Membership& seat, Bytes mine, MutableBytes all, Instant deadline) {
+    CollectiveCall talk(seat, {.what = What::allgather, .bytes = mine.size()}, deadline);
     const std::uint64_t size = seat.size();
     const std::size_t each = mine.size();
     std::vector<std::byte> instead;
@@ -147,8 +147,8 @@ Result<void> allgather(Seat& seat, Bytes mine, MutableBytes all, Instant deadlin
 }
 
 /// Round the ring: each passes on what it got last.
-Result<Parts> allgatherv(Seat& seat, Bytes mine, Instant deadline) {
-    Talk talk(seat, {.what = What::allgatherv, .takes_any_size = true}, deadline);
+Result<Parts> allgatherv(Membership& seat, Bytes mine, Instant deadline) {
+    CollectiveCall talk(seat, {.what = What::allgatherv, .takes_any_size = true}, deadline);
     const Node size = seat.size();
     Parts parts(size);
     parts[seat.rank].assign(mine.begin(), mine.end());
@@ -161,10 +161,10 @@ Result<Parts> allgatherv(Seat& seat, Bytes mine, Instant deadline) {
     return parts;
 }
 
-Result<void> alltoall(Seat& seat, Bytes send, MutableBytes receive, Instant deadline) {
+Result<void> alltoall(Membership& seat, Bytes send, MutableBytes receive, Instant deadline) {
     const Node size = seat.size();
     const std::size_t each = send.size() / size;
-    Talk talk(seat, {.what = What::alltoall, .bytes = each}, deadline);
+    CollectiveCall talk(seat, {.what = What::alltoall, .bytes = each}, deadline);
     std::vector<std::byte> instead, nothing;
     if (send.size() % size != 0) {
         talk.refuse(fmt::format("{} bytes are no equal parts for {} members", send.size(), size));
@@ -182,9 +182,9 @@ Result<void> alltoall(Seat& seat, Bytes send, MutableBytes receive, Instant dead
     return talk.end();
 }
 
-Result<Parts> alltoallv(Seat& seat, std::span<const Bytes> parts, Instant deadline) {
+Result<Parts> alltoallv(Membership& seat, std::span<const Bytes> parts, Instant deadline) {
     const Node size = seat.size();
-    Talk talk(seat, {.what = What::alltoallv, .takes_any_size = true}, deadline);
+    CollectiveCall talk(seat, {.what = What::alltoallv, .takes_any_size = true}, deadline);
     const bool is_good = parts.size() == size;
     if (!is_good) talk.refuse(fmt::format("there are {} parts, for {} members", parts.size(), size));
     Parts received(size);
@@ -205,7 +205,7 @@ Result<Parts> alltoallv(Seat& seat, std::span<const Bytes> parts, Instant deadli
 namespace {
 
 /// In step k each has the combination of 2^k ranks up to its own, and gives it to the one 2^k after it.
-void scan_by_tree(Talk& talk, const Seat& seat, MutableBytes sum, MutableBytes before, const Reduction& reduction) {
+void scan_by_tree(CollectiveCall& talk, const Membership& seat, MutableBytes sum, MutableBytes before, const Reduction& reduction) {
     std::vector<std::byte> came(sum.size()), sent;
     bool has_before = false;
     std::size_t step = 0;
@@ -230,7 +230,7 @@ void scan_by_tree(Talk& talk, const Seat& seat, MutableBytes sum, MutableBytes b
 }
 
 /// Each combines its own with what all before it have.
-void scan_by_rank(Talk& talk, const Seat& seat, MutableBytes sum, MutableBytes before, const Reduction& reduction) {
+void scan_by_rank(CollectiveCall& talk, const Membership& seat, MutableBytes sum, MutableBytes before, const Reduction& reduction) {
     if (seat.rank != 0) {
         std::vector<std::byte> came(sum.size());
         talk.receive(seat.rank - 1, 0, came);
@@ -245,8 +245,8 @@ void scan_by_rank(Talk& talk, const Seat& seat, MutableBytes sum, MutableBytes b
 
 } // namespace
 
-Result<void> scan(Seat& seat, Bytes mine, MutableBytes result, bool is_inclusive, const Reduction& reduction, Instant deadline) {
-    Talk talk(seat, {.what = is_inclusive ? What::scan : What::exclusive_scan, .bytes = mine.size(), .bytes_each = reduction.bytes_each}, deadline);
+Result<void> scan(Membership& seat, Bytes mine, MutableBytes result, bool is_inclusive, const Reduction& reduction, Instant deadline) {
+    CollectiveCall talk(seat, {.what = is_inclusive ? What::scan : What::exclusive_scan, .bytes = mine.size(), .bytes_each = reduction.bytes_each}, deadline);
     std::vector<std::byte> instead, scratch;
     result = fitting(talk, result, mine.size(), instead, "the result");
     MutableBytes sum = result, before;

@@ -106,7 +106,7 @@ concept OperationOn = std::is_invocable_r_v<T, const Function&, const T&, const 
 /// A member's view of its set. Copies are the same one. Not to be used after its job. One thread at a time is in a call.
 class Group {
 public:
-    explicit Group(std::shared_ptr<Seat> seat) noexcept : seat_(std::move(seat)) {}
+    explicit Group(std::shared_ptr<Membership> seat) noexcept : seat_(std::move(seat)) {}
 
     /// Of this node.
     Node rank() const noexcept { return seat_->rank; }
@@ -258,7 +258,7 @@ private:
         };
     }
 
-    std::shared_ptr<Seat> seat_;
+    std::shared_ptr<Membership> seat_;
 };
 
 } // namespace kumi::group

@@ -1,14 +1,14 @@
 #include "kumi/group/groups.hpp"
 
 #include "kumi/base/fnv.hpp"
-#include "kumi/group/casts.hpp"
+#include "kumi/group/multicasts.hpp"
 #include "kumi/group/group.hpp"
 #include "kumi/group/mailbox.hpp"
 
 namespace kumi::group {
 
 Groups::Groups(engine::Core& core, Topology topology, const Settings& settings, const Costs& usual)
-    : casts_(std::make_unique<Casts>(core, std::move(topology), settings, usual)), mailbox_(std::make_unique<Mailbox>(core)) {}
+    : casts_(std::make_unique<Multicasts>(core, std::move(topology), settings, usual)), mailbox_(std::make_unique<Mailbox>(core)) {}
 Groups::Groups(Groups&&) noexcept = default;
 Groups::~Groups() = default;
 
@@ -37,7 +37,7 @@ engine::Progress& Groups::progress() noexcept { return casts_->core(); }
 
 namespace {
 
-Future<Set> start(Casts& casts, const Set& to, const Purpose& purpose, Bytes arguments, Bytes payload) {
+Future<Set> start(Multicasts& casts, const Set& to, const Purpose& purpose, Bytes arguments, Bytes payload) {
     const auto promise = std::make_shared<engine::Promise<Set>>(&casts.core());
     auto future = promise->future();
     casts.start(to, purpose, arguments, payload, [promise](Result<Outcome> outcome) {
@@ -80,7 +80,7 @@ Result<Group> Groups::group(const Set& set, std::uint64_t id) {
     engine::Core& core = mailbox_->core();
     if (!set.contains(core.node())) return error("group of {}: {} is no member", set.empty() ? "nobody" : set.text(), core.name_of(core.node()));
     if (set.last() >= core.nodes()) return error("group of {}: there is no node {}, this job has nodes 0 to {}", set.text(), set.last(), core.nodes() - 1);
-    return Group(std::make_shared<Seat>(*mailbox_, set, id));
+    return Group(std::make_shared<Membership>(*mailbox_, set, id));
 }
 
 } // namespace kumi::group

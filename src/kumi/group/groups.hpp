@@ -36,7 +36,7 @@ class Core;
 
 namespace kumi::group {
 
-class Casts;
+class Multicasts;
 class Group;
 class Mailbox;
 
@@ -128,7 +128,7 @@ private:
     /// With a number of its own: apart from what is done on the same set under another one. All members give the same.
     Result<Group> group(const Set& set, std::uint64_t id);
 
-    std::unique_ptr<Casts> casts_;
+    std::unique_ptr<Multicasts> casts_;
     std::unique_ptr<Mailbox> mailbox_;
 };
 

@@ -1,14 +1,14 @@
 #include "kumi/group/mailbox.hpp"
 
 #include "kumi/engine/parameters.hpp"
-#include "kumi/group/talk.hpp"
+#include "kumi/group/collective_call.hpp"
 
 #include <algorithm>
 #include <array>
 
 namespace kumi::group {
 
-Seat::Seat(Mailbox& in, const Set& of, std::uint64_t key)
+Membership::Membership(Mailbox& in, const Set& of, std::uint64_t key)
     : mailbox(in), set(of), members(of.begin(), of.end()), rank(of.rank(in.core().node())), box([&]() -> Box& {
           const auto turn = in.core().take_turn();
           Box& found = in.find_or_add(key);
@@ -16,7 +16,7 @@ Seat::Seat(Mailbox& in, const Set& of, std::uint64_t key)
           return found;
       }()) {}
 
-Seat::~Seat() {
+Membership::~Membership() {
     const auto turn = mailbox.core().take_turn();
     --box.seats;
     mailbox.leave(box);

@@ -1,6 +1,6 @@
 #pragma once
 
-// Messages between the members of a set that do something together: what a Talk sends, and where it arrives. Used with the engine's
+// Messages between the members of a set that do something together: what a CollectiveCall sends, and where it arrives. Used with the engine's
 // turn.
 //
 // Matching. A set has a number, by its members. Members make the same calls on a set in the same order, and messages between two nodes
@@ -35,7 +35,7 @@
 namespace kumi::group {
 
 class Mailbox;
-class Talk;
+class CollectiveCall;
 struct Box;
 
 enum class PostKind : std::uint8_t {
@@ -67,17 +67,17 @@ struct Post {
 static_assert(sizeof(Post) == 40);
 
 /// A member's place in a set; for as long as it lives, there is a box for its messages.
-struct Seat {
+struct Membership {
     Mailbox& mailbox;
     Set set;
     std::vector<Node> members; // by rank
     Node rank;
     Box& box;
 
-    Seat(Mailbox& in, const Set& of, std::uint64_t key);
-    Seat(const Seat&) = delete;
-    Seat& operator=(const Seat&) = delete;
-    ~Seat();
+    Membership(Mailbox& in, const Set& of, std::uint64_t key);
+    Membership(const Membership&) = delete;
+    Membership& operator=(const Membership&) = delete;
+    ~Membership();
     Node size() const noexcept { return static_cast<Node>(members.size()); }
 };
 
@@ -129,7 +129,7 @@ struct Box {
     };
     std::uint64_t key = 0;
     unsigned seats = 0;
-    Talk* talk = nullptr;     // the call that is under way
+    CollectiveCall* talk = nullptr;     // the call that is under way
     std::deque<Early> early;  // that nobody has received yet
     std::vector<Skip> skips;
     // Of the call that is under way; here so that their memory is used again.
@@ -158,8 +158,8 @@ public:
     std::size_t boxes() const noexcept { return boxes_.size(); }
 
 private:
-    friend class Talk;
-    friend struct Seat;
+    friend class CollectiveCall;
+    friend struct Membership;
     struct Peer {
         std::uint32_t sent = 0;   // cost of what was sent to it at once
         std::uint32_t taken = 0;  // of that, what it has received

@@ -3,7 +3,7 @@
 // What collectives have in common: a tree of ranks, and what they do with arguments.
 
 #include "kumi/base/bytes.hpp"
-#include "kumi/group/talk.hpp"
+#include "kumi/group/collective_call.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace kumi::group {
 /// two; of each, one member speaks: the root if it is in it, the first otherwise.
 class RankTree {
 public:
-    RankTree(const Seat& seat, Node root) noexcept : size_(seat.size()), rank_(seat.rank), root_(root) {}
+    RankTree(const Membership& seat, Node root) noexcept : size_(seat.size()), rank_(seat.rank), root_(root) {}
 
     struct Link {
         Node other;       // who speaks for the other run
@@ -79,7 +79,7 @@ private:
 };
 
 /// Sizes that do not fit together are this member's mistake. The others are told; this one goes through the steps with what fits.
-inline MutableBytes fitting(Talk& talk, MutableBytes given, std::size_t needed, std::vector<std::byte>& instead, std::string_view what) {
+inline MutableBytes fitting(CollectiveCall& talk, MutableBytes given, std::size_t needed, std::vector<std::byte>& instead, std::string_view what) {
     if (given.size() == needed) return given;
     talk.refuse(fmt::format("{} has room for {} bytes, and {} are needed", what, given.size(), needed));
     instead.resize(needed);
@@ -90,7 +90,7 @@ inline void copy(MutableBytes to, Bytes from) noexcept {
     if (to.data() != from.data() && !from.empty()) std::memmove(to.data(), from.data(), from.size());
 }
 
-inline Result<void> check_root(const Seat& seat, What what, Node root) {
+inline Result<void> check_root(const Membership& seat, What what, Node root) {
     if (root < seat.size()) return {};
     return error("{} among {}: there is no rank {}, this set has ranks 0 to {}", name_of(what), seat.set.text(), root, seat.size() - 1);
 }

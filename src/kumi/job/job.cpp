@@ -2,7 +2,7 @@
 
 #include "kumi/boot/session.hpp"
 #include "kumi/engine/core.hpp"
-#include "kumi/engine/meet.hpp"
+#include "kumi/engine/agree_on_handlers.hpp"
 #include "kumi/base/fnv.hpp"
 #include "kumi/base/machine.hpp"
 #include "kumi/base/number_text.hpp"
@@ -19,14 +19,14 @@ namespace kumi {
 namespace {
 
 /// KUMI_PROGRESS: on, off, or the core that the background thread is bound to.
-Result<engine::DriveOptions> progress_from_environment() {
+Result<engine::ProgressOptions> progress_from_environment() {
     const char* const text = std::getenv("KUMI_PROGRESS");
     const std::string_view wanted = text != nullptr ? text : "on";
-    if (wanted == "on") return engine::DriveOptions{};
-    if (wanted == "off") return engine::DriveOptions{.in_background = false};
+    if (wanted == "on") return engine::ProgressOptions{};
+    if (wanted == "off") return engine::ProgressOptions{.in_background = false};
     const auto core = base::number_in<unsigned>(wanted);
     if (!core) return error("KUMI_PROGRESS={}: say on, off, or the number of a core for the background thread", wanted);
-    return engine::DriveOptions{.core = *core};
+    return engine::ProgressOptions{.core = *core};
 }
 
 /// KUMI_GROUPS, and what somebody has set beside it.
@@ -99,7 +99,7 @@ Result<Job> Job::adopt(std::unique_ptr<boot::Session> session, std::unique_ptr<p
     return start(PmJob(std::move(session), std::move(channel)), std::move(handlers), *progress, std::move(adoption));
 }
 
-Result<Job> Job::start(PmJob&& joined, Handlers&& handlers, const engine::DriveOptions& progress, Adoption adoption) {
+Result<Job> Job::start(PmJob&& joined, Handlers&& handlers, const engine::ProgressOptions& progress, Adoption adoption) {
     auto membership = std::make_unique<PmJob>(std::move(joined));
     boot::Session& session = membership->session();
     const auto give_up = [&](const Error& why) { return session.report_failure(why) ? why.as_told() : why; };
@@ -108,7 +108,7 @@ Result<Job> Job::start(PmJob&& joined, Handlers&& handlers, const engine::DriveO
     auto core = engine::Core::open(membership->channel(), std::move(handlers), {membership->patience(), progress});
     if (!core) return give_up(core.error());
     job::SessionMeeting meeting(session);
-    if (auto met = engine::meet(**core, meeting, session.standing().host); !met) return give_up(met.error());
+    if (auto met = engine::agree_on_handlers(**core, meeting, session.standing().host); !met) return give_up(met.error());
     auto topology = adoption.topology ? *std::move(adoption.topology) : topology_of(**core, meeting);
     if (!topology) return give_up(topology.error());
     const group::Costs usual = usual_costs(**core, session.standing().nodes_on_host, session.standing().cores_on_host);

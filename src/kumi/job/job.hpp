@@ -19,7 +19,7 @@
 
 namespace kumi {
 namespace engine {
-struct DriveOptions;
+struct ProgressOptions;
 } // namespace engine
 
 using group::Set;
@@ -94,7 +94,7 @@ public:
 
 private:
     Job(std::unique_ptr<PmJob> membership, std::unique_ptr<group::Groups> groups, std::unique_ptr<engine::Core> core) noexcept;
-    static Result<Job> start(PmJob&& membership, Handlers&& handlers, const engine::DriveOptions& progress, Adoption adoption);
+    static Result<Job> start(PmJob&& membership, Handlers&& handlers, const engine::ProgressOptions& progress, Adoption adoption);
     Result<void> send_pieces(Node to, std::span<const Bytes> pieces);
 
     std::unique_ptr<PmJob> membership_; // with the channel that the engine uses

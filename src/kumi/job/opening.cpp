@@ -7,7 +7,7 @@
 #include "kumi/device/composite/composite.hpp"
 #include "kumi/device/shmem/shmem.hpp"
 #include "kumi/device/udp/udp.hpp"
-#include "kumi/job/looking.hpp"
+#include "kumi/job/discovery.hpp"
 #include "kumi/pm/device.hpp"
 
 #include <algorithm>

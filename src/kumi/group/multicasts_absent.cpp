@@ -1,6 +1,6 @@
 // What will not come: members that nobody reaches, masters that are lost, and what is asked of those who are silent.
 
-#include "kumi/group/casts.hpp"
+#include "kumi/group/multicasts.hpp"
 
 #include "kumi/group/message.hpp"
 
@@ -12,7 +12,7 @@
 namespace kumi::group {
 
 /// It is not waited for. But what comes after it still comes after `before`, if that is not 0. What is here whole is delivered in its turn.
-void Casts::give_up(const Name& name, std::uint64_t before, const std::string& why) {
+void Multicasts::give_up(const Name& name, std::uint64_t before, const std::string& why) {
     Stream* const stream = find_stream(name);
     if (stream == nullptr) drop_early(name);
     if (stream != nullptr && stream->arrived < stream->blocks) {
@@ -36,7 +36,7 @@ void Casts::give_up(const Name& name, std::uint64_t before, const std::string& w
     place.is_given_up = true;
 }
 
-bool Casts::on_over(Node source, Bytes bytes) {
+bool Multicasts::on_over(Node source, Bytes bytes) {
     Over head;
     if (!take(bytes, head) || head.name.master >= core_.nodes() || head.name.master == core_.node()) return false;
     if (source == head.name.master) give_up(head.name, head.before);
@@ -45,7 +45,7 @@ bool Casts::on_over(Node source, Bytes bytes) {
 }
 
 /// The master is lost, and those who have something of it have sent it long ago.
-void Casts::give_up_rest_of(Node master, const Source& source) {
+void Multicasts::give_up_rest_of(Node master, const Source& source) {
     std::set<std::uint64_t> absent;
     for (auto at = streams_.lower_bound({master, 0}); at != streams_.end() && at->first.master == master; ++at)
         if (at->second->arrived < at->second->blocks && !parent_in(*at->second)) absent.insert(at->first.sequence);
@@ -62,14 +62,14 @@ void Casts::give_up_rest_of(Node master, const Source& source) {
     }
 }
 
-void Casts::drop_early(const Name& name) {
+void Multicasts::drop_early(const Name& name) {
     const auto found = early_.find(name);
     if (found == early_.end()) return;
     for (const auto& [node, answer] : found->second) early_bytes_ -= answer.size();
     early_.erase(found);
 }
 
-void Casts::look_after(const engine::Turn& turn) noexcept {
+void Multicasts::check_silent_peers(const engine::Turn& turn) noexcept {
     const Busy busy(*this);
     Set awaited;
     relays_.for_each([&](const Relay& relay) {
@@ -91,12 +91,12 @@ void Casts::look_after(const engine::Turn& turn) noexcept {
         if (!core_.is_gone(master) || ++source.quiet_looks < quiet_looks_max) continue;
         give_up_rest_of(master, source);
     }
-    for (const Node node : awaited) core_.poke(node);
+    for (const Node node : awaited) core_.send_keepalive(node);
     (void)go_on(turn); // who asked is about to sleep
 }
 
 /// Those whom others do not reach may be there all the same: what comes after this one is not to wait for it, but for what came before.
-void Casts::tell_missing(const Relay& relay) {
+void Multicasts::tell_missing(const Relay& relay) {
     for (const Node node : relay.missing) {
         if (core_.is_lost(node)) continue;
         std::uint64_t before = 0;

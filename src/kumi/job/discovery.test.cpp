@@ -1,4 +1,4 @@
-#include "kumi/job/looking.hpp"
+#include "kumi/job/discovery.hpp"
 
 #include <cstring>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "kumi/engine/meet.hpp"
+#include "kumi/engine/agree_on_handlers.hpp"
 
 #include "kumi/base/fnv.hpp"
 
@@ -60,7 +60,7 @@ Error explain(const std::string& mine, Node self, pm::Meeting& meeting) {
 
 } // namespace
 
-Result<void> meet(Core& core, pm::Meeting& meeting, std::string_view host) {
+Result<void> agree_on_handlers(Core& core, pm::Meeting& meeting, std::string_view host) {
     Names handlers = names_of(core.handlers().entries());
     Names functions = names_of(core.handlers().functions());
     std::string mine;

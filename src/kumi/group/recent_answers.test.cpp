@@ -1,4 +1,4 @@
-#include "kumi/group/kept.hpp"
+#include "kumi/group/recent_answers.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@ namespace {
 
 std::vector<std::byte> answer(std::size_t bytes, int value = 0) { return std::vector<std::byte>(bytes, static_cast<std::byte>(value)); }
 
-TEST(Kept, the_oldest_is_forgotten_when_there_are_too_many) {
-    Kept<int> kept(3, 1000);
+TEST(RecentAnswers, the_oldest_is_forgotten_when_there_are_too_many) {
+    RecentAnswers<int> kept(3, 1000);
     for (const int key : {9, 1, 5, 2}) kept.put(key, answer(1, key));
     EXPECT_EQ(kept.find(9), nullptr);
     for (const int key : {1, 5, 2}) {
@@ -17,8 +17,8 @@ TEST(Kept, the_oldest_is_forgotten_when_there_are_too_many) {
     }
 }
 
-TEST(Kept, or_too_many_bytes) {
-    Kept<int> kept(100, 10);
+TEST(RecentAnswers, or_too_many_bytes) {
+    RecentAnswers<int> kept(100, 10);
     kept.put(1, answer(4));
     kept.put(2, answer(4));
     kept.put(3, answer(6));
@@ -31,8 +31,8 @@ TEST(Kept, or_too_many_bytes) {
     EXPECT_NE(kept.find(5), nullptr);
 }
 
-TEST(Kept, the_first_answer_stands) {
-    Kept<int> kept(2, 10);
+TEST(RecentAnswers, the_first_answer_stands) {
+    RecentAnswers<int> kept(2, 10);
     kept.put(1, answer(3, 1));
     kept.put(1, answer(5, 2));
     EXPECT_EQ(*kept.find(1), answer(3, 1));

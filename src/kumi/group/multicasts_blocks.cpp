@@ -1,6 +1,6 @@
 // Multicasts in blocks: each member passes blocks round in circles, as their way has it, and answers climb the tree that the set makes.
 
-#include "kumi/group/casts.hpp"
+#include "kumi/group/multicasts.hpp"
 
 #include "kumi/base/machine.hpp"
 #include "kumi/group/message.hpp"
@@ -10,12 +10,12 @@
 
 namespace kumi::group {
 
-Casts::Stream* Casts::find_stream(const Name& name) noexcept {
+Multicasts::Stream* Multicasts::find_stream(const Name& name) noexcept {
     const auto found = streams_.find(name);
     return found == streams_.end() ? nullptr : found->second.get();
 }
 
-Casts::Stream& Casts::add_stream(const Name& name, const Purpose& purpose, Lead lead, Node root, Way way, const Pace& pace,
+Multicasts::Stream& Multicasts::add_stream(const Name& name, const Purpose& purpose, Lead lead, Node root, Way way, const Pace& pace,
                                  std::shared_ptr<std::vector<std::byte>> content, std::uint32_t block_bytes) {
     auto& slot = streams_[name];
     slot = std::make_unique<Stream>();
@@ -39,7 +39,7 @@ Casts::Stream& Casts::add_stream(const Name& name, const Purpose& purpose, Lead 
 }
 
 /// Passes blocks on, and waits for the answers of those below it.
-void Casts::make_member(Stream& stream) {
+void Multicasts::make_member(Stream& stream) {
     const Node self = core_.node();
     for (Circle& circle : circles_of(stream.set, stream.root, self, topology_)) {
         Schedule schedule(stream.way, static_cast<Node>(circle.members.size()), circle.rank, stream.blocks);
@@ -63,13 +63,13 @@ void Casts::make_member(Stream& stream) {
     }
 }
 
-void Casts::add_direct_flow(Stream& stream, Node to) {
+void Multicasts::add_direct_flow(Stream& stream, Node to) {
     stream.pushed.add(to);
     stream.flows.push_back({.members = {to}, .is_refused = true}); // it is to be begun
 }
 
 /// As start() makes them: of what a master has under way, those that have not come whole are no more than all.
-bool Casts::is_possible(const Block& block) const noexcept {
+bool Multicasts::is_possible(const Block& block) const noexcept {
     if (block.bytes > Groups::content_bytes_max || block.block_bytes < block_bytes_min || block.block_bytes > core_.message_bytes_max() / 2 || block.lead_bytes > core_.message_bytes_max() / 4) return false;
     if (block.way > Way::scatter_doubling || !goes_in_blocks(block.way)) return false;
     std::size_t bytes = block.bytes;
@@ -82,7 +82,7 @@ bool Casts::is_possible(const Block& block) const noexcept {
     return others == 0 || (bytes <= under_way_bytes_max && others < Groups::under_way_max);
 }
 
-bool Casts::on_block(Node source, Bytes bytes) {
+bool Multicasts::on_block(Node source, Bytes bytes) {
     Block head;
     if (!read_value(bytes, head) || head.name.master >= core_.nodes()) return false;
     bytes = bytes.subspan(sizeof head);
@@ -141,7 +141,7 @@ bool Casts::on_block(Node source, Bytes bytes) {
 }
 
 /// It misses some, and nobody knows why. False: it is no member.
-bool Casts::push_to(Stream& stream, Node to) {
+bool Multicasts::push_to(Stream& stream, Node to) {
     if (!stream.set.contains(to)) return false;
     if (stream.pushed.contains(to)) return true;
     add_direct_flow(stream, to);
@@ -151,7 +151,7 @@ bool Casts::push_to(Stream& stream, Node to) {
 
 /// For its blocks, or for its answer. Who has never heard of it hears of it now, and asks further up for the blocks. If there is no room
 /// it is asked the next time.
-void Casts::ask(const Stream& stream, Node node, bool for_answer) {
+void Multicasts::ask(const Stream& stream, Node node, bool for_answer) {
     const auto lead = lead_of(stream.set, stream.before, {});
     auto message = message_of(head_of(stream, lead.size(), no_block, for_answer));
     append(message, lead);
@@ -159,7 +159,7 @@ void Casts::ask(const Stream& stream, Node node, bool for_answer) {
 }
 
 /// Sends what it can; true if it sent something.
-bool Casts::go_on(Stream& stream) {
+bool Multicasts::go_on(Stream& stream) {
     bool any = false;
     for (auto flow = stream.flows.begin(); flow != stream.flows.end();) {
         any |= go_on(stream, *flow);
@@ -170,7 +170,7 @@ bool Casts::go_on(Stream& stream) {
     return any;
 }
 
-bool Casts::go_on(Stream& stream, Flow& flow) {
+bool Multicasts::go_on(Stream& stream, Flow& flow) {
     bool any = false;
     const std::uint32_t steps = flow.schedule ? flow.schedule->steps() : stream.blocks;
     const auto at_once = std::max<std::uint32_t>(1, static_cast<std::uint32_t>(core_.message_bytes_max() / 2 / stream.block_bytes));
@@ -189,12 +189,12 @@ bool Casts::go_on(Stream& stream, Flow& flow) {
     return any;
 }
 
-Block Casts::head_of(const Stream& stream, std::size_t lead_bytes, std::uint32_t index, bool wants_answer) noexcept {
+Block Multicasts::head_of(const Stream& stream, std::size_t lead_bytes, std::uint32_t index, bool wants_answer) noexcept {
     return {Kind::block, static_cast<std::uint32_t>(lead_bytes), stream.name, stream.purpose, stream.content->size(), stream.block_bytes, index,
             stream.root, stream.way, wants_answer ? 1u : 0u, 0, stream.pace.gap / stream.pace.hop};
 }
 
-bool Casts::send_blocks(Stream& stream, Flow& flow, Node to, std::uint32_t begin, std::uint32_t end) {
+bool Multicasts::send_blocks(Stream& stream, Flow& flow, Node to, std::uint32_t begin, std::uint32_t end) {
     if (core_.under_way(to) >= blocks_under_way_max) return false;
     std::vector<std::byte> lead;
     if (!flow.opened.contains(to)) lead = lead_of(stream.set, stream.before, {});
@@ -206,7 +206,7 @@ bool Casts::send_blocks(Stream& stream, Flow& flow, Node to, std::uint32_t begin
 }
 
 /// The bytes of blocks; the last block may be a short one.
-Bytes Casts::bytes_in(const Stream& stream, std::uint32_t begin, std::uint32_t end) noexcept {
+Bytes Multicasts::bytes_in(const Stream& stream, std::uint32_t begin, std::uint32_t end) noexcept {
     const std::size_t first = std::size_t{begin} * stream.block_bytes;
     return Bytes(*stream.content).subspan(first, std::min(std::size_t{end} * stream.block_bytes, stream.content->size()) - first);
 }
@@ -214,7 +214,7 @@ Bytes Casts::bytes_in(const Stream& stream, std::uint32_t begin, std::uint32_t e
 // ---- answers and losses
 
 /// Whom this node answers, and asks: the nearest above it in the tree that is not lost; nobody, if there is none.
-std::optional<Node> Casts::parent_in(const Stream& stream) const {
+std::optional<Node> Multicasts::parent_in(const Stream& stream) const {
     const Node self = core_.node();
     std::optional<Node> parent;
     const auto is_there = [&](Node node) { return !core_.is_lost(node) && !stream.out.contains(node); };
@@ -231,7 +231,7 @@ std::optional<Node> Casts::parent_in(const Stream& stream) const {
     return parent;
 }
 
-void Casts::answer_for(Stream& stream, Relay& relay) {
+void Multicasts::answer_for(Stream& stream, Relay& relay) {
     auto answer = answer_of(relay, no_relay);
     answered_.put(stream.name, answer);
     if (const auto parent = parent_in(stream)) stream.asked.add(*parent);
@@ -239,7 +239,7 @@ void Casts::answer_for(Stream& stream, Relay& relay) {
 }
 
 /// Somebody who has taken over from one that is lost asks for it.
-void Casts::answer_again(const Name& name, Node to) {
+void Multicasts::answer_again(const Name& name, Node to) {
     if (auto* const answer = answered_.find(name)) return send(to, *answer);
     if (sources_[name.master].sequences.was_missed(name.sequence)) return send(to, resignation(name, {}));
     Relay forgotten;
@@ -248,7 +248,7 @@ void Casts::answer_again(const Name& name, Node to) {
     send(to, answer_of(forgotten, no_relay));
 }
 
-void Casts::take_early_answers(Stream& stream) {
+void Multicasts::take_early_answers(Stream& stream) {
     const auto early = early_.find(stream.name);
     if (early == early_.end()) return;
     for (auto answer = early->second.begin(); answer != early->second.end() && stream.relay;) {
@@ -265,13 +265,13 @@ void Casts::take_early_answers(Stream& stream) {
 }
 
 /// This node will not have it: who cares for it is to care for those below it.
-void Casts::resign(const Stream& stream, const std::string& why) {
+void Multicasts::resign(const Stream& stream, const std::string& why) {
     Set told = stream.asked;
     if (const auto parent = parent_in(stream)) told.add(*parent);
     for (const Node to : told) send(to, resignation(stream.name, why));
 }
 
-std::vector<std::byte> Casts::resignation(const Name& name, const std::string& why) {
+std::vector<std::byte> Multicasts::resignation(const Name& name, const std::string& why) {
     std::vector<std::byte> nobody;
     Set{}.encode(nobody);
     auto message = message_of(Answer{Kind::answer, static_cast<std::uint32_t>(nobody.size()), name, no_relay, static_cast<std::uint32_t>(why.size()), Brings::resignation});
@@ -282,7 +282,7 @@ std::vector<std::byte> Casts::resignation(const Name& name, const std::string& w
 }
 
 /// One below this node will not have it, or cannot tell: those below that one are this node's to care for.
-void Casts::adopt(Stream& stream, const Link& out) {
+void Multicasts::adopt(Stream& stream, const Link& out) {
     Relay& relay = *relays_.find(*stream.relay);
     relay.missing.add(out.to);
     for (Child& child : children_of(out.part, out.to, topology_, stream.pace)) {
@@ -294,7 +294,7 @@ void Casts::adopt(Stream& stream, const Link& out) {
 
 /// A member is lost: its parent takes over its children. And since others may have waited for blocks from it, or have never heard
 /// of any, each parent sends all of them to those of its children that have not answered.
-void Casts::on_lost_in(Stream& stream, Node node) {
+void Multicasts::on_lost_in(Stream& stream, Node node) {
     if (!stream.relay || !stream.set.contains(node)) return;
     Relay& relay = *relays_.find(*stream.relay);
     ++relay.open; // it does not end while its children change
@@ -310,7 +310,7 @@ void Casts::on_lost_in(Stream& stream, Node node) {
     close_one(relay);
 }
 
-void Casts::forget_streams() {
+void Multicasts::forget_streams() {
     std::erase_if(streams_, [&](const auto& entry) {
         const Stream& stream = *entry.second;
         if (stream.relay || !stream.flows.empty()) return false;

@@ -1,4 +1,4 @@
-#include "kumi/engine/drive.hpp"
+#include "kumi/engine/progress_loop.hpp"
 
 #include "kumi/base/futex.hpp"
 #include "kumi/base/log.hpp"
@@ -24,7 +24,7 @@ constexpr Duration look_after = 1ms;
 
 } // namespace
 
-Drive::Drive(pm::Channel& channel, Work& work, pm::Patience patience, const DriveOptions& options)
+ProgressLoop::ProgressLoop(pm::Channel& channel, Work& work, pm::Patience patience, const ProgressOptions& options)
     : channel_(channel), joint_(channel.joint_sleep()), work_(work), patience_(patience), options_(options),
       polls_per_clock_(channel.traits().polls_memory ? 64 : 8) {
 #if defined(__SANITIZE_THREAD__)
@@ -37,13 +37,13 @@ Drive::Drive(pm::Channel& channel, Work& work, pm::Patience patience, const Driv
     is_shared_ = true;
 }
 
-void Drive::start() {
+void ProgressLoop::start() {
     if (!options_.in_background) return;
     has_background_.store(true);
     background_ = std::thread([this] { run_background(); });
 }
 
-void Drive::stop() noexcept {
+void ProgressLoop::stop() noexcept {
     if (!background_.joinable()) return;
     stopping_.store(true);
     kick();
@@ -67,7 +67,7 @@ void spin_until(Done&& done) noexcept {
 
 } // namespace
 
-void Drive::take_turn_slowly() noexcept {
+void ProgressLoop::take_turn_slowly() noexcept {
     const void* const me = base::thread_mark();
     const bool is_background = background_mark_.load(std::memory_order_relaxed) == me; // its own, if it is
     if (const void* nobody = nullptr; !is_background && can_own_ && owner_.compare_exchange_strong(nobody, me) && lock_.try_lock_as_owner()) return;
@@ -84,13 +84,13 @@ void Drive::take_turn_slowly() noexcept {
     is_visit_ = true;
 }
 
-void Drive::leave_turn_slowly() noexcept {
+void ProgressLoop::leave_turn_slowly() noexcept {
     is_visit_ = false;
     if (!is_shared_) lock_.end_visit();
     lock_.unlock();
 }
 
-void Drive::let_others_now() noexcept {
+void ProgressLoop::let_others_now() noexcept {
     leave_turn();
     // Whoever wants it spins or yields: a moment is enough, unless all cores are busy.
     for (int i = 0; i < 32 && wanted_.load(std::memory_order_relaxed) != 0; ++i) pm::relax();
@@ -98,13 +98,13 @@ void Drive::let_others_now() noexcept {
     take_turn();
 }
 
-void Drive::yield() noexcept {
+void ProgressLoop::yield() noexcept {
     leave_turn();
     ::sched_yield();
     take_turn();
 }
 
-void Drive::run_tasks() noexcept {
+void ProgressLoop::run_tasks() noexcept {
     leave_turn();
     work_.run_tasks();
     take_turn();
@@ -112,18 +112,18 @@ void Drive::run_tasks() noexcept {
 
 // ---- waiting
 
-Drive::Wait::Wait(Drive& drive) noexcept : drive_(drive) {
+ProgressLoop::Wait::Wait(ProgressLoop& loop) noexcept : loop_(loop) {
     // Relaxed, and not in one step: only who has the turn writes, and a look too early or too late does no harm.
-    drive_.waits_.store(drive_.waits_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    drive_.visits_.store(drive_.visits_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    loop_.waits_.store(loop_.waits_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    loop_.visits_.store(loop_.visits_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
-Drive::Wait::~Wait() {
-    drive_.waits_.store(drive_.waits_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
-    if (drive_.nap_ns_.load(std::memory_order_relaxed) > Duration(nap_max).count()) drive_.kick();
+ProgressLoop::Wait::~Wait() {
+    loop_.waits_.store(loop_.waits_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+    if (loop_.nap_ns_.load(std::memory_order_relaxed) > Duration(nap_max).count()) loop_.kick();
 }
 
-void Drive::sleep(Instant deadline) noexcept {
+void ProgressLoop::sleep(Instant deadline) noexcept {
     if (sleeper_ == Sleeper::none) return sleep_on_channel(Sleeper::thread, deadline);
     if (sleeper_ == Sleeper::background) return ask_for_sleep();
     const std::uint32_t seen = events_.load();
@@ -134,14 +134,14 @@ void Drive::sleep(Instant deadline) noexcept {
     --followers_;
 }
 
-void Drive::wake_waiters() noexcept {
+void ProgressLoop::wake_waiters() noexcept {
     if (sleeper_ == Sleeper::thread) channel_.wake();
     if (followers_ == 0) return;
     events_.fetch_add(1);
     base::futex_wake(events_);
 }
 
-void Drive::sleep_on_channel(Sleeper who, Instant deadline) noexcept {
+void ProgressLoop::sleep_on_channel(Sleeper who, Instant deadline) noexcept {
     if (!channel_.arm()) return;
     if (joint_ == nullptr) { // it has locks of its own
         leave_turn();
@@ -161,36 +161,36 @@ void Drive::sleep_on_channel(Sleeper who, Instant deadline) noexcept {
 
 /// A thread that is going to wait for long sleeps on the channel itself: it is to be woken by what it waits for, not by
 /// another thread. So the background wakes up first, and while that takes the thread goes on looking.
-void Drive::ask_for_sleep() noexcept {
+void ProgressLoop::ask_for_sleep() noexcept {
     if (!std::exchange(is_asked_for_, true)) channel_.wake();
     if (patience_.spin_max == Duration{0}) yield();
 }
 
 // ---- the background
 
-void Drive::on_duty() noexcept {
+void ProgressLoop::on_duty() noexcept {
     if (!has_background_.load() || sleeper_ == Sleeper::background) return;
     duty_wanted_.store(true);
     kick();
 }
 
-void Drive::call(const Turn&) noexcept {
+void ProgressLoop::call(const Turn&) noexcept {
     if (sleeper_ != Sleeper::none) channel_.wake();
     else on_duty();
 }
 
-void Drive::kick() noexcept {
+void ProgressLoop::kick() noexcept {
     if (napping_.exchange(0) != 0) base::futex_wake(napping_);
 }
 
-void Drive::nap() noexcept {
+void ProgressLoop::nap() noexcept {
     // Sequentially consistent, as in kick(): either it sees that we nap, or we see why it came.
     napping_.store(1);
     if (!stopping_.load() && !duty_wanted_.load()) base::futex_wait(napping_, 1, now() + Duration(nap_ns_.load(std::memory_order_relaxed)));
     napping_.store(0);
 }
 
-void Drive::run_background() noexcept {
+void ProgressLoop::run_background() noexcept {
     background_mark_.store(base::thread_mark());
     ::pthread_setname_np(::pthread_self(), "kumi-progress");
     if (options_.core) {

@@ -29,13 +29,13 @@
 
 namespace kumi::engine {
 
-class Drive;
+class ProgressLoop;
 
 /// The turn, for as long as this lives. A thread that has it may ask for it again. A function that may only be called with the
 /// turn takes a Turn. Within serve_until() the turn is given to others for moments, between two calls of `done` and Work.
 class Turn {
 public:
-    explicit inline Turn(Drive& drive) noexcept;
+    explicit inline Turn(ProgressLoop& loop) noexcept;
     Turn(const Turn&) = delete;
     Turn& operator=(const Turn&) = delete;
     inline ~Turn();
@@ -43,7 +43,7 @@ public:
     bool is_inner() const noexcept { return is_inner_; }
 
 private:
-    Drive& drive_;
+    ProgressLoop& loop_;
     bool is_inner_;
 };
 
@@ -65,17 +65,17 @@ protected:
     ~Work() = default;
 };
 
-struct DriveOptions {
+struct ProgressOptions {
     bool in_background = true;
     std::optional<unsigned> core; // for the background thread
 };
 
-class Drive {
+class ProgressLoop {
 public:
-    Drive(pm::Channel& channel, Work& work, pm::Patience patience, const DriveOptions& options);
-    Drive(const Drive&) = delete;
-    Drive& operator=(const Drive&) = delete;
-    ~Drive() { stop(); }
+    ProgressLoop(pm::Channel& channel, Work& work, pm::Patience patience, const ProgressOptions& options);
+    ProgressLoop(const ProgressLoop&) = delete;
+    ProgressLoop& operator=(const ProgressLoop&) = delete;
+    ~ProgressLoop() { stop(); }
 
     /// Starts and ends the background thread.
     void start();
@@ -149,11 +149,11 @@ private:
     /// While a thread of the program waits; with the turn.
     class Wait {
     public:
-        explicit Wait(Drive& drive) noexcept;
+        explicit Wait(ProgressLoop& loop) noexcept;
         ~Wait();
 
     private:
-        Drive& drive_;
+        ProgressLoop& loop_;
     };
 
     void take_turn() noexcept {
@@ -191,7 +191,7 @@ private:
     pm::JointSleep* joint_;
     Work& work_;
     pm::Patience patience_;
-    DriveOptions options_;
+    ProgressOptions options_;
     unsigned polls_per_clock_; // reading the clock costs more than an empty poll of memory
     bool can_own_ = false; // the lock
 
@@ -220,11 +220,11 @@ private:
     std::thread background_;
 };
 
-inline Turn::Turn(Drive& drive) noexcept : drive_(drive), is_inner_(drive.has_turn()) {
-    if (!is_inner_) drive_.take_turn();
+inline Turn::Turn(ProgressLoop& loop) noexcept : loop_(loop), is_inner_(loop.has_turn()) {
+    if (!is_inner_) loop_.take_turn();
 }
 inline Turn::~Turn() {
-    if (!is_inner_) drive_.leave_turn();
+    if (!is_inner_) loop_.leave_turn();
 }
 
 } // namespace kumi::engine

@@ -1,6 +1,6 @@
 // Deliveries: what this node gets itself, once, and after what the same master sent it before.
 
-#include "kumi/group/casts.hpp"
+#include "kumi/group/multicasts.hpp"
 
 #include "kumi/base/machine.hpp"
 #include "kumi/group/message.hpp"
@@ -25,14 +25,14 @@ bool has_values(Use use) noexcept { return use == Use::gather || use == Use::red
 
 } // namespace
 
-bool Casts::is_delivered(const Source& source, std::uint64_t sequence) const noexcept {
+bool Multicasts::is_delivered(const Source& source, std::uint64_t sequence) const noexcept {
     if (!source.sequences.was_seen(sequence)) return false;
     const auto found = source.deliveries.find(sequence);
     return found == source.deliveries.end() || (found->second.is_ready && found->second.purpose.use == Use::take);
 }
 
 /// This node's part of a relay, which has 1 open for it.
-void Casts::deliver(Relay& relay, const Set& members, const std::vector<Before>& before, Content content) {
+void Multicasts::deliver(Relay& relay, const Set& members, const std::vector<Before>& before, Content content) {
     const Name name = relay.name;
     Source& source = sources_[name.master];
     if (source.sequences.was_seen(name.sequence)) {
@@ -66,7 +66,7 @@ void Casts::deliver(Relay& relay, const Set& members, const std::vector<Before>&
     if (delivery.after.empty()) make_ready(delivery);
 }
 
-void Casts::make_ready(Delivery& delivery) {
+void Multicasts::make_ready(Delivery& delivery) {
     Source& source = sources_[delivery.name.master];
     delivery.is_ready = true;
     if (delivery.name.sequence < source.sequences.oldest()) { // one that came after it has been delivered
@@ -81,12 +81,12 @@ void Casts::make_ready(Delivery& delivery) {
 }
 
 /// Nothing waits for that one any more.
-void Casts::release_after(Source& source, std::uint64_t sequence) {
+void Multicasts::release_after(Source& source, std::uint64_t sequence) {
     for (auto& [number, other] : source.deliveries)
         if (std::erase(other.after, sequence) != 0 && other.after.empty()) make_ready(other);
 }
 
-void Casts::run_ready(const engine::Turn& turn) {
+void Multicasts::run_ready(const engine::Turn& turn) {
     while (!ready_.empty() && !is_running_) {
         const Name name = ready_.front();
         ready_.pop_front();
@@ -97,7 +97,7 @@ void Casts::run_ready(const engine::Turn& turn) {
 }
 
 /// Its place in the order is reached.
-void Casts::end_given_up(const Name& name) {
+void Multicasts::end_given_up(const Name& name) {
     Source& source = sources_[name.master];
     const auto relays = std::move(source.deliveries[name.sequence].relays);
     source.deliveries.erase(name.sequence);
@@ -111,7 +111,7 @@ void Casts::end_given_up(const Name& name) {
 }
 
 /// It is this node's turn to have it.
-void Casts::run(const engine::Turn& turn, const Name& name, Bytes content) {
+void Multicasts::run(const engine::Turn& turn, const Name& name, Bytes content) {
     const Purpose purpose = sources_[name.master].deliveries[name.sequence].purpose;
     if (purpose.use != Use::handler)
         return core_.calls().run_later(turn, purpose.number, content, [this, name](Result<std::vector<std::byte>> value) {
@@ -121,7 +121,7 @@ void Casts::run(const engine::Turn& turn, const Name& name, Bytes content) {
     end_delivery(name, run_handler(name, purpose, content));
 }
 
-Result<std::vector<std::byte>> Casts::run_handler(const Name& name, const Purpose& purpose, Bytes content) {
+Result<std::vector<std::byte>> Multicasts::run_handler(const Name& name, const Purpose& purpose, Bytes content) {
     is_running_ = true;
     const auto trouble = core_.run_here(purpose.number, name.master, content);
     is_running_ = false;
@@ -130,7 +130,7 @@ Result<std::vector<std::byte>> Casts::run_handler(const Name& name, const Purpos
 }
 
 /// This node has had it.
-void Casts::end_delivery(const Name& name, Result<std::vector<std::byte>> value) {
+void Multicasts::end_delivery(const Name& name, Result<std::vector<std::byte>> value) {
     Source& source = sources_[name.master];
     const auto found = source.deliveries.find(name.sequence);
     if (found == source.deliveries.end()) return; // all is over
@@ -140,7 +140,7 @@ void Casts::end_delivery(const Name& name, Result<std::vector<std::byte>> value)
 }
 
 /// Those that waited for it go on, and relays have one thing less to wait for.
-void Casts::close_delivery(const Name& name, const Purpose& purpose, std::span<const RelayId> relays, Result<std::vector<std::byte>> value) {
+void Multicasts::close_delivery(const Name& name, const Purpose& purpose, std::span<const RelayId> relays, Result<std::vector<std::byte>> value) {
     Source& source = sources_[name.master];
     release_after(source, name.sequence);
     const bool has_value = value && has_values(purpose.use);
@@ -158,7 +158,7 @@ void Casts::close_delivery(const Name& name, const Purpose& purpose, std::span<c
     }
 }
 
-Result<Arrival> Casts::next(Instant deadline) {
+Result<Arrival> Multicasts::next(Instant deadline) {
     if (core_.in_handler()) return error("waiting for a multicast: a handler must not wait");
     std::optional<Arrival> taken;
     Content content;

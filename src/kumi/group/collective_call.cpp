@@ -1,4 +1,4 @@
-#include "kumi/group/talk.hpp"
+#include "kumi/group/collective_call.hpp"
 
 #include "kumi/base/machine.hpp"
 
@@ -25,7 +25,7 @@ std::string_view name_of(What what) noexcept {
     return static_cast<std::size_t>(what) < names.size() ? names[static_cast<std::size_t>(what)] : "something else";
 }
 
-Talk::Talk(Seat& seat, const CallShape& shape, Instant deadline)
+CollectiveCall::CollectiveCall(Membership& seat, const CallShape& shape, Instant deadline)
     : seat_(seat), mailbox_(seat.mailbox), core_(seat.mailbox.core()), box_(seat.box), shape_(shape), deadline_(deadline), piece_bytes_(mailbox_.chunk_bytes()) {
     if (shape.bytes_each != 0 && shape.bytes_each <= piece_bytes_) piece_bytes_ -= piece_bytes_ % shape.bytes_each;
     if (core_.in_handler()) {
@@ -45,7 +45,7 @@ Talk::Talk(Seat& seat, const CallShape& shape, Instant deadline)
     box_.heard.clear();
 }
 
-Talk::~Talk() {
+CollectiveCall::~CollectiveCall() {
     if (!has_begun_) return;
     const auto turn = core_.take_turn();
     box_.talk = nullptr;
@@ -53,18 +53,18 @@ Talk::~Talk() {
     box_.sendings.clear();
 }
 
-void Talk::set_bytes(std::uint64_t bytes) noexcept {
+void CollectiveCall::set_bytes(std::uint64_t bytes) noexcept {
     const auto turn = core_.take_turn();
     shape_.bytes = bytes;
 }
 
-Post Talk::head_of(PostKind kind, std::uint16_t step, std::uint64_t bytes) const noexcept {
+Post CollectiveCall::head_of(PostKind kind, std::uint16_t step, std::uint64_t bytes) const noexcept {
     return {box_.key, serial_, 0, bytes, shape_.bytes, shape_.root, step, static_cast<std::uint8_t>(shape_.what), kind};
 }
 
 // ---- sending
 
-bool Talk::send(Node rank, std::size_t step, Bytes data) {
+bool CollectiveCall::send(Node rank, std::size_t step, Bytes data) {
     if (!has_begun_) return false;
     const auto turn = core_.take_turn();
     const Node to = seat_.members[rank];
@@ -77,7 +77,7 @@ bool Talk::send(Node rank, std::size_t step, Bytes data) {
 }
 
 /// True: all of it has gone.
-bool Talk::advance(Sending& sending) {
+bool CollectiveCall::advance(Sending& sending) {
     using State = Sending::State;
     if (sending.state == State::fresh) {
         if (sending.data.size() > Mailbox::eager_bytes_max || !mailbox_.has_window(sending.to, sending.data.size())) {
@@ -99,7 +99,7 @@ bool Talk::advance(Sending& sending) {
     return true;
 }
 
-void Talk::advance_all() {
+void CollectiveCall::advance_all() {
     for (std::size_t i = 0; i < box_.sendings.size();) {
         const Node to = box_.sendings[i].to;
         const bool is_behind = std::any_of(box_.sendings.begin(), box_.sendings.begin() + static_cast<std::ptrdiff_t>(i), [&](const Sending& other) { return other.to == to; });
@@ -108,7 +108,7 @@ void Talk::advance_all() {
     }
 }
 
-void Talk::on_cleared(Node source, bool is_wanted) {
+void CollectiveCall::on_cleared(Node source, bool is_wanted) {
     const auto found = std::ranges::find_if(box_.sendings, [&](const Sending& sending) { return sending.to == source && sending.state == Sending::State::asked; });
     if (found == box_.sendings.end()) return;
     deadlock_.move();
@@ -118,25 +118,25 @@ void Talk::on_cleared(Node source, bool is_wanted) {
 
 // ---- receiving
 
-void Talk::receive(Node rank, std::size_t step, MutableBytes target) {
+void CollectiveCall::receive(Node rank, std::size_t step, MutableBytes target) {
     add({.from = seat_.members[rank], .step = static_cast<std::uint16_t>(step), .target = target.data(), .bytes = target.size()});
 }
 
-void Talk::receive_into(Node rank, std::size_t step, MutableBytes target, Bytes mine, const Combine& combine, bool is_first) {
+void CollectiveCall::receive_into(Node rank, std::size_t step, MutableBytes target, Bytes mine, const Combine& combine, bool is_first) {
     // Values that are larger than messages are put together first.
     std::vector<std::byte>* const content = shape_.bytes_each > piece_bytes_ ? &contents_.emplace_back() : nullptr;
     add({.from = seat_.members[rank], .step = static_cast<std::uint16_t>(step), .target = target.data(), .bytes = target.size(), .content = content, .combine = &combine, .mine = mine.data(), .is_first = is_first});
 }
 
-void Talk::receive_any(Node rank, std::size_t step, std::vector<std::byte>& content) {
+void CollectiveCall::receive_any(Node rank, std::size_t step, std::vector<std::byte>& content) {
     add({.from = seat_.members[rank], .step = static_cast<std::uint16_t>(step), .target = nullptr, .bytes = 0, .content = &content});
 }
 
-void Talk::receive_fitting(Node rank, std::size_t step, MutableBytes target, std::vector<std::byte>& content) {
+void CollectiveCall::receive_fitting(Node rank, std::size_t step, MutableBytes target, std::vector<std::byte>& content) {
     add({.from = seat_.members[rank], .step = static_cast<std::uint16_t>(step), .target = target.data(), .bytes = target.size(), .content = &content, .may_fit = true});
 }
 
-void Talk::add(const Receive& receive) {
+void CollectiveCall::add(const Receive& receive) {
     if (!has_begun_) return;
     const auto turn = core_.take_turn();
     if (has_failed_) return skip(receive.from);
@@ -146,7 +146,7 @@ void Talk::add(const Receive& receive) {
 }
 
 /// What has come already for a receive that was just added.
-void Talk::find_early(std::size_t index) {
+void CollectiveCall::find_early(std::size_t index) {
     const Node from = box_.receives[index].from;
     for (std::size_t i = 0; i < index; ++i)
         if (box_.receives[i].from == from && !box_.receives[i].is_done) return; // it is for that one
@@ -162,14 +162,14 @@ void Talk::find_early(std::size_t index) {
     }
 }
 
-Receive* Talk::find_receive(Node source) noexcept {
+Receive* CollectiveCall::find_receive(Node source) noexcept {
     for (Receive& receive : box_.receives)
         if (receive.from == source && !receive.is_done) return &receive;
     return nullptr;
 }
 
 /// `head` is what the receive is for. It may be gone afterwards.
-void Talk::bind(Receive& receive, Node source, const Post& head, Bytes data) {
+void CollectiveCall::bind(Receive& receive, Node source, const Post& head, Bytes data) {
     deadlock_.move();
     receive.is_bound = true;
     receive.serial = head.serial;
@@ -182,7 +182,7 @@ void Talk::bind(Receive& receive, Node source, const Post& head, Bytes data) {
 }
 
 /// Whether it is of the same call.
-bool Talk::check(Node source, const Post& head) {
+bool CollectiveCall::check(Node source, const Post& head) {
     const auto fail_both = [&](auto&& text, std::uint64_t mismatch) { return fail(text("this node"), text(name(core_.node())), mismatch), false; };
     if (!has_same_name(head)) {
         const auto call = [](std::uint8_t what, Node root) { return fmt::format("{} with root {}", name_of(static_cast<What>(what)), root); };
@@ -196,7 +196,7 @@ bool Talk::check(Node source, const Post& head) {
     return true;
 }
 
-bool Talk::make_room(Receive& receive, Node source, const Post& head) {
+bool CollectiveCall::make_room(Receive& receive, Node source, const Post& head) {
     const bool has_size = receive.content == nullptr || receive.combine != nullptr;
     if (head.step != receive.step || (has_size && head.bytes != receive.bytes))
         return fail(fmt::format("{} is at another step: the members' calls are not in the same order", name(source))), false;
@@ -211,7 +211,7 @@ bool Talk::make_room(Receive& receive, Node source, const Post& head) {
     return true;
 }
 
-void Talk::feed(Receive& receive, Bytes data) {
+void CollectiveCall::feed(Receive& receive, Bytes data) {
     const bool is_cut_wrong = receive.combine != nullptr && receive.content == nullptr && data.size() % shape_.bytes_each != 0;
     if (data.size() > receive.bytes - receive.arrived || is_cut_wrong)
         return fail(fmt::format("{} has sent what makes no sense", name(receive.from)));
@@ -230,7 +230,7 @@ void Talk::feed(Receive& receive, Bytes data) {
     --open_;
 }
 
-bool Talk::apply(const Combine& combine, std::byte* into, const std::byte* mine, Bytes data, bool is_first) {
+bool CollectiveCall::apply(const Combine& combine, std::byte* into, const std::byte* mine, Bytes data, bool is_first) {
     try {
         if (!data.empty()) combine(into, mine, data.data(), data.size(), is_first);
         return true;
@@ -242,7 +242,7 @@ bool Talk::apply(const Combine& combine, std::byte* into, const std::byte* mine,
     return false;
 }
 
-void Talk::combine_here(MutableBytes into, Bytes other, const Combine& combine, bool other_is_first) {
+void CollectiveCall::combine_here(MutableBytes into, Bytes other, const Combine& combine, bool other_is_first) {
     const auto turn = core_.take_turn();
     if (has_failed_) return;
     (void)apply(combine, into.data(), into.data(), other, other_is_first);
@@ -250,7 +250,7 @@ void Talk::combine_here(MutableBytes into, Bytes other, const Combine& combine, 
 
 // ---- waiting
 
-bool Talk::wait(bool for_sends) {
+bool CollectiveCall::wait(bool for_sends) {
     if (!has_begun_) return false;
     bool has_all = false; // looked at with the turn: what comes later may make the call fail meanwhile
     const auto is_over = [&] { return has_all || (is_done(for_sends) && ((has_all = !has_failed_), true)); };
@@ -267,7 +267,7 @@ bool Talk::wait(bool for_sends) {
     return false;
 }
 
-bool Talk::is_done(bool for_sends) {
+bool CollectiveCall::is_done(bool for_sends) {
     if (has_failed_) return true;
     if (!box_.sendings.empty()) advance_all();
     if (open_ == 0 && (!for_sends || box_.sendings.empty())) {
@@ -275,13 +275,13 @@ bool Talk::is_done(bool for_sends) {
         return true;
     }
     if (find_gone()) return true;
-    look_after();
+    check_silent_peers();
     return has_failed_; // a mismatch may have been found
 }
 
 /// Members that are waited for for long are asked. A network learns by it whether they are still there, and members that wait for each
 /// other in different calls find out (deadlock.hpp).
-void Talk::look_after() {
+void CollectiveCall::check_silent_peers() {
     if (looks_.value_or(core_.looks()) != core_.looks() && !find_mismatch()) {
         if (deadlock_.state() == 0 && is_blocked()) {
             deadlock_.block(++mailbox_.states_);
@@ -294,36 +294,36 @@ void Talk::look_after() {
 }
 
 /// The first message that is to go to that node: the others wait behind it.
-const Sending* Talk::find_sending(Node to) const noexcept {
+const Sending* CollectiveCall::find_sending(Node to) const noexcept {
     const auto found = std::ranges::find(box_.sendings, to, &Sending::to);
     return found == box_.sendings.end() ? nullptr : &*found;
 }
 
 /// Nothing happens between the two before something comes from it.
-bool Talk::is_waiting_for(Node node) const noexcept {
+bool CollectiveCall::is_waiting_for(Node node) const noexcept {
     if (const Sending* const sending = find_sending(node)) return sending->state == Sending::State::asked;
     return std::ranges::any_of(box_.receives, [&](const Receive& receive) { return receive.from == node && !receive.is_bound; });
 }
 
 /// Nothing goes on in this call before a message begins to come, or one is allowed to go.
-bool Talk::is_blocked() const noexcept {
+bool CollectiveCall::is_blocked() const noexcept {
     if (!std::ranges::all_of(box_.sendings, [&](const Sending& sending) { return find_sending(sending.to)->state == Sending::State::asked; })) return false;
     return !box_.sendings.empty() || std::ranges::any_of(box_.receives, [](const Receive& receive) { return !receive.is_bound; });
 }
 
-bool Talk::has_same_name(const Post& head) const noexcept { return head.what == static_cast<std::uint8_t>(shape_.what) && head.root == shape_.root; }
+bool CollectiveCall::has_same_name(const Post& head) const noexcept { return head.what == static_cast<std::uint8_t>(shape_.what) && head.root == shape_.root; }
 
-bool Talk::has_same_size(const Post& head) const noexcept { return shape_.takes_any_size || head.came_with == shape_.bytes; }
+bool CollectiveCall::has_same_size(const Post& head) const noexcept { return shape_.takes_any_size || head.came_with == shape_.bytes; }
 
 /// `ask`, `stuck` or `chase`, of a member that has waited for long. They say nothing to a call that is not blocked.
-void Talk::on_waiting(Node source, const Post& head) {
+void CollectiveCall::on_waiting(Node source, const Post& head) {
     if (deadlock_.state() == 0) return;
     if (head.kind == PostKind::ask) mailbox_.post(source, head_of(PostKind::stuck, 0, both(lower_of(head.bytes), deadlock_.state())));
     else if (head.kind == PostKind::stuck) on_stuck(source, head);
     else on_chased(head);
 }
 
-void Talk::on_stuck(Node source, const Post& head) {
+void CollectiveCall::on_stuck(Node source, const Post& head) {
     const Deadlock::Member wait{source, upper_of(head.bytes)};
     if (!is_waiting_for(source) || !deadlock_.add_wait(lower_of(head.bytes), wait)) return;
     for (const Deadlock::Chase& chase : deadlock_.chases()) pass_on(chase, wait);
@@ -332,7 +332,7 @@ void Talk::on_stuck(Node source, const Post& head) {
     pass_on({{core_.node(), deadlock_.state()}, source}, wait);
 }
 
-void Talk::on_chased(const Post& head) {
+void CollectiveCall::on_chased(const Post& head) {
     const Deadlock::Chase chase{{static_cast<Node>(head.came_with), lower_of(head.bytes)}, head.root};
     if (!deadlock_.add_chase(upper_of(head.bytes), chase, chases_max_each * seat_.members.size())) return;
     if (chase.beginner != Deadlock::Member{core_.node(), deadlock_.state()}) {
@@ -343,14 +343,14 @@ void Talk::on_chased(const Post& head) {
     if (other != others_.end()) (void)check(other->first, other->second);
 }
 
-void Talk::pass_on(const Deadlock::Chase& chase, const Deadlock::Member& to) {
+void CollectiveCall::pass_on(const Deadlock::Chase& chase, const Deadlock::Member& to) {
     Post head = head_of(PostKind::chase, 0, both(chase.beginner.state, to.state));
     head.came_with = chase.beginner.node;
     head.root = chase.first;
     mailbox_.post(to.node, head);
 }
 
-bool Talk::find_gone() {
+bool CollectiveCall::find_gone() {
     const auto check = [&](Node node) {
         if (!core_.is_gone(node)) return false;
         return fail(fmt::format("{} has left, or is lost", name(node))), true;
@@ -363,7 +363,7 @@ bool Talk::find_gone() {
 }
 
 /// Fails the call if a member that it waits for has told of a mismatch, before the call began to wait for that member.
-bool Talk::find_mismatch() {
+bool CollectiveCall::find_mismatch() {
     const auto found = std::ranges::find_if(box_.early, [&](const Box::Early& early) {
         return early.head.kind == PostKind::mismatch && !mailbox_.knows(early.head.came_with) && is_waiting_for(early.source);
     });
@@ -372,7 +372,7 @@ bool Talk::find_mismatch() {
     return on_trouble(early.source, early.head, early.data), true;
 }
 
-Result<void> Talk::end() {
+Result<void> CollectiveCall::end() {
     if (wait()) return {};
     const auto turn = core_.take_turn();
     return error("{} among {}: {}", name_of(shape_.what), seat_.set.text(), why_);
@@ -380,20 +380,20 @@ Result<void> Talk::end() {
 
 // ---- failing
 
-void Talk::refuse(std::string why) {
+void CollectiveCall::refuse(std::string why) {
     if (!has_begun_) return;
     const auto turn = core_.take_turn();
     std::string told = fmt::format("{}: {}", name(core_.node()), why);
     fail(std::move(why), std::move(told));
 }
 
-void Talk::on_trouble(Node source, const Post& head, Bytes text) {
+void CollectiveCall::on_trouble(Node source, const Post& head, Bytes text) {
     box_.heard.push_back({source, head.serial, head.kind == PostKind::trouble});
     const std::string why(kumi::text_of(text.first(std::min(text.size(), text_bytes_max))));
     fail(why, why, head.came_with);
 }
 
-void Talk::fail(std::string why, std::string told, std::uint64_t mismatch) {
+void CollectiveCall::fail(std::string why, std::string told, std::uint64_t mismatch) {
     if (has_failed_) return;
     has_failed_ = true;
     mismatch_ = mismatch;
@@ -411,27 +411,27 @@ void Talk::fail(std::string why, std::string told, std::uint64_t mismatch) {
 }
 
 /// It waits for what this member will not send.
-void Talk::tell(Node to) {
+void CollectiveCall::tell(Node to) {
     if (std::ranges::find(told_to_, to) != told_to_.end()) return;
     told_to_.push_back(to);
     tell(to, PostKind::trouble);
 }
 
-void Talk::tell(Node to, PostKind kind) {
+void CollectiveCall::tell(Node to, PostKind kind) {
     Post head = head_of(kind, 0, told_.size());
     head.came_with = mismatch_;
     mailbox_.post(to, head, bytes_of(std::string_view(told_)));
 }
 
 /// Members in different calls may wait for this member, though it owes them nothing.
-void Talk::tell_all() {
+void CollectiveCall::tell_all() {
     mailbox_.add_mismatch(mismatch_);
     for (const Node member : seat_.members)
         if (member != core_.node()) tell(member, PostKind::mismatch);
 }
 
 /// It may still send what this member does not wait for.
-void Talk::skip(Node from) {
+void CollectiveCall::skip(Node from) {
     if (std::ranges::find(skipped_, from) != skipped_.end()) return;
     skipped_.push_back(from);
     const auto heard = std::find_if(box_.heard.rbegin(), box_.heard.rend(), [&](const Box::Heard& one) { return one.source == from; });

@@ -1,4 +1,4 @@
-#include "kumi/job/looking.hpp"
+#include "kumi/job/discovery.hpp"
 
 #include "kumi/base/interfaces.hpp"
 #include "kumi/boot/shared_page.hpp"

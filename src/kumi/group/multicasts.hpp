@@ -23,7 +23,7 @@
 #include "kumi/group/choice.hpp"
 #include "kumi/group/exposed.hpp"
 #include "kumi/group/groups.hpp"
-#include "kumi/group/kept.hpp"
+#include "kumi/group/recent_answers.hpp"
 #include "kumi/group/numbered.hpp"
 #include "kumi/group/probing.hpp"
 #include "kumi/group/schedule.hpp"
@@ -43,9 +43,9 @@
 
 namespace kumi::group {
 
-class Casts final : public engine::Service {
+class Multicasts final : public engine::Service {
 public:
-    Casts(engine::Core& core, Topology topology, const Settings& settings, const Costs& usual);
+    Multicasts(engine::Core& core, Topology topology, const Settings& settings, const Costs& usual);
 
     /// `ended` is called once, unless the engine ends before.
     using Ended = std::function<void(Result<Outcome>)>;
@@ -144,7 +144,7 @@ private:
         std::size_t relays = 0;   // of its multicasts
         Sequences sequences;      // they begin at the latest that is ready: the master has given up what comes of earlier ones
         std::map<std::uint64_t, Delivery> deliveries; // by sequence
-        Kept<std::uint64_t> values{Groups::under_way_max, values_bytes_max};
+        RecentAnswers<std::uint64_t> values{Groups::under_way_max, values_bytes_max};
     };
     struct Flow {
         std::vector<Node> members;
@@ -206,7 +206,7 @@ private:
     /// While something is done here; handlers, and what is given to then(), may do something inside of that.
     class Busy {
     public:
-        explicit Busy(Casts& casts) noexcept : casts_(casts), turn_(casts.core_.take_turn()) { ++casts_.depth_; }
+        explicit Busy(Multicasts& casts) noexcept : casts_(casts), turn_(casts.core_.take_turn()) { ++casts_.depth_; }
         Busy(const Busy&) = delete;
         Busy& operator=(const Busy&) = delete;
         ~Busy() {
@@ -214,14 +214,14 @@ private:
         }
 
     private:
-        Casts& casts_;
+        Multicasts& casts_;
         engine::Turn turn_;
     };
 
     // engine::Service
     engine::Handled on_message(const engine::Turn& turn, Node source, std::uint16_t kind, Bytes bytes) override;
     bool go_on(const engine::Turn& turn) noexcept override;
-    void look_after(const engine::Turn& turn) noexcept override;
+    void check_silent_peers(const engine::Turn& turn) noexcept override;
     void on_lost(const engine::Turn& turn, Node node) noexcept override;
     bool is_done(const engine::Turn& turn) const noexcept override;
     void on_end(const engine::Turn& turn) noexcept override;
@@ -329,7 +329,7 @@ private:
     // By name: answers by those of whom it is not known yet that they answer this node.
     std::map<Name, std::map<Node, std::vector<std::byte>>> early_;
     std::size_t early_bytes_ = 0;
-    Kept<Name> answered_{answered_max, answered_bytes_max}; // for streams that are over: who was lost meanwhile may have swallowed it
+    RecentAnswers<Name> answered_{answered_max, answered_bytes_max}; // for streams that are over: who was lost meanwhile may have swallowed it
     std::deque<Name> ready_;    // deliveries to be run
     std::deque<Name> arrivals_; // deliveries to be taken
     bool is_running_ = false;

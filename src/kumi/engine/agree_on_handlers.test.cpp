@@ -1,4 +1,4 @@
-#include "kumi/engine/meet.hpp"
+#include "kumi/engine/agree_on_handlers.hpp"
 
 #include "kumi/engine/core.hpp"
 #include "loopback/meeting.hpp"
@@ -32,7 +32,7 @@ Met meet_as(const std::vector<Registered>& nodes, const std::vector<std::string>
         Handlers handlers;
         nodes[node](handlers);
         met.cores.push_back(*Core::open(*met.channels.back(), std::move(handlers),
-                                        {.patience = {}, .drive = {.in_background = false, .core = {}}}));
+                                        {.patience = {}, .progress = {.in_background = false, .core = {}}}));
         met.outcomes.emplace_back();
     }
     loopback::Place place(count);
@@ -40,7 +40,7 @@ Met meet_as(const std::vector<Registered>& nodes, const std::vector<std::string>
     for (Node node = 0; node < count; ++node)
         threads.emplace_back([&, node] {
             loopback::ThreadMeeting meeting(place, node);
-            met.outcomes[node] = meet(*met.cores[node], meeting, hosts.empty() ? "host" : hosts[node]);
+            met.outcomes[node] = agree_on_handlers(*met.cores[node], meeting, hosts.empty() ? "host" : hosts[node]);
         });
     for (std::thread& thread : threads) thread.join();
     return met;
@@ -131,13 +131,13 @@ private:
 
 TEST(Meet, a_node_of_another_version_is_named) {
     loopback::ScriptedChannel channel(2);
-    const auto core = *Core::open(channel, {}, {.patience = {}, .drive = {.in_background = false, .core = {}}});
+    const auto core = *Core::open(channel, {}, {.patience = {}, .progress = {.in_background = false, .core = {}}});
     constexpr std::size_t told = 64; // what a node tells
     OddMeeting cut{std::vector<std::byte>(told - 1)};
-    EXPECT_EQ(meet(*core, cut, "host").error().text(),
+    EXPECT_EQ(agree_on_handlers(*core, cut, "host").error().text(),
               "node 1 runs another version of Kumi: run the same on all nodes");
     OddMeeting other{std::vector<std::byte>(told)};
-    EXPECT_NE(meet(*core, other, "host").error().text().find("handlers and functions"), std::string::npos);
+    EXPECT_NE(agree_on_handlers(*core, other, "host").error().text().find("handlers and functions"), std::string::npos);
 }
 
 } // namespace

@@ -1,7 +1,7 @@
 // What messages take, measured with the first multicasts that go whole: a train goes to a member right before the multicast does. So
 // whoever is sent one is there until it has come: it owes an answer.
 
-#include "kumi/group/casts.hpp"
+#include "kumi/group/multicasts.hpp"
 
 #include "kumi/group/message.hpp"
 
@@ -12,7 +12,7 @@ namespace kumi::group {
 
 /// With whom it is measured. Where there are several hosts they are on another one, and where there are clusters in this one: most
 /// messages go so, of those that take long.
-Set Casts::find_typical() const {
+Set Multicasts::find_typical() const {
     const std::vector<Node>& firsts = core_.firsts();
     const Node self = core_.node();
     Set here, typical;
@@ -35,7 +35,7 @@ Set Casts::find_typical() const {
 }
 
 /// Goes on with measuring, before one of these gets a multicast.
-void Casts::probe(const std::vector<Child>& children) {
+void Multicasts::probe(const std::vector<Child>& children) {
     static constexpr std::array<std::byte, Probing::bytes_max> nothing{};
     constexpr std::uint64_t trains_max = 64; // where there is never room for one, it ends all the same
     if (train_left_ && !core_.is_lost(probed_)) return;
@@ -52,7 +52,7 @@ void Casts::probe(const std::vector<Child>& children) {
     }
 }
 
-bool Casts::on_probe(Node source, Bytes bytes) {
+bool Multicasts::on_probe(Node source, Bytes bytes) {
     Probe head;
     if (!read_value(bytes, head)) return false;
     if (head.is_last == 0) return true;
@@ -61,7 +61,7 @@ bool Casts::on_probe(Node source, Bytes bytes) {
     return true;
 }
 
-bool Casts::on_probed(Node source, Bytes bytes) {
+bool Multicasts::on_probed(Node source, Bytes bytes) {
     Probe head;
     if (!read_value(bytes, head)) return false;
     if (!probing_ || !train_left_ || head.train != train_ || source != probed_) return true; // given up

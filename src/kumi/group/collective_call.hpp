@@ -30,12 +30,12 @@ struct CallShape {
     bool takes_any_size = false;  // each member comes with what it has
 };
 
-class Talk {
+class CollectiveCall {
 public:
-    Talk(Seat& seat, const CallShape& shape, Instant deadline);
-    Talk(const Talk&) = delete;
-    Talk& operator=(const Talk&) = delete;
-    ~Talk();
+    CollectiveCall(Membership& seat, const CallShape& shape, Instant deadline);
+    CollectiveCall(const CollectiveCall&) = delete;
+    CollectiveCall& operator=(const CollectiveCall&) = delete;
+    ~CollectiveCall();
 
     /// Begins; `data` must stay until wait(). True: it has gone already.
     bool send(Node rank, std::size_t step, Bytes data);
@@ -81,7 +81,7 @@ private:
     void on_trouble(Node source, const Post& head, Bytes text);
     bool find_gone();
     bool find_mismatch();
-    void look_after();
+    void check_silent_peers();
     const Sending* find_sending(Node to) const noexcept;
     bool is_waiting_for(Node node) const noexcept;
     bool is_blocked() const noexcept;
@@ -100,7 +100,7 @@ private:
     Post head_of(PostKind kind, std::uint16_t step, std::uint64_t bytes) const noexcept;
     std::string name(Node node) const { return core_.name_of(node); }
 
-    Seat& seat_;
+    Membership& seat_;
     Mailbox& mailbox_;
     engine::Core& core_;
     Box& box_;

@@ -1,4 +1,4 @@
-#include "kumi/group/casts.hpp"
+#include "kumi/group/multicasts.hpp"
 
 #include "kumi/base/machine.hpp"
 #include "kumi/group/message.hpp"
@@ -16,14 +16,14 @@ constexpr std::size_t placed_bytes_max = std::size_t{64} << 20;
 
 } // namespace
 
-Casts::Casts(engine::Core& core, Topology topology, const Settings& settings, const Costs& usual)
+Multicasts::Multicasts(engine::Core& core, Topology topology, const Settings& settings, const Costs& usual)
     : core_(core), port_(core.add_service(*this)), topology_(std::move(topology)), costs_(settings.costs.value_or(usual)), way_(settings.way) {
     if (settings.costs) return;
     probing_.emplace();
     typical_ = find_typical();
 }
 
-Choice Casts::choice(std::size_t bytes, Node members) const {
+Choice Multicasts::choice(std::size_t bytes, Node members) const {
     const std::size_t at_once_max = core_.message_bytes_max() / 2; // leaves room for the lead
     Choice choice = choose(bytes, members, costs_, way_);
     if (bytes > at_once_max && !goes_in_blocks(choice.way)) choice = choose(bytes, members, costs_, Way::circulant);
@@ -31,7 +31,7 @@ Choice Casts::choice(std::size_t bytes, Node members) const {
     return choice;
 }
 
-std::shared_ptr<std::vector<std::byte>> Casts::try_make_content(std::size_t bytes) {
+std::shared_ptr<std::vector<std::byte>> Multicasts::try_make_content(std::size_t bytes) {
     try {
         return std::make_shared<std::vector<std::byte>>(bytes);
     } catch (const std::bad_alloc&) {
@@ -39,7 +39,7 @@ std::shared_ptr<std::vector<std::byte>> Casts::try_make_content(std::size_t byte
     }
 }
 
-std::size_t Casts::kept() {
+std::size_t Multicasts::kept() {
     const auto turn = core_.take_turn();
     std::size_t count = relays_.size() + streams_.size() + early_.size();
     for (const auto& [master, source] : sources_) count += source.deliveries.size();
@@ -48,7 +48,7 @@ std::size_t Casts::kept() {
 
 // ---- the master
 
-Result<void> Casts::check(const Set& to, std::size_t bytes) const {
+Result<void> Multicasts::check(const Set& to, std::size_t bytes) const {
     if (to.empty()) return error("multicast to an empty set: it is for somebody");
     if (to.last() >= core_.nodes())
         return error("multicast to {}: there is no node {}, this job has nodes 0 to {}", to.text(), to.last(), core_.nodes() - 1);
@@ -57,12 +57,12 @@ Result<void> Casts::check(const Set& to, std::size_t bytes) const {
     return {};
 }
 
-bool Casts::is_on_host(const Set& to) const noexcept {
+bool Multicasts::is_on_host(const Set& to) const noexcept {
     return std::ranges::all_of(to, [&](Node node) { return core_.reaches(node); });
 }
 
 /// All that can be done before it is its turn: finds its way, and brings its content to where it stays.
-Result<Casts::Draft> Casts::draft_of(const Set& to, const Purpose& purpose, const Pieces& pieces) {
+Result<Multicasts::Draft> Multicasts::draft_of(const Set& to, const Purpose& purpose, const Pieces& pieces) {
     Draft draft{.to = to, .purpose = purpose, .bytes = pieces.size()};
     if (auto good = check(to, draft.bytes); !good) return good.error();
     if (!way_ && draft.bytes >= placed_bytes_min && draft.bytes <= placed_bytes_max && is_on_host(to)) draft.exposed = Exposed::make(core_, pieces);
@@ -84,7 +84,7 @@ Result<Casts::Draft> Casts::draft_of(const Set& to, const Purpose& purpose, cons
     return draft;
 }
 
-void Casts::start(const Set& to, const Purpose& purpose, Bytes arguments, Bytes payload, Ended ended) {
+void Multicasts::start(const Set& to, const Purpose& purpose, Bytes arguments, Bytes payload, Ended ended) {
     auto draft = draft_of(to, purpose, {arguments, payload});
     if (!draft) return ended(draft.error());
     bool has_begun = false;
@@ -112,7 +112,7 @@ void Casts::start(const Set& to, const Purpose& purpose, Bytes arguments, Bytes 
 }
 
 /// What its members must have had before; nothing: too much is under way.
-std::optional<std::vector<Casts::Before>> Casts::room_for(const Draft& draft) const {
+std::optional<std::vector<Multicasts::Before>> Multicasts::room_for(const Draft& draft) const {
     if (under_way_.empty()) return std::vector<Before>();
     if (under_way_.size() >= Groups::under_way_max || under_way_bytes_ + draft.bytes > under_way_bytes_max || next_sequence_ - under_way_.front().sequence >= Sequences::window / 2)
         return {};
@@ -125,7 +125,7 @@ std::optional<std::vector<Casts::Before>> Casts::room_for(const Draft& draft) co
 }
 
 /// Sends what can be sent at once; this node's own part is ready to be run.
-void Casts::begin(Draft& draft, const std::vector<Before>& before, Ended ended) {
+void Multicasts::begin(Draft& draft, const std::vector<Before>& before, Ended ended) {
     const Busy busy(*this);
     is_called_ = false; // of what this adds nobody knows
     const Name name{core_.node(), next_sequence_++};
@@ -143,7 +143,7 @@ void Casts::begin(Draft& draft, const std::vector<Before>& before, Ended ended) 
     if (draft.purpose.use == Use::take) core_.wake(); // who waits for it here
 }
 
-void Casts::begin_whole(Draft& draft, const std::vector<Before>& before, Relay& relay) {
+void Multicasts::begin_whole(Draft& draft, const std::vector<Before>& before, Relay& relay) {
     if (draft.exposed) relay.place = Place{draft.exposed->offset(), draft.bytes};
     relay.content = draft.content;
     relay.exposed = std::move(draft.exposed);
@@ -156,7 +156,7 @@ void Casts::begin_whole(Draft& draft, const std::vector<Before>& before, Relay& 
     for (Child& child : children) add_child(relay, std::move(child));
 }
 
-void Casts::begin_blocks(const Draft& draft, const std::vector<Before>& before, Relay& relay) {
+void Multicasts::begin_blocks(const Draft& draft, const std::vector<Before>& before, Relay& relay) {
     const Node root = draft.is_member ? core_.node() : choose_first(draft.to, relay.name.sequence);
     Stream& stream = add_stream(relay.name, draft.purpose, {draft.to, before, {}}, root, draft.choice.way, relay.pace, draft.streamed, draft.choice.block_bytes);
     stream.relay = relay.id;
@@ -173,7 +173,7 @@ void Casts::begin_blocks(const Draft& draft, const std::vector<Before>& before, 
 }
 
 /// The newest that each member may not have had yet; older ones come before that one.
-std::vector<Casts::Before> Casts::before_for(const Set& to) const {
+std::vector<Multicasts::Before> Multicasts::before_for(const Set& to) const {
     std::vector<Before> before;
     Set rest = to;
     for (auto other = under_way_.rbegin(); other != under_way_.rend() && !rest.empty(); ++other) {
@@ -186,7 +186,7 @@ std::vector<Casts::Before> Casts::before_for(const Set& to) const {
 }
 
 /// One near the master, and another one each time.
-Node Casts::choose_first(const Set& set, std::uint64_t sequence) const {
+Node Multicasts::choose_first(const Set& set, std::uint64_t sequence) const {
     Set near = set;
     for (std::size_t level = 0; level < topology_.levels(); ++level) {
         Set nearer;
@@ -202,7 +202,7 @@ Node Casts::choose_first(const Set& set, std::uint64_t sequence) const {
 
 // ---- relays
 
-Casts::Relay& Casts::add_relay(const Name& name, const Purpose& purpose) {
+Multicasts::Relay& Multicasts::add_relay(const Name& name, const Purpose& purpose) {
     const auto [id, relay] = relays_.add();
     relay.id = id;
     relay.name = name;
@@ -210,7 +210,7 @@ Casts::Relay& Casts::add_relay(const Name& name, const Purpose& purpose) {
     return relay;
 }
 
-void Casts::add_child(Relay& relay, Child child) {
+void Multicasts::add_child(Relay& relay, Child child) {
     ++relay.open;
     relay.children.push_back({child.to, std::move(child.part)});
     if (core_.is_lost(child.to)) return replace_child(relay, relay.children.size() - 1);
@@ -218,7 +218,7 @@ void Casts::add_child(Relay& relay, Child child) {
 }
 
 /// That child is lost: others get what it was to care for. Does not end the relay, for its caller holds it open.
-void Casts::replace_child(Relay& relay, std::size_t index) {
+void Multicasts::replace_child(Relay& relay, std::size_t index) {
     relay.children[index].has_answered = true;
     const Node lost = relay.children[index].to;
     relay.missing.add(lost);
@@ -234,13 +234,13 @@ void Casts::replace_child(Relay& relay, std::size_t index) {
 }
 
 /// The child that is waited for; null: it is none.
-Casts::Link* Casts::find_child(Relay& relay, Node node) noexcept {
+Multicasts::Link* Multicasts::find_child(Relay& relay, Node node) noexcept {
     const auto child = std::ranges::find_if(relay.children, [&](const Link& link) { return link.to == node && !link.has_answered; });
     return child == relay.children.end() ? nullptr : &*child;
 }
 
 /// False: it is not from a child that is waited for.
-bool Casts::take_answer(Relay& relay, Node source, const Told& told) {
+bool Multicasts::take_answer(Relay& relay, Node source, const Told& told) {
     Link* const child = find_child(relay, source);
     if (child == nullptr) return false;
     const Node first = child->part.first();
@@ -256,7 +256,7 @@ bool Casts::take_answer(Relay& relay, Node source, const Told& told) {
 }
 
 /// What this node and those below it answered, as one; nothing if nobody did, or if it does not work.
-std::optional<std::vector<std::byte>> Casts::combine(Relay& relay) const {
+std::optional<std::vector<std::byte>> Multicasts::combine(Relay& relay) const {
     if (relay.values.empty()) return {};
     std::ranges::sort(relay.values, {}, [](const auto& value) { return value.first; });
     std::vector<std::byte> all = std::move(relay.values.front().second);
@@ -274,11 +274,11 @@ std::optional<std::vector<std::byte>> Casts::combine(Relay& relay) const {
 }
 
 /// One thing less to wait for; the relay may be gone afterwards.
-void Casts::close_one(Relay& relay) {
+void Multicasts::close_one(Relay& relay) {
     if (--relay.open == 0) finish(relay);
 }
 
-void Casts::finish(Relay& relay) {
+void Multicasts::finish(Relay& relay) {
     if (relay.stream != nullptr) relay.stream->relay.reset();
     if (!relay.is_masters && relay.stream != nullptr) answer_for(*relay.stream, relay);
     else if (!relay.is_masters) send(relay.parent, answer_of(relay, relay.parents));
@@ -297,13 +297,13 @@ void Casts::finish(Relay& relay) {
     relays_.give_back(std::move(ended));
 }
 
-std::unique_ptr<Casts::Relay> Casts::remove(Relay& relay) {
+std::unique_ptr<Multicasts::Relay> Multicasts::remove(Relay& relay) {
     if (!relay.is_masters) --sources_[relay.name.master].relays;
     return relays_.remove(relay.id);
 }
 
 /// Nothing: it makes no sense.
-std::optional<Casts::Told> Casts::read_answer(Bytes bytes) const {
+std::optional<Multicasts::Told> Multicasts::read_answer(Bytes bytes) const {
     Told told;
     const Answer& head = told.head;
     if (!take(bytes, told.head) || head.name.master >= core_.nodes() || head.brings > Brings::resignation) return {};
@@ -317,7 +317,7 @@ std::optional<Casts::Told> Casts::read_answer(Bytes bytes) const {
     return told;
 }
 
-bool Casts::on_answer(Node source, Bytes bytes) {
+bool Multicasts::on_answer(Node source, Bytes bytes) {
     const auto told = read_answer(bytes);
     if (!told) return false;
     const Answer& head = told->head;
@@ -339,7 +339,7 @@ bool Casts::on_answer(Node source, Bytes bytes) {
 
 // ---- whole messages
 
-bool Casts::on_cast(Node source, Bytes bytes, bool is_placed) {
+bool Multicasts::on_cast(Node source, Bytes bytes, bool is_placed) {
     Cast head;
     if (!take(bytes, head) || head.lead_bytes > bytes.size() || head.name.master >= core_.nodes() || head.name.master == core_.node()) return false;
     Source& origin = sources_[head.name.master];
@@ -376,7 +376,7 @@ bool Casts::on_cast(Node source, Bytes bytes, bool is_placed) {
     return true;
 }
 
-bool Casts::try_cast(const Relay& relay, const Link& child) {
+bool Multicasts::try_cast(const Relay& relay, const Link& child) {
     make_room_for<Cast>(message_);
     const std::size_t begin = message_.size();
     append_lead(message_, child.part, relay.before, relay.members);
@@ -387,7 +387,7 @@ bool Casts::try_cast(const Relay& relay, const Link& child) {
 
 // ---- what comes, and goes on
 
-engine::Handled Casts::on_message(const engine::Turn& turn, Node source, std::uint16_t, Bytes bytes) {
+engine::Handled Multicasts::on_message(const engine::Turn& turn, Node source, std::uint16_t, Bytes bytes) {
     const Busy busy(*this);
     std::uint32_t kind = ~0u;
     (void)read_value(bytes, kind);
@@ -406,7 +406,7 @@ engine::Handled Casts::on_message(const engine::Turn& turn, Node source, std::ui
     return engine::Handled::yes;
 }
 
-bool Casts::go_on(const engine::Turn& turn) noexcept {
+bool Multicasts::go_on(const engine::Turn& turn) noexcept {
     const Busy busy(*this);
     bool any = !ready_.empty();
     run_ready(turn);
@@ -433,7 +433,7 @@ bool Casts::go_on(const engine::Turn& turn) noexcept {
     return any;
 }
 
-void Casts::on_lost(const engine::Turn& turn, Node node) noexcept {
+void Multicasts::on_lost(const engine::Turn& turn, Node node) noexcept {
     const Busy busy(*this);
     std::erase_if(unsent_, [&](const Unsent& unsent) { return unsent.to == node; });
     relays_.for_each([&](Relay& relay) {
@@ -447,7 +447,7 @@ void Casts::on_lost(const engine::Turn& turn, Node node) noexcept {
     if (go_on(turn)) core_.wake(); // who asked is about to sleep
 }
 
-bool Casts::is_done(const engine::Turn&) const noexcept {
+bool Multicasts::is_done(const engine::Turn&) const noexcept {
     bool is_done = std::ranges::all_of(streams_, [](const auto& stream) { return stream.second->flows.empty(); });
     relays_.for_each([&](const Relay& relay) {
         if (!relay.is_masters && std::ranges::any_of(relay.children, [](const Link& child) { return !child.has_answered; })) is_done = false;
@@ -455,7 +455,7 @@ bool Casts::is_done(const engine::Turn&) const noexcept {
     return is_done;
 }
 
-void Casts::on_end(const engine::Turn&) noexcept {
+void Multicasts::on_end(const engine::Turn&) noexcept {
     has_ended_ = true;
     const auto relays = std::exchange(relays_, {}); // with the promises: those who hear of it may want to begin others
     streams_.clear();
@@ -464,7 +464,7 @@ void Casts::on_end(const engine::Turn&) noexcept {
 }
 
 /// Afterwards: what is over is let go of, and what is not is gone on with.
-void Casts::settle(const engine::Turn& turn) noexcept {
+void Multicasts::settle(const engine::Turn& turn) noexcept {
     forget_streams();
     // What waits for blocks goes on when they come; what was refused, when there is room.
     const auto is_refused = [](const auto& stream) { return std::ranges::any_of(stream.second->flows, &Flow::is_refused); };
@@ -477,7 +477,7 @@ void Casts::settle(const engine::Turn& turn) noexcept {
 
 // ---- going out
 
-void Casts::append_lead(std::vector<std::byte>& message, const Set& set, const std::vector<Before>& before, const Set& all) {
+void Multicasts::append_lead(std::vector<std::byte>& message, const Set& set, const std::vector<Before>& before, const Set& all) {
     const std::size_t begin = message.size();
     set.encode(message);
     const std::size_t count_at = message.size();
@@ -495,13 +495,13 @@ void Casts::append_lead(std::vector<std::byte>& message, const Set& set, const s
     message.resize(begin + (message.size() - begin + 7) / 8 * 8);
 }
 
-std::vector<std::byte> Casts::lead_of(const Set& set, const std::vector<Before>& before, const Set& all) {
+std::vector<std::byte> Multicasts::lead_of(const Set& set, const std::vector<Before>& before, const Set& all) {
     std::vector<std::byte> lead;
     append_lead(lead, set, before, all);
     return lead;
 }
 
-std::optional<Casts::Lead> Casts::read_lead(Bytes bytes) const {
+std::optional<Multicasts::Lead> Multicasts::read_lead(Bytes bytes) const {
     const bool is_whole = bytes.size() % 8 == 0; // the content behind it is aligned
     auto set = Set::decode(bytes, core_.nodes());
     std::uint32_t count = 0;
@@ -521,7 +521,7 @@ std::optional<Casts::Lead> Casts::read_lead(Bytes bytes) const {
     return lead;
 }
 
-std::vector<std::byte>& Casts::answer_of(Relay& relay, RelayId id) {
+std::vector<std::byte>& Multicasts::answer_of(Relay& relay, RelayId id) {
     const auto values = combine(relay);
     make_room_for<Answer>(message_);
     const std::size_t begin = message_.size();
@@ -534,7 +534,7 @@ std::vector<std::byte>& Casts::answer_of(Relay& relay, RelayId id) {
 }
 
 /// Masters have no more under way than they may.
-bool Casts::is_possible(const Source& source, const Purpose& purpose) const noexcept {
+bool Multicasts::is_possible(const Source& source, const Purpose& purpose) const noexcept {
     if (source.deliveries.size() >= 2 * Groups::under_way_max || source.relays >= relays_max) return false;
     switch (purpose.use) {
     case Use::handler: return core_.has_handler(purpose.number);
@@ -545,7 +545,7 @@ bool Casts::is_possible(const Source& source, const Purpose& purpose) const noex
     return false;
 }
 
-void Casts::send(Node to, std::vector<std::byte>& message) {
+void Multicasts::send(Node to, std::vector<std::byte>& message) {
     if (core_.is_lost(to) || port_.try_send(to, 0, message)) return;
     unsent_.push_back({to, no_relay, message});
 }
