@@ -101,6 +101,14 @@ std::vector<pid_t> guardians_of(const Running& command) {
     return found;
 }
 
+void expect_all_gone_when_killed(Running& command, OwnPlaces& own) {
+    command.signal(SIGKILL);
+    EXPECT_TRUE(comes_true([&] { return processes_marked(command.mark()).empty(); }, one_second))
+        << command.left_behind();
+    EXPECT_EQ(command.finish().code, 137);
+    EXPECT_EQ(own.leftovers(), no_files);
+}
+
 } // namespace
 
 TEST(Leftovers, a_file_that_a_job_leaves_is_found_wherever_it_lies) {
@@ -136,22 +144,14 @@ TEST(Leftovers, killing_kumi_run_kills_the_nodes_and_all_that_they_started) {
     // kumi run, its guardian, and for each node a shell, its helper and the program.
     EXPECT_TRUE(comes_true([&] { return processes_marked(command.mark()).size() == 2 + 3 * 3; }, 5s))
         << command.left_behind();
-    command.signal(SIGKILL);
-    EXPECT_TRUE(comes_true([&] { return processes_marked(command.mark()).empty(); }, one_second))
-        << command.left_behind();
-    EXPECT_EQ(command.finish().code, 137);
-    EXPECT_EQ(own.leftovers(), no_files);
+    expect_all_gone_when_killed(command, own);
 }
 
 TEST(Leftovers, killing_kumi_run_kills_a_helper_in_a_session_of_its_own) {
     OwnPlaces own;
     Running command(own.command(kumi_run({"-n", "2", own.write_script("setsid sleep 1000"), "join", "say=ready", "wait"})));
     ASSERT_TRUE(command.printed("ready", 2));
-    command.signal(SIGKILL);
-    EXPECT_TRUE(comes_true([&] { return processes_marked(command.mark()).empty(); }, one_second))
-        << command.left_behind();
-    EXPECT_EQ(command.finish().code, 137);
-    EXPECT_EQ(own.leftovers(), no_files);
+    expect_all_gone_when_killed(command, own);
 }
 
 TEST(Leftovers, killing_the_guardian_and_kumi_run_at_once_kills_all_the_same) {
@@ -162,11 +162,7 @@ TEST(Leftovers, killing_the_guardian_and_kumi_run_at_once_kills_all_the_same) {
     ASSERT_EQ(guardians.size(), 1u);
     command.signal(SIGSTOP); // so that no other guardian takes its place
     ::kill(guardians[0], SIGKILL);
-    command.signal(SIGKILL);
-    EXPECT_TRUE(comes_true([&] { return processes_marked(command.mark()).empty(); }, one_second))
-        << command.left_behind();
-    EXPECT_EQ(command.finish().code, 137);
-    EXPECT_EQ(own.leftovers(), no_files);
+    expect_all_gone_when_killed(command, own);
 }
 
 TEST(Leftovers, a_guardian_that_was_killed_has_a_successor) {
@@ -177,11 +173,7 @@ TEST(Leftovers, a_guardian_that_was_killed_has_a_successor) {
     ASSERT_EQ(first.size(), 1u);
     ::kill(first[0], SIGKILL);
     EXPECT_TRUE(comes_true([&] { return guardians_of(command).size() == 1 && guardians_of(command) != first; }, 5s));
-    command.signal(SIGKILL);
-    EXPECT_TRUE(comes_true([&] { return processes_marked(command.mark()).empty(); }, one_second))
-        << command.left_behind();
-    EXPECT_EQ(command.finish().code, 137);
-    EXPECT_EQ(own.leftovers(), no_files);
+    expect_all_gone_when_killed(command, own);
 }
 
 TEST(Leftovers, a_helper_in_the_background_ends_with_its_node) {
