@@ -115,10 +115,10 @@ class StandIn final : public engine::Service {
 public:
     StandIn(engine::Core& core, std::function<void(Bytes)> heard) : port_(core.add_service(*this)), heard_(std::move(heard)) {}
 
-    void say(Node to, Bytes head, Bytes rest = {}) {
+    void say(Node to, std::uint16_t kind, Bytes head, Bytes rest) {
         std::vector<std::byte> message(engine::header_room);
         message.insert(message.end(), head.begin(), head.end());
-        (void)port_.send(to, 0, message, rest);
+        (void)port_.send(to, kind, message, rest);
     }
 
 private:
@@ -185,9 +185,11 @@ public:
     /// Called for each that comes, instead of keeping it.
     std::function<bool(const Posted&)> on_post;
 
-    void say(Node puppet, Bytes message) { sayings_[puppet].push_back({{message.begin(), message.end()}, {}}); }
-    void post(Node puppet, const group::Post& head, Bytes data = {}) {
-        sayings_[puppet].push_back({{data.begin(), data.end()}, head});
+    void say(Node puppet, Bytes message, std::uint16_t kind = group::only_kind) {
+        sayings_[puppet].push_back({{message.begin(), message.end()}, {}, kind});
+    }
+    void post(Node puppet, const group::Post& head, Bytes data = {}, std::uint16_t kind = group::only_kind) {
+        sayings_[puppet].push_back({{data.begin(), data.end()}, head, kind});
     }
 
     /// Until all that was said has come, and what follows from it.
@@ -225,6 +227,7 @@ private:
     struct Saying {
         std::vector<std::byte> bytes;
         std::optional<group::Post> head; // then it is a post
+        std::uint16_t kind;              // for the engine
     };
 
     Stage(engine_test::OneThread& world, Node nodes) : world_(world), nodes_(nodes) {}
@@ -253,8 +256,8 @@ private:
                 continue;
             }
             const Saying next = std::move(queue.front());
-            if (next.head) collectives.say(0, bytes_of(*next.head), next.bytes);
-            else multicasts.say(0, {}, next.bytes);
+            if (next.head) collectives.say(0, next.kind, bytes_of(*next.head), next.bytes);
+            else multicasts.say(0, next.kind, {}, next.bytes);
             queue.pop_front(); // not before: it is quiet when all has been sent
         }
     }

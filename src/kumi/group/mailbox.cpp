@@ -2,6 +2,7 @@
 
 #include "kumi/engine/parameters.hpp"
 #include "kumi/group/collective_call.hpp"
+#include "kumi/group/wire.hpp"
 
 #include <algorithm>
 #include <array>
@@ -66,7 +67,7 @@ bool Mailbox::try_post(Node to, Post head, Bytes data) noexcept {
     const bool is_together = data.size() <= together_max;
     if (is_together) copy_bytes(message.data() + head_bytes, data);
     const MutableBytes front = MutableBytes(message).first(head_bytes + (is_together ? data.size() : 0));
-    if (!port_.try_send(to, 0, front, is_together ? Bytes{} : data)) return false;
+    if (!port_.try_send(to, only_kind, front, is_together ? Bytes{} : data)) return false;
     peer.told = head.taken;
     return true;
 }
@@ -77,7 +78,7 @@ void Mailbox::post(Node to, Post head, Bytes data) {
     Peer& peer = peers_[to];
     peer.told = head.taken = peer.taken_here;
     std::memcpy(front.data() + engine::header_room, &head, sizeof head);
-    (void)port_.send(to, 0, front, data); // with the turn it waits in the engine; refused only where nothing can go
+    (void)port_.send(to, only_kind, front, data); // with the turn it waits in the engine; refused only where nothing can go
 }
 
 void Mailbox::note_taken(Node by, std::uint32_t taken) noexcept {
@@ -102,9 +103,9 @@ void Mailbox::drop(Box& box, Node source, const Post& head) {
 
 // ---- arrivals
 
-engine::Handled Mailbox::on_message(const engine::Turn&, Node source, std::uint16_t, Bytes body) {
+engine::Handled Mailbox::on_message(const engine::Turn&, Node source, std::uint16_t kind, Bytes body) {
     Post head;
-    if (!read_value(body, head)) return engine::Handled::no;
+    if (kind != only_kind || !read_value(body, head)) return engine::Handled::no;
     on_post(source, head, body.subspan(sizeof head));
     return engine::Handled::yes;
 }

@@ -382,12 +382,13 @@ bool Multicasts::try_cast(const Relay& relay, const Link& child) {
     append_lead(message_, child.part, relay.before, relay.members);
     const auto lead_bytes = static_cast<std::uint32_t>(message_.size() - begin);
     put_head(message_, Cast{relay.place ? Kind::placed : Kind::cast, lead_bytes, relay.name, relay.purpose, relay.id, relay.pace.gap / relay.pace.hop});
-    return port_.try_send(child.to, 0, message_, relay.place ? bytes_of(*relay.place) : relay.content.bytes);
+    return port_.try_send(child.to, only_kind, message_, relay.place ? bytes_of(*relay.place) : relay.content.bytes);
 }
 
 // ---- what comes, and goes on
 
-engine::Handled Multicasts::on_message(const engine::Turn& turn, Node source, std::uint16_t, Bytes bytes) {
+engine::Handled Multicasts::on_message(const engine::Turn& turn, Node source, std::uint16_t wire_kind, Bytes bytes) {
+    if (wire_kind != only_kind) return engine::Handled::no;
     const Busy busy(*this);
     std::uint32_t kind = ~0u;
     (void)read_value(bytes, kind);
@@ -418,7 +419,7 @@ bool Multicasts::go_on(const engine::Turn& turn) noexcept {
         bool was_sent = false;
         if (!refused.contains(next.to)) {
             if (next.relay.index == no_relay.index) {
-                was_sent = port_.try_send(next.to, 0, next.message);
+                was_sent = port_.try_send(next.to, only_kind, next.message);
             } else if (Relay* const relay = relays_.find(next.relay)) {
                 const Link* const child = find_child(*relay, next.to);
                 was_sent = child == nullptr || try_cast(*relay, *child);
@@ -546,7 +547,7 @@ bool Multicasts::is_possible(const Source& source, const Purpose& purpose) const
 }
 
 void Multicasts::send(Node to, std::vector<std::byte>& message) {
-    if (core_.is_lost(to) || port_.try_send(to, 0, message)) return;
+    if (core_.is_lost(to) || port_.try_send(to, only_kind, message)) return;
     unsent_.push_back({to, no_relay, message});
 }
 

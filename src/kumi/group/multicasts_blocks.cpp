@@ -155,7 +155,7 @@ void Multicasts::ask(const Stream& stream, Node node, bool for_answer) {
     const auto lead = lead_of(stream.set, stream.before, {});
     auto message = message_of(head_of(stream, lead.size(), no_block, for_answer));
     append(message, lead);
-    (void)port_.try_send(node, 0, message);
+    (void)port_.try_send(node, only_kind, message);
 }
 
 /// Sends what it can; true if it sent something.
@@ -200,7 +200,7 @@ bool Multicasts::send_blocks(Stream& stream, Flow& flow, Node to, std::uint32_t 
     if (!flow.opened.contains(to)) lead = lead_of(stream.set, stream.before, {});
     auto message = message_of(head_of(stream, lead.size(), begin, !flow.schedule));
     append(message, lead);
-    if (!port_.try_send(to, 0, message, bytes_in(stream, begin, end))) return false;
+    if (!port_.try_send(to, only_kind, message, bytes_in(stream, begin, end))) return false;
     if (!lead.empty()) flow.opened.add(to);
     return true;
 }

@@ -48,7 +48,7 @@ void Multicasts::probe(const std::vector<Child>& children) {
     train_left_ = now();
     for (std::uint32_t i = 1; i <= train.messages; ++i) {
         auto message = message_of(Probe{Kind::probe, i == train.messages, train_});
-        if (!port_.try_send(probed_, 0, message, Bytes(nothing).first(train.bytes))) return train_left_.reset(); // no room: next time
+        if (!port_.try_send(probed_, only_kind, message, Bytes(nothing).first(train.bytes))) return train_left_.reset(); // no room: next time
     }
 }
 

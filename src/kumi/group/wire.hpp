@@ -17,6 +17,9 @@ namespace kumi::group {
 
 using pm::Node;
 
+/// Each service of groups has one kind of messages for the engine, and tells its own apart by what is in them.
+inline constexpr std::uint16_t only_kind = 0;
+
 enum class Kind : std::uint32_t {
     cast,   // Cast, lead, content
     block,  // Block, [lead], data: that block, and the next ones as far as the data goes
