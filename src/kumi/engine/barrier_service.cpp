@@ -15,7 +15,6 @@ constexpr std::uint64_t agreement_set = 1;
 constexpr std::uint64_t firsts_set = 2; // the first nodes of all hosts
 constexpr std::size_t known_sets = 3;
 
-constexpr std::uint16_t kind_in_service(Kind kind) { return static_cast<std::uint16_t>(static_cast<int>(kind) - static_cast<int>(Kind::step)); }
 constexpr std::uint16_t step_kind = kind_in_service(Kind::step);
 constexpr std::uint16_t host_arrived_kind = kind_in_service(Kind::host_arrived);
 constexpr std::uint16_t hopeless_kind = kind_in_service(Kind::hopeless);

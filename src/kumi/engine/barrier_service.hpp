@@ -21,7 +21,8 @@ class BarrierService final : public Service {
 public:
     explicit BarrierService(Core& core);
 
-    /// By node, the first of those that share its memory, as all nodes see it; empty where nobody has told.
+    /// `firsts[node]` is the first of the nodes that share memory with `node`; the same on all nodes. Empty: that is not known,
+    /// and memory is used only if all nodes share it.
     void set_firsts(std::vector<Node> firsts);
 
     /// This node comes to the next barrier of all nodes, and waits later.
@@ -33,7 +34,8 @@ public:
     /// A barrier of all nodes, which tells the lowest and highest value that they came with.
     Result<Agreement> agree(std::uint64_t value);
 
-    /// Barriers that this node has come to wait to be counted in the memory of its host: nobody is woken when there is room.
+    /// True while arrivals of this node wait for room in the memory of its host. A thread that sleeps then must be woken when a
+    /// barrier completes.
     bool has_uncounted(const Turn&) const noexcept { return next_on_host_ != next_barrier_; }
 
 private:

@@ -9,8 +9,8 @@
 namespace kumi::engine {
 namespace {
 
-constexpr std::uint16_t ask_kind = 0;
-constexpr std::uint16_t answer_kind = static_cast<std::uint16_t>(Kind::answer) - static_cast<std::uint16_t>(Kind::ask);
+constexpr std::uint16_t ask_kind = kind_in_service(Kind::ask);
+constexpr std::uint16_t answer_kind = kind_in_service(Kind::answer);
 
 } // namespace
 
@@ -18,8 +18,7 @@ Calls::Calls(Core& core) noexcept : core_(core), port_(core.add_service(*this)) 
 
 void Calls::set_numbers(std::vector<std::uint32_t> numbers) {
     numbers_ = std::move(numbers);
-    function_of_.resize(numbers_.size());
-    for (std::uint32_t function = 0; function < numbers_.size(); ++function) function_of_[numbers_[function]] = function;
+    function_of_ = inverse_of(numbers_);
 }
 
 // ---- asking

@@ -64,12 +64,7 @@ Node Core::first_on_host() const noexcept {
 
 void Core::set_agreement(Agreed agreed) {
     agreed_ = std::move(agreed);
-    const auto invert = [](const std::vector<std::uint32_t>& numbers) {
-        std::vector<std::uint32_t> inverse(numbers.size());
-        for (std::uint32_t i = 0; i < numbers.size(); ++i) inverse[numbers[i]] = i;
-        return inverse;
-    };
-    handler_of_ = invert(agreed_.handlers);
+    handler_of_ = inverse_of(agreed_.handlers);
     calls_.set_numbers(agreed_.functions);
     barriers_.set_firsts(agreed_.firsts);
 }

@@ -41,7 +41,6 @@ struct Agreed {
 
 class Core final : public Progress, private Work {
 public:
-    using Answered = Operation::Answered;
     using Where = global_ptr<std::byte>;
 
     struct Options {

@@ -36,7 +36,16 @@ private:
 };
 
 namespace engine {
+
 class Core;
+
+/// `numbers` has the number on the wire of each handler, or function. Answers which one has each number.
+inline std::vector<std::uint32_t> inverse_of(const std::vector<std::uint32_t>& numbers) {
+    std::vector<std::uint32_t> inverse(numbers.size());
+    for (std::uint32_t i = 0; i < numbers.size(); ++i) inverse[numbers[i]] = i;
+    return inverse;
+}
+
 } // namespace engine
 
 /// A request in its handler's hands. A handler runs on whatever thread makes progress, one at a time on each node; it must

@@ -15,6 +15,7 @@
 #include "kumi/base/bytes.hpp"
 #include "kumi/base/result.hpp"
 #include "kumi/engine/progress_loop.hpp"
+#include "kumi/engine/wire.hpp"
 #include "kumi/pm/node.hpp"
 
 #include <cstdint>
@@ -57,6 +58,10 @@ protected:
     ~Service() = default;
 };
 
+/// The number of a kind within the range of its service: all ranges begin at multiples of their size.
+constexpr std::uint16_t kind_in_service(Kind kind) noexcept { return static_cast<std::uint16_t>(kind) % Service::kinds_max; }
+static_assert(kind_in_service(Kind::step) == 0 && kind_in_service(Kind::ask) == 0 && kind_in_service(Kind::first_of_layers) == 0);
+
 /// What a service sends by. `message` begins with header_room bytes for the engine; `payload` is sent behind it. Messages of
 /// one service from one node to another arrive in order. Every message is a request: it takes one of the requests_max that a
 /// node may have under way to another until it was handled there.
@@ -66,13 +71,13 @@ public:
     bool try_send(Node to, std::uint16_t kind, MutableBytes message, Bytes payload = {}) noexcept;
     /// Waits for room; with the turn, the message itself waits in the engine. An error: the node is lost, or too much waits.
     Result<void> send(Node to, std::uint16_t kind, MutableBytes message, Bytes payload = {});
-    /// send() of a head and what comes behind it.
+    /// Like send(), for a message that is made of `head` and `body`.
     template <class Head>
     Result<void> request(Node to, std::uint16_t kind, const Head& head, Bytes body = {});
     /// Sends now or later: for what answers others, and is bounded by what they ask. No request.
     template <class Head>
     void reply(const Turn& turn, Node to, std::uint16_t kind, const Head& head, Bytes body = {});
-    /// One of the messages of `source` that were to be handled later has been.
+    /// A message of `source` for which Service::on_message() returned Handled::later has been handled now.
     void note_handled(const Turn& turn, Node source);
     /// Whether Service::go_on() is to be called.
     void want_progress(const Turn& turn, bool wanted) noexcept;
