@@ -37,7 +37,8 @@ int pingpong(const Task& task, const SocketPair& sockets, Waiting waiting) {
         ::getpeername(socket, reinterpret_cast<sockaddr*>(&peer), &peer_bytes);
         return [=]() mutable {
             if (!first && receive(socket, buffer, buffer.size(), waiting) == 0) return false;
-            const bool sent = addressed ? ::sendto(socket, buffer.data(), buffer.size(), 0, reinterpret_cast<const sockaddr*>(&peer), peer_bytes) > 0
+            const bool sent = addressed ? ::sendto(socket, buffer.data(), buffer.size(), 0,
+                                                   reinterpret_cast<const sockaddr*>(&peer), peer_bytes) > 0
                                         : send_all(socket, buffer);
             if (!sent) return false;
             return !first || receive(socket, buffer, buffer.size(), waiting) != 0;
@@ -59,7 +60,8 @@ int pingpong(const Task& task, const SocketPair& sockets, Waiting waiting) {
     return run_parts({{ask, 0}, {answer, 1}});
 }
 
-/// Bytes that arrive per second. The receiver takes what there is, spinning as Kumi's does: the sender need not wake it.
+/// Bytes that arrive per second. The receiver takes what there is, spinning as Kumi's does: the sender need not wake
+/// it.
 double stream_rate(const SocketPair& sockets, std::chrono::milliseconds duration) {
     Buffer into(256 << 10);
     std::uint64_t bytes = 0;

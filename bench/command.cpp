@@ -18,7 +18,8 @@
 namespace kumi::bench {
 namespace {
 
-[[noreturn]] void turn_into(const std::vector<std::string>& words, const std::vector<std::string>& environment_added, int out) {
+[[noreturn]] void turn_into(const std::vector<std::string>& words, const std::vector<std::string>& environment_added,
+                            int out) {
     ::setpgid(0, 0);
     ::dup2(out, STDOUT_FILENO);
     ::dup2(::open("/dev/null", O_RDWR), STDIN_FILENO);
@@ -48,7 +49,8 @@ std::string complaint(const std::string& text) {
     constexpr std::string_view ours = "kumi: ";
     std::istringstream lines(text);
     for (std::string line; std::getline(lines, line);) {
-        const bool has_word = std::any_of(line.begin(), line.end(), [](unsigned char c) { return std::isalpha(c) != 0; });
+        const bool has_word =
+            std::any_of(line.begin(), line.end(), [](unsigned char c) { return std::isalpha(c) != 0; });
         if (has_word && !line.starts_with("result ")) return line.starts_with(ours) ? line.substr(ours.size()) : line;
     }
     return "failed";

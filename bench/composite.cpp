@@ -77,10 +77,12 @@ std::vector<Case> all_cases() {
     const auto push_storm = [&](const std::string& id, const char* load) {
         const auto push = [&](RowKind row) { cases.push_back({std::move(row), two_networks, nullptr, {}, true}); };
         push({id, "cycles", false,
-              fmt::format("faults of two networks, or of those of --cluster, at random while nodes send each other messages of all "
+              fmt::format("faults of two networks, or of those of --cluster, at random while nodes send each other "
+                          "messages of all "
                           "sizes, {}; takes minutes, and must be named",
                           load)});
-        push({id + ".wrong", "count", true, "of these, messages that were lost, doubled, out of order or not what was sent"});
+        push({id + ".wrong", "count", true,
+              "of these, messages that were lost, doubled, out of order or not what was sent"});
         push({id + ".pause", "s", true, "the longest time between two of these messages from one node to another"});
     };
     push_storm(storm_rows[0], "as many as they can");
@@ -94,7 +96,8 @@ std::vector<Case> chosen_cases(const BenchOptions& options) {
     std::erase_if(cases, [&](const Case& one) {
         const auto names_it = [&](const std::string& start) {
             const auto names_storm = [&](const char* storm) { return start.starts_with(storm); };
-            return one.row.id.starts_with(start) && (!one.only_if_named || std::ranges::any_of(storm_rows, names_storm));
+            return one.row.id.starts_with(start) &&
+                   (!one.only_if_named || std::ranges::any_of(storm_rows, names_storm));
         };
         return options.rows.empty() ? one.only_if_named
                                     : std::none_of(options.rows.begin(), options.rows.end(), names_it);
@@ -123,7 +126,9 @@ public:
                 if (!one.only_if_named) measure(one, round);
         }
         for (const std::string storm : storm_rows)
-            if (std::any_of(cases_.begin(), cases_.end(), [&](const Case& one) { return one.row.id.starts_with(storm); })) measure_storm(storm);
+            if (std::any_of(cases_.begin(), cases_.end(),
+                            [&](const Case& one) { return one.row.id.starts_with(storm); }))
+                measure_storm(storm);
         return std::move(table_);
     }
 
@@ -163,7 +168,8 @@ private:
         if (place == nullptr) return;
         table_.note(fmt::format("{}: its seed is {}; --seed makes the same faults again", row, options_.seed));
         const std::string what = row.substr(row.find('.') + 1);
-        const Words job = job_in_lab(options_, *place, file, {"-n", std::to_string(cluster->slots())}, {"composite", what});
+        const Words job =
+            job_in_lab(options_, *place, file, {"-n", std::to_string(cluster->slots())}, {"composite", what});
         const auto soaked = soak(*place, *cluster, job, options_.seed, options_.on_progress);
         if (!soaked) return table_.note(fmt::format("{}: {}", row, soaked.error().text()));
         table_.add("kumi", row, soaked->cycles);

@@ -21,7 +21,9 @@ Result<Ends> open_shmem(pm::Node nodes, std::span<pm::Waker* const> wakers = {})
     return device::shmem::open_in_one_process(nodes, {}, wakers);
 }
 
-Result<Ends> open_udp(pm::Node nodes) { return device::udp::open_in_one_process(std::vector<std::string>(nodes, "127.0.0.1"), {.has_alternatives = true}); }
+Result<Ends> open_udp(pm::Node nodes) {
+    return device::udp::open_in_one_process(std::vector<std::string>(nodes, "127.0.0.1"), {.has_alternatives = true});
+}
 
 /// Composites of shared memory and UDP, both of which join all nodes; messages go by the one that is named.
 Result<Ends> open_composites(pm::Node nodes, bool by_udp) {
@@ -29,7 +31,9 @@ Result<Ends> open_composites(pm::Node nodes, bool by_udp) {
     std::iota(all.begin(), all.end(), pm::Node{0});
     device::composite::Assembly assembly(nodes);
     for (const bool udp : {!by_udp, by_udp}) { // the later one is used
-        const auto open = [&](std::span<pm::Waker* const> wakers) { return udp ? open_udp(nodes) : open_shmem(nodes, wakers); };
+        const auto open = [&](std::span<pm::Waker* const> wakers) {
+            return udp ? open_udp(nodes) : open_shmem(nodes, wakers);
+        };
         if (auto added = assembly.add(all, open); !added) return added.error();
     }
     return assembly.finish();
@@ -37,7 +41,8 @@ Result<Ends> open_composites(pm::Node nodes, bool by_udp) {
 
 int pingpong(const std::string& row, const Ends& ends, std::size_t bytes) {
     const Always size{bytes};
-    return request_and_reply(ends, spinning, size, size, [&](double seconds) { report(row.c_str(), seconds / 2 * 1e9); });
+    return request_and_reply(ends, spinning, size, size,
+                             [&](double seconds) { report(row.c_str(), seconds / 2 * 1e9); });
 }
 
 /// A poll that finds nothing, once the channel has noticed that nothing comes.
@@ -60,7 +65,9 @@ int in_one_process(std::span<const std::string> words) {
     const bool bare = words[1] == "limit";
     const bool by_udp = what == "latency.64.udp";
     const pm::Node nodes = what != "poll.64" || bare ? 2 : 64;
-    auto ends = what == "poll.64" || !bare ? open_composites(nodes, by_udp) : by_udp ? open_udp(nodes) : open_shmem(nodes);
+    auto ends = what == "poll.64" || !bare ? open_composites(nodes, by_udp)
+                : by_udp                   ? open_udp(nodes)
+                                           : open_shmem(nodes);
     if (!ends) return fail(ends.error());
     const std::string row = "composite." + what;
     if (what == "poll.64") return idle_poll(row, *ends);

@@ -43,7 +43,8 @@ int exchange_node(std::span<const std::string> words) {
             if (auto sent = job->send(other, message); !sent) return fail(sent.error());
         const auto has_come = [&](Node other) { return received[other] >= number; };
         const auto is_complete = [&] { return std::all_of(others.begin(), others.end(), has_come); };
-        // Asleep: hosts of the lab share a machine and do not know of each other, so each would spin on its own account.
+        // Asleep: hosts of the lab share a machine and do not know of each other, so each would spin on its own
+        // account.
         pm::poll_until(job->channel(), count_message, is_complete, sleeping);
         if (number == warm_up_count) start = now();
     }

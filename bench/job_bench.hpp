@@ -27,7 +27,8 @@ struct JobBench {
     std::vector<JobCase> cases;
     /// The cluster file of the lab that a case is measured in; empty: this machine does.
     std::string (*lab_file)(const JobCase& one);
-    /// Command lines for Kumi, the limit and the peers, as far as they have a part in it. `lab` is null where none is needed.
+    /// Command lines for Kumi, the limit and the peers, as far as they have a part in it. `lab` is null where none is
+    /// needed.
     std::vector<Entry> (*contestants)(const BenchOptions& options, const JobCase& one, const OwnLab* lab);
     /// What else to know about a case with more nodes than cores.
     const char* (*crowded)(const JobCase& one) = [](const JobCase&) { return ""; };

@@ -93,7 +93,8 @@ double wake_up_ring_seconds() {
     if (memory == MAP_FAILED) return 0;
     Bed* beds = static_cast<Bed*>(memory);
     const auto sleep_until = [&](std::uint32_t who, std::uint32_t round) {
-        while (beds[who].round.load() != round) ::syscall(SYS_futex, &beds[who].round, FUTEX_WAIT, round - 1, nullptr, nullptr, 0);
+        while (beds[who].round.load() != round)
+            ::syscall(SYS_futex, &beds[who].round, FUTEX_WAIT, round - 1, nullptr, nullptr, 0);
     };
     const auto wake = [&](std::uint32_t who, std::uint32_t round) {
         beds[who].round.store(round);

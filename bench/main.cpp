@@ -52,7 +52,8 @@ std::string case_names() {
 }
 
 const BenchCase* find_case(const std::string& name) {
-    const auto found = std::find_if(bench_cases.begin(), bench_cases.end(), [&](const BenchCase& one) { return one.name == name; });
+    const auto found =
+        std::find_if(bench_cases.begin(), bench_cases.end(), [&](const BenchCase& one) { return one.name == name; });
     return found == bench_cases.end() ? nullptr : &*found;
 }
 
@@ -96,32 +97,38 @@ std::string wrong_rows(const BenchCase& one, const std::vector<std::string>& sta
 int run_bench(const Choices& choices) {
     const BenchCase& chosen = *find_case(choices.bench);
     if (const std::string* peer = unknown_peer(chosen, choices.against))
-        return complain(fmt::format("--against: {} has no peer {}; there are: {}", chosen.name, *peer, fmt::join(chosen.peers, ", "))), 2;
-    if (const std::string wrong = wrong_rows(chosen, choices.rows); !wrong.empty()) return complain("--rows: " + wrong), 2;
+        return complain(fmt::format("--against: {} has no peer {}; there are: {}", chosen.name, *peer,
+                                    fmt::join(chosen.peers, ", "))),
+               2;
+    if (const std::string wrong = wrong_rows(chosen, choices.rows); !wrong.empty())
+        return complain("--rows: " + wrong), 2;
     std::ofstream json;
     if (!choices.json_path.empty()) { // before minutes of work, not after
         json.open(choices.json_path);
         if (!json) return complain(fmt::format("--json {}: cannot be written", choices.json_path));
     }
-    if (std::error_code wrong; !choices.figures_folder.empty() && !std::filesystem::is_directory(choices.figures_folder) &&
+    if (std::error_code wrong; !choices.figures_folder.empty() &&
+                               !std::filesystem::is_directory(choices.figures_folder) &&
                                !std::filesystem::create_directories(choices.figures_folder, wrong))
         return complain(fmt::format("--figures {}: {}", choices.figures_folder, wrong.message()));
     const Places places;
-    BenchOptions options{.peers = choices.against,
-                         .rows = choices.rows,
-                         .rounds = choices.rounds,
-                         .kumi_path = places.kumi,
-                         .node_path = places.own,
-                         .peers_folder = places.peers_folder,
-                         .labs_folder = places.labs_folder,
-                         .figures_folder = choices.figures_folder,
-                         .cluster_file = choices.cluster_file.empty() ? "" : std::filesystem::absolute(choices.cluster_file).string(),
-                         .seed = choices.seed,
-                         .on_progress = show_progress};
+    BenchOptions options{
+        .peers = choices.against,
+        .rows = choices.rows,
+        .rounds = choices.rounds,
+        .kumi_path = places.kumi,
+        .node_path = places.own,
+        .peers_folder = places.peers_folder,
+        .labs_folder = places.labs_folder,
+        .figures_folder = choices.figures_folder,
+        .cluster_file = choices.cluster_file.empty() ? "" : std::filesystem::absolute(choices.cluster_file).string(),
+        .seed = choices.seed,
+        .on_progress = show_progress};
     const Table table = chosen.run(options);
     show_progress("");
     fmt::print("{}", table.text());
-    if (json.is_open() && !(json << table.json() << std::flush)) return complain(fmt::format("--json {}: cannot be written", choices.json_path));
+    if (json.is_open() && !(json << table.json() << std::flush))
+        return complain(fmt::format("--json {}: cannot be written", choices.json_path));
     if (!choices.check) return 0;
     int missed = 0;
     const auto report = table.check(places.goals, missed);
@@ -156,17 +163,21 @@ void add_options(CLI::App& app, Choices& choices) {
         });
     app.add_option("--against", choices.against, peers_help())->delimiter(',')->type_name("PEER,...");
     app.add_option("--rows", choices.rows,
-                   "all but shmem: only the rows whose names begin so, as udp.latency does; composite.soak and composite.steady are measured only so")
+                   "all but shmem: only the rows whose names begin so, as udp.latency does; composite.soak and "
+                   "composite.steady are measured only so")
         ->delimiter(',')
         ->type_name("ROW,...");
     app.add_option("--rounds", choices.rounds, "how often each is measured")
         ->type_name("COUNT")
         ->check(CLI::Range(1, 1000))
         ->capture_default_str();
-    app.add_option("--cluster", choices.cluster_file, "composite.soak, composite.steady: the hosts and networks that they have faults of, made in a lab")
+    app.add_option("--cluster", choices.cluster_file,
+                   "composite.soak, composite.steady: the hosts and networks that they have faults of, made in a lab")
         ->type_name("FILE")
         ->check(CLI::ExistingFile);
-    app.add_option("--seed", choices.seed, "composite.soak, composite.steady: of their faults, as an earlier run tells it")->type_name("NUMBER");
+    app.add_option("--seed", choices.seed,
+                   "composite.soak, composite.steady: of their faults, as an earlier run tells it")
+        ->type_name("NUMBER");
     app.add_option("--figures", choices.figures_folder, "simulated: also draw what it measures, as files in a folder")
         ->type_name("FOLDER");
     app.add_option("--json", choices.json_path, "also write the rows to a file")->type_name("FILE");
@@ -180,7 +191,8 @@ void add_options(CLI::App& app, Choices& choices) {
 int main(int argc, char** argv) {
     using namespace kumi::bench;
     // A node gets its words as they are.
-    if (argc > 1 && std::string_view(argv[1]) == "node") return run_node(std::vector<std::string>(argv + 2, argv + argc));
+    if (argc > 1 && std::string_view(argv[1]) == "node")
+        return run_node(std::vector<std::string>(argv + 2, argv + argc));
     Choices choices;
     CLI::App app{"Measures Kumi beside its peers and the machine's limit, in one run.", "kumi bench"};
     add_options(app, choices);

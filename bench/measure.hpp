@@ -58,8 +58,8 @@ inline std::int64_t count_in(double duration, double seconds_each) {
     return static_cast<std::int64_t>(std::clamp(duration / seconds_each, 1.0, 1e6));
 }
 
-/// Seconds for each of many that several processes do together. `run(count)` does so many and answers it; few at first, to
-/// find out how many take how long. `agreed(count)` is the first process's count, in all of them.
+/// Seconds for each of many that several processes do together. `run(count)` does so many and answers it; few at first,
+/// to find out how many take how long. `agreed(count)` is the first process's count, in all of them.
 template <class Run, class Agreed>
 double settled_seconds(std::int64_t first_count, Run&& run, Agreed&& agreed) {
     double seconds = run(first_count);

@@ -34,8 +34,8 @@ std::vector<Entry> in_settings(const Entry& entry, const std::vector<std::vector
 /// With which a peer may wait when there are more processes than cores.
 std::vector<std::vector<std::string>> waiting_settings(const std::string& peer);
 
-/// Processes that wait for each other, in the settings of which one may be good for it: on this machine, or 12 in the lab of
-/// figure 3.
+/// Processes that wait for each other, in the settings of which one may be good for it: on this machine, or 12 in the
+/// lab of figure 3.
 std::vector<Entry> mpi_waiting(const BenchOptions& options, const OwnLab* lab, const std::string& peer, int nodes,
                                const std::vector<std::string>& words);
 

@@ -13,7 +13,8 @@ struct BenchOptions {
     std::vector<std::string> rows = {}; // only those whose names begin so; none: all
     int rounds = 7;
     std::string kumi_path;                               // of the kumi command
-    std::string node_path;                               // of this program: `node_path node WORDS` is a node of a benchmark
+    // of this program: `node_path node WORDS` is a node of a benchmark
+    std::string node_path;
     std::string peers_folder;                            // where the peers' programs are
     std::string labs_folder;                             // where the cluster files of labs are
     std::string figures_folder = {};                     // where pictures go; empty: none are drawn

@@ -24,17 +24,19 @@ namespace fs = std::filesystem;
 constexpr const char* lab_name = "bench";
 constexpr std::chrono::seconds ask_seconds_max{10};
 
-/// The whole life of the lab, in a process that a Ctrl-C at the terminal does not reach: up, a report, until `lifeline` is
-/// closed at the other end, down.
-[[noreturn]] void watch_over(const std::string& folder, const std::string& cluster_file, const std::string& kumi_path, int report,
-                             int lifeline) {
+/// The whole life of the lab, in a process that a Ctrl-C at the terminal does not reach: up, a report, until `lifeline`
+/// is closed at the other end, down.
+[[noreturn]] void watch_over(const std::string& folder, const std::string& cluster_file, const std::string& kumi_path,
+                             int report, int lifeline) {
     ::setsid();
     ::signal(SIGPIPE, SIG_IGN); // nobody may be there to be told
     lab::close_others(report, lifeline);
     const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
     for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(nothing, stream);
     ::setenv("XDG_RUNTIME_DIR", folder.c_str(), 1);
-    const auto up = lab::up({.name = lab_name, .cluster_file = cluster_file, .shared = {folder, fs::path(kumi_path).parent_path().parent_path()}});
+    const auto up = lab::up({.name = lab_name,
+                             .cluster_file = cluster_file,
+                             .shared = {folder, fs::path(kumi_path).parent_path().parent_path()}});
     const std::string said = up ? "" : up.error().text();
     if (::write(report, said.data(), said.size()) < 0) {
     }

@@ -13,8 +13,8 @@
 
 namespace kumi::bench {
 
-/// The other of two nodes. Empty messages are its arrivals at a barrier, and may run ahead of what we wait for; others may
-/// come with the arrival that they follow.
+/// The other of two nodes. Empty messages are its arrivals at a barrier, and may run ahead of what we wait for; others
+/// may come with the arrival that they follow.
 class Partner {
 public:
     explicit Partner(pm::Channel& channel) : channel_(channel), node_(1 - channel.self()) {}

@@ -5,7 +5,8 @@
 
 namespace kumi::bench {
 
-/// Where the parts of Kumi lie, installed or in a build: seen from this program, which is PREFIX/libexec/kumi/kumi-bench.
+/// Where the parts of Kumi lie, installed or in a build: seen from this program, which is
+/// PREFIX/libexec/kumi/kumi-bench.
 struct Places {
     std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe");
     std::filesystem::path peers_folder = own.parent_path(); // their programs lie beside this one

@@ -33,12 +33,16 @@ private:
         std::vector<RowKind> rows;
         for (const std::size_t bytes : latency_sizes)
             rows.push_back({fmt::format("shmem.latency.{}", bytes), "ns", true,
-                            fmt::format("{} bytes, one way, half a ping-pong{}", bytes, bytes == 8 ? "; limit: one cache line handed over bare" : "")});
+                            fmt::format("{} bytes, one way, half a ping-pong{}", bytes,
+                                        bytes == 8 ? "; limit: one cache line handed over bare" : "")});
         rows.push_back({"shmem.rate.8", "M/s", false, "8-byte messages, one way, as many as will go"});
-        rows.push_back({"shmem.bandwidth.copy.1048576", "MB/s", false, "1 MiB, one way, private memory to private memory; limit: memcpy"});
+        rows.push_back({"shmem.bandwidth.copy.1048576", "MB/s", false,
+                        "1 MiB, one way, private memory to private memory; limit: memcpy"});
         rows.push_back({"shmem.bandwidth.pingpong.1048576", "MB/s", false, "the same to and fro, one at a time"});
-        rows.push_back({"shmem.bandwidth.inplace.1048576", "MB/s", false, "1 MiB produced, sent and consumed; in place where the peer allows it"});
-        rows.push_back({"shmem.ring.16", "us", true, "a token round 16 nodes, per hop; peers at their best waiting setting; limit: bare wake-ups"});
+        rows.push_back({"shmem.bandwidth.inplace.1048576", "MB/s", false,
+                        "1 MiB produced, sent and consumed; in place where the peer allows it"});
+        rows.push_back({"shmem.ring.16", "us", true,
+                        "a token round 16 nodes, per hop; peers at their best waiting setting; limit: bare wake-ups"});
         rows.push_back({"shmem.launch.4", "ms", true, "4 nodes started, joined, left, ended"});
         rows.push_back({"shmem.idle", "%", true, "of a core, used by a node that waits"});
         return rows;
@@ -73,7 +77,8 @@ private:
     void measure(const Entry& entry) {
         const auto heard = stage_.run(entry, entry_seconds_max);
         if (!heard) return;
-        if (entry.what == "join") table_.add(entry.who, "shmem.launch.4", heard->seconds * 1e3); // the row is how long it takes
+        // the row is how long it takes
+        if (entry.what == "join") table_.add(entry.who, "shmem.launch.4", heard->seconds * 1e3);
         for (const auto& [id, value] : heard->results) table_.add(entry.who, id, value);
     }
 

@@ -17,7 +17,9 @@ namespace {
 double produce_consume_seconds(Partner& partner, int count) {
     pm::Channel& channel = partner.channel();
     std::uint64_t total = 0;
-    const auto consume = [&](Bytes message) { total += sum(reinterpret_cast<const std::uint64_t*>(message.data()), large_words); };
+    const auto consume = [&](Bytes message) {
+        total += sum(reinterpret_cast<const std::uint64_t*>(message.data()), large_words);
+    };
     partner.barrier();
     const Instant start = now();
     if (partner.is_first()) {

@@ -17,7 +17,8 @@ namespace {
 using Milliseconds = std::chrono::milliseconds;
 
 constexpr std::chrono::seconds soak_seconds_max{1800};
-constexpr std::size_t faults_max = 2; // at once, while another begins: more, and there is hardly a network left to go by
+// at once, while another begins: more, and there is hardly a network left to go by
+constexpr std::size_t faults_max = 2;
 constexpr unsigned pause_ms_max = 150;
 constexpr Milliseconds recovery_time{500}; // of hosts that were parted
 
@@ -32,11 +33,12 @@ struct Fault {
     }
 };
 
-/// Faults of a lab, one after the other, some of them at the same time. While several last, the networks that are left still join
-/// all hosts. A fault that parts the hosts by itself lasts alone, and then they have time to recover.
+/// Faults of a lab, one after the other, some of them at the same time. While several last, the networks that are left
+/// still join all hosts. A fault that parts the hosts by itself lasts alone, and then they have time to recover.
 class Storm {
 public:
-    Storm(const OwnLab& lab, const cluster::Cluster& cluster, std::uint64_t seed) : lab_(lab), hosts_(cluster.hosts.size()), random_(seed) {
+    Storm(const OwnLab& lab, const cluster::Cluster& cluster, std::uint64_t seed)
+        : lab_(lab), hosts_(cluster.hosts.size()), random_(seed) {
         for (std::size_t host = 0; host < cluster.hosts.size(); ++host)
             for (std::size_t network = 0; network < cluster.networks.size(); ++network)
                 if (!cluster.hosts[host].addresses[network].empty())
@@ -80,7 +82,9 @@ private:
         return {mute, cable.host, cable.network};
     }
     bool is_cut(const Cable& cable, const Fault& more) const {
-        const auto is_of = [&](const Fault& fault) { return fault.host == cable.host && fault.network == cable.network; };
+        const auto is_of = [&](const Fault& fault) {
+            return fault.host == cable.host && fault.network == cable.network;
+        };
         return is_of(more) || std::any_of(faults_.begin(), faults_.end(), is_of);
     }
     /// Whether networks join all hosts during the faults there are, and one more.
@@ -109,8 +113,8 @@ private:
 
 } // namespace
 
-Result<Soaked> soak(const OwnLab& lab, const cluster::Cluster& cluster, const std::vector<std::string>& job, std::uint64_t seed,
-                    const std::function<void(const std::string&)>& on_progress) {
+Result<Soaked> soak(const OwnLab& lab, const cluster::Cluster& cluster, const std::vector<std::string>& job,
+                    std::uint64_t seed, const std::function<void(const std::string&)>& on_progress) {
     const std::string end_file = lab.folder() + "/over";
     std::vector<std::string> words = job;
     words.push_back(end_file);
@@ -135,7 +139,10 @@ Result<Soaked> soak(const OwnLab& lab, const cluster::Cluster& cluster, const st
     if (!calm) return calm.error();
     for (const auto& [name, value] : heard->results) {
         if (name.starts_with("pause")) soaked.longest_pause = std::max(soaked.longest_pause, value);
-        else (name.starts_with("wrong") ? soaked.wrong : name.starts_with("messages") ? soaked.messages : soaked.failovers) += value;
+        else
+            (name.starts_with("wrong")      ? soaked.wrong
+             : name.starts_with("messages") ? soaked.messages
+                                            : soaked.failovers) += value;
     }
     return soaked;
 }

@@ -22,9 +22,10 @@ struct Soaked {
     double longest_pause = 0; // seconds between two messages from one node to another
 };
 
-/// The nodes of `job` send each other messages while links go down and up, and hosts are muted, at random. The same seed
-/// gives the same faults in the same order, though not at the same instants. `cluster` is what the lab was made of.
-Result<Soaked> soak(const OwnLab& lab, const cluster::Cluster& cluster, const std::vector<std::string>& job, std::uint64_t seed,
-                    const std::function<void(const std::string&)>& on_progress);
+/// The nodes of `job` send each other messages while links go down and up, and hosts are muted, at random. The same
+/// seed gives the same faults in the same order, though not at the same instants. `cluster` is what the lab was made
+/// of.
+Result<Soaked> soak(const OwnLab& lab, const cluster::Cluster& cluster, const std::vector<std::string>& job,
+                    std::uint64_t seed, const std::function<void(const std::string&)>& on_progress);
 
 } // namespace kumi::bench

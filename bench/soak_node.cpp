@@ -59,7 +59,9 @@ public:
                 sent = give(to, is_over) || sent;
             }
             if (is_over && !began) began = now();
-            if (began && now() - *began > end_time_max) return error("node {}: not all could be sent within {} s of the end", job_.node(), end_time_max.count());
+            if (began && now() - *began > end_time_max)
+                return error("node {}: not all could be sent within {} s of the end", job_.node(),
+                             end_time_max.count());
             if (sent && is_steady && !is_over) job_.wait_until([] { return false; }, now() + steady_rest);
             else if (sent) job_.poll();
             else job_.wait_until([] { return false; }, now() + 1ms);
@@ -126,7 +128,9 @@ int soak_node(std::span<const std::string> words, bool is_steady) {
     if (!soak.wait_for_others())
         return fail(
             error("node {}: not all that was sent has come within {} s of the end", job->node(), end_time_max.count()));
-    const auto tell = [&](const std::string& what, double value) { report(fmt::format("{}.{}", what, job->node()).c_str(), value); };
+    const auto tell = [&](const std::string& what, double value) {
+        report(fmt::format("{}.{}", what, job->node()).c_str(), value);
+    };
     tell("messages", static_cast<double>(soak.received()));
     tell("wrong", static_cast<double>(soak.wrong()));
     tell("pause", soak.longest_pause());

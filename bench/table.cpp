@@ -20,7 +20,8 @@ std::string ratio(std::optional<double> value, std::optional<double> base) {
 
 } // namespace
 
-Table::Table(std::vector<RowKind> rows, std::vector<std::string> peers) : rows_(std::move(rows)), peers_(std::move(peers)) {}
+Table::Table(std::vector<RowKind> rows, std::vector<std::string> peers)
+    : rows_(std::move(rows)), peers_(std::move(peers)) {}
 
 void Table::add(const std::string& who, const std::string& id, double value) {
     if (!struck_.contains({who, id})) values_[who][id].push_back(value);
@@ -63,14 +64,16 @@ std::optional<double> Table::best_peer(const RowKind& row) const {
 }
 
 std::string Table::text() const {
-    std::string text = fmt::format("{:<34} {:>6} {:>6} {:>9} {:>9} {:>9} {:>9} {:>9}  {}\n", "median of several runs", "unit", "better", "kumi",
-                                   "best", "limit", "to limit", "to peer", peers_.empty() ? "" : "peers");
+    std::string text =
+        fmt::format("{:<34} {:>6} {:>6} {:>9} {:>9} {:>9} {:>9} {:>9}  {}\n", "median of several runs", "unit",
+                    "better", "kumi", "best", "limit", "to limit", "to peer", peers_.empty() ? "" : "peers");
     for (const RowKind& row : rows_) {
         const auto mine = summary("kumi", row);
         const auto limit = median("limit", row);
         const auto value = mine ? std::optional(mine->median) : std::nullopt;
-        text += fmt::format("{:<34} {:>6} {:>6} {:>9} {:>9} {:>9} {:>9} {:>9}", row.id, row.unit, row.lower_is_better ? "lower" : "higher",
-                            number(value), number(mine ? std::optional(mine->best) : std::nullopt), number(limit), ratio(value, limit),
+        text += fmt::format("{:<34} {:>6} {:>6} {:>9} {:>9} {:>9} {:>9} {:>9}", row.id, row.unit,
+                            row.lower_is_better ? "lower" : "higher", number(value),
+                            number(mine ? std::optional(mine->best) : std::nullopt), number(limit), ratio(value, limit),
                             ratio(value, best_peer(row)));
         for (const std::string& peer : peers_)
             if (const auto measured = median(peer, row)) text += fmt::format("  {} {}", peer, number(measured));
@@ -143,7 +146,8 @@ Result<std::string> Table::check(const std::string& goals_path, int& missed) con
             const std::string name(key.str());
             const auto wanted = value.value<double>();
             if (!wanted || !(name.ends_with("_at_most") || name.ends_with("_at_least")))
-                return error("{}: {}: {} is no goal; those are NAME_at_most and NAME_at_least, and numbers", goals_path, row.id, name);
+                return error("{}: {}: {} is no goal; those are NAME_at_most and NAME_at_least, and numbers", goals_path,
+                             row.id, name);
             bool good = false;
             report += check_goal(row, name, *wanted, good);
             missed += good ? 0 : 1;

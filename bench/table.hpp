@@ -33,8 +33,8 @@ class Table {
 public:
     Table(std::vector<RowKind> rows, std::vector<std::string> peers);
 
-    /// `who` is "kumi", "limit" or a peer, or a peer in one of several settings, as "openmpi#1": of these the best counts,
-    /// row by row. Values for unknown rows are ignored.
+    /// `who` is "kumi", "limit" or a peer, or a peer in one of several settings, as "openmpi#1": of these the best
+    /// counts, row by row. Values for unknown rows are ignored.
     void add(const std::string& who, const std::string& id, double value);
     /// What this contestant measured in this row counts for nothing, for it was wrong once; nor does what follows.
     void strike(const std::string& who, const std::string& id);
@@ -45,8 +45,8 @@ public:
     std::string json() const;
 
     /// Holds the rows against a goals file. A goal is NAME_at_most or NAME_at_least: Kumi's median over that of NAME,
-    /// which is "limit", "peer" (the best one) or a peer's name; or "value", Kumi's median itself. What was not measured
-    /// is missed. Answers the report; `missed` counts.
+    /// which is "limit", "peer" (the best one) or a peer's name; or "value", Kumi's median itself. What was not
+    /// measured is missed. Answers the report; `missed` counts.
     Result<std::string> check(const std::string& goals_path, int& missed) const;
 
 private:

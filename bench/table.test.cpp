@@ -82,7 +82,8 @@ TEST_F(Goals, of_a_row_that_went_wrong_once_are_missed_whatever_else_was_measure
     Table table = two_rows();
     table.strike("kumi", "time");
     table.add("kumi", "time", 1);
-    EXPECT_NE(check(table, "[time]\nvalue_at_most = 100\n[speed]\nvalue_at_least = 1000\n").find("not measured ns"), std::string::npos);
+    EXPECT_NE(check(table, "[time]\nvalue_at_most = 100\n[speed]\nvalue_at_least = 1000\n").find("not measured ns"),
+              std::string::npos);
     EXPECT_EQ(missed(), 1);
 }
 

@@ -23,12 +23,14 @@ struct Kind {
 
 std::vector<Kind> kinds() {
     std::vector<Kind> all{
-        {{"latency.64", "ns", true, "64 bytes, one way, half a ping-pong, spinning; limit: bare UDP sockets, one for all peers"},
+        {{"latency.64", "ns", true,
+          "64 bytes, one way, half a ping-pong, spinning; limit: bare UDP sockets, one for all peers"},
          {"kumi", "limit", "udp_connected", "tcp", "openmpi"}},
         {{"sleeping.64", "ns", true, "the same with waiters that sleep; limit: bare UDP sockets that block"},
          {"kumi", "limit", "udp_connected", "tcp"}},
         {{"bulk", "MB/s", false,
-          "one stream, 128 KiB at a time, where it lies; limit: bare GSO datagrams into a GRO receiver, those that arrive"},
+          "one stream, 128 KiB at a time, where it lies; limit: bare GSO datagrams into a GRO receiver, those that "
+          "arrive"},
          {"kumi", "limit", "tcp", "iperf3", "openmpi"}},
         {{"copied", "MB/s", false, "the same, copied from the sender's own memory"}, {"kumi"}},
         {{"rate.32", "M/s", false, "32-byte messages, one way, as many as will go"},
@@ -42,12 +44,14 @@ std::vector<Kind> kinds() {
     const std::tuple<const char*, const char*, bool> encrypted[] = {
         {"latency.64", "ns", true}, {"bulk", "MB/s", false}, {"rate.32", "M/s", false}};
     for (const auto& [what, unit, is_less_better] : encrypted)
-        all.push_back({{fmt::format("encrypted.{}", what), unit, is_less_better, fmt::format("{} encrypted; limit: the same in clear", what)},
+        all.push_back({{fmt::format("encrypted.{}", what), unit, is_less_better,
+                        fmt::format("{} encrypted; limit: the same in clear", what)},
                        {"kumi", "limit"}});
     const auto bulk = std::ranges::find(all, "encrypted.bulk", [](const Kind& kind) { return kind.row.id; });
     bulk->row.what += "; cipher: what one core encrypts or decrypts, without sending it";
     bulk->who.push_back("cipher");
-    all.push_back({{"checked.bulk", "MB/s", false, "bulk with a checksum over all of it; limit: over headers only"}, {"kumi", "limit"}});
+    all.push_back({{"checked.bulk", "MB/s", false, "bulk with a checksum over all of it; limit: over headers only"},
+                   {"kumi", "limit"}});
     for (const char* percent : {"0.1", "1", "5"})
         all.push_back({{fmt::format("loss.{}", percent), "MB/s", false,
                         fmt::format("bulk while {} % of the packets are lost, both ways", percent)},
@@ -92,7 +96,8 @@ Words columns(const Words& peers) {
     for (const std::string& peer : peers) {
         add(peer);
         if (peer != "tcp") continue;
-        for (const char* variant : {"iperf3", "udp_connected", "tcp_nodelay", "tcp_nagle", "tcp_cubic", "tcp_bbr"}) add(variant);
+        for (const char* variant : {"iperf3", "udp_connected", "tcp_nodelay", "tcp_nagle", "tcp_cubic", "tcp_bbr"})
+            add(variant);
     }
     return names;
 }

@@ -25,10 +25,12 @@ namespace {
 using pm::Channel;
 
 /// One end for each element of `sides`, opened on that side of the network.
-Result<Ends> open_ends(const Network& network, const std::vector<unsigned>& sides, const device::udp::Options& options) {
+Result<Ends> open_ends(const Network& network, const std::vector<unsigned>& sides,
+                       const device::udp::Options& options) {
     std::vector<std::string> addresses;
     for (const unsigned side : sides) addresses.push_back(network.address(side));
-    return device::udp::open_in_one_process(addresses, options, [&](pm::Node node) { return network.enter(sides[node]); });
+    return device::udp::open_in_one_process(addresses, options,
+                                            [&](pm::Node node) { return network.enter(sides[node]); });
 }
 
 int pingpong(const Task& task, const Ends& ends, pm::Patience patience) {
@@ -182,8 +184,11 @@ int udp_node(std::span<const std::string> words) {
     const double loss = task->is("loss") ? std::stod(task->what.substr(task->what.find('.') + 1)) : 0;
     const auto network = Network::open(task->network, loss);
     if (!network) return fail(network.error());
-    if (task->who == "kumi" || (task->who == "limit" && (task->is("incast") || task->is_encrypted() || task->is_checked()))) return run_kumi(*task, *network);
-    if (task->who == "limit" || task->who == "udp_connected" || task->who.starts_with("tcp")) return run_bare(*task, *network);
+    if (task->who == "kumi" ||
+        (task->who == "limit" && (task->is("incast") || task->is_encrypted() || task->is_checked())))
+        return run_kumi(*task, *network);
+    if (task->who == "limit" || task->who == "udp_connected" || task->who.starts_with("tcp"))
+        return run_bare(*task, *network);
     return run_foreign(*task, *network);
 }
 

@@ -24,7 +24,8 @@ int main(int argc, char** argv) {
         if (job->node() == 0) job->wait_until([&] { return passes > round; });
     }
     if (job->node() == 0) {
-        const double hop_us = std::chrono::duration<double, std::micro>(kumi::now() - start).count() / double(rounds * job->nodes());
+        const double hop_us =
+            std::chrono::duration<double, std::micro>(kumi::now() - start).count() / double(rounds * job->nodes());
         fmt::print("{} rounds over {} nodes: token is {}, {:.2f} us a hop\n", rounds, job->nodes(), token, hop_us);
     }
 }

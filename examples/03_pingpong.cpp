@@ -24,7 +24,8 @@ int main() {
             if (auto sent = job->send(other, ball); !sent) return kumi::fail(sent.error());
             if (job->node() == 0) job->wait_until([&] { return received >= expected; });
         }
-        const double one_way_us = std::chrono::duration<double, std::micro>(kumi::now() - start).count() / double(2 * throws);
+        const double one_way_us =
+            std::chrono::duration<double, std::micro>(kumi::now() - start).count() / double(2 * throws);
         if (job->node() == 0) fmt::print("{:>10} {:>14.3f} {:>12.0f}\n", bytes, one_way_us, double(bytes) / one_way_us);
     }
 }

@@ -18,7 +18,8 @@ int main() {
 
     // Each node stores some of the squares.
     constexpr long keys = 1000;
-    for (long key = job.node(); key < keys; key += job.nodes()) kumi::must(job.send(home(key + 1), store, key + 1, key * key));
+    for (long key = job.node(); key < keys; key += job.nodes())
+        kumi::must(job.send(home(key + 1), store, key + 1, key * key));
     kumi::must(job.sync());    // all that this node asked for is done
     kumi::must(job.barrier()); // and so is what the others did
 

@@ -1,6 +1,6 @@
 // The heat in a plate with a hot upper rim: Laplace's equation by Jacobi's method, on many nodes with many threads.
-// Nodes have strips of rows. A row at a cut is put to the neighbour, who needs it for its next step; with overlap such rows
-// are computed first and travel while the others are computed.
+// Nodes have strips of rows. A row at a cut is put to the neighbour, who needs it for its next step; with overlap such
+// rows are computed first and travel while the others are computed.
 //
 //     kumi run -n 4 ./06_jacobi [SIZE] [STEPS] [THREADS] [overlap|plain]
 //
@@ -31,7 +31,8 @@ int main(int argc, char** argv) {
     auto job = kumi::must(kumi::Job::join());
     const kumi::Node self = job.node(), nodes = job.nodes();
     if (threads == 0 || size / nodes < threads)
-        return kumi::fail(kumi::error("{} rows are not one for each of {} threads on each of {} nodes", size, threads, nodes));
+        return kumi::fail(
+            kumi::error("{} rows are not one for each of {} threads on each of {} nodes", size, threads, nodes));
 
     const auto rows_of = [&](kumi::Node node) { return size * (node + 1) / nodes - size * node / nodes; };
     Strip strip{.width = size + 2, .rows = rows_of(self), .rows_max = size / nodes + 1};
@@ -56,8 +57,9 @@ int main(int argc, char** argv) {
             const auto step_at_cuts = [&] {
                 for (const Cut& cut : mine) strip.step(time, cut.row);
                 for (const Cut& cut : mine) // not before: with the first of them its neighbour may go on
-                    kumi::must(job.put(plates.at(cut.neighbour, strip.index(time + 1, cut.row_there)), strip.row(time + 1, cut.row),
-                                       kumi::Notice::set(cut.arrived_there.at(cut.neighbour, (time + 1) % 2), time + 1)));
+                    kumi::must(job.put(
+                        plates.at(cut.neighbour, strip.index(time + 1, cut.row_there)), strip.row(time + 1, cut.row),
+                        kumi::Notice::set(cut.arrived_there.at(cut.neighbour, (time + 1) % 2), time + 1)));
             };
             for (const Cut& cut : mine) kumi::must(job.wait(cut.arrived[time % 2], time));
             if (mode == "overlap") step_at_cuts();
@@ -86,7 +88,8 @@ int main(int argc, char** argv) {
         Outcome all;
         for (const Outcome& outcome : outcomes.local()) all.add(outcome);
         fmt::print("nodes {}, threads {}, {}: {:.3f} s\n", nodes, threads, mode, seconds);
-        fmt::print("{0} x {0} cells, {1} steps: last change {2:.3g}, checksum {3:016x}\n", size, steps, all.change, all.checksum);
+        fmt::print("{0} x {0} cells, {1} steps: last change {2:.3g}, checksum {3:016x}\n", size, steps, all.change,
+                   all.checksum);
     }
     kumi::must(job.barrier());
 }

@@ -27,9 +27,12 @@ int main() {
     if (job.node() == 0) {
         const kumi::Node other = job.nodes() - 1;
         auto counts = job.invoke(other, count_words, std::vector<std::string>{"the cat and the dog", "and the mouse"});
-        for (const auto& [word, count] : kumi::must(counts.get())) fmt::print("{} {}\n", count, word); // waits for the answer
+        // waits for the answer
+        for (const auto& [word, count] : kumi::must(counts.get())) fmt::print("{} {}\n", count, word);
 
-        auto text = job.invoke(other, divide, 1.0, 8.0).then([](kumi::Result<double> answer) { return fmt::format("an eighth is {}", kumi::must(answer)); });
+        auto text = job.invoke(other, divide, 1.0, 8.0).then([](kumi::Result<double> answer) {
+            return fmt::format("an eighth is {}", kumi::must(answer));
+        });
         fmt::print("{}\n", kumi::must(text.get()));
 
         for (auto& answer : job.invoke_all(divide, 1.0, 0.0)) // on all nodes at once

@@ -1,5 +1,6 @@
-// A simulation that is steered while it runs: each 20 ms the master picks the workers that matter now, those near the heat, and tells
-// only these; they compute, and answer in time or not.      kumi run -n 6 ./08_steering [STEPS]; type where the heat is to go
+// A simulation that is steered while it runs: each 20 ms the master picks the workers that matter now, those near the
+// heat, and tells only these; they compute, and answer in time or not. kumi run -n 6 ./08_steering [STEPS]; type where
+// the heat is to go
 #include <cmath>
 #include <cstdlib>
 #include <fmt/format.h>
@@ -12,7 +13,8 @@ int main(int argc, char** argv) {
     kumi::Node self = 0;
     double heat = 0; // of this worker's part of the field
     kumi::Handlers handlers;
-    const auto warm = handlers.add("warm", [&](kumi::Call&, double where) { heat += std::exp(-std::abs(where - self)); });
+    const auto warm =
+        handlers.add("warm", [&](kumi::Call&, double where) { heat += std::exp(-std::abs(where - self)); });
     const auto advance = handlers.function("advance", [&](double seconds) { return heat *= 1 - seconds; });
     const auto add = handlers.function("add", [](double a, double b) { return a + b; });
     auto job = kumi::must(kumi::Job::join(std::move(handlers)));
@@ -30,7 +32,8 @@ int main(int argc, char** argv) {
         (void)job.multicast(workers, warm, centre); // one message leaves, and it goes on
         const auto total = job.reduce(workers, add, advance, 0.02).get(deadline);
         in_time += total ? 1 : 0;
-        fmt::print("step {}: {} compute, heat {}\n", step, workers.text(), total ? fmt::format("{:.3f}", total->value) : "late");
+        fmt::print("step {}: {} compute, heat {}\n", step, workers.text(),
+                   total ? fmt::format("{:.3f}", total->value) : "late");
         centre += 0.05;
         job.wait_until([] { return false; }, deadline);
     }

@@ -20,8 +20,9 @@ struct Outcome {
     }
 };
 
-/// Rows 1 to `rows` of a strip are its own. Rows 0 and rows + 1 are the plate's rim, or copies of the nearest rows of the
-/// strips above and below. All of it is there twice, as two plates: a step reads that of `time` and writes that of time + 1.
+/// Rows 1 to `rows` of a strip are its own. Rows 0 and rows + 1 are the plate's rim, or copies of the nearest rows of
+/// the strips above and below. All of it is there twice, as two plates: a step reads that of `time` and writes that of
+/// time + 1.
 struct Strip {
     std::size_t width;    // cells in a row, with the rim at both ends
     std::size_t rows;     // of this strip
@@ -29,7 +30,9 @@ struct Strip {
     double* cells = nullptr;
 
     std::size_t size() const { return 2 * (rows_max + 2) * width; }
-    std::size_t index(std::size_t time, std::size_t number) const { return (time % 2 * (rows_max + 2) + number) * width; }
+    std::size_t index(std::size_t time, std::size_t number) const {
+        return (time % 2 * (rows_max + 2) + number) * width;
+    }
     std::span<double> row(std::size_t time, std::size_t number) const { return {cells + index(time, number), width}; }
 
     void heat(std::size_t number) const {

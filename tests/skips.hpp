@@ -1,7 +1,7 @@
 #pragma once
 
-// Why a test does not run. The reasons are few and fixed, so that skipped tests can be counted by reason: the message of a
-// skip is a reason of this file and, where the reason alone does not say it, a colon and what is missing.
+// Why a test does not run. The reasons are few and fixed, so that skipped tests can be counted by reason: the message
+// of a skip is a reason of this file and, where the reason alone does not say it, a colon and what is missing.
 //
 //     if (!probes::has_ipv6()) KUMI_SKIP(skips::no_ipv6);
 //     if (!is_installed("srun")) KUMI_SKIP(skips::not_installed("srun"));

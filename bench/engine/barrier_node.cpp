@@ -52,8 +52,8 @@ public:
     Hidden measure() {
         const auto compute_all = [this] { compute(rounds_); };
         const auto sleep = [this] { std::this_thread::sleep_for(Seconds(busy_seconds_)); };
-        // With more nodes than cores, who computes keeps others from arriving. Those who sleep stand for nodes with cores of
-        // their own.
+        // With more nodes than cores, who computes keeps others from arriving. Those who sleep stand for nodes with
+        // cores of their own.
         const double nodes_per_core = std::max(1.0, static_cast<double>(job_.nodes()) / base::cores_allowed());
         const bool has_cores = nodes_per_core == 1;
         const double round_seconds = 3 * nodes_per_core * std::max(block_seconds, barrier_seconds_ + busy_seconds_);

@@ -1,6 +1,6 @@
-// Laplace's equation on a square of 1024 x 1024 points by Jacobi's method, as in the NICAM paper (section 5.1, figure 7): each
-// node has a band of rows, each of its threads a part of that, and a row of ghosts on either side holds what the
-// neighbours' outermost rows were. Their rows come while threads compute what does not need them, or before.
+// Laplace's equation on a square of 1024 x 1024 points by Jacobi's method, as in the NICAM paper (section 5.1, figure
+// 7): each node has a band of rows, each of its threads a part of that, and a row of ghosts on either side holds what
+// the neighbours' outermost rows were. Their rows come while threads compute what does not need them, or before.
 //
 // There are two squares: a step reads one and writes the other. Ghosts belong to the square that is read, so the next
 // step's may come while this one computes; those of the step after that cannot, for who sends them needs ours first.
@@ -160,7 +160,8 @@ int jacobi_node() {
     static_assert(steps % 2 == 0);
     constexpr int repeats = 3;
     Job job = must(Job::join());
-    if (width % job.nodes() != 0) return fail(error("kumi-bench node: {} rows do not go into {} bands", width, job.nodes()));
+    if (width % job.nodes() != 0)
+        return fail(error("kumi-bench node: {} rows do not go into {} bands", width, job.nodes()));
     Worker worker(job);
     std::optional<Alone> alone; // known to node 0
     if (job.node() == 0) alone.emplace(width / job.nodes());

@@ -43,8 +43,8 @@ void report_copies() {
     report("engine.get.1048576.shmem", large_bytes * 1e-6 / copy_seconds(mine.data(), shared));
 }
 
-/// Messages of that size, as many at a time as a stream of puts has between two syncs; taken off the channel into memory
-/// that stays.
+/// Messages of that size, as many at a time as a stream of puts has between two syncs; taken off the channel into
+/// memory that stays.
 double bulk_seconds(Partner& partner) {
     constexpr int streams = 20;
     double total = 0;

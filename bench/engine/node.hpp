@@ -14,8 +14,8 @@ int engine_node(std::span<const std::string> words);
 int pair_node(const std::string& place);
 /// Two nodes that do the same as directly as it can be done: PM's messages, copies by memcpy.
 int limit_node(const std::string& place);
-/// Barriers of all nodes; also, if it is to be hidden, with something to do meanwhile. The place is the number of nodes,
-/// and where they are.
+/// Barriers of all nodes; also, if it is to be hidden, with something to do meanwhile. The place is the number of
+/// nodes, and where they are.
 int barrier_node(const std::string& place, bool is_hidden);
 /// Two nodes, one of which computes and is asked all the same.
 int answer_node(const std::string& place);

@@ -15,8 +15,8 @@ namespace kumi::bench {
 inline constexpr int puts_per_flush = 8; // of a stream of large ones
 
 /// Measures and reports rows of `kumi bench engine` at `place`, from the process that uses the memory of another, which
-/// meanwhile waits in a barrier. `Memory` is that other one's: put(from, bytes) and get(to, bytes) at its start, flush()
-/// until all that was put is there, fetch_add() of one to a word that is zero at first. Answers an exit code.
+/// meanwhile waits in a barrier. `Memory` is that other one's: put(from, bytes) and get(to, bytes) at its start,
+/// flush() until all that was put is there, fetch_add() of one to a word that is zero at first. Answers an exit code.
 template <class Memory>
 int measure_onesided(Memory& memory, const std::string& place) {
     const auto row = [&](const char* what) { return "engine." + std::string(what) + "." + place; };

@@ -1,7 +1,7 @@
 #pragma once
 
-// What Kumi and MPI do alike in `kumi bench group`: the same sets in the same order, the same content. Node 0 is the master,
-// and a member.
+// What Kumi and MPI do alike in `kumi bench group`: the same sets in the same order, the same content. Node 0 is the
+// master, and a member.
 
 #include "../measure.hpp"
 

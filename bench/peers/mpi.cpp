@@ -28,7 +28,9 @@ int size_ = 1;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-void send(const void* data, std::size_t bytes, int to) { MPI_Send(data, static_cast<int>(bytes), MPI_BYTE, to, 0, MPI_COMM_WORLD); }
+void send(const void* data, std::size_t bytes, int to) {
+    MPI_Send(data, static_cast<int>(bytes), MPI_BYTE, to, 0, MPI_COMM_WORLD);
+}
 void receive(void* data, std::size_t bytes, int from) {
     MPI_Recv(data, static_cast<int>(bytes), MPI_BYTE, from, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
@@ -54,8 +56,9 @@ double stream_seconds(std::size_t bytes, int count) {
     const auto start = Clock::now();
     for (int done = 0; done < count; done += window) {
         for (int i = 0; i < window; ++i)
-            rank_ == 0 ? MPI_Isend(buffer.data(), static_cast<int>(bytes), MPI_BYTE, 1, 0, MPI_COMM_WORLD, &requests[i])
-                       : MPI_Irecv(buffer.data(), static_cast<int>(bytes), MPI_BYTE, 0, 0, MPI_COMM_WORLD, &requests[i]);
+            rank_ == 0
+                ? MPI_Isend(buffer.data(), static_cast<int>(bytes), MPI_BYTE, 1, 0, MPI_COMM_WORLD, &requests[i])
+                : MPI_Irecv(buffer.data(), static_cast<int>(bytes), MPI_BYTE, 0, 0, MPI_COMM_WORLD, &requests[i]);
         MPI_Waitall(window, requests.data(), MPI_STATUSES_IGNORE);
     }
     MPI_Barrier(MPI_COMM_WORLD);
@@ -64,7 +67,8 @@ double stream_seconds(std::size_t bytes, int count) {
 
 /// The producer fills, the consumer sums; two buffers each, so that both work at the same time.
 double produce_consume_seconds(int count) {
-    std::vector<std::uint64_t> buffers[2] = {std::vector<std::uint64_t>(large_words), std::vector<std::uint64_t>(large_words)};
+    std::vector<std::uint64_t> buffers[2] = {std::vector<std::uint64_t>(large_words),
+                                             std::vector<std::uint64_t>(large_words)};
     MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
     std::uint64_t total = 0;
     MPI_Barrier(MPI_COMM_WORLD);
@@ -121,7 +125,8 @@ void pair() {
     const double copy = stream_seconds(large_bytes, stream_large);
     const double pingpong = pingpong_seconds(large_bytes, pingpongs_large);
     // Whichever way is the better one for this MPI.
-    const double in_place = std::min(produce_consume_seconds(stream_large), produce_consume_blocking_seconds(stream_large));
+    const double in_place =
+        std::min(produce_consume_seconds(stream_large), produce_consume_blocking_seconds(stream_large));
     if (rank_ != 0) return;
     report("shmem.rate.8", 1e-6 / small);
     report("shmem.bandwidth.copy.1048576", large_bytes * 1e-6 / copy);
@@ -153,7 +158,8 @@ void net(std::string_view what, const char* row) {
     }
     if (what == "bulk") {
         double seconds = stream_seconds(bulk_message_bytes, 1);
-        for (const double duration : {0.1, 0.5}) seconds = stream_seconds(bulk_message_bytes, static_cast<int>(as_first_says(count_in(duration, seconds))));
+        for (const double duration : {0.1, 0.5})
+            seconds = stream_seconds(bulk_message_bytes, static_cast<int>(as_first_says(count_in(duration, seconds))));
         if (rank_ == 0) report(row, bulk_message_bytes * 1e-6 / seconds);
     }
 }

@@ -1,6 +1,7 @@
-// Multicasts as MPI programs do them: a communicator for each set, in which node 0 broadcasts; a reduction of one byte tells
-// it that all have it. This is more than fair to MPI: members know beforehand which set comes next and wait for it, while
-// Kumi's learn it from the message; and unless making them is to be measured, the communicators are there at the start.
+// Multicasts as MPI programs do them: a communicator for each set, in which node 0 broadcasts; a reduction of one byte
+// tells it that all have it. This is more than fair to MPI: members know beforehand which set comes next and wait for
+// it, while Kumi's learn it from the message; and unless making them is to be measured, the communicators are there at
+// the start.
 
 #include "mpi_group.hpp"
 

@@ -43,7 +43,9 @@ public:
     void frame(const std::string& title, const std::string& x_name, const std::string& y_name) {
         text(frame_left, 28, "start", title, 16);
         text((frame_left + frame_right) / 2, picture_height - 14, "middle", x_name);
-        svg_ += fmt::format("<text x='18' y='{0:.0f}' transform='rotate(-90 18 {0:.0f})' text-anchor='middle'>{1}</text>\n", (frame_top + frame_bottom) / 2, y_name);
+        svg_ +=
+            fmt::format("<text x='18' y='{0:.0f}' transform='rotate(-90 18 {0:.0f})' text-anchor='middle'>{1}</text>\n",
+                        (frame_top + frame_bottom) / 2, y_name);
         for (double x = x_.low; x <= x_.high * 1.001; x *= 2) {
             line(at_x(x), frame_top, at_x(x), frame_bottom);
             text(at_x(x), frame_bottom + 18, "middle", fmt::format("{:.0f}", x));
@@ -58,17 +60,22 @@ public:
         const std::string_view colour = colours[number % colours.size()], dash = dashes[number % dashes.size()];
         std::string points;
         for (const auto& [x, y] : curve.points) points += fmt::format("{:.1f},{:.1f} ", at_x(x), at_y(y));
-        svg_ += fmt::format("<polyline points='{}' fill='none' stroke='{}' stroke-width='2' stroke-dasharray='{}'/>\n", points, colour, dash);
+        svg_ += fmt::format("<polyline points='{}' fill='none' stroke='{}' stroke-width='2' stroke-dasharray='{}'/>\n",
+                            points, colour, dash);
         for (const auto& [x, y] : curve.points)
-            svg_ += fmt::format("<circle cx='{:.1f}' cy='{:.1f}' r='3.5' fill='{}'><title>{}: {:.4g}</title></circle>\n", at_x(x), at_y(y), colour, curve.name, y);
+            svg_ +=
+                fmt::format("<circle cx='{:.1f}' cy='{:.1f}' r='3.5' fill='{}'><title>{}: {:.4g}</title></circle>\n",
+                            at_x(x), at_y(y), colour, curve.name, y);
         const double legend_y = frame_top + 12 + 24 * static_cast<double>(number);
-        svg_ += fmt::format("<line x1='{}' y1='{}' x2='{}' y2='{}' stroke='{}' stroke-width='2' stroke-dasharray='{}'/>\n", legend_left, legend_y,
-                            legend_left + 30, legend_y, colour, dash);
+        svg_ +=
+            fmt::format("<line x1='{}' y1='{}' x2='{}' y2='{}' stroke='{}' stroke-width='2' stroke-dasharray='{}'/>\n",
+                        legend_left, legend_y, legend_left + 30, legend_y, colour, dash);
         text(legend_left + 38, legend_y + 4, "start", curve.name);
     }
 
     std::string svg() const {
-        return fmt::format("<svg xmlns='http://www.w3.org/2000/svg' width='{0}' height='{1}' viewBox='0 0 {0} {1}' font-family='sans-serif' font-size='12'>\n"
+        return fmt::format("<svg xmlns='http://www.w3.org/2000/svg' width='{0}' height='{1}' viewBox='0 0 {0} {1}' "
+                           "font-family='sans-serif' font-size='12'>\n"
                            "<rect width='100%' height='100%' fill='white'/>\n{2}</svg>\n",
                            picture_width, picture_height, svg_);
     }
@@ -77,10 +84,12 @@ private:
     double at_x(double x) const { return frame_left + x_.part(x) * (frame_right - frame_left); }
     double at_y(double y) const { return frame_bottom - y_.part(y) * (frame_bottom - frame_top); }
     void line(double x1, double y1, double x2, double y2) {
-        svg_ += fmt::format("<line x1='{:.1f}' y1='{:.1f}' x2='{:.1f}' y2='{:.1f}' stroke='#dddddd'/>\n", x1, y1, x2, y2);
+        svg_ +=
+            fmt::format("<line x1='{:.1f}' y1='{:.1f}' x2='{:.1f}' y2='{:.1f}' stroke='#dddddd'/>\n", x1, y1, x2, y2);
     }
     void text(double x, double y, std::string_view anchor, const std::string& what, int size = 12) {
-        svg_ += fmt::format("<text x='{:.1f}' y='{:.1f}' text-anchor='{}' font-size='{}'>{}</text>\n", x, y, anchor, size, what);
+        svg_ += fmt::format("<text x='{:.1f}' y='{:.1f}' text-anchor='{}' font-size='{}'>{}</text>\n", x, y, anchor,
+                            size, what);
     }
 
     Range x_, y_;
@@ -89,7 +98,8 @@ private:
 
 } // namespace
 
-std::string chart(const std::string& title, const std::string& x_name, const std::string& y_name, const std::vector<Curve>& curves) {
+std::string chart(const std::string& title, const std::string& x_name, const std::string& y_name,
+                  const std::vector<Curve>& curves) {
     Range x, y;
     for (const Curve& curve : curves)
         for (const auto& point : curve.points) x.take(point.first), y.take(point.second);

@@ -13,7 +13,8 @@ std::size_t count(const std::string& text, const std::string& what) {
 }
 
 TEST(Chart, every_curve_is_a_line_with_marks_inside_of_the_frame) {
-    const std::string svg = chart("some title", "members", "us", {{"one", {{8, 3.5}, {16, 4}, {256, 110}}}, {"two", {{8, 30}, {256, 9}}}});
+    const std::string svg =
+        chart("some title", "members", "us", {{"one", {{8, 3.5}, {16, 4}, {256, 110}}}, {"two", {{8, 30}, {256, 9}}}});
     EXPECT_EQ(count(svg, "<polyline"), 2u);
     EXPECT_EQ(count(svg, "<circle"), 5u);
     EXPECT_EQ(count(svg, "some title"), 1u);

@@ -36,7 +36,8 @@ void begin() {
 }
 
 [[noreturn]] void end_with(const char* what, const Contest& contest, double seconds) {
-    report(fmt::format("simulated.{}.{}.{}.{}", what, contest.machine.name, contest.bytes, contest.members).c_str(), seconds * 1e6);
+    report(fmt::format("simulated.{}.{}.{}.{}", what, contest.machine.name, contest.bytes, contest.members).c_str(),
+           seconds * 1e6);
     end();
 }
 
@@ -62,10 +63,13 @@ Job join(const Contest& contest, Handlers&& handlers, int rank) {
 /// What MPICH 3 and 4 choose by default.
 std::string mpich_bcast(const Contest& contest) {
     if (contest.bytes <= 12288 || contest.members < 8) return "binomial_tree";
-    return contest.bytes <= 524288 && std::has_single_bit(static_cast<unsigned>(contest.members)) ? "scatter_rdb_allgather" : "scatter_LR_allgather";
+    return contest.bytes <= 524288 && std::has_single_bit(static_cast<unsigned>(contest.members))
+               ? "scatter_rdb_allgather"
+               : "scatter_LR_allgather";
 }
 
-/// SimGrid makes communicators without asking anybody. MPICH's members agree on a free number first: one bit for each, in all of them.
+/// SimGrid makes communicators without asking anybody. MPICH's members agree on a free number first: one bit for each,
+/// in all of them.
 void agree_on_number(MPI_Comm members) {
     std::array<std::uint32_t, 65> free{}, all{};
     MPI_Allreduce(free.data(), all.data(), static_cast<int>(free.size()), MPI_UINT32_T, MPI_BAND, members);

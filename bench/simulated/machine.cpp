@@ -27,8 +27,11 @@ Group build_group(int number, int nodes, sg::NetZone* machine, std::vector<sg::H
         const std::string name = "node" + std::to_string(hosts.size());
         auto* const host = zone->create_host(name, 1e9);
         auto* const port = zone->create_split_duplex_link(name + "_port", port_bytes_s)->set_latency(port_seconds);
-        auto* const own = zone->create_link(name + "_own", own_bytes_s)->set_latency(own_seconds)->set_sharing_policy(sg::Link::SharingPolicy::FATPIPE);
-        zone->add_route(host->get_netpoint(), nullptr, nullptr, nullptr, {{port, sg::LinkInRoute::Direction::UP}}, true);
+        auto* const own = zone->create_link(name + "_own", own_bytes_s)
+                              ->set_latency(own_seconds)
+                              ->set_sharing_policy(sg::Link::SharingPolicy::FATPIPE);
+        zone->add_route(host->get_netpoint(), nullptr, nullptr, nullptr, {{port, sg::LinkInRoute::Direction::UP}},
+                        true);
         zone->add_route(host->get_netpoint(), host->get_netpoint(), nullptr, nullptr, {sg::LinkInRoute(own)}, false);
         hosts.push_back(host);
     }
@@ -44,14 +47,16 @@ std::vector<sg::Host*> build(const Machine& machine) {
     std::vector<Group> groups;
     for (int number = 0; number < machine.groups; ++number) {
         const bool is_last = number + 1 == machine.groups;
-        groups.push_back(build_group(number, machine.nodes_in_group + (is_last ? machine.spare_nodes : 0), whole, hosts));
+        groups.push_back(
+            build_group(number, machine.nodes_in_group + (is_last ? machine.spare_nodes : 0), whole, hosts));
     }
     for (const Group& from : groups) {
         for (const Group& to : groups) {
             if (from.zone == to.zone) continue;
             const std::string name = from.zone->get_name() + "_to_" + to.zone->get_name();
             auto* const link = whole->create_link(name, machine.group_gb * 1e9)->set_latency(group_link_seconds);
-            whole->add_route(from.zone->get_netpoint(), to.zone->get_netpoint(), from.middle, to.middle, {sg::LinkInRoute(link)}, false);
+            whole->add_route(from.zone->get_netpoint(), to.zone->get_netpoint(), from.middle, to.middle,
+                             {sg::LinkInRoute(link)}, false);
         }
     }
     whole->seal();

@@ -13,7 +13,8 @@ namespace kumi::bench {
 namespace {
 
 int complain() {
-    std::fprintf(stderr, "kumi-bench-simulated: say kumi, paper, call, bcast or create, a machine, and how many bytes go to how many members\n");
+    std::fprintf(stderr, "kumi-bench-simulated: say kumi, paper, call, bcast or create, a machine, and how many bytes "
+                         "go to how many members\n");
     return 2;
 }
 
@@ -23,7 +24,9 @@ int run(std::span<char*> words) {
     const auto machine = std::ranges::find(machines, std::string_view(words[2]), &Machine::name);
     const auto bytes = base::number_in<std::size_t>(words[3]);
     const auto members = base::number_in<unsigned>(words[4]);
-    if (machine == machines.end() || !bytes || !members || *members < 1 || *members > static_cast<unsigned>(machine->member_nodes())) return complain();
+    if (machine == machines.end() || !bytes || !members || *members < 1 ||
+        *members > static_cast<unsigned>(machine->member_nodes()))
+        return complain();
     const Contest contest{*machine, *bytes, static_cast<int>(*members)};
     if (who == "kumi") multicast_by_kumi(contest, "");
     if (who == "paper") multicast_by_kumi(contest, "paper");

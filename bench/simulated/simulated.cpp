@@ -30,11 +30,17 @@ struct Cell {
 
     std::string id() const { return fmt::format("simulated.{}.{}.{}.{}", what, machine, bytes, members); }
     RowKind row() const {
-        if (what == "call") return {id(), "us", true, fmt::format("until a master that is no member may go on, {} bytes to {} nodes", bytes, members)};
-        return {id(), "us", true, fmt::format("{} bytes to {} nodes of {}, until the last of them has all", bytes, members, machine)};
+        if (what == "call")
+            return {id(), "us", true,
+                    fmt::format("until a master that is no member may go on, {} bytes to {} nodes", bytes, members)};
+        return {id(), "us", true,
+                fmt::format("{} bytes to {} nodes of {}, until the last of them has all", bytes, members, machine)};
     }
     /// Of single-port networks: latencies as if there were no bytes, and bytes as if there were no latency.
-    double limit_us() const { return group::time_of(static_cast<group::Node>(members), {.gap = 0.2, .hop = 1.2}) + static_cast<double>(bytes) * 1e-4; }
+    double limit_us() const {
+        return group::time_of(static_cast<group::Node>(members), {.gap = 0.2, .hop = 1.2}) +
+               static_cast<double>(bytes) * 1e-4;
+    }
 };
 
 std::vector<Cell> all_cells() {
@@ -43,7 +49,8 @@ std::vector<Cell> all_cells() {
         for (const int members : figure_members) cells.push_back({"multicast", "xc30", bytes, members, true});
     for (const int members : {24, 100, 200}) cells.push_back({"multicast", "xc30", 81920, members, true});
     for (const int members : {2, 16, 256}) cells.push_back({"call", "xc30", 1024, members, false});
-    for (const std::size_t bytes : {1024u, 8192u, 81920u, 1048576u}) cells.push_back({"multicast", "thin", bytes, 1024, false});
+    for (const std::size_t bytes : {1024u, 8192u, 81920u, 1048576u})
+        cells.push_back({"multicast", "thin", bytes, 1024, false});
     for (const std::size_t bytes : {1024u, 8192u, 81920u}) cells.push_back({"multicast", "large", bytes, 4096, false});
     return cells;
 }
@@ -54,8 +61,11 @@ struct Run {
     std::string who;
 
     std::vector<std::string> words(const BenchOptions& options) const {
-        const std::string does = who != "kumi" ? (who == "mpich" ? "bcast" : who) : cell->what == "call" ? "call" : "kumi";
-        return {options.peers_folder + "/kumi-bench-simulated", does, cell->machine, std::to_string(cell->bytes), std::to_string(cell->members)};
+        const std::string does = who != "kumi"          ? (who == "mpich" ? "bcast" : who)
+                                 : cell->what == "call" ? "call"
+                                                        : "kumi";
+        return {options.peers_folder + "/kumi-bench-simulated", does, cell->machine, std::to_string(cell->bytes),
+                std::to_string(cell->members)};
     }
 };
 
@@ -72,16 +82,21 @@ std::vector<Run> runs_of(const BenchOptions& options, const std::vector<Cell>& c
 /// What was simulated, by contestant and cell; so much at a time as there are cores.
 class Results {
 public:
-    Results(const BenchOptions& options, const std::vector<Run>& runs, Table& table) : options_(options), runs_(runs), table_(table) {
+    Results(const BenchOptions& options, const std::vector<Run>& runs, Table& table)
+        : options_(options), runs_(runs), table_(table) {
         std::vector<std::future<void>> workers;
-        for (unsigned i = 0; i < std::max(1u, std::thread::hardware_concurrency()); ++i) workers.push_back(std::async(std::launch::async, [this] { work(); }));
+        for (unsigned i = 0; i < std::max(1u, std::thread::hardware_concurrency()); ++i)
+            workers.push_back(std::async(std::launch::async, [this] { work(); }));
         for (auto& worker : workers) worker.get();
     }
 
-    Curve curve(const std::string& who, const std::string& name, const std::vector<Cell>& cells, std::size_t bytes) const {
+    Curve curve(const std::string& who, const std::string& name, const std::vector<Cell>& cells,
+                std::size_t bytes) const {
         Curve curve{name, {}};
         for (const Cell& cell : cells) {
-            if (!cell.has_all_peers || cell.bytes != bytes || std::ranges::find(figure_members, cell.members) == std::end(figure_members)) continue;
+            if (!cell.has_all_peers || cell.bytes != bytes ||
+                std::ranges::find(figure_members, cell.members) == std::end(figure_members))
+                continue;
             const auto found = microseconds_.find({who, cell.id()});
             if (found != microseconds_.end()) curve.points.emplace_back(cell.members, found->second);
         }
@@ -97,8 +112,11 @@ private:
             const auto heard = run_contestant(run.words(options_), {}, simulation_seconds_max);
             lock.lock();
             if (!heard) table_.note(fmt::format("{}, {}: {}", run.who, run.cell->id(), heard.error().text()));
-            else if (heard->results.empty()) table_.note(fmt::format("{}, {}: the simulation told nothing", run.who, run.cell->id()));
-            else table_.add(run.who, run.cell->id(), microseconds_[{run.who, run.cell->id()}] = heard->results.begin()->second);
+            else if (heard->results.empty())
+                table_.note(fmt::format("{}, {}: the simulation told nothing", run.who, run.cell->id()));
+            else
+                table_.add(run.who, run.cell->id(),
+                           microseconds_[{run.who, run.cell->id()}] = heard->results.begin()->second);
         }
     }
 
@@ -122,7 +140,8 @@ void draw(const std::string& folder, const std::vector<Cell>& cells, const Resul
                                   {81920, "figure8_80KB.svg", "80 KB, simulated XC30 (the paper's figure 8)"},
                                   {8388608, "figure9_8MB.svg", "8 MB, simulated XC30 (the paper's figure 9)"}};
     for (const Figure& figure : figures) {
-        std::vector<Curve> curves{results.curve("kumi", "Kumi", cells, figure.bytes), results.curve("mpich", "MPI_Bcast (MPICH)", cells, figure.bytes),
+        std::vector<Curve> curves{results.curve("kumi", "Kumi", cells, figure.bytes),
+                                  results.curve("mpich", "MPI_Bcast (MPICH)", cells, figure.bytes),
                                   results.curve("create", "create_group + MPI_Bcast", cells, figure.bytes),
                                   results.curve("paper", "the paper's algorithm", cells, figure.bytes)};
         std::erase_if(curves, [](const Curve& curve) { return curve.points.empty(); });

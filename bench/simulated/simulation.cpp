@@ -10,8 +10,8 @@ namespace {
 
 namespace sg = simgrid::s4u;
 
-// What MPI takes on a Cray XC30, more or less. A message of up to 9000 bytes leaves at once and is copied on both sides; a larger one
-// is asked for, which takes three latencies instead of one, and is not copied.
+// What MPI takes on a Cray XC30, more or less. A message of up to 9000 bytes leaves at once and is copied on both
+// sides; a larger one is asked for, which takes three latencies instead of one, and is not copied.
 constexpr const char* costs_of_mpi[] = {
     "smpi/os:0:2e-7:1e-10;9000:2e-7:0",
     "smpi/ois:0:2e-7:1e-10;9000:2e-7:0",
@@ -21,7 +21,8 @@ constexpr const char* costs_of_mpi[] = {
     "smpi/send-is-detached-thresh:9000",
 };
 
-// No more than that: programs themselves take no time, nor do calls that only look; and networks are as fast as the machine says.
+// No more than that: programs themselves take no time, nor do calls that only look; and networks are as fast as the
+// machine says.
 constexpr const char* other_settings[] = {
     "smpi/simulate-computation:no",
     "smpi/cpu-threshold:-1",

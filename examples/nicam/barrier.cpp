@@ -12,7 +12,8 @@ void nicam_barrier(kumi::Job& job) {
     while (!job.test(second)) job.poll(); // here a program computes
     kumi::must(job.wait(first));
     for (const int index : {0, 1})
-        is_right &= kumi::must(job.read(arrivals.at(0, static_cast<std::size_t>(index)))) == static_cast<int>(job.nodes());
+        is_right &=
+            kumi::must(job.read(arrivals.at(0, static_cast<std::size_t>(index)))) == static_cast<int>(job.nodes());
     row(job, "nicam_barrier", is_right);
 }
 

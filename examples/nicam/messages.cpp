@@ -3,7 +3,8 @@
 
 #include <array>
 
-/// The sender does not know where the receiver wants the data, and the receiver not where it comes from: they meet by a key.
+/// The sender does not know where the receiver wants the data, and the receiver not where it comes from: they meet by a
+/// key.
 void nicam_bcopy_src_and_dst(kumi::Job& job) {
     const kumi::Node next = (job.node() + 1) % job.nodes(), before = (job.node() + job.nodes() - 1) % job.nodes();
     const std::array<kumi::Node, 2> mine{job.node(), 1000};

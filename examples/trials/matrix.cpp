@@ -74,7 +74,9 @@ int main() {
         const auto known = letters.find(carrier);
         if (known != letters.end()) return known->second;
         const char first = static_cast<char>(std::toupper(static_cast<unsigned char>(carrier[0])));
-        return letters[carrier] = std::isalpha(static_cast<unsigned char>(first)) != 0 ? first : static_cast<char>('A' + letters.size());
+        return letters[carrier] = std::isalpha(static_cast<unsigned char>(first)) != 0
+                                      ? first
+                                      : static_cast<char>('A' + letters.size());
     };
     fmt::print("one way, us");
     for (kumi::Node to = 0; to < nodes; ++to) fmt::print(" {:>7}", to);
@@ -87,7 +89,8 @@ int main() {
             }
             result.reset();
             if (from == 0) result = play(to);
-            else if (auto sent = job->send(from, kumi::bytes_of(Note{.kind = Kind::go, .other = to})); !sent) return kumi::fail(sent.error());
+            else if (auto sent = job->send(from, kumi::bytes_of(Note{.kind = Kind::go, .other = to})); !sent)
+                return kumi::fail(sent.error());
             job->wait_until([&] { return result.has_value(); });
             fmt::print(" {:>5.{}f} {}", result->one_way_us, result->one_way_us < 10 ? 2 : 0, letter(result->carrier));
             std::fflush(stdout);
@@ -96,6 +99,7 @@ int main() {
     fmt::print("\n");
     for (const auto& [carrier, sign] : letters) fmt::print("  {} = {}\n", sign, carrier);
     for (kumi::Node node = 1; node < nodes; ++node)
-        if (auto sent = job->send(node, kumi::bytes_of(Note{.kind = Kind::go, .other = node})); !sent) return kumi::fail(sent.error());
+        if (auto sent = job->send(node, kumi::bytes_of(Note{.kind = Kind::go, .other = node})); !sent)
+            return kumi::fail(sent.error());
     return 0;
 }

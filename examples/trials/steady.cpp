@@ -60,7 +60,8 @@ int main(int argc, char** argv) {
         Head head{};
         const bool is_whole = kumi::read_value(message.bytes(), head) && head.number == source.next;
         const kumi::Bytes rest = message.bytes().subspan(std::min(sizeof head, message.bytes().size()));
-        const bool is_right = is_whole && std::all_of(rest.begin(), rest.end(), [&](std::byte byte) { return byte == std::byte(head.fill); });
+        const bool is_right = is_whole && std::all_of(rest.begin(), rest.end(),
+                                                      [&](std::byte byte) { return byte == std::byte(head.fill); });
         if (!is_right) ++wrong;
         ++received, ++source.next;
         source.is_over = head.is_last != 0;
@@ -109,6 +110,7 @@ int main(int argc, char** argv) {
         if (node != job->node() && !sources[node].is_over) ++missing;
     }
     fmt::print("node {}: {} messages, {} of them wrong; longest pause {:.0f} ms{}\n", job->node(), received, wrong,
-               std::chrono::duration<double, std::milli>(pause).count(), missing == 0 ? "" : fmt::format("; {} nodes did not end", missing));
+               std::chrono::duration<double, std::milli>(pause).count(),
+               missing == 0 ? "" : fmt::format("; {} nodes did not end", missing));
     return wrong == 0 && missing == 0 ? 0 : 1;
 }

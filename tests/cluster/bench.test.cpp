@@ -65,7 +65,9 @@ TEST(Bench, a_row_that_the_case_does_not_have_is_refused) {
     for (const char* bench : {"udp", "composite", "engine", "group"}) {
         const Outcome outcome = run({.words = {kumi_command, "bench", bench, "--rows", "composite.poll,nothing"}});
         EXPECT_EQ(outcome.code, 2);
-        EXPECT_TRUE(is_one_line(outcome.err, "kumi bench: --rows: " + std::string(bench) + " has no row (nothing|composite.poll); there are: " + bench + "\\..*"));
+        EXPECT_TRUE(is_one_line(outcome.err, "kumi bench: --rows: " + std::string(bench) +
+                                                 " has no row (nothing|composite.poll); there are: " + bench +
+                                                 "\\..*"));
         EXPECT_EQ(outcome.out, "");
     }
     const Outcome whole = run({.words = {kumi_command, "bench", "shmem", "--rows", "shmem.latency"}});
@@ -91,7 +93,8 @@ protected:
     /// Kumi's figure in the table's first row; 0, when there is none.
     static double figure(const Outcome& outcome, const std::string& row) {
         double value = 0;
-        EXPECT_EQ(std::sscanf(lines_of(outcome.out).at(1).c_str(), (row + " %*s %*s %lf").c_str(), &value), 1) << outcome.out;
+        EXPECT_EQ(std::sscanf(lines_of(outcome.out).at(1).c_str(), (row + " %*s %*s %lf").c_str(), &value), 1)
+            << outcome.out;
         return value;
     }
     bool nothing_is_left() const { return std::filesystem::is_empty(folder_.path()); }
@@ -157,7 +160,8 @@ TEST_P(JobBench, has_figures_and_leaves_nothing) {
     const auto measured = nlohmann::json::parse(std::ifstream(json_path));
     for (const std::string& row : GetParam().rows) {
         const std::string id = bench_name + "." + row;
-        const auto found = std::find_if(measured.begin(), measured.end(), [&](const auto& one) { return one["id"] == id; });
+        const auto found =
+            std::find_if(measured.begin(), measured.end(), [&](const auto& one) { return one["id"] == id; });
         ASSERT_NE(found, measured.end()) << id;
         EXPECT_TRUE((*found)["kumi"].is_number()) << *found << "\n" << outcome.out;
         EXPECT_EQ((*found)["limit"].is_number(), has_limit(id)) << *found << "\n" << outcome.out;
@@ -167,19 +171,22 @@ TEST_P(JobBench, has_figures_and_leaves_nothing) {
 
 INSTANTIATE_TEST_SUITE_P(
     Bench, JobBench,
-    testing::Values(RowsOf{"memory", {"am.shmem", "put_notify.8.shmem", "issue.8.shmem", "put.1048576.shmem",
-                                          "get.1048576.shmem", "put_flush.8.shmem", "put_flush.1048576.shmem",
-                                          "fetch_add.shmem"}},
-                    RowsOf{"network", {"am.udp", "issue.8.udp", "put.1048576.udp", "get.1048576.udp", "put_flush.8.udp",
-                                           "put_flush.1048576.udp", "fetch_add.udp"}},
+    testing::Values(RowsOf{"memory",
+                           {"am.shmem", "put_notify.8.shmem", "issue.8.shmem", "put.1048576.shmem", "get.1048576.shmem",
+                            "put_flush.8.shmem", "put_flush.1048576.shmem", "fetch_add.shmem"}},
+                    RowsOf{"network",
+                           {"am.udp", "issue.8.udp", "put.1048576.udp", "get.1048576.udp", "put_flush.8.udp",
+                            "put_flush.1048576.udp", "fetch_add.udp"}},
                     RowsOf{"barriers", {"barrier.2", "barrier.4", "barrier.8", "barrier.16", "barrier.12.lab"}},
                     RowsOf{"hidden", {"barrier_hidden.2", "barrier_hidden.4", "barrier_hidden.12.lab"}},
                     RowsOf{"progress", {"answer.shmem", "answer.udp", "idle"}},
-                    RowsOf{"jacobi", {"jacobi.overlap", "jacobi.speedup.1.plain", "jacobi.speedup.1.overlap",
-                                          "jacobi.speedup.2.plain", "jacobi.speedup.2.overlap", "jacobi.speedup.4.plain",
-                                          "jacobi.speedup.4.overlap"}},
+                    RowsOf{"jacobi",
+                           {"jacobi.overlap", "jacobi.speedup.1.plain", "jacobi.speedup.1.overlap",
+                            "jacobi.speedup.2.plain", "jacobi.speedup.2.overlap", "jacobi.speedup.4.plain",
+                            "jacobi.speedup.4.overlap"}},
                     RowsOf{"multicasts",
-                           {"multicast.64.4", "multicast.8192.4", "multicast.81920.4", "multicast.1048576.4", "master.4", "allreduce.8.4"},
+                           {"multicast.64.4", "multicast.8192.4", "multicast.81920.4", "multicast.1048576.4",
+                            "master.4", "allreduce.8.4"},
                            "group"},
                     RowsOf{"sets_in_a_lab", {"create.64.12.lab"}, "group"}),
     [](const auto& rows) { return std::string(rows.param.name); });

@@ -196,7 +196,8 @@ private:
         environment.push_back(mark_);
         // A sanitizer that catches the signal would turn it into an exit code; and the search for leaks, which takes
         // seconds at the end of each process, belongs to the tests within one.
-        environment.emplace_back("ASAN_OPTIONS=handle_segv=0:handle_abort=0:handle_sigill=1:handle_sigtrap=1:detect_leaks=0");
+        environment.emplace_back(
+            "ASAN_OPTIONS=handle_segv=0:handle_abort=0:handle_sigill=1:handle_sigtrap=1:detect_leaks=0");
         environment.emplace_back("TSAN_OPTIONS=handle_segv=0:handle_abort=0");
         for (std::string& variable : environment) ::putenv(variable.data());
         std::vector<std::string> words = command.words;
@@ -340,7 +341,8 @@ inline void expect_hello(const Outcome& outcome) {
 
 /// What 02_ring says first: how often the token went round, and what it collected.
 inline std::string ring_result(long nodes, long rounds) {
-    return std::to_string(rounds) + " rounds over " + std::to_string(nodes) + " nodes: token is " + std::to_string(rounds * nodes * (nodes - 1) / 2) + ", ";
+    return std::to_string(rounds) + " rounds over " + std::to_string(nodes) + " nodes: token is " +
+           std::to_string(rounds * nodes * (nodes - 1) / 2) + ", ";
 }
 
 inline void expect_ring(const Outcome& outcome, long nodes, long rounds) {

@@ -102,7 +102,8 @@ TEST(Ends, a_waiting_node_uses_less_than_one_percent_of_a_core) {
 }
 
 TEST(Ends, while_nodes_wait_kumi_run_sleeps_also_after_the_time_for_joining) {
-    Running command({.words = kumi_run_actor({"-n", "2", "--join-timeout", "1"}, {"handle=USR1", "join", "say=ready", "until_signal"})});
+    Running command({.words = kumi_run_actor({"-n", "2", "--join-timeout", "1"},
+                                             {"handle=USR1", "join", "say=ready", "until_signal"})});
     ASSERT_TRUE(command.printed("ready", 2));
     ::poll(nullptr, 0, 1200);
     const auto processor_ticks = [&] {

@@ -21,7 +21,8 @@ class Ring : public testing::TestWithParam<long> {};
 TEST_P(Ring, the_token_collects_every_number_in_every_round) {
     const long nodes = GetParam();
     const long rounds = 20;
-    expect_ring(run({.words = kumi_run({"-n", std::to_string(nodes), example("02_ring"), std::to_string(rounds)})}), nodes, rounds);
+    expect_ring(run({.words = kumi_run({"-n", std::to_string(nodes), example("02_ring"), std::to_string(rounds)})}),
+                nodes, rounds);
 }
 
 INSTANTIATE_TEST_SUITE_P(Examples, Ring, testing::Values(1, 2, 5, 16), testing::PrintToStringParamName());
@@ -94,9 +95,16 @@ TEST(Examples, remote_memory_is_read_and_written_on_all_nodes) {
     EXPECT_EQ(outcome.err, "");
     auto lines = lines_of(outcome.out);
     ASSERT_EQ(lines.size(), 7u) << outcome.out;
-    EXPECT_EQ(std::ranges::count_if(lines, [](const std::string& line) { return matches(line, "node [012] greets node [012]"); }), 3);
+    EXPECT_EQ(std::ranges::count_if(
+                  lines, [](const std::string& line) { return matches(line, "node [012] greets node [012]"); }),
+              3);
     for (const char* const ticket : {"0", "1", "2"})
-        EXPECT_EQ(std::ranges::count_if(lines, [&](const std::string& line) { return matches(line, std::string("node [012] has ticket ") + ticket); }), 1) << outcome.out;
+        EXPECT_EQ(std::ranges::count_if(lines,
+                                        [&](const std::string& line) {
+                                            return matches(line, std::string("node [012] has ticket ") + ticket);
+                                        }),
+                  1)
+            << outcome.out;
     EXPECT_TRUE(contains(outcome.out, "node 1 was told: node 0 greets node 1\n")) << outcome.out;
 }
 
@@ -107,14 +115,19 @@ TEST(Examples, jacobi_computes_the_same_on_any_number_of_nodes_and_threads) {
         for (const char* const nodes : {"1", "2", "5"})
             for (const char* const threads : {"1", "3"})
                 for (const char* const mode : {"overlap", "plain"}) {
-                    const Outcome outcome = run({.words = kumi_run({"-n", nodes, example("06_jacobi"), "60", "40", threads, mode}),
-                                                 .environment = {std::string("KUMI_DEVICE=") + device}});
+                    const Outcome outcome =
+                        run({.words = kumi_run({"-n", nodes, example("06_jacobi"), "60", "40", threads, mode}),
+                             .environment = {std::string("KUMI_DEVICE=") + device}});
                     EXPECT_EQ(outcome.code, 0);
                     EXPECT_EQ(outcome.err, "");
                     const auto lines = lines_of(outcome.out);
                     ASSERT_EQ(lines.size(), 2u) << outcome.out;
-                    EXPECT_TRUE(contains(lines[0], std::string("nodes ") + nodes + ", threads " + threads + ", " + mode + ": ")) << lines[0];
-                    EXPECT_TRUE(matches(lines[1], "60 x 60 cells, 40 steps: last change 0\\.[0-9]+, checksum [0-9a-f]{16}")) << lines[1];
+                    EXPECT_TRUE(
+                        contains(lines[0], std::string("nodes ") + nodes + ", threads " + threads + ", " + mode + ": "))
+                        << lines[0];
+                    EXPECT_TRUE(
+                        matches(lines[1], "60 x 60 cells, 40 steps: last change 0\\.[0-9]+, checksum [0-9a-f]{16}"))
+                        << lines[1];
                     if (expected.empty()) expected = lines[1];
                     EXPECT_EQ(lines[1], expected) << lines[0];
                 }
@@ -143,7 +156,9 @@ TEST(Examples, invoke_brings_back_answers_and_what_was_thrown) {
     EXPECT_EQ(lines[4], "3 the");
     EXPECT_EQ(lines[5], "an eighth is 0.125");
     for (std::size_t node = 0; node < 3; ++node)
-        EXPECT_TRUE(matches(lines[6 + node], "node " + std::to_string(node) + " on [^ ]+: function divide threw: 1 by nothing")) << lines[6 + node];
+        EXPECT_TRUE(
+            matches(lines[6 + node], "node " + std::to_string(node) + " on [^ ]+: function divide threw: 1 by nothing"))
+            << lines[6 + node];
 }
 
 TEST(Examples, steering_tells_and_asks_other_workers_each_time) {
@@ -161,14 +176,16 @@ class Nicam : public testing::TestWithParam<const char*> {};
 
 /// A row of docs/nicam.md each.
 TEST_P(Nicam, every_primitive_of_the_paper_works) {
-    const std::map<std::string, std::vector<std::string>> rows{{"init", {"nicam_init", "nicam_lock_memory"}},
-                                                               {"transfer", {"nicam_bcopy", "nicam_sync", "nicam_write1"}},
-                                                               {"notify", {"nicam_bcopy_notify", "nicam_bcopy_countup", "nicam_set_counter"}},
-                                                               {"broadcast", {"nicam_bcast", "nicam_bcast_discard"}},
-                                                               {"barrier", {"nicam_barrier"}},
-                                                               {"messages", {"nicam_bcopy_dst", "nicam_bcopy_src"}}};
+    const std::map<std::string, std::vector<std::string>> rows{
+        {"init", {"nicam_init", "nicam_lock_memory"}},
+        {"transfer", {"nicam_bcopy", "nicam_sync", "nicam_write1"}},
+        {"notify", {"nicam_bcopy_notify", "nicam_bcopy_countup", "nicam_set_counter"}},
+        {"broadcast", {"nicam_bcast", "nicam_bcast_discard"}},
+        {"barrier", {"nicam_barrier"}},
+        {"messages", {"nicam_bcopy_dst", "nicam_bcopy_src"}}};
     for (const auto& [group, primitives] : rows) {
-        const Outcome outcome = run({.words = kumi_run({"-n", "5", example("nicam_" + group)}), .environment = {std::string("KUMI_DEVICE=") + GetParam()}});
+        const Outcome outcome = run({.words = kumi_run({"-n", "5", example("nicam_" + group)}),
+                                     .environment = {std::string("KUMI_DEVICE=") + GetParam()}});
         EXPECT_EQ(outcome.code, 0);
         EXPECT_EQ(outcome.err, "");
         std::string lines;

@@ -21,7 +21,8 @@ protected:
     std::string two_networks(int hosts) {
         const std::string last = std::to_string(hosts - 1), count = std::to_string(hosts);
         return write_file("[[network]]\nname = \"fast\"\n[[network]]\nname = \"slow\"\n[[host]]\nname = \"h[0-" + last +
-                          "]\"\naddress.fast = \"10.77.1.[1-" + count + "]\"\naddress.slow = \"10.77.2.[1-" + count + "]\"\n");
+                          "]\"\naddress.fast = \"10.77.1.[1-" + count + "]\"\naddress.slow = \"10.77.2.[1-" + count +
+                          "]\"\n");
     }
     Command steady(const std::string& file, int nodes) {
         return from_front({"--cluster", file, "-n", std::to_string(nodes), example("steady"), "1000"});
@@ -43,7 +44,9 @@ protected:
         const Outcome outcome = job.finish();
         EXPECT_EQ(outcome.code, 128 + SIGINT) << outcome.out << outcome.err;
         std::size_t good = 0;
-        for (std::size_t at = 0; (at = outcome.out.find(" messages, 0 of them wrong; longest pause ", at)) != std::string::npos; ++at) ++good;
+        for (std::size_t at = 0;
+             (at = outcome.out.find(" messages, 0 of them wrong; longest pause ", at)) != std::string::npos; ++at)
+            ++good;
         EXPECT_EQ(good, static_cast<std::size_t>(nodes)) << outcome.out << outcome.err;
     }
 };
@@ -115,7 +118,8 @@ TEST_F(Failover, where_both_networks_of_a_host_are_cut_at_different_ends_a_third
 
 TEST_F(Failover, a_host_that_is_cut_off_is_lost_after_the_silence_that_the_cluster_file_or_the_job_allows) {
     for (const bool by_the_job : {false, true}) {
-        const std::string file = write_file((by_the_job ? "silence = 3600\n" : "silence = 3\n") + file_text(two_networks(2)));
+        const std::string file =
+            write_file((by_the_job ? "silence = 3600\n" : "silence = 3\n") + file_text(two_networks(2)));
         LAB_OR_SKIP(file);
         Command command = steady(file, 2);
         if (by_the_job) command.environment.push_back("KUMI_SILENCE=3");
@@ -165,8 +169,9 @@ TEST_F(Failover, links_that_come_and_go_at_random_lose_nothing) {
 // ---- stripes
 
 TEST_F(Failover, large_messages_go_over_two_networks_together_and_by_one_when_the_other_is_cut) {
-    const std::string file = write_file("[[network]]\nname = \"one\"\nrate = \"200mbit\"\n[[network]]\nname = \"other\"\nrate = \"200mbit\"\n"
-                                        "[[host]]\nname = \"h[0-1]\"\naddress.one = \"10.77.1.[1-2]\"\naddress.other = \"10.77.2.[1-2]\"\n");
+    const std::string file = write_file(
+        "[[network]]\nname = \"one\"\nrate = \"200mbit\"\n[[network]]\nname = \"other\"\nrate = \"200mbit\"\n"
+        "[[host]]\nname = \"h[0-1]\"\naddress.one = \"10.77.1.[1-2]\"\naddress.other = \"10.77.2.[1-2]\"\n");
     LAB_OR_SKIP(file);
     Running job(from_front({"--cluster", file, "-n", "2", "-x", "KUMI_STRIPES=yes", program("bulk"), "262144", "280"}));
     // On a busy machine a trial may find that it does not pay; there will be others.
@@ -190,10 +195,11 @@ TEST_F(Failover, large_messages_go_over_two_networks_together_and_by_one_when_th
 // ---- relays
 
 TEST_F(Failover, nodes_that_no_network_joins_talk_through_one_that_has_both) {
-    const std::string file = write_file("[[network]]\nname = \"left\"\n[[network]]\nname = \"right\"\n"
-                                        "[[host]]\nname = \"a\"\naddress.left = \"10.77.1.1\"\n"
-                                        "[[host]]\nname = \"m\"\naddress.left = \"10.77.1.2\"\naddress.right = \"10.77.2.2\"\n"
-                                        "[[host]]\nname = \"b\"\nslots = 2\naddress.right = \"10.77.2.1\"\n");
+    const std::string file =
+        write_file("[[network]]\nname = \"left\"\n[[network]]\nname = \"right\"\n"
+                   "[[host]]\nname = \"a\"\naddress.left = \"10.77.1.1\"\n"
+                   "[[host]]\nname = \"m\"\naddress.left = \"10.77.1.2\"\naddress.right = \"10.77.2.2\"\n"
+                   "[[host]]\nname = \"b\"\nslots = 2\naddress.right = \"10.77.2.1\"\n");
     LAB_OR_SKIP(file);
     const Outcome carriers = run(from_front({"--cluster", file, "-n", "4", program("carriers")}));
     EXPECT_EQ(carriers.code, 0) << carriers.err;
@@ -225,8 +231,9 @@ TEST_F(Failover, in_a_ring_of_five_cables_one_that_is_cut_is_walked_around) {
     std::string text;
     for (int i = 0; i < 5; ++i) text += "[[network]]\nname = \"r" + std::to_string(i) + "\"\n";
     for (int i = 0; i < 5; ++i) // host i is at one end of cable i, and at the other of the one before
-        text += "[[host]]\nname = \"h" + std::to_string(i) + "\"\naddress.r" + std::to_string(i) + " = \"10.77." + std::to_string(i) +
-                ".1\"\naddress.r" + std::to_string((i + 4) % 5) + " = \"10.77." + std::to_string((i + 4) % 5) + ".2\"\n";
+        text += "[[host]]\nname = \"h" + std::to_string(i) + "\"\naddress.r" + std::to_string(i) + " = \"10.77." +
+                std::to_string(i) + ".1\"\naddress.r" + std::to_string((i + 4) % 5) + " = \"10.77." +
+                std::to_string((i + 4) % 5) + ".2\"\n";
     const std::string file = write_file(text);
     LAB_OR_SKIP(file);
     Running job(steady(file, 5));
@@ -245,20 +252,23 @@ TEST_F(Failover, in_a_ring_of_five_cables_one_that_is_cut_is_walked_around) {
 }
 
 TEST_F(Failover, of_two_gateways_the_one_that_works_passes_messages_on) {
-    const std::string file = write_file("[[network]]\nname = \"left\"\n[[network]]\nname = \"right\"\n"
-                                        "[[host]]\nname = \"a\"\naddress.left = \"10.77.1.1\"\n"
-                                        "[[host]]\nname = \"g[0-1]\"\naddress.left = \"10.77.1.[2-3]\"\naddress.right = \"10.77.2.[2-3]\"\n"
-                                        "[[host]]\nname = \"b\"\naddress.right = \"10.77.2.1\"\n");
+    const std::string file =
+        write_file("[[network]]\nname = \"left\"\n[[network]]\nname = \"right\"\n"
+                   "[[host]]\nname = \"a\"\naddress.left = \"10.77.1.1\"\n"
+                   "[[host]]\nname = \"g[0-1]\"\naddress.left = \"10.77.1.[2-3]\"\naddress.right = \"10.77.2.[2-3]\"\n"
+                   "[[host]]\nname = \"b\"\naddress.right = \"10.77.2.1\"\n");
     LAB_OR_SKIP(file);
     Running job(steady(file, 4));
-    ASSERT_TRUE(job.shows([](const std::string& out) { return last_way(out, "3").starts_with("node "); }, "node 0 reaches node 3", 30s));
+    ASSERT_TRUE(job.shows([](const std::string& out) { return last_way(out, "3").starts_with("node "); },
+                          "node 0 reaches node 3", 30s));
     for (int i = 0; i < 4; ++i) {
         const std::string way = last_way(job.out(), "3");
         const std::string gateway = way == "node 1" ? "g0" : "g1", other = way == "node 1" ? "node 2" : "node 1";
         const std::string network = i % 2 == 0 ? "right" : "left"; // behind the gateway, and before it
         const bool mutes = i >= 2;
         change(mutes ? Words{"mute", gateway, network, "on"} : Words{"link", gateway, network, "down"});
-        EXPECT_TRUE(job.shows([&](const std::string& out) { return last_way(out, "3") == other; }, "node 0 reaches node 3 by " + other, 30s));
+        EXPECT_TRUE(job.shows([&](const std::string& out) { return last_way(out, "3") == other; },
+                              "node 0 reaches node 3 by " + other, 30s));
         change(mutes ? Words{"mute", gateway, network, "off"} : Words{"link", gateway, network, "up"});
         ::poll(nullptr, 0, 300);
     }

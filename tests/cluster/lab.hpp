@@ -23,7 +23,8 @@ protected:
     }
     void TearDown() override {
         if (!mark_.empty()) run({.words = kumi_lab({"down"}), .environment = environment()});
-        EXPECT_TRUE(comes_true([&] { return mark_.empty() || processes_marked(mark_).empty(); }, 5s)) << "the lab is not gone";
+        EXPECT_TRUE(comes_true([&] { return mark_.empty() || processes_marked(mark_).empty(); }, 5s))
+            << "the lab is not gone";
         std::error_code ignored;
         EXPECT_FALSE(std::filesystem::exists(runtime_ + "/kumi-lab", ignored)) << "state is left";
     }
@@ -35,7 +36,9 @@ protected:
         return all;
     }
 
-    Outcome lab(const Words& words) { return run({.words = as_user(kumi_lab(words)), .environment = environment(), .folder = folder_.path()}); }
+    Outcome lab(const Words& words) {
+        return run({.words = as_user(kumi_lab(words)), .environment = environment(), .folder = folder_.path()});
+    }
     Outcome exec(const std::string& host, const Words& words) { return run(on(host, words)); }
     Command on(const std::string& host, const Words& words) {
         Words all = kumi_lab({"exec", host});
@@ -57,7 +60,10 @@ protected:
     }
 
     Outcome up(const std::string& file = figure3) {
-        Running starting({.words = as_user(kumi_lab({"up", file})), .environment = environment(), .folder = folder_.path(), .leaves_processes = true});
+        Running starting({.words = as_user(kumi_lab({"up", file})),
+                          .environment = environment(),
+                          .folder = folder_.path(),
+                          .leaves_processes = true});
         const Outcome outcome = starting.finish();
         if (outcome.code == 0) mark_ = starting.mark();
         return outcome;
@@ -67,13 +73,16 @@ protected:
 
     /// How many of `count` datagrams come back from `address`, sent by `host`, each within `wait_ms`.
     int answers(const std::string& host, const std::string& address, int count = 5, int bytes = 8, int wait_ms = 2000) {
-        const Outcome outcome = exec(host, {program("probe"), "ask", address, "7000", std::to_string(count), std::to_string(bytes), std::to_string(wait_ms)});
+        const Outcome outcome = exec(host, {program("probe"), "ask", address, "7000", std::to_string(count),
+                                            std::to_string(bytes), std::to_string(wait_ms)});
         EXPECT_EQ(outcome.err, "");
         int found = -1;
         EXPECT_EQ(std::sscanf(outcome.out.c_str(), "%d %ld", &found, &fastest_us_), 2) << outcome.out;
         return found;
     }
-    bool is_silent(const std::string& host, const std::string& address) { return answers(host, address, 2, 8, 200) == 0; }
+    bool is_silent(const std::string& host, const std::string& address) {
+        return answers(host, address, 2, 8, 200) == 0;
+    }
     /// Soon: after a change the system may take a while to see a carrier, or to ask for the other's hardware address.
     bool carries(const std::string& host, const std::string& address) {
         return comes_true([&] { return answers(host, address, 1, 8, 200) == 1; }, 10s);

@@ -16,14 +16,18 @@ constexpr int unknown_user = 65534;
 
 TEST_F(Lab, every_host_has_its_name_its_addresses_and_its_own_processes) {
     LAB_OR_SKIP();
-    for (const char* host : {"a0", "a1", "a2", "a3", "b0", "b1", "b2", "b3", "front"}) EXPECT_EQ(exec(host, {"hostname"}).out, host + std::string("\n"));
+    for (const char* host : {"a0", "a1", "a2", "a3", "b0", "b1", "b2", "b3", "front"})
+        EXPECT_EQ(exec(host, {"hostname"}).out, host + std::string("\n"));
     const std::string a0 = exec("a0", {"ip", "-brief", "address"}).out;
     EXPECT_TRUE(contains(a0, " 10.77.1.1/24 ") && contains(a0, " 10.77.3.1/24 ") && !contains(a0, "10.77.2.")) << a0;
     const std::string front = exec("front", {"ip", "-brief", "address"}).out;
-    for (const char* address : {" 10.77.1.254/24 ", " 10.77.2.254/24 ", " 10.77.3.254/24 "}) EXPECT_TRUE(contains(front, address)) << front;
+    for (const char* address : {" 10.77.1.254/24 ", " 10.77.2.254/24 ", " 10.77.3.254/24 "})
+        EXPECT_TRUE(contains(front, address)) << front;
     EXPECT_EQ(exec("b0", {"cat", "/sys/class/net/gigabit/mtu"}).out, "1500\n");
     EXPECT_EQ(exec("a0", {"cat", "/sys/class/net/myrinet/mtu"}).out, "9000\n");
-    EXPECT_TRUE(matches(exec("a0", {"sh", "-c", "cat /proc/1/comm; echo /proc/[0-9]*"}).out, "a0\n/proc/1 /proc/[0-9]+\n")) << "the first process and sh";
+    EXPECT_TRUE(
+        matches(exec("a0", {"sh", "-c", "cat /proc/1/comm; echo /proc/[0-9]*"}).out, "a0\n/proc/1 /proc/[0-9]+\n"))
+        << "the first process and sh";
     EXPECT_EQ(exec("a0", {"getent", "hosts", "b1", "a1-myrinet"}).out.substr(0, 9), "10.77.3.6");
 }
 
@@ -71,7 +75,9 @@ TEST_F(Lab, a_pulled_cable_loses_its_carrier_and_gets_it_back) {
     Running b2(on("b2", {program("probe"), "echo", "7000"}));
     ASSERT_TRUE(b2.printed("ready"));
     ASSERT_EQ(answers("a0", "10.77.3.7"), 5);
-    const auto carrier = [&](const std::string& network) { return exec("b2", {"cat", "/sys/class/net/" + network + "/carrier"}).out; };
+    const auto carrier = [&](const std::string& network) {
+        return exec("b2", {"cat", "/sys/class/net/" + network + "/carrier"}).out;
+    };
     EXPECT_EQ(carrier("lan"), "1\n");
     EXPECT_EQ(lab({"link", "b2", "lan", "down"}).err, "");
     EXPECT_EQ(carrier("lan"), "0\n");
@@ -140,7 +146,8 @@ TEST_F(Lab, exec_passes_on_input_output_exit_code_and_words) {
     LAB_OR_SKIP();
     EXPECT_EQ(exec("a0", {"sh", "-c", "exit 3"}).code, 3);
     EXPECT_EQ(exec("a0", {"sh", "-c", "kill -9 $$"}).code, 137);
-    EXPECT_EQ(exec("a0", {program("arguments"), "--name", "x", "-n", "[a,b]", "", "two words", "--"}).out, "<--name><x><-n><[a,b]><><two words><-->\n");
+    EXPECT_EQ(exec("a0", {program("arguments"), "--name", "x", "-n", "[a,b]", "", "two words", "--"}).out,
+              "<--name><x><-n><[a,b]><><two words><-->\n");
     EXPECT_EQ(exec("a0", {"echo one | tr a-z A-Z"}).out, "ONE\n") << "a single word with blanks is for a shell";
     Command with_input = on("a0", {"sh", "-c", "cat; echo wrong >&2"});
     with_input.input = std::string(300'000, 'x');
@@ -172,7 +179,10 @@ TEST_F(Lab, exec_passes_on_signals_and_a_killed_exec_takes_its_command_along) {
 TEST_F(Lab, commands_and_faults_work_from_inside_too) {
     LAB_OR_SKIP();
     const std::string inside = kumi_command + " lab ";
-    EXPECT_EQ(exec("front", {inside + "exec a0 hostname; " + inside + "exec a0 " + inside + "exec b1 sh -c 'hostname; exit 5'"}).out, "a0\nb1\n");
+    EXPECT_EQ(exec("front",
+                   {inside + "exec a0 hostname; " + inside + "exec a0 " + inside + "exec b1 sh -c 'hostname; exit 5'"})
+                  .out,
+              "a0\nb1\n");
     EXPECT_EQ(exec("front", {inside + "exec b1 sh -c 'exit 5'"}).code, 5);
     EXPECT_EQ(exec("front", {inside + "link b1 lan down"}).err, "");
     EXPECT_EQ(exec("b1", {"cat", "/sys/class/net/lan/carrier"}).out, "0\n");
@@ -194,7 +204,8 @@ TEST_F(Lab, a_host_that_crashes_leaves_the_others_alone) {
     EXPECT_TRUE(is_one_line(refused.err, "kumi: host a1: it has died"));
     EXPECT_EQ(exec("a0", {"hostname"}).out, "a0\n");
     EXPECT_EQ(lab({"rate", "lan", "10mbit"}).err, "");
-    EXPECT_TRUE(is_one_line(lab({"link", "a1", "lan", "down"}).err, "kumi: host a1: it has died, and its cables are gone"));
+    EXPECT_TRUE(
+        is_one_line(lab({"link", "a1", "lan", "down"}).err, "kumi: host a1: it has died, and its cables are gone"));
 }
 
 TEST_F(Lab, down_leaves_nothing) {
@@ -235,8 +246,11 @@ TEST_F(Lab, two_labs_live_side_by_side_under_two_names) {
     LAB_OR_SKIP();
     const Outcome second = up();
     EXPECT_EQ(second.code, 1);
-    EXPECT_TRUE(is_one_line(second.err, "kumi: the lab \"lab\" is up already; end it with: kumi lab down, or choose another --name"));
-    Running other({.words = kumi_lab({"--name", "other", "up", figure3}), .environment = environment(), .leaves_processes = true});
+    EXPECT_TRUE(is_one_line(
+        second.err, "kumi: the lab \"lab\" is up already; end it with: kumi lab down, or choose another --name"));
+    Running other({.words = kumi_lab({"--name", "other", "up", figure3}),
+                   .environment = environment(),
+                   .leaves_processes = true});
     ASSERT_EQ(other.finish().code, 0);
     EXPECT_EQ(exec("a0", {"sh", "-c", "echo mine > /dev/shm/file"}).code, 0);
     EXPECT_TRUE(is_one_line(lab({"--name", "other", "exec", "a0", "cat", "/dev/shm/file"}).err,
@@ -258,7 +272,10 @@ TEST_F(Lab, an_ordinary_user_needs_no_root) {
     EXPECT_EQ(exec("a0", {"id", "-u"}).out, "65534\n") << "it is who it is outside";
     EXPECT_EQ(exec("a0", {"ip", "link", "set", "lo", "down"}).err, "") << "and may change its hosts' networks";
     EXPECT_EQ(exec("front", {kumi_command + " lab exec a0 hostname"}).out, "a0\n");
-    for (const Words& words : {Words{"loss", "lan", "100"}, {"rate", "lan", "1mbit"}, {"mute", "b2", "lan", "on"}, {"link", "b2", "lan", "down"}})
+    for (const Words& words : {Words{"loss", "lan", "100"},
+                               {"rate", "lan", "1mbit"},
+                               {"mute", "b2", "lan", "on"},
+                               {"link", "b2", "lan", "down"}})
         EXPECT_EQ(lab(words).err, "") << words[0];
     EXPECT_TRUE(is_silent("a0", "10.77.3.7"));
     b2.signal(SIGTERM);
@@ -274,7 +291,8 @@ TEST_F(Lab, what_is_wrong_is_said_in_one_line_with_what_to_write) {
         EXPECT_EQ(outcome.out, "");
         EXPECT_TRUE(is_one_line(outcome.err, pattern));
     };
-    refused({"exec", "c0", "true"}, 255, "kumi: there is no host \"c0\" in the lab; write a0, a1, a2, a3, b0, b1, b2, b3 or front");
+    refused({"exec", "c0", "true"}, 255,
+            "kumi: there is no host \"c0\" in the lab; write a0, a1, a2, a3, b0, b1, b2, b3 or front");
     refused({"link", "a0", "gigabit", "down"}, 1, "kumi: a0 is not on gigabit; write myrinet or lan");
     refused({"link", "a0", "lan", "sideways"}, 1, "kumi: \"sideways\": write up or down");
     refused({"mute", "a0", "lan", ""}, 1, "kumi: \"\": write on or off");
@@ -290,7 +308,8 @@ TEST_F(Lab, what_is_wrong_is_said_in_one_line_with_what_to_write) {
 
 TEST_F(Lab, a_lab_that_cannot_come_up_says_why_and_leaves_nothing) {
     LAB_OR_SKIP(); // whether there can be one here
-    const std::string file = folder_.write("bad.toml", "[[network]]\nname = \"lan\"\n[[host]]\nname = \"a\"\naddress.lan = \"::1\"\n", false);
+    const std::string file = folder_.write(
+        "bad.toml", "[[network]]\nname = \"lan\"\n[[host]]\nname = \"a\"\naddress.lan = \"::1\"\n", false);
     const Outcome outcome = lab({"--name", "other", "up", file}); // which checks that no process is left
     EXPECT_EQ(outcome.code, 1);
     EXPECT_TRUE(is_one_line(outcome.err, "kumi: host a: ip address add ::1/64 dev lan nodad: .*"));
@@ -299,7 +318,8 @@ TEST_F(Lab, a_lab_that_cannot_come_up_says_why_and_leaves_nothing) {
 
 TEST_F(Lab, where_user_namespaces_are_forbidden_it_names_the_switch) {
     // In a user namespace that allows no more of them, as a user without any rights in it.
-    const std::string forbid = "echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --bounding-set=-all --inh-caps=-all ";
+    const std::string forbid =
+        "echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --bounding-set=-all --inh-caps=-all ";
     const auto forbidden = [&](const std::string& command) {
         return run({.words = {"unshare", "-Ur", "sh", "-c", forbid + command}, .environment = environment()});
     };
@@ -308,14 +328,17 @@ TEST_F(Lab, where_user_namespaces_are_forbidden_it_names_the_switch) {
     ASSERT_EQ(allowed.code, 0) << allowed.err;
     const Outcome outcome = forbidden(kumi_command + " lab up " + figure3);
     EXPECT_EQ(outcome.code, 1);
-    EXPECT_TRUE(is_one_line(outcome.err, "kumi: making a user namespace.*; an administrator allows it by: sysctl user.max_user_namespaces=10000"));
+    EXPECT_TRUE(is_one_line(
+        outcome.err,
+        "kumi: making a user namespace.*; an administrator allows it by: sysctl user.max_user_namespaces=10000"));
     EXPECT_TRUE(std::filesystem::is_empty(runtime_));
 }
 
 TEST_F(Lab, garbage_at_its_socket_does_not_disturb_the_keeper) {
     LAB_OR_SKIP();
     const std::string path = runtime_ + "/kumi-lab/lab/socket";
-    for (const std::string& garbage : {std::string("x"), std::string(100'000, '\xff'), std::string("\4\0\0\0abcd", 8), std::string(4, '\0')}) {
+    for (const std::string& garbage :
+         {std::string("x"), std::string(100'000, '\xff'), std::string("\4\0\0\0abcd", 8), std::string(4, '\0')}) {
         const int socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
         sockaddr_un address{};
         address.sun_family = AF_UNIX;

@@ -48,8 +48,8 @@ void expect_launch_refused(const Outcome& outcome, const std::string& pattern) {
         << "no line like: " << pattern << "\nbut: " << outcome.err;
 }
 
-/// Starts a job of three nodes that have joined and say that they are ready, and aborts one: the launcher ends the others,
-/// and a line says what happened.
+/// Starts a job of three nodes that have joined and say that they are ready, and aborts one: the launcher ends the
+/// others, and a line says what happened.
 void expect_death_noticed(const Command& command, const std::string& pattern) {
     Running job(command);
     ASSERT_TRUE(job.printed(": ready\n", 3));
@@ -83,7 +83,8 @@ TEST(Launchers, hydra_starts_them_over_a_port_too) {
 
 TEST(Launchers, hydra_starts_them_over_udp) {
     KUMI_NEEDS("mpiexec.hydra");
-    expect_ring(run({.words = hydra({"-n", "3", example("02_ring"), "20"}), .environment = {"KUMI_DEVICE=udp"}}), 3, 20);
+    expect_ring(run({.words = hydra({"-n", "3", example("02_ring"), "20"}), .environment = {"KUMI_DEVICE=udp"}}), 3,
+                20);
 }
 
 TEST(Launchers, many_nodes_start_under_hydra) {
@@ -133,7 +134,8 @@ TEST(Launchers, programs_do_not_load_pmix_by_themselves) {
 
 TEST(Launchers, a_pmix_launcher_that_is_gone_is_an_error) {
     if (sanitized) KUMI_SKIP(skips::plain_build_only);
-    expect_launch_refused(run({.words = {example("01_hello")}, .environment = {"PMIX_NAMESPACE=nobody", "PMIX_RANK=0"}}), ".*PMIx.*");
+    expect_launch_refused(
+        run({.words = {example("01_hello")}, .environment = {"PMIX_NAMESPACE=nobody", "PMIX_RANK=0"}}), ".*PMIx.*");
 }
 
 // ---- Slurm
@@ -163,10 +165,12 @@ TEST(Launchers, srun_without_pmi_is_refused_with_what_to_type) {
     if (const std::string missing = Slurm::missing(); !missing.empty()) KUMI_SKIP(skips::not_installed(missing));
     const Slurm slurm;
     ASSERT_TRUE(slurm.is_up());
-    expect_launch_refused(slurm.srun({"--mpi=none", example("01_hello")}),
-                   "Slurm runs this as one of 4 tasks, .*: start it with srun --mpi=pmix or srun --mpi=pmi2, or with kumi run");
+    expect_launch_refused(
+        slurm.srun({"--mpi=none", example("01_hello")}),
+        "Slurm runs this as one of 4 tasks, .*: start it with srun --mpi=pmix or srun --mpi=pmi2, or with kumi run");
     // kumi run inside a step is the innermost launcher.
-    expect_ring(slurm.srun({"-N1", "-n1", "--mpi=pmi2", kumi_command, "run", "-n", "3", example("02_ring"), "20"}), 3, 20);
+    expect_ring(slurm.srun({"-N1", "-n1", "--mpi=pmi2", kumi_command, "run", "-n", "3", example("02_ring"), "20"}), 3,
+                20);
 }
 
 // ---- launchers that are none
@@ -186,7 +190,8 @@ struct PmiSocket {
         ::close(theirs);
     }
     Command hello() const {
-        return {.words = {example("01_hello")}, .environment = {"PMI_FD=" + std::to_string(theirs), "PMI_RANK=0", "PMI_SIZE=2"}};
+        return {.words = {example("01_hello")},
+                .environment = {"PMI_FD=" + std::to_string(theirs), "PMI_RANK=0", "PMI_SIZE=2"}};
     }
     int ours = -1, theirs = -1;
 };
@@ -194,11 +199,14 @@ struct PmiSocket {
 } // namespace
 
 TEST(Launchers, a_pmi_socket_that_is_closed_is_an_error) {
-    expect_launch_refused(run({.words = {example("01_hello")}, .environment = {"PMI_FD=99", "PMI_RANK=0", "PMI_SIZE=2"}}),
-                   "PMI_FD=99 names no open socket: .*");
+    expect_launch_refused(
+        run({.words = {example("01_hello")}, .environment = {"PMI_FD=99", "PMI_RANK=0", "PMI_SIZE=2"}}),
+        "PMI_FD=99 names no open socket: .*");
     PmiSocket socket;
     ::shutdown(socket.ours, SHUT_RDWR);
-    expect_launch_refused(run(socket.hello()), "PMI_FD=[0-9]+, the launcher of this process, closed the connection at cmd=init: has it ended, .*");
+    expect_launch_refused(
+        run(socket.hello()),
+        "PMI_FD=[0-9]+, the launcher of this process, closed the connection at cmd=init: has it ended, .*");
 }
 
 TEST(Launchers, garbage_on_a_pmi_socket_is_an_error) {
@@ -228,8 +236,9 @@ TEST(Launchers, nodes_on_two_hosts_find_the_network_that_joins_them) {
     // Nodes 0 and 2 on one host, node 1 on the other: slots are not node numbers.
     Words words;
     for (const unsigned host : {0u, 1u, 0u})
-        for (const std::string& word : Words{words.empty() ? "mpiexec.hydra" : ":", "-n", "1", "nsenter", "--net=" + hosts->path(host),
-                                             "env", "KUMI_UDP_ADDRESS=" + hosts->address(host), example("02_ring"), "20"})
+        for (const std::string& word :
+             Words{words.empty() ? "mpiexec.hydra" : ":", "-n", "1", "nsenter", "--net=" + hosts->path(host), "env",
+                   "KUMI_UDP_ADDRESS=" + hosts->address(host), example("02_ring"), "20"})
             words.push_back(word);
     expect_ring(run({.words = words}), 3, 20);
     expect_ring(run({.words = words, .environment = {"KUMI_DEVICE=udp"}}), 3, 20);

@@ -9,8 +9,8 @@ using namespace kumi::cluster_test;
 
 namespace {
 
-/// Folders of a job's own in the place of those where programs leave files: what lies there is the job's, whatever others
-/// do on the machine at the same time. Where the system allows no mounts the job has a TMPDIR of its own only.
+/// Folders of a job's own in the place of those where programs leave files: what lies there is the job's, whatever
+/// others do on the machine at the same time. Where the system allows no mounts the job has a TMPDIR of its own only.
 class OwnPlaces {
 public:
     OwnPlaces() : is_private_(probes::has_namespaces(probes::Namespaces::of_hosts).value_or(false)) {
@@ -149,7 +149,8 @@ TEST(Leftovers, killing_kumi_run_kills_the_nodes_and_all_that_they_started) {
 
 TEST(Leftovers, killing_kumi_run_kills_a_helper_in_a_session_of_its_own) {
     OwnPlaces own;
-    Running command(own.command(kumi_run({"-n", "2", own.write_script("setsid sleep 1000"), "join", "say=ready", "wait"})));
+    Running command(
+        own.command(kumi_run({"-n", "2", own.write_script("setsid sleep 1000"), "join", "say=ready", "wait"})));
     ASSERT_TRUE(command.printed("ready", 2));
     expect_all_gone_when_killed(command, own);
 }
@@ -167,7 +168,8 @@ TEST(Leftovers, killing_the_guardian_and_kumi_run_at_once_kills_all_the_same) {
 
 TEST(Leftovers, a_guardian_that_was_killed_has_a_successor) {
     OwnPlaces own;
-    Running command(own.command(kumi_run({"-n", "2", own.write_script("setsid sleep 1000"), "join", "say=ready", "wait"})));
+    Running command(
+        own.command(kumi_run({"-n", "2", own.write_script("setsid sleep 1000"), "join", "say=ready", "wait"})));
     ASSERT_TRUE(command.printed("ready", 2));
     const auto first = guardians_of(command);
     ASSERT_EQ(first.size(), 1u);

@@ -20,7 +20,8 @@ protected:
     /// Two hosts that share no network, and a front end on the networks of both.
     std::string two_islands() {
         const std::string file = folder_.path() + "/islands.toml";
-        std::ofstream(file) << "[[network]]\nname = \"one\"\n[[network]]\nname = \"other\"\n[[host]]\nname = \"a0\"\naddress.one = \"10.77.1.1\"\n"
+        std::ofstream(file) << "[[network]]\nname = \"one\"\n[[network]]\nname = \"other\"\n[[host]]\nname = "
+                               "\"a0\"\naddress.one = \"10.77.1.1\"\n"
                                "[[host]]\nname = \"b0\"\naddress.other = \"10.77.2.1\"\n";
         return file;
     }
@@ -43,8 +44,9 @@ TEST_F(Looking, the_network_that_carries_more_is_used_whatever_its_name) {
     ASSERT_EQ(lab({"rate", "myrinet", "10mbit"}).code, 0); // a tenth of the LAN's
     const Outcome outcome = look("a0,a1,b0,b1", 4);
     EXPECT_EQ(outcome.code, 0) << outcome.err;
-    EXPECT_EQ(carriers(outcome), (std::vector<std::string>{"- " + lan + " " + lan + " " + lan, lan + " - " + lan + " " + lan,
-                                                           lan + " " + lan + " - " + gigabit, lan + " " + lan + " " + gigabit + " -"}));
+    EXPECT_EQ(carriers(outcome),
+              (std::vector<std::string>{"- " + lan + " " + lan + " " + lan, lan + " - " + lan + " " + lan,
+                                        lan + " " + lan + " - " + gigabit, lan + " " + lan + " " + gigabit + " -"}));
 }
 
 TEST_F(Looking, a_network_that_is_mute_is_not_used_and_that_is_said) {
@@ -53,8 +55,11 @@ TEST_F(Looking, a_network_that_is_mute_is_not_used_and_that_is_said) {
     ASSERT_EQ(lab({"mute", "a0", "myrinet", "on"}).code, 0);
     const Outcome outcome = look("a0,a1,a2", 3);
     EXPECT_EQ(outcome.code, 0) << outcome.err;
-    EXPECT_EQ(carriers(outcome), (std::vector<std::string>{"- " + lan + " " + lan, lan + " - " + myrinet, lan + " " + myrinet + " -"}));
-    EXPECT_TRUE(contains(outcome.err, "kumi: warning: " + myrinet + ": no answer within 2 s between node 0 and nodes 1, 2; ")) << outcome.err;
+    EXPECT_EQ(carriers(outcome),
+              (std::vector<std::string>{"- " + lan + " " + lan, lan + " - " + myrinet, lan + " " + myrinet + " -"}));
+    EXPECT_TRUE(
+        contains(outcome.err, "kumi: warning: " + myrinet + ": no answer within 2 s between node 0 and nodes 1, 2; "))
+        << outcome.err;
 }
 
 TEST_F(Looking, hosts_of_one_name_are_still_two) {
@@ -64,15 +69,16 @@ TEST_F(Looking, hosts_of_one_name_are_still_two) {
     for (const char* const host : {"a0", "a1"}) ASSERT_EQ(exec(host, {"hostname", "twin"}).err, "");
     const Outcome outcome = look("a0:2,a1:2", 4);
     EXPECT_EQ(outcome.code, 0) << outcome.err;
-    EXPECT_EQ(carriers(outcome), (std::vector<std::string>{"- shmem " + myrinet + " " + myrinet, "shmem - " + myrinet + " " + myrinet,
-                                                           myrinet + " " + myrinet + " - shmem", myrinet + " " + myrinet + " shmem -"}));
+    EXPECT_EQ(carriers(outcome),
+              (std::vector<std::string>{"- shmem " + myrinet + " " + myrinet, "shmem - " + myrinet + " " + myrinet,
+                                        myrinet + " " + myrinet + " - shmem", myrinet + " " + myrinet + " shmem -"}));
 }
 
 TEST(LookingAtNames, a_host_of_two_names_is_still_one) {
     HYDRA_OR_SKIP();
     if (::geteuid() != 0) KUMI_SKIP(skips::not_root); // who alone may rename hosts
-    const Outcome outcome = run({.words = {"mpiexec.hydra", "-n", "1", program("carriers"), ":", "-n", "1", "unshare", "--uts", "sh", "-c",
-                                           "hostname other && exec " + program("carriers")}});
+    const Outcome outcome = run({.words = {"mpiexec.hydra", "-n", "1", program("carriers"), ":", "-n", "1", "unshare",
+                                           "--uts", "sh", "-c", "hostname other && exec " + program("carriers")}});
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_TRUE(contains(outcome.out, "0: - shmem\n") && contains(outcome.out, "1: shmem -\n")) << outcome.out;
 }
@@ -80,10 +86,13 @@ TEST(LookingAtNames, a_host_of_two_names_is_still_one) {
 TEST_F(Looking, hosts_that_nothing_joins_are_named_with_their_addresses) {
     HYDRA_OR_SKIP();
     LAB_OR_SKIP(two_islands());
-    ASSERT_EQ(exec("a0", {"ip", "route", "add", "10.77.2.254/32", "via", "10.77.1.254"}).code, 0); // only for the launcher
+    // only for the launcher
+    ASSERT_EQ(exec("a0", {"ip", "route", "add", "10.77.2.254/32", "via", "10.77.1.254"}).code, 0);
     std::string said;
-    for (int i = 0; i < 10 && !contains(said, "10.77"); ++i) said += look("a0,b0", 2, "other").err; // hydra may drop what nodes say last
-    EXPECT_TRUE(contains(said, "kumi: hosts a0 and b0 have no addresses in one subnet: a0 has 10.77.1.1/24, and b0 has 10.77.2.1/24; set KUMI_CLUSTER to "))
+    // hydra may drop what nodes say last
+    for (int i = 0; i < 10 && !contains(said, "10.77"); ++i) said += look("a0,b0", 2, "other").err;
+    EXPECT_TRUE(contains(said, "kumi: hosts a0 and b0 have no addresses in one subnet: a0 has 10.77.1.1/24, and b0 has "
+                               "10.77.2.1/24; set KUMI_CLUSTER to "))
         << said;
 }
 
@@ -95,5 +104,6 @@ TEST_F(Looking, hosts_of_two_subnets_are_joined_by_a_router) {
     ASSERT_EQ(exec("b0", {"ip", "route", "add", "default", "via", "10.77.2.254"}).code, 0);
     const Outcome outcome = look("a0:2,b0", 3, "other");
     EXPECT_EQ(outcome.code, 0) << outcome.err;
-    EXPECT_EQ(carriers(outcome), (std::vector<std::string>{"- shmem routed-ipv4", "shmem - routed-ipv4", "routed-ipv4 routed-ipv4 -"}));
+    EXPECT_EQ(carriers(outcome),
+              (std::vector<std::string>{"- shmem routed-ipv4", "shmem - routed-ipv4", "routed-ipv4 routed-ipv4 -"}));
 }

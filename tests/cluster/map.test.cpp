@@ -33,21 +33,26 @@ TEST(Map, groups_go_the_way_that_is_wanted) {
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     const auto lines = lines_of(outcome.out);
     ASSERT_EQ(lines.size(), 11u) << outcome.out;
-    for (std::size_t row = 5; row < lines.size(); ++row) EXPECT_TRUE(matches(lines[row], ".*B  scatter_doubling \\([^)]*\\) .*s  *scatter_doubling \\(.*s")) << lines[row];
+    for (std::size_t row = 5; row < lines.size(); ++row)
+        EXPECT_TRUE(matches(lines[row], ".*B  scatter_doubling \\([^)]*\\) .*s  *scatter_doubling \\(.*s"))
+            << lines[row];
 }
 
 TEST(Map, groups_measure_what_messages_take) {
     const Outcome outcome = map_groups("2", "");
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     // A busy machine may make no sense.
-    EXPECT_TRUE(matches(lines_of(outcome.out).at(1), "a message takes [0-9.]+ us, [0-9.]+ us of them to send it, and a byte [0-9.]+ ns \\([0-9]+ MB/s\\): as (measured|usual on such networks)"))
+    EXPECT_TRUE(
+        matches(lines_of(outcome.out).at(1), "a message takes [0-9.]+ us, [0-9.]+ us of them to send it, and a byte "
+                                             "[0-9.]+ ns \\([0-9]+ MB/s\\): as (measured|usual on such networks)"))
         << outcome.out;
 }
 
 TEST(Map, groups_refuse_settings_that_make_no_sense_and_say_what_does) {
     const Outcome outcome = map_groups("3", "way=star");
     EXPECT_EQ(outcome.code, 1);
-    EXPECT_TRUE(is_one_line(outcome.err, "kumi run: node [0-9] .* cannot go on: KUMI_GROUPS: way=star: there are tree, binomial, circulant, scatter_ring, scatter_doubling; ending 3 nodes"))
+    EXPECT_TRUE(is_one_line(outcome.err, "kumi run: node [0-9] .* cannot go on: KUMI_GROUPS: way=star: there are tree, "
+                                         "binomial, circulant, scatter_ring, scatter_doubling; ending 3 nodes"))
         << outcome.err;
     EXPECT_EQ(outcome.out, "");
 }
@@ -62,7 +67,8 @@ class MapOfLab : public Lab {};
 
 TEST_F(MapOfLab, groups_know_clusters_and_hosts_of_a_cluster_file) {
     LAB_OR_SKIP();
-    const Outcome outcome = exec("front", {kumi_command, "map", "--groups", "--cluster", figure3, "--rsh", kumi_command + " lab exec"});
+    const Outcome outcome =
+        exec("front", {kumi_command, "map", "--groups", "--cluster", figure3, "--rsh", kumi_command + " lab exec"});
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     const auto lines = lines_of(outcome.out);
     ASSERT_GE(lines.size(), 4u) << outcome.out;

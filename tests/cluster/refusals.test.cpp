@@ -107,19 +107,24 @@ TEST(Refusals, a_limit_of_file_sizes_that_is_too_small) {
 
 TEST(Refusals, two_nodes_do_with_64_open_files_and_with_fewer_than_needed_the_number_is_told) {
     for (const char* device : {"shmem", "udp", "composite"}) {
-        const Outcome outcome = run({.words = {"sh", "-c", "ulimit -n 64; exec \"$0\" run -n 2 \"$1\"", kumi_command, example("05_remote_memory")},
+        const Outcome outcome = run({.words = {"sh", "-c", "ulimit -n 64; exec \"$0\" run -n 2 \"$1\"", kumi_command,
+                                               example("05_remote_memory")},
                                      .environment = {std::string("KUMI_DEVICE=") + device}});
         EXPECT_EQ(outcome.code, 0) << device << outcome.err;
     }
-    expect_refusal(run({.words = {"sh", "-c", "ulimit -n 32; exec \"$0\" run -n 2 \"$1\"", kumi_command, example("01_hello")}}),
-                   "kumi run: -n 2: watching so many nodes needs 42 open files, and the limit is 32 \\(ulimit -Hn\\)");
+    expect_refusal(
+        run({.words = {"sh", "-c", "ulimit -n 32; exec \"$0\" run -n 2 \"$1\"", kumi_command, example("01_hello")}}),
+        "kumi run: -n 2: watching so many nodes needs 42 open files, and the limit is 32 \\(ulimit -Hn\\)");
 }
 
 // ---- joining
 
 TEST(Refusals, a_program_that_writes_junk_to_the_socket_that_nodes_join_by) {
-    expect_refusal(run({.words = kumi_run({"-n", "2", "sh", "-c", "printf 'this is no frame of any version at all' >&$KUMI_BOOT; sleep 20"})}),
-                   "kumi run: " + any_node + "cannot go on: what came over the KUMI_BOOT socket is no frame of this version of Kumi; ending 2 nodes");
+    expect_refusal(
+        run({.words = kumi_run(
+                 {"-n", "2", "sh", "-c", "printf 'this is no frame of any version at all' >&$KUMI_BOOT; sleep 20"})}),
+        "kumi run: " + any_node +
+            "cannot go on: what came over the KUMI_BOOT socket is no frame of this version of Kumi; ending 2 nodes");
 }
 
 TEST(Refusals, a_program_that_ends_without_joining) {
@@ -147,14 +152,16 @@ TEST(Refusals, a_node_that_ends_before_it_joins_while_the_others_wait) {
     Folder folder;
     const Words steps{"first:exit=0", "sleep=300", "join", "wait"};
     expect_refusal(run({.words = kumi_run_actor({"-n", "3"}, steps), .environment = {"ACTOR_FOLDER=" + folder.path()}}),
-                   "kumi run: " + any_node + "exited before it joined the job, and the others wait for it; ending 2 nodes");
+                   "kumi run: " + any_node +
+                       "exited before it joined the job, and the others wait for it; ending 2 nodes");
 }
 
 TEST(Refusals, a_node_that_ends_without_joining_after_the_others_have) {
     Folder folder;
     const Words steps{"first:late_exit=300", "join", "wait"};
     expect_refusal(run({.words = kumi_run_actor({"-n", "3"}, steps), .environment = {"ACTOR_FOLDER=" + folder.path()}}),
-                   "kumi run: " + any_node + "exited before it joined the job, and the others wait for it; ending 2 nodes");
+                   "kumi run: " + any_node +
+                       "exited before it joined the job, and the others wait for it; ending 2 nodes");
 }
 
 TEST(Refusals, a_second_join_in_one_process_is_an_error_that_the_program_sees) {
@@ -175,7 +182,8 @@ TEST(Refusals, two_processes_that_join_as_one_node_at_once) {
     Outcome outcome = run({.words = kumi_run_actor({"-n", "2"}, {"fork", "join", "wait"})});
     // Both read from one socket: either may get what was meant for the other, and say so before it is ended.
     for (const std::string& line : lines_of(std::exchange(outcome.err, "")))
-        if (line != "kumi: kumi run gave an answer out of turn: two processes join as one node, or versions differ") outcome.err += line + "\n";
+        if (line != "kumi: kumi run gave an answer out of turn: two processes join as one node, or versions differ")
+            outcome.err += line + "\n";
     expect_refusal(outcome, "kumi run: " + any_node +
                                 "cannot go on: node [01] has joined already: a node is one process, and joins once.*");
 }

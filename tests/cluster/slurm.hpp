@@ -1,7 +1,7 @@
 #pragma once
 
-// A Slurm of one test: its own munged, slurmctld and two slurmd, in a folder of its own, on ports of its own. It is gone,
-// with all its processes, at the end.
+// A Slurm of one test: its own munged, slurmctld and two slurmd, in a folder of its own, on ports of its own. It is
+// gone, with all its processes, at the end.
 
 #include "cluster/command.hpp"
 
@@ -83,9 +83,9 @@ private:
     void start_munged() {
         const std::string here = folder_.path();
         EXPECT_EQ(run({.words = {path + "mungekey", "-c", "-k", here + "/munge.key"}}).code, 0);
-        daemons_.push_back(start({path + "munged", "-F", "--force", "-S", here + "/run/munge.sock", "--key-file=" + here + "/munge.key",
-                                  "--log-file=" + here + "/log/munged.log", "--pid-file=" + here + "/run/munged.pid",
-                                  "--seed-file=" + here + "/run/seed"}));
+        daemons_.push_back(start({path + "munged", "-F", "--force", "-S", here + "/run/munge.sock",
+                                  "--key-file=" + here + "/munge.key", "--log-file=" + here + "/log/munged.log",
+                                  "--pid-file=" + here + "/run/munged.pid", "--seed-file=" + here + "/run/seed"}));
         EXPECT_TRUE(comes_true([&] { return std::filesystem::exists(here + "/run/munge.sock"); }, 10s));
     }
 
@@ -96,18 +96,22 @@ private:
         const std::string name = user == nullptr ? "root" : user->pw_name;
         char host[256] = "localhost";
         ::gethostname(host, sizeof host - 1);
-        std::string text = "ClusterName=kumi\nAuthType=auth/munge\nProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\n"
-                           "JobAcctGatherType=jobacct_gather/none\nSelectType=select/cons_tres\nSelectTypeParameters=CR_CPU\n"
-                           "MpiDefault=none\nReturnToService=2\nSlurmdParameters=config_overrides\n";
+        std::string text =
+            "ClusterName=kumi\nAuthType=auth/munge\nProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\n"
+            "JobAcctGatherType=jobacct_gather/none\nSelectType=select/cons_tres\nSelectTypeParameters=CR_CPU\n"
+            "MpiDefault=none\nReturnToService=2\nSlurmdParameters=config_overrides\n";
         text += "SlurmctldHost=" + std::string(host) + "(127.0.0.1)\nSlurmctldPort=" + std::to_string(ports[0]) + "\n";
         text += "SlurmUser=" + name + "\nSlurmdUser=" + name + "\nAuthInfo=socket=" + here + "/run/munge.sock\n";
-        text += "StateSaveLocation=" + here + "/state\nSlurmdSpoolDir=" + here + "/spool/%n\nTmpFS=" + here + "/tmp/%n\n";
+        text +=
+            "StateSaveLocation=" + here + "/state\nSlurmdSpoolDir=" + here + "/spool/%n\nTmpFS=" + here + "/tmp/%n\n";
         text += "SlurmctldPidFile=" + here + "/run/slurmctld.pid\nSlurmdPidFile=" + here + "/run/slurmd-%n.pid\n";
         text += "SlurmctldLogFile=" + here + "/log/slurmctld.log\nSlurmdLogFile=" + here + "/log/slurmd-%n.log\n";
         for (const int number : {1, 2})
-            text += "NodeName=n" + std::to_string(number) + " NodeHostname=n" + std::to_string(number) + " NodeAddr=127.0.0.1 Port=" +
-                    std::to_string(ports[static_cast<std::size_t>(number)]) + " CPUs=2 State=UNKNOWN\n";
-        folder_.write("slurm.conf", text + "PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP\n", false);
+            text += "NodeName=n" + std::to_string(number) + " NodeHostname=n" + std::to_string(number) +
+                    " NodeAddr=127.0.0.1 Port=" + std::to_string(ports[static_cast<std::size_t>(number)]) +
+                    " CPUs=2 State=UNKNOWN\n";
+        folder_.write("slurm.conf", text + "PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP\n",
+                      false);
         folder_.write("cgroup.conf", "CgroupPlugin=cgroup/v1\n", false); // none is used, and looking for one may fail
     }
 

@@ -26,7 +26,8 @@ void expect_ring_first(const Outcome& outcome, long nodes, long rounds) {
 void expect_cannot_go_on(const Outcome& outcome, const std::string& pattern) {
     EXPECT_EQ(outcome.code, 1);
     EXPECT_EQ(outcome.out, "");
-    EXPECT_TRUE(is_one_line(outcome.err, "kumi run: " + any_node + "cannot go on: " + pattern + "(; ending [0-9]+ nodes?)?"));
+    EXPECT_TRUE(
+        is_one_line(outcome.err, "kumi run: " + any_node + "cannot go on: " + pattern + "(; ending [0-9]+ nodes?)?"));
 }
 
 /// What all nodes counted under `name`; -1: there is no such column in a table of totals.
@@ -95,8 +96,9 @@ TEST(Udp, a_ring_works_though_packets_are_lost_and_the_repairs_are_shown) {
 }
 
 TEST(Udp, faults_of_every_kind_are_survived) {
-    const Outcome outcome = run_udp(kumi_run({"-n", "3", "--stats", example("02_ring"), "100"}),
-                                    {"KUMI_FAULT=udp.loss=0.02,udp.duplicate=0.05,udp.reorder=0.05,udp.corrupt=0.05,udp.truncate=0.05"});
+    const Outcome outcome =
+        run_udp(kumi_run({"-n", "3", "--stats", example("02_ring"), "100"}),
+                {"KUMI_FAULT=udp.loss=0.02,udp.duplicate=0.05,udp.reorder=0.05,udp.corrupt=0.05,udp.truncate=0.05"});
     expect_ring_first(outcome, 3, 100);
     for (const char* name : {"dropped_damaged", "dropped_truncated", "duplicates"})
         EXPECT_GT(total_of(outcome.out, name), 0) << name << "\n" << outcome.out;
@@ -105,7 +107,8 @@ TEST(Udp, faults_of_every_kind_are_survived) {
 // ---- what is refused
 
 TEST(Udp, a_device_that_there_is_none_of_is_refused_with_those_that_there_are) {
-    const Outcome outcome = run({.words = kumi_run({"-n", "2", example("01_hello")}), .environment = {"KUMI_DEVICE=carrier-pigeon"}});
+    const Outcome outcome =
+        run({.words = kumi_run({"-n", "2", example("01_hello")}), .environment = {"KUMI_DEVICE=carrier-pigeon"}});
     expect_cannot_go_on(outcome, "KUMI_DEVICE=carrier-pigeon: there is shmem, udp and composite");
 }
 
@@ -120,9 +123,12 @@ TEST(Udp, a_port_or_an_address_that_is_none_is_named_with_what_to_write) {
     for (const char* port : {"65536", "http", ""})
         expect_cannot_go_on(run_udp(hello, {std::string("KUMI_UDP_PORT=") + port}),
                        std::string("KUMI_UDP_PORT=") + port + ": write a whole number from 0 to 65535");
-    expect_cannot_go_on(run_udp(hello, {"KUMI_UDP_ADDRESS=localhost"}), "udp: localhost: write a numeric address such as 10.0.0.1 or fd00::1");
-    expect_cannot_go_on(run_udp(hello, {"KUMI_UDP_ADDRESS=0.0.0.0"}), "udp: 0.0.0.0 is no address that other nodes can send to: .*");
-    expect_cannot_go_on(run_udp(hello, {"KUMI_UDP_ADDRESS=192.0.2.1"}), "udp: opening 192.0.2.1:0: .*; this host has no such address: .*");
+    expect_cannot_go_on(run_udp(hello, {"KUMI_UDP_ADDRESS=localhost"}),
+                        "udp: localhost: write a numeric address such as 10.0.0.1 or fd00::1");
+    expect_cannot_go_on(run_udp(hello, {"KUMI_UDP_ADDRESS=0.0.0.0"}),
+                        "udp: 0.0.0.0 is no address that other nodes can send to: .*");
+    expect_cannot_go_on(run_udp(hello, {"KUMI_UDP_ADDRESS=192.0.2.1"}),
+                        "udp: opening 192.0.2.1:0: .*; this host has no such address: .*");
     expect_cannot_go_on(run_udp(hello, {"KUMI_UDP_ENCRYPT=maybe"}), "KUMI_UDP_ENCRYPT=maybe: say yes or no");
     expect_cannot_go_on(run_udp(hello, {"KUMI_UDP_BUFFER=much"}), "KUMI_UDP_BUFFER=much: .*");
 }
@@ -130,14 +136,16 @@ TEST(Udp, a_port_or_an_address_that_is_none_is_named_with_what_to_write) {
 TEST(Udp, one_port_for_two_nodes_of_a_host_is_refused_by_name) {
     const std::string port = std::to_string(free_port());
     expect_cannot_go_on(run_udp(kumi_run({"-n", "2", example("01_hello")}), {"KUMI_UDP_PORT=" + port}),
-                   "udp: opening 127.0.0.1:" + port + ": .*; another program has this port: choose another, or 0 for any");
+                        "udp: opening 127.0.0.1:" + port +
+                            ": .*; another program has this port: choose another, or 0 for any");
 }
 
 TEST(Udp, nodes_that_do_not_agree_on_encryption_are_told) {
     Folder folder;
     const std::string one_encrypts = "mkdir \"$1/first\" 2>/dev/null && export KUMI_UDP_ENCRYPT=yes; exec \"$0\"";
     expect_cannot_go_on(run_udp(kumi_run({"-n", "2", "sh", "-c", one_encrypts, example("01_hello"), folder.path()})),
-                   "udp: node [01] (encrypts and this one does not|does not encrypt and this one does): set encrypt alike on all nodes");
+                        "udp: node [01] (encrypts and this one does not|does not encrypt and this one does): set "
+                        "encrypt alike on all nodes");
 }
 
 // ---- how it ends
@@ -145,12 +153,14 @@ TEST(Udp, nodes_that_do_not_agree_on_encryption_are_told) {
 TEST(Udp, a_node_that_dies_ends_the_job_and_is_named) {
     const Outcome outcome = run_udp(kumi_run_actor({"-n", "3"}, {"ignore=TERM", "join", "2:abort", "wait"}));
     EXPECT_EQ(outcome.code, 134);
-    EXPECT_TRUE(is_one_line(outcome.err, "kumi run: node 2 on [^ ]+ \\(pid [0-9]+\\) was killed by signal 6 \\(Aborted\\)(, core dumped)?; "
-                                         "ending 2 nodes"));
+    EXPECT_TRUE(is_one_line(
+        outcome.err, "kumi run: node 2 on [^ ]+ \\(pid [0-9]+\\) was killed by signal 6 \\(Aborted\\)(, core dumped)?; "
+                     "ending 2 nodes"));
 }
 
 TEST(Udp, a_node_that_has_left_may_go_while_the_others_work_on) {
-    const Outcome outcome = run_udp(kumi_run_actor({"-n", "3"}, {"join", "0:leave", "0:exit=0", "wait_ms=300", "leave", "say=done"}));
+    const Outcome outcome =
+        run_udp(kumi_run_actor({"-n", "3"}, {"join", "0:leave", "0:exit=0", "wait_ms=300", "leave", "say=done"}));
     EXPECT_EQ(outcome.code, 0);
     EXPECT_EQ(outcome.err, "");
 }

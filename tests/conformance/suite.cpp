@@ -50,14 +50,16 @@ constexpr std::size_t block_bytes = 4099;
 
 std::vector<std::byte> pattern_block(std::size_t bytes, std::uint64_t number) {
     std::vector<std::byte> block(std::min(bytes, block_bytes));
-    for (std::size_t i = 0; i < block.size(); ++i) block[i] = static_cast<std::byte>(i * 7 + (i >> 8) + number * 13 + bytes);
+    for (std::size_t i = 0; i < block.size(); ++i)
+        block[i] = static_cast<std::byte>(i * 7 + (i >> 8) + number * 13 + bytes);
     return block;
 }
 
 std::vector<std::byte> pattern(std::size_t bytes, std::uint64_t number) {
     const auto block = pattern_block(bytes, number);
     std::vector<std::byte> content(bytes);
-    for (std::size_t at = 0; at < bytes; at += block_bytes) std::memcpy(&content[at], block.data(), std::min(block_bytes, bytes - at));
+    for (std::size_t at = 0; at < bytes; at += block_bytes)
+        std::memcpy(&content[at], block.data(), std::min(block_bytes, bytes - at));
     return content;
 }
 
@@ -68,8 +70,8 @@ bool is_pattern(Bytes bytes, std::uint64_t number) {
     return true;
 }
 
-/// Every size up to some hundreds, those around what devices like to cut at, and the largest. Under a sanitizer only the
-/// largest is above 1 MiB: with one packet of ten lost, each such message takes seconds there.
+/// Every size up to some hundreds, those around what devices like to cut at, and the largest. Under a sanitizer only
+/// the largest is above 1 MiB: with one packet of ten lost, each such message takes seconds there.
 std::vector<std::size_t> interesting_sizes(std::size_t largest) {
     std::vector<std::size_t> sizes(600);
     std::iota(sizes.begin(), sizes.end(), std::size_t{0});
@@ -257,7 +259,9 @@ TEST_P(Conformance, a_refused_sender_that_sleeps_is_woken_when_there_is_room) {
             if (channel.self() == 0) {
                 bool go = false;
                 for (std::uint64_t sent = 0; sent < count;)
-                    wait(channel, ignore, [&] { return channel.try_send(1, content) ? ++sent, true : false; }, sleep_at_once);
+                    wait(
+                        channel, ignore, [&] { return channel.try_send(1, content) ? ++sent, true : false; },
+                        sleep_at_once);
                 wait(channel, [&](Message&) { go = true; }, [&] { return go; }, sleep_at_once);
                 continue;
             }
@@ -329,7 +333,9 @@ TEST_P(Conformance, kept_messages_that_are_given_back_make_room_again) {
         for (int round = 0; round < 40; ++round) {
             const std::size_t before = kept.size();
             send(channel, 0, content, [](Message&) { FAIL(); });
-            wait(channel, [&](Message& message) { kept.push_back(message.keep()); }, [&] { return kept.size() > before; });
+            wait(
+                channel, [&](Message& message) { kept.push_back(message.keep()); },
+                [&] { return kept.size() > before; });
             if (kept.size() == 3) kept.pop_front(); // never all of the room
         }
     });
@@ -404,7 +410,8 @@ TEST_P(Conformance, a_handler_may_send) {
             return;
         }
         const auto catch_up = [&] {
-            while (!unanswered.empty() && channel.try_send(0, bytes_of(unanswered.front()))) unanswered.pop_front(), ++answers;
+            while (!unanswered.empty() && channel.try_send(0, bytes_of(unanswered.front())))
+                unanswered.pop_front(), ++answers;
             return answers == count;
         };
         wait(channel, echo, catch_up);
@@ -723,7 +730,8 @@ TEST_P(RemoteMemoryConformance, exposed_memory_is_reached_by_all_and_ordered_wit
         for (Node from = 0; from < nodes; ++from) { // who reaches is reached
             const Bytes got = Bytes(*mine).subspan(slot * from, slot);
             EXPECT_TRUE(windows[from] != nullptr ? is_pattern(got, from) : is_zero(got)) << "from node " << from;
-            EXPECT_TRUE(windows[from] == nullptr || is_pattern(Bytes(windows[from] + slot * channel.self(), slot), channel.self()));
+            EXPECT_TRUE(windows[from] == nullptr ||
+                        is_pattern(Bytes(windows[from] + slot * channel.self(), slot), channel.self()));
         }
         barrier.pass();
     });
@@ -761,11 +769,16 @@ TEST_P(RemoteMemoryConformance, memory_outside_the_window_is_not_exposed) {
         pm::RemoteMemory* memory = channel.remote_memory();
         ASSERT_NE(memory, nullptr);
         const std::size_t window = memory->window_bytes();
-        for (const auto& [offset, bytes] : std::vector<std::pair<std::uint64_t, std::size_t>>{
-                 {0, window + 1}, {window, 1}, {window + 4096, 0}, {0, std::size_t{1} << 60}, {4096, ~std::size_t{0} - 100}}) {
+        for (const auto& [offset, bytes] :
+             std::vector<std::pair<std::uint64_t, std::size_t>>{{0, window + 1},
+                                                                {window, 1},
+                                                                {window + 4096, 0},
+                                                                {0, std::size_t{1} << 60},
+                                                                {4096, ~std::size_t{0} - 100}}) {
             const auto refused = memory->expose(offset, bytes);
             ASSERT_FALSE(refused);
-            EXPECT_NE(refused.error().text().find("raise KUMI_SHMEM_EXPOSED"), std::string::npos) << refused.error().text();
+            EXPECT_NE(refused.error().text().find("raise KUMI_SHMEM_EXPOSED"), std::string::npos)
+                << refused.error().text();
         }
         const auto last = memory->expose(window - 4096, 4096);
         ASSERT_TRUE(last) << last.error().text();

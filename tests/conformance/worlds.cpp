@@ -94,7 +94,8 @@ World udp_hosts_world(std::string name, int family, device::udp::Options options
         std::vector<std::string> addresses;
         for (pm::Node node = 0; node < nodes; ++node)
             addresses.push_back(family == 4 ? hosts->address(node % 2) : hosts->address6(node % 2));
-        auto channels = device::udp::open_in_one_process(addresses, seeded, [&](pm::Node node) { return hosts->enter(node % 2); });
+        auto channels =
+            device::udp::open_in_one_process(addresses, seeded, [&](pm::Node node) { return hosts->enter(node % 2); });
         ASSERT_TRUE(channels) << channels.error().text();
         run_threads(*std::move(channels), body);
     };
@@ -123,7 +124,8 @@ World with_memory(World world) {
 
 std::vector<World> worlds() {
     const device::udp::Faults little{.loss = 0.01};
-    const device::udp::Faults much{.loss = 0.10, .duplicate = 0.01, .reorder = 0.02, .corrupt = 0.01, .truncate = 0.005};
+    const device::udp::Faults much{
+        .loss = 0.10, .duplicate = 0.01, .reorder = 0.02, .corrupt = 0.01, .truncate = 0.005};
     std::vector<World> all{
         simulated_world(),
         shmem_world("shmem", base::Fencing::by_reader, true),
@@ -147,7 +149,10 @@ std::vector<World> worlds() {
         udp_hosts_world("udp_hosts_loss_10", 4, {.faults = much})};
 #if defined(KUMI_THREAD_SANITIZER) || defined(KUMI_ADDRESS_SANITIZER)
     // The same code over other wires; what sanitizers look for shows in the ones above.
-    std::erase_if(all, [](const World& world) { return world.name.starts_with("udp_hosts") || world.name.starts_with("serialized_") || world.name == "udp_loss_1"; });
+    std::erase_if(all, [](const World& world) {
+        return world.name.starts_with("udp_hosts") || world.name.starts_with("serialized_") ||
+               world.name == "udp_loss_1";
+    });
 #endif
     return all;
 }

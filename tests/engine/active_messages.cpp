@@ -22,20 +22,22 @@ TEST_P(ActiveMessages, a_handler_gets_what_was_sent_and_learns_who_sent_it) {
     run(3, [](Channel& channel) {
         std::array<int, 3> calls{};
         Handlers handlers;
-        const auto take = handlers.add("take", [&](Call& call, std::int8_t a, std::uint64_t b, double c, bool d, Point e, Bytes f) {
-            ++calls.at(call.source());
-            EXPECT_EQ(a, -5);
-            EXPECT_EQ(b, (std::uint64_t{1} << 60) + call.source());
-            EXPECT_EQ(c, 0.25);
-            EXPECT_TRUE(d);
-            EXPECT_EQ(e.x, 1.5);
-            EXPECT_EQ(e.y, -2);
-            EXPECT_EQ(text_of(f), "a payload");
-        });
+        const auto take =
+            handlers.add("take", [&](Call& call, std::int8_t a, std::uint64_t b, double c, bool d, Point e, Bytes f) {
+                ++calls.at(call.source());
+                EXPECT_EQ(a, -5);
+                EXPECT_EQ(b, (std::uint64_t{1} << 60) + call.source());
+                EXPECT_EQ(c, 0.25);
+                EXPECT_TRUE(d);
+                EXPECT_EQ(e.x, 1.5);
+                EXPECT_EQ(e.y, -2);
+                EXPECT_EQ(text_of(f), "a payload");
+            });
         const auto nothing = handlers.add("nothing", [&](Call& call) { ++calls.at(call.source()); });
         Engine engine = open(channel, std::move(handlers));
         for (Node to = 0; to < engine.nodes(); ++to) {
-            good(engine.send(to, take, std::int8_t{-5}, (std::uint64_t{1} << 60) + engine.node(), 0.25, true, Point{1.5, -2}, bytes_of(std::string_view("a payload"))));
+            good(engine.send(to, take, std::int8_t{-5}, (std::uint64_t{1} << 60) + engine.node(), 0.25, true,
+                             Point{1.5, -2}, bytes_of(std::string_view("a payload"))));
             good(engine.send(to, nothing));
         }
         settle(engine);
@@ -46,7 +48,8 @@ TEST_P(ActiveMessages, a_handler_gets_what_was_sent_and_learns_who_sent_it) {
 
 TEST_P(ActiveMessages, a_payload_of_every_size_arrives_as_it_was_sent) {
     run(2, [](Channel& channel) {
-        std::vector<std::size_t> sizes = interesting_sizes(std::min<std::size_t>(256 << 10, channel.traits().message_bytes_max - 256) - 8);
+        std::vector<std::size_t> sizes =
+            interesting_sizes(std::min<std::size_t>(256 << 10, channel.traits().message_bytes_max - 256) - 8);
         std::size_t next = 0;
         Handlers handlers;
         const auto take = handlers.add("take", [&](Call&, std::uint64_t number, Bytes payload) {
@@ -57,7 +60,8 @@ TEST_P(ActiveMessages, a_payload_of_every_size_arrives_as_it_was_sent) {
             ++next;
         });
         Engine engine = open(channel, std::move(handlers));
-        for (std::size_t i = 0; i < sizes.size(); ++i) good(engine.send(1 - engine.node(), take, i, Bytes(pattern(sizes[i], i))));
+        for (std::size_t i = 0; i < sizes.size(); ++i)
+            good(engine.send(1 - engine.node(), take, i, Bytes(pattern(sizes[i], i))));
         settle(engine);
         EXPECT_EQ(next, sizes.size());
         good(engine.barrier());
@@ -69,13 +73,16 @@ TEST_P(ActiveMessages, requests_of_a_pair_are_handled_once_and_in_order) {
         const std::uint64_t count = 300 * scale;
         std::vector<std::uint64_t> next(channel.nodes());
         Handlers handlers;
-        const auto take = handlers.add("take", [&](Call& call, std::uint64_t number, Bytes) { EXPECT_EQ(number, next[call.source()]++); });
+        const auto take = handlers.add(
+            "take", [&](Call& call, std::uint64_t number, Bytes) { EXPECT_EQ(number, next[call.source()]++); });
         Engine engine = open(channel, std::move(handlers));
         std::mt19937_64 random(seed() + engine.node());
         const std::vector<std::byte> payload(100'000);
         for (std::uint64_t i = 0; i < count; ++i)
             for (Node to = 0; to < engine.nodes(); ++to)
-                good(engine.send(to, take, i, Bytes(payload).first(random() % 40 == 0 ? random() % payload.size() : random() % 100)));
+                good(
+                    engine.send(to, take, i,
+                                Bytes(payload).first(random() % 40 == 0 ? random() % payload.size() : random() % 100)));
         settle(engine);
         EXPECT_EQ(next, std::vector<std::uint64_t>(engine.nodes(), count));
         good(engine.barrier());
@@ -153,7 +160,8 @@ TEST_P(ActiveMessages, a_handler_may_send_further_requests) {
         self.engine = &engine;
         good(engine.barrier());
         constexpr std::uint64_t tokens = 20;
-        for (std::uint64_t i = 0; i < tokens; ++i) good(engine.send(static_cast<Node>(i % 4), *hop, hops - 1, engine.node()));
+        for (std::uint64_t i = 0; i < tokens; ++i)
+            good(engine.send(static_cast<Node>(i % 4), *hop, hops - 1, engine.node()));
         EXPECT_TRUE(engine.wait_until([&] { return ended == tokens; }, deadline()));
         good(engine.barrier());
         EXPECT_EQ(visits, tokens * hops); // all nodes are visited alike
@@ -200,7 +208,8 @@ TEST_P(ActiveMessages, storms_of_requests_and_replies_in_both_directions_do_not_
         std::mt19937_64 random(seed() + engine.node());
         const std::vector<std::byte> payload(4000);
         for (std::uint64_t i = 0; i < count; ++i)
-            good(engine.send(static_cast<Node>(random() % 3), ask, Bytes(payload).first(random() % 10 == 0 ? random() % 4000 : random() % 50)));
+            good(engine.send(static_cast<Node>(random() % 3), ask,
+                             Bytes(payload).first(random() % 10 == 0 ? random() % 4000 : random() % 50)));
         EXPECT_TRUE(engine.wait_until([&] { return answers == count; }, deadline())) << answers << " of " << count;
         settle(engine);
     });
@@ -264,7 +273,8 @@ TEST_P(ActiveMessages, a_handler_that_throws_is_told_to_the_sender_and_harms_nob
     run(2, [](Channel& channel) {
         int answers = 0;
         Handlers handlers;
-        const auto fails = handlers.add("table.find", [&](Call&, int key) { throw std::out_of_range("no key " + std::to_string(key)); });
+        const auto fails = handlers.add(
+            "table.find", [&](Call&, int key) { throw std::out_of_range("no key " + std::to_string(key)); });
         const auto fails_oddly = handlers.add("odd", [&](Call&) { throw 5; });
         const auto answer = handlers.add("answer", [&](Call&) { ++answers; });
         const auto ask = handlers.add("ask", [&](Call& call) { call.reply(answer); });
@@ -296,7 +306,8 @@ TEST_P(ActiveMessages, a_second_reply_and_a_reply_to_a_reply_are_told_to_the_sen
             good(engine.send(1, forth)); // node 1 is told: it sent what node 0 cannot answer
         } else {
             auto told = engine.sync(deadline());
-            for (const Instant end = deadline(); told && now() < end; told = engine.sync(end)) std::this_thread::sleep_for(1ms);
+            for (const Instant end = deadline(); told && now() < end; told = engine.sync(end))
+                std::this_thread::sleep_for(1ms);
             expect_error(told, {"node 0", "back"});
         }
         good(engine.sync(deadline()));

@@ -65,7 +65,9 @@ TEST_P(Barriers, a_node_computes_between_coming_and_leaving) {
                 EXPECT_FALSE(engine.test(token)) << "node 2 cannot have come";
                 good(engine.set_flag(flags.at(2), round));
             }
-            for (const Instant end = deadline(); !engine.test(token) && now() < end;) std::this_thread::sleep_for(100us); // nothing waits
+            // nothing waits
+            for (const Instant end = deadline(); !engine.test(token) && now() < end;)
+                std::this_thread::sleep_for(100us);
             EXPECT_TRUE(engine.test(token));
             good(engine.wait(token));
         }
@@ -82,7 +84,10 @@ TEST_P(Barriers, some_nodes_meet_without_the_others) {
             for (std::size_t i = 0; i < sets.size(); ++i) {
                 std::vector<Node> members = sets[i];
                 if (std::ranges::find(members, engine.node()) == members.end()) continue;
-                std::rotate(members.begin(), members.begin() + static_cast<std::ptrdiff_t>(engine.node() % members.size()), members.end()); // in any order
+                // in any order
+                std::rotate(members.begin(),
+                            members.begin() + static_cast<std::ptrdiff_t>(engine.node() % members.size()),
+                            members.end());
                 good(engine.fetch_add(come.at(0, i), 1));
                 good(engine.wait(good(engine.arrive(members)), deadline()));
                 EXPECT_GE(good(engine.fetch_add(come.at(0, i), 0)), round * members.size());

@@ -17,10 +17,12 @@ TEST_P(Broadcast, reaches_all_nodes_from_any_of_them) {
             const auto flags = good(engine.segment<Flag>(1));
             Flag round = 0;
             for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{1000}, std::size_t{200'000}})
-                for (Node root = 0; root < engine.nodes(); root += root == 0 || root + 2 >= engine.nodes() ? 1 : engine.nodes() - 2) {
+                for (Node root = 0; root < engine.nodes();
+                     root += root == 0 || root + 2 >= engine.nodes() ? 1 : engine.nodes() - 2) {
                     ++round;
                     const auto content = pattern(bytes, round);
-                    if (engine.node() == root) good(engine.broadcast(memory.at(root), content, Notice::set(flags.at(root), round)));
+                    if (engine.node() == root)
+                        good(engine.broadcast(memory.at(root), content, Notice::set(flags.at(root), round)));
                     good(engine.wait(flags[0], round, deadline()));
                     EXPECT_TRUE(is_pattern(memory.local().first(bytes), round)) << bytes << " bytes from node " << root;
                     settle(engine);
@@ -60,10 +62,12 @@ TEST_P(Broadcast, many_of_many_roots_may_be_under_way_at_once) {
         std::vector<std::vector<std::byte>> contents;
         for (std::size_t i = 0; i < each; ++i) contents.push_back(pattern(bytes, engine.node() * each + i));
         for (std::size_t i = 0; i < each; ++i)
-            good(engine.broadcast(memory.at(0, (engine.node() * each + i) * bytes), contents[i], Notice::count(counters.at(0))));
+            good(engine.broadcast(memory.at(0, (engine.node() * each + i) * bytes), contents[i],
+                                  Notice::count(counters.at(0))));
         engine.expect(counters[0], 5 * each);
         good(engine.wait(counters[0].flag, 1, deadline()));
-        for (std::size_t i = 0; i < 5 * each; ++i) EXPECT_TRUE(is_pattern(memory.local().subspan(i * bytes, bytes), i)) << i;
+        for (std::size_t i = 0; i < 5 * each; ++i)
+            EXPECT_TRUE(is_pattern(memory.local().subspan(i * bytes, bytes), i)) << i;
         settle(engine);
     });
 }
@@ -82,7 +86,8 @@ TEST_P(Broadcast, who_discards_is_left_alone_and_passes_it_on) {
             if (engine.node() == 0) good(engine.broadcast(memory.at(0), content, Notice::set(flags.at(0), round)));
             if (!discards) good(engine.wait(flags[0], round, deadline()));
             settle(engine);
-            if (discards) EXPECT_TRUE(std::ranges::all_of(memory.local(), [](std::byte byte) { return byte == std::byte{0}; }));
+            if (discards)
+                EXPECT_TRUE(std::ranges::all_of(memory.local(), [](std::byte byte) { return byte == std::byte{0}; }));
             else EXPECT_TRUE(is_pattern(memory.local(), round));
             EXPECT_EQ(load_flag(flags[0]) == round, !discards);
             good(engine.barrier());

@@ -18,7 +18,8 @@ TEST_P(Functions, calls_that_come_together_are_all_answered) {
         std::vector<Future<long>> answers;
         for (long i = 0; i < 50; ++i)
             for (Node to = 0; to < 3; ++to) answers.push_back(engine.invoke(to, square, i));
-        for (std::size_t i = 0; i < answers.size(); ++i) EXPECT_EQ(good(answers[i].get(deadline())), static_cast<long>(i / 3 * (i / 3)));
+        for (std::size_t i = 0; i < answers.size(); ++i)
+            EXPECT_EQ(good(answers[i].get(deadline())), static_cast<long>(i / 3 * (i / 3)));
         expect_error(engine.invoke((engine.node() + 1) % 3, refuse, 1).get(deadline()), {"not today", "refuse"});
         good(engine.barrier(deadline()));
     });
@@ -27,7 +28,8 @@ TEST_P(Functions, calls_that_come_together_are_all_answered) {
 TEST_P(Functions, who_syncs_right_after_a_call_gets_on) {
     run(2, [](Channel& channel) {
         Handlers handlers;
-        const auto wait_a_little = handlers.function("wait", [](int) { std::this_thread::sleep_for(std::chrono::milliseconds(2)); });
+        const auto wait_a_little =
+            handlers.function("wait", [](int) { std::this_thread::sleep_for(std::chrono::milliseconds(2)); });
         Engine engine = open(channel, std::move(handlers));
         for (int i = 0; i < 10; ++i) {
             auto answer = engine.invoke(1 - engine.node(), wait_a_little, i);

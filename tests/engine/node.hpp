@@ -126,8 +126,8 @@ class EngineTest : public testing::TestWithParam<World> {
 protected:
     EngineTest() : trace_(__FILE__, __LINE__, "KUMI_SEED=" + std::to_string(seed())) {}
 
-    /// The body makes an engine of its channel, by open(). What its handlers use is declared before that. It ends with a
-    /// barrier if others may still want something of this node.
+    /// The body makes an engine of its channel, by open(). What its handlers use is declared before that. It ends with
+    /// a barrier if others may still want something of this node.
     static void run(Node nodes, const conformance::Body& body) {
         GetParam().run(nodes, [&](Channel& channel) {
             const Watchdog watchdog(channel.self());

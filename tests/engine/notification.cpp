@@ -38,7 +38,8 @@ TEST_P(Notification, a_flag_is_never_seen_before_its_data) {
                 good(engine.set_flag(arrived.at(next), round));
             }
             good(engine.wait(arrived[0], round, deadline()));
-            ASSERT_TRUE(is_pattern(memory.local().first(bytes), round + before)) << bytes << " bytes in round " << round;
+            ASSERT_TRUE(is_pattern(memory.local().first(bytes), round + before))
+                << bytes << " bytes in round " << round;
             good(engine.set_flag(taken.at(before), round));
             good(engine.wait(taken[0], round, deadline()));
             good(engine.sync());
@@ -103,7 +104,8 @@ TEST_P(Notification, many_threads_wait_for_a_flag_each) {
         Engine engine = open(channel);
         constexpr std::size_t threads = 4;
         const Flag rounds = static_cast<Flag>(20 * scale);
-        const auto flags = good(engine.segment<Flag>(2 * threads)); // two each: the other may be ahead by a round, not by two
+        // two each: the other may be ahead by a round, not by two
+        const auto flags = good(engine.segment<Flag>(2 * threads));
         const Node other = 1 - engine.node();
         std::vector<std::thread> all;
         for (std::size_t thread = 0; thread < threads; ++thread)
@@ -161,7 +163,8 @@ TEST_P(Notification, a_counter_sets_its_flag_at_exactly_as_many_arrivals_as_were
         const Node other = 1 - engine.node();
         for (std::int64_t expected = 1; expected <= 12; ++expected) {
             const std::int64_t early = expected / 3; // arrivals before they are expected
-            for (std::int64_t i = 0; i < early; ++i) good(engine.write(words.at(other), 1, Notice::count(counters.at(other))));
+            for (std::int64_t i = 0; i < early; ++i)
+                good(engine.write(words.at(other), 1, Notice::count(counters.at(other))));
             settle(engine);
             engine.expect(counters[0], expected);
             EXPECT_EQ(load_flag(counters[0].flag), expected == early ? 1u : 0u);
@@ -188,10 +191,13 @@ TEST_P(Notification, counters_that_all_nodes_count_up_at_once_miss_nothing) {
         for (std::size_t round = 0; round < static_cast<std::size_t>(4 * scale); ++round) {
             for (std::int64_t i = 0; i < each; ++i)
                 for (Node to = 0; to < 4; ++to)
-                    good(engine.write(words.at(to, round % 2 * 4 + engine.node()), round * 1000 + static_cast<std::uint64_t>(i), Notice::count(counters.at(to, round % 2))));
+                    good(engine.write(words.at(to, round % 2 * 4 + engine.node()),
+                                      round * 1000 + static_cast<std::uint64_t>(i),
+                                      Notice::count(counters.at(to, round % 2))));
             engine.expect(counters[round % 2], 4 * each);
             good(engine.wait(counters[round % 2].flag, 1, deadline()));
-            for (Node from = 0; from < 4; ++from) EXPECT_GE(words[round % 2 * 4 + from], round * 1000) << "from node " << from;
+            for (Node from = 0; from < 4; ++from)
+                EXPECT_GE(words[round % 2 * 4 + from], round * 1000) << "from node " << from;
         }
         settle(engine);
         EXPECT_EQ(counters[0].missing, 0);
@@ -225,8 +231,8 @@ TEST_P(Notification, start_sync_sets_its_flag_when_all_that_was_begun_is_done) {
     });
 }
 
-/// A small message that follows a large transfer is handled before that is over. Where the machine is busy it may be late by
-/// chance, so one time of many is enough.
+/// A small message that follows a large transfer is handled before that is over. Where the machine is busy it may be
+/// late by chance, so one time of many is enough.
 TEST_P(Notification, large_transfers_do_not_hold_up_small_messages) {
     run(2, [](Channel& channel) {
         constexpr std::size_t bytes = 16 << 20;
@@ -234,7 +240,8 @@ TEST_P(Notification, large_transfers_do_not_hold_up_small_messages) {
         bool answered = false, was_first = false;
         Handlers handlers;
         const auto answer = handlers.add("answer", [&](Call&, bool before) { was_first |= before, answered = true; });
-        const auto ask = handlers.add("ask", [&](Call& call, Flag round) { call.reply(answer, load_flag(flags[0]) != round); });
+        const auto ask =
+            handlers.add("ask", [&](Call& call, Flag round) { call.reply(answer, load_flag(flags[0]) != round); });
         Engine engine = open(channel, std::move(handlers));
         const auto memory = good(engine.segment<std::byte>(bytes));
         flags = good(engine.segment<Flag>(1));

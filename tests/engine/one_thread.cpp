@@ -1,5 +1,5 @@
-// Whole jobs in one thread, by seed: random work on a network that delays and refuses, is parted and heals, and loses nodes.
-// KUMI_SEED=N replays one of them, KUMI_SEEDS=N runs so many.
+// Whole jobs in one thread, by seed: random work on a network that delays and refuses, is parted and heals, and loses
+// nodes. KUMI_SEED=N replays one of them, KUMI_SEEDS=N runs so many.
 
 #include "engine/one_thread.hpp"
 #include "engine/random_memory.hpp"
@@ -19,7 +19,8 @@ OneThread::Options options_of(std::uint64_t seed) { return engine_test::options_
 std::uint64_t steps_of(std::uint64_t seed) {
     OneThread world(options_of(seed));
     return world.run([&](Channel& channel) {
-        Engine engine = open(channel, {}, world.setup()); // by the world's clock: ours depends on how busy the machine is
+        // by the world's clock: ours depends on how busy the machine is
+        Engine engine = open(channel, {}, world.setup());
         std::mt19937_64 random(seed + channel.self());
         RandomMemory memory(engine, random);
         for (int step = 0; step < 20; ++step) memory.step();
@@ -76,9 +77,12 @@ TEST(OneThread, requests_replies_and_barriers_go_on_with_hardly_any_room) {
             for (int i = 0; i < 300; ++i) {
                 const Node to = static_cast<Node>(random() % engine.nodes());
                 switch (random() % 8) {
-                case 1: good(engine.send(to, *pass, static_cast<std::uint32_t>(random() % 10), engine.node())), ++asked; break;
+                case 1:
+                    good(engine.send(to, *pass, static_cast<std::uint32_t>(random() % 10), engine.node())), ++asked;
+                    break;
                 default:
-                    good(engine.send(to, ask, sent[to]++, Bytes(payload).first(random() % 20 == 0 ? random() % 100'000 : random() % 50)));
+                    good(engine.send(to, ask, sent[to]++,
+                                     Bytes(payload).first(random() % 20 == 0 ? random() % 100'000 : random() % 50)));
                     ++asked;
                 }
                 if (i % 10 == 0) barriers.push_back(engine.arrive());
@@ -96,7 +100,8 @@ template <class T>
 bool done_or_lost(const OneThread& world, Node self, const Result<T>& result, std::optional<Node> gone) {
     if (result) return true;
     if (world.is_lost(self)) return false; // to it all others are
-    EXPECT_TRUE(gone && result.error().text().find("node " + std::to_string(*gone)) != std::string::npos) << result.error().text();
+    EXPECT_TRUE(gone && result.error().text().find("node " + std::to_string(*gone)) != std::string::npos)
+        << result.error().text();
     return false;
 }
 
@@ -134,7 +139,8 @@ TEST(OneThread, what_is_asked_of_a_lost_node_fails_by_its_name_and_all_else_goes
             for (int i = 0; i < 150 && !world.is_lost(self); ++i) {
                 const Node to = static_cast<Node>(random() % engine.nodes());
                 const std::size_t bytes = random() % 10 == 0 ? random() % content.size() : random() % 100;
-                constexpr std::array names{"put", "get", "fetch_add", "send", "start_put", "start_get", "copy", "broadcast", "sync"};
+                constexpr std::array names{"put",       "get",  "fetch_add", "send", "start_put",
+                                           "start_get", "copy", "broadcast", "sync"};
                 const std::size_t what = random() % names.size();
                 world.note(self, std::string(names[what]) + " with node " + std::to_string(to));
                 const bool ok = [&] {
@@ -145,7 +151,8 @@ TEST(OneThread, what_is_asked_of_a_lost_node_fails_by_its_name_and_all_else_goes
                     case 3: return check(engine.send(to, take, Bytes(content).first(bytes / 2)));
                     case 4: return check(engine.start_put(memory.at(to), Bytes(content).first(bytes)));
                     case 5: return check(engine.start_get(memory.at(to), MutableBytes(target).first(bytes)));
-                    case 6: return check(engine.copy(memory.at(to), memory.at(others[random() % others.size()]), bytes));
+                    case 6:
+                        return check(engine.copy(memory.at(to), memory.at(others[random() % others.size()]), bytes));
                     case 7: return check(engine.broadcast(memory.at(0), Bytes(content).first(bytes)));
                     default: return check(engine.sync());
                     }
@@ -168,7 +175,8 @@ TEST(OneThread, what_is_asked_of_a_lost_node_fails_by_its_name_and_all_else_goes
             (void)check(engine.sync());
             world.note(self, "what survivors do");
             good(engine.wait(good(engine.arrive(others))));
-            const Node next = others[(static_cast<std::size_t>(std::ranges::find(others, self) - others.begin()) + 1) % others.size()];
+            const Node next = others[(static_cast<std::size_t>(std::ranges::find(others, self) - others.begin()) + 1) %
+                                     others.size()];
             good(engine.write(words.at(next), 4711));
             good(engine.send(next, take, Bytes{}));
             good(engine.sync());
@@ -341,8 +349,10 @@ TEST(OneThread, a_program_that_only_polls_gets_everything_done) {
         for (Node node = 0; node < 3; ++node) {
             channels.push_back(network.open(node));
             Handlers handlers;
-            const auto answer = handlers.add("answer", [&answers, node](Call&, std::uint64_t value) { answers[node] += value; });
-            asks.push_back(handlers.add("ask", [answer](Call& call, std::uint64_t value) { call.reply(answer, value * 2); }));
+            const auto answer =
+                handlers.add("answer", [&answers, node](Call&, std::uint64_t value) { answers[node] += value; });
+            asks.push_back(
+                handlers.add("ask", [answer](Call& call, std::uint64_t value) { call.reply(answer, value * 2); }));
             engines.push_back(open_alone(*channels[node], std::move(handlers)));
         }
         const auto poll_until = [&](const auto& done) {
@@ -361,7 +371,9 @@ TEST(OneThread, a_program_that_only_polls_gets_everything_done) {
         good(engines[2].send(1, asks[2], 21u));
         good(engines[1].accept(9, 2, taken, &arrived));
         good(engines[2].offer(9, 1, Bytes(content).first(1000), &given));
-        poll_until([&] { return load_flag(put_done) == 1 && load_flag(arrived) == 1 && load_flag(given) == 1 && answers[2] == 42; });
+        poll_until([&] {
+            return load_flag(put_done) == 1 && load_flag(arrived) == 1 && load_flag(given) == 1 && answers[2] == 42;
+        });
         EXPECT_TRUE(is_pattern(taken, seed));
         good(engines[2].start_get(memory[1], target, &got));
         poll_until([&] { return load_flag(got) == 1; });
@@ -371,7 +383,8 @@ TEST(OneThread, a_program_that_only_polls_gets_everything_done) {
             for (std::size_t i = 0; i < tokens.size(); ++i) EXPECT_FALSE(engines[i].test(tokens[i]));
             tokens.push_back(engine.arrive());
         }
-        poll_until([&] { return engines[0].test(tokens[0]) && engines[1].test(tokens[1]) && engines[2].test(tokens[2]); });
+        poll_until(
+            [&] { return engines[0].test(tokens[0]) && engines[1].test(tokens[1]) && engines[2].test(tokens[2]); });
     });
 }
 

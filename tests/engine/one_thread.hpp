@@ -1,7 +1,7 @@
 #pragma once
 
-// A whole job in one thread, on the simulated network: each node has a stack of its own, and whoever polls lets another one
-// go on, which one the seed says. So code that waits runs as it is, and a run is a function of its seed.
+// A whole job in one thread, on the simulated network: each node has a stack of its own, and whoever polls lets another
+// one go on, which one the seed says. So code that waits runs as it is, and a run is a function of its seed.
 
 #include "engine/node.hpp"
 
@@ -27,7 +27,8 @@ public:
     /// So many nodes are on each host; the last may have fewer.
     HostMemory(Node nodes, Node nodes_per_host) : per_host_(nodes_per_host) {
         for (Node node = 0; node < nodes; ++node)
-            windows_.push_back(static_cast<std::byte*>(::mmap(nullptr, bytes_each, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)));
+            windows_.push_back(static_cast<std::byte*>(::mmap(nullptr, bytes_each, PROT_READ | PROT_WRITE,
+                                                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)));
         for (Node node = 0; node < nodes; ++node) views_.emplace_back(*this, node);
     }
     HostMemory(const HostMemory&) = delete;
@@ -70,7 +71,9 @@ public:
     using Options = device::simulated::NetworkOptions;
     using Body = std::function<void(Channel&)>;
 
-    explicit OneThread(const Options& options) : options_(options), network_(options), random_(options.seed), is_lost_(options.nodes), doing_(options.nodes, "something") {}
+    explicit OneThread(const Options& options)
+        : options_(options), network_(options), random_(options.seed), is_lost_(options.nodes),
+          doing_(options.nodes, "something") {}
 
     device::simulated::Network& network() { return network_; }
     /// Before run(): all nodes are on one host, as far as their memory goes.
@@ -109,7 +112,10 @@ public:
     void lose_link(Node self, Node other) { network_.lose_link(self, other); }
     /// How nodes of such a job open their engines: without a thread of their own, and by the network's clock.
     Setup setup() {
-        return {.in_background = false, .spin_max = Duration{0}, .keepalive_every = std::chrono::microseconds(500), .clock = [this] { return network_.time(); }};
+        return {.in_background = false,
+                .spin_max = Duration{0},
+                .keepalive_every = std::chrono::microseconds(500),
+                .clock = [this] { return network_.time(); }};
     }
     /// What a node is about to do: told when nothing goes on.
     void note(Node node, std::string what) { doing_[node] = std::move(what); }
@@ -117,7 +123,8 @@ public:
     /// Runs the body of every node to its end; answers how many steps that took.
     std::uint64_t run(const Body& body) {
         std::vector<std::unique_ptr<Channel>> channels;
-        for (Node node = 0; node < options_.nodes; ++node) channels.push_back(std::make_unique<End>(*this, network_.open(node)));
+        for (Node node = 0; node < options_.nodes; ++node)
+            channels.push_back(std::make_unique<End>(*this, network_.open(node)));
         std::vector<Node> running;
         for (Node node = 0; node < options_.nodes; ++node) {
             running.push_back(node);
@@ -151,7 +158,9 @@ private:
         Node self() const noexcept override { return inner_->self(); }
         Node nodes() const noexcept override { return inner_->nodes(); }
         const pm::Traits& traits() const noexcept override { return inner_->traits(); }
-        pm::SendSlot try_reserve(Node to, std::size_t bytes) noexcept override { return inner_->try_reserve(to, bytes); }
+        pm::SendSlot try_reserve(Node to, std::size_t bytes) noexcept override {
+            return inner_->try_reserve(to, bytes);
+        }
         void commit(const pm::SendSlot& slot) noexcept override { inner_->commit(slot); }
         void cancel(const pm::SendSlot& slot) noexcept override { inner_->cancel(slot); }
         std::size_t poll(pm::Handler handler, std::size_t messages_max) noexcept override {
@@ -173,7 +182,8 @@ private:
     };
 
     [[noreturn]] void hang(const std::vector<Node>& running) const {
-        std::fprintf(stderr, "nothing goes on: KUMI_SEED=%llu; still running:", static_cast<unsigned long long>(options_.seed));
+        std::fprintf(stderr,
+                     "nothing goes on: KUMI_SEED=%llu; still running:", static_cast<unsigned long long>(options_.seed));
         for (const Node node : running) std::fprintf(stderr, " node %u, %s;", node, doing_[node].c_str());
         std::fprintf(stderr, "\n");
         std::abort(); // stacks cannot be left otherwise

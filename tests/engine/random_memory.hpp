@@ -1,8 +1,8 @@
 #pragma once
 
-// Random operations on remote memory, held against a model. On every node each node has a region of its own, in a segment
-// and in the heap, which nobody else writes; so each knows what must be in all of its regions. Counters that all nodes
-// change at once, by atomic operations and by notices, must add up in the end.
+// Random operations on remote memory, held against a model. On every node each node has a region of its own, in a
+// segment and in the heap, which nobody else writes; so each knows what must be in all of its regions. Counters that
+// all nodes change at once, by atomic operations and by notices, must add up in the end.
 
 #include "engine/node.hpp"
 
@@ -33,7 +33,8 @@ public:
         settle(engine);
         for (Node node = 0; node < nodes_; ++node)
             for (const auto& base : {segment.at(node), heaps[node]})
-                regions_.push_back({base + static_cast<std::ptrdiff_t>(engine.node() * region_bytes), std::vector<std::byte>(region_bytes)});
+                regions_.push_back({base + static_cast<std::ptrdiff_t>(engine.node() * region_bytes),
+                                    std::vector<std::byte>(region_bytes)});
         for (Region& region : regions_) good(engine.put(region.base, region.model)); // heaps are not always zeroed
         added_wide_.resize(nodes_ * words);
         added_narrow_.resize(nodes_ * words);
@@ -120,7 +121,9 @@ private:
         const std::size_t begin = random_() % (region_bytes - bytes + 1);
         return {begin, begin + bytes};
     }
-    static global_ptr<std::byte> at(const Region& region, const Range& range) { return region.base + static_cast<std::ptrdiff_t>(range.begin); }
+    static global_ptr<std::byte> at(const Region& region, const Range& range) {
+        return region.base + static_cast<std::ptrdiff_t>(range.begin);
+    }
 
     /// What is under way is not ordered with what comes next: if they meet, it is waited for.
     void make_way(const Region& region, const Range& range) {
@@ -170,8 +173,10 @@ private:
     }
     void put_strided() {
         Region& region = any_region();
-        const Strided shape{1 + random_() % 200, 1 + random_() % 30, static_cast<std::ptrdiff_t>(200 + random_() % 50), static_cast<std::ptrdiff_t>(200 + random_() % 900)};
-        const Range all = any_range(shape.block_bytes + (shape.count - 1) * static_cast<std::size_t>(shape.target_stride));
+        const Strided shape{1 + random_() % 200, 1 + random_() % 30, static_cast<std::ptrdiff_t>(200 + random_() % 50),
+                            static_cast<std::ptrdiff_t>(200 + random_() % 900)};
+        const Range all =
+            any_range(shape.block_bytes + (shape.count - 1) * static_cast<std::size_t>(shape.target_stride));
         make_way(region, all);
         std::vector<std::byte> source(shape.count * static_cast<std::size_t>(shape.source_stride));
         for (std::size_t i = 0; i < shape.count; ++i) {
@@ -183,13 +188,16 @@ private:
     }
     void get_strided() {
         Region& region = any_region();
-        const Strided shape{1 + random_() % 200, 1 + random_() % 30, static_cast<std::ptrdiff_t>(200 + random_() % 900), static_cast<std::ptrdiff_t>(200 + random_() % 50)};
-        const Range all = any_range(shape.block_bytes + (shape.count - 1) * static_cast<std::size_t>(shape.source_stride));
+        const Strided shape{1 + random_() % 200, 1 + random_() % 30, static_cast<std::ptrdiff_t>(200 + random_() % 900),
+                            static_cast<std::ptrdiff_t>(200 + random_() % 50)};
+        const Range all =
+            any_range(shape.block_bytes + (shape.count - 1) * static_cast<std::size_t>(shape.source_stride));
         make_way(region, all);
         std::vector<std::byte> target(shape.count * static_cast<std::size_t>(shape.target_stride)), expected = target;
         for (std::size_t i = 0; i < shape.count; ++i)
-            std::copy_n(region.model.begin() + static_cast<std::ptrdiff_t>(all.begin) + static_cast<std::ptrdiff_t>(i) * shape.source_stride, shape.block_bytes,
-                        expected.begin() + static_cast<std::ptrdiff_t>(i) * shape.target_stride);
+            std::copy_n(region.model.begin() + static_cast<std::ptrdiff_t>(all.begin) +
+                            static_cast<std::ptrdiff_t>(i) * shape.source_stride,
+                        shape.block_bytes, expected.begin() + static_cast<std::ptrdiff_t>(i) * shape.target_stride);
         good(engine_.get_strided(at(region, all), target.data(), shape));
         EXPECT_EQ(target, expected);
     }
@@ -198,7 +206,8 @@ private:
         std::vector<Range> ranges;
         for (std::size_t i = random_() % 6; i > 0; --i) {
             const Range range = any_range(any_size());
-            if (std::ranges::none_of(ranges, [&](const Range& other) { return range.overlaps(other); })) ranges.push_back(range);
+            if (std::ranges::none_of(ranges, [&](const Range& other) { return range.overlaps(other); }))
+                ranges.push_back(range);
         }
         return ranges;
     }
@@ -218,7 +227,8 @@ private:
             Region& region = any_region();
             from.emplace_back(&region, any_range(any_size()));
             make_way(region, from.back().second);
-            pieces.push_back({at(region, from.back().second), targets.emplace_back(from.back().second.end - from.back().second.begin)});
+            pieces.push_back({at(region, from.back().second),
+                              targets.emplace_back(from.back().second.end - from.back().second.begin)});
         }
         good(engine_.get_pieces(pieces));
         for (std::size_t i = 0; i < from.size(); ++i) expect_model(*from[i].first, from[i].second, targets[i]);
@@ -233,12 +243,14 @@ private:
         make_way(to, target);
         from.read.push_back(source);
         to.written.push_back(target);
-        std::copy_n(from.model.begin() + static_cast<std::ptrdiff_t>(source.begin), bytes, to.model.begin() + static_cast<std::ptrdiff_t>(target.begin));
+        std::copy_n(from.model.begin() + static_cast<std::ptrdiff_t>(source.begin), bytes,
+                    to.model.begin() + static_cast<std::ptrdiff_t>(target.begin));
         good(engine_.copy(at(from, source), at(to, target), bytes, any_notice(to.base.node())));
     }
     void broadcast() {
         const Range range = any_range(any_size());
-        for (std::size_t i = 0; i < regions_.size(); i += 2) make_way(regions_[i], range); // segments; heaps come between them
+        // segments; heaps come between them
+        for (std::size_t i = 0; i < regions_.size(); i += 2) make_way(regions_[i], range);
         const Bytes content = change_and_keep(regions_[0], range);
         for (std::size_t i = 2; i < regions_.size(); i += 2) {
             std::ranges::copy(content, regions_[i].model.begin() + static_cast<std::ptrdiff_t>(range.begin));
@@ -260,7 +272,8 @@ private:
         make_way(region, range);
         region.read.push_back(range);
         Get& begun = gets_.emplace_back(Get{std::vector<std::byte>(range.end - range.begin), {}, 0});
-        begun.expected.assign(region.model.begin() + static_cast<std::ptrdiff_t>(range.begin), region.model.begin() + static_cast<std::ptrdiff_t>(range.end));
+        begun.expected.assign(region.model.begin() + static_cast<std::ptrdiff_t>(range.begin),
+                              region.model.begin() + static_cast<std::ptrdiff_t>(range.end));
         good(engine_.start_get(at(region, range), begun.target, &begun.flag));
         if (random_() % 2 != 0) return;
         good(engine_.wait(begun.flag, 1, deadline()));
@@ -299,7 +312,9 @@ private:
         const Node node = static_cast<Node>(random_() % nodes_);
         const std::size_t word = random_() % words;
         std::uint64_t seen = good(engine_.fetch_add(wide_.at(node, word), 0));
-        for (std::uint64_t before; (before = good(engine_.compare_exchange(wide_.at(node, word), seen, seen + 7))) != seen;) seen = before;
+        for (std::uint64_t before;
+             (before = good(engine_.compare_exchange(wide_.at(node, word), seen, seen + 7))) != seen;)
+            seen = before;
         added_wide_[node * words + word] += 7;
     }
     void sync() {

@@ -15,8 +15,8 @@ constexpr std::size_t words_count = 100;
 /// Three segments, with a pattern in the outer ones.
 struct Ground {
     explicit Ground(Engine& its)
-        : engine(its), before(good(its.segment<std::uint64_t>(words_count))), words(good(its.segment<std::uint64_t>(words_count))),
-          after(good(its.segment<std::uint64_t>(words_count))) {
+        : engine(its), before(good(its.segment<std::uint64_t>(words_count))),
+          words(good(its.segment<std::uint64_t>(words_count))), after(good(its.segment<std::uint64_t>(words_count))) {
         fill_pattern(std::as_writable_bytes(before.local()), 1);
         fill_pattern(std::as_writable_bytes(words.local()), 2);
         fill_pattern(std::as_writable_bytes(after.local()), 3);
@@ -47,19 +47,22 @@ struct Ground {
 };
 
 /// All that may be done to memory, with room for eight words.
-void expect_refused(Engine& engine, global_ptr<std::uint64_t> where, global_ptr<std::uint64_t> sound, std::initializer_list<std::string_view> words,
-                    Place from = Place::here()) {
+void expect_refused(Engine& engine, global_ptr<std::uint64_t> where, global_ptr<std::uint64_t> sound,
+                    std::initializer_list<std::string_view> words, Place from = Place::here()) {
     std::vector<std::uint64_t> content(8);
     std::byte* const raw = reinterpret_cast<std::byte*>(content.data());
     const auto bytes = where.as<std::byte>();
     expect_error_by_sync(engine, engine.put(where, content), words, from);
     expect_error_by_sync(engine, engine.start_put(where, content), words, from);
     expect_error_by_sync(engine, engine.put_strided(bytes, raw, {16, 4, 16, 16}), words, from);
-    expect_error_by_sync(engine, engine.put_pieces(std::vector<PutPiece>{{bytes, std::as_bytes(std::span(content))}}), words, from);
+    expect_error_by_sync(engine, engine.put_pieces(std::vector<PutPiece>{{bytes, std::as_bytes(std::span(content))}}),
+                         words, from);
     expect_error_by_sync(engine, engine.get(where, content), words, from);
     expect_error_by_sync(engine, engine.start_get(where, content), words, from);
     expect_error_by_sync(engine, engine.get_strided(bytes, raw, {16, 4, 16, 16}), words, from);
-    expect_error_by_sync(engine, engine.get_pieces(std::vector<GetPiece>{{bytes, std::as_writable_bytes(std::span(content))}}), words, from);
+    expect_error_by_sync(engine,
+                         engine.get_pieces(std::vector<GetPiece>{{bytes, std::as_writable_bytes(std::span(content))}}),
+                         words, from);
     expect_error_by_sync(engine, engine.copy(where, sound, 8), words, from);
     expect_error_by_sync(engine, engine.copy(sound, where, 8), words, from);
     EXPECT_EQ(engine.local(where, 8), nullptr);
@@ -75,7 +78,8 @@ TEST_P(Refusals, memory_outside_a_segment) {
             const std::string name = "node " + std::to_string(node);
             expect_refused(engine, ground.words.at(node, words_count), sound, {"segment", name});
             expect_refused(engine, ground.words.at(node, words_count - 7), sound, {"segment", name});
-            expect_refused(engine, {node, ground.words.id(), std::numeric_limits<std::uint64_t>::max() - 7}, sound, {"segment", name});
+            expect_refused(engine, {node, ground.words.id(), std::numeric_limits<std::uint64_t>::max() - 7}, sound,
+                           {"segment", name});
             expect_refused(engine, {node, ground.words.id(), std::uint64_t{1} << 40}, sound, {"segment", name});
             expect_refused(engine, ground.words.at(node) - 1, sound, {"segment", name});
             expect_error_by_sync(engine, engine.fetch_add(ground.words.at(node, words_count), 1), {"segment", name});
@@ -102,9 +106,11 @@ TEST_P(Refusals, memory_beyond_a_heap) {
         Ground ground(engine);
         const auto mine = good(engine.allocate<std::uint64_t>(10));
         good(engine.barrier());
-        for (const std::uint64_t offset : {std::uint64_t{1} << 28, std::uint64_t{1} << 45, std::numeric_limits<std::uint64_t>::max() - 31})
+        for (const std::uint64_t offset :
+             {std::uint64_t{1} << 28, std::uint64_t{1} << 45, std::numeric_limits<std::uint64_t>::max() - 31})
             for (const Node node : {0u, 1u})
-                expect_refused(engine, {node, 0, offset}, ground.words.here(), {"heap", "node " + std::to_string(node)});
+                expect_refused(engine, {node, 0, offset}, ground.words.here(),
+                               {"heap", "node " + std::to_string(node)});
         expect_error(engine.release(mine + 1), {});
         expect_error(engine.release(mine.on(1 - engine.node())), {});
         good(engine.release(mine));
@@ -142,7 +148,8 @@ TEST_P(Refusals, words_that_are_not_aligned) {
             expect_error_by_sync(engine, engine.compare_exchange(odd, 0, 1), {"align"});
             expect_error_by_sync(engine, engine.set_flag(odd), {"segment"});
             const std::size_t own = 9 + engine.node(); // the data arrives; nobody else writes there
-            expect_error_by_sync(engine, engine.write(ground.words.at(node, own), Ground::content(own), Notice::set(odd)), {"segment"});
+            expect_error_by_sync(
+                engine, engine.write(ground.words.at(node, own), Ground::content(own), Notice::set(odd)), {"segment"});
         }
         ground.check();
     });
@@ -159,7 +166,8 @@ TEST_P(Refusals, notices_for_flags_that_are_nowhere) {
             const auto beyond = ground.words.at(node, words_count);
             expect_error_by_sync(engine, engine.write(place, same, Notice::set(beyond)), {"segment"});
             expect_error_by_sync(engine, engine.write(place, same, Notice::count(beyond.as<Counter>())), {"segment"});
-            expect_error_by_sync(engine, engine.write(place, same, Notice::count((beyond - 1).as<Counter>())), {"segment"});
+            expect_error_by_sync(engine, engine.write(place, same, Notice::count((beyond - 1).as<Counter>())),
+                                 {"segment"});
             expect_error_by_sync(engine, engine.copy(place, place, 1, Notice::set(beyond)), {"segment"});
         }
         ground.check();
@@ -173,9 +181,11 @@ TEST_P(Refusals, shapes_that_leave_a_segment_in_between) {
         const std::vector<std::byte> source(4096);
         std::vector<std::byte> target(4096);
         const auto start = ground.words.at(1 - engine.node()).as<std::byte>();
-        for (const Strided& shape : {Strided{8, 101, 8, 8}, Strided{8, 2, 8, -8}, Strided{8, 3, 8, std::numeric_limits<std::ptrdiff_t>::max() / 2},
-                                     Strided{8, 3, 8, std::numeric_limits<std::ptrdiff_t>::min() / 2}, Strided{16, std::size_t{1} << 60, 0, 16},
-                                     Strided{std::size_t{1} << 62, 4, 0, 0}}) {
+        for (const Strided& shape :
+             {Strided{8, 101, 8, 8}, Strided{8, 2, 8, -8},
+              Strided{8, 3, 8, std::numeric_limits<std::ptrdiff_t>::max() / 2},
+              Strided{8, 3, 8, std::numeric_limits<std::ptrdiff_t>::min() / 2},
+              Strided{16, std::size_t{1} << 60, 0, 16}, Strided{std::size_t{1} << 62, 4, 0, 0}}) {
             expect_error_by_sync(engine, engine.put_strided(start, source.data(), shape), {});
             const Strided back{shape.block_bytes, shape.count, shape.target_stride, shape.source_stride};
             expect_error_by_sync(engine, engine.get_strided(start, target.data(), back), {});
@@ -190,7 +200,8 @@ TEST_P(Refusals, more_memory_than_there_is) {
     run(2, [](Channel& channel) {
         Engine engine = open(channel);
         Ground ground(engine);
-        for (const std::size_t count : {std::size_t{1} << 44, std::size_t{1} << 60, std::numeric_limits<std::size_t>::max()}) {
+        for (const std::size_t count :
+             {std::size_t{1} << 44, std::size_t{1} << 60, std::numeric_limits<std::size_t>::max()}) {
             expect_error(engine.segment<std::uint64_t>(count), {});
             expect_error(engine.allocate<std::uint64_t>(count), {});
         }
@@ -224,7 +235,8 @@ TEST_P(Refusals, pieces_for_several_nodes) {
         Engine engine = open(channel);
         Ground ground(engine);
         const std::uint64_t same = ground.words[0];
-        const std::vector<PutPiece> pieces{{ground.words.at(0).as<std::byte>(), bytes_of(same)}, {ground.words.at(1).as<std::byte>(), bytes_of(same)}};
+        const std::vector<PutPiece> pieces{{ground.words.at(0).as<std::byte>(), bytes_of(same)},
+                                           {ground.words.at(1).as<std::byte>(), bytes_of(same)}};
         expect_error(engine.put_pieces(pieces), {"node"});
         ground.check();
     });

@@ -64,9 +64,11 @@ TEST_P(RemoteMemory, gets_that_were_begun_are_done_when_their_flags_say_so) {
         std::array<Flag, count> flags{};
         Engine engine = open(channel);
         const auto memory = good(engine.segment<std::byte>(bytes * count));
-        for (std::size_t i = 0; i < count; ++i) fill_pattern(memory.local().subspan(i * bytes, bytes), i + engine.node());
+        for (std::size_t i = 0; i < count; ++i)
+            fill_pattern(memory.local().subspan(i * bytes, bytes), i + engine.node());
         good(engine.barrier());
-        for (std::size_t i = 0; i < count; ++i) good(engine.start_get(memory.at(static_cast<Node>(i % 3), i * bytes), got[i], &flags[i]));
+        for (std::size_t i = 0; i < count; ++i)
+            good(engine.start_get(memory.at(static_cast<Node>(i % 3), i * bytes), got[i], &flags[i]));
         for (const std::size_t i : {7u, 0u, 11u}) {
             good(engine.wait(flags[i], 1, deadline()));
             EXPECT_TRUE(is_pattern(got[i], i + i % 3));
@@ -92,11 +94,13 @@ TEST_P(RemoteMemory, copies_run_between_any_two_nodes) {
                 std::ranges::fill(memory.local().last(bytes), std::byte{0});
                 good(engine.barrier());
                 const Node by = (from * 7 + to) % 4; // often a third node
-                if (engine.node() == by) good(engine.copy(memory.at(from), memory.at(to, bytes), bytes, Notice::count(arrived.at(to))));
+                if (engine.node() == by)
+                    good(engine.copy(memory.at(from), memory.at(to, bytes), bytes, Notice::count(arrived.at(to))));
                 if (engine.node() == to) {
                     engine.expect(arrived[0], 1);
                     good(engine.wait(arrived[0].flag, 1, deadline()));
-                    EXPECT_TRUE(is_pattern(memory.local().last(bytes), from * 4 + to + from)) << from << " to " << to << " by " << by;
+                    EXPECT_TRUE(is_pattern(memory.local().last(bytes), from * 4 + to + from))
+                        << from << " to " << to << " by " << by;
                 }
                 settle(engine);
             }
@@ -113,7 +117,8 @@ TEST_P(RemoteMemory, what_is_copied_within_a_segment_may_overlap) {
             good(engine.barrier());
             if (engine.node() == 0) good(engine.copy(memory.at(node), memory.at(node, 33), bytes));
             settle(engine);
-            EXPECT_TRUE(engine.node() != node || is_pattern(memory.local().subspan(33, bytes), 1)) << "forth on node " << node;
+            EXPECT_TRUE(engine.node() != node || is_pattern(memory.local().subspan(33, bytes), 1))
+                << "forth on node " << node;
             fill_pattern(memory.local().subspan(33, bytes), 2);
             good(engine.barrier());
             if (engine.node() == 0) good(engine.copy(memory.at(node, 33), memory.at(node), bytes));
@@ -127,28 +132,35 @@ TEST_P(RemoteMemory, what_is_copied_within_a_segment_may_overlap) {
 TEST_P(RemoteMemory, strided_blocks_go_where_they_should) {
     run(2, [](Channel& channel) {
         Engine engine = open(channel);
-        constexpr std::size_t rows = 70, columns = 50; // of a matrix at the other node; a column of it goes there and back
+        // of a matrix at the other node; a column of it goes there and back
+        constexpr std::size_t rows = 70, columns = 50;
         const auto matrix = good(engine.segment<std::uint32_t>(rows * columns));
         const Node other = 1 - engine.node();
         std::vector<std::uint32_t> column(rows);
         std::iota(column.begin(), column.end(), 1000u);
         const Strided to_there{4, rows, 4, 4 * columns}, from_there{4, rows, 4 * columns, 4};
-        good(engine.put_strided(matrix.at(other, 3).as<std::byte>(), std::as_bytes(std::span(column)).data(), to_there));
+        good(
+            engine.put_strided(matrix.at(other, 3).as<std::byte>(), std::as_bytes(std::span(column)).data(), to_there));
         settle(engine);
         for (std::size_t row = 0; row < rows; ++row)
-            for (std::size_t i = 0; i < columns; ++i) ASSERT_EQ(matrix[row * columns + i], i == 3 ? 1000 + row : 0) << row << "," << i;
+            for (std::size_t i = 0; i < columns; ++i)
+                ASSERT_EQ(matrix[row * columns + i], i == 3 ? 1000 + row : 0) << row << "," << i;
         std::vector<std::uint32_t> back(rows);
-        good(engine.get_strided(matrix.at(other, 3).as<std::byte>(), std::as_writable_bytes(std::span(back)).data(), from_there));
+        good(engine.get_strided(matrix.at(other, 3).as<std::byte>(), std::as_writable_bytes(std::span(back)).data(),
+                                from_there));
         EXPECT_EQ(back, column);
         // Backwards, and with large blocks.
         constexpr std::size_t block = 4 * columns;
         const auto tile = pattern(block * rows, 5);
         good(engine.barrier());
-        good(engine.put_strided(matrix.at(other, (rows - 1) * columns).as<std::byte>(), tile.data(), {block, rows, block, -std::ptrdiff_t{block}}));
+        good(engine.put_strided(matrix.at(other, (rows - 1) * columns).as<std::byte>(), tile.data(),
+                                {block, rows, block, -std::ptrdiff_t{block}}));
         settle(engine);
         const Bytes here = std::as_bytes(matrix.local());
         for (std::size_t row = 0; row < rows; ++row)
-            EXPECT_TRUE(std::ranges::equal(here.subspan((rows - 1 - row) * block, block), Bytes(tile).subspan(row * block, block))) << row;
+            EXPECT_TRUE(std::ranges::equal(here.subspan((rows - 1 - row) * block, block),
+                                           Bytes(tile).subspan(row * block, block)))
+                << row;
         good(engine.barrier());
     });
 }
@@ -159,15 +171,18 @@ TEST_P(RemoteMemory, pieces_arrive_together_before_their_notice) {
         const auto memory = good(engine.segment<std::byte>(400'000));
         const auto flags = good(engine.segment<Flag>(1));
         const Node other = 1 - engine.node();
-        const std::vector<std::pair<std::size_t, std::size_t>> places{{10, 1}, {100, 0}, {200, 3000}, {5000, 200'000}, {390'000, 10'000}};
+        const std::vector<std::pair<std::size_t, std::size_t>> places{
+            {10, 1}, {100, 0}, {200, 3000}, {5000, 200'000}, {390'000, 10'000}};
         std::vector<std::vector<std::byte>> contents;
         std::vector<PutPiece> puts;
         std::vector<GetPiece> gets;
         for (const auto& [offset, bytes] : places) contents.push_back(pattern(bytes, offset));
-        for (std::size_t i = 0; i < places.size(); ++i) puts.push_back({memory.at(other, places[i].first), contents[i]});
+        for (std::size_t i = 0; i < places.size(); ++i)
+            puts.push_back({memory.at(other, places[i].first), contents[i]});
         good(engine.put_pieces(puts, Notice::set(flags.at(other))));
         good(engine.wait(flags[0], 1, deadline()));
-        for (const auto& [offset, bytes] : places) EXPECT_TRUE(is_pattern(memory.local().subspan(offset, bytes), offset)) << bytes;
+        for (const auto& [offset, bytes] : places)
+            EXPECT_TRUE(is_pattern(memory.local().subspan(offset, bytes), offset)) << bytes;
         good(engine.sync());
         std::vector<std::vector<std::byte>> got;
         for (const auto& [offset, bytes] : places) got.emplace_back(bytes);
@@ -277,7 +292,8 @@ TEST_P(RemoteMemory, what_is_swapped_in_is_swapped_out_once) {
         good(engine.fetch_add(words.at(1, 0), in));
         good(engine.fetch_add(words.at(1, 1), out));
         good(engine.barrier());
-        EXPECT_EQ(good(engine.read(words.at(1, 0))), good(engine.read(words.at(1, 1))) + good(engine.read(words.at(0))));
+        EXPECT_EQ(good(engine.read(words.at(1, 0))),
+                  good(engine.read(words.at(1, 1))) + good(engine.read(words.at(0))));
         good(engine.barrier());
     });
 }

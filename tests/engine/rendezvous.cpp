@@ -55,7 +55,8 @@ TEST_P(Rendezvous, offers_of_a_key_are_taken_oldest_first_and_others_do_not_wait
         good(engine.wait(alone_given, 1, deadline()));
         EXPECT_EQ(load_flag(given[0]), 0u) << "nobody has accepted it";
         good(engine.barrier());
-        for (std::uint64_t i = 0; i < count; ++i) good(engine.accept(7, other, std::as_writable_bytes(std::span(&targets[i], 1)), &arrived[i]));
+        for (std::uint64_t i = 0; i < count; ++i)
+            good(engine.accept(7, other, std::as_writable_bytes(std::span(&targets[i], 1)), &arrived[i]));
         for (std::uint64_t i = 0; i < count; ++i) {
             good(engine.wait(arrived[i], 1, deadline()));
             EXPECT_EQ(targets[i], i + 1);
@@ -74,7 +75,8 @@ TEST_P(Rendezvous, the_same_key_means_different_things_between_different_nodes) 
             mine[to] = engine.node() * 10 + to;
             good(engine.offer(1, to, bytes_of(mine[to]), &given[to]));
         }
-        for (const Node from : {2u, 0u, 1u}) good(engine.accept(1, from, std::as_writable_bytes(std::span(&got[from], 1)), &arrived[from]));
+        for (const Node from : {2u, 0u, 1u})
+            good(engine.accept(1, from, std::as_writable_bytes(std::span(&got[from], 1)), &arrived[from]));
         for (Node from = 0; from < 3; ++from) {
             good(engine.wait(arrived[from], 1, deadline()));
             EXPECT_EQ(got[from], from * 10 + engine.node());
@@ -94,8 +96,12 @@ TEST_P(Rendezvous, many_at_once_in_any_order_all_find_their_partners) {
             std::vector<std::byte> bytes{};
             Flag flag = 0;
         };
-        const auto size_of = [](const Item& item, Node from, Node to) { return (item.number * 977 + item.key * 31 + from * 7 + to) % (item.number % 10 == 0 ? 100'000 : 500); };
-        const auto content_of = [](const Item& item, Node from, Node to) { return item.number * 100 + item.key * 10 + from * 3 + to; };
+        const auto size_of = [](const Item& item, Node from, Node to) {
+            return (item.number * 977 + item.key * 31 + from * 7 + to) % (item.number % 10 == 0 ? 100'000 : 500);
+        };
+        const auto content_of = [](const Item& item, Node from, Node to) {
+            return item.number * 100 + item.key * 10 + from * 3 + to;
+        };
         std::deque<Item> offers, accepts;
         Engine engine = open(channel);
         for (Node peer = 0; peer < 3; ++peer)
@@ -114,7 +120,8 @@ TEST_P(Rendezvous, many_at_once_in_any_order_all_find_their_partners) {
         for (std::size_t o = 0, a = 0; o < offers.size() || a < accepts.size();) {
             if (a == accepts.size() || (o < offers.size() && random() % 2 == 0)) {
                 Item& item = offers[o++];
-                item.bytes = pattern(size_of(item, engine.node(), item.peer), content_of(item, engine.node(), item.peer));
+                item.bytes =
+                    pattern(size_of(item, engine.node(), item.peer), content_of(item, engine.node(), item.peer));
                 good(engine.offer(item.key, item.peer, item.bytes, &item.flag));
             } else {
                 Item& item = accepts[a++];
@@ -124,7 +131,8 @@ TEST_P(Rendezvous, many_at_once_in_any_order_all_find_their_partners) {
         }
         for (Item& item : accepts) {
             good(engine.wait(item.flag, 1, deadline()));
-            EXPECT_TRUE(is_pattern(item.bytes, content_of(item, item.peer, engine.node()))) << item.bytes.size() << " bytes from node " << item.peer;
+            EXPECT_TRUE(is_pattern(item.bytes, content_of(item, item.peer, engine.node())))
+                << item.bytes.size() << " bytes from node " << item.peer;
         }
         for (Item& item : offers) good(engine.wait(item.flag, 1, deadline()));
         good(engine.barrier());

@@ -45,7 +45,9 @@ std::vector<World> worlds() {
     // The same code over other wires; what sanitizers look for shows in these.
     constexpr std::array names{"shmem", "udp", "serialized"};
 #else
-    constexpr std::array names{"simulated", "shmem", "shmem_processes", "udp", "udp_loss_10", "composite", "serialized", "serialized_networks", "serialized_relays"};
+    constexpr std::array names{"simulated",        "shmem",     "shmem_processes", "udp",
+                               "udp_loss_10",      "composite", "serialized",      "serialized_networks",
+                               "serialized_relays"};
 #endif
     std::vector<World> chosen{tiny_shmem(), tiny_simulated()};
     for (World& world : conformance::worlds())

@@ -1,6 +1,6 @@
-// What arbitrary messages do to an engine. It is node 0 of three; the other two are the input, which speaks the engines'
-// language well enough to be believed now and then: it knows which operations are under way and where data is expected.
-// Meanwhile the engine's own program goes on: it puts, gets, offers, accepts, comes to barriers.
+// What arbitrary messages do to an engine. It is node 0 of three; the other two are the input, which speaks the
+// engines' language well enough to be believed now and then: it knows which operations are under way and where data is
+// expected. Meanwhile the engine's own program goes on: it puts, gets, offers, accepts, comes to barriers.
 //
 // Nothing may crash or hang, and nothing is written but to segments, heaps and where the program said: not to what it
 // put from or offered, and not around what it gets or accepts to.
@@ -33,8 +33,8 @@ constexpr std::size_t steps_max = 400;
 constexpr std::size_t input_bytes_max = 8192;
 constexpr std::size_t payload_bytes_max = 100'000;
 
-/// Remembers what the engine's messages tell. When it is polled in vain for long, somebody waits for what will never come:
-/// then all are lost.
+/// Remembers what the engine's messages tell. When it is polled in vain for long, somebody waits for what will never
+/// come: then all are lost.
 class EngineChannel final : public HostileChannel {
 public:
     EngineChannel() : HostileChannel(fuzz::nodes, 1 << 20) {}
@@ -104,11 +104,12 @@ public:
         handlers.add("throw", [](Call&, std::uint32_t number) {
             if (number % 2 == 0) throw std::runtime_error("no");
         });
-        function_ = handlers.function("join", [](const std::vector<std::string>& words, const std::map<int, std::string>& more) {
-            std::string all;
-            for (const std::string& word : words) all += word;
-            return all + (more.empty() ? "" : more.begin()->second);
-        });
+        function_ = handlers.function(
+            "join", [](const std::vector<std::string>& words, const std::map<int, std::string>& more) {
+                std::string all;
+                for (const std::string& word : words) all += word;
+                return all + (more.empty() ? "" : more.begin()->second);
+            });
         auto core = Core::open(channel_, std::move(handlers), {.patience = {}, .progress = {.in_background = false}});
         KUMI_ASSERT(core);
         core_ = core->get();
@@ -161,7 +162,10 @@ private:
     std::uint64_t any_number() {
         const std::uint32_t kind = input_.byte();
         const std::uint64_t power = std::uint64_t{1} << (kind >> 2);
-        return kind % 4 == 0 ? kind >> 2 : kind % 4 == 1 ? power : kind % 4 == 2 ? power - 1 : std::uint64_t{0} - (kind >> 2);
+        return kind % 4 == 0   ? kind >> 2
+               : kind % 4 == 1 ? power
+               : kind % 4 == 2 ? power - 1
+                               : std::uint64_t{0} - (kind >> 2);
     }
     OperationId any_operation() {
         OperationId id = channel_.operations[input_.byte() % channel_.operations.size()];
@@ -189,9 +193,17 @@ private:
     void lie() {
         const std::uint32_t choice = input_.byte();
         const std::uint32_t place = choice % 32;
-        const auto from = [&](Kind first, std::uint32_t begin) { return static_cast<Kind>(static_cast<std::uint32_t>(first) + place - begin); };
-        const Kind kind = place < 14 ? from(Kind::credit, 0) : place < 16 ? from(Kind::ask, 14) : place < 20 ? from(Kind::step, 16) : place < 30 ? from(Kind::first_handler, 20) : from(Kind::first_of_layers, 30);
-        engine::Header header{static_cast<std::uint16_t>(kind), static_cast<std::uint16_t>(input_.byte() % 4 == 0 ? input_.number() : handled_++), input_.byte() % 4 == 0 ? 0u : 1u};
+        const auto from = [&](Kind first, std::uint32_t begin) {
+            return static_cast<Kind>(static_cast<std::uint32_t>(first) + place - begin);
+        };
+        const Kind kind = place < 14   ? from(Kind::credit, 0)
+                          : place < 16 ? from(Kind::ask, 14)
+                          : place < 20 ? from(Kind::step, 16)
+                          : place < 30 ? from(Kind::first_handler, 20)
+                                       : from(Kind::first_of_layers, 30);
+        engine::Header header{static_cast<std::uint16_t>(kind),
+                              static_cast<std::uint16_t>(input_.byte() % 4 == 0 ? input_.number() : handled_++),
+                              input_.byte() % 4 == 0 ? 0u : 1u};
         std::vector<std::byte> message;
         const auto append = [&](const auto& part) {
             const Bytes bytes = bytes_of(part);
@@ -200,26 +212,46 @@ private:
         append(header);
         switch (kind) {
         case Kind::put: append(engine::Put{any_operation(), any_place(), any_notice()}); break;
-        case Kind::put_strided: append(engine::PutStrided{any_place(), any_notice(), any_number(), static_cast<std::int64_t>(any_number())}); break;
-        case Kind::get: append(engine::Get{any_operation(), any_place(), any_number(), any_number(), static_cast<std::int64_t>(any_number()), any_number()}); break;
+        case Kind::put_strided:
+            append(
+                engine::PutStrided{any_place(), any_notice(), any_number(), static_cast<std::int64_t>(any_number())});
+            break;
+        case Kind::get:
+            append(engine::Get{any_operation(), any_place(), any_number(), any_number(),
+                               static_cast<std::int64_t>(any_number()), any_number()});
+            break;
         case Kind::got: append(engine::Got{any_operation(), any_number()}); break;
-        case Kind::atomic: append(engine::AtomicRequest{any_operation(), any_place(), {static_cast<Atomic::Kind>(input_.byte() % 4), input_.byte() % 16, any_number(), any_number()}}); break;
-        case Kind::copy: append(engine::Copy{any_operation(), any_place(), input_.byte() % 4, 0, any_place(), any_number(), any_notice()}); break;
+        case Kind::atomic:
+            append(engine::AtomicRequest{
+                any_operation(),
+                any_place(),
+                {static_cast<Atomic::Kind>(input_.byte() % 4), input_.byte() % 16, any_number(), any_number()}});
+            break;
+        case Kind::copy:
+            append(engine::Copy{any_operation(), any_place(), input_.byte() % 4, 0, any_place(), any_number(),
+                                any_notice()});
+            break;
         case Kind::done:
         case Kind::answer: append(engine::Done{any_operation(), any_number()}); break;
         case Kind::failed: append(engine::Failed{any_operation()}); break;
-        case Kind::step: append(engine::BarrierStep{input_.byte() % 2 == 0 ? input_.byte() % 4 : any_number(), input_.byte(), input_.byte() % 8, any_number(), any_number()}); break;
+        case Kind::step:
+            append(engine::BarrierStep{input_.byte() % 2 == 0 ? input_.byte() % 4 : any_number(), input_.byte(),
+                                       input_.byte() % 8, any_number(), any_number()});
+            break;
         case Kind::host_arrived: append(engine::HostArrived{input_.byte(), 0}); break;
         case Kind::hopeless: append(engine::Hopeless{input_.byte() % 4, input_.byte(), input_.byte() % 4}); break;
         case Kind::want: append(engine::Want{input_.byte() % 4, any_place(), any_number(), any_operation()}); break;
-        case Kind::broadcast: append(engine::Broadcast{any_operation(), input_.byte() % 4, 0, any_place(), any_notice()}); break;
+        case Kind::broadcast:
+            append(engine::Broadcast{any_operation(), input_.byte() % 4, 0, any_place(), any_notice()});
+            break;
         case Kind::ask: append(engine::Ask{any_operation(), input_.byte() % 3, 0}); break;
         default: break;
         }
         const Bytes more = input_.bytes(input_.byte());
         message.insert(message.end(), more.begin(), more.end());
         if (input_.byte() % 16 == 0) message.resize(message.size() + input_.number() % payload_bytes_max);
-        if (input_.byte() % 16 == 0) message.resize(message.size() - std::min<std::size_t>(message.size(), input_.byte()));
+        if (input_.byte() % 16 == 0)
+            message.resize(message.size() - std::min<std::size_t>(message.size(), input_.byte()));
         deliver(message);
     }
 
@@ -233,8 +265,12 @@ private:
     /// What the program does; errors are its own affair.
     void go_on() {
         const auto ignore = [](const auto& result) { (void)result.has_value(); };
-        const auto source = [&](std::size_t bytes) { return Bytes(sources_.emplace_back(std::make_unique<Guarded>(bytes))->bytes()); };
-        const auto target = [&](std::size_t bytes) { return targets_.emplace_back(std::make_unique<Guarded>(bytes))->bytes(); };
+        const auto source = [&](std::size_t bytes) {
+            return Bytes(sources_.emplace_back(std::make_unique<Guarded>(bytes))->bytes());
+        };
+        const auto target = [&](std::size_t bytes) {
+            return targets_.emplace_back(std::make_unique<Guarded>(bytes))->bytes();
+        };
         // One after the other: compilers differ in the order of arguments.
         const std::uint32_t what = input_.byte();
         const Core::Where where = any_where();
@@ -261,12 +297,16 @@ private:
             return;
         }
         case 10: return ignore(core_->start_sync(flag));
-        case 11: return ignore(core_->calls().ask(node, function_->index(), input_.bytes(size), [this](const Result<Bytes>& answer) { sum_ += answer ? answer->size() : 1; }));
+        case 11:
+            return ignore(
+                core_->calls().ask(node, function_->index(), input_.bytes(size),
+                                   [this](const Result<Bytes>& answer) { sum_ += answer ? answer->size() : 1; }));
         case 12: return ignore(engine_->send(node, *handler_, std::uint64_t{number}, input_.bytes(size)));
         case 13: {
             const std::size_t count = 1 + number % 16, block = 1 + size;
             const auto stride = static_cast<std::ptrdiff_t>(any_number());
-            return ignore(core_->put_strided(where, source(block * count).data(), {block, count, static_cast<std::ptrdiff_t>(block), stride}, any_notice()));
+            return ignore(core_->put_strided(where, source(block * count).data(),
+                                             {block, count, static_cast<std::ptrdiff_t>(block), stride}, any_notice()));
         }
         case 14: return ignore(core_->allocate(size, 8));
         case 15:
@@ -276,7 +316,9 @@ private:
         case 30: {
             const std::size_t block = 1 + size % 100, count = 1 + number % 8;
             const MutableBytes all = target(2 * block * count);
-            if (number % 2 == 0) return ignore(core_->get_strided(where, all.data(), {block, count, 0, static_cast<std::ptrdiff_t>(2 * block)}));
+            if (number % 2 == 0)
+                return ignore(
+                    core_->get_strided(where, all.data(), {block, count, 0, static_cast<std::ptrdiff_t>(2 * block)}));
             std::byte* const last = all.data() + 2 * block * (count - 1);
             return ignore(core_->get_strided(where, last, {block, count, 0, -static_cast<std::ptrdiff_t>(2 * block)}));
         }

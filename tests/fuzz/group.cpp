@@ -1,6 +1,7 @@
-// What arbitrary messages do to groups. This is node 0 of five; the others are the input, which speaks the language of groups well
-// enough to be believed now and then: it knows which multicasts are under way, and which calls are. Meanwhile the node's own program
-// goes on: it multicasts, gathers, takes what came, makes calls with others; and other nodes are lost.
+// What arbitrary messages do to groups. This is node 0 of five; the others are the input, which speaks the language of
+// groups well enough to be believed now and then: it knows which multicasts are under way, and which calls are.
+// Meanwhile the node's own program goes on: it multicasts, gathers, takes what came, makes calls with others; and other
+// nodes are lost.
 //
 // Nothing may crash or hang, and when all others are lost, whatever the program began has ended.
 
@@ -68,7 +69,8 @@ private:
         Cast cast;
         Block block;
         if (!read_value(bytes, kind) || names.size() > 1000) return;
-        if (kind == static_cast<std::uint32_t>(Kind::cast) && read_value(bytes, cast)) names.push_back(cast.name), relays.push_back(cast.relay);
+        if (kind == static_cast<std::uint32_t>(Kind::cast) && read_value(bytes, cast))
+            names.push_back(cast.name), relays.push_back(cast.relay);
         if (kind == static_cast<std::uint32_t>(Kind::block) && read_value(bytes, block)) names.push_back(block.name);
     }
 };
@@ -84,12 +86,16 @@ public:
         });
         function_ = handlers.function("double", [](std::uint64_t number) { return 2 * number; });
         add_ = handlers.function("add", [](std::uint64_t a, std::uint64_t b) { return a + b; });
-        auto core = Core::open(channel_, std::move(handlers), {.patience = {Duration{0}}, .progress = {.in_background = false}});
+        auto core = Core::open(channel_, std::move(handlers),
+                               {.patience = {Duration{0}}, .progress = {.in_background = false}});
         KUMI_ASSERT(core);
         core_ = core->get();
         group::Topology topology;
         if (input_.byte() % 2 == 0) topology = group::Topology({{0, 0, 1, 1, 1}, {0, 1, 2, 2, 3}});
-        groups_.emplace(*core_, topology, group::Settings{.costs = group::Costs{.overhead_us = 0.1, .latency_us = 0.2, .us_per_byte = 0.001}, .way = {}});
+        groups_.emplace(
+            *core_, topology,
+            group::Settings{.costs = group::Costs{.overhead_us = 0.1, .latency_us = 0.2, .us_per_byte = 0.001},
+                            .way = {}});
         engine_.emplace(*std::move(core));
     }
     Run(const Run&) = delete;
@@ -203,7 +209,9 @@ private:
         const Bytes bytes = bytes_of(value);
         message.insert(message.end(), bytes.begin(), bytes.end());
     }
-    static void append(std::vector<std::byte>& message, const std::vector<std::byte>& bytes) { message.insert(message.end(), bytes.begin(), bytes.end()); }
+    static void append(std::vector<std::byte>& message, const std::vector<std::byte>& bytes) {
+        message.insert(message.end(), bytes.begin(), bytes.end());
+    }
     void append_content(std::vector<std::byte>& message, std::size_t bytes) {
         const Bytes raw = input_.bytes(std::min<std::size_t>(bytes, input_.byte() % 16));
         message.insert(message.end(), raw.begin(), raw.end());
@@ -213,7 +221,8 @@ private:
     void lie_cast() {
         std::vector<std::byte> message;
         const auto lead = any_lead();
-        const auto lead_bytes = static_cast<std::uint32_t>(lead.size()) + (input_.byte() % 16 == 0 ? input_.byte() - 8 : 0);
+        const auto lead_bytes =
+            static_cast<std::uint32_t>(lead.size()) + (input_.byte() % 16 == 0 ? input_.byte() - 8 : 0);
         const Name name = any_name();
         const Purpose purpose = any_purpose();
         const RelayId relay = any_relay();
@@ -235,11 +244,14 @@ private:
         const std::uint32_t origin = input_.byte();
         const Node root = origin % 8;
         const auto way = static_cast<group::Way>(origin / 8 % 6);
-        append(message, Block{Kind::block, static_cast<std::uint32_t>(lead.size()), name, purpose, bytes, block_bytes, index, root, way, origin / 64 % 2, 0, any_gap()});
+        append(message, Block{Kind::block, static_cast<std::uint32_t>(lead.size()), name, purpose, bytes, block_bytes,
+                              index, root, way, origin / 64 % 2, 0, any_gap()});
         append(message, lead);
         const std::uint64_t offset = std::uint64_t{index} * block_bytes;
         const std::uint64_t run_bytes = std::uint64_t{block_bytes} * (1 + place / 16 % 3);
-        append_content(message, input_.byte() % 16 == 0 ? input_.number() % 40'000 : std::min<std::uint64_t>(run_bytes, bytes - std::min(bytes, offset)));
+        append_content(message, input_.byte() % 16 == 0
+                                    ? input_.number() % 40'000
+                                    : std::min<std::uint64_t>(run_bytes, bytes - std::min(bytes, offset)));
         deliver(message);
     }
 
@@ -249,7 +261,8 @@ private:
         const Name name = any_name();
         const RelayId relay = any_relay();
         const std::uint32_t text_bytes = input_.byte() % 4 == 0 ? input_.byte() : 0;
-        append(message, Answer{Kind::answer, static_cast<std::uint32_t>(set.size()), name, relay, text_bytes, static_cast<Brings>(input_.byte() % 4)});
+        append(message, Answer{Kind::answer, static_cast<std::uint32_t>(set.size()), name, relay, text_bytes,
+                               static_cast<Brings>(input_.byte() % 4)});
         append(message, set);
         append_content(message, input_.byte());
         deliver(message);
@@ -280,7 +293,9 @@ private:
         if ((changes & 16) != 0) post.bytes = input_.number();
         if ((changes & 32) != 0) post.came_with = input_.byte();
         if ((changes & 64) != 0) post.step = static_cast<std::uint16_t>(input_.byte());
-        if ((changes & 128) != 0) post.what = static_cast<std::uint8_t>(input_.byte()), post.root = input_.byte() % 8, post.key += input_.byte() % 2;
+        if ((changes & 128) != 0)
+            post.what = static_cast<std::uint8_t>(input_.byte()), post.root = input_.byte() % 8,
+            post.key += input_.byte() % 2;
         append(message, post);
         append_content(message, input_.byte() % 4 == 0 ? input_.byte() : std::min<std::uint64_t>(post.bytes, 1000));
         deliver(message, post_kind);
@@ -292,7 +307,8 @@ private:
         std::vector<std::byte> message;
         append(message, header);
         message.insert(message.end(), bytes.begin(), bytes.end());
-        if (Block block; kind == group_kind && read_value(bytes, block) && block.kind == Kind::block && block.bytes <= Groups::content_bytes_max) {
+        if (Block block; kind == group_kind && read_value(bytes, block) && block.kind == Kind::block &&
+                         block.bytes <= Groups::content_bytes_max) {
             block.bytes = std::min(block.bytes, content_bytes_max);
             copy_bytes(message.data() + sizeof header, bytes_of(block));
         }

@@ -13,12 +13,17 @@ namespace kumi::fuzz {
 /// Much of the input makes no sense, and to say so each time would take longer than the rest.
 inline const bool is_quiet = ::setenv("KUMI_LOG", "off", 1) == 0;
 
-/// Node 0's end of a channel whose other ends are whoever holds it. Takes what it is given to send, unless told otherwise.
+/// Node 0's end of a channel whose other ends are whoever holds it. Takes what it is given to send, unless told
+/// otherwise.
 class HostileChannel : public pm::Channel {
 public:
     HostileChannel(pm::Node nodes, std::size_t message_bytes_max)
-        : refuses(nodes), is_lost(nodes),
-          traits_{.device = "hostile", .message_bytes_max = message_bytes_max, .bytes_per_peer_max = 1, .latency_class_ns = 1, .bandwidth_class_mb = 1, .polls_memory = true},
+        : refuses(nodes), is_lost(nodes), traits_{.device = "hostile",
+                                                  .message_bytes_max = message_bytes_max,
+                                                  .bytes_per_peer_max = 1,
+                                                  .latency_class_ns = 1,
+                                                  .bandwidth_class_mb = 1,
+                                                  .polls_memory = true},
           sending_(nodes) {}
 
     pm::Node self() const noexcept override { return 0; }

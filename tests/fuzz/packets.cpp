@@ -127,7 +127,9 @@ private:
     /// A header whose fields are near what would be right.
     PacketHeader header_from_input(Node from, Node to) {
         const std::uint32_t first = options_.endpoint.first_sequence;
-        const auto near = [&](std::uint32_t value) { return value + static_cast<std::uint32_t>(static_cast<std::int8_t>(input_.byte())); };
+        const auto near = [&](std::uint32_t value) {
+            return value + static_cast<std::uint32_t>(static_cast<std::int8_t>(input_.byte()));
+        };
         PacketHeader header{};
         header.token = token;
         header.flags = static_cast<std::uint8_t>(input_.byte());
@@ -144,12 +146,16 @@ private:
     }
 
     std::vector<std::byte> packet_of(PacketHeader header, Bytes rest) {
-        if ((header.flags & flag::data) == 0) header.ack_words = static_cast<std::uint8_t>(std::min<std::size_t>(rest.size() / 8, 255));
-        const std::size_t bytes = sizeof header + ((header.flags & flag::data) != 0 ? reliable::padded(rest.size()) : header.ack_words * std::size_t{8});
+        if ((header.flags & flag::data) == 0)
+            header.ack_words = static_cast<std::uint8_t>(std::min<std::size_t>(rest.size() / 8, 255));
+        const std::size_t bytes =
+            sizeof header +
+            ((header.flags & flag::data) != 0 ? reliable::padded(rest.size()) : header.ack_words * std::size_t{8});
         header.bytes = static_cast<std::uint16_t>(bytes);
         std::vector<std::byte> packet(bytes);
         std::memcpy(packet.data(), &header, sizeof header);
-        if (!rest.empty()) std::memcpy(packet.data() + sizeof header, rest.data(), std::min(rest.size(), bytes - sizeof header));
+        if (!rest.empty())
+            std::memcpy(packet.data() + sizeof header, rest.data(), std::min(rest.size(), bytes - sizeof header));
         header.checksum = base::checksum(packet);
         std::memcpy(packet.data(), &header, sizeof header);
         return packet;
@@ -161,7 +167,8 @@ private:
         if ((header.flags & flag::data) != 0) ++sequence_[to];
         std::vector<std::byte> rest;
         if (input_.byte() % 4 != 0) { // a piece or a message that might be right
-            const RecordHeader record{input_.number(), input_.byte() % 2 == 0 ? reliable::whole_message : input_.number()};
+            const RecordHeader record{input_.number(),
+                                      input_.byte() % 2 == 0 ? reliable::whole_message : input_.number()};
             rest.resize(sizeof record);
             std::memcpy(rest.data(), &record, sizeof record);
         }

@@ -1,7 +1,7 @@
-// What arbitrary bytes do to sealed packets and to agreeing on keys. Nodes 0 and 1 are honest and send each other packets
-// that get lost, late and doubled; keys are replaced every few packets. Node 2 offers whatever the input says in place of a
-// public key. In between come packets of the honest nodes with some bytes changed, headers in their name with anything
-// behind them, and raw bytes.
+// What arbitrary bytes do to sealed packets and to agreeing on keys. Nodes 0 and 1 are honest and send each other
+// packets that get lost, late and doubled; keys are replaced every few packets. Node 2 offers whatever the input says
+// in place of a public key. In between come packets of the honest nodes with some bytes changed, headers in their name
+// with anything behind them, and raw bytes.
 //
 // Nothing may crash. What opens is what an honest node sealed, and it opens once. In the end the honest nodes still
 // understand each other.
@@ -90,14 +90,20 @@ private:
     void open_changed(Node to) {
         if (under_way_.empty()) return;
         Packet packet = under_way_.back().packet;
-        for (std::uint32_t i = input_.byte() % 4 + 1; i > 0; --i) packet[input_.number() % packet.size()] ^= static_cast<std::byte>(input_.byte());
+        for (std::uint32_t i = input_.byte() % 4 + 1; i > 0; --i)
+            packet[input_.number() % packet.size()] ^= static_cast<std::byte>(input_.byte());
         opens(to, std::move(packet));
     }
 
     void open_in_honest_name(Node to) {
         SealHeader header{};
         if (!name_known_) return;
-        header = {name_, input_.byte() % 4, 0, static_cast<std::uint8_t>(input_.byte()), static_cast<std::uint8_t>(input_.byte()), input_.number()};
+        header = {name_,
+                  input_.byte() % 4,
+                  0,
+                  static_cast<std::uint8_t>(input_.byte()),
+                  static_cast<std::uint8_t>(input_.byte()),
+                  input_.number()};
         const Bytes content = input_.bytes(input_.byte() % 64);
         header.bytes = static_cast<std::uint16_t>(sizeof header + content.size() + input_.byte() % 2);
         Packet packet(sizeof header + content.size());

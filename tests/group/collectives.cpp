@@ -31,7 +31,9 @@ std::vector<T> values_of(std::uint64_t round, Node rank, std::size_t count) {
     std::mt19937_64 random(seed() * 31 + round * 1009 + rank);
     std::vector<T> values(count);
     for (T& value : values) {
-        if constexpr (std::is_same_v<T, Matrix>) value = {static_cast<std::uint32_t>(random()), static_cast<std::uint32_t>(random()), 1, static_cast<std::uint32_t>(random())};
+        if constexpr (std::is_same_v<T, Matrix>)
+            value = {static_cast<std::uint32_t>(random()), static_cast<std::uint32_t>(random()), 1,
+                     static_cast<std::uint32_t>(random())};
         else value = static_cast<T>(random() % 1000);
     }
     return values;
@@ -68,7 +70,9 @@ void try_reductions(Group& group, std::uint64_t round, std::mt19937_64& random, 
     switch (random() % 5) {
     case 0:
         good(group.reduce(root, mine, result, operation, deadline(), order));
-        if (group.rank() == root) { EXPECT_EQ(result, folded<T>(round, 0, group.size(), count, operation)) << "reduce of " << count; }
+        if (group.rank() == root) {
+            EXPECT_EQ(result, folded<T>(round, 0, group.size(), count, operation)) << "reduce of " << count;
+        }
         break;
     case 1:
         good(group.allreduce(mine, result, operation, deadline(), order));
@@ -86,7 +90,9 @@ void try_reductions(Group& group, std::uint64_t round, std::mt19937_64& random, 
     case 4:
         result = values_of<T>(round, 1000, count);
         good(group.exclusive_scan(mine, result, operation, deadline(), order));
-        EXPECT_EQ(result, group.rank() == 0 ? values_of<T>(round, 1000, count) : folded<T>(round, 0, group.rank(), count, operation)) << "exclusive scan of " << count;
+        EXPECT_EQ(result, group.rank() == 0 ? values_of<T>(round, 1000, count)
+                                            : folded<T>(round, 0, group.rank(), count, operation))
+            << "exclusive scan of " << count;
         break;
     }
 }
@@ -141,7 +147,9 @@ void try_moves(Group& group, std::uint64_t round, std::mt19937_64& random) {
         // To rank r goes this member's value plus r.
         std::vector<T> send, expected;
         for (Node rank = 0; rank < group.size(); ++rank)
-            for (std::size_t i = 0; i < count; ++i) send.push_back(static_cast<T>(mine[i] + rank)), expected.push_back(static_cast<T>(every[rank * count + i] + group.rank()));
+            for (std::size_t i = 0; i < count; ++i)
+                send.push_back(static_cast<T>(mine[i] + rank)),
+                    expected.push_back(static_cast<T>(every[rank * count + i] + group.rank()));
         good(group.alltoall(send, all, deadline()));
         EXPECT_EQ(all, expected) << "alltoall of " << count;
         break;
@@ -159,17 +167,26 @@ void try_different_sizes(Group& group, std::uint64_t round, std::mt19937_64& ran
     std::vector<std::vector<T>> every;
     for (Node rank = 0; rank < group.size(); ++rank) every.push_back(values_of<T>(round, rank, counts[rank]));
     switch (random() % 4) {
-    case 0: EXPECT_EQ(good(group.gatherv(root, mine, deadline())), group.rank() == root ? every : std::vector<std::vector<T>>{}); break;
+    case 0:
+        EXPECT_EQ(good(group.gatherv(root, mine, deadline())),
+                  group.rank() == root ? every : std::vector<std::vector<T>>{});
+        break;
     case 1: EXPECT_EQ(good(group.allgatherv(mine, deadline())), every); break;
-    case 2: EXPECT_EQ(good(group.scatterv(root, group.rank() == root ? every : std::vector<std::vector<T>>{}, deadline())), mine); break;
+    case 2:
+        EXPECT_EQ(good(group.scatterv(root, group.rank() == root ? every : std::vector<std::vector<T>>{}, deadline())),
+                  mine);
+        break;
     case 3: {
         // To rank r goes a beginning of this member's values, of a length that both can tell.
-        const auto part = [&](Node from, Node to) { return std::span<const T>(every[from]).first(counts[from] / (1 + (from + to) % 3)); };
+        const auto part = [&](Node from, Node to) {
+            return std::span<const T>(every[from]).first(counts[from] / (1 + (from + to) % 3));
+        };
         std::vector<std::span<const T>> parts;
         for (Node rank = 0; rank < group.size(); ++rank) parts.push_back(part(group.rank(), rank));
         const auto received = good(group.alltoallv(parts, deadline()));
         ASSERT_EQ(received.size(), group.size());
-        for (Node rank = 0; rank < group.size(); ++rank) EXPECT_TRUE(std::ranges::equal(received[rank], part(rank, group.rank())));
+        for (Node rank = 0; rank < group.size(); ++rank)
+            EXPECT_TRUE(std::ranges::equal(received[rank], part(rank, group.rank())));
         break;
     }
     }
@@ -244,7 +261,9 @@ TEST_P(Collectives, nobody_has_an_answer_before_all_have_come_that_it_is_made_of
                     for (Node to = 0; to < nodes; ++to)
                         for (Node from = 0; from < nodes; ++from) {
                             if (!calls[round].needs(to, from)) continue;
-                            ASSERT_GE(stays[to][round].left, stays[from][round].come) << calls[round].text() << ": rank " << to << " has left before rank " << from << " has come";
+                            ASSERT_GE(stays[to][round].left, stays[from][round].come)
+                                << calls[round].text() << ": rank " << to << " has left before rank " << from
+                                << " has come";
                         }
             }
             settle(*member.engine);
@@ -301,7 +320,8 @@ TEST_P(Collectives, of_one_value_need_no_array) {
         member.open(channel);
         Group group = good(member.groups->group({0, 1, 2}));
         EXPECT_EQ(good(group.allreduce(1.5 + channel.self(), group::sum, deadline())), 7.5);
-        EXPECT_EQ(good(group.allreduce(Matrix{channel.self(), 1, 1, 0}, times, deadline())), times(times(Matrix{0, 1, 1, 0}, Matrix{1, 1, 1, 0}), Matrix{2, 1, 1, 0}));
+        EXPECT_EQ(good(group.allreduce(Matrix{channel.self(), 1, 1, 0}, times, deadline())),
+                  times(times(Matrix{0, 1, 1, 0}, Matrix{1, 1, 1, 0}), Matrix{2, 1, 1, 0}));
         settle(*member.engine);
     });
 }
@@ -353,7 +373,8 @@ TEST_P(Collectives, of_two_threads_on_two_sets_do_not_wait_for_each_other) {
             if (!set.contains(channel.self())) return;
             try {
                 Group group = good(member.groups->group(set));
-                for (std::uint64_t i = 0; i < 50; ++i) EXPECT_EQ(good(group.allreduce(i + add, group::sum, deadline())), (i + add) * set.size());
+                for (std::uint64_t i = 0; i < 50; ++i)
+                    EXPECT_EQ(good(group.allreduce(i + add, group::sum, deadline())), (i + add) * set.size());
             } catch (const engine_test::Stop&) {
             }
         };
@@ -388,14 +409,17 @@ TEST_P(Collectives, a_root_that_is_far_ahead_waits_for_the_others) {
             for (;; ++taken) {
                 const auto got = group.broadcast(0, values, deadline());
                 if (!got) {
-                    expect_error(got, {"broadcast among 0,2: node 0", "given up", "node 2", "has not come within the time given"});
+                    expect_error(got, {"broadcast among 0,2: node 0", "given up", "node 2",
+                                       "has not come within the time given"});
                     break;
                 }
                 EXPECT_EQ(values, std::vector<std::uint32_t>(1000, taken));
             }
         }
         // And it is in step again.
-        if (set.contains(channel.self())) { EXPECT_EQ(good(good(member.groups->group(set)).allreduce(21, group::sum, deadline())), 42); }
+        if (set.contains(channel.self())) {
+            EXPECT_EQ(good(good(member.groups->group(set)).allreduce(21, group::sum, deadline())), 42);
+        }
         settle(*member.engine);
     });
 }
@@ -430,9 +454,11 @@ TEST_P(Collectives, of_members_with_different_sizes_fail_where_that_shows_and_th
             };
             const auto what = random() % 9;
             const auto done = call(what);
-            if (!done) expect_error(done, {"among 0-4: ", "came with", std::to_string(usual * 4), std::to_string(other * 4)});
+            if (!done)
+                expect_error(done, {"among 0-4: ", "came with", std::to_string(usual * 4), std::to_string(other * 4)});
             const int failures = good(group.allreduce(done ? 0 : 1, group::sum, deadline()));
-            EXPECT_GE(failures, 1) << "call " << what << " with " << usual << " and " << other << " of rank " << odd << ", root " << root;
+            EXPECT_GE(failures, 1) << "call " << what << " with " << usual << " and " << other << " of rank " << odd
+                                   << ", root " << root;
         }
         settle(*member.engine);
     });
@@ -447,7 +473,8 @@ TEST_P(Collectives, that_one_member_cannot_do_are_errors_at_those_who_need_it) {
         const auto done = group.allreduce(four, group.rank() == 1 ? three : four, group::sum, deadline());
         expect_error(done, {"allreduce among 0-2: ", "the result has room for 12 bytes, and 16 are needed"});
         if (group.rank() != 1) expect_error(done, {"node 1"});
-        const auto thrown = group.allreduce(four, four, [&](int, int) -> int { throw std::runtime_error("not today"); }, deadline());
+        const auto thrown = group.allreduce(
+            four, four, [&](int, int) -> int { throw std::runtime_error("not today"); }, deadline());
         expect_error(thrown, {"allreduce among 0-2: the operation threw on node", "not today"});
         const auto gathered = group.gather(0, four, group.rank() == 0 ? four : twelve, deadline());
         EXPECT_EQ(gathered.has_value(), group.rank() != 0);
@@ -471,7 +498,8 @@ TEST_P(Collectives, that_a_member_does_not_come_to_end_with_the_deadline_and_the
                 if (done) EXPECT_EQ(values, std::vector<std::uint32_t>(values.size(), 4));
                 else expect_error(done, {"allreduce among 0-3: ", "has not come within the time given"});
             } else {
-                expect_error(group.allreduce(values, values, group::sum, now() + std::chrono::milliseconds(20)), {"allreduce among 0-3: ", "has not come within the time given"});
+                expect_error(group.allreduce(values, values, group::sum, now() + std::chrono::milliseconds(20)),
+                             {"allreduce among 0-3: ", "has not come within the time given"});
                 good(member.engine->barrier(deadline()));
             }
             EXPECT_EQ(good(group.allreduce(1, group::sum, deadline())), 4);

@@ -88,14 +88,16 @@ TEST_F(HostileGroups, messages_of_kinds_that_groups_do_not_have_are_refused) {
         const auto cast = cast_of({1, 1}, to_note, {0}, bytes_of(std::uint64_t{7}));
         stage.say(1, cast, 1);
         stage.say(1, cast, 15);
-        stage.post(1, {.key = 1, .taken = 1, .kind = group::PostKind::taken}, {}, 1); // would make no sense, if it were one
+        // would make no sense, if it were one
+        stage.post(1, {.key = 1, .taken = 1, .kind = group::PostKind::taken}, {}, 1);
         stage.settle();
         EXPECT_TRUE(stage.handled.empty());
         stage.say(1, cast);
         stage.settle();
         EXPECT_EQ(stage.handled, std::vector<std::uint64_t>{7});
     });
-    EXPECT_EQ(testing::internal::GetCapturedStderr().find("node 0 can make nothing"), std::string::npos) << "its sender is told";
+    EXPECT_EQ(testing::internal::GetCapturedStderr().find("node 0 can make nothing"), std::string::npos)
+        << "its sender is told";
 }
 
 TEST_F(HostileGroups, the_user_is_told_once_of_messages_that_make_no_sense) {

@@ -16,13 +16,15 @@ class Multicast : public GroupTest {};
 struct Noting {
     Member member;
     std::vector<std::uint64_t> handled;
-    Handler<std::uint64_t, Bytes> note = member.handlers.add("note", [this](Call& call, std::uint64_t number, Bytes content) {
-        EXPECT_EQ(call.source(), 0u);
-        EXPECT_TRUE(is_pattern(content, number));
-        handled.push_back(number);
-    });
+    Handler<std::uint64_t, Bytes> note =
+        member.handlers.add("note", [this](Call& call, std::uint64_t number, Bytes content) {
+            EXPECT_EQ(call.source(), 0u);
+            EXPECT_TRUE(is_pattern(content, number));
+            handled.push_back(number);
+        });
 
-    /// Node 0 multicasts so often, to sets at random: each member has what was for it, in order. `bytes_of(number, to, random)`: how much.
+    /// Node 0 multicasts so often, to sets at random: each member has what was for it, in order. `bytes_of(number, to,
+    /// random)`: how much.
     template <class BytesOf>
     void multicast_at_random(Channel& channel, std::uint64_t count, BytesOf&& bytes_of) {
         std::mt19937_64 random(seed());
@@ -47,7 +49,9 @@ TEST_P(Multicast, reaches_every_member_of_a_set_and_nobody_else) {
         run(nodes, [](Channel& channel) {
             Noting noting;
             noting.member.open(channel);
-            noting.multicast_at_random(channel, 30, [](std::uint64_t, const Set&, std::mt19937_64& random) { return random_size(random, 300'000); });
+            noting.multicast_at_random(channel, 30, [](std::uint64_t, const Set&, std::mt19937_64& random) {
+                return random_size(random, 300'000);
+            });
         });
     }
 }
@@ -60,7 +64,8 @@ TEST_P(Multicast, reaches_every_member_by_every_way) {
             noting.member.open(channel, {}, {}, {}, static_cast<group::Way>(way));
             noting.multicast_at_random(channel, 10, [&](std::uint64_t number, const Set& to, std::mt19937_64& random) {
                 const std::size_t bytes = number == 0 ? 3'000'000 : random_size(random, 300'000);
-                EXPECT_TRUE(bytes > 100'000 || noting.member.groups->choice(bytes, to.size()).way == static_cast<group::Way>(way));
+                EXPECT_TRUE(bytes > 100'000 ||
+                            noting.member.groups->choice(bytes, to.size()).way == static_cast<group::Way>(way));
                 return bytes;
             });
         });
@@ -92,7 +97,8 @@ TEST_P(Multicast, many_of_many_masters_overlap_and_stay_in_order) {
         member.open(channel);
         std::vector<Future<Set>> done;
         for (std::uint64_t number = 0; number < each; ++number)
-            done.push_back(member.groups->multicast(own[number].first, note, number, Bytes(pattern(own[number].second, number))));
+            done.push_back(
+                member.groups->multicast(own[number].first, note, number, Bytes(pattern(own[number].second, number))));
         for (Future<Set>& future : done) EXPECT_TRUE(good(future.get(deadline())).empty());
         EXPECT_TRUE(member.engine->wait_until([&] { return left == 0; }, deadline()));
         EXPECT_EQ(handled, expected);
@@ -148,7 +154,8 @@ TEST_P(Multicast, a_handler_may_begin_another_one) {
         pass = member.handlers.add("pass", [&](Call&, std::uint32_t rounds) {
             ++handled;
             // One of them goes on, to all.
-            if (rounds > 0 && channel.self() == rounds % channel.nodes()) (void)member.groups->multicast(Set::range(0, channel.nodes()), *pass, rounds - 1);
+            if (rounds > 0 && channel.self() == rounds % channel.nodes())
+                (void)member.groups->multicast(Set::range(0, channel.nodes()), *pass, rounds - 1);
         });
         member.open(channel);
         good(member.engine->barrier(deadline()));
@@ -168,7 +175,9 @@ TEST_P(Multicast, a_handler_that_throws_is_told_with_its_node_and_the_others_get
         });
         member.open(channel);
         for (int round = 0; round < 3; ++round) {
-            if (channel.self() == 1) expect_error(member.groups->multicast({0, 2, 3, 4}, fragile, 1u).get(deadline()), {"multicast to 0,2-4", "node 3", "handler fragile threw", "not today"});
+            if (channel.self() == 1)
+                expect_error(member.groups->multicast({0, 2, 3, 4}, fragile, 1u).get(deadline()),
+                             {"multicast to 0,2-4", "node 3", "handler fragile threw", "not today"});
             good(member.engine->barrier(deadline()));
         }
         EXPECT_EQ(handled, channel.self() == 1 || channel.self() == 3 ? 0 : 3);
@@ -182,10 +191,14 @@ TEST_P(Multicast, what_cannot_be_is_refused_and_harms_nobody) {
         const auto ignore = member.handlers.add("ignore", [](Call&, Bytes) {});
         member.open(channel);
         expect_error(member.groups->multicast({}, ignore, Bytes{}).get(deadline()), {"empty set"});
-        expect_error(member.groups->multicast({1, 7}, ignore, Bytes{}).get(deadline()), {"multicast to 1,7", "no node 7", "0 to 2"});
-        expect_error(member.groups->multicast({1, 3}, ignore, Bytes{}).get(deadline()), {"multicast to 1,3", "no node 3", "0 to 2"});
-        const Bytes too_much(reinterpret_cast<const std::byte*>(&member), Groups::content_bytes_max + 1); // refused before it is looked at
-        expect_error(member.groups->multicast({1}, ignore, too_much).get(deadline()), {"multicast of", "to 1", "largest"});
+        expect_error(member.groups->multicast({1, 7}, ignore, Bytes{}).get(deadline()),
+                     {"multicast to 1,7", "no node 7", "0 to 2"});
+        expect_error(member.groups->multicast({1, 3}, ignore, Bytes{}).get(deadline()),
+                     {"multicast to 1,3", "no node 3", "0 to 2"});
+        // refused before it is looked at
+        const Bytes too_much(reinterpret_cast<const std::byte*>(&member), Groups::content_bytes_max + 1);
+        expect_error(member.groups->multicast({1}, ignore, too_much).get(deadline()),
+                     {"multicast of", "to 1", "largest"});
         EXPECT_TRUE(good(member.groups->multicast({0, 1, 2}, ignore, Bytes{}).get(deadline())).empty());
         settle(*member.engine);
     });
@@ -199,7 +212,9 @@ TEST_P(Multicast, a_node_that_computes_passes_it_on) {
         member.open(channel);
         good(member.engine->barrier(deadline()));
         if (channel.self() == 0) {
-            for (int i = 0; i < 5; ++i) EXPECT_TRUE(good(member.groups->multicast({1, 2, 3}, count, Bytes(pattern(30'000, 1))).get(deadline())).empty());
+            for (int i = 0; i < 5; ++i)
+                EXPECT_TRUE(good(member.groups->multicast({1, 2, 3}, count, Bytes(pattern(30'000, 1))).get(deadline()))
+                                .empty());
         } else {
             while (handled < 5) std::this_thread::yield(); // without a call
         }
@@ -215,7 +230,8 @@ TEST_P(Multicast, those_who_take_one_are_a_group_of_their_own) {
             const Set first{1, 2, 4}, second{0, 1, 3, 4};
             std::vector<Future<Set>> done;
             if (channel.self() == 0)
-                for (const Set& to : {first, second}) done.push_back(member.groups->multicast(to, to.size(), pattern(bytes, 1)));
+                for (const Set& to : {first, second})
+                    done.push_back(member.groups->multicast(to, to.size(), pattern(bytes, 1)));
             for (const Set& to : {first, second}) {
                 if (!to.contains(channel.self())) continue;
                 const Arrival arrival = good(member.groups->next(deadline()));
@@ -234,7 +250,8 @@ TEST_P(Multicast, those_who_take_one_are_a_group_of_their_own) {
 TEST_P(Multicast, gathers_what_a_function_answers_on_each_member) {
     run(6, [](Channel& channel) {
         Member member;
-        const auto square = member.handlers.function("square", [&](std::int64_t number) { return fmt::format("{}*{}", channel.self(), number); });
+        const auto square = member.handlers.function(
+            "square", [&](std::int64_t number) { return fmt::format("{}*{}", channel.self(), number); });
         const auto fail = member.handlers.function("fail", [&](int) -> int {
             if (channel.self() == 4) throw std::runtime_error("no");
             return 1;
@@ -250,7 +267,8 @@ TEST_P(Multicast, gathers_what_a_function_answers_on_each_member) {
                 EXPECT_EQ(answers[rank].second, fmt::format("{}*{}", to.at(rank), round));
             }
         }
-        expect_error(member.groups->gather({1, 2, 4}, fail, 0).get(deadline()), {"multicast to 1-2,4", "node 4", "fail", "no"});
+        expect_error(member.groups->gather({1, 2, 4}, fail, 0).get(deadline()),
+                     {"multicast to 1-2,4", "node 4", "fail", "no"});
         good(member.engine->barrier(deadline()));
         settle(*member.engine);
     });
@@ -259,7 +277,8 @@ TEST_P(Multicast, gathers_what_a_function_answers_on_each_member) {
 TEST_P(Multicast, reduces_what_a_function_answers_on_each_member) {
     run(7, [](Channel& channel) {
         Member member;
-        const auto cube = member.handlers.function("cube", [&](std::int64_t number) { return number * channel.self() * channel.self(); });
+        const auto cube = member.handlers.function(
+            "cube", [&](std::int64_t number) { return number * channel.self() * channel.self(); });
         const auto add = member.handlers.function("add", [](std::int64_t a, std::int64_t b) { return a + b; });
         member.open(channel);
         std::mt19937_64 random(seed() + channel.self());

@@ -37,8 +37,8 @@ struct Member {
     std::optional<engine::Engine> engine;
 
     /// Without costs they are measured.
-    void open(Channel& channel, const Setup& setup = {}, Topology topology = {}, std::optional<group::Costs> costs = group::Costs{},
-              std::optional<group::Way> way = {}) {
+    void open(Channel& channel, const Setup& setup = {}, Topology topology = {},
+              std::optional<group::Costs> costs = group::Costs{}, std::optional<group::Way> way = {}) {
         auto core = good(engine::Core::open(channel, std::move(handlers), setup.options()));
         groups.emplace(*core, std::move(topology), group::Settings{costs, way});
         core->start();

@@ -1,5 +1,5 @@
-// Whole jobs in one thread, by seed: random sets, sizes and masters on a network that delays, refuses, is parted and loses nodes.
-// KUMI_SEED=N replays one of them, KUMI_SEEDS=N runs so many.
+// Whole jobs in one thread, by seed: random sets, sizes and masters on a network that delays, refuses, is parted and
+// loses nodes. KUMI_SEED=N replays one of them, KUMI_SEEDS=N runs so many.
 
 #include "engine/one_thread.hpp"
 #include "group/random_job.hpp"
@@ -70,7 +70,8 @@ TEST(MulticastsInOneThread, multicasts_arrive_once_and_in_order_though_the_netwo
             std::size_t left = 0;
             for (Node master = 0; master < job.nodes; ++master)
                 for (std::uint64_t number = 0; number < job.each; ++number)
-                    if (job.plans[master][number].first.contains(channel.self())) expected[master].push_back(number), ++left;
+                    if (job.plans[master][number].first.contains(channel.self()))
+                        expected[master].push_back(number), ++left;
             const auto note = member.handlers.add("note", [&](Call& call, std::uint64_t number, Bytes content) {
                 EXPECT_EQ(content.size(), job.plans[call.source()][number].second);
                 EXPECT_TRUE(is_pattern(content, number));
@@ -116,7 +117,8 @@ TEST(MulticastsInOneThread, who_is_no_member_neither_gets_nor_sends_a_message) {
             std::vector<std::size_t> tags;
             if (channel.self() == 0) {
                 std::vector<Future<Set>> done;
-                for (std::size_t i = 0; i < plan.size(); ++i) done.push_back(member.groups->multicast(plan[i].first, i, pattern(plan[i].second, i)));
+                for (std::size_t i = 0; i < plan.size(); ++i)
+                    done.push_back(member.groups->multicast(plan[i].first, i, pattern(plan[i].second, i)));
                 for (Future<Set>& future : done) {
                     while (!future.is_ready()) (void)member.groups->next(now()), member.engine->poll();
                     EXPECT_TRUE(good(future.get()).empty());
@@ -142,7 +144,8 @@ TEST(MulticastsInOneThread, a_master_sends_as_much_to_many_as_to_two) {
         std::size_t open = master + 1;
         world.run([&](Channel& channel) {
             Member member;
-            const auto note = member.handlers.add("note", [&](Call&, std::uint64_t size, Bytes content) { EXPECT_EQ(content.size(), size); });
+            const auto note = member.handlers.add(
+                "note", [&](Call&, std::uint64_t size, Bytes content) { EXPECT_EQ(content.size(), size); });
             member.open(channel, unhurried);
             if (channel.self() == master) {
                 for (const std::size_t bytes : {0u, 64u, 4096u, 100'000u})
@@ -150,10 +153,16 @@ TEST(MulticastsInOneThread, a_master_sends_as_much_to_many_as_to_two) {
                         Set to;
                         for (Node i = 0; i < count; ++i) to.add(master / count * i);
                         const group::Choice choice = member.groups->choice(bytes + sizeof(std::uint64_t), count);
-                        const std::uint64_t messages = goes_in_blocks(choice.way) ? (bytes + sizeof(std::uint64_t) + choice.block_bytes - 1) / choice.block_bytes : 1;
+                        const std::uint64_t messages =
+                            goes_in_blocks(choice.way)
+                                ? (bytes + sizeof(std::uint64_t) + choice.block_bytes - 1) / choice.block_bytes
+                                : 1;
                         std::vector<pm::Traffic> before;
                         for (Node node = 0; node < master; ++node) before.push_back(channel.sent(node));
-                        EXPECT_TRUE(good(member.groups->multicast(to, note, std::uint64_t{bytes}, Bytes(pattern(bytes, 0))).get()).empty());
+                        EXPECT_TRUE(
+                            good(member.groups->multicast(to, note, std::uint64_t{bytes}, Bytes(pattern(bytes, 0)))
+                                     .get())
+                                .empty());
                         Set first;
                         for (Node node = 0; node < master; ++node) {
                             const std::uint64_t sent = channel.sent(node).messages - before[node].messages;
@@ -161,7 +170,9 @@ TEST(MulticastsInOneThread, a_master_sends_as_much_to_many_as_to_two) {
                             first.add(node);
                             EXPECT_EQ(sent, messages) << bytes << " bytes to " << count;
                             // A head with each, and the set, which takes a bit for each node at most.
-                            EXPECT_LE(channel.sent(node).bytes - before[node].bytes, bytes + messages * 128 + master / 8) << bytes << " bytes to " << count;
+                            EXPECT_LE(channel.sent(node).bytes - before[node].bytes,
+                                      bytes + messages * 128 + master / 8)
+                                << bytes << " bytes to " << count;
                         }
                         EXPECT_EQ(first.size(), 1u) << bytes << " bytes to " << count;
                         EXPECT_TRUE(to.contains(first.first()));
@@ -236,11 +247,13 @@ TEST(LossesInOneThread, a_lost_member_is_told_of_and_all_others_get_it) {
                 EXPECT_TRUE(is_pattern(content, number));
                 handled.push_back(number);
             });
-            const auto identify = member.handlers.function("identify", [&](const std::vector<std::byte>&) { return std::vector<Node>{channel.self()}; });
-            const auto join = member.handlers.function("join", [](std::vector<Node> some, const std::vector<Node>& more) {
-                some.insert(some.end(), more.begin(), more.end());
-                return some;
-            });
+            const auto identify = member.handlers.function(
+                "identify", [&](const std::vector<std::byte>&) { return std::vector<Node>{channel.self()}; });
+            const auto join =
+                member.handlers.function("join", [](std::vector<Node> some, const std::vector<Node>& more) {
+                    some.insert(some.end(), more.begin(), more.end());
+                    return some;
+                });
             member.open(channel, world.setup(), topology_of(seed, job.nodes), wide, way_of(seed, channel.self()));
             if (channel.self() == 0) {
                 std::vector<Future<Set>> done;
@@ -248,13 +261,16 @@ TEST(LossesInOneThread, a_lost_member_is_told_of_and_all_others_get_it) {
                 for (std::uint64_t number = 0; number < job.each; ++number) {
                     const auto& [to, bytes] = job.plans[0][number];
                     done.push_back(member.groups->multicast(to, note, number, Bytes(pattern(bytes, number))));
-                    if (number % 3 == 0) reduced.push_back(member.groups->reduce(to, join, identify, pattern(bytes, number)));
+                    if (number % 3 == 0)
+                        reduced.push_back(member.groups->reduce(to, join, identify, pattern(bytes, number)));
                     for (auto polls = fate() % 50; polls > 0; --polls) member.engine->poll();
                 }
                 for (std::uint64_t number = 0; number < job.each; ++number) {
-                    world.note(0, fmt::format("waiting for {} to {}, {} bytes", number, job.plans[0][number].first.text(), job.plans[0][number].second));
+                    world.note(0, fmt::format("waiting for {} to {}, {} bytes", number,
+                                              job.plans[0][number].first.text(), job.plans[0][number].second));
                     const Set absent = good(done[number].get());
-                    EXPECT_EQ(absent - lost, Set{}) << "number " << number << " to " << job.plans[0][number].first.text();
+                    EXPECT_EQ(absent - lost, Set{})
+                        << "number " << number << " to " << job.plans[0][number].first.text();
                     EXPECT_EQ(absent - job.plans[0][number].first, Set{});
                 }
                 for (std::uint64_t number = 0; number < job.each; number += 3) {
@@ -291,7 +307,8 @@ TEST(MulticastsInOneThread, on_one_host_a_content_is_written_once_and_its_memory
     std::uint64_t sent = 0;
     world.run([&](Channel& channel) {
         Member member;
-        const auto note = member.handlers.add("note", [](Call&, Bytes content) { EXPECT_TRUE(is_pattern(content, 7)); });
+        const auto note =
+            member.handlers.add("note", [](Call&, Bytes content) { EXPECT_TRUE(is_pattern(content, 7)); });
         member.open(channel, world.setup());
         const auto first_free = [&] {
             const auto memory = good(member.engine->allocate<char>(1));
@@ -301,7 +318,9 @@ TEST(MulticastsInOneThread, on_one_host_a_content_is_written_once_and_its_memory
         good(member.engine->barrier());
         const std::uint64_t free_before = first_free();
         const int count = channel.self() == 0 ? 20 : 0;
-        for (int i = 0; i < count; ++i) EXPECT_TRUE(good(member.groups->multicast(Set::range(0, nodes), note, Bytes(pattern(bytes, 7))).get()).empty());
+        for (int i = 0; i < count; ++i)
+            EXPECT_TRUE(
+                good(member.groups->multicast(Set::range(0, nodes), note, Bytes(pattern(bytes, 7))).get()).empty());
         good(member.engine->barrier());
         EXPECT_EQ(first_free(), free_before);
         for (Node to = 0; to < nodes; ++to) sent += channel.sent(to).bytes;
@@ -336,7 +355,8 @@ TEST(MulticastsInOneThread, where_the_heap_of_a_host_has_no_room_a_content_goes_
 /// Nodes, masters among them, and links that are lost on one side: as the seed says, while a job goes on.
 class Losses {
 public:
-    Losses(OneThread& world, Node nodes, std::uint64_t seed) : world_(world), nodes_(nodes), fate_(seed), left_(1 + fate_() % 4) {
+    Losses(OneThread& world, Node nodes, std::uint64_t seed)
+        : world_(world), nodes_(nodes), fate_(seed), left_(1 + fate_() % 4) {
         world.steps_between = 100 + fate_() % 400;
         world.meanwhile = [this] { lose_something(); };
     }
@@ -353,7 +373,8 @@ private:
     void lose_something() {
         if (left_ == 0 || fate_() % 4 != 0) return;
         --left_;
-        const Node one = static_cast<Node>(fate_() % nodes_), other = static_cast<Node>((one + 1 + fate_() % (nodes_ - 1)) % nodes_);
+        const Node one = static_cast<Node>(fate_() % nodes_),
+                   other = static_cast<Node>((one + 1 + fate_() % (nodes_ - 1)) % nodes_);
         if (fate_() % 3 == 0 && lost.size() + 2 < nodes_) {
             lost.add(one);
             return world_.lose(one);
@@ -375,7 +396,9 @@ TEST(LossesInOneThread, whoever_is_lost_and_whoever_thinks_so_all_else_arrives_i
         const Job job(seed, options.nodes, 12);
         OneThread world(options);
         Losses losses(world, options.nodes, seed + 1000);
-        std::vector<std::vector<std::vector<std::uint64_t>>> handled(job.nodes, std::vector<std::vector<std::uint64_t>>(job.nodes)); // by node, by master
+        // by node, by master
+        std::vector<std::vector<std::vector<std::uint64_t>>> handled(
+            job.nodes, std::vector<std::vector<std::uint64_t>>(job.nodes));
         std::vector<std::vector<Set>> missing(job.nodes); // by master, by number
         std::size_t open = options.nodes, dirty = options.nodes;
         world.run([&](Channel& channel) {
@@ -394,7 +417,9 @@ TEST(LossesInOneThread, whoever_is_lost_and_whoever_thinks_so_all_else_arrives_i
                 for (auto polls = seed % 20; polls > 0; --polls) member.engine->poll();
             }
             for (std::uint64_t number = 0; number < done.size() && !world.is_lost(self); ++number) {
-                world.note(self, fmt::format("waiting for {} to {}, {} bytes; {}", number, job.plans[self][number].first.text(), job.plans[self][number].second, losses.text()));
+                world.note(self, fmt::format("waiting for {} to {}, {} bytes; {}", number,
+                                             job.plans[self][number].first.text(), job.plans[self][number].second,
+                                             losses.text()));
                 missing[self].push_back(good(done[number].get()));
             }
             --open;
@@ -403,18 +428,23 @@ TEST(LossesInOneThread, whoever_is_lost_and_whoever_thinks_so_all_else_arrives_i
             if (world.is_lost(self)) return;
             world.note(self, fmt::format("waiting for what it still has; {}", losses.text()));
             for (bool was_clean = false; dirty > losses.lost.size() && !world.is_lost(self); member.engine->poll())
-                if (const bool is_clean = member.groups->kept() == 0; is_clean != std::exchange(was_clean, is_clean)) is_clean ? --dirty : ++dirty;
+                if (const bool is_clean = member.groups->kept() == 0; is_clean != std::exchange(was_clean, is_clean))
+                    is_clean ? --dirty : ++dirty;
         });
         for (Node master = 0; master < job.nodes; ++master) {
             for (Node node = 0; node < job.nodes; ++node)
-                EXPECT_TRUE(std::ranges::is_sorted(handled[node][master], std::less_equal<>())) << "at node " << node << " of node " << master << ": " << testing::PrintToString(handled[node][master]);
+                EXPECT_TRUE(std::ranges::is_sorted(handled[node][master], std::less_equal<>()))
+                    << "at node " << node << " of node " << master << ": "
+                    << testing::PrintToString(handled[node][master]);
             if (losses.is_lost(master)) continue;
             for (std::uint64_t number = 0; number < job.each; ++number) {
                 const Set& to = job.plans[master][number].first;
                 for (const Node node : to) {
                     const bool is_missing = missing[master][number].contains(node);
                     EXPECT_TRUE(!is_missing || losses.is_doubtful(node)) << "node " << node << " was there";
-                    EXPECT_TRUE(is_missing || losses.is_lost(node) || std::ranges::count(handled[node][master], number) == 1) << number << " of node " << master << " at node " << node;
+                    EXPECT_TRUE(is_missing || losses.is_lost(node) ||
+                                std::ranges::count(handled[node][master], number) == 1)
+                        << number << " of node " << master << " at node " << node;
                 }
             }
         }
@@ -448,7 +478,8 @@ TEST(LossesInOneThread, jobs_at_random_in_which_a_node_leaves_are_right_for_all_
                 throw;
             }
             for (bool was_clean = false; dirty > 0;)
-                if (const bool is_clean = participant->clear(); is_clean != std::exchange(was_clean, is_clean)) is_clean ? --dirty : ++dirty;
+                if (const bool is_clean = participant->clear(); is_clean != std::exchange(was_clean, is_clean))
+                    is_clean ? --dirty : ++dirty;
         });
         if (testing::Test::HasFailure()) FAIL() << "KUMI_SEED=" << seed << ", left " << job.leavers.text();
     });
@@ -472,7 +503,8 @@ std::vector<Planned> plan_of(std::uint64_t seed, Node nodes, std::size_t calls) 
         Set set = random_set(random, nodes);
         if (i % 3 != 0) set = plan.back().set; // several on one set
         const Node root = static_cast<Node>(random() % set.size());
-        plan.push_back({std::move(set), static_cast<unsigned>(random() % 6), random_size(random, 40'000) / 4, root, random() % 4 == 0 ? group::Order::by_rank : group::Order::tree});
+        plan.push_back({std::move(set), static_cast<unsigned>(random() % 6), random_size(random, 40'000) / 4, root,
+                        random() % 4 == 0 ? group::Order::by_rank : group::Order::tree});
     }
     return plan;
 }
@@ -485,7 +517,9 @@ Result<void> call(group::Group& group, const Planned& planned, std::uint32_t num
     for (Node i = 0; i < size; ++i) total += value(i), before += i < rank ? value(i) : 0;
     const std::vector<std::uint32_t> mine(planned.count, value(rank));
     std::vector<std::uint32_t> result(planned.count), all(planned.count * size);
-    const auto is_all = [](const std::vector<std::uint32_t>& values, std::uint32_t expected) { return std::ranges::all_of(values, [&](std::uint32_t one) { return one == expected; }); };
+    const auto is_all = [](const std::vector<std::uint32_t>& values, std::uint32_t expected) {
+        return std::ranges::all_of(values, [&](std::uint32_t one) { return one == expected; });
+    };
     const auto check = [&](Result<void> done, bool is_right) {
         EXPECT_TRUE(!done || is_right) << "call " << number;
         return done;
@@ -527,7 +561,8 @@ TEST(CollectivesInOneThread, nobody_has_an_answer_before_all_have_come_that_it_i
             const Set set = i % 2 == 0 ? Set::range(0, options.nodes) : random_set(random, options.nodes);
             calls.emplace_back(set, any_together(random, set.size()));
             if (i % 8 == 0) calls.back().second.what = Together::barrier;
-            if (i % 8 == 2) calls.back().second.what = Together::scatter, calls.back().second.count = 0; // nothing to wait for but the root
+            // nothing to wait for but the root
+            if (i % 8 == 2) calls.back().second.what = Together::scatter, calls.back().second.count = 0;
         }
         std::vector<Set> come(calls.size()); // to each call, so far
         OneThread world(options);
@@ -546,7 +581,9 @@ TEST(CollectivesInOneThread, nobody_has_an_answer_before_all_have_come_that_it_i
                 come[number].add(channel.self());
                 EXPECT_TRUE(good(one.call(group))) << one.text() << " among " << set.text();
                 for (Node rank = 0; rank < set.size(); ++rank)
-                    EXPECT_TRUE(!one.needs(group.rank(), rank) || come[number].contains(set.at(rank))) << one.text() << " among " << set.text() << ": node " << channel.self() << " has left before node " << set.at(rank) << " has come";
+                    EXPECT_TRUE(!one.needs(group.rank(), rank) || come[number].contains(set.at(rank)))
+                        << one.text() << " among " << set.text() << ": node " << channel.self()
+                        << " has left before node " << set.at(rank) << " has come";
             }
             settle(*member.engine);
         });
@@ -567,7 +604,8 @@ TEST(CollectivesInOneThread, among_any_number_of_members_give_the_root_and_all_o
             auto group = good(member.groups->group(Set::range(0, nodes)));
             for (int what = 0; what < Together::whats; ++what)
                 for (Node root = (static_cast<Node>(what) + nodes) % 5; root < nodes; root += 5) {
-                    Together one{.what = static_cast<Together::What>(what), .root = root, .count = root % 4, .values = root};
+                    Together one{
+                        .what = static_cast<Together::What>(what), .root = root, .count = root % 4, .values = root};
                     EXPECT_TRUE(good(one.call(group))) << one.text() << " among " << nodes;
                 }
             settle(*member.engine);
@@ -591,7 +629,9 @@ TEST(CollectivesInOneThread, messages_are_cut_between_values) {
         static_assert((65536 - sizeof(group::Post)) % sizeof(Pair) != 0);
         std::vector<Pair> values(9000);
         for (std::uint32_t i = 0; i < values.size(); ++i) values[i] = {{i + channel.self(), 1}, {2, i}};
-        const auto add = [](const Pair& a, const Pair& b) { return Pair{{a.one.a + b.one.a, a.one.b + b.one.b}, {a.other.a + b.other.a, a.other.b + b.other.b}}; };
+        const auto add = [](const Pair& a, const Pair& b) {
+            return Pair{{a.one.a + b.one.a, a.one.b + b.one.b}, {a.other.a + b.other.a, a.other.b + b.other.b}};
+        };
         good(good(member.groups->group({0, 1})).allreduce(values, values, add));
         for (std::uint32_t i = 0; i < values.size(); ++i) {
             ASSERT_EQ(values[i].one, (Affine{2 * i + 1, 2}));
@@ -612,7 +652,8 @@ TEST(CollectivesInOneThread, collectives_are_right_though_the_network_is_parted)
             member.open(channel, world.setup());
             for (std::uint32_t number = 0; number < plan.size(); ++number) {
                 if (!plan[number].set.contains(channel.self())) continue;
-                world.note(channel.self(), fmt::format("in call {}, {} on {}", number, plan[number].what, plan[number].set.text()));
+                world.note(channel.self(),
+                           fmt::format("in call {}, {} on {}", number, plan[number].what, plan[number].set.text()));
                 auto group = good(member.groups->group(plan[number].set));
                 good(call(group, plan[number], number));
             }
@@ -635,13 +676,16 @@ TEST(CollectivesInOneThread, who_waits_for_a_member_that_waits_in_another_call_i
             member.open(channel, world.setup());
             auto group = good(member.groups->group(all));
             good(group.barrier());
-            // All others are in an allreduce; each waits for some, and those for the one that gathers, which waits for all of them.
+            // All others are in an allreduce; each waits for some, and those for the one that gathers, which waits for
+            // all of them.
             const std::vector<std::uint32_t> mine(10, 1);
             std::vector<std::uint32_t> result(10 * options.nodes);
             world.note(channel.self(), fmt::format("in another call than node {}", odd));
             const bool is_odd = channel.self() == odd;
-            const auto done = is_odd ? group.gather(odd, mine, result) : group.allreduce(mine, std::span(result).first(10), group::sum);
-            expect_error(done, {is_odd ? "gather among " : "allreduce among ", fmt::format("gather with root {}", odd), "allreduce with root 0", " has called "});
+            const auto done = is_odd ? group.gather(odd, mine, result)
+                                     : group.allreduce(mine, std::span(result).first(10), group::sum);
+            expect_error(done, {is_odd ? "gather among " : "allreduce among ", fmt::format("gather with root {}", odd),
+                                "allreduce with root 0", " has called "});
             settle(*member.engine);
         });
         if (testing::Test::HasFailure()) FAIL() << "KUMI_SEED=" << seed;
@@ -653,11 +697,15 @@ TEST(CollectivesInOneThread, members_that_make_different_calls_are_all_told) {
     using Call = Result<void> (*)(group::Group&, Node, const std::vector<std::uint32_t>&, std::vector<std::uint32_t>&);
     static constexpr std::array<Call, 6> calls{
         [](group::Group& group, Node, const auto&, auto&) { return group.barrier(); },
-        [](group::Group& group, Node, const auto& mine, auto& all) { return group.allreduce(mine, std::span(all).first(mine.size()), group::sum); },
+        [](group::Group& group, Node, const auto& mine, auto& all) {
+            return group.allreduce(mine, std::span(all).first(mine.size()), group::sum);
+        },
         [](group::Group& group, Node, const auto& mine, auto& all) { return group.allgather(mine, all); },
         [](group::Group& group, Node, const auto&, auto& all) { return group.alltoall(std::vector(all), all); },
         [](group::Group& group, Node self, const auto& mine, auto& all) { return group.gather(self, mine, all); },
-        [](group::Group& group, Node self, const auto& mine, auto& all) { return group.reduce(self, mine, std::span(all).first(mine.size()), group::sum); },
+        [](group::Group& group, Node self, const auto& mine, auto& all) {
+            return group.reduce(self, mine, std::span(all).first(mine.size()), group::sum);
+        },
     };
     engine_test::for_each_seed(400, [](std::uint64_t seed) {
         const auto options = options_of(seed);
@@ -666,7 +714,8 @@ TEST(CollectivesInOneThread, members_that_make_different_calls_are_all_told) {
         const Set all = Set::range(0, options.nodes);
         const std::size_t usual = random() % 4; // one that all can make
         std::vector<std::size_t> made(options.nodes, usual);
-        for (auto odd = options.nodes == 2 ? 1 : 1 + random() % 2; odd > 0; --odd) made[random() % options.nodes] = (usual + 1 + random() % 5) % 6;
+        for (auto odd = options.nodes == 2 ? 1 : 1 + random() % 2; odd > 0; --odd)
+            made[random() % options.nodes] = (usual + 1 + random() % 5) % 6;
         const std::size_t values = random() % 3 == 0 ? 30'000 : 10; // some are asked for before they go
         world.run([&](Channel& channel) {
             Member member;
@@ -692,7 +741,9 @@ TEST(CollectivesInOneThread, two_who_wait_for_each_other_as_roots_find_out_and_n
             const std::vector<std::uint32_t> mine(10, 1);
             std::vector<std::uint32_t> result(10);
             world.note(channel.self(), "waiting for the other one");
-            expect_error(group.reduce(channel.self(), mine, result, group::sum), {"reduce among 0-1: ", "reduce with root 0", "reduce with root 1", fmt::format("node {}", 1 - channel.self())});
+            expect_error(group.reduce(channel.self(), mine, result, group::sum),
+                         {"reduce among 0-1: ", "reduce with root 0", "reduce with root 1",
+                          fmt::format("node {}", 1 - channel.self())});
             settle(*member.engine);
         });
         if (testing::Test::HasFailure()) FAIL() << "KUMI_SEED=" << seed;
@@ -719,12 +770,14 @@ TEST(CollectivesInOneThread, collectives_without_a_lost_node_are_right_and_the_o
             member.open(channel, world.setup());
             for (std::uint32_t number = 0; number < plan.size(); ++number) {
                 if (!plan[number].set.contains(channel.self())) continue;
-                world.note(channel.self(), fmt::format("in call {}, {} on {}, {} lost", number, plan[number].what, plan[number].set.text(), victim));
+                world.note(channel.self(), fmt::format("in call {}, {} on {}, {} lost", number, plan[number].what,
+                                                       plan[number].set.text(), victim));
                 auto group = good(member.groups->group(plan[number].set));
                 const auto done = call(group, plan[number], number);
                 if (done || channel.self() == victim) continue;
                 EXPECT_TRUE(plan[number].set.contains(victim)) << done.error().text();
-                expect_error(done, {"among " + plan[number].set.text() + ": ", fmt::format("node {} has left, or is lost", victim)});
+                expect_error(done, {"among " + plan[number].set.text() + ": ",
+                                    fmt::format("node {} has left, or is lost", victim)});
             }
             --open;
             member.engine->wait_until([&] { return open == 0 || world.is_lost(channel.self()); });

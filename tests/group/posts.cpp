@@ -324,7 +324,9 @@ TEST_F(Posts, a_mismatch_is_told_to_all_and_makes_one_call_of_a_node_fail_not_tw
             head.came_with = came_with;
             stage.post(from, head, data);
         };
-        const auto tell = [&](Node from) { post(from, PostKind::mismatch, 7, 77, bytes_of(std::string_view("all differ"))); };
+        const auto tell = [&](Node from) {
+            post(from, PostKind::mismatch, 7, 77, bytes_of(std::string_view("all differ")));
+        };
         std::vector<std::byte> values(8);
         tell(1);
         expect_error(group.broadcast(1, values), {"broadcast among 0-3: all differ"});
@@ -337,7 +339,8 @@ TEST_F(Posts, a_mismatch_is_told_to_all_and_makes_one_call_of_a_node_fail_not_tw
             told.add(one.by);
         }
         EXPECT_EQ(told, (Set{1, 2, 3}));
-        // Node 2 fails likewise, for the same cause. What it had sent before does not count either; what it sends later does.
+        // Node 2 fails likewise, for the same cause. What it had sent before does not count either; what it sends later
+        // does.
         post(2, PostKind::first, 7, 8, pattern(8, 1));
         tell(2);
         Post head = broadcast_of(PostKind::first, 8, 8);
@@ -358,13 +361,21 @@ TEST_F(Posts, a_chase_goes_on_along_a_wait_that_becomes_real_later_and_one_that_
         const Set all{0, 1, 2, 3};
         group::Group group = good(stage.member.groups->group(all));
         const auto states = [](std::uint64_t lower, std::uint64_t upper) { return lower | upper << 32; };
-        const auto post = [&](Node from, PostKind kind, std::uint64_t bytes, std::uint64_t came_with, std::uint32_t root) {
-            stage.post(from, {.key = key_of(all), .serial = 1, .bytes = bytes, .came_with = came_with, .root = root, .what = static_cast<std::uint8_t>(What::gather), .kind = kind});
+        const auto post = [&](Node from, PostKind kind, std::uint64_t bytes, std::uint64_t came_with,
+                              std::uint32_t root) {
+            stage.post(from, {.key = key_of(all),
+                              .serial = 1,
+                              .bytes = bytes,
+                              .came_with = came_with,
+                              .root = root,
+                              .what = static_cast<std::uint8_t>(What::gather),
+                              .kind = kind});
         };
         std::uint64_t state = 0; // of node 0, in a barrier where it waits for node 3
         std::vector<Stage::Posted> heard;
         stage.on_post = [&](const Stage::Posted& one) {
-            if (one.head.kind < PostKind::ask || one.head.kind == PostKind::mismatch) return true; // of the barrier, and of its end
+            // of the barrier, and of its end
+            if (one.head.kind < PostKind::ask || one.head.kind == PostKind::mismatch) return true;
             if (one.head.kind == PostKind::ask) {
                 EXPECT_EQ(one.by, 3u) << "it waits for nobody else";
                 if (std::exchange(state, one.head.bytes) != 0) return true;
@@ -378,21 +389,28 @@ TEST_F(Posts, a_chase_goes_on_along_a_wait_that_becomes_real_later_and_one_that_
                 post(3, PostKind::stuck, states(state + 1, 8), 0, 2); // for another state
                 post(3, PostKind::stuck, states(state, 9), 0, 2);
             }
-            if (one.head.kind == PostKind::chase && one.head.came_with == 0) // not from the state in which it began, and then from that
-                for (const std::uint64_t begun_in : {state + 1, state}) post(2, PostKind::chase, states(begun_in, state), 0, 3);
+            // not from the state in which it began, and then from that
+            if (one.head.kind == PostKind::chase && one.head.came_with == 0)
+                for (const std::uint64_t begun_in : {state + 1, state})
+                    post(2, PostKind::chase, states(begun_in, state), 0, 3);
             return true;
         };
-        expect_error(group.barrier(), {"barrier among 0-3: node 3 has called gather with root 2, this node barrier with root 0"});
+        expect_error(group.barrier(),
+                     {"barrier among 0-3: node 3 has called gather with root 2, this node barrier with root 0"});
         stage.settle();
-        const auto was_heard = [&](Node by, PostKind kind, std::uint64_t bytes, std::uint64_t came_with, std::uint32_t root) {
+        const auto was_heard = [&](Node by, PostKind kind, std::uint64_t bytes, std::uint64_t came_with,
+                                   std::uint32_t root) {
             return 1 == std::ranges::count_if(heard, [&](const Stage::Posted& one) {
-                return one.by == by && one.head.kind == kind && one.head.bytes == bytes && one.head.came_with == came_with && one.head.root == root;
-            });
+                       return one.by == by && one.head.kind == kind && one.head.bytes == bytes &&
+                              one.head.came_with == came_with && one.head.root == root;
+                   });
         };
         EXPECT_TRUE(was_heard(1, PostKind::stuck, states(5, state), 0, 0));
-        EXPECT_TRUE(was_heard(3, PostKind::chase, states(5, 9), 1, 0)) << "of node 1: this wait became real after it came";
+        EXPECT_TRUE(was_heard(3, PostKind::chase, states(5, 9), 1, 0))
+            << "of node 1: this wait became real after it came";
         EXPECT_TRUE(was_heard(3, PostKind::chase, states(state, 9), 0, 3)) << "its own";
-        EXPECT_TRUE(was_heard(3, PostKind::chase, states(state + 1, 9), 0, 3)) << "of another state: not the one that it began";
+        EXPECT_TRUE(was_heard(3, PostKind::chase, states(state + 1, 9), 0, 3))
+            << "of another state: not the one that it began";
         EXPECT_EQ(heard.size(), 5u); // and the answer to the second question
     });
 }

@@ -113,7 +113,8 @@ struct HeardAnswer {
 /// A service of a puppet, in the place of one of groups.
 class StandIn final : public engine::Service {
 public:
-    StandIn(engine::Core& core, std::function<void(Bytes)> heard) : port_(core.add_service(*this)), heard_(std::move(heard)) {}
+    StandIn(engine::Core& core, std::function<void(Bytes)> heard)
+        : port_(core.add_service(*this)), heard_(std::move(heard)) {}
 
     void say(Node to, std::uint16_t kind, Bytes head, Bytes rest) {
         std::vector<std::byte> message(engine::header_room);
@@ -122,7 +123,9 @@ public:
     }
 
 private:
-    engine::Handled on_message(const engine::Turn&, Node, std::uint16_t, Bytes body) override { return heard_(body), engine::Handled::yes; }
+    engine::Handled on_message(const engine::Turn&, Node, std::uint16_t, Bytes body) override {
+        return heard_(body), engine::Handled::yes;
+    }
 
     engine::Port port_;
     std::function<void(Bytes)> heard_;
@@ -240,7 +243,8 @@ private:
         const Node self = channel.self();
         Handlers handlers;
         handlers.add("note", [](Call&, std::uint64_t) {});
-        auto core = good(engine::Core::open(channel, std::move(handlers), Setup{.in_background = false, .spin_max = Duration{0}}.options()));
+        auto core = good(engine::Core::open(channel, std::move(handlers),
+                                            Setup{.in_background = false, .spin_max = Duration{0}}.options()));
         StandIn multicasts(*core, [this, self](Bytes bytes) { heard.push_back({self, {bytes.begin(), bytes.end()}}); });
         StandIn collectives(*core, [this, self](Bytes bytes) {
             Posted one{self, {}, {}};

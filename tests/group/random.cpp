@@ -16,7 +16,9 @@ protected:
         return wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : 2;
     }
     static void run_job(const RandomJob& job) {
-        run(nodes, [&](Channel& channel) { Participant(channel, job, {.keepalive_every = std::chrono::milliseconds(50)}).run(); });
+        run(nodes, [&](Channel& channel) {
+            Participant(channel, job, {.keepalive_every = std::chrono::milliseconds(50)}).run();
+        });
     }
 };
 
@@ -28,13 +30,15 @@ TEST_P(RandomGroups, all_arrives_once_and_in_order_and_is_answered) {
     }
 }
 
-/// In worlds whose nodes may leave. In shared memory nobody is ever known to be gone: there, whoever starts nodes ends the job.
-/// And who relays does not leave.
+/// In worlds whose nodes may leave. In shared memory nobody is ever known to be gone: there, whoever starts nodes ends
+/// the job. And who relays does not leave.
 class RandomLosses : public RandomGroups {};
 
 std::vector<World> worlds_of_leavers() {
     std::vector<World> fitting = worlds();
-    std::erase_if(fitting, [](const World& world) { return !world.name.starts_with("udp") && world.name != "serialized_networks"; });
+    std::erase_if(fitting, [](const World& world) {
+        return !world.name.starts_with("udp") && world.name != "serialized_networks";
+    });
     return fitting;
 }
 

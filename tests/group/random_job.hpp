@@ -1,7 +1,8 @@
 #pragma once
 
-// A job at random, by seed: every node sends handlers, contents to be taken, questions and sums to sets of nodes, of all sizes, while all others do the
-// same. Some nodes may leave in the middle of it. Each node looks at what it had, and at what it was answered, and needs no other for it.
+// A job at random, by seed: every node sends handlers, contents to be taken, questions and sums to sets of nodes, of
+// all sizes, while all others do the same. Some nodes may leave in the middle of it. Each node looks at what it had,
+// and at what it was answered, and needs no other for it.
 
 #include "group/node.hpp"
 
@@ -46,12 +47,15 @@ inline constexpr group::Costs wide{.overhead_us = 0.1, .latency_us = 0.2, .us_pe
 class Participant {
 public:
     Participant(Channel& channel, const RandomJob& job, const Setup& setup = {}, const Topology& topology = {})
-        : channel_(channel), job_(job), had_(job.nodes), note_(member_.handlers.add("note", [this](Call& call, std::uint64_t number, Bytes content) { have(call.source(), number, content); })),
-          identify_(member_.handlers.function("identify",
-                                              [this](Node master, std::uint64_t number, const std::vector<std::byte>& content) {
-                                                  have(master, number, content);
-                                                  return std::vector<Node>{channel_.self()};
-                                              })),
+        : channel_(channel), job_(job), had_(job.nodes),
+          note_(member_.handlers.add("note", [this](Call& call, std::uint64_t number,
+                                                    Bytes content) { have(call.source(), number, content); })),
+          identify_(member_.handlers.function(
+              "identify",
+              [this](Node master, std::uint64_t number, const std::vector<std::byte>& content) {
+                  have(master, number, content);
+                  return std::vector<Node>{channel_.self()};
+              })),
           join_(member_.handlers.function("join", [](std::vector<Node> some, const std::vector<Node>& more) {
               some.insert(some.end(), more.begin(), more.end());
               return some;
@@ -96,10 +100,12 @@ private:
         const auto content = pattern(step.bytes, job_.content_number(self(), number));
         const auto text = fmt::format("{} to {}, {} bytes", number, step.to.text(), step.bytes);
         switch (step.kind) {
-        case RandomJob::Kind::handler: return look_for_missing(member_.groups->multicast(step.to, note_, number, Bytes(content)), text);
+        case RandomJob::Kind::handler:
+            return look_for_missing(member_.groups->multicast(step.to, note_, number, Bytes(content)), text);
         case RandomJob::Kind::take: return look_for_missing(member_.groups->multicast(step.to, number, content), text);
         case RandomJob::Kind::gather: {
-            auto future = std::make_shared<Future<group::Gathered<std::vector<Node>>>>(member_.groups->gather(step.to, identify_, self(), number, content));
+            auto future = std::make_shared<Future<group::Gathered<std::vector<Node>>>>(
+                member_.groups->gather(step.to, identify_, self(), number, content));
             return looks_.push_back([this, future, text, to = step.to] {
                 Set who;
                 for (const auto& [node, answer] : good(future->get(deadline()))) {
@@ -111,7 +117,8 @@ private:
             });
         }
         case RandomJob::Kind::reduce: {
-            auto future = std::make_shared<Future<group::Reduced<std::vector<Node>>>>(member_.groups->reduce(step.to, join_, identify_, self(), number, content));
+            auto future = std::make_shared<Future<group::Reduced<std::vector<Node>>>>(
+                member_.groups->reduce(step.to, join_, identify_, self(), number, content));
             return looks_.push_back([this, future, text, to = step.to] {
                 const auto reduced = future->get(deadline());
                 if (!reduced && to - job_.leavers == Set{}) return; // nobody is left
@@ -137,7 +144,8 @@ private:
         std::size_t left = 0;
         for (Node master = 0; master < job_.nodes; ++master)
             for (const auto& step : job_.steps[master])
-                if (step.kind == RandomJob::Kind::take && step.to.contains(self()) && !job_.leavers.contains(master)) ++left;
+                if (step.kind == RandomJob::Kind::take && step.to.contains(self()) && !job_.leavers.contains(master))
+                    ++left;
         while (left != 0) {
             const Arrival arrival = good(member_.groups->next(deadline()));
             EXPECT_EQ(arrival.members, job_.steps[arrival.master][arrival.tag].to);
@@ -151,12 +159,15 @@ private:
     void look_at(Node master) {
         std::vector<std::uint64_t> expected;
         for (std::uint64_t number = 0; number < job_.steps[master].size(); ++number)
-            if (const auto& step = job_.steps[master][number]; step.kind != RandomJob::Kind::take && step.to.contains(self())) expected.push_back(number);
+            if (const auto& step = job_.steps[master][number];
+                step.kind != RandomJob::Kind::take && step.to.contains(self()))
+                expected.push_back(number);
         if (!job_.leavers.contains(master)) {
             EXPECT_EQ(had_[master], expected) << "of node " << master;
             return;
         }
-        EXPECT_TRUE(std::ranges::is_sorted(had_[master], std::less_equal<>())) << "of node " << master << ": " << testing::PrintToString(had_[master]);
+        EXPECT_TRUE(std::ranges::is_sorted(had_[master], std::less_equal<>()))
+            << "of node " << master << ": " << testing::PrintToString(had_[master]);
         EXPECT_TRUE(std::ranges::includes(expected, had_[master])) << "of node " << master;
     }
 

@@ -26,7 +26,8 @@ TEST_P(Waiting, who_waits_for_a_multicast_is_woken_by_another_thread_of_its_node
         member.open(channel, without_looks);
         std::thread sender([&] {
             std::this_thread::sleep_for(until_all_sleep);
-            const auto missing = member.groups->multicast({0}, 7, bytes_of(std::string_view("words"))).get(soon()); // which the other one takes
+            // which the other one takes
+            const auto missing = member.groups->multicast({0}, 7, bytes_of(std::string_view("words"))).get(soon());
             EXPECT_TRUE(missing && missing->empty());
         });
         const Instant end = soon();

@@ -28,22 +28,26 @@ public:
 };
 
 /// UDP that may fail.
-inline void add_network(device::composite::Assembly& composites, const std::vector<pm::Node>& members, const std::string& name = "udp") {
+inline void add_network(device::composite::Assembly& composites, const std::vector<pm::Node>& members,
+                        const std::string& name = "udp") {
     const auto open = [&](auto) {
-        return device::udp::open_in_one_process(std::vector<std::string>(members.size(), "127.0.0.1"), {.has_alternatives = true});
+        return device::udp::open_in_one_process(std::vector<std::string>(members.size(), "127.0.0.1"),
+                                                {.has_alternatives = true});
     };
     const auto added = composites.add(members, open, name);
     EXPECT_TRUE(added) << added.error().text();
 }
 
-inline Channels finish(device::composite::Assembly& composites, const device::composite::StripeOptions& stripes = {}, bool is_serialized = false) {
+inline Channels finish(device::composite::Assembly& composites, const device::composite::StripeOptions& stripes = {},
+                       bool is_serialized = false) {
     auto made = composites.finish(stripes, is_serialized);
     EXPECT_TRUE(made) << made.error().text();
     return made ? Channels(*std::move(made)) : Channels{};
 }
 
 /// Two networks join all.
-inline Channels two_networks(pm::Node nodes, const device::composite::StripeOptions& stripes = {}, bool is_serialized = false) {
+inline Channels two_networks(pm::Node nodes, const device::composite::StripeOptions& stripes = {},
+                             bool is_serialized = false) {
     device::composite::Assembly composites(nodes);
     std::vector<pm::Node> all;
     for (pm::Node node = 0; node < nodes; ++node) all.push_back(node);
@@ -73,8 +77,9 @@ inline Channels two_hosts(pm::Node nodes, bool is_serialized = false) {
     add_network(composites, all);
     for (const std::vector<pm::Node>& host : hosts) {
         if (host.empty()) continue;
-        const auto shmem = composites.add(
-            host, [&](auto wakers) { return device::shmem::open_in_one_process(static_cast<pm::Node>(host.size()), {}, wakers); });
+        const auto shmem = composites.add(host, [&](auto wakers) {
+            return device::shmem::open_in_one_process(static_cast<pm::Node>(host.size()), {}, wakers);
+        });
         EXPECT_TRUE(shmem) << shmem.error().text();
     }
     return finish(composites, {}, is_serialized);

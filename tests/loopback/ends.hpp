@@ -53,7 +53,8 @@ std::string said_by(Body&& body) {
 /// Bytes that tell who sent them and which they are.
 inline std::vector<std::byte> message_of(Node source, std::uint64_t number, std::size_t bytes) {
     std::vector<std::byte> message(std::max<std::size_t>(bytes, 8));
-    for (std::size_t i = 0; i < message.size(); ++i) message[i] = static_cast<std::byte>(i * 7 + (i >> 8) + number * 13 + source);
+    for (std::size_t i = 0; i < message.size(); ++i)
+        message[i] = static_cast<std::byte>(i * 7 + (i >> 8) + number * 13 + source);
     std::memcpy(message.data(), &number, sizeof number);
     return message;
 }
@@ -93,7 +94,8 @@ public:
     /// May change what `node` is told about the others.
     using Change = std::function<void(Node node, std::vector<Hello>& hellos)>;
 
-    explicit Ends(Node count, const Options& options = {}, const base::JobKeys* known_keys = nullptr, const Change& change = {}) {
+    explicit Ends(Node count, const Options& options = {}, const base::JobKeys* known_keys = nullptr,
+                  const Change& change = {}) {
         const auto keys = base::make_job_keys();
         EXPECT_TRUE(keys);
         keys_ = known_keys != nullptr ? *known_keys : *keys;
@@ -134,7 +136,8 @@ public:
             if (now() > deadline) return false;
             meanwhile();
             for (Node node = 0; node < nodes_.size(); ++node)
-                if (nodes_[node]) nodes_[node]->poll([&](pm::Message& message) { check(node, message); }, pm::all_messages);
+                if (nodes_[node])
+                    nodes_[node]->poll([&](pm::Message& message) { check(node, message); }, pm::all_messages);
         }
         return true;
     }

@@ -17,10 +17,14 @@ public:
     pm::Node self() const noexcept override { return channel_->self(); }
     pm::Node nodes() const noexcept override { return channel_->nodes(); }
     const pm::Traits& traits() const noexcept override { return channel_->traits(); }
-    pm::SendSlot try_reserve(pm::Node to, std::size_t bytes) noexcept override { return channel_->try_reserve(to, bytes); }
+    pm::SendSlot try_reserve(pm::Node to, std::size_t bytes) noexcept override {
+        return channel_->try_reserve(to, bytes);
+    }
     void commit(const pm::SendSlot& slot) noexcept override { channel_->commit(slot); }
     void cancel(const pm::SendSlot& slot) noexcept override { channel_->cancel(slot); }
-    std::size_t poll(pm::Handler handler, std::size_t messages_max) noexcept override { return channel_->poll(handler, messages_max); }
+    std::size_t poll(pm::Handler handler, std::size_t messages_max) noexcept override {
+        return channel_->poll(handler, messages_max);
+    }
     bool arm() noexcept override { return channel_->arm(); }
     void sleep(Instant deadline) noexcept override { channel_->sleep(deadline); }
     void wake() noexcept override { channel_->wake(); }

@@ -12,9 +12,9 @@
 // The model is C++20's with three cuts: a load never reads from a later store (no load buffering); a store becomes the
 // newest write of its atomic (so litmus 2+2W, two threads storing to the same two atomics, shows no weak outcome); and
 // the order of seq_cst operations agrees with happens-before. Else seq_cst is as weak as in C++20: an access orders
-// only its own atomic against other seq_cst accesses and fences; it is no fence for the accesses around it. Loads of one
-// thread happen in program order: where a load must not be overtaken by a later one of another atomic, as Arm allows
-// even for a seq_cst one, the order has to be argued, not explored.
+// only its own atomic against other seq_cst accesses and fences; it is no fence for the accesses around it. Loads of
+// one thread happen in program order: where a load must not be overtaken by a later one of another atomic, as Arm
+// allows even for a seq_cst one, the order has to be argued, not explored.
 
 #include "model/fiber.hpp"
 

@@ -13,7 +13,8 @@ namespace {
 
 using conformance::deadline;
 
-/// Both directions at once: messages of every size class with tags that Kumi uses too, received from anybody with any tag.
+/// Both directions at once: messages of every size class with tags that Kumi uses too, received from anybody with any
+/// tag.
 TEST(Foreign, messages_of_the_program_and_kumis_pass_beside_each_other) {
     on_first_ranks(2, [](MPI_Comm comm) {
         constexpr int rounds = 300;
@@ -33,11 +34,14 @@ TEST(Foreign, messages_of_the_program_and_kumis_pass_beside_each_other) {
             const std::vector<char> out(static_cast<std::size_t>(bytes), static_cast<char>('a' + round % 26));
             std::vector<char> in(100'000);
             MPI_Request requests[2];
-            MPI_Irecv(in.data(), static_cast<int>(in.size()), MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &requests[0]);
+            MPI_Irecv(in.data(), static_cast<int>(in.size()), MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, comm,
+                      &requests[0]);
             std::vector<std::byte> ours(round % 7 == 0 ? 50'000 : 24);
             const auto number = static_cast<std::uint64_t>(round);
             std::memcpy(ours.data(), &number, sizeof number);
-            ASSERT_TRUE(pm::poll_until(**channel, check, [&] { return (*channel)->try_send(static_cast<pm::Node>(other), ours); }, {}, deadline()));
+            ASSERT_TRUE(pm::poll_until(
+                **channel, check, [&] { return (*channel)->try_send(static_cast<pm::Node>(other), ours); }, {},
+                deadline()));
             MPI_Isend(out.data(), bytes, MPI_BYTE, other, tag, comm, &requests[1]);
             (*channel)->poll(check, pm::all_messages);
             MPI_Status statuses[2];

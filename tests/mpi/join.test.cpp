@@ -51,7 +51,10 @@ TEST(Join, multicasts_go_the_way_that_is_asked_for) {
     on_first_ranks(6, [](MPI_Comm comm) {
         const std::vector<std::byte> content(10'000, std::byte{5});
         for (const group::Way way : {group::Way::binomial, group::Way::scatter_ring}) {
-            auto job = mpi::join(comm, {}, {.groups = {.costs = group::Costs{.overhead_us = 2, .latency_us = 3, .us_per_byte = 0.004}, .way = way}});
+            auto job =
+                mpi::join(comm, {},
+                          {.groups = {.costs = group::Costs{.overhead_us = 2, .latency_us = 3, .us_per_byte = 0.004},
+                                      .way = way}});
             ASSERT_TRUE(job) << job.error().text();
             EXPECT_EQ(job->groups().choice(content.size(), 6).way, way);
             EXPECT_EQ(job->groups().costs().latency_us, 3);
@@ -135,7 +138,8 @@ TEST(Join, a_node_may_leave_long_before_the_others_and_what_it_sent_arrives) {
     on_first_ranks(3, [](MPI_Comm comm) {
         std::atomic<int> received{0};
         Handlers handlers;
-        const auto take = handlers.add("take", [&](Call&, int, std::span<const std::byte> bytes) { received += bytes.size() == 100'000 ? 1 : 0; });
+        const auto take = handlers.add(
+            "take", [&](Call&, int, std::span<const std::byte> bytes) { received += bytes.size() == 100'000 ? 1 : 0; });
         auto job = mpi::join(comm, std::move(handlers));
         ASSERT_TRUE(job) << job.error().text();
         if (rank() == 0) {
@@ -176,12 +180,14 @@ TEST(Join, what_is_no_communicator_of_one_group_is_refused_in_one_line) {
     on_first_ranks(2, [](MPI_Comm comm) {
         const auto none = mpi::join(MPI_COMM_NULL);
         ASSERT_FALSE(none);
-        EXPECT_EQ(none.error().text(), "joining by MPI: this is MPI_COMM_NULL; only members of a communicator join by it");
+        EXPECT_EQ(none.error().text(),
+                  "joining by MPI: this is MPI_COMM_NULL; only members of a communicator join by it");
         MPI_Comm inter = MPI_COMM_NULL;
         MPI_Intercomm_create(MPI_COMM_SELF, 0, comm, 1 - rank(), 7, &inter);
         const auto between = mpi::join(inter);
         ASSERT_FALSE(between);
-        EXPECT_EQ(between.error().text(), "joining by MPI: this is an intercommunicator; merge it with MPI_Intercomm_merge first");
+        EXPECT_EQ(between.error().text(),
+                  "joining by MPI: this is an intercommunicator; merge it with MPI_Intercomm_merge first");
         MPI_Comm_free(&inter);
     });
 }

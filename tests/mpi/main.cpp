@@ -17,8 +17,8 @@ std::string said_before_init;
 class FailurePrinter final : public testing::EmptyTestEventListener {
     void OnTestPartResult(const testing::TestPartResult& result) override {
         if (!result.failed()) return;
-        std::fprintf(stderr, "rank %d: %s:%d: %s\n", rank(), result.file_name() != nullptr ? result.file_name() : "?", result.line_number(),
-                     result.message());
+        std::fprintf(stderr, "rank %d: %s:%d: %s\n", rank(), result.file_name() != nullptr ? result.file_name() : "?",
+                     result.line_number(), result.message());
     }
 };
 
@@ -35,7 +35,9 @@ int run(int argc, char** argv) {
     said_before_init = refusal();
     const char* const threads = std::getenv("KUMI_TEST_THREADS");
     int provided = 0;
-    MPI_Init_thread(&argc, &argv, threads != nullptr && std::string_view(threads) == "funneled" ? MPI_THREAD_FUNNELED : MPI_THREAD_MULTIPLE,
+    MPI_Init_thread(&argc, &argv,
+                    threads != nullptr && std::string_view(threads) == "funneled" ? MPI_THREAD_FUNNELED
+                                                                                  : MPI_THREAD_MULTIPLE,
                     &provided);
     testing::InitGoogleTest(&argc, argv);
     if (rank() != 0) {

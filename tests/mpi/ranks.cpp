@@ -18,8 +18,8 @@ int sum_over_ranks(int value) {
     return sum;
 }
 
-/// The first `count` ranks; MPI_COMM_NULL on others. Made once for each count: ranks spin while MPI makes one, and here they
-/// are more than cores. Every rank asks for the same counts in the same order.
+/// The first `count` ranks; MPI_COMM_NULL on others. Made once for each count: ranks spin while MPI makes one, and here
+/// they are more than cores. Every rank asks for the same counts in the same order.
 MPI_Comm first_ranks(int count) {
     static std::map<int, MPI_Comm> made;
     const auto [place, is_new] = made.try_emplace(count, MPI_COMM_NULL);

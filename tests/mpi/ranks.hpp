@@ -10,8 +10,8 @@ namespace kumi::mpi_test {
 
 int rank();
 
-/// Runs `body` on the first `count` ranks, with a communicator of their own; the others wait, and need no core for it. A
-/// failure on one of them is one on the first, too.
+/// Runs `body` on the first `count` ranks, with a communicator of their own; the others wait, and need no core for it.
+/// A failure on one of them is one on the first, too.
 void on_first_ranks(int count, const std::function<void(MPI_Comm)>& body);
 
 /// What joining says before MPI_Init.

@@ -13,7 +13,8 @@ namespace kumi::conformance {
 std::vector<World> worlds() {
     const auto run = [](pm::Node nodes, const Body& body) {
         mpi_test::on_first_ranks(static_cast<int>(nodes), [&](MPI_Comm comm) {
-            auto channel = device::mpi::open(comm, {.sleeps_in_mpi = std::getenv("KUMI_TEST_SLEEPS_IN_MPI") != nullptr});
+            auto channel =
+                device::mpi::open(comm, {.sleeps_in_mpi = std::getenv("KUMI_TEST_SLEEPS_IN_MPI") != nullptr});
             ASSERT_TRUE(channel) << channel.error().text();
             body(**channel);
             channel->reset(); // it closes while the others go on

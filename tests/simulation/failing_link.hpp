@@ -52,7 +52,11 @@ public:
     static constexpr std::size_t kept_max = 4;       // when so many are kept it brings no more
 
     FailingLink(FailingNetwork& network, Node self, Node nodes) : network_(network), self_(self), peers_(nodes) {
-        traits_ = {.device = "failing", .message_bytes_max = std::size_t{1} << 20, .bytes_per_peer_max = 0, .latency_class_ns = 0, .bandwidth_class_mb = 0};
+        traits_ = {.device = "failing",
+                   .message_bytes_max = std::size_t{1} << 20,
+                   .bytes_per_peer_max = 0,
+                   .latency_class_ns = 0,
+                   .bandwidth_class_mb = 0};
     }
 
     Node self() const noexcept override { return self_; }
@@ -111,7 +115,9 @@ public:
     Duration unanswered(Node to, Instant now) const noexcept override {
         return peers_[to].queue.empty() ? Duration{0} : now - peers_[to].asked_at;
     }
-    bool is_silent(Node to) const noexcept override { return unanswered(to, network_.clock) > std::chrono::seconds(60); }
+    bool is_silent(Node to) const noexcept override {
+        return unanswered(to, network_.clock) > std::chrono::seconds(60);
+    }
     bool has_left(Node) const noexcept override { return false; }
     bool all_arrived(Node to) const noexcept override { return peers_[to].queue.empty(); }
     void each_unarrived(Node to, base::FunctionRef<void(Bytes)> what) const override {
@@ -150,7 +156,8 @@ private:
     std::uint64_t lent_count_ = 0;
 };
 
-inline FailingNetwork::FailingNetwork(Node nodes, const Instant& clock_of_all) : clock(clock_of_all), nodes_(nodes), muted_(nodes * nodes), up_(nodes, true) {
+inline FailingNetwork::FailingNetwork(Node nodes, const Instant& clock_of_all)
+    : clock(clock_of_all), nodes_(nodes), muted_(nodes * nodes), up_(nodes, true) {
     for (Node node = 0; node < nodes; ++node) links_.push_back(std::make_unique<FailingLink>(*this, node, nodes));
 }
 
@@ -177,7 +184,8 @@ inline std::size_t FailingNetwork::arrivals(FailingLink& from, Node to) {
     if (peer.arrived == peer.queue.size()) return peer.budget = 0; // an idle wire saves nothing
     peer.budget += rate_;
     std::size_t count = 0;
-    for (std::size_t i = peer.arrived; i < peer.queue.size() && peer.queue[i].size() <= peer.budget; ++i, ++count) peer.budget -= peer.queue[i].size();
+    for (std::size_t i = peer.arrived; i < peer.queue.size() && peer.queue[i].size() <= peer.budget; ++i, ++count)
+        peer.budget -= peer.queue[i].size();
     return count;
 }
 

@@ -1,5 +1,5 @@
-// Whole jobs over networks that fail, by seed: whatever fails, every message arrives once and in order, if there is a way
-// left or one comes back. KUMI_SEED=N replays one schedule, KUMI_SEEDS=N runs so many.
+// Whole jobs over networks that fail, by seed: whatever fails, every message arrives once and in order, if there is a
+// way left or one comes back. KUMI_SEED=N replays one schedule, KUMI_SEEDS=N runs so many.
 #include "kumi/device/composite/networks.hpp"
 
 #include "simulation/failing_link.hpp"
@@ -34,7 +34,9 @@ constexpr Duration step_time = 1ms;
 /// Nodes that send each other numbered messages.
 class World {
 public:
-    World(Node nodes, std::size_t networks) : nodes_(nodes), next_(nodes * nodes), expected_(nodes * nodes), arrived_(nodes * nodes, clock_), is_frozen_(nodes) {
+    World(Node nodes, std::size_t networks)
+        : nodes_(nodes), next_(nodes * nodes), expected_(nodes * nodes), arrived_(nodes * nodes, clock_),
+          is_frozen_(nodes) {
         for (std::size_t i = 0; i < networks; ++i) networks_.push_back(std::make_unique<FailingNetwork>(nodes, clock_));
     }
 
@@ -56,7 +58,8 @@ public:
                 if (to == node) continue;
                 for (std::uint32_t i = 0; i < networks_.size(); ++i)
                     if (joins(i, node, to)) ways[to].push_back({.link = i, .number = to});
-                if (auto planned = path(node, to)) ways[to].push_back({.is_relayed = true, .path = *std::move(planned)});
+                if (auto planned = path(node, to))
+                    ways[to].push_back({.is_relayed = true, .path = *std::move(planned)});
             }
             members_.push_back(std::make_unique<Networks>(node, std::move(links), ways, stripes));
         }
@@ -101,7 +104,9 @@ public:
             const auto take = [&](pm::Message& message) { check(node, message); };
             members_[node]->hand_out_early(take, pm::all_messages);
             for (std::uint32_t i = 0; i < networks_.size(); ++i)
-                (*networks_[i])[node].poll([&](pm::Message& message) { members_[node]->on_message(i, message, take, clock_); }, pm::all_messages);
+                (*networks_[i])[node].poll(
+                    [&](pm::Message& message) { members_[node]->on_message(i, message, take, clock_); },
+                    pm::all_messages);
             members_[node]->go_on(clock_);
             if (clock_ - ticked_ >= Networks::tick_time) members_[node]->on_time(clock_);
         }
@@ -126,7 +131,8 @@ private:
         ASSERT_EQ(number, expected) << "from node " << message.source() << " to node " << at;
         // Gigabytes in all: the first byte is right, and every byte is as the one before.
         const Bytes rest = message.bytes().subspan(8);
-        ASSERT_TRUE(rest.empty() || (rest[0] == static_cast<std::byte>(number) && std::memcmp(rest.data(), rest.data() + 1, rest.size() - 1) == 0));
+        ASSERT_TRUE(rest.empty() || (rest[0] == static_cast<std::byte>(number) &&
+                                     std::memcmp(rest.data(), rest.data() + 1, rest.size() - 1) == 0));
         ++expected;
         Instant& arrived = arrived_[message.source() * nodes_ + at];
         longest_pause_ = std::max(longest_pause_, clock_ - std::exchange(arrived, clock_));
@@ -166,7 +172,9 @@ void disturb(World& world, Node nodes, std::size_t networks, std::mt19937_64& ra
     case 0: world.network(network).set_muted(one, other, !works); break;
     case 1:
         for (Node node = 0; node < nodes; ++node)
-            for (const Node peer : {one}) world.network(network).set_muted(node, peer, !works), world.network(network).set_muted(peer, node, !works);
+            for (const Node peer : {one})
+                world.network(network).set_muted(node, peer, !works),
+                    world.network(network).set_muted(peer, node, !works);
         break;
     case 2: world.change_interface(network, one, works); break;
     case 3: world.freeze(one, !works); break;
@@ -194,7 +202,10 @@ void run_schedule(std::uint64_t seed, bool with_relays, bool with_stripes) {
     const std::size_t networks = with_relays ? 1 + random() % 2 : 2 + random() % 2;
     World world(nodes, networks);
     if (with_stripes) {
-        world.stripes = {.message_bytes_min = 1 + random() % 5000, .piece_bytes_max = 1000 + random() % 50'000, .ahead_bytes_max = random() % 1'000'000, .always = true};
+        world.stripes = {.message_bytes_min = 1 + random() % 5000,
+                         .piece_bytes_max = 1000 + random() % 50'000,
+                         .ahead_bytes_max = random() % 1'000'000,
+                         .always = true};
         for (std::size_t i = 0; i < networks; ++i)
             if (random() % 2 == 0) world.network(i).set_rate(1000 + random() % 100'000);
     }
@@ -218,7 +229,8 @@ void run_schedule(std::uint64_t seed, bool with_relays, bool with_stripes) {
     }
     world.commit_held();
     repair_all(world, nodes, networks, random);
-    ASSERT_TRUE(world.run_until([&] { return world.all_arrived() || testing::Test::HasFatalFailure(); })) << "it does not end";
+    ASSERT_TRUE(world.run_until([&] { return world.all_arrived() || testing::Test::HasFatalFailure(); }))
+        << "it does not end";
     for (Node node = 0; node < nodes; ++node)
         for (Node other = 0; other < nodes; ++other)
             ASSERT_FALSE(node != other && world[node].lost(other)) << node << " takes " << other << " for lost";
@@ -241,10 +253,13 @@ class Graph {
 public:
     Graph(Node nodes, std::mt19937_64& random) : nodes_(nodes), cables_(nodes * nodes), broken_(nodes * nodes) {
         for (Node node = 1; node < nodes; ++node) join(node, static_cast<Node>(random() % node));
-        for (std::uint64_t more = random() % (nodes + 1); more > 0; --more) join(static_cast<Node>(random() % nodes), static_cast<Node>(random() % nodes));
+        for (std::uint64_t more = random() % (nodes + 1); more > 0; --more)
+            join(static_cast<Node>(random() % nodes), static_cast<Node>(random() % nodes));
     }
     bool joins(Node one, Node other) const { return cables_[one * nodes_ + other]; }
-    bool works(Node one, Node other) const { return joins(one, other) && !broken_[one * nodes_ + other] && !broken_[other * nodes_ + one]; }
+    bool works(Node one, Node other) const {
+        return joins(one, other) && !broken_[one * nodes_ + other] && !broken_[other * nodes_ + one];
+    }
     void set_broken(Node from, Node to, bool broken) { broken_[from * nodes_ + to] = broken; }
     bool is_broken(Node from, Node to) const { return broken_[from * nodes_ + to]; }
 
@@ -255,7 +270,8 @@ public:
         before[from] = from;
         while (!reached.empty() && !before[to]) {
             for (Node next = 0; next < nodes_; ++next)
-                if (!before[next] && works(reached.front(), next)) before[next] = reached.front(), reached.push_back(next);
+                if (!before[next] && works(reached.front(), next))
+                    before[next] = reached.front(), reached.push_back(next);
             reached.pop_front();
         }
         if (!before[to]) return std::nullopt;
@@ -270,7 +286,11 @@ public:
         for (Node one = 0; one < nodes_; ++one)
             for (Node other = one + 1; other < nodes_; ++other)
                 if (joins(one, other) && !(is_broken(one, other) && is_broken(other, one)))
-                    text += fmt::format(" {}{}{}", one, works(one, other) ? '-' : is_broken(one, other) ? '<' : '>', other);
+                    text += fmt::format(" {}{}{}", one,
+                                        works(one, other)       ? '-'
+                                        : is_broken(one, other) ? '<'
+                                                                : '>',
+                                        other);
         return text;
     }
 
@@ -283,8 +303,8 @@ private:
     std::vector<bool> cables_, broken_;
 };
 
-/// Cables fail and come back, in one direction or both, several at a time. Every two nodes that the rest connects go on talking:
-/// each message arrives within two seconds, once and in order.
+/// Cables fail and come back, in one direction or both, several at a time. Every two nodes that the rest connects go on
+/// talking: each message arrives within two seconds, once and in order.
 void run_graph(std::uint64_t seed) {
     std::mt19937_64 random(seed);
     const auto nodes = static_cast<Node>(3 + random() % 8);
@@ -310,27 +330,33 @@ void run_graph(std::uint64_t seed) {
         std::vector<std::pair<Node, Node>> wanted;
         for (Node from = 0; from < nodes; ++from)
             for (Node to = 0; to < nodes; ++to)
-                if (from != to && random() % 2 == 0 && graph.path(from, to) && world.send(from, to, random() % 2000, false)) wanted.emplace_back(from, to);
+                if (from != to && random() % 2 == 0 && graph.path(from, to) &&
+                    world.send(from, to, random() % 2000, false))
+                    wanted.emplace_back(from, to);
         const auto have_arrived = [&] {
-            return testing::Test::HasFatalFailure() ||
-                   std::ranges::all_of(wanted, [&](const auto& pair) { return world.has_arrived(pair.first, pair.second); });
+            return testing::Test::HasFatalFailure() || std::ranges::all_of(wanted, [&](const auto& pair) {
+                       return world.has_arrived(pair.first, pair.second);
+                   });
         };
         const bool done = world.run_until(have_arrived, 2s);
         for (const auto& [from, to] : wanted)
-            ASSERT_TRUE(done || world.has_arrived(from, to))
-                << "node " << from << " does not reach node " << to << " in episode " << episode << " over" << graph.text();
+            ASSERT_TRUE(done || world.has_arrived(from, to)) << "node " << from << " does not reach node " << to
+                                                             << " in episode " << episode << " over" << graph.text();
         world.run_until([] { return false; }, std::chrono::milliseconds(random() % 300));
     }
     for (Node one = 0; one < nodes; ++one)
         for (Node other = 0; other < nodes; ++other) world.network(0).set_muted(one, other, false);
-    ASSERT_TRUE(world.run_until([&] { return world.all_arrived() || testing::Test::HasFatalFailure(); })) << "it does not end";
+    ASSERT_TRUE(world.run_until([&] { return world.all_arrived() || testing::Test::HasFatalFailure(); }))
+        << "it does not end";
     for (Node node = 0; node < nodes; ++node) ASSERT_EQ(world[node].counters().unsound, 0u);
 }
 
-TEST(FailoverSimulation, in_any_graph_nodes_that_what_works_connects_go_on_talking) { for_each_seed(failures_usually, run_graph); }
+TEST(FailoverSimulation, in_any_graph_nodes_that_what_works_connects_go_on_talking) {
+    for_each_seed(failures_usually, run_graph);
+}
 
-/// A ring, whose nodes send about a quarter of what the cables carry. One cable after the other is out, or is ignored by its switch, for a moment: what is left
-/// always joins all nodes.
+/// A ring, whose nodes send about a quarter of what the cables carry. One cable after the other is out, or is ignored
+/// by its switch, for a moment: what is left always joins all nodes.
 void run_flapping_ring(std::uint64_t seed) {
     std::mt19937_64 random(seed);
     const auto nodes = static_cast<Node>(4 + random() % 3);
@@ -363,7 +389,8 @@ void run_flapping_ring(std::uint64_t seed) {
         set_cut(false);
         send_for(std::chrono::milliseconds(10));
     }
-    ASSERT_TRUE(world.run_until([&] { return world.all_arrived() || testing::Test::HasFatalFailure(); })) << "it does not end";
+    ASSERT_TRUE(world.run_until([&] { return world.all_arrived() || testing::Test::HasFatalFailure(); }))
+        << "it does not end";
     EXPECT_LE(world.longest_pause(), 2s);
 }
 
@@ -639,7 +666,9 @@ TEST(Relays, a_source_is_held_back_when_the_destination_takes_nothing) {
 TEST(Relays, a_ring_that_is_full_of_messages_does_not_stop) {
     constexpr Node nodes = 6;
     World world(nodes, 1);
-    world.joins = [](std::size_t, Node one, Node other) { return (one + 1) % nodes == other || (other + 1) % nodes == one; };
+    world.joins = [](std::size_t, Node one, Node other) {
+        return (one + 1) % nodes == other || (other + 1) % nodes == one;
+    };
     world.path = [&](Node from, Node to) -> std::optional<Path> {
         if (from == to || world.joins(0, from, to)) return std::nullopt;
         const Node step = (to + nodes - from) % nodes <= nodes / 2 ? 1 : nodes - 1;

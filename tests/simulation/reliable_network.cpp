@@ -125,7 +125,8 @@ void ReliableNetwork::deliver(Node to, std::vector<std::byte> bytes) {
             ++overflows_;
             return buffers_.push_back(std::move(bytes));
         }
-        free += Duration(static_cast<std::int64_t>(static_cast<double>(bytes.size()) * 1000 / options_.link_bytes_per_us));
+        free +=
+            Duration(static_cast<std::int64_t>(static_cast<double>(bytes.size()) * 1000 / options_.link_bytes_per_us));
         at += free - time_;
     }
     wire_.push({at, order_++, to, std::move(bytes)});

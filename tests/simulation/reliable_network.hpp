@@ -37,7 +37,8 @@ public:
     std::uint64_t between(std::uint64_t least, std::uint64_t most) noexcept { return least + below(most - least + 1); }
     bool chance(double probability) noexcept { return static_cast<double>(next() >> 11) * 0x1p-53 < probability; }
     Duration time(Duration least, Duration most) noexcept {
-        return least + Duration(static_cast<std::int64_t>(below(static_cast<std::uint64_t>((most - least).count()) + 1)));
+        return least +
+               Duration(static_cast<std::int64_t>(below(static_cast<std::uint64_t>((most - least).count()) + 1)));
     }
 
 private:
@@ -129,7 +130,9 @@ private:
         std::uint64_t order;
         Node to;
         std::vector<std::byte> bytes;
-        bool operator<(const Datagram& other) const { return time != other.time ? time > other.time : order > other.order; }
+        bool operator<(const Datagram& other) const {
+            return time != other.time ? time > other.time : order > other.order;
+        }
     };
     struct Member {
         std::unique_ptr<Endpoint> endpoint;

@@ -38,15 +38,19 @@ NetworkOptions ReliableSchedule::choose_options(Random& random) {
     options.nodes = static_cast<Node>(random.between(2, 5));
     options.seed = random.next();
     EndpointOptions& endpoint = options.endpoint;
-    endpoint.message_bytes_max = random.chance(0.1) ? 4 << 20 : random.chance(0.5) ? 256 << 10 : random.between(1, 256 << 10);
+    endpoint.message_bytes_max = random.chance(0.1)   ? 4 << 20
+                                 : random.chance(0.5) ? 256 << 10
+                                                      : random.between(1, 256 << 10);
     endpoint.receive_bytes = random.chance(0.3) ? random.between(8 << 10, 64 << 10) : random.between(64 << 10, 4 << 20);
     endpoint.window_packets_max = 1u << random.between(3, 11);
     if (random.chance(0.4)) endpoint.first_sequence = 0xFFFF'FF00u + static_cast<std::uint32_t>(random.below(256));
     if (random.chance(0.3)) endpoint.ack_delay_max = random.time(0us, 1ms);
     endpoint.checked = reliable::Checked::everything;
     constexpr std::uint32_t usual[] = {512, 1472, 8968, 65'472};
-    options.packet_bytes = random.chance(0.6) ? usual[random.below(4)] : static_cast<std::uint32_t>(random.between(64, 8184) * 8);
-    options.socket_bytes = random.chance(0.3) ? std::max<std::size_t>(endpoint.receive_bytes / 2, 80 << 10) : endpoint.receive_bytes;
+    options.packet_bytes =
+        random.chance(0.6) ? usual[random.below(4)] : static_cast<std::uint32_t>(random.between(64, 8184) * 8);
+    options.socket_bytes =
+        random.chance(0.3) ? std::max<std::size_t>(endpoint.receive_bytes / 2, 80 << 10) : endpoint.receive_bytes;
     options.socket_bytes = std::max<std::size_t>(options.socket_bytes, 80 << 10); // one packet at least
     if (random.chance(0.5)) options.packet_cost = random.time(0us, 5us);
     if (random.chance(0.3)) options.coalesce = 0.5;
@@ -56,7 +60,9 @@ NetworkOptions ReliableSchedule::choose_options(Random& random) {
     }
     if (random.chance(0.3)) { // a switch may carry less than the nodes say
         options.sure_bytes = random.chance(0.5) ? 1200 : reliable::packet_bytes_min;
-        if (random.chance(0.7)) options.path_bytes = static_cast<std::uint32_t>(random.between(64, std::max<std::uint64_t>(64, options.packet_bytes / 8)) * 8);
+        if (random.chance(0.7))
+            options.path_bytes = static_cast<std::uint32_t>(
+                random.between(64, std::max<std::uint64_t>(64, options.packet_bytes / 8)) * 8);
     }
     Faults& faults = options.faults;
     if (random.chance(0.6)) faults.loss = random.chance(0.5) ? 0.02 : static_cast<double>(random.below(31)) / 100;
@@ -66,7 +72,9 @@ NetworkOptions ReliableSchedule::choose_options(Random& random) {
     if (random.chance(0.4)) faults.late = static_cast<double>(random.below(30)) / 100;
     faults.delay_min = random.time(5us, 200us);
     faults.delay_max = faults.delay_min + (random.chance(0.5) ? random.time(0us, 1ms) : Duration{0});
-    if (endpoint.receive_bytes > 512 << 10 && endpoint.window_packets_max >= 256 && random.chance(0.15)) faults.delay_min += 20ms, faults.delay_max += 25ms; // a far one
+    // a far one
+    if (endpoint.receive_bytes > 512 << 10 && endpoint.window_packets_max >= 256 && random.chance(0.15))
+        faults.delay_min += 20ms, faults.delay_max += 25ms;
     return options;
 }
 
@@ -113,8 +121,11 @@ void ReliableSchedule::choose_troubles() {
         case 3: troubles_.push_back({at, [=, this] { network_.jump_clock(node, lasts * 100); }}); break;
         case 4: {
             const auto bytes = static_cast<std::uint32_t>(random_.between(64, 8184) * 8);
-            if (options_.sure_bytes < reliable::packet_bytes_max) troubles_.push_back({at, [=, this] { network_.set_path_bytes(bytes); }});
-            else troubles_.push_back({at, [=, this] { network_[node].set_packet_bytes(other, bytes, network_.now(node)); }});
+            if (options_.sure_bytes < reliable::packet_bytes_max)
+                troubles_.push_back({at, [=, this] { network_.set_path_bytes(bytes); }});
+            else
+                troubles_.push_back(
+                    {at, [=, this] { network_[node].set_packet_bytes(other, bytes, network_.now(node)); }});
             break;
         }
         }
@@ -136,7 +147,9 @@ std::size_t ReliableSchedule::size_of(const Way& way, std::uint32_t index) const
     if (kind < 60) return std::min<std::size_t>(way.bytes_max, random.below(2000));
     if (kind < 65) return way.bytes_max;
     // Just about what fills a packet, or several.
-    if (kind < 75) return std::min<std::size_t>(way.bytes_max, options_.packet_bytes * random.between(1, 3) + random.below(160) - 100);
+    if (kind < 75)
+        return std::min<std::size_t>(way.bytes_max,
+                                     options_.packet_bytes * random.between(1, 3) + random.below(160) - 100);
     return random.below(way.bytes_max + 1);
 }
 
@@ -167,7 +180,8 @@ void ReliableSchedule::on_message(Node at, const Arrival& arrival) {
     Way& from = way(arrival.source, at);
     if (from.received == from.count) fail(fmt::format("a message too many from {} to {}", from.from, at));
     else if (!is_intact(from, from.received, arrival.bytes))
-        fail(fmt::format("message {} from {} to {}, of {} bytes, is not what was sent", from.received, from.from, at, arrival.bytes.size()));
+        fail(fmt::format("message {} from {} to {}, of {} bytes, is not what was sent", from.received, from.from, at,
+                         arrival.bytes.size()));
     const std::uint32_t index = from.received++;
     if (arrival.block == nullptr) return;
     if (!random_.chance(keeps_)) return network_[at].release(arrival.block);
@@ -214,7 +228,8 @@ bool ReliableSchedule::send(Way& out, std::size_t bytes) {
 
 void ReliableSchedule::send_some(Way& out) {
     while (may_send(out)) {
-        if (out.style == Style::paced && network_.time() < out.next_send) return network_.wake_at(out.from, out.next_send);
+        if (out.style == Style::paced && network_.time() < out.next_send)
+            return network_.wake_at(out.from, out.next_send);
         if (!send(out, size_of(out, out.sent))) return;
         ++out.sent;
         out.next_send = network_.time() + random_.time(0us, random_.chance(0.1) ? Duration{300ms} : Duration{300us});
@@ -261,9 +276,11 @@ void ReliableSchedule::check_memory(Node node) {
     if (endpoint.bytes_used() > options_.nodes * Endpoint::bytes_per_peer_max(options_.endpoint))
         fail(fmt::format("node {} uses {} bytes", node, endpoint.bytes_used()));
     if (own_parts_fit_ && endpoint.credits().exposure_of_all() > options_.endpoint.receive_bytes)
-        fail(fmt::format("node {} has granted {} of {} bytes", node, endpoint.credits().exposure_of_all(), options_.endpoint.receive_bytes));
+        fail(fmt::format("node {} has granted {} of {} bytes", node, endpoint.credits().exposure_of_all(),
+                         options_.endpoint.receive_bytes));
     for (Node peer = 0; peer < options_.nodes; ++peer)
-        if (endpoint.gone(peer) != Gone::no) fail(fmt::format("node {} takes {} for gone: {}", node, peer, name_of(endpoint.gone(peer))));
+        if (endpoint.gone(peer) != Gone::no)
+            fail(fmt::format("node {} takes {} for gone: {}", node, peer, name_of(endpoint.gone(peer))));
 }
 
 bool ReliableSchedule::all_received() const {
@@ -277,7 +294,8 @@ std::optional<std::string> ReliableSchedule::run() {
         while (!failure_ && network_.step(trouble.time)) {}
         trouble.begin();
     }
-    if (!network_.run_until(done, end_max)) fail(fmt::format("it does not end: {:.3f} s have passed", seconds(network_.time())));
+    if (!network_.run_until(done, end_max))
+        fail(fmt::format("it does not end: {:.3f} s have passed", seconds(network_.time())));
     if (!failure_) check_end();
     return failure_;
 }
@@ -294,22 +312,25 @@ void ReliableSchedule::check_end() {
     for (Node node = 0; node < options_.nodes; ++node) {
         if (!network_[node].all_arrived()) fail(fmt::format("node {} has not heard that all has arrived", node));
         if (network_[node].is_stalled()) fail(fmt::format("node {} takes itself for stalled", node));
-        if (network_[node].bytes_used() != 0) fail(fmt::format("node {} still uses {} bytes", node, network_[node].bytes_used()));
+        if (network_[node].bytes_used() != 0)
+            fail(fmt::format("node {} still uses {} bytes", node, network_[node].bytes_used()));
     }
 }
 
 std::string ReliableSchedule::describe() const {
     const Faults& faults = options_.faults;
     std::string text = fmt::format(
-        "{} nodes, packets of {}, messages to {}, receive {}, socket {}, window {}, first {:x}, loss {}, duplicate {}, corrupt {}, "
+        "{} nodes, packets of {}, messages to {}, receive {}, socket {}, window {}, first {:x}, loss {}, duplicate {}, "
+        "corrupt {}, "
         "truncate {}, late {}, delay {} to {} us, keeps {} for {} us, link {}/us",
-        options_.nodes, options_.packet_bytes, options_.endpoint.message_bytes_max, options_.endpoint.receive_bytes, options_.socket_bytes,
-        options_.endpoint.window_packets_max, options_.endpoint.first_sequence, faults.loss, faults.duplicate, faults.corrupt, faults.truncate,
-        faults.late, faults.delay_min / 1us, faults.delay_max / 1us, keeps_, keeps_for_ / 1us, options_.link_bytes_per_us);
+        options_.nodes, options_.packet_bytes, options_.endpoint.message_bytes_max, options_.endpoint.receive_bytes,
+        options_.socket_bytes, options_.endpoint.window_packets_max, options_.endpoint.first_sequence, faults.loss,
+        faults.duplicate, faults.corrupt, faults.truncate, faults.late, faults.delay_min / 1us, faults.delay_max / 1us,
+        keeps_, keeps_for_ / 1us, options_.link_bytes_per_us);
     for (const Way& way : ways_)
         if (way.count != 0)
-            text += fmt::format("\n  {} to {}: {} of {} sent, {} received, to {} bytes, style {}", way.from, way.to, way.sent, way.count, way.received,
-                                way.bytes_max, static_cast<int>(way.style));
+            text += fmt::format("\n  {} to {}: {} of {} sent, {} received, to {} bytes, style {}", way.from, way.to,
+                                way.sent, way.count, way.received, way.bytes_max, static_cast<int>(way.style));
     return text;
 }
 

@@ -21,7 +21,9 @@ public:
             else if (arrival.block != nullptr) (*this)[at].release(arrival.block);
         };
     }
-    bool send_bytes(Node from, Node to, std::size_t bytes) { return send(from, to, std::vector<std::byte>(bytes, std::byte{7})); }
+    bool send_bytes(Node from, Node to, std::size_t bytes) {
+        return send(from, to, std::vector<std::byte>(bytes, std::byte{7}));
+    }
     bool say(Node from, Node to, std::string_view text) { return send(from, to, bytes_of(text)); }
     /// Its turn comes now.
     void wake(Node node) { wake_at(node, time()); }

@@ -47,7 +47,8 @@ TEST(Files, an_example_fits_on_a_page) {
     for (const fs::path& example : examples) {
         if (example.parent_path().filename() == "trials") continue; // these are not for reading in order
         const std::string text = read(example);
-        const bool is_application = example.filename() == "06_jacobi.cpp"; // the one that shows how the others go together
+        // the one that shows how the others go together
+        const bool is_application = example.filename() == "06_jacobi.cpp";
         EXPECT_LT(std::count(text.begin(), text.end(), '\n'), is_application ? 100 : 40) << example;
     }
 }

@@ -72,8 +72,9 @@ protected:
         for (const auto& entry : fs::recursive_directory_iterator(prefix()))
             has_plugin |= entry.path().filename() == "libkumi-boot-pmix.so";
         if (!has_plugin || std::system("command -v mpirun.openmpi >/dev/null") != 0) return;
-        const std::string said = run("TMPDIR='{}' timeout 30 mpirun.openmpi --allow-run-as-root --oversubscribe -n 2 '{}'",
-                                     work_.string(), program.string());
+        const std::string said =
+            run("TMPDIR='{}' timeout 30 mpirun.openmpi --allow-run-as-root --oversubscribe -n 2 '{}'", work_.string(),
+                program.string());
         EXPECT_NE(said.find("hello from node 1 of 2"), std::string::npos) << said;
     }
 
@@ -87,7 +88,9 @@ protected:
     }
 
     void expect_sums_from(const fs::path& program) {
-        const std::string launcher = mpi() == "openmpi" ? "mpirun.openmpi --allow-run-as-root --oversubscribe" : mpi() == "mpich" ? "mpiexec.mpich" : "mpiexec";
+        const std::string launcher = mpi() == "openmpi" ? "mpirun.openmpi --allow-run-as-root --oversubscribe"
+                                     : mpi() == "mpich" ? "mpiexec.mpich"
+                                                        : "mpiexec";
         const std::string said = run("TMPDIR='{}' timeout 60 {} -n 3 '{}'", work_.string(), launcher, program.string());
         for (int node = 0; node < 3; ++node)
             EXPECT_NE(said.find(fmt::format("node {} of 3: 6 by Kumi, 6 by MPI", node)), std::string::npos) << said;
@@ -132,7 +135,8 @@ TEST_F(Install, pkg_config_tells_a_compiler_all_it_needs) {
 TEST_F(Install, a_program_that_mpi_starts_finds_what_it_needs_through_cmake_and_pkg_config) {
     if (mpi().empty()) KUMI_SKIP(kumi::skips::built_without("MPI"));
     const std::string build = (work() / "build").string(), source = KUMI_SOURCE_DIR "/tests/install/mpi_sum.cpp";
-    run("cmake -G Ninja -S '{}/tests/install' -B '{}' -DCMAKE_CXX_COMPILER='{}' -DCMAKE_PREFIX_PATH='{}' -DHELLO='{}' -DMPI_SUM='{}'",
+    run("cmake -G Ninja -S '{}/tests/install' -B '{}' -DCMAKE_CXX_COMPILER='{}' -DCMAKE_PREFIX_PATH='{}' -DHELLO='{}' "
+        "-DMPI_SUM='{}'",
         KUMI_SOURCE_DIR, build, compiler(), prefix().string(), hello(), source);
     if (HasFailure()) return;
     run("cmake --build '{}'", build);
@@ -143,7 +147,8 @@ TEST_F(Install, a_program_that_mpi_starts_finds_what_it_needs_through_cmake_and_
         if (entry.path().filename() == "kumi-mpi.pc") description = entry.path();
     ASSERT_FALSE(description.empty());
     const fs::path program = work() / "mpi_sum";
-    run("flags=$(PKG_CONFIG_PATH='{}' pkg-config --cflags --libs kumi-mpi) && eval \"mpicxx -std=c++20 -o '{}' '{}' $flags\"",
+    run("flags=$(PKG_CONFIG_PATH='{}' pkg-config --cflags --libs kumi-mpi) && eval \"mpicxx -std=c++20 -o '{}' '{}' "
+        "$flags\"",
         description.parent_path().string(), program.string(), source);
     if (HasFailure()) return;
     expect_sums_from(program);

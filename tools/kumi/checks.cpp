@@ -46,7 +46,8 @@ std::size_t limit_of(const std::string& name) {
 Finding examine_system() {
     utsname system{};
     ::uname(&system);
-    return {machine, "system", State::good, fmt::format("{} {} on {}, host {}", system.sysname, system.release, system.machine, base::host_name())};
+    return {machine, "system", State::good,
+            fmt::format("{} {} on {}, host {}", system.sysname, system.release, system.machine, base::host_name())};
 }
 
 Finding examine_cores() {
@@ -63,7 +64,8 @@ Finding examine_cores() {
                                 memories, memories == 1 ? "node" : "nodes", allowed)};
     if (allowed == 1) {
         finding.state = State::could_be_better;
-        finding.remedy = "with one core nodes can only take turns: check taskset, the container's cpuset, or ask for more";
+        finding.remedy =
+            "with one core nodes can only take turns: check taskset, the container's cpuset, or ask for more";
     }
     return finding;
 }
@@ -83,12 +85,15 @@ Finding examine_limits() {
     ::getrlimit(RLIMIT_NOFILE, &files);
     ::getrlimit(RLIMIT_NPROC, &processes);
     ::getrlimit(RLIMIT_AS, &addresses);
-    const auto show = [](rlim_t limit) { return limit == RLIM_INFINITY ? std::string("no limit") : std::to_string(limit); };
+    const auto show = [](rlim_t limit) {
+        return limit == RLIM_INFINITY ? std::string("no limit") : std::to_string(limit);
+    };
     Finding finding{machine, "limits", State::good,
                     fmt::format("open files {}, processes {}", show(files.rlim_max), show(processes.rlim_cur))};
     if (addresses.rlim_cur != RLIM_INFINITY) {
         finding.state = State::could_be_better;
-        finding.remedy = fmt::format("addresses are limited to {} (ulimit -v): shared memory may not fit", base::readable_bytes(addresses.rlim_cur));
+        finding.remedy = fmt::format("addresses are limited to {} (ulimit -v): shared memory may not fit",
+                                     base::readable_bytes(addresses.rlim_cur));
     }
     return finding;
 }
@@ -112,13 +117,16 @@ Finding examine_memfd() {
     const bool works = descriptor && ::ftruncate(descriptor.get(), bytes) == 0 &&
                        ::fcntl(descriptor.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0 &&
                        ::fallocate(descriptor.get(), 0, 0, bytes) == 0;
-    if (works) return {shared_memory, "memfd", State::good, "works: nodes of this host talk through memory, nothing in /dev/shm"};
+    if (works)
+        return {shared_memory, "memfd", State::good,
+                "works: nodes of this host talk through memory, nothing in /dev/shm"};
     return {shared_memory, "memfd", State::bad, fmt::format("refused: {}", std::strerror(errno)),
             "Kumi needs memfd_create with sealing (Linux 3.17) and fallocate on it; a sandbox may forbid them"};
 }
 
 Finding examine_membarrier() {
-    if (base::register_for_heavy_fence()) return {shared_memory, "membarrier", State::good, "works: a sender pays nothing for receivers that may sleep"};
+    if (base::register_for_heavy_fence())
+        return {shared_memory, "membarrier", State::good, "works: a sender pays nothing for receivers that may sleep"};
     return {shared_memory, "membarrier", State::could_be_better, "refused: every message costs one more fence",
             "Linux 4.16 or later; a container's seccomp profile may forbid membarrier(2)"};
 }
@@ -128,10 +136,13 @@ Finding examine_membarrier() {
 /// What a job on several hosts would start from when no cluster file describes them.
 Finding examine_addresses() {
     const auto interfaces = base::running_interfaces();
-    if (!interfaces) return {networks, "addresses", State::could_be_better, interfaces.error().text(), "jobs stay on this host"};
+    if (!interfaces)
+        return {networks, "addresses", State::could_be_better, interfaces.error().text(), "jobs stay on this host"};
     std::vector<std::string> texts;
-    for (const base::Interface& interface : *interfaces) texts.push_back(fmt::format("{} ({})", interface.text(), interface.name));
-    if (texts.empty()) return {networks, "addresses", State::good, "none that other hosts could use: jobs stay on this host"};
+    for (const base::Interface& interface : *interfaces)
+        texts.push_back(fmt::format("{} ({})", interface.text(), interface.name));
+    if (texts.empty())
+        return {networks, "addresses", State::good, "none that other hosts could use: jobs stay on this host"};
     return {networks, "addresses", State::good, fmt::format("{}", fmt::join(texts, ", "))};
 }
 
@@ -146,8 +157,8 @@ base::Descriptor open_udp_to_itself() {
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     auto* const where = reinterpret_cast<sockaddr*>(&address);
     socklen_t bytes = sizeof address;
-    const bool works = socket && ::bind(socket.get(), where, bytes) == 0 && ::getsockname(socket.get(), where, &bytes) == 0 &&
-                       ::connect(socket.get(), where, bytes) == 0;
+    const bool works = socket && ::bind(socket.get(), where, bytes) == 0 &&
+                       ::getsockname(socket.get(), where, &bytes) == 0 && ::connect(socket.get(), where, bytes) == 0;
     return works ? std::move(socket) : base::Descriptor();
 }
 
@@ -156,7 +167,8 @@ Finding examine_bursts() {
     constexpr std::string_view what = "UDP bursts";
     const base::Descriptor socket = open_udp_to_itself();
     if (!socket)
-        return {networks, std::string(what), State::could_be_better, fmt::format("no socket on 127.0.0.1: {}", std::strerror(errno)),
+        return {networks, std::string(what), State::could_be_better,
+                fmt::format("no socket on 127.0.0.1: {}", std::strerror(errno)),
                 "KUMI_DEVICE=udp needs one: `ip link set lo up`, or a sandbox forbids it"};
     constexpr int packet_bytes = 1200;
     constexpr std::size_t burst_bytes = 3 * packet_bytes;
@@ -169,7 +181,10 @@ Finding examine_bursts() {
     const bool arrives_whole = joins && got == static_cast<ssize_t>(burst.size());
     Finding finding{networks, std::string(what), State::good,
                     fmt::format("send (UDP_SEGMENT) {}, receive (UDP_GRO) {}", cuts ? "works" : "refused",
-                                arrives_whole ? "works" : !joins ? "refused" : cuts ? "takes packets one by one" : "not tried")};
+                                arrives_whole ? "works"
+                                : !joins      ? "refused"
+                                : cuts        ? "takes packets one by one"
+                                              : "not tried")};
     if (!cuts || !arrives_whole) {
         finding.state = State::could_be_better;
         finding.remedy = "Linux 5.0 or later has both; without them long messages over UDP cost more processor time";
@@ -193,15 +208,18 @@ Finding examine_socket_buffers() {
     const std::size_t receive = granted_buffer_bytes(socket.get(), SO_RCVBUF, SO_RCVBUFFORCE);
     const std::size_t send = granted_buffer_bytes(socket.get(), SO_SNDBUF, SO_SNDBUFFORCE);
     const std::string wanted = base::readable_bytes(udp_buffer_bytes_wanted);
-    const std::string line = fmt::format("sysctl -w net.core.rmem_max={0} net.core.wmem_max={0}", udp_buffer_bytes_wanted);
+    const std::string line =
+        fmt::format("sysctl -w net.core.rmem_max={0} net.core.wmem_max={0}", udp_buffer_bytes_wanted);
     Finding finding{networks, "UDP buffers", State::good,
-                    fmt::format("receive {}, send {} granted where {} are wanted", base::readable_bytes(receive), base::readable_bytes(send), wanted)};
+                    fmt::format("receive {}, send {} granted where {} are wanted", base::readable_bytes(receive),
+                                base::readable_bytes(send), wanted)};
     if (receive < udp_buffer_bytes_wanted || send < udp_buffer_bytes_wanted) {
         finding.state = State::could_be_better;
         finding.remedy = line + "; many senders at once are held back less then";
     } else if (limit_of("rmem_max") < udp_buffer_bytes_wanted || limit_of("wmem_max") < udp_buffer_bytes_wanted) {
-        finding.found += fmt::format(", by privilege: others get up to {} and {}", base::readable_bytes(limit_of("rmem_max")),
-                                     base::readable_bytes(limit_of("wmem_max")));
+        finding.found +=
+            fmt::format(", by privilege: others get up to {} and {}", base::readable_bytes(limit_of("rmem_max")),
+                        base::readable_bytes(limit_of("wmem_max")));
         finding.remedy = line + " grants it to all";
     }
     return finding;
@@ -209,19 +227,22 @@ Finding examine_socket_buffers() {
 
 // ---- libraries
 
-Finding examine_library(const std::string& name, std::initializer_list<const char*> files, const std::string& use, const std::string& package) {
+Finding examine_library(const std::string& name, std::initializer_list<const char*> files, const std::string& use,
+                        const std::string& package) {
     for (const char* file : files) {
         void* library = ::dlopen(file, RTLD_LAZY | RTLD_LOCAL);
         if (library == nullptr) continue;
         ::dlclose(library);
         return {libraries, name, State::good, fmt::format("{} found; {}", file, use)};
     }
-    return {libraries, name, State::could_be_better, fmt::format("not found; {}", use), fmt::format("apt-get install {}", package)};
+    return {libraries, name, State::could_be_better, fmt::format("not found; {}", use),
+            fmt::format("apt-get install {}", package)};
 }
 
 Finding examine_program(const std::string& program, const std::string& use, const std::string& package) {
     if (launch::host::find_program(program)) return {libraries, program, State::good, fmt::format("found; {}", use)};
-    return {libraries, program, State::could_be_better, fmt::format("not found; {}", use), fmt::format("apt-get install {}", package)};
+    return {libraries, program, State::could_be_better, fmt::format("not found; {}", use),
+            fmt::format("apt-get install {}", package)};
 }
 
 } // namespace

@@ -11,8 +11,8 @@
 
 namespace kumi::tools {
 
-/// Stands before a word of `kumi run` or `kumi lab` that CLI11 shall not look into: it takes "[a,b]" for a list of two. main() puts
-/// it there, those commands take it away again.
+/// Stands before a word of `kumi run` or `kumi lab` that CLI11 shall not look into: it takes "[a,b]" for a list of two.
+/// main() puts it there, those commands take it away again.
 inline constexpr char verbatim_mark = '\1';
 
 /// Accepts whole numbers in a range; otherwise says what to write.

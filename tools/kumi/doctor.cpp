@@ -14,7 +14,9 @@ int run_doctor() {
     std::string_view group;
     for (const Finding& finding : examine_machine()) {
         if (finding.group != group) fmt::print("{}{}\n", group.empty() ? "" : "\n", group = finding.group);
-        const char* mark = finding.state == State::good ? "ok  " : finding.state == State::could_be_better ? "note" : "BAD ";
+        const char* mark = finding.state == State::good              ? "ok  "
+                           : finding.state == State::could_be_better ? "note"
+                                                                     : "BAD ";
         fmt::print("  {}  {:<18} {}\n", mark, finding.what, finding.found);
         if (!finding.remedy.empty()) fmt::print("        {:<18} -> {}\n", "", finding.remedy);
         wrong += finding.state == State::bad ? 1 : 0;
@@ -27,7 +29,8 @@ int run_doctor() {
 } // namespace
 
 void add_doctor_command(CLI::App& app, int& exit_code) {
-    CLI::App* command = app.add_subcommand("doctor", "tell what this machine offers, what is missing, and how to get it");
+    CLI::App* command =
+        app.add_subcommand("doctor", "tell what this machine offers, what is missing, and how to get it");
     command->footer("The exit code is 1 when something that Kumi cannot do without is missing.");
     command->callback([&exit_code] { exit_code = run_doctor(); });
 }

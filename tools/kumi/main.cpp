@@ -53,7 +53,8 @@ int complain(const CLI::App& app, const CLI::ParseError& wrong, const char* firs
 int main(int argc, char** argv) {
     open_missing_streams();
     // kumi run starts it on other hosts; people do not, so that help does not tell of it.
-    if (argc == 2 && std::string_view(argv[1]) == "host-helper") return kumi::launch::remote::help_kumi_run(kumi::tools::version);
+    if (argc == 2 && std::string_view(argv[1]) == "host-helper")
+        return kumi::launch::remote::help_kumi_run(kumi::tools::version);
     // Benchmarks are a program of their own, which reads the rest of the line.
     if (argc >= 2 && std::string_view(argv[1]) == "bench") return kumi::tools::become_bench(argv + 2);
     CLI::App app{"Kumi makes one cluster out of the machines and networks that you have.", "kumi"};

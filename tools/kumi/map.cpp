@@ -44,7 +44,8 @@ Result<std::string> draw(const MapOptions& options) {
     }
     if (!options.route.empty()) {
         for (const cluster::Node node : options.route)
-            if (node >= routing.nodes()) return error("there is no node {}: they are 0 to {}", node, routing.nodes() - 1);
+            if (node >= routing.nodes())
+                return error("there is no node {}: they are 0 to {}", node, routing.nodes() - 1);
         return launch::describe_route(*cluster, routing, options.route[0], options.route[1]);
     }
     return options.json ? launch::map_as_json(*cluster, routing) : launch::map_as_text(*cluster, routing);
@@ -70,30 +71,45 @@ int map_groups(const MapOptions& options) {
 } // namespace
 
 void add_map_command(CLI::App& app, int& exit_code) {
-    CLI::App* command = app.add_subcommand("map", "show hosts, nodes, channels and routes of a cluster, and why they are so");
+    CLI::App* command =
+        app.add_subcommand("map", "show hosts, nodes, channels and routes of a cluster, and why they are so");
     auto options = std::make_shared<MapOptions>();
     command->add_option("--cluster", options->cluster_file, "the cluster file")->type_name("FILE")->take_last();
-    command->add_option("-n,--nodes", options->nodes, "number of nodes; as many as there are slots unless told, without a cluster file 2")
+    command
+        ->add_option("-n,--nodes", options->nodes,
+                     "number of nodes; as many as there are slots unless told, without a cluster file 2")
         ->type_name("NODES")
         ->take_last()
         ->check(whole_number(1, 1 << 20, "how many, 1 or more"));
-    command->add_option("--place", options->policy, "pack, spread, or K-per-host")->type_name("HOW")->take_last()->capture_default_str();
-    command->add_option("--route", options->route, "only the route from one node to another, with all that was considered")
+    command->add_option("--place", options->policy, "pack, spread, or K-per-host")
+        ->type_name("HOW")
+        ->take_last()
+        ->capture_default_str();
+    command
+        ->add_option("--route", options->route, "only the route from one node to another, with all that was considered")
         ->type_name("FROM TO")
         ->expected(2);
     command->add_flag("--json", options->json, "everything, for programs");
     command->add_option("--svg", options->svg_file, "also draw it as a picture")->type_name("FILE")->take_last();
-    command->add_flag("--groups", options->groups, "instead: start the nodes, on this host or those of the cluster file, and show which way multicasts go")
+    command
+        ->add_flag(
+            "--groups", options->groups,
+            "instead: start the nodes, on this host or those of the cluster file, and show which way multicasts go")
         ->excludes("--route", "--json", "--svg");
-    command->add_option("--rsh", options->rsh, "with --groups: what reaches other hosts, instead of ssh")->type_name("COMMAND")->take_last();
-    command->footer("Routes are written as in S0, M1: the network's letter and the channel, which is the receiver's number on its\n"
-                    "host; >M1 leads through other nodes and ! nowhere: jobs with such pairs are refused.\n\n"
-                    "Ways of multicasts, with the size of blocks, are those that are expected to take least, by what messages take:\n"
-                    "that is measured with the first multicasts of a job. KUMI_GROUPS=overhead=0.2,latency=1.2,bandwidth=10000 says\n"
-                    "it instead, in us, us and MB/s; KUMI_GROUPS=way=tree makes all go one way: tree, binomial, circulant,\n"
-                    "scatter_ring or scatter_doubling.\n\n"
-                    "Examples: kumi map --cluster lab/figure3.toml --svg map.svg\n"
-                    "          kumi map --groups -n 4");
+    command->add_option("--rsh", options->rsh, "with --groups: what reaches other hosts, instead of ssh")
+        ->type_name("COMMAND")
+        ->take_last();
+    command->footer(
+        "Routes are written as in S0, M1: the network's letter and the channel, which is the receiver's number on its\n"
+        "host; >M1 leads through other nodes and ! nowhere: jobs with such pairs are refused.\n\n"
+        "Ways of multicasts, with the size of blocks, are those that are expected to take least, by what messages "
+        "take:\n"
+        "that is measured with the first multicasts of a job. KUMI_GROUPS=overhead=0.2,latency=1.2,bandwidth=10000 "
+        "says\n"
+        "it instead, in us, us and MB/s; KUMI_GROUPS=way=tree makes all go one way: tree, binomial, circulant,\n"
+        "scatter_ring or scatter_doubling.\n\n"
+        "Examples: kumi map --cluster lab/figure3.toml --svg map.svg\n"
+        "          kumi map --groups -n 4");
     command->callback([options, &exit_code] {
         if (options->groups) {
             exit_code = map_groups(*options);

@@ -21,8 +21,9 @@ std::string costs_text(const group::Costs& costs) {
     const char* const origin = costs.origin == group::Origin::given      ? "as KUMI_GROUPS gives them"
                                : costs.origin == group::Origin::measured ? "as measured"
                                                                          : "as usual on such networks";
-    return fmt::format("a message takes {:.3g} us, {:.3g} us of them to send it, and a byte {:.3g} ns ({:.0f} MB/s): {}\n", costs.latency_us,
-                       costs.overhead_us, costs.us_per_byte * 1000, 1 / costs.us_per_byte, origin);
+    return fmt::format(
+        "a message takes {:.3g} us, {:.3g} us of them to send it, and a byte {:.3g} ns ({:.0f} MB/s): {}\n",
+        costs.latency_us, costs.overhead_us, costs.us_per_byte * 1000, 1 / costs.us_per_byte, origin);
 }
 
 /// By domain, who is in it, as far as the topology tells anything.
@@ -50,10 +51,13 @@ std::vector<Node> counts_up_to(Node nodes) {
     return counts;
 }
 
-std::string time_text(double us) { return us < 1000 ? fmt::format("{:.3g} us", us) : fmt::format("{:.3g} ms", us / 1000); }
+std::string time_text(double us) {
+    return us < 1000 ? fmt::format("{:.3g} us", us) : fmt::format("{:.3g} ms", us / 1000);
+}
 
 std::string cell_of(const group::Choice& choice) {
-    const std::string blocks = goes_in_blocks(choice.way) ? fmt::format(" ({})", base::readable_bytes(choice.block_bytes)) : "";
+    const std::string blocks =
+        goes_in_blocks(choice.way) ? fmt::format(" ({})", base::readable_bytes(choice.block_bytes)) : "";
     return fmt::format("{}{} {}", name_of(choice.way), blocks, time_text(choice.expected_us));
 }
 
@@ -64,7 +68,8 @@ std::string table_of(const group::Groups& groups, Node nodes) {
     for (const std::size_t bytes : content_sizes) {
         text.erase(text.find_last_not_of(' ') + 1);
         text += fmt::format("\n{:>8}", base::readable_bytes(bytes));
-        for (const Node count : counts_up_to(nodes)) text += fmt::format("  {:{}}", cell_of(groups.choice(bytes, count)), width);
+        for (const Node count : counts_up_to(nodes))
+            text += fmt::format("  {:{}}", cell_of(groups.choice(bytes, count)), width);
     }
     text.erase(text.find_last_not_of(' ') + 1);
     return text + '\n';
@@ -83,8 +88,9 @@ int map_groups_node() {
         // What is not given is measured with the first multicasts.
         for (int i = 0; i < 30 && job->groups().costs().origin == group::Origin::usual; ++i)
             if (const auto missing = job->multicast(all, nothing).get(); !missing) return fail(missing.error());
-        const std::string text = fmt::format("{} nodes\n{}{}\n{}", job->nodes(), costs_text(job->groups().costs()), topology_text(job->groups().topology(), job->nodes()),
-                                             table_of(job->groups(), job->nodes()));
+        const std::string text =
+            fmt::format("{} nodes\n{}{}\n{}", job->nodes(), costs_text(job->groups().costs()),
+                        topology_text(job->groups().topology(), job->nodes()), table_of(job->groups(), job->nodes()));
         std::fputs(text.c_str(), stdout);
         if (std::fflush(stdout) != 0) return fail(system_error(errno, "writing the map"));
     }

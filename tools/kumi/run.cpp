@@ -29,13 +29,19 @@ void add_run_command(CLI::App& app, int& exit_code) {
         ->type_name("NODES")
         ->take_last()
         ->check(whole_number(1, std::numeric_limits<std::uint32_t>::max(), "how many, 1 or more"));
-    command->add_option("--hosts", options->hosts, "run nodes on these hosts: a,b:2,c[0-3]:4, with so many on each at most, or one")
+    command
+        ->add_option("--hosts", options->hosts,
+                     "run nodes on these hosts: a,b:2,c[0-3]:4, with so many on each at most, or one")
         ->type_name("HOSTS")
         ->take_last();
-    command->add_option("--cluster", options->cluster_file, "run nodes on the hosts of this file, or those of them that --hosts names")
+    command
+        ->add_option("--cluster", options->cluster_file,
+                     "run nodes on the hosts of this file, or those of them that --hosts names")
         ->type_name("FILE")
         ->take_last();
-    command->add_option("--place", options->place, "seat nodes so: pack, spread, or K-per-host; pack unless told")->type_name("HOW")->take_last();
+    command->add_option("--place", options->place, "seat nodes so: pack, spread, or K-per-host; pack unless told")
+        ->type_name("HOW")
+        ->take_last();
     command->add_option("--rsh", options->rsh, "what reaches other hosts: gets a host and a command; ssh unless told")
         ->type_name("COMMAND")
         ->take_last()
@@ -48,9 +54,11 @@ void add_run_command(CLI::App& app, int& exit_code) {
     command->add_flag("-l,--label", options->label, "start each line of output with its node's number: [3] text");
     command->add_flag("--traffic", options->show_traffic, "at the end, draw who sent how much to whom, over what");
     command->add_flag("--stats", options->show_stats, "at the end, show what the nodes counted on each device");
-    command->add_flag_callback("--no-bind", [options] { options->bind = false; },
-                               "let the system move nodes between cores; otherwise each gets a core, where there are enough");
-    command->add_flag_callback("--no-join", [options] { options->must_join = false; }, "the program is not a Kumi program and will not join");
+    command->add_flag_callback(
+        "--no-bind", [options] { options->bind = false; },
+        "let the system move nodes between cores; otherwise each gets a core, where there are enough");
+    command->add_flag_callback(
+        "--no-join", [options] { options->must_join = false; }, "the program is not a Kumi program and will not join");
     command->add_option("--join-timeout", *seconds, "seconds until all nodes must have joined; 0: no limit")
         ->type_name("SECONDS")
         ->take_last()
@@ -66,38 +74,40 @@ void add_run_command(CLI::App& app, int& exit_code) {
         ->required()
         ->type_name("PROGRAM [ARGUMENTS...]");
     command->positionals_at_end(); // what follows the program is the program's, dashes or not
-    command->footer("Standard input goes to node 0. Signals are passed on to all nodes. The exit code is that of the first\n"
-                    "node that failed, or 128 + the signal that killed it.\n\n"
-                    "On several hosts Kumi is installed at the same place, and so is the program; ssh must not ask for a\n"
-                    "password. Nodes find the working folder, the environment (but for what is about a host, as HOSTNAME,\n"
-                    "TMPDIR and KUMI_UDP_ADDRESS are: -x sets it everywhere) and the cluster file, which need not be there.\n"
-                    "With KUMI_CLUSTER=FILE --hosts names some of that file's hosts.\n\n"
-                    "Environment, for every node:\n"
-                    "  KUMI_SHMEM_MEMORY=320M     shared memory for messages on this host; more allows larger messages\n"
-                    "  KUMI_SHMEM_EXPOSED=16G     addresses that a node may expose to the others\n"
-                    "  KUMI_SHMEM_FENCING=writer  who pays when receivers sleep: reader or writer\n"
-                    "  KUMI_DEVICE=udp            over UDP instead of shared memory\n"
-                    "  KUMI_UDP_ADDRESS=10.0.0.1  this node's address, numeric; 127.0.0.1 unless told\n"
-                    "  KUMI_UDP_PORT=0            its port; 0 for any\n"
-                    "  KUMI_UDP_ENCRYPT=yes       encrypt with a key that only this job's nodes have\n"
-                    "  KUMI_UDP_CHECK=yes         a checksum of 32 bits over long messages too, which UDP protects by 16\n"
-                    "  KUMI_UDP_BUFFER=4M         wanted of the socket, for each direction\n"
-                    "  KUMI_SILENCE=60            seconds until a node that answers by no network is lost; 0: never\n"
-                    "  KUMI_FAULT=udp.loss=0.01   make trouble: also duplicate, reorder, corrupt, truncate, largest, seed\n"
-                    "  KUMI_STRIPES=yes           try whether large messages are faster over several networks at once\n"
-                    "  KUMI_GROUPS=way=tree       the way that multicasts go, or what messages take; see kumi map --help\n"
-                    "  KUMI_LOG=debug             say what was set up; off: no warnings either\n\n"
-                    "The same program runs under mpirun, mpiexec.hydra, srun --mpi=pmix and srun --mpi=pmi2, too; there\n"
-                    "KUMI_PLUGINS=FOLDER says where libkumi-boot-pmix.so is, if it is not found by itself.\n\n"
-                    "Examples: kumi run -n 4 ./program input.txt\n"
-                    "          kumi run --hosts a,b:2 -n 3 ./program\n"
-                    "          kumi run --cluster lab/figure3.toml --rsh 'kumi lab exec' -n 12 ./program");
+    command->footer(
+        "Standard input goes to node 0. Signals are passed on to all nodes. The exit code is that of the first\n"
+        "node that failed, or 128 + the signal that killed it.\n\n"
+        "On several hosts Kumi is installed at the same place, and so is the program; ssh must not ask for a\n"
+        "password. Nodes find the working folder, the environment (but for what is about a host, as HOSTNAME,\n"
+        "TMPDIR and KUMI_UDP_ADDRESS are: -x sets it everywhere) and the cluster file, which need not be there.\n"
+        "With KUMI_CLUSTER=FILE --hosts names some of that file's hosts.\n\n"
+        "Environment, for every node:\n"
+        "  KUMI_SHMEM_MEMORY=320M     shared memory for messages on this host; more allows larger messages\n"
+        "  KUMI_SHMEM_EXPOSED=16G     addresses that a node may expose to the others\n"
+        "  KUMI_SHMEM_FENCING=writer  who pays when receivers sleep: reader or writer\n"
+        "  KUMI_DEVICE=udp            over UDP instead of shared memory\n"
+        "  KUMI_UDP_ADDRESS=10.0.0.1  this node's address, numeric; 127.0.0.1 unless told\n"
+        "  KUMI_UDP_PORT=0            its port; 0 for any\n"
+        "  KUMI_UDP_ENCRYPT=yes       encrypt with a key that only this job's nodes have\n"
+        "  KUMI_UDP_CHECK=yes         a checksum of 32 bits over long messages too, which UDP protects by 16\n"
+        "  KUMI_UDP_BUFFER=4M         wanted of the socket, for each direction\n"
+        "  KUMI_SILENCE=60            seconds until a node that answers by no network is lost; 0: never\n"
+        "  KUMI_FAULT=udp.loss=0.01   make trouble: also duplicate, reorder, corrupt, truncate, largest, seed\n"
+        "  KUMI_STRIPES=yes           try whether large messages are faster over several networks at once\n"
+        "  KUMI_GROUPS=way=tree       the way that multicasts go, or what messages take; see kumi map --help\n"
+        "  KUMI_LOG=debug             say what was set up; off: no warnings either\n\n"
+        "The same program runs under mpirun, mpiexec.hydra, srun --mpi=pmix and srun --mpi=pmi2, too; there\n"
+        "KUMI_PLUGINS=FOLDER says where libkumi-boot-pmix.so is, if it is not found by itself.\n\n"
+        "Examples: kumi run -n 4 ./program input.txt\n"
+        "          kumi run --hosts a,b:2 -n 3 ./program\n"
+        "          kumi run --cluster lab/figure3.toml --rsh 'kumi lab exec' -n 12 ./program");
     command->callback([=, &exit_code] {
         options->join_max = std::chrono::seconds(*seconds);
         options->start_max = std::chrono::seconds(*start_seconds);
         options->version = version;
         const char* const cluster_file = std::getenv("KUMI_CLUSTER");
-        if (options->hosts && options->cluster_file.empty() && cluster_file != nullptr) options->cluster_file = cluster_file;
+        if (options->hosts && options->cluster_file.empty() && cluster_file != nullptr)
+            options->cluster_file = cluster_file;
         for (std::string& word : *words)
             if (word.starts_with(verbatim_mark)) word.erase(0, 1);
         options->program = words->front();

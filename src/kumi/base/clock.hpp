@@ -21,7 +21,8 @@ inline constexpr Instant never = Instant::max();
 inline int milliseconds_until(Instant deadline) noexcept {
     if (deadline == never) return -1;
     const auto left = deadline <= now() ? Duration{0} : deadline - now();
-    return static_cast<int>(std::min<std::int64_t>(std::chrono::ceil<std::chrono::milliseconds>(left).count(), std::numeric_limits<int>::max()));
+    return static_cast<int>(std::min<std::int64_t>(std::chrono::ceil<std::chrono::milliseconds>(left).count(),
+                                                   std::numeric_limits<int>::max()));
 }
 
 /// The same for calls with a finer clock, which take no time at all for none.

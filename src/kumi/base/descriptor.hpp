@@ -27,7 +27,8 @@ private:
     int number_ = -1;
 };
 
-/// Takes over the descriptors that came with a message of a Unix socket. None: none came, or there was no room for them.
+/// Takes over the descriptors that came with a message of a Unix socket. None: none came, or there was no room for
+/// them.
 std::vector<Descriptor> descriptors_in(msghdr& message);
 
 } // namespace kumi::base

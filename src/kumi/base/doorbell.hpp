@@ -93,7 +93,9 @@ public:
     }
 
     // Relaxed: only this reader clears bits, and a writer that misses this one sets it again.
-    void watch(std::size_t word, std::uint64_t bits) noexcept { words_[word].fetch_or(bits, std::memory_order_relaxed); }
+    void watch(std::size_t word, std::uint64_t bits) noexcept {
+        words_[word].fetch_or(bits, std::memory_order_relaxed);
+    }
 
     /// Says "asleep" from now on. Then unwatch() everything, fence(), look once more, and sleep or wake_up().
     void fall_asleep() noexcept { state_->asleep.store(1, std::memory_order_seq_cst); }

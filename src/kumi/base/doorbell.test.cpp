@@ -144,7 +144,9 @@ model::Outcome explore_forgetting(Fencing fencing) {
     });
 }
 
-TEST(DoorbellModel, a_writer_that_sleeps_for_room_is_woken) { model::expect_proved(explore_sleep_for_room<model::Memory>()); }
+TEST(DoorbellModel, a_writer_that_sleeps_for_room_is_woken) {
+    model::expect_proved(explore_sleep_for_room<model::Memory>());
+}
 
 TEST(DoorbellModel, a_ring_that_is_forgotten_with_a_record_in_it_is_looked_at_again) {
     model::expect_proved(explore_forgetting<model::Memory>(Fencing::by_reader));

@@ -75,7 +75,8 @@ bool is_for_others(const IpAddress& address) noexcept {
 
 Result<std::vector<Interface>> running_interfaces() {
     ifaddrs* list = nullptr;
-    if (::getifaddrs(&list) != 0) return system_error(errno, "listing the network interfaces of this host (getifaddrs)");
+    if (::getifaddrs(&list) != 0)
+        return system_error(errno, "listing the network interfaces of this host (getifaddrs)");
     const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owner(list, ::freeifaddrs);
     std::vector<Interface> found;
     for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
@@ -87,7 +88,8 @@ Result<std::vector<Interface>> running_interfaces() {
     // Of blocks that are reserved for documents: seldom a subnet of anybody's.
     for (const char* const nobody : {"192.0.2.1", "2001:db8::1"})
         if (const auto source = source_towards(nobody))
-            for (Interface& interface : found) interface.leads_out = interface.leads_out || interface.address == *source;
+            for (Interface& interface : found)
+                interface.leads_out = interface.leads_out || interface.address == *source;
     return found;
 }
 

@@ -6,9 +6,11 @@ namespace kumi::base {
 namespace {
 
 TEST(Interfaces, addresses_of_the_loopback_and_of_single_cables_are_not_for_others) {
-    for (const char* const text : {"127.0.0.1", "127.9.9.9", "169.254.3.4", "0.0.0.0", "::1", "::", "fe80::1", "ff02::1", "::ffff:10.0.0.1"})
+    for (const char* const text :
+         {"127.0.0.1", "127.9.9.9", "169.254.3.4", "0.0.0.0", "::1", "::", "fe80::1", "ff02::1", "::ffff:10.0.0.1"})
         EXPECT_FALSE(is_for_others(*IpAddress::parse(text))) << text;
-    for (const char* const text : {"10.77.1.1", "172.17.0.1", "192.168.0.1", "169.253.0.1", "8.8.8.8", "fd00::1", "fc00::1", "2001:db8::1", "3fff::1"})
+    for (const char* const text : {"10.77.1.1", "172.17.0.1", "192.168.0.1", "169.253.0.1", "8.8.8.8", "fd00::1",
+                                   "fc00::1", "2001:db8::1", "3fff::1"})
         EXPECT_TRUE(is_for_others(*IpAddress::parse(text))) << text;
 }
 

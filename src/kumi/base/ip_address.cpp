@@ -29,7 +29,9 @@ std::string IpAddress::text() const {
 }
 
 bool IpAddress::is_of_one_host() const noexcept {
-    const auto is_all = [this](std::uint8_t value) { return std::count(bytes.begin(), bytes.begin() + size, value) == size; };
+    const auto is_all = [this](std::uint8_t value) {
+        return std::count(bytes.begin(), bytes.begin() + size, value) == size;
+    };
     if (size == 4) return bytes[0] != 0 && bytes[0] >> 4 != 14 && !is_all(0xFF);
     return !is_all(0) && bytes[0] != 0xFF;
 }
@@ -43,7 +45,9 @@ bool Subnet::holds(const IpAddress& address) const noexcept {
     return address.size == base.size && with_last_bits(address, bits, false) == base;
 }
 
-bool Subnet::overlaps(const Subnet& other) const noexcept { return bits <= other.bits ? holds(other.base) : other.holds(base); }
+bool Subnet::overlaps(const Subnet& other) const noexcept {
+    return bits <= other.bits ? holds(other.base) : other.holds(base);
+}
 
 std::string Subnet::text() const { return fmt::format("{}/{}", base.text(), bits); }
 

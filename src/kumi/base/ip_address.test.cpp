@@ -58,9 +58,11 @@ TEST(Subnet, holds_its_first_and_last_address_and_not_those_beside_them) {
 }
 
 TEST(IpAddress, knows_which_a_host_can_have) {
-    for (const char* text : {"10.0.0.1", "127.0.0.1", "223.255.255.255", "240.0.0.1", "255.255.255.254", "1.0.0.0", "::1", "fd00::1", "fe80::1"})
+    for (const char* text : {"10.0.0.1", "127.0.0.1", "223.255.255.255", "240.0.0.1", "255.255.255.254", "1.0.0.0",
+                             "::1", "fd00::1", "fe80::1"})
         EXPECT_TRUE(IpAddress::parse(text)->is_of_one_host()) << text;
-    for (const char* text : {"0.0.0.0", "0.0.0.1", "224.0.0.0", "239.255.255.255", "255.255.255.255", "::", "ff00::", "ff02::1"})
+    for (const char* text :
+         {"0.0.0.0", "0.0.0.1", "224.0.0.0", "239.255.255.255", "255.255.255.255", "::", "ff00::", "ff02::1"})
         EXPECT_FALSE(IpAddress::parse(text)->is_of_one_host()) << text;
 }
 

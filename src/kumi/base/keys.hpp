@@ -13,8 +13,8 @@
 namespace kumi::base {
 
 /// Tell a job's packets from those of other jobs and of strangers. No command line, environment or log ever holds them.
-/// `kumi run` makes them, and they reach its nodes over the boot socket only. Under another launcher node 0 makes them, and
-/// they travel as that launcher's own data does: boot/foreign.hpp says what this means.
+/// `kumi run` makes them, and they reach its nodes over the boot socket only. Under another launcher node 0 makes them,
+/// and they travel as that launcher's own data does: boot/foreign.hpp says what this means.
 struct JobKeys {
     std::uint64_t token = 0; // names the job; 0 is no job's
     std::array<std::byte, 32> secret{};

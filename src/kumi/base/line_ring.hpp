@@ -102,8 +102,8 @@ public:
         }
     }
 
-    /// Says that the writer is going to sleep until `count` lines fit. False: they fit already, do not sleep. A reservation
-    /// stays as it is.
+    /// Says that the writer is going to sleep until `count` lines fit. False: they fit already, do not sleep. A
+    /// reservation stays as it is.
     bool wait_for_room(std::uint32_t count) noexcept {
         // Relaxed: the full fence orders it before the check; partner: the fence in give_back().
         control_->writer_waits.store(1, std::memory_order_relaxed);

@@ -9,8 +9,8 @@
 
 namespace kumi::base {
 
-/// The largest page of the systems that Kumi runs on: x86-64 has pages of 4 KiB, aarch64 of 4, 16 or 64 KiB. What begins
-/// at a multiple of this can be mapped everywhere.
+/// The largest page of the systems that Kumi runs on: x86-64 has pages of 4 KiB, aarch64 of 4, 16 or 64 KiB. What
+/// begins at a multiple of this can be mapped everywhere.
 inline constexpr std::size_t page_bytes_max = 64 << 10;
 
 /// Cores that this process may run on.

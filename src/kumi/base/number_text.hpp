@@ -20,7 +20,8 @@ std::optional<Number> number_in(std::string_view text) noexcept {
 /// Takes the decimal number that `text` starts with off it, like 2.5; nothing when there is none, or it is negative.
 inline std::optional<double> take_decimal(std::string_view& text) noexcept {
     double number = 0;
-    const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
+    const auto [end, status] =
+        std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
     if (status != std::errc{} || !std::isfinite(number) || std::signbit(number)) return std::nullopt;
     text.remove_prefix(static_cast<std::size_t>(end - text.data()));
     return number;

@@ -87,8 +87,8 @@ private:
     std::variant<std::monostate, Error> content_;
 };
 
-/// What was asked for, or the end of the program: says why, as fail() does, and exits. For a main() that could do no more
-/// about it.
+/// What was asked for, or the end of the program: says why, as fail() does, and exits. For a main() that could do no
+/// more about it.
 template <class T>
 T must(Result<T> result) {
     if (!result) std::exit(fail(result.error()));

@@ -14,7 +14,8 @@ Result<std::uint64_t> parse_size(std::string_view text) {
     else if (unit == "M") shift = 20;
     else if (unit == "G") shift = 30;
     else if (unit == "T") shift = 40;
-    else if (!unit.empty() || status != std::errc{}) return error("not a size; write a number, as in 4096, 64K, 16M or 2G");
+    else if (!unit.empty() || status != std::errc{})
+        return error("not a size; write a number, as in 4096, 64K, 16M or 2G");
     if (status != std::errc{} || number > (std::numeric_limits<std::uint64_t>::max() >> shift))
         return error("not a size; write a number, as in 4096, 64K, 16M or 2G");
     return number << shift;

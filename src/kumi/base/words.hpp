@@ -70,7 +70,9 @@ public:
         std::copy(begin() + count, end(), begin());
         size_ -= static_cast<std::uint32_t>(count);
     }
-    friend bool operator==(const Words& a, const Words& b) noexcept { return std::equal(a.begin(), a.end(), b.begin(), b.end()); }
+    friend bool operator==(const Words& a, const Words& b) noexcept {
+        return std::equal(a.begin(), a.end(), b.begin(), b.end());
+    }
 
 private:
     bool is_far() const noexcept { return capacity_ > near_max; }

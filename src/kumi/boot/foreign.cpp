@@ -49,7 +49,8 @@ std::vector<std::byte> encode_card(const Card& card) {
 
 Result<Card> decode_card(Bytes bytes, std::uint32_t node) {
     Card card;
-    if (!read_value(bytes, card.head) || card.head.version != card_version || card.head.cores_bytes > bytes.size() - sizeof card.head)
+    if (!read_value(bytes, card.head) || card.head.version != card_version ||
+        card.head.cores_bytes > bytes.size() - sizeof card.head)
         return error("node {} joins with another version of Kumi: build all programs of a job with the same one", node);
     const Bytes rest = bytes.subspan(sizeof card.head);
     card.cores.assign(rest.begin(), rest.begin() + card.head.cores_bytes);
@@ -94,7 +95,8 @@ public:
     Result<base::Descriptor> share_on_host(base::Descriptor mine) override {
         if (standing_.slot != 0) return take_over(to_leader_.get(), now() + answer_max_, name_of(leader_));
         for (const Member& member : members_)
-            if (auto given = hand_over(member.socket.get(), mine.get(), name_of(member.node)); !given) return given.error();
+            if (auto given = hand_over(member.socket.get(), mine.get(), name_of(member.node)); !given)
+                return given.error();
         return base::Descriptor{};
     }
 
@@ -153,7 +155,8 @@ private:
         if (leader_ == standing_.node) {
             if (auto answered = answer_knocks(door); !answered) return answered.error();
         } else if (!met || !(met = map_leaders_page())) {
-            base::log_debug("{} is on another host, though that looks like this one: {}", name_of(leader_), met.error().text());
+            base::log_debug("{} is on another host, though that looks like this one: {}", name_of(leader_),
+                            met.error().text());
             leader_ = standing_.node;
         }
         const auto leaders = exchange(bytes_of(leader_));
@@ -177,7 +180,9 @@ private:
         if (!page) return page.error();
         while (auto visitor = next_visitor(door)) {
             Knock words{};
-            if (!read_value(visitor->words, words) || words.token != standing_.keys.token || words.node >= standing_.nodes) continue;
+            if (!read_value(visitor->words, words) || words.token != standing_.keys.token ||
+                words.node >= standing_.nodes)
+                continue;
             const auto known = [&](const Member& member) { return member.node == words.node; };
             if (words.node == standing_.node || std::any_of(members_.begin(), members_.end(), known)) continue;
             if (hand_over(visitor->socket.get(), page->get(), name_of(words.node)))
@@ -192,7 +197,8 @@ private:
         std::vector<std::byte> cores;
         for (std::uint32_t node = 0; node < standing_.nodes; ++node) {
             std::uint32_t leader = 0;
-            if (!read_value(leaders[node], leader) || leader > node) return error("node {} does not say which host it is on", node);
+            if (!read_value(leaders[node], leader) || leader > node)
+                return error("node {} does not say which host it is on", node);
             if (leader == node) standing_.hosts.push_back(cards_[node].host_name);
             if (leader != leader_) {
                 std::erase_if(members_, [&](const Member& member) { return member.node == node; });
@@ -226,7 +232,8 @@ Result<HostMark> this_host() {
     HostMark mark;
     std::ifstream file("/proc/sys/kernel/random/boot_id");
     struct stat network {};
-    if (file.read(mark.boot_id.data(), static_cast<std::streamsize>(mark.boot_id.size())) && ::stat("/proc/self/ns/net", &network) == 0) {
+    if (file.read(mark.boot_id.data(), static_cast<std::streamsize>(mark.boot_id.size())) &&
+        ::stat("/proc/self/ns/net", &network) == 0) {
         mark.network_device = network.st_dev;
         mark.network_inode = network.st_ino;
         return mark;

@@ -1,19 +1,19 @@
 #pragma once
 
-// A job that somebody else's launcher started. All that is asked of the launcher is a store of keys and values, so every
-// launcher makes the same session. Joining goes in three fences:
+// A job that somebody else's launcher started. All that is asked of the launcher is a store of keys and values, so
+// every launcher makes the same session. Joining goes in three fences:
 //
 //   1. Each node leaves a card: what its host is, the door it listens at, its cores; node 0 adds the job's keys.
 //   2. Nodes whose cards name the same host knock at the lowest of them, the leader.
-//   3. The leader, which finds all knocks waiting after the second fence, hands a page of memory to each. Whoever could map
-//      it is on the leader's host; whoever could not is alone on a host of its own. Each says which.
+//   3. The leader, which finds all knocks waiting after the second fence, hands a page of memory to each. Whoever could
+//      map it is on the leader's host; whoever could not is alone on a host of its own. Each says which.
 //
-// So nodes count as one host when they really share memory, and not because their names are alike: names of hosts repeat,
-// and containers on one machine may or may not reach each other.
+// So nodes count as one host when they really share memory, and not because their names are alike: names of hosts
+// repeat, and containers on one machine may or may not reach each other.
 //
 // The keys are as secret as the launcher's store. Any process of this job can read it; between hosts it travels on the
-// launcher's own connections, which hydra, Slurm and Open MPI do not encrypt. On a network where others listen, and only
-// there, that is less than `kumi run` gives.
+// launcher's own connections, which hydra, Slurm and Open MPI do not encrypt. On a network where others listen, and
+// only there, that is less than `kumi run` gives.
 
 #include "kumi/boot/key_values.hpp"
 #include "kumi/boot/session.hpp"

@@ -177,7 +177,8 @@ TEST(ForeignSession, a_descriptor_reaches_all_nodes_of_its_host_and_no_others) {
             ASSERT_TRUE(shared) << shared.error().text();
             EXPECT_EQ(static_cast<bool>(*shared), session.standing().slot != 0);
             char read[2] = {text[0], text[1]};
-            if (*shared && (::pread(shared->get(), read, 2, 0) != 2 || read[0] != text[0] || read[1] != text[1])) ++wrong;
+            if (*shared && (::pread(shared->get(), read, 2, 0) != 2 || read[0] != text[0] || read[1] != text[1]))
+                ++wrong;
         }
     });
     EXPECT_EQ(wrong, 0);
@@ -217,7 +218,8 @@ TEST(ForeignSession, a_card_of_another_version_is_refused_by_node) {
     const auto session = world.join(0);
     other.join();
     ASSERT_FALSE(session);
-    EXPECT_NE(session.error().text().find("node 1 joins with another version of Kumi"), std::string::npos) << session.error().text();
+    EXPECT_NE(session.error().text().find("node 1 joins with another version of Kumi"), std::string::npos)
+        << session.error().text();
 }
 
 // Where things are on a card.

@@ -31,7 +31,9 @@ struct Address {
     socklen_t bytes = 0;
 };
 
-base::Descriptor make_socket() { return base::Descriptor(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)); }
+base::Descriptor make_socket() {
+    return base::Descriptor(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+}
 
 bool is_ours(int socket) {
     ucred peer{};
@@ -57,7 +59,8 @@ Result<base::Descriptor> knock(const DoorName& name, Bytes words) {
     if (!socket) return system_error(errno, "opening a Unix socket for the nodes of this host");
     const Address address(name);
     if (::connect(socket.get(), address.get(), address.bytes) != 0) {
-        if (errno == EAGAIN) return error("more nodes on this host than may wait at a socket: raise net.core.somaxconn");
+        if (errno == EAGAIN)
+            return error("more nodes on this host than may wait at a socket: raise net.core.somaxconn");
         return system_error(errno, "meeting the nodes of this host");
     }
     if (!is_ours(socket.get())) return error("meeting the nodes of this host: a process of another user answers");
@@ -68,7 +71,8 @@ Result<base::Descriptor> knock(const DoorName& name, Bytes words) {
 
 std::optional<Visitor> next_visitor(const Door& door) {
     while (true) {
-        Visitor visitor{base::Descriptor(::accept4(door.socket.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)), {}};
+        Visitor visitor{base::Descriptor(::accept4(door.socket.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)),
+                        {}};
         if (!visitor.socket && (errno == EINTR || errno == ECONNABORTED)) continue;
         if (!visitor.socket) return std::nullopt;
         if (!is_ours(visitor.socket.get())) return visitor;

@@ -1,9 +1,9 @@
 #pragma once
 
-// How processes of one host that share no parent hand over descriptors. Each listens at a door: a Unix socket with a random
-// name in the abstract namespace, so nothing is left in any file system. Who knows the name knocks, and says something. The
-// host does the answering, not the process: a knock succeeds while the other side is busy elsewhere, and waits there.
-// Processes of other users are turned away, on both sides.
+// How processes of one host that share no parent hand over descriptors. Each listens at a door: a Unix socket with a
+// random name in the abstract namespace, so nothing is left in any file system. Who knows the name knocks, and says
+// something. The host does the answering, not the process: a knock succeeds while the other side is busy elsewhere, and
+// waits there. Processes of other users are turned away, on both sides.
 
 #include "kumi/base/bytes.hpp"
 #include "kumi/base/clock.hpp"

@@ -10,8 +10,8 @@
 
 namespace kumi::boot {
 
-/// What a launcher offers to the processes that it started: their numbers, and a store in which each leaves values for the
-/// others. Calls block, to a deadline, and an error names the launcher's interface and what was asked of it.
+/// What a launcher offers to the processes that it started: their numbers, and a store in which each leaves values for
+/// the others. Calls block, to a deadline, and an error names the launcher's interface and what was asked of it.
 class KeyValues {
 public:
     virtual ~KeyValues() = default;

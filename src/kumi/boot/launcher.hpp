@@ -13,8 +13,8 @@ enum class Launcher {
     pmi1, // hydra's mpiexec, srun --mpi=pmi2, flux
 };
 
-/// Looks at the variables that launchers leave: `variable` is getenv, or a test's. The innermost launcher wins. One that
-/// is seen but cannot be talked to is an error: each of its processes would take itself for a whole job.
+/// Looks at the variables that launchers leave: `variable` is getenv, or a test's. The innermost launcher wins. One
+/// that is seen but cannot be talked to is an error: each of its processes would take itself for a whole job.
 Result<Launcher> find_launcher(base::FunctionRef<const char*(const char*)> variable);
 
 } // namespace kumi::boot

@@ -40,7 +40,8 @@ int wait_for(int socket, short events, Instant deadline) {
 
 class Pmi final : public KeyValues {
 public:
-    Pmi(std::string server, std::chrono::milliseconds answer_max) : server_(std::move(server)), answer_max_(answer_max) {}
+    Pmi(std::string server, std::chrono::milliseconds answer_max)
+        : server_(std::move(server)), answer_max_(answer_max) {}
 
     std::uint32_t node() const noexcept override { return node_; }
     std::uint32_t nodes() const noexcept override { return nodes_; }
@@ -50,12 +51,15 @@ public:
         int kind = 0;
         socklen_t bytes = sizeof kind;
         const auto number = number_in<int>(descriptor);
-        if (!number || ::getsockopt(*number, SOL_SOCKET, SO_TYPE, &kind, &bytes) != 0 || ::fcntl(*number, F_SETFD, FD_CLOEXEC) != 0)
-            return error("PMI_FD={} names no open socket: only the processes that a launcher starts have it; start the program with "
+        if (!number || ::getsockopt(*number, SOL_SOCKET, SO_TYPE, &kind, &bytes) != 0 ||
+            ::fcntl(*number, F_SETFD, FD_CLOEXEC) != 0)
+            return error("PMI_FD={} names no open socket: only the processes that a launcher starts have it; start the "
+                         "program with "
                          "mpiexec.hydra, srun --mpi=pmi2 or kumi run, or unset PMI_FD",
                          descriptor);
         socket_.reset(*number);
-        return place(number_in<std::uint32_t>(rank == nullptr ? "" : rank), number_in<std::uint32_t>(size == nullptr ? "" : size));
+        return place(number_in<std::uint32_t>(rank == nullptr ? "" : rank),
+                     number_in<std::uint32_t>(size == nullptr ? "" : size));
     }
 
     /// Over a connection of its own. The server tells which process this is.
@@ -121,7 +125,8 @@ public:
             if (piece == 0) {
                 std::size_t count = 0;
                 const auto [end, status] = std::from_chars(value.data(), value.data() + value.size(), count, 16);
-                if (status != std::errc{} || end == value.data() + value.size() || *end != '.' || count > 2 * body_bytes_max)
+                if (status != std::errc{} || end == value.data() + value.size() || *end != '.' ||
+                    count > 2 * body_bytes_max)
                     return garbled(name, value);
                 value.remove_prefix(static_cast<std::size_t>(end + 1 - value.data()));
                 whole = count;
@@ -153,7 +158,8 @@ private:
 
     Result<void> place(std::optional<std::uint32_t> rank, std::optional<std::uint32_t> size) {
         if (!rank || !size || *rank >= *size)
-            return error("{} does not tell which process of how many this is (PMI_RANK, PMI_SIZE): start the program with mpiexec.hydra, "
+            return error("{} does not tell which process of how many this is (PMI_RANK, PMI_SIZE): start the program "
+                         "with mpiexec.hydra, "
                          "srun --mpi=pmi2 or kumi run",
                          server_);
         node_ = *rank;
@@ -163,7 +169,8 @@ private:
 
     Result<void> connect_to(std::string_view address) {
         const std::size_t colon = address.rfind(':');
-        if (colon == std::string_view::npos || colon == 0) return error("{}: not an address such as host:4000", server_);
+        if (colon == std::string_view::npos || colon == 0)
+            return error("{}: not an address such as host:4000", server_);
         const std::string host(address.substr(0, colon)), port(address.substr(colon + 1));
         addrinfo hints{};
         hints.ai_socktype = SOCK_STREAM;
@@ -192,9 +199,11 @@ private:
         auto line = receive(command, now() + answer_max_);
         if (!line) return line;
         if (line->command() != answer)
-            return error("{} answered cmd={} to cmd={}: not PMI-1 as Kumi knows it", server_, shown(line->command()), command);
+            return error("{} answered cmd={} to cmd={}: not PMI-1 as Kumi knows it", server_, shown(line->command()),
+                         command);
         if (line->number("rc").value_or(0) != 0)
-            return error("{} refused cmd={}: rc={} {}", server_, command, *line->number("rc"), shown(line->field("msg").value_or("")));
+            return error("{} refused cmd={}: rc={} {}", server_, command, *line->number("rc"),
+                         shown(line->field("msg").value_or("")));
         return line;
     }
 
@@ -225,16 +234,18 @@ private:
     }
 
     Error gone(std::string_view command) const {
-        return error("{}, the launcher of this process, closed the connection at {}: has it ended, or has another program joined in "
+        return error("{}, the launcher of this process, closed the connection at {}: has it ended, or has another "
+                     "program joined in "
                      "this one's place before?",
                      server_, command);
     }
     Error silent(std::string_view command) const {
         if (command == "cmd=barrier_in")
-            return error("{}: not all {} processes of this job have come together within {:g} s: did one not call kumi::Job::join()?",
+            return error("{}: not all {} processes of this job have come together within {:g} s: did one not call "
+                         "kumi::Job::join()?",
                          server_, nodes_, std::chrono::duration<double>(answer_max_).count());
-        return error("{}, the launcher of this process, did not answer {} within {:g} s: is it stopped?", server_, command,
-                     std::chrono::duration<double>(answer_max_).count());
+        return error("{}, the launcher of this process, did not answer {} within {:g} s: is it stopped?", server_,
+                     command, std::chrono::duration<double>(answer_max_).count());
     }
 
     std::string server_; // as errors name it
@@ -254,7 +265,8 @@ Result<std::unique_ptr<KeyValues>> open_pmi(base::FunctionRef<const char*(const 
     const char* const descriptor = variable("PMI_FD");
     const char* const address = variable("PMI_PORT");
     KUMI_ASSERT(descriptor != nullptr || address != nullptr);
-    const std::string server = descriptor != nullptr ? fmt::format("PMI_FD={}", descriptor) : fmt::format("PMI_PORT={}", address);
+    const std::string server =
+        descriptor != nullptr ? fmt::format("PMI_FD={}", descriptor) : fmt::format("PMI_PORT={}", address);
     auto store = std::make_unique<Pmi>(server, answer_max);
     auto reached = descriptor != nullptr ? store->inherit(descriptor, variable("PMI_RANK"), variable("PMI_SIZE"))
                                          : store->connect(address, variable("PMI_ID"));

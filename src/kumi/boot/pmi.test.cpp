@@ -75,7 +75,8 @@ struct Store {
         const std::string& command = line.command();
         const std::string key(line.field("key").value_or(""));
         if (command == "init") return "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n";
-        if (command == "get_maxes") return fmt::format("cmd=maxes kvsname_max=256 keylen_max=64 vallen_max={}\n", vallen_max);
+        if (command == "get_maxes")
+            return fmt::format("cmd=maxes kvsname_max=256 keylen_max=64 vallen_max={}\n", vallen_max);
         if (command == "get_my_kvsname") return "cmd=my_kvsname kvsname=kvs_1\n";
         if (command == "barrier_in") return "cmd=barrier_out\n";
         if (command == "finalize") return "cmd=finalize_ack\n";
@@ -84,7 +85,8 @@ struct Store {
             values[key] = *line.field("value");
             return "cmd=put_result rc=0 msg=success\n";
         }
-        if (command == "get" && values.contains(key)) return "cmd=get_result rc=0 msg=success value=" + values[key] + "\n";
+        if (command == "get" && values.contains(key))
+            return "cmd=get_result rc=0 msg=success value=" + values[key] + "\n";
         return "cmd=get_result rc=-1 msg=key_" + key + "_not_found\n";
     }
 };
@@ -121,7 +123,8 @@ TEST(Pmi, a_key_that_nobody_put_is_an_error_with_what_the_server_said) {
     Server server{Store{}};
     const auto opened = server.open();
     ASSERT_TRUE(opened);
-    EXPECT_NE((*opened)->get(2, "round0").error().text().find("refused cmd=get: rc=-1 key_kumi-2-round0-0_not_found"), std::string::npos);
+    EXPECT_NE((*opened)->get(2, "round0").error().text().find("refused cmd=get: rc=-1 key_kumi-2-round0-0_not_found"),
+              std::string::npos);
 }
 
 TEST(Pmi, values_that_are_garbled_are_errors) {
@@ -149,7 +152,9 @@ TEST(Pmi, a_barrier_that_never_ends_says_what_may_be_wrong) {
     Server server([&](const PmiLine& line) { return line.command() == "barrier_in" ? "" : store(line); });
     const auto opened = server.open(50ms);
     ASSERT_TRUE(opened);
-    EXPECT_NE((*opened)->fence().error().text().find("not all 3 processes of this job have come together within 0.05 s"), std::string::npos);
+    EXPECT_NE(
+        (*opened)->fence().error().text().find("not all 3 processes of this job have come together within 0.05 s"),
+        std::string::npos);
 }
 
 TEST(Pmi, a_server_that_goes_away_is_noticed_at_once) {
@@ -159,8 +164,9 @@ TEST(Pmi, a_server_that_goes_away_is_noticed_at_once) {
 }
 
 TEST(Pmi, garbage_is_shown_and_not_believed) {
-    for (const char* garbage : {"HTTP/1.1 400 Bad Request\n", "cmd=maxes\n", "\n", "cmd=response_to_init rc=-1 pmi_version=2\n",
-                                "cmd=response_to_init rc=0 pmi_version=two\n"}) {
+    for (const char* garbage :
+         {"HTTP/1.1 400 Bad Request\n", "cmd=maxes\n", "\n", "cmd=response_to_init rc=-1 pmi_version=2\n",
+          "cmd=response_to_init rc=0 pmi_version=two\n"}) {
         Server server([&](const PmiLine&) { return garbage; });
         EXPECT_NE(reason_of(server), "none") << garbage;
     }
@@ -170,10 +176,13 @@ TEST(Pmi, garbage_is_shown_and_not_believed) {
 
 TEST(Pmi, a_number_that_is_no_socket_is_refused) {
     for (const char* number : {"", "-1", "9999", "seven", "7x"}) {
-        const auto lookup = [&](const char* name) -> const char* { return std::string_view(name) == "PMI_FD" ? number : nullptr; };
+        const auto lookup = [&](const char* name) -> const char* {
+            return std::string_view(name) == "PMI_FD" ? number : nullptr;
+        };
         const auto opened = open_pmi(lookup, 1s);
         ASSERT_FALSE(opened) << number;
-        EXPECT_EQ(opened.error().text().find(fmt::format("PMI_FD={} names no open socket: ", number)), 0u) << opened.error().text();
+        EXPECT_EQ(opened.error().text().find(fmt::format("PMI_FD={} names no open socket: ", number)), 0u)
+            << opened.error().text();
     }
 }
 
@@ -188,7 +197,9 @@ TEST(Pmi, an_address_that_is_none_or_silent_is_refused) {
     ASSERT_EQ(::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &bytes), 0);
     const std::string silent = fmt::format("127.0.0.1:{}", ntohs(address.sin_port));
     for (const std::string& text : {std::string("nothing"), std::string(":1"), std::string("127.0.0.1:1"), silent}) {
-        const auto lookup = [&](const char* name) -> const char* { return std::string_view(name) == "PMI_PORT" ? text.c_str() : nullptr; };
+        const auto lookup = [&](const char* name) -> const char* {
+            return std::string_view(name) == "PMI_PORT" ? text.c_str() : nullptr;
+        };
         const auto opened = open_pmi(lookup, 50ms);
         ASSERT_FALSE(opened) << text;
         EXPECT_NE(opened.error().text().find("PMI_PORT=" + text), std::string::npos) << opened.error().text();

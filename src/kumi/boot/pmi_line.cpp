@@ -48,7 +48,8 @@ std::optional<std::int64_t> PmiLine::number(std::string_view name) const noexcep
     return text ? base::number_in<std::int64_t>(*text) : std::nullopt;
 }
 
-std::string pmi_request(std::string_view command, std::initializer_list<std::pair<std::string_view, std::string_view>> fields) {
+std::string pmi_request(std::string_view command,
+                        std::initializer_list<std::pair<std::string_view, std::string_view>> fields) {
     std::string line = "cmd=";
     line += command;
     for (const auto& [name, value] : fields) {

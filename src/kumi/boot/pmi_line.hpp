@@ -1,6 +1,7 @@
 #pragma once
 
-// PMI-1, the text protocol of hydra and others (Flux RFC 13 describes it): a client asks, the server answers, one line each.
+// PMI-1, the text protocol of hydra and others (Flux RFC 13 describes it): a client asks, the server answers, one line
+// each.
 //
 //   cmd=init pmi_version=1 pmi_subversion=1      cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0
 //   cmd=get_maxes                                cmd=maxes kvsname_max=256 keylen_max=64 vallen_max=1024
@@ -45,7 +46,8 @@ private:
 };
 
 /// A line to send, with its end.
-std::string pmi_request(std::string_view command, std::initializer_list<std::pair<std::string_view, std::string_view>> fields = {});
+std::string pmi_request(std::string_view command,
+                        std::initializer_list<std::pair<std::string_view, std::string_view>> fields = {});
 
 /// Lines out of what a socket brings, however it is cut.
 class PmiLineReader {

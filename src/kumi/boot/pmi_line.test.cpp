@@ -76,7 +76,8 @@ TEST(PmiLineReader, garbage_is_an_error_or_waits_for_more) {
     std::mt19937 random(2);
     for (int round = 0; round < 2000; ++round) {
         std::vector<std::byte> garbage(random() % 300);
-        for (auto& byte : garbage) byte = static_cast<std::byte>(random() % 4 == 0 ? "\n =c"[random() % 4] : static_cast<int>(random()));
+        for (auto& byte : garbage)
+            byte = static_cast<std::byte>(random() % 4 == 0 ? "\n =c"[random() % 4] : static_cast<int>(random()));
         PmiLineReader reader;
         reader.take(garbage);
         for (auto ends = std::count(garbage.begin(), garbage.end(), std::byte{'\n'}); ends > 0; --ends)

@@ -46,14 +46,17 @@ public:
         return said(fmt::format("asking for what process {} left", node));
     }
 
-    void leave() override { calls_.close(client_, static_cast<std::uint32_t>(std::min(answer_max_, goodbye_max).count())); }
+    void leave() override {
+        calls_.close(client_, static_cast<std::uint32_t>(std::min(answer_max_, goodbye_max).count()));
+    }
 
 private:
     static std::string name(std::string_view key) { return fmt::format("kumi.{}", key); }
     std::uint32_t milliseconds() const { return static_cast<std::uint32_t>(answer_max_.count()); }
     Error said(std::string_view tried) const {
         const char* const job = std::getenv("PMIX_NAMESPACE");
-        return error("{} through PMIx, which this process was started with (PMIX_NAMESPACE={}), failed: {}; is the launcher still there, "
+        return error("{} through PMIx, which this process was started with (PMIX_NAMESPACE={}), failed: {}; is the "
+                     "launcher still there, "
                      "and do all its processes call kumi::Job::join(), once?",
                      tried, job == nullptr ? "" : job, why_.text);
     }
@@ -66,9 +69,9 @@ private:
     pmix::Why why_{};
 };
 
-/// Where the user says; or by the run path of the library or program that this code is in, which leads to the build's or
-/// the installed Kumi's folder; or where Kumi was meant to be installed. Never near the program: it may lie in a folder
-/// beside which anybody can put files.
+/// Where the user says; or by the run path of the library or program that this code is in, which leads to the build's
+/// or the installed Kumi's folder; or where Kumi was meant to be installed. Never near the program: it may lie in a
+/// folder beside which anybody can put files.
 Result<void*> find_plugin() {
     const char* const chosen = std::getenv(folder_variable);
     std::vector<std::string> files{pmix::plugin_file, fmt::format("{}/{}", KUMI_PLUGINS_DIR, pmix::plugin_file)};
@@ -76,9 +79,11 @@ Result<void*> find_plugin() {
     for (const std::string& file : files) {
         if (void* const plugin = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL)) return plugin;
         const std::string reason = ::dlerror(); // starts with the file that is missing: the plugin, or what it needs
-        if (!reason.starts_with(file)) return error("loading {}, which speaks PMIx: {}; install libpmix2", file, reason);
+        if (!reason.starts_with(file))
+            return error("loading {}, which speaks PMIx: {}; install libpmix2", file, reason);
     }
-    return error("the launcher of this process speaks PMIx, and {}, which Kumi needs for that, is not in {}: install libpmix-dev, then "
+    return error("the launcher of this process speaks PMIx, and {}, which Kumi needs for that, is not in {}: install "
+                 "libpmix-dev, then "
                  "build and install Kumi again, or name its folder by {}; kumi run does without",
                  pmix::plugin_file, chosen != nullptr ? chosen : KUMI_PLUGINS_DIR, folder_variable);
 }
@@ -88,7 +93,8 @@ Result<const pmix::Calls*> load_plugin() {
     if (!plugin) return plugin.error();
     const auto calls = reinterpret_cast<pmix::CallsFunction>(::dlsym(*plugin, pmix::plugin_symbol));
     if (calls == nullptr || calls()->version != pmix::plugin_version)
-        return error("{} is of another version of Kumi than this program: install and build both from the same", pmix::plugin_file);
+        return error("{} is of another version of Kumi than this program: install and build both from the same",
+                     pmix::plugin_file);
     return calls();
 }
 

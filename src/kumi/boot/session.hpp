@@ -53,7 +53,8 @@ public:
     virtual void leave() = 0;
 };
 
-/// Finds out how this process was started: by `kumi run`, by another launcher, or by hand, which makes a job of one node.
+/// Finds out how this process was started: by `kumi run`, by another launcher, or by hand, which makes a job of one
+/// node.
 Result<std::unique_ptr<Session>> open_session();
 
 } // namespace kumi::boot

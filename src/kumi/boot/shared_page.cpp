@@ -11,7 +11,8 @@ namespace kumi::boot {
 
 Result<PageMark> make_page_mark() {
     PageMark mark{};
-    if (::getrandom(mark.data(), mark.size(), 0) != static_cast<ssize_t>(mark.size())) return system_error(errno, "marking this host (getrandom)");
+    if (::getrandom(mark.data(), mark.size(), 0) != static_cast<ssize_t>(mark.size()))
+        return system_error(errno, "marking this host (getrandom)");
     return mark;
 }
 
@@ -27,7 +28,8 @@ Result<PageMark> read_shared_page(const base::Descriptor& page) {
     PageMark mark{};
     struct stat status {};
     // Past the end of it a look would not fail but kill.
-    if (::fstat(page.get(), &status) != 0 || status.st_size != static_cast<off_t>(mark.size())) return error("the memory handed over is not a page of Kumi's");
+    if (::fstat(page.get(), &status) != 0 || status.st_size != static_cast<off_t>(mark.size()))
+        return error("the memory handed over is not a page of Kumi's");
     void* const memory = ::mmap(nullptr, mark.size(), PROT_READ | PROT_WRITE, MAP_SHARED, page.get(), 0);
     if (memory == MAP_FAILED) return system_error(errno, "mapping memory of another process of this host");
     std::memcpy(mark.data(), memory, mark.size());

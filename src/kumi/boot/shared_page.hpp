@@ -1,7 +1,7 @@
 #pragma once
 
-// The proof that two processes are on one host: one hands a page of its memory to the other, which maps it and reads there
-// what it says. Names of hosts repeat, and a descriptor that arrives is not yet memory that may be mapped.
+// The proof that two processes are on one host: one hands a page of its memory to the other, which maps it and reads
+// there what it says. Names of hosts repeat, and a descriptor that arrives is not yet memory that may be mapped.
 
 #include "kumi/base/descriptor.hpp"
 #include "kumi/base/result.hpp"

@@ -23,7 +23,8 @@ TEST(SharedPage, what_is_no_page_or_may_not_be_mapped_is_refused) {
     EXPECT_FALSE(read_shared_page(base::Descriptor(::open("/dev/null", O_RDWR | O_CLOEXEC))));
     const auto page = make_shared_page({});
     ASSERT_TRUE(page);
-    const base::Descriptor for_reading(::open(("/proc/self/fd/" + std::to_string(page->get())).c_str(), O_RDONLY | O_CLOEXEC));
+    const base::Descriptor for_reading(
+        ::open(("/proc/self/fd/" + std::to_string(page->get())).c_str(), O_RDONLY | O_CLOEXEC));
     const auto read = read_shared_page(for_reading);
     ASSERT_FALSE(read);
     EXPECT_EQ(read.error().text(), "mapping memory of another process of this host: Permission denied");

@@ -28,7 +28,8 @@ public:
         std::vector<std::string> hosts;
         for (std::size_t end = 0; (end = names.find('\0')) != std::string_view::npos; names.remove_prefix(end + 1))
             hosts.emplace_back(names.substr(0, end));
-        if (hosts.size() != welcome.hosts || welcome.host >= welcome.hosts) return error("kumi run's welcome names no hosts: versions differ?");
+        if (hosts.size() != welcome.hosts || welcome.host >= welcome.hosts)
+            return error("kumi run's welcome names no hosts: versions differ?");
         const bool has_place = welcome.node < welcome.nodes && welcome.slot < welcome.nodes_on_host &&
                                welcome.nodes_on_host <= welcome.nodes;
         if (!has_place) return error("kumi run's welcome gives this node no place in the job: versions differ?");
@@ -58,7 +59,8 @@ public:
             all.emplace_back(left.begin(), left.begin() + length);
             left = left.subspan(length);
         }
-        if (all.size() != standing_.nodes) return error("kumi run passed on {} addresses instead of {}", all.size(), standing_.nodes);
+        if (all.size() != standing_.nodes)
+            return error("kumi run passed on {} addresses instead of {}", all.size(), standing_.nodes);
         return all;
     }
 
@@ -88,7 +90,8 @@ private:
         auto frame = receive();
         if (!frame) return frame;
         if (frame->kind == Kind::refused) return Error(std::string(text_of(frame->body))).as_told(); // by kumi run
-        if (frame->kind != answer) return error("kumi run gave an answer out of turn: two processes join as one node, or versions differ");
+        if (frame->kind != answer)
+            return error("kumi run gave an answer out of turn: two processes join as one node, or versions differ");
         return frame;
     }
 

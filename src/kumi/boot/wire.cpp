@@ -67,7 +67,8 @@ bool FrameReader::read_from(int socket) {
         if (got < 0 && errno == EINTR) continue;
         if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return true;
         if (got <= 0) return false;
-        for (base::Descriptor& descriptor : base::descriptors_in(message)) descriptors_.push_back(std::move(descriptor));
+        for (base::Descriptor& descriptor : base::descriptors_in(message))
+            descriptors_.push_back(std::move(descriptor));
         bytes_.insert(bytes_.end(), buffer.begin(), buffer.begin() + got);
     }
 }

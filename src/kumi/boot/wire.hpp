@@ -67,8 +67,8 @@ struct JoinBody {
     std::int32_t pid;
 };
 
-/// Followed by the names of the job's hosts, by their lowest nodes, each ended by a zero. The only way in which the keys of
-/// a job of `kumi run` travel; to other hosts, through ssh.
+/// Followed by the names of the job's hosts, by their lowest nodes, each ended by a zero. The only way in which the
+/// keys of a job of `kumi run` travel; to other hosts, through ssh.
 struct WelcomeBody {
     std::uint32_t node;
     std::uint32_t nodes;

@@ -42,7 +42,8 @@ TEST(Wire, frames_come_out_whole_however_they_were_cut) {
             auto frame = reader.next();
             ASSERT_TRUE(frame);
             if (!*frame) break;
-            EXPECT_EQ((*frame)->body, std::vector<std::byte>(static_cast<std::size_t>(frames * 37 % 500), static_cast<std::byte>(frames)));
+            EXPECT_EQ((*frame)->body, std::vector<std::byte>(static_cast<std::size_t>(frames * 37 % 500),
+                                                             static_cast<std::byte>(frames)));
             ++frames;
         }
     }

@@ -7,7 +7,8 @@ namespace {
 
 template <class Things>
 std::optional<std::uint32_t> index_of(const Things& things, std::string_view name) noexcept {
-    const auto found = std::find_if(things.begin(), things.end(), [&](const auto& thing) { return thing.name == name; });
+    const auto found =
+        std::find_if(things.begin(), things.end(), [&](const auto& thing) { return thing.name == name; });
     if (found == things.end()) return std::nullopt;
     return static_cast<std::uint32_t>(found - things.begin());
 }
@@ -16,7 +17,9 @@ std::optional<std::uint32_t> index_of(const Things& things, std::string_view nam
 
 std::optional<HostIndex> Cluster::find_host(std::string_view name) const noexcept { return index_of(hosts, name); }
 
-std::optional<NetworkIndex> Cluster::find_network(std::string_view name) const noexcept { return index_of(networks, name); }
+std::optional<NetworkIndex> Cluster::find_network(std::string_view name) const noexcept {
+    return index_of(networks, name);
+}
 
 std::uint64_t Cluster::slots() const noexcept {
     std::uint64_t sum = 0;

@@ -41,7 +41,9 @@ struct Host {
     std::uint32_t slots = 1;            // nodes that it may run
     std::vector<std::string> addresses; // by network; empty where it is not on that network
 
-    bool is_on(NetworkIndex network) const noexcept { return network < addresses.size() && !addresses[network].empty(); }
+    bool is_on(NetworkIndex network) const noexcept {
+        return network < addresses.size() && !addresses[network].empty();
+    }
 };
 
 struct Cluster {

@@ -24,7 +24,9 @@ constexpr std::int64_t slots_max = 1 << 20;
 constexpr char shared_memory_letter = 'S';
 
 bool is_name(std::string_view text) noexcept {
-    return !text.empty() && text.front() != '-' && std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isalnum(c) || c == '-' || c == '_' || c == '.'; });
+    return !text.empty() && text.front() != '-' && std::all_of(text.begin(), text.end(), [](unsigned char c) {
+        return std::isalnum(c) || c == '-' || c == '_' || c == '.';
+    });
 }
 
 /// How many letters differ, by insertion, deletion and change: for "did you mean".
@@ -58,10 +60,13 @@ public:
         static constexpr std::string_view known[] = {"network", "host", "silence"};
         if (auto good = refuse_others(root, known); !good) return good.error();
         if (root.contains("silence"))
-            if (auto good = take_number(root, "silence", 0, 1'000'000, cluster_.silence_seconds.emplace()); !good) return good.error();
-        if (auto good = read_each(root, "network", [&](const toml::table& one) { return read_network(one); }); !good) return good.error();
+            if (auto good = take_number(root, "silence", 0, 1'000'000, cluster_.silence_seconds.emplace()); !good)
+                return good.error();
+        if (auto good = read_each(root, "network", [&](const toml::table& one) { return read_network(one); }); !good)
+            return good.error();
         sort_networks();
-        if (auto good = read_each(root, "host", [&](const toml::table& one) { return read_host(one); }); !good) return good.error();
+        if (auto good = read_each(root, "host", [&](const toml::table& one) { return read_host(one); }); !good)
+            return good.error();
         if (cluster_.hosts.empty()) return error("{}: no hosts; write [[host]] and name = \"...\" for each", file_);
         if (auto good = check_networks(); !good) return good.error();
         return std::move(cluster_);
@@ -71,7 +76,8 @@ private:
     template <class... Arguments>
     Error wrong(const toml::node& where, fmt::format_string<Arguments...> format, Arguments&&... arguments) const {
         const toml::source_position at = where.source().begin;
-        return error("{}:{}:{}: {}", file_, at.line, at.column, fmt::format(format, std::forward<Arguments>(arguments)...));
+        return error("{}:{}:{}: {}", file_, at.line, at.column,
+                     fmt::format(format, std::forward<Arguments>(arguments)...));
     }
 
     template <std::size_t count>
@@ -79,7 +85,8 @@ private:
         for (const auto& [key, value] : table) {
             if (std::find(std::begin(known), std::end(known), key.str()) != std::end(known)) continue;
             const toml::source_position at = key.source().begin;
-            return error("{}:{}:{}: \"{}\" means nothing here; {}", file_, at.line, at.column, key.str(), did_you_mean(key.str(), known));
+            return error("{}:{}:{}: \"{}\" means nothing here; {}", file_, at.line, at.column, key.str(),
+                         did_you_mean(key.str(), known));
         }
         return {};
     }
@@ -88,7 +95,8 @@ private:
     Result<void> read_each(const toml::table& root, const char* name, ReadOne&& read_one) {
         const toml::node* all = root.get(name);
         if (all == nullptr) return {};
-        if (!all->is_array_of_tables()) return wrong(*all, "write [[{}]] with two brackets, once for each {}", name, name);
+        if (!all->is_array_of_tables())
+            return wrong(*all, "write [[{}]] with two brackets, once for each {}", name, name);
         for (const toml::node& one : *all->as_array())
             if (auto good = read_one(*one.as_table()); !good) return good;
         return {};
@@ -105,31 +113,40 @@ private:
         return {};
     }
 
-    Result<void> take_number(const toml::table& table, const char* key, std::int64_t least, std::int64_t most, std::uint32_t& into) {
+    Result<void> take_number(const toml::table& table, const char* key, std::int64_t least, std::int64_t most,
+                             std::uint32_t& into) {
         std::int64_t number = into;
         if (auto good = take<std::int64_t>(table, key, "a whole number", number); !good) return good;
-        if (number < least || number > most) return wrong(*table.get(key), "{} = {}: write {} to {}", key, number, least, most);
+        if (number < least || number > most)
+            return wrong(*table.get(key), "{} = {}: write {} to {}", key, number, least, most);
         into = static_cast<std::uint32_t>(number);
         return {};
     }
 
     Result<void> read_network(const toml::table& table) {
-        static constexpr std::string_view known[] = {"name", "device", "priority", "letter", "encrypt", "topology", "options", "rate", "mtu"};
+        static constexpr std::string_view known[] = {"name",     "device",  "priority", "letter", "encrypt",
+                                                     "topology", "options", "rate",     "mtu"};
         if (auto good = refuse_others(table, known); !good) return good;
         Network network;
-        network.priority = -static_cast<std::int64_t>(cluster_.networks.size()); // the first is the best, unless told otherwise
+        // the first is the best, unless told otherwise
+        network.priority = -static_cast<std::int64_t>(cluster_.networks.size());
         std::string letter, topology = "all", rate = "none";
-        for (const auto& [key, what, into] : {std::tuple{"name", "a text", &network.name}, {"device", "a text, like \"udp\"", &network.device},
-                                              {"letter", "a text of one letter", &letter}, {"topology", "a text, like \"ring\"", &topology},
+        for (const auto& [key, what, into] : {std::tuple{"name", "a text", &network.name},
+                                              {"device", "a text, like \"udp\"", &network.device},
+                                              {"letter", "a text of one letter", &letter},
+                                              {"topology", "a text, like \"ring\"", &topology},
                                               {"rate", "a text, like \"1gbit\"", &rate}})
             if (auto good = take<std::string>(table, key, what, *into); !good) return good;
         if (auto good = take<std::int64_t>(table, "priority", "a whole number", network.priority); !good) return good;
         if (auto good = take<bool>(table, "encrypt", "true or false", network.encrypt); !good) return good;
         if (auto good = take_number(table, "mtu", 576, 65'535, network.mtu); !good) return good;
         if (network.name.empty()) return wrong(table, "this network has no name; write name = \"...\"");
-        if (!is_name(network.name)) return wrong(*table.get("name"), "\"{}\" is no name; use letters, digits, - and _", network.name);
-        if (cluster_.find_network(network.name)) return wrong(*table.get("name"), "there are two networks \"{}\"; call one of them otherwise", network.name);
-        if (network.device != "udp") return wrong(*table.get("device"), "no device \"{}\"; a network is driven by \"udp\"", network.device);
+        if (!is_name(network.name))
+            return wrong(*table.get("name"), "\"{}\" is no name; use letters, digits, - and _", network.name);
+        if (cluster_.find_network(network.name))
+            return wrong(*table.get("name"), "there are two networks \"{}\"; call one of them otherwise", network.name);
+        if (network.device != "udp")
+            return wrong(*table.get("device"), "no device \"{}\"; a network is driven by \"udp\"", network.device);
         if (auto good = read_letter(table, letter, network); !good) return good;
         auto parsed = Topology::parse(topology);
         if (!parsed) return wrong(*table.get("topology"), "{}", parsed.error().text());
@@ -146,17 +163,20 @@ private:
     Result<void> read_letter(const toml::table& table, const std::string& told, Network& network) {
         const auto taken = [&](char letter) {
             return letter == shared_memory_letter ||
-                   std::any_of(cluster_.networks.begin(), cluster_.networks.end(), [&](const Network& other) { return other.letter == letter; });
+                   std::any_of(cluster_.networks.begin(), cluster_.networks.end(),
+                               [&](const Network& other) { return other.letter == letter; });
         };
         if (!told.empty()) {
             const bool good = told.size() == 1 && std::isupper(static_cast<unsigned char>(told[0]));
             if (!good) return wrong(*table.get("letter"), "letter = \"{}\": write one capital letter", told);
-            if (taken(told[0])) return wrong(*table.get("letter"), "the letter {} stands for {} already; take another", told,
-                                             told[0] == shared_memory_letter ? "shared memory" : "another network");
+            if (taken(told[0]))
+                return wrong(*table.get("letter"), "the letter {} stands for {} already; take another", told,
+                             told[0] == shared_memory_letter ? "shared memory" : "another network");
             network.letter = told[0];
             return {};
         }
-        for (const std::string_view letters : {std::string_view(network.name), std::string_view("ABCDEFGHIJKLMNOPQRTUVWXYZ")})
+        for (const std::string_view letters :
+             {std::string_view(network.name), std::string_view("ABCDEFGHIJKLMNOPQRTUVWXYZ")})
             for (const char c : letters) {
                 const char letter = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
                 if (letter < 'A' || letter > 'Z' || taken(letter)) continue;
@@ -169,7 +189,8 @@ private:
     Result<void> read_options(const toml::table& table, Network& network) {
         const toml::node* options = table.get("options");
         if (options == nullptr) return {};
-        if (!options->is_table()) return wrong(*options, "options are to be written like options = {{ buffer = \"4M\" }}");
+        if (!options->is_table())
+            return wrong(*options, "options are to be written like options = {{ buffer = \"4M\" }}");
         for (const auto& [key, value] : *options->as_table()) {
             std::string text;
             if (const auto word = value.value_exact<std::string>()) text = *word;
@@ -196,7 +217,8 @@ private:
         if (!names) return wrong(*table.get("name"), "{}", names.error().text());
         const std::size_t first = cluster_.hosts.size();
         for (std::string& name : *names) {
-            if (!is_name(name)) return wrong(*table.get("name"), "\"{}\" is no host name; use letters, digits, - and .", name);
+            if (!is_name(name))
+                return wrong(*table.get("name"), "\"{}\" is no host name; use letters, digits, - and .", name);
             if (!host_names_.insert(name).second) return wrong(*table.get("name"), "there are two hosts \"{}\"", name);
             host.name = std::move(name);
             host.addresses.assign(cluster_.networks.size(), {});
@@ -208,7 +230,8 @@ private:
     Result<void> read_addresses(const toml::table& table, std::size_t first) {
         const toml::node* addresses = table.get("address");
         if (addresses == nullptr) return {};
-        if (!addresses->is_table()) return wrong(*addresses, "write address.NETWORK = \"...\" for each network of the host");
+        if (!addresses->is_table())
+            return wrong(*addresses, "write address.NETWORK = \"...\" for each network of the host");
         for (const auto& [key, value] : *addresses->as_table()) {
             const auto network = cluster_.find_network(key.str());
             if (!network) {
@@ -223,10 +246,11 @@ private:
             auto expanded = expand(*pattern);
             if (!expanded) return wrong(value, "{}", expanded.error().text());
             if (expanded->size() != cluster_.hosts.size() - first)
-                return wrong(value, "\"{}\" is {} addresses for {} hosts; write one for each", *pattern, expanded->size(),
-                             cluster_.hosts.size() - first);
+                return wrong(value, "\"{}\" is {} addresses for {} hosts; write one for each", *pattern,
+                             expanded->size(), cluster_.hosts.size() - first);
             for (std::size_t i = 0; i < expanded->size(); ++i)
-                if (auto good = set_address(cluster_.hosts[first + i], *network, (*expanded)[i], value); !good) return good;
+                if (auto good = set_address(cluster_.hosts[first + i], *network, (*expanded)[i], value); !good)
+                    return good;
         }
         return {};
     }
@@ -234,28 +258,33 @@ private:
     Result<void> set_address(Host& host, NetworkIndex network, std::string& address, const toml::node& where) {
         const auto parsed = base::IpAddress::parse(address.substr(0, address.find('%')));
         // Behind the % an IPv6 address names an interface.
-        const bool is_scope_good = address.find('%') == std::string::npos || (parsed && parsed->size == 16 && !address.ends_with('%'));
-        if (!parsed || !is_scope_good) return wrong(where, "\"{}\" is no address; write it in numbers, like \"10.0.0.1\" or \"fd00::1\"", address);
+        const bool is_scope_good =
+            address.find('%') == std::string::npos || (parsed && parsed->size == 16 && !address.ends_with('%'));
+        if (!parsed || !is_scope_good)
+            return wrong(where, "\"{}\" is no address; write it in numbers, like \"10.0.0.1\" or \"fd00::1\"", address);
         if (!parsed->is_of_one_host())
-            return wrong(where, "{} is no address of one host; write that of its interface on {}", address, cluster_.networks[network].name);
+            return wrong(where, "{} is no address of one host; write that of its interface on {}", address,
+                         cluster_.networks[network].name);
         const auto version = [](unsigned bytes) { return bytes == 4 ? 4 : 6; };
         const auto& [size, first] = families_.try_emplace(network, parsed->size, host.name).first->second;
         if (size != parsed->size)
-            return wrong(where, "{} has an IPv{} address on {} and {} an IPv{} one; use one kind on each network", first, version(size),
-                         cluster_.networks[network].name, host.name, version(parsed->size));
+            return wrong(where, "{} has an IPv{} address on {} and {} an IPv{} one; use one kind on each network",
+                         first, version(size), cluster_.networks[network].name, host.name, version(parsed->size));
         const auto [other, is_new] = hosts_by_address_.try_emplace({network, address}, host.name);
         if (!is_new)
-            return wrong(where, "{} and {} have the same address {} on {}", other->second, host.name, address, cluster_.networks[network].name);
+            return wrong(where, "{} and {} have the same address {} on {}", other->second, host.name, address,
+                         cluster_.networks[network].name);
         host.addresses[network] = std::move(address);
         return {};
     }
 
     Result<void> check_networks() const {
         for (NetworkIndex network = 0; network < cluster_.networks.size(); ++network) {
-            const auto members = static_cast<std::uint32_t>(
-                std::count_if(cluster_.hosts.begin(), cluster_.hosts.end(), [&](const Host& host) { return host.is_on(network); }));
+            const auto members = static_cast<std::uint32_t>(std::count_if(
+                cluster_.hosts.begin(), cluster_.hosts.end(), [&](const Host& host) { return host.is_on(network); }));
             const Network& one = cluster_.networks[network];
-            if (auto good = one.topology.check(members); !good) return error("{}: network \"{}\": {}", file_, one.name, good.error().text());
+            if (auto good = one.topology.check(members); !good)
+                return error("{}: network \"{}\": {}", file_, one.name, good.error().text());
         }
         return {};
     }
@@ -264,7 +293,8 @@ private:
     Cluster cluster_;
     std::set<std::string, std::less<>> host_names_;
     std::map<std::pair<NetworkIndex, std::string>, std::string> hosts_by_address_;
-    std::map<NetworkIndex, std::pair<unsigned, std::string>> families_; // bytes of its addresses, and the first host that has one
+    // bytes of its addresses, and the first host that has one
+    std::map<NetworkIndex, std::pair<unsigned, std::string>> families_;
 };
 
 } // namespace
@@ -293,14 +323,16 @@ Result<Cluster> parse_host_list(std::string_view text) {
         if (colon != std::string_view::npos) {
             const std::string_view number = part.substr(colon + 1);
             const auto read = base::number_in<std::uint32_t>(number);
-            if (!read || *read == 0 || *read > slots_max) return error("\"{}\": \"{}\" is no number of slots; write it like a:2", part, number);
+            if (!read || *read == 0 || *read > slots_max)
+                return error("\"{}\": \"{}\" is no number of slots; write it like a:2", part, number);
             slots = *read;
         }
         auto names = expand(part.substr(0, colon));
         if (!names) return names.error();
         for (std::string& name : *names) {
             if (!is_name(name)) return error("\"{}\" is no host name; write hosts like a,b:2,c[0-3]:4", name);
-            if (cluster.find_host(name)) return error("the host \"{}\" is there twice; write {}:2 for two slots", name, name);
+            if (cluster.find_host(name))
+                return error("the host \"{}\" is there twice; write {}:2 for two slots", name, name);
             cluster.hosts.push_back({.name = std::move(name), .slots = slots, .addresses = {}});
         }
     }

@@ -19,9 +19,11 @@ TEST(Ranges, brackets_stand_for_many_names) {
     EXPECT_EQ(*expand("a[0-3,7]"), (Names{"a0", "a1", "a2", "a3", "a7"}));
     EXPECT_EQ(*expand("n[08-10].lab"), (Names{"n08.lab", "n09.lab", "n10.lab"}));
     EXPECT_EQ(*expand("r[0-1]n[1-2]"), (Names{"r0n1", "r0n2", "r1n1", "r1n2"}));
-    EXPECT_EQ(expand("a[0-18446744073709551615]").error().text(), "\"a[0-18446744073709551615]\" stands for more than 65536 names");
+    EXPECT_EQ(expand("a[0-18446744073709551615]").error().text(),
+              "\"a[0-18446744073709551615]\" stands for more than 65536 names");
     EXPECT_EQ(expand("a[18446744073709551615]")->front(), "a18446744073709551615");
-    for (const char* bad : {"a[", "a]", "a]0[", "a[]", "a[x]", "a[3-1]", "a[1-]", "a[0-65536]", "a[0-999]b[0-999]"}) EXPECT_FALSE(expand(bad)) << bad;
+    for (const char* bad : {"a[", "a]", "a]0[", "a[]", "a[x]", "a[3-1]", "a[1-]", "a[0-65536]", "a[0-999]b[0-999]"})
+        EXPECT_FALSE(expand(bad)) << bad;
 }
 
 TEST(Ranges, a_list_is_cut_outside_brackets_only) {
@@ -78,14 +80,16 @@ TEST(ClusterFile, what_is_wrong_is_said_with_its_place_and_the_remedy) {
         {"[[host]]\nname = \"a\"\n[[host]]\nname = \"a\"", "c.toml:4:8: there are two hosts \"a\""},
         {"[[host]]\nname = \"a b\"", "c.toml:2:8: \"a b\" is no host name; use letters, digits, - and ."},
         {"[[host]]\nname = \"a[0-\"", "c.toml:2:8: \"a[0-\": a bracket is missing; write a range like a[0-7]"},
-        {"[[host]]\nname = \"a\"\naddress.lan = \"10.0.0.1\"", "c.toml:3:9: no network \"lan\" is described; write [[network]] and its name"},
+        {"[[host]]\nname = \"a\"\naddress.lan = \"10.0.0.1\"",
+         "c.toml:3:9: no network \"lan\" is described; write [[network]] and its name"},
         {"[[network]]\nname = \"lan\"\n[[host]]\nname = \"a\"\naddress.lam = \"10.0.0.1\"",
          "c.toml:5:9: no network \"lam\" is described; did you mean \"lan\"?"},
         {"[[network]]\nname = \"lan\"\n[[host]]\nname = \"a[0-1]\"\naddress.lan = \"10.0.0.1\"",
          "c.toml:5:15: \"10.0.0.1\" is 1 addresses for 2 hosts; write one for each"},
         {"[[network]]\nname = \"lan\"\n[[host]]\nname = \"a\"\naddress.lan = \"myhost\"",
          "c.toml:5:15: \"myhost\" is no address; write it in numbers, like \"10.0.0.1\" or \"fd00::1\""},
-        {"[[network]]\nname = \"lan\"\n[[host]]\nname = \"a\"\naddress.lan = \"10.0.0.1\"\n[[host]]\nname = \"b\"\naddress.lan = \"10.0.0.1\"",
+        {"[[network]]\nname = \"lan\"\n[[host]]\nname = \"a\"\naddress.lan = \"10.0.0.1\"\n[[host]]\nname = "
+         "\"b\"\naddress.lan = \"10.0.0.1\"",
          "c.toml:8:15: a and b have the same address 10.0.0.1 on lan"},
         {"[[network]]\nname = \"lan\"\n[[host]]\nname = \"a\"\naddress.lan = \"10.1.1.300\"",
          "c.toml:5:15: \"10.1.1.300\" is no address; write it in numbers, like \"10.0.0.1\" or \"fd00::1\""},
@@ -99,13 +103,17 @@ TEST(ClusterFile, what_is_wrong_is_said_with_its_place_and_the_remedy) {
          "c.toml:5:15: 224.0.0.1 is no address of one host; write that of its interface on lan"},
         {"[[network]]\nname = \"lan\"\n[[host]]\nname = \"a\"\naddress.lan = \"ff02::1\"",
          "c.toml:5:15: ff02::1 is no address of one host; write that of its interface on lan"},
-        {"[[network]]\nname = \"lan\"\n[[host]]\nname = \"a\"\naddress.lan = \"10.0.0.1\"\n[[host]]\nname = \"b\"\naddress.lan = \"fd00::1\"",
+        {"[[network]]\nname = \"lan\"\n[[host]]\nname = \"a\"\naddress.lan = \"10.0.0.1\"\n[[host]]\nname = "
+         "\"b\"\naddress.lan = \"fd00::1\"",
          "c.toml:8:15: a has an IPv4 address on lan and b an IPv6 one; use one kind on each network"},
         {"[[network]]\nname = \"lan\"\nrate = \"fast\"",
          "c.toml:3:8: \"fast\" is no rate; write it like 100mbit, from 1kbit to 1000gbit, or none"},
-        {"[[network]]\nname = \"lan\"\n[[network]]\nname = \"lan\"", "c.toml:4:8: there are two networks \"lan\"; call one of them otherwise"},
-        {"[[network]]\nname = \"lan\"\ndevice = \"myrinet\"", "c.toml:3:10: no device \"myrinet\"; a network is driven by \"udp\""},
-        {"[[network]]\nname = \"lan\"\nletter = \"S\"", "c.toml:3:10: the letter S stands for shared memory already; take another"},
+        {"[[network]]\nname = \"lan\"\n[[network]]\nname = \"lan\"",
+         "c.toml:4:8: there are two networks \"lan\"; call one of them otherwise"},
+        {"[[network]]\nname = \"lan\"\ndevice = \"myrinet\"",
+         "c.toml:3:10: no device \"myrinet\"; a network is driven by \"udp\""},
+        {"[[network]]\nname = \"lan\"\nletter = \"S\"",
+         "c.toml:3:10: the letter S stands for shared memory already; take another"},
         {"[[network]]\nname = \"lan\"\nletter = \"xy\"", "c.toml:3:10: letter = \"xy\": write one capital letter"},
         {"[[network]]\nname = \"lan\"\nencrypt = 1", "c.toml:3:11: encrypt is to be true or false"},
         {"[[network]]\nname = \"lan\"\ntopology = \"star\"",
@@ -115,17 +123,21 @@ TEST(ClusterFile, what_is_wrong_is_said_with_its_place_and_the_remedy) {
     };
     for (const auto& [text, expected] : cases) EXPECT_EQ(refusal(text), expected) << text;
     EXPECT_TRUE(refusal("[[host]]\nname = ").starts_with("c.toml:2:")) << refusal("[[host]]\nname = ");
-    EXPECT_EQ(read_cluster_file("/nowhere.toml").error().text(), "reading the cluster file /nowhere.toml: No such file or directory");
+    EXPECT_EQ(read_cluster_file("/nowhere.toml").error().text(),
+              "reading the cluster file /nowhere.toml: No such file or directory");
 }
 
 TEST(ClusterFile, an_ipv6_address_may_name_its_interface) {
-    const auto read = parse_cluster("[[network]]\nname = \"lan\"\n[[host]]\nname = \"a\"\naddress.lan = \"fe80::1%eth0\"", "c.toml");
+    const auto read =
+        parse_cluster("[[network]]\nname = \"lan\"\n[[host]]\nname = \"a\"\naddress.lan = \"fe80::1%eth0\"", "c.toml");
     ASSERT_TRUE(read) << read.error().text();
     EXPECT_EQ(read->hosts[0].addresses[0], "fe80::1%eth0");
 }
 
 TEST(ClusterFile, networks_get_letters_that_tell_them_apart) {
-    const auto read = parse_cluster("[[network]]\nname = \"san\"\n[[network]]\nname = \"aa\"\n[[network]]\nname = \"sa\"\n[[host]]\nname = \"h\"", "c.toml");
+    const auto read = parse_cluster(
+        "[[network]]\nname = \"san\"\n[[network]]\nname = \"aa\"\n[[network]]\nname = \"sa\"\n[[host]]\nname = \"h\"",
+        "c.toml");
     ASSERT_TRUE(read) << read.error().text();
     EXPECT_EQ(read->networks[0].letter, 'A'); // S is shared memory
     EXPECT_EQ(read->networks[1].letter, 'B');
@@ -146,7 +158,8 @@ TEST(Topology, says_who_are_neighbours) {
     EXPECT_EQ(neighbours("tree", 1, 7), (Places{0, 3, 4}));
     EXPECT_EQ(neighbours("torus 3x3", 0, 9), (Places{1, 2, 3, 6}));
     EXPECT_EQ(neighbours("torus 4x2", 1, 8), (Places{0, 2, 5}));
-    for (const char* bad : {"", "torus", "torus 4", "torus 0x2", "torus 4x", "torus 4x2x", "ring 4", "rings"}) EXPECT_FALSE(Topology::parse(bad)) << bad;
+    for (const char* bad : {"", "torus", "torus 4", "torus 0x2", "torus 4x", "torus 4x2x", "ring 4", "rings"})
+        EXPECT_FALSE(Topology::parse(bad)) << bad;
     EXPECT_EQ(Topology::parse("torus 4x2")->text(), "torus 4x2");
 }
 
@@ -158,7 +171,8 @@ TEST(HostList, hosts_and_slots_on_one_line) {
     EXPECT_EQ(read->hosts[1].slots, 2u);
     EXPECT_EQ(read->hosts[3].name, "c1");
     EXPECT_EQ(read->hosts[3].slots, 4u);
-    for (const char* bad : {"", "a,,b", "a:0", "a:x", "a:", "a,a", "a b", "a:99999999"}) EXPECT_FALSE(parse_host_list(bad)) << bad;
+    for (const char* bad : {"", "a,,b", "a:0", "a:x", "a:", "a,a", "a b", "a:99999999"})
+        EXPECT_FALSE(parse_host_list(bad)) << bad;
 }
 
 TEST(Ranges, of_the_most_names_that_there_may_be_none_is_missing_and_one_more_is_refused) {

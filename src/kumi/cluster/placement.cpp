@@ -29,12 +29,15 @@ std::string Policy::text() const {
 Result<Placement> place(const Cluster& cluster, std::uint32_t nodes, Policy policy) {
     const auto plural = [](std::uint64_t count) { return count == 1 ? "" : "s"; };
     if (nodes > cluster.slots())
-        return error("{} node{} wanted, and the {} host{} have {} slot{} in all: start fewer, or give hosts more slots", nodes,
-                     plural(nodes), cluster.hosts.size(), plural(cluster.hosts.size()), cluster.slots(), plural(cluster.slots()));
+        return error("{} node{} wanted, and the {} host{} have {} slot{} in all: start fewer, or give hosts more slots",
+                     nodes, plural(nodes), cluster.hosts.size(), plural(cluster.hosts.size()), cluster.slots(),
+                     plural(cluster.slots()));
     std::vector<std::uint32_t> counts(cluster.hosts.size());
     std::uint32_t left = nodes;
     // In rounds: each host takes up to `step` more in a round.
-    const std::uint32_t step = policy.kind_ == Policy::Kind::spread ? 1 : policy.kind_ == Policy::Kind::pack ? nodes : policy.count_;
+    const std::uint32_t step = policy.kind_ == Policy::Kind::spread ? 1
+                               : policy.kind_ == Policy::Kind::pack ? nodes
+                                                                    : policy.count_;
     const bool one_round = policy.kind_ == Policy::Kind::per_host;
     do {
         for (std::size_t host = 0; host < counts.size(); ++host) {
@@ -44,8 +47,8 @@ Result<Placement> place(const Cluster& cluster, std::uint32_t nodes, Policy poli
         }
     } while (left > 0 && !one_round);
     if (left > 0)
-        return error("{}: only {} of {} nodes find a slot so; give hosts more slots, or place them otherwise", policy.text(), nodes - left,
-                     nodes);
+        return error("{}: only {} of {} nodes find a slot so; give hosts more slots, or place them otherwise",
+                     policy.text(), nodes - left, nodes);
     Placement placement;
     for (HostIndex host = 0; host < counts.size(); ++host)
         for (std::uint32_t slot = 0; slot < counts[host]; ++slot) placement.push_back({host, slot});

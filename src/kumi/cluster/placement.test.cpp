@@ -38,14 +38,17 @@ TEST(Placement, slots_are_never_exceeded) {
 }
 
 TEST(Placement, what_cannot_be_seated_is_refused_with_the_numbers) {
-    EXPECT_EQ(refusal("a,b:2", 4, "pack"), "4 nodes wanted, and the 2 hosts have 3 slots in all: start fewer, or give hosts more slots");
+    EXPECT_EQ(refusal("a,b:2", 4, "pack"),
+              "4 nodes wanted, and the 2 hosts have 3 slots in all: start fewer, or give hosts more slots");
     EXPECT_EQ(refusal("a:2,b:2", 3, "1-per-host"),
               "1-per-host: only 2 of 3 nodes find a slot so; give hosts more slots, or place them otherwise");
 }
 
 TEST(Placement, a_policy_is_one_of_three) {
-    for (const char* good : {"pack", "spread", "1-per-host", "64-per-host"}) EXPECT_EQ(Policy::parse(good)->text(), good);
-    for (const char* bad : {"", "packed", "0-per-host", "-per-host", "x-per-host", "2", "-1-per-host", "99999999999-per-host"})
+    for (const char* good : {"pack", "spread", "1-per-host", "64-per-host"})
+        EXPECT_EQ(Policy::parse(good)->text(), good);
+    for (const char* bad :
+         {"", "packed", "0-per-host", "-per-host", "x-per-host", "2", "-1-per-host", "99999999999-per-host"})
         EXPECT_FALSE(Policy::parse(bad)) << bad;
 }
 

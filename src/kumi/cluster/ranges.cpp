@@ -31,7 +31,8 @@ Result<void> append_numbers(std::string_view part, std::string_view pattern, std
 Result<std::vector<std::string>> expand(std::string_view pattern) {
     const std::size_t open = pattern.find('[');
     const std::size_t close = pattern.find(']');
-    if (open == std::string_view::npos && close == std::string_view::npos) return std::vector<std::string>{std::string(pattern)};
+    if (open == std::string_view::npos && close == std::string_view::npos)
+        return std::vector<std::string>{std::string(pattern)};
     if (open == std::string_view::npos || close == std::string_view::npos || close < open)
         return error("\"{}\": a bracket is missing; write a range like a[0-7]", pattern);
     std::vector<std::string> numbers;
@@ -39,10 +40,12 @@ Result<std::vector<std::string>> expand(std::string_view pattern) {
         if (auto read = append_numbers(part, pattern, numbers); !read) return read.error();
     auto rest = expand(pattern.substr(close + 1));
     if (!rest) return rest.error();
-    if (numbers.size() * rest->size() > range_names_max) return error("\"{}\" stands for more than {} names", pattern, range_names_max);
+    if (numbers.size() * rest->size() > range_names_max)
+        return error("\"{}\" stands for more than {} names", pattern, range_names_max);
     std::vector<std::string> names;
     for (const std::string& number : numbers)
-        for (const std::string& end : *rest) names.push_back(fmt::format("{}{}{}", pattern.substr(0, open), number, end));
+        for (const std::string& end : *rest)
+            names.push_back(fmt::format("{}{}{}", pattern.substr(0, open), number, end));
     return names;
 }
 

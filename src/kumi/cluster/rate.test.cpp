@@ -11,10 +11,12 @@ TEST(Rate, is_a_number_and_a_unit_or_none) {
     EXPECT_EQ(*parse_rate("2.5gbit"), 2'500'000'000u);
     EXPECT_EQ(*parse_rate("64kbit"), 64'000u);
     EXPECT_EQ(*parse_rate("none"), 0u);
-    for (const char* wrong : {"", "fast", "100", "mbit", "-1mbit", "0mbit", "1e3gbit", "1001gbit", "nangbit", "100mbit ", "1mbps"}) {
+    for (const char* wrong :
+         {"", "fast", "100", "mbit", "-1mbit", "0mbit", "1e3gbit", "1001gbit", "nangbit", "100mbit ", "1mbps"}) {
         const auto refused = parse_rate(wrong);
         ASSERT_FALSE(refused) << wrong;
-        EXPECT_EQ(refused.error().text(), fmt::format("\"{}\" is no rate; write it like 100mbit, from 1kbit to 1000gbit, or none", wrong));
+        EXPECT_EQ(refused.error().text(),
+                  fmt::format("\"{}\" is no rate; write it like 100mbit, from 1kbit to 1000gbit, or none", wrong));
     }
 }
 

@@ -10,8 +10,9 @@
 namespace kumi::cluster {
 
 Routing::Routing(const Cluster& cluster, Placement placement, const std::vector<Broken>& broken)
-    : cluster_(cluster), placement_(std::move(placement)), alike_of_(cluster.hosts.size()), places_(cluster.networks.size()),
-      members_(cluster.networks.size()), broken_(broken.begin(), broken.end()), nodes_on_(cluster.hosts.size()) {
+    : cluster_(cluster), placement_(std::move(placement)), alike_of_(cluster.hosts.size()),
+      places_(cluster.networks.size()), members_(cluster.networks.size()), broken_(broken.begin(), broken.end()),
+      nodes_on_(cluster.hosts.size()) {
     const auto hosts = static_cast<HostIndex>(cluster_.hosts.size());
     for (NetworkIndex network = 0; network < cluster_.networks.size(); ++network) {
         places_[network].resize(hosts);
@@ -46,7 +47,8 @@ void Routing::find_alike() {
     for (HostIndex host = 0; host < cluster_.hosts.size(); ++host) {
         if (nodes_on_[host].empty()) continue; // how it is joined matters to nobody
         std::vector<bool> is_on;
-        for (NetworkIndex network = 0; network < cluster_.networks.size(); ++network) is_on.push_back(cluster_.hosts[host].is_on(network));
+        for (NetworkIndex network = 0; network < cluster_.networks.size(); ++network)
+            is_on.push_back(cluster_.hosts[host].is_on(network));
         const auto next = static_cast<std::uint32_t>(alike_.size());
         const std::uint32_t place = is_regular ? known.try_emplace(std::move(is_on), next).first->second : next;
         if (place == next) alike_.push_back({.first = host});
@@ -64,7 +66,8 @@ void Routing::find_alike() {
 /// What keeps that network from carrying what one host has for the other.
 std::optional<Rejected::Why> Routing::obstacle(HostIndex from, HostIndex to, NetworkIndex network) const noexcept {
     if (!cluster_.hosts[from].is_on(network) || !cluster_.hosts[to].is_on(network)) return Rejected::Why::absent;
-    const bool neighbours = cluster_.networks[network].topology.joins(places_[network][from], places_[network][to], members_[network]);
+    const bool neighbours =
+        cluster_.networks[network].topology.joins(places_[network][from], places_[network][to], members_[network]);
     if (!neighbours) return Rejected::Why::no_neighbours;
     if (!broken_.empty() && broken_.contains({from, to, network})) return Rejected::Why::silent;
     return std::nullopt;
@@ -75,19 +78,26 @@ std::string Routing::in_words(Rejected::Why why, HostIndex from, HostIndex to, N
     const std::string& receiver = cluster_.hosts[to].name;
     switch (why) {
     case Rejected::Why::two_hosts: return fmt::format("{} and {} are two hosts", sender, receiver);
-    case Rejected::Why::not_best: return from == to ? "shared memory is better" : fmt::format("{} has priority", cluster_.networks[link(from, to).network].name);
-    case Rejected::Why::absent: return fmt::format("{} is not on it", cluster_.hosts[from].is_on(network) ? receiver : sender);
+    case Rejected::Why::not_best:
+        return from == to ? "shared memory is better"
+                          : fmt::format("{} has priority", cluster_.networks[link(from, to).network].name);
+    case Rejected::Why::absent:
+        return fmt::format("{} is not on it", cluster_.hosts[from].is_on(network) ? receiver : sender);
     case Rejected::Why::no_neighbours:
-        return fmt::format("{} and {} are no neighbours in its {}", sender, receiver, cluster_.networks[network].topology.text());
+        return fmt::format("{} and {} are no neighbours in its {}", sender, receiver,
+                           cluster_.networks[network].topology.text());
     case Rejected::Why::silent: return fmt::format("{} does not answer on it", receiver);
     }
     return {};
 }
 
 /// Breadth first, from the destination back: a host's next hop is one nearer. Only hosts with nodes can pass messages
-/// on. Among equals the one whose network is better, then the one that comes first. Hosts stand for those that are alike.
+/// on. Among equals the one whose network is better, then the one that comes first. Hosts stand for those that are
+/// alike.
 void Routing::find_ways_to(HostIndex destination) {
-    const auto is_joined = [&](const Alike& from) { return from.first == destination || link(from.first, destination).direct; };
+    const auto is_joined = [&](const Alike& from) {
+        return from.first == destination || link(from.first, destination).direct;
+    };
     if (std::ranges::all_of(alike_, is_joined)) return;
     std::vector<std::uint32_t> distance(cluster_.hosts.size(), 0); // 0: not reached yet
     std::deque<HostIndex> reached{destination};
@@ -185,9 +195,11 @@ ChannelCounts Routing::channels() const {
         if (taken.kind != Route::Kind::direct && taken.kind != Route::Kind::relayed) continue;
         if (taken.kind == Route::Kind::relayed) {
             channels = 0;
-            for (const Node to : there.nodes) channels = std::max<std::size_t>(channels, route(one.from, to).channel + 1);
+            for (const Node to : there.nodes)
+                channels = std::max<std::size_t>(channels, route(one.from, to).channel + 1);
         }
-        counts.by_network[taken.network] = std::max(counts.by_network[taken.network], static_cast<std::uint32_t>(channels));
+        counts.by_network[taken.network] =
+            std::max(counts.by_network[taken.network], static_cast<std::uint32_t>(channels));
     }
     return counts;
 }

@@ -5,8 +5,8 @@
 //
 //   - Nodes of one host talk through shared memory.
 //   - Others use the network of highest priority that joins their hosts, on the channel of the destination's slot.
-//   - Beyond the paper: hosts that no network joins are reached through others, by as few hops as there are. Each hop is
-//     one nearer to the destination than the one before, so that no message goes in circles.
+//   - Beyond the paper: hosts that no network joins are reached through others, by as few hops as there are. Each hop
+//     is one nearer to the destination than the one before, so that no message goes in circles.
 //
 // What a node finds out when it tries a route (nobody answers there) is not known here; it comes in as `broken`.
 
@@ -76,7 +76,8 @@ public:
     /// All other ways, the best first.
     std::vector<Rejected> rejected(Node from, Node to) const;
     ChannelCounts channels() const;
-    /// Pairs of different nodes that are alike in all that decides about their routes, in the order of their first pairs.
+    /// Pairs of different nodes that are alike in all that decides about their routes, in the order of their first
+    /// pairs.
     struct Decided {
         Node from = 0, to = 0; // the first of them
         std::uint64_t pairs = 0;
@@ -100,7 +101,9 @@ private:
         std::size_t slots = 0;   // most nodes on a host
     };
 
-    std::size_t index(HostIndex from, HostIndex to) const noexcept { return std::size_t{alike_of_[from]} * alike_.size() + alike_of_[to]; }
+    std::size_t index(HostIndex from, HostIndex to) const noexcept {
+        return std::size_t{alike_of_[from]} * alike_.size() + alike_of_[to];
+    }
     const Link& link(HostIndex from, HostIndex to) const noexcept { return links_[index(from, to)]; }
     Link& link(HostIndex from, HostIndex to) noexcept { return links_[index(from, to)]; }
     std::optional<Rejected::Why> obstacle(HostIndex from, HostIndex to, NetworkIndex network) const noexcept;

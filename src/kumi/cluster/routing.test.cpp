@@ -34,7 +34,8 @@ constexpr std::string_view figure3 = R"(
     address = { gnic = "10.2.0.[1-4]", udp = "10.3.0.[5-8]" }
 )";
 
-Routing routing_of(const Cluster& cluster, std::uint32_t nodes, Policy policy = Policy::pack(), const std::vector<Broken>& broken = {}) {
+Routing routing_of(const Cluster& cluster, std::uint32_t nodes, Policy policy = Policy::pack(),
+                   const std::vector<Broken>& broken = {}) {
     auto placement = place(cluster, nodes, policy);
     EXPECT_TRUE(placement) << (placement ? "" : placement.error().text());
     return Routing(cluster, placement ? *placement : Placement{}, broken);
@@ -185,7 +186,8 @@ TEST(Routing, whatever_the_networks_a_relayed_message_comes_nearer_with_every_ho
         }
         for (std::uint32_t i = 0; i < hosts; ++i) {
             cluster.hosts.push_back({.name = fmt::format("h{}", i), .slots = 1 + below(3), .addresses = {}});
-            for (std::uint32_t k = 0; k < networks; ++k) cluster.hosts.back().addresses.push_back(below(3) == 0 ? "x" : "");
+            for (std::uint32_t k = 0; k < networks; ++k)
+                cluster.hosts.back().addresses.push_back(below(3) == 0 ? "x" : "");
         }
         std::vector<Broken> broken;
         for (std::uint32_t i = below(6); i > 0; --i) broken.push_back({below(hosts), below(hosts), below(networks)});
@@ -280,7 +282,8 @@ TEST(Routing, a_relay_is_as_near_as_can_be_and_reached_by_the_best_network_whate
                 ASSERT_EQ(route.network, *best_network(from, route.next));
                 for (Node via = 0; via < hosts; ++via) {
                     if (via == from || distance[via * hosts + to] != hops - 1 || !best_network(from, via)) continue;
-                    ASSERT_LE(route.network, *best_network(from, via)) << from << " to " << to << " would better go by " << via;
+                    ASSERT_LE(route.network, *best_network(from, via))
+                        << from << " to " << to << " would better go by " << via;
                 }
             }
     }
@@ -344,7 +347,8 @@ TEST(Routing, pairs_that_are_decided_alike_are_counted_together_and_the_first_of
     for (int round = 0; round < 200; ++round) {
         Cluster cluster;
         for (std::uint32_t network = 0; network < 1 + below(3); ++network) {
-            cluster.networks.push_back({.name = "n" + std::to_string(network), .letter = static_cast<char>('A' + network)});
+            cluster.networks.push_back(
+                {.name = "n" + std::to_string(network), .letter = static_cast<char>('A' + network)});
             if (below(6) == 0) cluster.networks.back().topology = *Topology::parse("chain");
         }
         for (std::uint32_t host = 0; host < 2 + below(7); ++host) {
@@ -368,7 +372,8 @@ TEST(Routing, pairs_that_are_decided_alike_are_counted_together_and_the_first_of
                 if (has_channel) channels[route.network] = std::max(channels[route.network], route.channel + 1);
             }
         for (const Routing::Decided& one : routing.decisions())
-            std::get<2>(counted.try_emplace(decision(routing, one.from, one.to), one.from, one.to, 0).first->second) += one.pairs;
+            std::get<2>(counted.try_emplace(decision(routing, one.from, one.to), one.from, one.to, 0).first->second) +=
+                one.pairs;
         EXPECT_EQ(counted, expected) << round;
         EXPECT_EQ(routing.channels().by_network, channels) << round;
     }
@@ -376,7 +381,8 @@ TEST(Routing, pairs_that_are_decided_alike_are_counted_together_and_the_first_of
 
 TEST(Routing, some_nodes_of_ten_thousand_hosts_cost_no_more_than_their_own_hosts) {
     Cluster cluster{.networks = {{.name = "lan"}, {.name = "fast"}}, .hosts = {}};
-    for (int host = 0; host < 10'000; ++host) cluster.hosts.push_back({.name = "h", .slots = 1, .addresses = {"10.0.0.1", "10.1.0.1"}});
+    for (int host = 0; host < 10'000; ++host)
+        cluster.hosts.push_back({.name = "h", .slots = 1, .addresses = {"10.0.0.1", "10.1.0.1"}});
     for (const std::uint32_t nodes : {64u, 10'000u}) {
         const Routing routing = routing_of(cluster, nodes);
         EXPECT_EQ(routing.text(routing.route(0, nodes - 1)), "?0");

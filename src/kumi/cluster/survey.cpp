@@ -35,7 +35,8 @@ struct Found {
 
 class Surveyor {
 public:
-    explicit Surveyor(const std::vector<HostReport>& reports) : reports_(reports), joined_(reports.size() * reports.size()) {
+    explicit Surveyor(const std::vector<HostReport>& reports)
+        : reports_(reports), joined_(reports.size() * reports.size()) {
         for (const HostReport& report : reports_) {
             std::set<IpAddress> own;
             for (const Interface& interface : report.interfaces) own.insert(interface.address);
@@ -77,14 +78,17 @@ private:
         found_.push_back(std::move(network));
     }
 
-    bool is_joined(HostIndex one, HostIndex other) const { return one == other || joined_[one * reports_.size() + other]; }
+    bool is_joined(HostIndex one, HostIndex other) const {
+        return one == other || joined_[one * reports_.size() + other];
+    }
 
     /// Of those that can reach each other by routers only the ones that need it.
     void add_routed(unsigned size) {
         Members all;
         for (HostIndex host = 0; host < reports_.size(); ++host)
             for (const Interface& interface : reports_[host].interfaces)
-                if (interface.leads_out && interface.address.size == size && is_usable(interface)) all.emplace(host, &interface);
+                if (interface.leads_out && interface.address.size == size && is_usable(interface))
+                    all.emplace(host, &interface);
         Members members;
         for (const auto& [one, interface] : all)
             for (const auto& [other, its] : all)
@@ -108,23 +112,27 @@ private:
         const auto addresses = [](const HostReport& report) {
             std::vector<std::string> texts;
             for (const Interface& interface : report.interfaces) texts.push_back(interface.text());
-            return fmt::format("{} has {}", report.name, texts.empty() ? "none" : fmt::format("{}", fmt::join(texts, ", ")));
+            return fmt::format("{} has {}", report.name,
+                               texts.empty() ? "none" : fmt::format("{}", fmt::join(texts, ", ")));
         };
         const HostReport& other = reports_[static_cast<std::size_t>(apart - is_reached.begin())];
-        return error("hosts {} and {} have no addresses in one subnet: {}, and {}; set KUMI_CLUSTER to a file that describes their networks",
+        return error("hosts {} and {} have no addresses in one subnet: {}, and {}; set KUMI_CLUSTER to a file that "
+                     "describes their networks",
                      reports_[0].name, other.name, addresses(reports_[0]), addresses(other));
     }
 
     Cluster make_cluster() const {
         Cluster cluster;
-        for (const HostReport& report : reports_) cluster.hosts.push_back({report.name, report.slots, std::vector<std::string>(found_.size())});
+        for (const HostReport& report : reports_)
+            cluster.hosts.push_back({report.name, report.slots, std::vector<std::string>(found_.size())});
         for (NetworkIndex network = 0; network < found_.size(); ++network) {
             const Found& found = found_[network];
             Network& made = cluster.networks.emplace_back();
             made.name = found.name;
             made.letter = found.is_routed ? 'R' : static_cast<char>('A' + network % 16); // S is shared memory
             made.is_measured = !found.is_routed;
-            for (const auto& [host, interface] : found.members) cluster.hosts[host].addresses[network] = interface->address.text();
+            for (const auto& [host, interface] : found.members)
+                cluster.hosts[host].addresses[network] = interface->address.text();
         }
         return cluster;
     }

@@ -45,7 +45,8 @@ Result<Topology> Topology::parse(std::string_view text) {
         if (has_rows) rest.remove_prefix(1), made.rows_ = take_number(rest);
     }
     const bool whole = rest.empty() && (made.kind_ != Kind::torus || made.rows_ != 0);
-    if (!known || !whole) return error("\"{}\" is no topology; write \"all\", \"chain\", \"ring\", \"tree\" or \"torus 4x2\"", text);
+    if (!known || !whole)
+        return error("\"{}\" is no topology; write \"all\", \"chain\", \"ring\", \"tree\" or \"torus 4x2\"", text);
     return made;
 }
 
@@ -58,7 +59,8 @@ std::string Topology::text() const {
 
 Result<void> Topology::check(std::uint32_t members) const {
     if (kind_ != Kind::torus || std::uint64_t{columns_} * rows_ == members) return {};
-    return error("a torus of {}x{} has {} hosts, and {} are on this network", columns_, rows_, std::uint64_t{columns_} * rows_, members);
+    return error("a torus of {}x{} has {} hosts, and {} are on this network", columns_, rows_,
+                 std::uint64_t{columns_} * rows_, members);
 }
 
 bool Topology::joins(std::uint32_t one, std::uint32_t other, std::uint32_t members) const noexcept {

@@ -37,7 +37,8 @@ Names names_of(const Entries& entries) {
 
 std::vector<std::string_view> lines_of(std::string_view text) {
     std::vector<std::string_view> lines;
-    for (std::size_t end; (end = text.find('\n')) != text.npos; text.remove_prefix(end + 1)) lines.push_back(text.substr(0, end));
+    for (std::size_t end; (end = text.find('\n')) != text.npos; text.remove_prefix(end + 1))
+        lines.push_back(text.substr(0, end));
     return lines;
 }
 
@@ -50,10 +51,12 @@ Error explain(const std::string& mine, Node self, pm::Meeting& meeting) {
         const auto theirs = lines_of(text_of((*all)[node]));
         for (const std::string_view line : ours)
             if (std::ranges::find(theirs, line) == theirs.end())
-                return error("node {} has {}, and node {} has not: all nodes must have the same handlers and functions", self, line, node);
+                return error("node {} has {}, and node {} has not: all nodes must have the same handlers and functions",
+                             self, line, node);
         for (const std::string_view line : theirs)
             if (std::ranges::find(ours, line) == ours.end())
-                return error("node {} has {}, and node {} has not: all nodes must have the same handlers and functions", node, line, self);
+                return error("node {} has {}, and node {} has not: all nodes must have the same handlers and functions",
+                             node, line, self);
     }
     return error("other nodes differ in their handlers and functions: all must have the same");
 }
@@ -74,7 +77,8 @@ Result<void> agree_on_handlers(Core& core, pm::Meeting& meeting, std::string_vie
     bool are_alike = true;
     for (Node node = 0; node < core.nodes(); ++node) {
         Hello other{};
-        if (!read_value((*told)[node], other)) return error("node {} runs another version of Kumi: run the same on all nodes", node);
+        if (!read_value((*told)[node], other))
+            return error("node {} runs another version of Kumi: run the same on all nodes", node);
         are_alike &= other.digest == hello.digest;
         other.host.back() = '\0';
         agreed.hosts.emplace_back(other.host.data());
@@ -82,10 +86,12 @@ Result<void> agree_on_handlers(Core& core, pm::Meeting& meeting, std::string_vie
     }
     if (!are_alike) return explain(mine, core.node(), meeting);
     const auto has_twice = [](const std::vector<std::string>& sorted) {
-        return std::ranges::adjacent_find(sorted, {}, [](const std::string& line) { return line.substr(0, line.rfind('(')); });
+        return std::ranges::adjacent_find(sorted, {},
+                                          [](const std::string& line) { return line.substr(0, line.rfind('(')); });
     };
     for (const Names* names : {&handlers, &functions})
-        if (const auto twice = has_twice(names->sorted); twice != names->sorted.end()) return error("two handlers or functions have one name: {}", *twice);
+        if (const auto twice = has_twice(names->sorted); twice != names->sorted.end())
+            return error("two handlers or functions have one name: {}", *twice);
     core.set_agreement(std::move(agreed));
     return {};
 }

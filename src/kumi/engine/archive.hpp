@@ -1,17 +1,19 @@
 #pragma once
 
-// Values as bytes: what functions are called with, and what they answer. cereal knows the types: those below, those that
-// have a `serialize` of their own, and more of the standard library's by including <cereal/types/...>. The bytes are ours.
+// Values as bytes: what functions are called with, and what they answer. cereal knows the types: those below, those
+// that have a `serialize` of their own, and more of the standard library's by including <cereal/types/...>. The bytes
+// are ours.
 //
 // Numbers, and classes that are nothing but their memory, lie there as in memory, one after the other without gaps; a
 // container is its size in 8 bytes, then its elements. The same on every architecture that Kumi runs on.
 //
-// Reading trusts nothing. Nothing outside of the bytes is read; a container is never told to have more elements than there
-// are bytes left, and a vector makes no more room than these would fill; nesting has a bound, for it costs stack.
+// Reading trusts nothing. Nothing outside of the bytes is read; a container is never told to have more elements than
+// there are bytes left, and a vector makes no more room than these would fill; nesting has a bound, for it costs stack.
 // So elements that take no bytes at all cannot be sent in a container.
 
 #ifndef CEREAL_THREAD_SAFE
-#define CEREAL_THREAD_SAFE 1 // for class versions, which it keeps in a table; to be defined by who includes cereal earlier
+// for class versions, which it keeps in a table; to be defined by who includes cereal earlier
+#define CEREAL_THREAD_SAFE 1
 #endif
 
 #include "kumi/base/bytes.hpp"
@@ -104,8 +106,8 @@ private:
 
 } // namespace kumi::engine::archive
 
-/// Archives that stand for any other when only this is asked: does cereal know the type? What Writer does depends on the
-/// answer, so it cannot be asked itself.
+/// Archives that stand for any other when only this is asked: does cereal know the type? What Writer does depends on
+/// the answer, so it cannot be asked itself.
 namespace kumi::engine::archive_probe {
 
 struct Writer : cereal::OutputArchive<Writer> {
@@ -136,7 +138,8 @@ inline constexpr bool only_refers<std::basic_string_view<Char, Traits>> = true;
 template <class T>
 inline constexpr bool only_refers<std::reference_wrapper<T>> = true;
 
-/// A class that cereal does not know and that is nothing but its memory. (Pointers inside of it are the user's mistake.)
+/// A class that cereal does not know and that is nothing but its memory. (Pointers inside of it are the user's
+/// mistake.)
 template <class T>
 concept PlainClass =
     (std::is_class_v<T> || std::is_union_v<T>)&&std::is_trivially_copyable_v<T> &&

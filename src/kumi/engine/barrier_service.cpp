@@ -21,7 +21,8 @@ constexpr std::uint16_t hopeless_kind = kind_in_service(Kind::hopeless);
 
 } // namespace
 
-BarrierService::BarrierService(Core& core) : core_(core), port_(core.add_service(*this)), barriers_(core.node(), core.nodes()) {
+BarrierService::BarrierService(Core& core)
+    : core_(core), port_(core.add_service(*this)), barriers_(core.node(), core.nodes()) {
     for (Node node = 0; node < core.nodes(); ++node) all_nodes_.push_back(node);
 }
 
@@ -53,7 +54,9 @@ Handled BarrierService::on_message(const Turn& turn, Node source, std::uint16_t 
     return is_sound ? Handled::yes : Handled::no;
 }
 
-void BarrierService::send_step(const Turn& turn, Node to, const BarrierStep& step) { port_.reply(turn, to, step_kind, step); }
+void BarrierService::send_step(const Turn& turn, Node to, const BarrierStep& step) {
+    port_.reply(turn, to, step_kind, step);
+}
 
 bool BarrierService::on_step(const Turn& turn, Node source, Bytes body) {
     BarrierStep step;
@@ -65,7 +68,8 @@ bool BarrierService::on_step(const Turn& turn, Node source, Bytes body) {
 
 // ---- coming
 
-std::optional<BarrierToken> BarrierService::arrive(const Turn& turn, std::uint64_t set, std::span<const Node> members, std::uint64_t value) {
+std::optional<BarrierToken> BarrierService::arrive(const Turn& turn, std::uint64_t set, std::span<const Node> members,
+                                                   std::uint64_t value) {
     return barriers_.arrive(set, members, value, [&](Node to, const BarrierStep& step) { send_step(turn, to, step); });
 }
 
@@ -75,7 +79,8 @@ BarrierToken BarrierService::come(bool is_split) {
     const BarrierToken token{all_set, next_barrier_++};
     make_arrivals(turn);
     // Memory needs no help; messages do.
-    if (is_split && (!host_barrier_ || firsts_.size() != 1 || next_on_host_ != next_barrier_)) core_.loop().on_duty(turn);
+    if (is_split && (!host_barrier_ || firsts_.size() != 1 || next_on_host_ != next_barrier_))
+        core_.loop().on_duty(turn);
     return token;
 }
 
@@ -107,7 +112,8 @@ bool BarrierService::make_arrivals(const Turn& turn) {
 /// Which one is of no matter: if this host has come to a later barrier, it has come to all before it too.
 bool BarrierService::on_host_arrived(const Turn& turn, Node source, Bytes body) {
     HostArrived what;
-    const bool is_ours = host_barrier_ && on_host_.front() == core_.node() && std::binary_search(on_host_.begin(), on_host_.end(), source);
+    const bool is_ours = host_barrier_ && on_host_.front() == core_.node() &&
+                         std::binary_search(on_host_.begin(), on_host_.end(), source);
     if (!is_ours || !read_value(body, what)) return false;
     on_host_complete(turn);
     return true;
@@ -122,7 +128,8 @@ void BarrierService::on_host_complete(const Turn& turn) {
 }
 
 void BarrierService::check_firsts(const Turn&) {
-    for (; hosts_complete_ != host_has_come_ && barriers_.is_complete({firsts_set, hosts_complete_}); ++hosts_complete_) tell_host_of(hosts_complete_);
+    for (; hosts_complete_ != host_has_come_ && barriers_.is_complete({firsts_set, hosts_complete_}); ++hosts_complete_)
+        tell_host_of(hosts_complete_);
 }
 
 /// It is complete: whoever sleeps on this host is woken.
@@ -140,14 +147,19 @@ Result<void> BarrierService::barrier(Instant deadline) {
 Result<BarrierToken> BarrierService::arrive(std::span<const Node> members) {
     std::vector<Node> sorted(members.begin(), members.end());
     std::sort(sorted.begin(), sorted.end());
-    if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) return error("barrier of some nodes: one of them is named twice");
-    if (!std::binary_search(sorted.begin(), sorted.end(), core_.node())) return error("barrier of some nodes: node {} is not one of them", core_.node());
+    if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
+        return error("barrier of some nodes: one of them is named twice");
+    if (!std::binary_search(sorted.begin(), sorted.end(), core_.node()))
+        return error("barrier of some nodes: node {} is not one of them", core_.node());
     if (sorted.back() >= core_.nodes())
-        return error("barrier of some nodes: there is no node {}, this job has 0 to {}", sorted.back(), core_.nodes() - 1);
+        return error("barrier of some nodes: there is no node {}, this job has 0 to {}", sorted.back(),
+                     core_.nodes() - 1);
     const Turn turn = core_.take_turn();
     const std::uint64_t set = Barriers::set_of(sorted);
     // Those of all nodes need no leave.
-    if (barriers_.new_sets() + known_sets >= Barriers::new_sets_max) return error("barrier of some nodes: {} sets have their first under way, which is the most there may be", barriers_.new_sets());
+    if (barriers_.new_sets() + known_sets >= Barriers::new_sets_max)
+        return error("barrier of some nodes: {} sets have their first under way, which is the most there may be",
+                     barriers_.new_sets());
     const auto token = arrive(turn, set, sorted);
     if (!token) return error("barrier of some nodes: too many sets have one under way, or this one too many");
     core_.loop().on_duty(turn);
@@ -179,7 +191,8 @@ std::optional<BarrierToken> BarrierService::awaited_for(const BarrierToken& toke
 /// A node that the barrier needs and that is lost. Not every node that has left is missed: it may have come before.
 std::optional<Node> BarrierService::find_missing(const Turn& turn, const BarrierToken& token) const {
     if (!core_.has_losses(turn) && hopeless_.empty()) return std::nullopt;
-    if (const auto told = hopeless_.find(token.set); told != hopeless_.end() && static_cast<std::int32_t>(token.sequence - told->second.sequence) >= 0)
+    if (const auto told = hopeless_.find(token.set);
+        told != hopeless_.end() && static_cast<std::int32_t>(token.sequence - told->second.sequence) >= 0)
         return told->second.lost;
     const auto awaited = awaited_for(token);
     if (!awaited) return std::nullopt; // nobody is lost on one's own host

@@ -1,8 +1,8 @@
 #pragma once
 
-// Barriers of all nodes and of some. Nodes of one host meet in memory that they share, which needs nobody's help; the last of them
-// tells the first node of the host, and the first nodes of all hosts meet by messages (barriers.hpp). Where no host has several
-// nodes all of them meet by messages.
+// Barriers of all nodes and of some. Nodes of one host meet in memory that they share, which needs nobody's help; the
+// last of them tells the first node of the host, and the first nodes of all hosts meet by messages (barriers.hpp).
+// Where no host has several nodes all of them meet by messages.
 
 #include "kumi/base/result.hpp"
 #include "kumi/engine/barriers.hpp"
@@ -21,8 +21,8 @@ class BarrierService final : public Service {
 public:
     explicit BarrierService(Core& core);
 
-    /// `firsts[node]` is the first of the nodes that share memory with `node`; the same on all nodes. Empty: that is not known,
-    /// and memory is used only if all nodes share it.
+    /// `firsts[node]` is the first of the nodes that share memory with `node`; the same on all nodes. Empty: that is
+    /// not known, and memory is used only if all nodes share it.
     void set_firsts(std::vector<Node> firsts);
 
     /// This node comes to the next barrier of all nodes, and waits later.
@@ -34,8 +34,8 @@ public:
     /// A barrier of all nodes, which tells the lowest and highest value that they came with.
     Result<Agreement> agree(std::uint64_t value);
 
-    /// True while arrivals of this node wait for room in the memory of its host. A thread that sleeps then must be woken when a
-    /// barrier completes.
+    /// True while arrivals of this node wait for room in the memory of its host. A thread that sleeps then must be
+    /// woken when a barrier completes.
     bool has_uncounted(const Turn&) const noexcept { return next_on_host_ != next_barrier_; }
 
 private:
@@ -47,7 +47,8 @@ private:
     bool on_hopeless(const Turn& turn, Bytes body);
 
     BarrierToken come(bool is_split);
-    std::optional<BarrierToken> arrive(const Turn& turn, std::uint64_t set, std::span<const Node> members, std::uint64_t value = 0);
+    std::optional<BarrierToken> arrive(const Turn& turn, std::uint64_t set, std::span<const Node> members,
+                                       std::uint64_t value = 0);
     void send_step(const Turn& turn, Node to, const BarrierStep& step);
     bool make_arrivals(const Turn& turn);
     void on_host_complete(const Turn& turn);

@@ -111,7 +111,8 @@ TEST(CoreBarriers, a_lost_member_that_has_come_is_not_missed) {
     hears_step(victim, 1, set_of_all, 0, 1);
     victim.channel.lose(1);
     notice_losses(victim);
-    EXPECT_TRUE(has(victim.core->barriers().wait(token, now()), "not all nodes have come")) << "it waits for node 2 alone";
+    EXPECT_TRUE(has(victim.core->barriers().wait(token, now()), "not all nodes have come"))
+        << "it waits for node 2 alone";
     hears_step(victim, 2, set_of_all, 0, 0);
     EXPECT_TRUE(victim.core->barriers().wait(token, now()));
 }
@@ -152,7 +153,8 @@ TEST(CoreBarriers, what_another_node_knows_to_be_hopeless_is_given_up_from_there
     EXPECT_TRUE(has(victim.core->barriers().wait(first, now() + loopback::far_away), "node 1"));
     EXPECT_EQ(hears_hopeless(0, 1), 0u);
     const Node pair[2] = {0, 2};
-    EXPECT_TRUE(has(victim.core->barriers().wait(*victim.core->barriers().arrive(pair), now()), "not all nodes have come"))
+    EXPECT_TRUE(
+        has(victim.core->barriers().wait(*victim.core->barriers().arrive(pair), now()), "not all nodes have come"))
         << "other sets go on";
 }
 
@@ -235,7 +237,8 @@ TEST_F(CoreHosts, a_lost_first_node_of_another_host_ends_the_wait_and_a_lost_oth
     const BarrierToken token = victim.core->barriers().arrive();
     victim.channel.lose(3);
     notice_losses(victim);
-    EXPECT_TRUE(has(victim.core->barriers().wait(token, now()), "not all nodes have come")) << "its host knows, and will tell";
+    EXPECT_TRUE(has(victim.core->barriers().wait(token, now()), "not all nodes have come"))
+        << "its host knows, and will tell";
     victim.channel.lose(2);
     notice_losses(victim);
     EXPECT_TRUE(has(victim.core->barriers().wait(token, now() + loopback::far_away), "node 2"));

@@ -115,7 +115,8 @@ void Barriers::hold(Node from, const BarrierStep& step) {
 }
 
 std::vector<Barriers::Held> Barriers::take_held(std::uint64_t set) {
-    const auto first = std::stable_partition(held_.begin(), held_.end(), [=](const Held& held) { return held.step.set != set; });
+    const auto first =
+        std::stable_partition(held_.begin(), held_.end(), [=](const Held& held) { return held.step.set != set; });
     std::vector<Held> taken(first, held_.end());
     held_.erase(first, held_.end());
     for (const Held& held : taken) --held_from_[held.from];
@@ -133,7 +134,8 @@ void Barriers::take(std::uint64_t id, Set& set, Node from, const BarrierStep& st
     const std::uint32_t bit = std::uint32_t{1} << step.round;
     if ((slot.heard & bit) != 0) return count(BarrierDrop::repeated);
     slot.heard |= bit;
-    // A round that comes before an earlier one makes that one's step tell of more arrivals than it must, which are true.
+    // A round that comes before an earlier one makes that one's step tell of more arrivals than it must, which are
+    // true.
     slot.join(step.lowest, step.highest);
     if (!slot.is_begun) return;
     send_rounds(id, set, step.sequence, slot, send);

@@ -2,19 +2,21 @@
 
 // Split-phase barriers among all nodes or some of them, by dissemination. In round r a member tells the one 2^r places
 // after it that it has arrived and has heard all rounds before, and hears so from the one 2^r places before it. After
-// ceil(log2 n) rounds it has heard, directly or not, of all n. Each step also carries the lowest and the highest value of
-// the arrivals that it tells of. Hearing of a member twice changes neither, so they are right for any n.
+// ceil(log2 n) rounds it has heard, directly or not, of all n. Each step also carries the lowest and the highest value
+// of the arrivals that it tells of. Hearing of a member twice changes neither, so they are right for any n.
 //
 // What is bounded, and why no honest step is ever dropped:
-//  - A set's steps are on the wire for at most `window` sequences from the first that is not complete here; arrivals beyond
-//    wait here. A barrier that is complete anywhere has been begun everywhere, so a peer is at most `window` complete ones
-//    ahead, and its steps less than twice `window`. None comes for a complete barrier: that needed it.
-//  - Until its first barrier is complete a set is new, and only that one is begun. So a node that has not yet arrived at a
-//    set, and cannot tell who belongs to it, gets one step for it from each peer: the first barrier's. It is held until
-//    this node arrives. A node has `new_sets_max` new sets at most, so no peer needs more held steps than that: 10 KiB.
-//  - Other memory grows by this node's own arrivals only: `sets_max` sets, and `waiting_max` arrivals that wait in each.
-//  - A set is never forgotten: its sequence would have to be, while other members go on counting. It takes some 350 bytes,
-//    and 8 for each round; when much is under way, or a member makes it seem so, up to 1.5 KiB more.
+//  - A set's steps are on the wire for at most `window` sequences from the first that is not complete here; arrivals
+//    beyond wait here. A barrier that is complete anywhere has been begun everywhere, so a peer is at most `window`
+//    complete ones ahead, and its steps less than twice `window`. None comes for a complete barrier: that needed it.
+//  - Until its first barrier is complete a set is new, and only that one is begun. So a node that has not yet arrived
+//    at a set, and cannot tell who belongs to it, gets one step for it from each peer: the first barrier's. It is held
+//    until this node arrives. A node has `new_sets_max` new sets at most, so no peer needs more held steps than that:
+//    10 KiB.
+//  - Other memory grows by this node's own arrivals only: `sets_max` sets, and `waiting_max` arrivals that wait in
+//    each.
+//  - A set is never forgotten: its sequence would have to be, while other members go on counting. It takes some 350
+//    bytes, and 8 for each round; when much is under way, or a member makes it seem so, up to 1.5 KiB more.
 // Nothing of this needs messages to be in order.
 
 #include "kumi/base/function_ref.hpp"
@@ -78,15 +80,17 @@ public:
     /// The first barrier of each set is `first_sequence`, the same on all nodes.
     Barriers(Node self, Node nodes, std::uint32_t first_sequence = 0);
 
-    /// The number for a set that has no other, never below 2^63. That two sets ever have the same is taken for impossible.
+    /// The number for a set that has no other, never below 2^63. That two sets ever have the same is taken for
+    /// impossible.
     static std::uint64_t set_of(std::span<const Node> sorted_members) noexcept;
 
-    /// This node has come to the next barrier of that set, of which it is a member. All members count the same barriers and
-    /// give the same members, each once. Empty: one of the bounds above is reached, and nothing has changed.
+    /// This node has come to the next barrier of that set, of which it is a member. All members count the same barriers
+    /// and give the same members, each once. Empty: one of the bounds above is reached, and nothing has changed.
     std::optional<BarrierToken> arrive(std::uint64_t set, std::span<const Node> sorted_members, std::uint64_t value,
                                        Send send);
 
-    /// `from` is who sent it, as the channel says. Steps may come for barriers and sets that this node has not arrived at.
+    /// `from` is who sent it, as the channel says. Steps may come for barriers and sets that this node has not arrived
+    /// at.
     void on_step(Node from, const BarrierStep& step, Send send);
 
     /// All members have arrived. The token is one that arrive() gave, less than 2^31 barriers ago.

@@ -1,4 +1,5 @@
-// Most of what barriers promise is held against random schedules. KUMI_SEEDS=<count> runs more or fewer, KUMI_SEED=<n> one.
+// Most of what barriers promise is held against random schedules. KUMI_SEEDS=<count> runs more or fewer, KUMI_SEED=<n>
+// one.
 
 #include "kumi/engine/barriers.hpp"
 

@@ -69,7 +69,8 @@ Handled Calls::on_ask(Node source, Bytes body) {
 }
 
 void Calls::run_later(const Turn& turn, std::uint32_t number, Bytes arguments, Ran ran) {
-    tasks_.push_back({core_.node(), no_operation, function_of_[number], {arguments.begin(), arguments.end()}, std::move(ran)});
+    tasks_.push_back(
+        {core_.node(), no_operation, function_of_[number], {arguments.begin(), arguments.end()}, std::move(ran)});
     core_.call_background(turn);
 }
 
@@ -108,8 +109,8 @@ Result<std::vector<std::byte>> Calls::run(std::uint32_t index, Bytes arguments) 
     try {
         auto answer = function.run(arguments);
         if (answer.size() <= core_.message_bytes_max()) return answer;
-        return error("function {} answered with {}; the largest is {}", function.name, base::readable_bytes(answer.size()),
-                     base::readable_bytes(core_.message_bytes_max()));
+        return error("function {} answered with {}; the largest is {}", function.name,
+                     base::readable_bytes(answer.size()), base::readable_bytes(core_.message_bytes_max()));
     } catch (const std::exception& thrown) {
         return error("function {} threw: {}", function.name, thrown.what());
     } catch (...) {

@@ -1,8 +1,9 @@
 #pragma once
 
-// Functions of the program that other nodes call (Engine::invoke), and that groups run. A function may wait, so it runs as a task:
-// outside of handlers, without the turn, one thread at a time. A function that waits may run further tasks meanwhile, on top of
-// itself, task_depth_max deep. A request for a function counts as handled when the function has returned: that bounds how many wait.
+// Functions of the program that other nodes call (Engine::invoke), and that groups run. A function may wait, so it runs
+// as a task: outside of handlers, without the turn, one thread at a time. A function that waits may run further tasks
+// meanwhile, on top of itself, task_depth_max deep. A request for a function counts as handled when the function has
+// returned: that bounds how many wait.
 
 #include "kumi/engine/function.hpp"
 #include "kumi/engine/operations.hpp"
@@ -29,7 +30,9 @@ public:
     using Ran = std::function<void(Result<std::vector<std::byte>>)>;
     void run_later(const Turn& turn, std::uint32_t number, Bytes arguments, Ran ran);
     /// Runs one at once: it must not wait.
-    Result<std::vector<std::byte>> run_now(std::uint32_t number, Bytes arguments) const { return run(function_of_[number], arguments); }
+    Result<std::vector<std::byte>> run_now(std::uint32_t number, Bytes arguments) const {
+        return run(function_of_[number], arguments);
+    }
 
     /// This thread may run a task.
     bool has_tasks(const Turn& turn) const noexcept;

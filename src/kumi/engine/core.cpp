@@ -18,9 +18,12 @@ constexpr unsigned polls_per_look = 256;
 } // namespace
 
 Core::Core(pm::Channel& channel, Handlers&& handlers, const Options& options, std::unique_ptr<MemoryMap> memory)
-    : channel_(channel), nodes_(channel.nodes()), message_bytes_max_(std::min(std::size_t{256} << 10, channel.traits().message_bytes_max - head_bytes_max)),
-      chunk_bytes_(std::min(chunk_bytes, message_bytes_max_)), handlers_(std::move(handlers)), memory_(std::move(memory)), outbox_(channel), 
-      lost_(channel.nodes()), keepalive_every_(options.keepalive_every), clock_(options.clock), look_at_(channel.traits().ignores_deadlines ? never : clock_() + keepalive_every_), loop_(channel, *this, options.patience, options.progress) {
+    : channel_(channel), nodes_(channel.nodes()),
+      message_bytes_max_(std::min(std::size_t{256} << 10, channel.traits().message_bytes_max - head_bytes_max)),
+      chunk_bytes_(std::min(chunk_bytes, message_bytes_max_)), handlers_(std::move(handlers)),
+      memory_(std::move(memory)), outbox_(channel), lost_(channel.nodes()), keepalive_every_(options.keepalive_every),
+      clock_(options.clock), look_at_(channel.traits().ignores_deadlines ? never : clock_() + keepalive_every_),
+      loop_(channel, *this, options.patience, options.progress) {
     Agreed own;
     for (std::uint32_t i = 0; i < handlers_.entries().size(); ++i) own.handlers.push_back(i);
     for (std::uint32_t i = 0; i < handlers_.functions().size(); ++i) own.functions.push_back(i);
@@ -30,7 +33,8 @@ Core::Core(pm::Channel& channel, Handlers&& handlers, const Options& options, st
 Core::~Core() {
     constexpr Duration patience = std::chrono::seconds(3); // some may have left, and take nothing any more
     const auto is_done = [&](const Turn& turn) {
-        return std::ranges::all_of(services_, [&](const Added& added) { return !added.wants_progress && added.service->is_done(turn); });
+        return std::ranges::all_of(
+            services_, [&](const Added& added) { return !added.wants_progress && added.service->is_done(turn); });
     };
     loop_.serve_until(
         [&](const Turn& turn) { return !outbox_.has_waiting() && is_done(turn) && transfers_.empty(); },
@@ -85,7 +89,8 @@ void Core::on_arrival(const Turn& turn, pm::Message& message) noexcept {
     try {
         handled = handle(turn, source, header, message.bytes().subspan(sizeof header), message);
         if (handled == Handled::no) {
-            if (header.is_request != 0) refuse(source, no_operation, fmt::format("it could make nothing of a message of kind {}", header.kind));
+            if (header.is_request != 0)
+                refuse(source, no_operation, fmt::format("it could make nothing of a message of kind {}", header.kind));
             else note_unsound(source);
         }
     } catch (const std::exception& failure) { // no memory
@@ -96,13 +101,17 @@ void Core::on_arrival(const Turn& turn, pm::Message& message) noexcept {
 
 void Core::note_unsound(Node source) noexcept {
     if (std::exchange(has_told_unsound_, true)) return;
-    base::log_warning("{} can make nothing of a message of {}: do all nodes run the same program, with the same version of Kumi?", name_of(node()), name_of(source));
+    base::log_warning(
+        "{} can make nothing of a message of {}: do all nodes run the same program, with the same version of Kumi?",
+        name_of(node()), name_of(source));
 }
 
 inline Handled Core::handle(const Turn& turn, Node source, const Header& header, Bytes rest, pm::Message& message) {
     const bool is_handler = header.kind >= static_cast<std::uint16_t>(Kind::first_handler);
-    if (!is_handler && header.kind >= first_of_services) return on_service_message(turn, source, header.kind - first_of_services, rest);
-    const bool is_sound = is_handler ? run_handler(source, header, rest) : handle_own(source, static_cast<Kind>(header.kind), rest, message);
+    if (!is_handler && header.kind >= first_of_services)
+        return on_service_message(turn, source, header.kind - first_of_services, rest);
+    const bool is_sound = is_handler ? run_handler(source, header, rest)
+                                     : handle_own(source, static_cast<Kind>(header.kind), rest, message);
     return is_sound ? Handled::yes : Handled::no;
 }
 
@@ -137,7 +146,8 @@ Port Core::add_service(Service& service) {
 Handled Core::on_service_message(const Turn& turn, Node source, std::size_t kind, Bytes rest) {
     const std::size_t index = kind / Service::kinds_max;
     if (index >= services_.size()) return Handled::no;
-    return services_[index].service->on_message(turn, source, static_cast<std::uint16_t>(kind % Service::kinds_max), rest);
+    return services_[index].service->on_message(turn, source, static_cast<std::uint16_t>(kind % Service::kinds_max),
+                                                rest);
 }
 
 bool Core::go_on_services(const Turn& turn) noexcept {
@@ -186,7 +196,8 @@ std::optional<std::string> Core::run_here(std::uint32_t number, Node source, Byt
     const Handlers::Entry& entry = handlers_.entries()[handler_of_[number]];
     Call call(*this, source, false);
     std::string trouble;
-    if (!run_entry(entry, call, arguments, trouble)) return fmt::format("{} bytes came that are no arguments of handler {}", arguments.size(), entry.name);
+    if (!run_entry(entry, call, arguments, trouble))
+        return fmt::format("{} bytes came that are no arguments of handler {}", arguments.size(), entry.name);
     if (trouble.empty()) return {};
     return trouble;
 }
@@ -217,8 +228,9 @@ Result<void> Core::check_node(const char* what, Node node) const {
 Result<void> Core::send(Node to, std::uint32_t handler, MutableBytes message, Bytes payload) {
     if (auto known = check_node("sending to", to); !known) return known;
     if (const std::size_t bytes = message.size() + payload.size(); bytes - sizeof(Header) > message_bytes_max_)
-        return error("sending {} to handler {} on {}: the largest is {}; put the data into a segment", base::readable_bytes(bytes - sizeof(Header)),
-                     handlers_.entries()[handler].name, name_of(to), base::readable_bytes(message_bytes_max_));
+        return error("sending {} to handler {} on {}: the largest is {}; put the data into a segment",
+                     base::readable_bytes(bytes - sizeof(Header)), handlers_.entries()[handler].name, name_of(to),
+                     base::readable_bytes(message_bytes_max_));
     write_header(message, kind_of(handler), true);
     return request_bytes(to, message, payload);
 }
@@ -236,12 +248,13 @@ Result<void> Core::request_bytes(Node to, MutableBytes head, Bytes body) {
         if (turn.is_inner()) {
             if (outbox_.request(to, head, body)) return {};
             if (channel_.lost(to)) return error("sending to {}: it has left, or is lost", name_of(to));
-            return error("sending to {} from a handler: {} wait to be sent already, which is the most there may be", name_of(to),
-                         base::readable_bytes(Outbox::waiting_bytes_max));
+            return error("sending to {} from a handler: {} wait to be sent already, which is the most there may be",
+                         name_of(to), base::readable_bytes(Outbox::waiting_bytes_max));
         }
     }
     bool was_sent = false;
-    loop_.serve_until([&] { return was_sent || (was_sent = outbox_.try_request(to, head, body)) || channel_.lost(to); }, never);
+    loop_.serve_until([&] { return was_sent || (was_sent = outbox_.try_request(to, head, body)) || channel_.lost(to); },
+                      never);
     if (!was_sent) return error("sending to {}: it has left, or is lost", name_of(to));
     return {};
 }
@@ -251,8 +264,8 @@ Result<void> Core::send_message(Node to, std::span<const Bytes> pieces) {
     std::size_t bytes = sizeof(Header);
     for (const Bytes piece : pieces) bytes += piece.size();
     if (const std::size_t bytes_max = channel_.traits().message_bytes_max; bytes > bytes_max)
-        return error("sending {} to node {}: the largest message here is {}; send it in parts{}", base::readable_bytes(bytes - sizeof(Header)), to,
-                     base::readable_bytes(bytes_max - sizeof(Header)),
+        return error("sending {} to node {}: the largest message here is {}; send it in parts{}",
+                     base::readable_bytes(bytes - sizeof(Header)), to, base::readable_bytes(bytes_max - sizeof(Header)),
                      channel_.traits().device == "shmem" ? ", or raise KUMI_SHMEM_MEMORY" : "");
     Outgoing<0> head(Kind::message, false);
     const auto try_once = [&] {
@@ -273,7 +286,8 @@ Result<void> Core::send_message(Node to, std::span<const Bytes> pieces) {
     {
         const Turn turn(loop_);
         if (try_once()) return {};
-        if (turn.is_inner()) return error("sending to {} from a handler: there is no room, and a handler must not wait", name_of(to));
+        if (turn.is_inner())
+            return error("sending to {} from a handler: there is no room, and a handler must not wait", name_of(to));
     }
     bool was_sent = false;
     loop_.serve_until([&] { return was_sent || (was_sent = try_once()) || channel_.lost(to); }, never);
@@ -302,7 +316,9 @@ bool Core::on_failed(Node source, Bytes rest) {
     if (!read_value(rest, what)) return false;
     Error why = error("{}: {}", name_of(source), text_of(rest.subspan(sizeof what)));
     if (what.operation == no_operation) return note_error(std::move(why)), true;
-    if (const Operation* const operation = operations_.find(what.operation); operation != nullptr && !operation->is_from(source)) return false;
+    if (const Operation* const operation = operations_.find(what.operation);
+        operation != nullptr && !operation->is_from(source))
+        return false;
     fail(what.operation, std::move(why));
     return true;
 }
@@ -337,7 +353,8 @@ void Core::complete(OperationId id) {
 
 void Core::fail(OperationId id, Error why) {
     Operation* const operation = operations_.find(id);
-    if (operation == nullptr || operation->is_done) return; // what is done has not failed, though its node is lost since
+    // what is done has not failed, though its node is lost since
+    if (operation == nullptr || operation->is_done) return;
     if (operation->is_waited_for) {
         operation->failure = std::move(why);
         operation->is_done = true;
@@ -413,7 +430,8 @@ void Core::check_syncs() {
 // ---- progress
 
 std::size_t Core::work(const Turn& turn) noexcept {
-    std::size_t done = channel_.poll([this, &turn](pm::Message& message) { on_arrival(turn, message); }, pm::all_messages);
+    std::size_t done =
+        channel_.poll([this, &turn](pm::Message& message) { on_arrival(turn, message); }, pm::all_messages);
     if (outbox_.has_waiting()) [[unlikely]] done += outbox_.go_on() ? 1 : 0;
     if (!transfers_.empty()) [[unlikely]] done += go_on_transfers() ? 1 : 0;
     if (services_waiting_ != 0) [[unlikely]] done += go_on_services(turn) ? 1 : 0;
@@ -439,7 +457,8 @@ void Core::end_sleep(const Turn&, bool is_background) noexcept {
     if (--watchers_ == 0) memory_->page(node()).watching.store(0);
 }
 
-/// Looks for nodes that are lost, and fails what needs them. True: a node was just lost; what it sent before is to be handled first.
+/// Looks for nodes that are lost, and fails what needs them. True: a node was just lost; what it sent before is to be
+/// handled first.
 bool Core::notice_losses(const Turn& turn) {
     bool is_any_going = false;
     for (Node peer = 0; peer < nodes(); ++peer) {
@@ -469,7 +488,8 @@ void Core::fail_operations_of(const Turn& turn, Node lost) {
         if (const Operation* const operation = operations_.find(id)) fail(id, why(operation->what));
     if (was_owing || !open.empty()) loop_.wake_waiters(turn);
     transfers_.erase(lost);
-    if (std::erase_if(offers_, [&](const auto& offer) { return offer.first.second == lost; }) != 0) note_error(why("offer"));
+    if (std::erase_if(offers_, [&](const auto& offer) { return offer.first.second == lost; }) != 0)
+        note_error(why("offer"));
     std::erase_if(wants_, [&](const auto& want) {
         if (want.first.second != lost) return false;
         wants_waiting_ -= want.second.size();
@@ -481,8 +501,8 @@ void Core::fail_operations_of(const Turn& turn, Node lost) {
     }
 }
 
-/// Keep-alive: once a second the engine sends an empty message to every node that owes it an answer, because a network reports a
-/// dead node only when something is sent to it.
+/// Keep-alive: once a second the engine sends an empty message to every node that owes it an answer, because a network
+/// reports a dead node only when something is sent to it.
 void Core::check_silent_peers(const Turn& turn) {
     const Instant time = clock_();
     if (time < look_at_) return;
@@ -509,7 +529,8 @@ std::size_t Core::poll() {
         if (turn.is_inner()) return 0;
         done = work(turn);
         if (done != 0) loop_.wake_waiters(turn); // others may have waited for it
-        else if (++empty_polls_ % polls_per_look == 0 && !notice_losses(turn)) check_silent_peers(turn); // who only polls never sleeps
+        // who only polls never sleeps
+        else if (++empty_polls_ % polls_per_look == 0 && !notice_losses(turn)) check_silent_peers(turn);
         has_any = has_tasks(turn);
     }
     while (has_any && run_tasks()) ++done;

@@ -1,9 +1,10 @@
 #pragma once
 
-// The engine behind its face (engine.hpp). Core gives each message that arrives to a service or to a handler of the program, and
-// does what messages about remote memory ask for. Its parts: ProgressLoop (which thread makes progress, and when), Outbox
-// (messages to other nodes, and credits), MemoryMap (segments and heaps), Operations (what this node has begun and others
-// complete), and the services of barriers and of calls. Except for the memory of this host, all of it requires the turn.
+// The engine behind its face (engine.hpp). Core gives each message that arrives to a service or to a handler of the
+// program, and does what messages about remote memory ask for. Its parts: ProgressLoop (which thread makes progress,
+// and when), Outbox (messages to other nodes, and credits), MemoryMap (segments and heaps), Operations (what this node
+// has begun and others complete), and the services of barriers and of calls. Except for the memory of this host, all of
+// it requires the turn.
 
 #include "kumi/base/function_ref.hpp"
 #include "kumi/base/result.hpp"
@@ -98,7 +99,8 @@ public:
     void nudge_sleeper(Node node) noexcept;
     /// The background is to look soon.
     void call_background(const Turn& turn) noexcept { loop_.call(turn); }
-    /// Sends an empty message to `node`: a network reports a dead node only when something is sent to it. Requires the turn.
+    /// Sends an empty message to `node`: a network reports a dead node only when something is sent to it. Requires the
+    /// turn.
     void send_keepalive(Node node) noexcept;
     /// How often the engine has sent keep-alives. Requires the turn.
     std::uint64_t looks() const noexcept { return looks_; }
@@ -119,7 +121,9 @@ public:
     /// Whether this process reaches the memory of `node` by loads and stores.
     bool reaches(Node node) const noexcept { return memory_->reaches(node); }
     /// As far as the names of their hosts tell.
-    bool share_host(Node a, Node b) const noexcept { return std::max(a, b) < agreed_.hosts.size() && agreed_.hosts[a] == agreed_.hosts[b]; }
+    bool share_host(Node a, Node b) const noexcept {
+        return std::max(a, b) < agreed_.hosts.size() && agreed_.hosts[a] == agreed_.hosts[b];
+    }
     /// By node, the first of those that share its memory; empty where nothing was agreed on.
     const std::vector<Node>& firsts() const noexcept { return agreed_.firsts; }
 
@@ -165,7 +169,9 @@ public:
 
     std::size_t poll();
     void flush();
-    bool wait_until(base::FunctionRef<bool()> done, Instant deadline) override { return loop_.serve_until(done, deadline); }
+    bool wait_until(base::FunctionRef<bool()> done, Instant deadline) override {
+        return loop_.serve_until(done, deadline);
+    }
     void wake() noexcept override;
     bool in_handler() const noexcept override { return loop_.has_turn(); }
     /// "node 3 on b0"
@@ -278,7 +284,8 @@ private:
         return static_cast<Kind>(first_of_services + service * Service::kinds_max + kind);
     }
     static constexpr std::size_t first_of_services = static_cast<std::size_t>(Kind::step);
-    static constexpr std::size_t services_max = (static_cast<std::size_t>(Kind::first_handler) - first_of_services) / Service::kinds_max;
+    static constexpr std::size_t services_max =
+        (static_cast<std::size_t>(Kind::first_handler) - first_of_services) / Service::kinds_max;
     static void write_header(MutableBytes message, Kind kind, bool is_request) noexcept {
         const Header header = header_of(kind, is_request);
         std::memcpy(message.data(), &header, sizeof header);

@@ -77,7 +77,8 @@ TEST(CoreArrivals, messages_that_are_cut_or_of_no_kind_are_dropped_and_told) {
         for (std::uint32_t kind = static_cast<std::uint32_t>(Kind::put);
              kind <= static_cast<std::uint32_t>(Kind::answer); ++kind)
             EXPECT_EQ(hears_kind(kind, true), static_cast<Kind>(kind) == Kind::nudge ? 0u : 1u) << kind;
-        for (const Kind kind : {Kind::step, Kind::host_arrived, Kind::hopeless}) EXPECT_EQ(hears_kind(static_cast<std::uint32_t>(kind), true), 1u);
+        for (const Kind kind : {Kind::step, Kind::host_arrived, Kind::hopeless})
+            EXPECT_EQ(hears_kind(static_cast<std::uint32_t>(kind), true), 1u);
         EXPECT_EQ(hears_kind(static_cast<std::uint32_t>(Kind::first_handler), true), 1u) << "its argument is missing";
     });
     EXPECT_EQ(handled, 0);

@@ -1,7 +1,8 @@
 // The core's part about memory: puts, gets, copies, atomic operations, flags.
 //
 // Memory of this host is stored to and loaded from where it lies, by the calling thread, without the turn. For the rest
-// there are messages: each carries at most chunk_bytes, the notice rides on the last, and the target checks every place.
+// there are messages: each carries at most chunk_bytes, the notice rides on the last, and the target checks every
+// place.
 
 #include "kumi/base/memory_policy.hpp"
 #include "kumi/base/machine.hpp"
@@ -61,8 +62,10 @@ Reach reach_of(std::uint64_t block_bytes, std::uint64_t count, std::int64_t stri
 Result<void> Core::check(const char* what, Where where, std::uint64_t bytes) const {
     if (where.node() < nodes() && memory_->contains(where.node(), where.segment(), where.offset(), bytes)) [[likely]]
         return {};
-    if (where.node() >= nodes()) return error("{}: there is no node {}, this job has 0 to {}", what, where.node(), nodes() - 1);
-    return error("{} at {}: {}", what, name_of(where.node()), memory_->explain(where.node(), where.segment(), where.offset(), bytes));
+    if (where.node() >= nodes())
+        return error("{}: there is no node {}, this job has 0 to {}", what, where.node(), nodes() - 1);
+    return error("{} at {}: {}", what, name_of(where.node()),
+                 memory_->explain(where.node(), where.segment(), where.offset(), bytes));
 }
 
 static Place place_of(global_ptr<std::byte> where) noexcept { return {where.segment(), 0, where.offset()}; }
@@ -150,7 +153,9 @@ Result<Core::MadeSegment> Core::make_segment(std::size_t count, std::size_t byte
     if (in_handler()) return error("making a segment: a handler must not wait");
     std::size_t bytes = 0;
     const bool fits = !__builtin_mul_overflow(count, bytes_each, &bytes);
-    auto made = fits ? add_segment(bytes) : Result<MadeSegment>(error("making a segment of {} times {} bytes: no machine has that many", count, bytes_each));
+    auto made = fits ? add_segment(bytes)
+                     : Result<MadeSegment>(
+                           error("making a segment of {} times {} bytes: no machine has that many", count, bytes_each));
     // All must have it before anybody uses it; and all must have the same.
     const std::uint64_t told = made ? bytes + 1 : 0;
     const auto agreed = barriers_.agree(told);
@@ -161,8 +166,10 @@ Result<Core::MadeSegment> Core::make_segment(std::size_t count, std::size_t byte
     }
     if (!made) return made.error();
     if (!agreed) return agreed.error();
-    if (agreed->lowest == 0) return error("making a segment of {}: another node has no memory for it", base::readable_bytes(bytes));
-    return error("making a segment: this node asks for {} bytes, others for {} to {}; all must ask for the same", bytes, agreed->lowest - 1, agreed->highest - 1);
+    if (agreed->lowest == 0)
+        return error("making a segment of {}: another node has no memory for it", base::readable_bytes(bytes));
+    return error("making a segment: this node asks for {} bytes, others for {} to {}; all must ask for the same", bytes,
+                 agreed->lowest - 1, agreed->highest - 1);
 }
 
 Result<void> Core::free_segment(SegmentId segment) {
@@ -181,13 +188,16 @@ Result<void> Core::free_segment(SegmentId segment) {
 
 Result<std::uint64_t> Core::allocate(std::size_t count, std::size_t bytes_each) {
     std::size_t bytes = 0;
-    if (__builtin_mul_overflow(count, bytes_each, &bytes)) return error("allocating {} times {} bytes: no machine has that many", count, bytes_each);
+    if (__builtin_mul_overflow(count, bytes_each, &bytes))
+        return error("allocating {} times {} bytes: no machine has that many", count, bytes_each);
     const Turn turn(loop_);
     return memory_->allocate(bytes);
 }
 
 Result<void> Core::release(Where memory) {
-    if (memory.segment() != 0 || memory.node() != node()) return error("releasing heap memory: this was allocated by node {}, and only there it is released", memory.node());
+    if (memory.segment() != 0 || memory.node() != node())
+        return error("releasing heap memory: this was allocated by node {}, and only there it is released",
+                     memory.node());
     const Turn turn(loop_);
     return memory_->release(memory.offset());
 }
@@ -218,25 +228,29 @@ Result<void> Core::put(Where to, Bytes source, const Notice& notice) {
 }
 
 static std::string explain_notice(const Notice& notice) {
-    return fmt::format("put: there is no flag or counter at {} of segment {}; the data is there", notice.offset, notice.segment);
+    return fmt::format("put: there is no flag or counter at {} of segment {}; the data is there", notice.offset,
+                       notice.segment);
 }
 
 Result<void> Core::check_notice(const char* what, Node node, const Notice& notice) const {
     if (notice.kind == Notice::Kind::none) return {};
     const std::size_t bytes = notice.kind == Notice::Kind::set ? sizeof(Flag) : sizeof(Counter);
     if (notice.offset % alignof(Flag) == 0 && memory_->contains(node, notice.segment, notice.offset, bytes)) return {};
-    return error("{} at {}: there is no flag or counter at {} of segment {}", what, name_of(node), notice.offset, notice.segment);
+    return error("{} at {}: there is no flag or counter at {} of segment {}", what, name_of(node), notice.offset,
+                 notice.segment);
 }
 
 Result<void> Core::refuse_notice(const char* what, Node node, const Notice& notice) const {
-    return error("{} at {}: there is no flag or counter at {} of segment {}; the data is there", what, name_of(node), notice.offset, notice.segment);
+    return error("{} at {}: there is no flag or counter at {} of segment {}; the data is there", what, name_of(node),
+                 notice.offset, notice.segment);
 }
 
 Result<void> Core::start_put(Where to, Bytes source, const Notice& notice) {
     if (auto good = check("put", to, source.size()); !good) return good;
     if (auto good = check_notice("put", to.node(), notice); !good) return good;
     if (memory_->reaches(to.node()) || source.size() <= 1024) return put(to, source, notice);
-    start_transfer({.node = to.node(), .place = place_of(to), .source = source.data(), .bytes = source.size(), .notice = notice});
+    start_transfer(
+        {.node = to.node(), .place = place_of(to), .source = source.data(), .bytes = source.size(), .notice = notice});
     return {};
 }
 
@@ -308,7 +322,12 @@ OperationId Core::begin_get(Where from, MutableBytes target, Operation operation
     const bool is_waited_for = operation.is_waited_for;
     const Turn turn(loop_);
     const OperationId id = operations_.begin(std::move(operation));
-    start_transfer({.kind = Transfer::Kind::get, .node = from.node(), .place = place_of(from), .bytes = target.size(), .operation = id}, !is_waited_for);
+    start_transfer({.kind = Transfer::Kind::get,
+                    .node = from.node(),
+                    .place = place_of(from),
+                    .bytes = target.size(),
+                    .operation = id},
+                   !is_waited_for);
     return id;
 }
 
@@ -316,7 +335,9 @@ bool Core::on_get(Node source, Bytes rest) {
     Get what;
     if (!read_value(rest, what)) return false;
     const Reach reach = reach_of(what.bytes, what.count, what.stride);
-    if (!reach.is_sound || what.from.offset < reach.before || what.bytes > chunk_bytes_ || what.count > chunk_bytes_ || what.bytes * what.count > chunk_bytes_) return false;
+    if (!reach.is_sound || what.from.offset < reach.before || what.bytes > chunk_bytes_ || what.count > chunk_bytes_ ||
+        what.bytes * what.count > chunk_bytes_)
+        return false;
     const Place lowest{what.from.segment, what.from.generation, what.from.offset - reach.before};
     std::byte* const where = (what.from.segment & landing_bit) != 0 ? nullptr : find_place(source, lowest, reach.bytes);
     if (where == nullptr) {
@@ -367,7 +388,8 @@ Result<void> Core::get_pieces(std::span<const GetPiece> pieces) {
     for (const GetPiece& piece : pieces) {
         const bool is_near = piece.from.node() < nodes() && memory_->reaches(piece.from.node());
         if (is_near || piece.target.empty() || in_handler()) outcome = get(piece.from, piece.target);
-        else if (outcome = check("get", piece.from, piece.target.size()); outcome) begun.push_back(begin_get(piece.from, piece.target, {.is_waited_for = true}));
+        else if (outcome = check("get", piece.from, piece.target.size()); outcome)
+            begun.push_back(begin_get(piece.from, piece.target, {.is_waited_for = true}));
         if (!outcome) break;
     }
     for (const OperationId id : begun)
@@ -408,7 +430,9 @@ Result<void> Core::copy(Where from, Where to, std::size_t bytes, const Notice& n
 
 bool Core::on_copy(Node source, Bytes rest) {
     Copy what;
-    if (!read_value(rest, what) || what.target >= nodes() || (what.from.segment & landing_bit) != 0 || (what.to.segment & landing_bit) != 0) return false;
+    if (!read_value(rest, what) || what.target >= nodes() || (what.from.segment & landing_bit) != 0 ||
+        (what.to.segment & landing_bit) != 0)
+        return false;
     const std::byte* const from = find_place(source, what.from, what.bytes);
     if (from == nullptr) {
         refuse(source, what.operation, fmt::format("copy: {}", explain_place(what.from, what.bytes)));
@@ -416,7 +440,8 @@ bool Core::on_copy(Node source, Bytes rest) {
     }
     if (memory_->reaches(what.target)) {
         const Where to(what.target, what.to.segment, what.to.offset);
-        if (auto done = put(to, {from, what.bytes}, what.notice); !done) refuse(source, what.operation, done.error().text());
+        if (auto done = put(to, {from, what.bytes}, what.notice); !done)
+            refuse(source, what.operation, done.error().text());
         else reply_done(source, what.operation, 0);
         return true;
     }
@@ -425,7 +450,12 @@ bool Core::on_copy(Node source, Bytes rest) {
         else refuse(source, asked, done.error().text());
     };
     const OperationId id = operations_.begin({.peer = what.target, .what = "copy", .answered = tell});
-    start_transfer({.node = what.target, .place = what.to, .source = from, .bytes = what.bytes, .notice = what.notice, .operation = id});
+    start_transfer({.node = what.target,
+                    .place = what.to,
+                    .source = from,
+                    .bytes = what.bytes,
+                    .notice = what.notice,
+                    .operation = id});
     return true;
 }
 
@@ -433,15 +463,19 @@ bool Core::on_copy(Node source, Bytes rest) {
 
 Result<void> Core::put_strided(Where to, const std::byte* source, const Strided& shape, const Notice& notice) {
     const Reach reach = reach_of(shape.block_bytes, shape.count, shape.target_stride);
-    if (!reach.is_sound || to.offset() < reach.before) return error("put of {} blocks of {} bytes, {} apart: they reach outside every segment", shape.count, shape.block_bytes, shape.target_stride);
+    if (!reach.is_sound || to.offset() < reach.before)
+        return error("put of {} blocks of {} bytes, {} apart: they reach outside every segment", shape.count,
+                     shape.block_bytes, shape.target_stride);
     const Where lowest(to.node(), to.segment(), to.offset() - reach.before);
     if (auto good = check("put", lowest, reach.bytes); !good) return good;
     if (auto good = check_notice("put", to.node(), notice); !good) return good;
     if (shape.count == 0 || shape.block_bytes == 0) return put(lowest, {}, notice);
     if (memory_->reaches(to.node())) {
-        std::byte* const where = memory_->find(lowest.node(), lowest.segment(), lowest.offset(), reach.bytes) + reach.before;
+        std::byte* const where =
+            memory_->find(lowest.node(), lowest.segment(), lowest.offset(), reach.bytes) + reach.before;
         for (std::size_t i = 0; i < shape.count; ++i)
-            copy_in(where + static_cast<std::ptrdiff_t>(i) * shape.target_stride, {source + static_cast<std::ptrdiff_t>(i) * shape.source_stride, shape.block_bytes});
+            copy_in(where + static_cast<std::ptrdiff_t>(i) * shape.target_stride,
+                    {source + static_cast<std::ptrdiff_t>(i) * shape.source_stride, shape.block_bytes});
         return apply_notice(to.node(), notice) ? Result<void>() : refuse_notice("put", to.node(), notice);
     }
     const std::size_t blocks_max = std::max<std::size_t>(1, chunk_bytes_ / shape.block_bytes);
@@ -452,12 +486,17 @@ Result<void> Core::put_strided(Where to, const std::byte* source, const Strided&
         const std::byte* const start = source + static_cast<std::ptrdiff_t>(first) * shape.source_stride;
         const bool is_last = first + count == shape.count;
         if (count == 1) {
-            if (auto sent = put({to.node(), to.segment(), offset}, {start, shape.block_bytes}, is_last ? notice : Notice{}); !sent) return sent;
+            if (auto sent =
+                    put({to.node(), to.segment(), offset}, {start, shape.block_bytes}, is_last ? notice : Notice{});
+                !sent)
+                return sent;
         } else {
             packed.resize(count * shape.block_bytes);
             for (std::size_t i = 0; i < count; ++i)
-                std::memcpy(packed.data() + i * shape.block_bytes, start + static_cast<std::ptrdiff_t>(i) * shape.source_stride, shape.block_bytes);
-            const PutStrided head{{to.segment(), 0, offset}, is_last ? notice : Notice{}, shape.block_bytes, shape.target_stride};
+                std::memcpy(packed.data() + i * shape.block_bytes,
+                            start + static_cast<std::ptrdiff_t>(i) * shape.source_stride, shape.block_bytes);
+            const PutStrided head{
+                {to.segment(), 0, offset}, is_last ? notice : Notice{}, shape.block_bytes, shape.target_stride};
             if (auto sent = request(Kind::put_strided, to.node(), head, packed); !sent) return sent;
         }
         first += count;
@@ -482,22 +521,29 @@ bool Core::on_put_strided(Node source, Bytes rest) {
     }
     where += reach.before;
     for (std::uint64_t i = 0; i < count; ++i)
-        copy_in(where + static_cast<std::int64_t>(i) * what.stride, data.subspan(i * what.block_bytes, what.block_bytes));
+        copy_in(where + static_cast<std::int64_t>(i) * what.stride,
+                data.subspan(i * what.block_bytes, what.block_bytes));
     if (!apply_notice(node(), what.notice)) refuse(source, no_operation, explain_notice(what.notice));
     return true;
 }
 
 Result<void> Core::get_strided(Where from, std::byte* target, const Strided& shape) {
     const Reach reach = reach_of(shape.block_bytes, shape.count, shape.source_stride);
-    if (!reach.is_sound || from.offset() < reach.before) return error("get of {} blocks of {} bytes, {} apart: they reach outside every segment", shape.count, shape.block_bytes, shape.source_stride);
+    if (!reach.is_sound || from.offset() < reach.before)
+        return error("get of {} blocks of {} bytes, {} apart: they reach outside every segment", shape.count,
+                     shape.block_bytes, shape.source_stride);
     const Where lowest(from.node(), from.segment(), from.offset() - reach.before);
     if (auto good = check("get", lowest, reach.bytes); !good) return good;
     if (shape.count == 0 || shape.block_bytes == 0) return {};
     const bool is_here = memory_->reaches(from.node());
     if (is_here || shape.block_bytes > chunk_bytes_ / 2) {
         for (std::size_t i = 0; i < shape.count; ++i) {
-            const Where block(from.node(), from.segment(), from.offset() + i * static_cast<std::uint64_t>(shape.source_stride));
-            if (auto got = get(block, {target + static_cast<std::ptrdiff_t>(i) * shape.target_stride, shape.block_bytes}); !got) return got;
+            const Where block(from.node(), from.segment(),
+                              from.offset() + i * static_cast<std::uint64_t>(shape.source_stride));
+            if (auto got =
+                    get(block, {target + static_cast<std::ptrdiff_t>(i) * shape.target_stride, shape.block_bytes});
+                !got)
+                return got;
         }
         return {};
     }
@@ -506,14 +552,23 @@ Result<void> Core::get_strided(Where from, std::byte* target, const Strided& sha
     OperationId id;
     {
         const Turn turn(loop_);
-        id = operations_.begin({.peer = from.node(), .what = "get", .target = target, .bytes = bytes, .left = bytes,
-                                .block_bytes = shape.block_bytes, .stride = shape.target_stride, .is_waited_for = true});
+        id = operations_.begin({.peer = from.node(),
+                                .what = "get",
+                                .target = target,
+                                .bytes = bytes,
+                                .left = bytes,
+                                .block_bytes = shape.block_bytes,
+                                .stride = shape.target_stride,
+                                .is_waited_for = true});
     }
     const std::size_t blocks_max = chunk_bytes_ / shape.block_bytes;
     for (std::size_t first = 0; first < shape.count; first += blocks_max) {
         const std::size_t count = std::min(blocks_max, shape.count - first);
         const Place place{from.segment(), 0, from.offset() + first * static_cast<std::uint64_t>(shape.source_stride)};
-        if (auto sent = request(Kind::get, from.node(), Get{id, place, shape.block_bytes, count, shape.source_stride, first * shape.block_bytes}); !sent) {
+        if (auto sent =
+                request(Kind::get, from.node(),
+                        Get{id, place, shape.block_bytes, count, shape.source_stride, first * shape.block_bytes});
+            !sent) {
             const Turn turn(loop_);
             operations_.end(id); // what still comes finds nothing
             return sent;
@@ -527,7 +582,9 @@ Result<void> Core::get_strided(Where from, std::byte* target, const Strided& sha
 
 Result<std::uint64_t> Core::atomic(Where word, const Atomic& what) {
     if (auto good = check("atomic operation", word, what.bytes); !good) return good.error();
-    if (word.offset() % what.bytes != 0) return error("atomic operation at {}: the word at {} of segment {} is not aligned to its {} bytes", name_of(word.node()), word.offset(), word.segment(), what.bytes);
+    if (word.offset() % what.bytes != 0)
+        return error("atomic operation at {}: the word at {} of segment {} is not aligned to its {} bytes",
+                     name_of(word.node()), word.offset(), word.segment(), what.bytes);
     if (memory_->reaches(word.node())) {
         std::byte* const where = memory_->find(word.node(), word.segment(), word.offset(), what.bytes);
         const std::uint64_t before = apply_atomic(what, where);
@@ -553,8 +610,9 @@ bool Core::on_atomic(Node source, Bytes rest) {
     if (!read_value(rest, request) || (request.word.segment & landing_bit) != 0) return false;
     std::byte* const where = find_place(source, request.word, request.what.bytes);
     if (where == nullptr || !is_sound(request.what, where)) {
-        refuse(source, request.operation, where == nullptr ? fmt::format("atomic operation: {}", explain_place(request.word, request.what.bytes))
-                                                           : std::string("atomic operation: not a word of 4 or 8 bytes, aligned"));
+        refuse(source, request.operation,
+               where == nullptr ? fmt::format("atomic operation: {}", explain_place(request.word, request.what.bytes))
+                                : std::string("atomic operation: not a word of 4 or 8 bytes, aligned"));
         return true;
     }
     reply_done(source, request.operation, apply_atomic(request.what, where));

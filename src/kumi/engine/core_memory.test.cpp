@@ -19,7 +19,8 @@ using loopback::Victim;
 using loopback::Windows;
 
 constexpr std::uint64_t farthest = std::numeric_limits<std::uint64_t>::max();
-constexpr std::size_t page = 4096; // smaller than the pages that segments begin at: both neighbours are room of no segment
+// smaller than the pages that segments begin at: both neighbours are room of no segment
+constexpr std::size_t page = 4096;
 constexpr OperationId asked{7, 9}; // a peer's own
 
 std::vector<std::byte> filled(std::size_t bytes, int with) {

@@ -1,5 +1,5 @@
-// The core's part about what goes out in pieces, in the background: large puts, gets, broadcasts, and what is offered by key.
-// Pieces of all transfers take turns, and leave some of each node's requests to those who send small ones.
+// The core's part about what goes out in pieces, in the background: large puts, gets, broadcasts, and what is offered
+// by key. Pieces of all transfers take turns, and leave some of each node's requests to those who send small ones.
 
 #include "kumi/engine/core.hpp"
 #include "kumi/engine/outgoing.hpp"
@@ -61,7 +61,8 @@ bool Core::send_piece(Transfer& transfer) {
     if (transfer.has_gone) return false;
     const std::uint64_t bytes = std::min<std::uint64_t>(chunk_bytes_, transfer.bytes - transfer.next);
     const Node to = transfer.node;
-    if (transfer.kind != Transfer::Kind::broadcast && outbox_.requested(to) - outbox_.handled(to) >= pieces_max) return false;
+    if (transfer.kind != Transfer::Kind::broadcast && outbox_.requested(to) - outbox_.handled(to) >= pieces_max)
+        return false;
     bool was_sent = false;
     switch (transfer.kind) {
     case Transfer::Kind::put: was_sent = send_put_piece(transfer, bytes); break;
@@ -97,9 +98,11 @@ bool Core::send_get_piece(Transfer& transfer, std::uint64_t bytes) {
 /// Nothing more to do for it; tells whom it concerns.
 bool Core::is_over(Transfer& transfer) {
     if (!transfer.has_gone) return false;
-    if (transfer.kind == Transfer::Kind::put && transfer.notice.kind != Notice::Kind::none) channel_.flush(); // somebody waits for it
+    // somebody waits for it
+    if (transfer.kind == Transfer::Kind::put && transfer.notice.kind != Notice::Kind::none) channel_.flush();
     if (transfer.flag != nullptr) set_flag_here(*std::exchange(transfer.flag, nullptr), transfer.flag_value);
-    if (transfer.want.index != no_operation.index) reply_done(transfer.node, std::exchange(transfer.want, no_operation), transfer.bytes);
+    if (transfer.want.index != no_operation.index)
+        reply_done(transfer.node, std::exchange(transfer.want, no_operation), transfer.bytes);
     switch (transfer.kind) {
     case Transfer::Kind::get: return true; // its operation knows the rest
     case Transfer::Kind::broadcast: return transfer.under_way == 0;
@@ -142,7 +145,12 @@ Result<void> Core::accept(std::uint64_t key, Node from, MutableBytes target, Fla
     {
         const Turn turn(loop_);
         if (flag != nullptr && load_flag(*flag) == value) set_flag_here(*flag, value == 0 ? 1 : 0);
-        id = operations_.begin({.peer = from, .what = "accept", .target = target.data(), .bytes = target.size(), .flag = flag, .flag_value = value,
+        id = operations_.begin({.peer = from,
+                                .what = "accept",
+                                .target = target.data(),
+                                .bytes = target.size(),
+                                .flag = flag,
+                                .flag_value = value,
                                 .is_for_sync = false});
     }
     const Place landing{id.index | landing_bit, id.generation, 0};
@@ -178,11 +186,20 @@ bool Core::on_want(Node source, Bytes rest) {
 /// Both sides are there.
 void Core::give(Node to, const Want& want, const Offer& offer) {
     if (offer.source.size() > want.bytes) {
-        refuse(to, want.operation, fmt::format("accept: {} bytes are offered under key {}, and there is room for {}", offer.source.size(), want.key, want.bytes));
-        note_error(error("offer of {} bytes under key {}: {} has room for {}", offer.source.size(), want.key, name_of(to), want.bytes));
+        refuse(to, want.operation,
+               fmt::format("accept: {} bytes are offered under key {}, and there is room for {}", offer.source.size(),
+                           want.key, want.bytes));
+        note_error(error("offer of {} bytes under key {}: {} has room for {}", offer.source.size(), want.key,
+                         name_of(to), want.bytes));
         return;
     }
-    Transfer transfer{.node = to, .place = want.to, .source = offer.source.data(), .bytes = offer.source.size(), .want = want.operation, .flag = offer.flag, .flag_value = offer.value};
+    Transfer transfer{.node = to,
+                      .place = want.to,
+                      .source = offer.source.data(),
+                      .bytes = offer.source.size(),
+                      .want = want.operation,
+                      .flag = offer.flag,
+                      .flag_value = offer.value};
     transfer.has_gone = transfer.bytes == 0;
     start_transfer(std::move(transfer));
 }
@@ -196,7 +213,12 @@ Result<void> Core::broadcast(Where to, Bytes source, const Notice& notice) {
     if (auto good = check_notice("broadcast", node(), notice); !good) return good;
     if (!discards_.load())
         if (auto done = put(here, source, notice); !done) return done;
-    start_transfer({.kind = Transfer::Kind::broadcast, .node = node(), .place = {to.segment(), 0, to.offset()}, .source = source.data(), .bytes = source.size(), .notice = notice});
+    start_transfer({.kind = Transfer::Kind::broadcast,
+                    .node = node(),
+                    .place = {to.segment(), 0, to.offset()},
+                    .source = source.data(),
+                    .bytes = source.size(),
+                    .notice = notice});
     return {};
 }
 
@@ -206,10 +228,11 @@ bool Core::send_broadcast_piece(Transfer& transfer, std::uint64_t bytes) {
     Place place = transfer.place;
     place.offset += transfer.next;
     ++transfer.under_way;
-    pass_on({no_operation, node(), 0, place, is_last ? transfer.notice : Notice{}}, {transfer.source + transfer.next, bytes}, [this, &transfer](const Result<Bytes>& done) {
-        --transfer.under_way;
-        if (!done) note_error(done.error());
-    });
+    pass_on({no_operation, node(), 0, place, is_last ? transfer.notice : Notice{}},
+            {transfer.source + transfer.next, bytes}, [this, &transfer](const Result<Bytes>& done) {
+                --transfer.under_way;
+                if (!done) note_error(done.error());
+            });
     return true;
 }
 
@@ -218,15 +241,21 @@ void Core::pass_on(Broadcast what, Bytes data, Operation::Answered when_all_have
     const Node rank = (node() + nodes() - what.root) % nodes();
     std::vector<Node> children;
     for (std::uint64_t bit = 1; bit < nodes(); bit <<= 1)
-        if (bit > rank && rank + bit < nodes()) children.push_back(static_cast<Node>((rank + bit + what.root) % nodes()));
+        if (bit > rank && rank + bit < nodes())
+            children.push_back(static_cast<Node>((rank + bit + what.root) % nodes()));
     if (children.empty()) return when_all_have_it(Bytes{});
-    what.operation = operations_.begin({.peer = children[0], .is_of_many = true, .what = "broadcast", .left = children.size(), .answered = std::move(when_all_have_it)});
+    what.operation = operations_.begin({.peer = children[0],
+                                        .is_of_many = true,
+                                        .what = "broadcast",
+                                        .left = children.size(),
+                                        .answered = std::move(when_all_have_it)});
     auto head = outgoing(Kind::broadcast, true, what);
     // The largest part of the tree first.
     for (auto child = children.rbegin(); child != children.rend(); ++child)
         if (!outbox_.request(*child, head.bytes(), data))
-            return fail(what.operation, channel_.lost(*child) ? error("broadcast: {} has left, or is lost", name_of(*child))
-                                                              : error("broadcast: too much waits to be sent to {}", name_of(*child)));
+            return fail(what.operation, channel_.lost(*child)
+                                            ? error("broadcast: {} has left, or is lost", name_of(*child))
+                                            : error("broadcast: too much waits to be sent to {}", name_of(*child)));
 }
 
 bool Core::on_broadcast(Node source, Bytes rest) {
@@ -238,7 +267,8 @@ bool Core::on_broadcast(Node source, Bytes rest) {
         std::byte* const where = find_place(source, what.to, data.size());
         if (where == nullptr) trouble = explain_place(what.to, data.size());
         else copy_in(where, data);
-        if (trouble.empty() && !apply_notice(node(), what.notice)) trouble = "there is no such flag or counter; the data is there";
+        if (trouble.empty() && !apply_notice(node(), what.notice))
+            trouble = "there is no such flag or counter; the data is there";
     }
     pass_on(what, data, [this, source, asked = what.operation, trouble](const Result<Bytes>& done) {
         if (!trouble.empty()) refuse(source, asked, fmt::format("broadcast: {}", trouble));

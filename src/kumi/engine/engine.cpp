@@ -11,7 +11,8 @@ void Call::reply_packed(std::uint32_t handler, MutableBytes message, Bytes paylo
     // Which of the two a handler was called for, others decide: it is told to them, as whatever a handler throws is.
     if (!is_request_) throw std::logic_error("it replied to a reply");
     if (has_replied_) throw std::logic_error("it replied twice");
-    const std::size_t bytes = message.size() + payload.size() - sizeof(engine::Header), bytes_max = core_.message_bytes_max();
+    const std::size_t bytes = message.size() + payload.size() - sizeof(engine::Header),
+                      bytes_max = core_.message_bytes_max();
     if (bytes > bytes_max)
         throw std::length_error(fmt::format("it replied with {}; the largest is {}", base::readable_bytes(bytes),
                                             base::readable_bytes(bytes_max)));
@@ -45,18 +46,30 @@ Result<Engine::MadeSegment> Engine::make_segment(std::size_t count, std::size_t 
     return MadeSegment{made->id, made->bytes};
 }
 Result<void> Engine::free_segment(SegmentId segment) { return core_->free_segment(segment); }
-Result<std::uint64_t> Engine::allocate_bytes(std::size_t count, std::size_t bytes_each) { return core_->allocate(count, bytes_each); }
+Result<std::uint64_t> Engine::allocate_bytes(std::size_t count, std::size_t bytes_each) {
+    return core_->allocate(count, bytes_each);
+}
 Result<void> Engine::release_bytes(global_ptr<std::byte> memory) { return core_->release(memory); }
-std::byte* Engine::local_bytes(global_ptr<std::byte> where, std::size_t bytes) noexcept { return core_->local(where, bytes); }
+std::byte* Engine::local_bytes(global_ptr<std::byte> where, std::size_t bytes) noexcept {
+    return core_->local(where, bytes);
+}
 
-Result<void> Engine::put_bytes(global_ptr<std::byte> to, Bytes source, const Notice& notice) { return core_->put(to, source, notice); }
-Result<void> Engine::start_put_bytes(global_ptr<std::byte> to, Bytes source, const Notice& notice) { return core_->start_put(to, source, notice); }
+Result<void> Engine::put_bytes(global_ptr<std::byte> to, Bytes source, const Notice& notice) {
+    return core_->put(to, source, notice);
+}
+Result<void> Engine::start_put_bytes(global_ptr<std::byte> to, Bytes source, const Notice& notice) {
+    return core_->start_put(to, source, notice);
+}
 Result<void> Engine::get_bytes(global_ptr<std::byte> from, MutableBytes target) { return core_->get(from, target); }
-Result<void> Engine::start_get_bytes(global_ptr<std::byte> from, MutableBytes target, Flag* flag) { return core_->start_get(from, target, flag); }
-Result<void> Engine::copy_bytes(global_ptr<std::byte> from, global_ptr<std::byte> to, std::size_t bytes, const Notice& notice) {
+Result<void> Engine::start_get_bytes(global_ptr<std::byte> from, MutableBytes target, Flag* flag) {
+    return core_->start_get(from, target, flag);
+}
+Result<void> Engine::copy_bytes(global_ptr<std::byte> from, global_ptr<std::byte> to, std::size_t bytes,
+                                const Notice& notice) {
     return core_->copy(from, to, bytes, notice);
 }
-Result<void> Engine::put_strided(global_ptr<std::byte> to, const std::byte* source, const Strided& shape, const Notice& notice) {
+Result<void> Engine::put_strided(global_ptr<std::byte> to, const std::byte* source, const Strided& shape,
+                                 const Notice& notice) {
     return core_->put_strided(to, source, shape, notice);
 }
 Result<void> Engine::get_strided(global_ptr<std::byte> from, std::byte* target, const Strided& shape) {
@@ -65,33 +78,48 @@ Result<void> Engine::get_strided(global_ptr<std::byte> from, std::byte* target, 
 
 Result<void> Engine::put_pieces(std::span<const PutPiece> pieces, const Notice& notice) {
     for (const PutPiece& piece : pieces)
-        if (piece.to.node() != pieces.front().to.node()) return error("put of many pieces: they go to node {} and to node {}, and must go to one", pieces.front().to.node(), piece.to.node());
+        if (piece.to.node() != pieces.front().to.node())
+            return error("put of many pieces: they go to node {} and to node {}, and must go to one",
+                         pieces.front().to.node(), piece.to.node());
     for (std::size_t i = 0; i < pieces.size(); ++i)
-        if (auto put = core_->put(pieces[i].to, pieces[i].source, i + 1 == pieces.size() ? notice : Notice{}); !put) return put;
+        if (auto put = core_->put(pieces[i].to, pieces[i].source, i + 1 == pieces.size() ? notice : Notice{}); !put)
+            return put;
     return {};
 }
 
 Result<void> Engine::get_pieces(std::span<const GetPiece> pieces) { return core_->get_pieces(pieces); }
 
-Result<std::uint64_t> Engine::atomic_bytes(global_ptr<std::byte> word, const Atomic& what) { return core_->atomic(word, what); }
+Result<std::uint64_t> Engine::atomic_bytes(global_ptr<std::byte> word, const Atomic& what) {
+    return core_->atomic(word, what);
+}
 
-Result<void> Engine::set_flag(global_ptr<Flag> flag, Flag value) { return core_->put(flag.as<std::byte>(), {}, Notice::set(flag, value)); }
-Result<void> Engine::wait(const Flag& flag, Flag value, Instant deadline) { return core_->wait_flag(flag, value, deadline); }
+Result<void> Engine::set_flag(global_ptr<Flag> flag, Flag value) {
+    return core_->put(flag.as<std::byte>(), {}, Notice::set(flag, value));
+}
+Result<void> Engine::wait(const Flag& flag, Flag value, Instant deadline) {
+    return core_->wait_flag(flag, value, deadline);
+}
 void Engine::expect(Counter& counter, std::int64_t arrivals) { core_->expect(counter, arrivals); }
 Result<void> Engine::sync(Instant deadline) { return core_->sync(deadline); }
 Result<void> Engine::start_sync(Flag& flag) { return core_->start_sync(flag); }
-Result<void> Engine::offer(std::uint64_t key, Node to, Bytes source, Flag* flag, Flag value) { return core_->offer(key, to, source, flag, value); }
+Result<void> Engine::offer(std::uint64_t key, Node to, Bytes source, Flag* flag, Flag value) {
+    return core_->offer(key, to, source, flag, value);
+}
 Result<void> Engine::accept(std::uint64_t key, Node from, MutableBytes target, Flag* flag, Flag value) {
     return core_->accept(key, from, target, flag, value);
 }
-Result<void> Engine::broadcast_bytes(global_ptr<std::byte> to, Bytes source, const Notice& notice) { return core_->broadcast(to, source, notice); }
+Result<void> Engine::broadcast_bytes(global_ptr<std::byte> to, Bytes source, const Notice& notice) {
+    return core_->broadcast(to, source, notice);
+}
 void Engine::discard_broadcasts(bool discard) noexcept { core_->discard_broadcasts(discard); }
 
 BarrierToken Engine::arrive() { return core_->barriers().arrive(); }
 Result<void> Engine::barrier(Instant deadline) { return core_->barriers().barrier(deadline); }
 Result<BarrierToken> Engine::arrive(std::span<const Node> members) { return core_->barriers().arrive(members); }
 bool Engine::test(const BarrierToken& token) { return core_->barriers().test(token); }
-Result<void> Engine::wait(const BarrierToken& token, Instant deadline) { return core_->barriers().wait(token, deadline); }
+Result<void> Engine::wait(const BarrierToken& token, Instant deadline) {
+    return core_->barriers().wait(token, deadline);
+}
 
 std::size_t Engine::poll() { return core_->poll(); }
 void Engine::flush() { core_->flush(); }

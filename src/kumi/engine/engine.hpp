@@ -3,12 +3,12 @@
 // The engine: active messages, remote memory, notifications and barriers on top of PM, which go on in the background
 // (after NICAM). Users meet it as their Job, which is one.
 //
-// Threads. All calls are for any thread. What arrives is handled by whoever waits in one of the calls below; while nobody
-// does, by a thread in the background, which sleeps until something comes. Handlers run one at a time. A handler must not
-// wait: from inside one, calls that would wait are refused with an error; the others are allowed.
+// Threads. All calls are for any thread. What arrives is handled by whoever waits in one of the calls below; while
+// nobody does, by a thread in the background, which sleeps until something comes. Handlers run one at a time. A handler
+// must not wait: from inside one, calls that would wait are refused with an error; the others are allowed.
 //
-// Errors. What the caller can know is returned. What fails elsewhere (a handler that throws, a node that dies) is returned
-// by the next sync(), which names node and cause, and by the future or get() that it belongs to.
+// Errors. What the caller can know is returned. What fails elsewhere (a handler that throws, a node that dies) is
+// returned by the next sync(), which names node and cause, and by the future or get() that it belongs to.
 
 #include "kumi/base/bytes.hpp"
 #include "kumi/base/clock.hpp"
@@ -48,8 +48,8 @@ public:
 
     // ---- active messages
 
-    /// Calls `handler` on `to`, which may be this node; in order for each pair of nodes. Waits while too many requests to
-    /// it are under way.
+    /// Calls `handler` on `to`, which may be this node; in order for each pair of nodes. Waits while too many requests
+    /// to it are under way.
     template <class... Parameters, class... Arguments>
         requires(sizeof...(Parameters) == sizeof...(Arguments))
     Result<void> send(Node to, const Handler<Parameters...>& handler, const Arguments&... arguments) {
@@ -97,8 +97,8 @@ public:
 
     // ---- remote memory; a word of 4 or 8 bytes, aligned, is read and written whole
 
-    /// Copies to another node's memory (or one's own). The source may be changed as soon as it returns; the data is there
-    /// when the notice says so, or after sync(). Any memory may be the source.
+    /// Copies to another node's memory (or one's own). The source may be changed as soon as it returns; the data is
+    /// there when the notice says so, or after sync(). Any memory may be the source.
     template <Value T>
     Result<void> put(global_ptr<T> to, std::span<const std::type_identity_t<T>> source, const Notice& notice = {}) {
         return put_bytes(to.template as<std::byte>(), std::as_bytes(source), notice);
@@ -110,7 +110,8 @@ public:
     }
     /// Only begins: the source must stay as it is until sync(). Small messages do not wait behind large ones begun so.
     template <Value T>
-    Result<void> start_put(global_ptr<T> to, std::span<const std::type_identity_t<T>> source, const Notice& notice = {}) {
+    Result<void> start_put(global_ptr<T> to, std::span<const std::type_identity_t<T>> source,
+                           const Notice& notice = {}) {
         return start_put_bytes(to.template as<std::byte>(), std::as_bytes(source), notice);
     }
 
@@ -139,14 +140,16 @@ public:
     }
 
     /// Blocks at equal distances. Strides are in bytes.
-    Result<void> put_strided(global_ptr<std::byte> to, const std::byte* source, const Strided& shape, const Notice& notice = {});
+    Result<void> put_strided(global_ptr<std::byte> to, const std::byte* source, const Strided& shape,
+                             const Notice& notice = {});
     Result<void> get_strided(global_ptr<std::byte> from, std::byte* target, const Strided& shape);
 
     /// Many pieces at once; the notice comes after all of them, and they must have one target.
     Result<void> put_pieces(std::span<const PutPiece> pieces, const Notice& notice = {});
     Result<void> get_pieces(std::span<const GetPiece> pieces);
 
-    /// Atomic against each other and against std::atomic_ref at the target. The word must be aligned. Answer what was there.
+    /// Atomic against each other and against std::atomic_ref at the target. The word must be aligned. Answer what was
+    /// there.
     template <AtomicWord T>
     Result<T> fetch_add(global_ptr<T> word, std::type_identity_t<T> amount) {
         return atomic<T>(word, {Atomic::add, sizeof(T), static_cast<std::uint64_t>(amount), 0});
@@ -158,7 +161,8 @@ public:
     /// Stores `desired` if `expected` is there.
     template <AtomicWord T>
     Result<T> compare_exchange(global_ptr<T> word, std::type_identity_t<T> expected, std::type_identity_t<T> desired) {
-        return atomic<T>(word, {Atomic::compare_exchange, sizeof(T), static_cast<std::uint64_t>(desired), static_cast<std::uint64_t>(expected)});
+        return atomic<T>(word, {Atomic::compare_exchange, sizeof(T), static_cast<std::uint64_t>(desired),
+                                static_cast<std::uint64_t>(expected)});
     }
 
     // ---- notification
@@ -184,10 +188,11 @@ public:
 
     // ---- broadcast
 
-    /// Copies to the same place on all nodes, this one included, but for those that discard. Only begins: the source must stay
-    /// until sync(), after which it is everywhere.
+    /// Copies to the same place on all nodes, this one included, but for those that discard. Only begins: the source
+    /// must stay until sync(), after which it is everywhere.
     template <Value T>
-    Result<void> broadcast(global_ptr<T> to, std::span<const std::type_identity_t<T>> source, const Notice& notice = {}) {
+    Result<void> broadcast(global_ptr<T> to, std::span<const std::type_identity_t<T>> source,
+                           const Notice& notice = {}) {
         return broadcast_bytes(to.template as<std::byte>(), std::as_bytes(source), notice);
     }
     /// From now on what others broadcast is passed on as before, but not written here, and no flag is set.
@@ -213,7 +218,8 @@ public:
     /// On all nodes, this one included; answers by node.
     template <class Answer, class... Parameters, class... Arguments>
         requires(sizeof...(Parameters) == sizeof...(Arguments))
-    std::vector<Future<Answer>> invoke_all(const Function<Answer(Parameters...)>& function, const Arguments&... arguments);
+    std::vector<Future<Answer>> invoke_all(const Function<Answer(Parameters...)>& function,
+                                           const Arguments&... arguments);
 
     // ---- progress
 
@@ -221,8 +227,8 @@ public:
     std::size_t poll();
     /// Sends what was held back so that small messages share a packet. Whatever waits does it too.
     void flush();
-    /// Makes progress until `done()`, sleeping while there is nothing to do. False when the deadline came first. `done` may
-    /// look at what handlers change, and at flags.
+    /// Makes progress until `done()`, sleeping while there is nothing to do. False when the deadline came first. `done`
+    /// may look at what handlers change, and at flags.
     bool wait_until(base::FunctionRef<bool()> done, Instant deadline = never);
 
     Core& core() noexcept { return *core_; }
@@ -254,7 +260,8 @@ private:
     Result<void> start_put_bytes(global_ptr<std::byte> to, Bytes source, const Notice& notice);
     Result<void> get_bytes(global_ptr<std::byte> from, MutableBytes target);
     Result<void> start_get_bytes(global_ptr<std::byte> from, MutableBytes target, Flag* flag);
-    Result<void> copy_bytes(global_ptr<std::byte> from, global_ptr<std::byte> to, std::size_t bytes, const Notice& notice);
+    Result<void> copy_bytes(global_ptr<std::byte> from, global_ptr<std::byte> to, std::size_t bytes,
+                            const Notice& notice);
     Result<std::uint64_t> atomic_bytes(global_ptr<std::byte> word, const Atomic& what);
     Result<void> broadcast_bytes(global_ptr<std::byte> to, Bytes source, const Notice& notice);
 

@@ -6,7 +6,8 @@
 
 namespace kumi::engine {
 
-/// Which parts of a range of addresses are free. Takes the lowest that fits, so equal calls give equal answers everywhere.
+/// Which parts of a range of addresses are free. Takes the lowest that fits, so equal calls give equal answers
+/// everywhere.
 class FreeRanges {
 public:
     /// Adds a free range; joins it with its neighbours.

@@ -42,8 +42,8 @@ namespace engine {
 struct FunctionEntry {
     std::string name;
     std::string signature; // of parameters and answer, as signature.hpp has it
-    /// From arguments to answer, both as an archive has them. Throws what the function throws, and BadBytes when these are
-    /// not its arguments.
+    /// From arguments to answer, both as an archive has them. Throws what the function throws, and BadBytes when these
+    /// are not its arguments.
     std::function<std::vector<std::byte>(Bytes)> run;
 };
 

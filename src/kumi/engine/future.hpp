@@ -1,7 +1,7 @@
 #pragma once
 
-// An answer that is still to come. It is complete exactly once: by who answers, by cancel(), or because nobody is left who
-// could answer; the first of these counts and the others do nothing.
+// An answer that is still to come. It is complete exactly once: by who answers, by cancel(), or because nobody is left
+// who could answer; the first of these counts and the others do nothing.
 
 #include "kumi/base/clock.hpp"
 #include "kumi/base/function_ref.hpp"
@@ -41,7 +41,8 @@ public:
     Result<void> wait(Instant deadline);
     /// Calls it once: now if ready, otherwise by who completes this. For one caller.
     void when_ready(std::function<void()> call);
-    /// The engine's number for what was asked, to be forgotten when the answer is not wanted. Before anybody can cancel.
+    /// The engine's number for what was asked, to be forgotten when the answer is not wanted. Before anybody can
+    /// cancel.
     void set_asked(std::uint64_t asked) noexcept { asked_ = asked; }
 
 protected:
@@ -82,8 +83,8 @@ private:
     bool was_taken_ = false;
 };
 
-/// The side that completes a future. Destroyed before it did, it says that there will be no answer; so the engine, which
-/// this may wake, lets go of those it has before it ends, and no future of its waits for ever.
+/// The side that completes a future. Destroyed before it did, it says that there will be no answer; so the engine,
+/// which this may wake, lets go of those it has before it ends, and no future of its waits for ever.
 template <class T>
 class Promise {
 public:
@@ -150,9 +151,9 @@ struct Step {
 
 } // namespace engine
 
-/// An answer that is still to come; T may be void. For any thread, but for one at a time: only is_ready() and cancel() may
-/// be called while another thread waits in get(). Destroying it neither waits nor cancels.
-/// One that was moved from, or whose answer then() took, is ready with an error.
+/// An answer that is still to come; T may be void. For any thread, but for one at a time: only is_ready() and cancel()
+/// may be called while another thread waits in get(). Destroying it neither waits nor cancels. One that was moved from,
+/// or whose answer then() took, is ready with an error.
 template <class T>
 class Future {
 public:
@@ -163,17 +164,18 @@ public:
     /// get() would not wait.
     bool is_ready() const noexcept { return !state_ || state_->is_ready(); }
 
-    /// Waits for the answer and takes it: once. An error says what went wrong and on which node. When the deadline comes
-    /// first, or this is called in a handler before it is ready, that is the error and the future can still be used.
+    /// Waits for the answer and takes it: once. An error says what went wrong and on which node. When the deadline
+    /// comes first, or this is called in a handler before it is ready, that is the error and the future can still be
+    /// used.
     Result<T> get(Instant deadline = never) {
         if (!state_) return nothing();
         if (auto waited = state_->wait(deadline); !waited) return waited.error();
         return state_->take();
     }
 
-    /// Gives the answer, as a Result<T>, to `function`: at once if ready, otherwise on the thread that makes progress, as in a
-    /// handler. It must not wait. What it answers (a value, a Result or another Future) comes to the future that this
-    /// returns; so does what it throws. When that one is cancelled first, the function is not called.
+    /// Gives the answer, as a Result<T>, to `function`: at once if ready, otherwise on the thread that makes progress,
+    /// as in a handler. It must not wait. What it answers (a value, a Result or another Future) comes to the future
+    /// that this returns; so does what it throws. When that one is cancelled first, the function is not called.
     template <class Function>
     auto then(Function function) {
         using Step = engine::Step<Function, T>;

@@ -27,7 +27,8 @@ TEST(GlobalPtr, counts_in_elements_and_keeps_bytes) {
     EXPECT_LT(start, start + 1);
 }
 
-/// Copies of every small size between all alignments, one over the other: each as if all were read before any is written.
+/// Copies of every small size between all alignments, one over the other: each as if all were read before any is
+/// written.
 TEST(WordCopy, copies_may_overlap_and_touch_nothing_beside_them) {
     for (std::size_t bytes = 0; bytes <= 40; ++bytes)
         for (std::size_t from = 8; from < 24; ++from)

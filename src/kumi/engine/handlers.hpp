@@ -1,8 +1,8 @@
 #pragma once
 
 // What a node can be asked to do. A handler is a C++ function under a name; all nodes of a job have the same names with
-// the same parameters, which is checked when they join, so programs of different builds and architectures understand each
-// other, and those that do not are told at once.
+// the same parameters, which is checked when they join, so programs of different builds and architectures understand
+// each other, and those that do not are told at once.
 //
 //     kumi::Handlers handlers;
 //     const auto add = handlers.add("sum.add", [&](kumi::Call&, std::int64_t amount) { sum += amount; });
@@ -48,11 +48,12 @@ inline std::vector<std::uint32_t> inverse_of(const std::vector<std::uint32_t>& n
 
 } // namespace engine
 
-/// A request in its handler's hands. A handler runs on whatever thread makes progress, one at a time on each node; it must
-/// not wait. Through its Job it may send, put and so on all the same: what finds no room is sent later.
+/// A request in its handler's hands. A handler runs on whatever thread makes progress, one at a time on each node; it
+/// must not wait. Through its Job it may send, put and so on all the same: what finds no room is sent later.
 class Call {
 public:
-    Call(engine::Core& core, pm::Node source, bool is_request) noexcept : core_(core), source_(source), is_request_(is_request) {}
+    Call(engine::Core& core, pm::Node source, bool is_request) noexcept
+        : core_(core), source_(source), is_request_(is_request) {}
     Call(const Call&) = delete;
     Call& operator=(const Call&) = delete;
 
@@ -80,16 +81,16 @@ private:
 /// The handlers of a program, gathered before it joins its job.
 class Handlers {
 public:
-    /// `callable` takes a Call& and then parameters that are trivially copyable; the last may be Bytes, for a payload of any
-    /// length (aligned to 8 bytes, gone when the handler returns). Throwing is an error at who sent the request.
+    /// `callable` takes a Call& and then parameters that are trivially copyable; the last may be Bytes, for a payload
+    /// of any length (aligned to 8 bytes, gone when the handler returns). Throwing is an error at who sent the request.
     template <class Callable>
     auto add(std::string name, Callable callable) {
         return add(std::move(name), std::move(callable), typename engine::parameters_of<Callable>::type{});
     }
 
-    /// `callable` takes and answers values of any type that an archive takes: those of the standard library, classes that are
-    /// nothing but their memory, those with a `serialize` as cereal has it. It runs on whatever thread
-    /// makes progress, one at a time on each node, but outside of handlers: it may wait, and others then wait for it. What it
+    /// `callable` takes and answers values of any type that an archive takes: those of the standard library, classes
+    /// that are nothing but their memory, those with a `serialize` as cereal has it. It runs on whatever thread makes
+    /// progress, one at a time on each node, but outside of handlers: it may wait, and others then wait for it. What it
     /// throws comes to the caller's future.
     template <class Callable>
     auto function(std::string name, Callable callable) {

@@ -1,8 +1,8 @@
 #pragma once
 
-// Barriers among the nodes of one host, in memory that they share. Each sequence has a counter of arrivals, in a ring; who
-// makes it full is the last, clears it for the sequence one ring later, and sees to it that the barrier is completed: at
-// once, or, if nodes of other hosts belong to it too, when those have come. `completed` tells all nodes.
+// Barriers among the nodes of one host, in memory that they share. Each sequence has a counter of arrivals, in a ring;
+// who makes it full is the last, clears it for the sequence one ring later, and sees to it that the barrier is
+// completed: at once, or, if nodes of other hosts belong to it too, when those have come. `completed` tells all nodes.
 //
 // Invariants
 //  - A node arrives at all sequences in order, each once. So a barrier is complete only after all before it, and one
@@ -46,29 +46,29 @@ public:
     /// `nodes` of them are on this host, and all use it.
     HostBarrier(State& state, std::uint32_t nodes) noexcept : state_(&state), nodes_(nodes) { KUMI_ASSERT(nodes > 0); }
 
-    /// This node has come to `sequence`: the one after its last. One thread at a time. Exactly one of the host's nodes is
-    /// told that it is the last, and sees all that the others did before they arrived.
+    /// This node has come to `sequence`: the one after its last. One thread at a time. Exactly one of the host's nodes
+    /// is told that it is the last, and sees all that the others did before they arrived.
     Arrival arrive(std::uint32_t sequence) noexcept {
         const std::uint32_t ahead = sequence - completed();
         KUMI_ASSERT(ahead < std::uint32_t{1} << 31); // none is complete without this node
         if (ahead >= ring) return Arrival::early;
         auto& arrivals = state_->arrivals[sequence % ring].word;
-        // Both partners are this same operation on the other nodes. Release: the last sees what this node did. Acquire: if
-        // this is the last, it sees what they did.
+        // Both partners are this same operation on the other nodes. Release: the last sees what this node did. Acquire:
+        // if this is the last, it sees what they did.
         if (arrivals.fetch_add(1, std::memory_order_acq_rel) + 1 != nodes_) return Arrival::counted;
         // Relaxed: who counts here next has seen this sequence complete, by the acquire in completed().
         arrivals.store(0, std::memory_order_relaxed);
         return Arrival::last;
     }
 
-    /// Makes known that `sequence`, and so all before it, is complete. By any node that knows it: from Arrival::last, or
-    /// from a message of one that knew. In any order, and as often as one likes.
+    /// Makes known that `sequence`, and so all before it, is complete. By any node that knows it: from Arrival::last,
+    /// or from a message of one that knew. In any order, and as often as one likes.
     void complete(std::uint32_t sequence) noexcept {
         auto& word = state_->completed.word;
         std::uint32_t known = word.load(std::memory_order_relaxed); // a guess, which the exchange checks
         while (static_cast<std::int32_t>(sequence - known) >= 0) {
-            // Release: partner of the acquire in completed(): who sees it complete sees what all did before they arrived.
-            // Relaxed on failure: only a better guess.
+            // Release: partner of the acquire in completed(): who sees it complete sees what all did before they
+            // arrived. Relaxed on failure: only a better guess.
             if (word.compare_exchange_strong(known, sequence + 1, std::memory_order_release, std::memory_order_relaxed))
                 return;
         }

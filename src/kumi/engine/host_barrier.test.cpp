@@ -141,7 +141,8 @@ TEST(HostBarrierModel, who_sees_it_complete_sees_what_all_did_and_one_is_the_las
 
 TEST(HostBarrierModel, barriers_may_be_completed_out_of_order) {
     for (const unsigned sequences : {2u, 3u, 4u})
-        model::expect_proved(explore<model::Memory, 2>({.nodes = 2, .sequences = sequences, .completing = Completing::late}));
+        model::expect_proved(
+            explore<model::Memory, 2>({.nodes = 2, .sequences = sequences, .completing = Completing::late}));
     model::expect_proved(explore<model::Memory, 2>({.nodes = 3, .sequences = 2, .completing = Completing::late}));
 }
 

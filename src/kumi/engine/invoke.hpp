@@ -11,7 +11,8 @@ namespace kumi::engine {
 
 using ArgumentBytes = Result<std::vector<std::byte>>;
 
-/// Asks for a function on `to`, as Core does; arguments that cannot be sent are an error, which names function and node.
+/// Asks for a function on `to`, as Core does; arguments that cannot be sent are an error, which names function and
+/// node.
 Result<std::uint64_t> ask(Core& core, Node to, std::uint32_t function, const std::string& name,
                           const ArgumentBytes& arguments, std::function<void(const Result<Bytes>&)> answered);
 Progress& progress_of(Core& core) noexcept;

@@ -11,8 +11,8 @@
 
 namespace kumi {
 
-/// A word in a segment that is set when something has happened. Plain memory: any thread may look at it, by load_flag(), at
-/// any time; waiting for it without burning a core is Job::wait().
+/// A word in a segment that is set when something has happened. Plain memory: any thread may look at it, by
+/// load_flag(), at any time; waiting for it without burning a core is Job::wait().
 using Flag = std::uint64_t;
 
 inline Flag load_flag(const Flag& flag) noexcept {
@@ -20,8 +20,8 @@ inline Flag load_flag(const Flag& flag) noexcept {
     return std::atomic_ref<Flag>(const_cast<Flag&>(flag)).load(std::memory_order_acquire);
 }
 
-/// Sets its flag to 1 after as many arrivals as Job::expect() said, in whatever order the two happen. In a segment; zero
-/// at first.
+/// Sets its flag to 1 after as many arrivals as Job::expect() said, in whatever order the two happen. In a segment;
+/// zero at first.
 struct Counter {
     std::int64_t missing = 0; // arrivals; below zero: they came before they were expected
     Flag flag = 0;
@@ -37,9 +37,13 @@ struct Notice {
     std::uint64_t value = 0;
 
     /// Sets a flag on the node where the data goes.
-    static Notice set(global_ptr<Flag> flag, Flag value = 1) noexcept { return {Kind::set, flag.segment(), flag.offset(), value}; }
+    static Notice set(global_ptr<Flag> flag, Flag value = 1) noexcept {
+        return {Kind::set, flag.segment(), flag.offset(), value};
+    }
     /// Counts one arrival there.
-    static Notice count(global_ptr<Counter> counter) noexcept { return {Kind::count, counter.segment(), counter.offset(), 0}; }
+    static Notice count(global_ptr<Counter> counter) noexcept {
+        return {Kind::count, counter.segment(), counter.offset(), 0};
+    }
 };
 static_assert(sizeof(Notice) == 24);
 

@@ -13,7 +13,8 @@ namespace {
 constexpr std::uint64_t page_bytes = base::page_bytes_max; // memory is protected by pages
 constexpr std::uint64_t alignment = 64; // of allocations
 constexpr std::uint64_t heap_step = 1 << 20; // the least that the heap grows by
-/// Addresses, not memory, where no channel has a window. ThreadSanitizer leaves a program on aarch64 some 30 GiB of them.
+/// Addresses, not memory, where no channel has a window. ThreadSanitizer leaves a program on aarch64 some 30 GiB of
+/// them.
 #if defined(__SANITIZE_THREAD__)
 constexpr std::uint64_t private_window_bytes = std::uint64_t{512} << 20;
 #else
@@ -49,8 +50,10 @@ Result<std::unique_ptr<MemoryMap>> MemoryMap::open(pm::Channel& channel) {
         }
     } else {
         map->window_bytes_ = private_window_bytes;
-        void* const memory = ::mmap(nullptr, private_window_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (memory == MAP_FAILED) return system_error(errno, "setting addresses aside for segments (is there a limit: ulimit -v?)");
+        void* const memory =
+            ::mmap(nullptr, private_window_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (memory == MAP_FAILED)
+            return system_error(errno, "setting addresses aside for segments (is there a limit: ulimit -v?)");
         map->private_window_ = map->bases_[map->self_] = static_cast<std::byte*>(memory);
     }
     if (auto exposed = map->expose(0, shared_page_bytes); !exposed) return exposed.error();
@@ -66,8 +69,10 @@ Result<void> MemoryMap::expose(std::uint64_t offset, std::uint64_t bytes) {
         return exposed ? Result<void>() : Result<void>(exposed.error());
     }
     if (bytes > base::memory_available_bytes())
-        return error("setting {} aside: this host has only {} left", base::readable_bytes(bytes), base::readable_bytes(base::memory_available_bytes()));
-    if (::mprotect(private_window_ + offset, bytes, PROT_READ | PROT_WRITE) != 0) return system_error(errno, "setting memory aside");
+        return error("setting {} aside: this host has only {} left", base::readable_bytes(bytes),
+                     base::readable_bytes(base::memory_available_bytes()));
+    if (::mprotect(private_window_ + offset, bytes, PROT_READ | PROT_WRITE) != 0)
+        return system_error(errno, "setting memory aside");
     return {};
 }
 
@@ -81,12 +86,13 @@ void MemoryMap::conceal(std::uint64_t offset, std::uint64_t bytes) noexcept {
 
 Result<SegmentId> MemoryMap::make(std::uint64_t bytes) {
     const SegmentId segment = next_segment_++; // used up even when this fails: others may not fail
-    if (segment >= segments_max) return error("making a segment: this job has made {} already, which is all there are", segments_max - 1);
+    if (segment >= segments_max)
+        return error("making a segment: this job has made {} already, which is all there are", segments_max - 1);
     const std::uint64_t wanted = round_up(std::max<std::uint64_t>(bytes, 1), page_bytes);
     const auto start = wanted >= bytes ? segment_ranges_.take(wanted) : std::nullopt;
     if (!start)
-        return error("making a segment of {}: all segments of a node have {} of addresses; raise KUMI_SHMEM_EXPOSED", base::readable_bytes(bytes),
-                     base::readable_bytes(starts_[0].load(std::memory_order_relaxed)));
+        return error("making a segment of {}: all segments of a node have {} of addresses; raise KUMI_SHMEM_EXPOSED",
+                     base::readable_bytes(bytes), base::readable_bytes(starts_[0].load(std::memory_order_relaxed)));
     if (auto exposed = expose(*start, wanted); !exposed) {
         segment_ranges_.add(*start, wanted);
         return error("making a segment: {}", exposed.error().text());
@@ -108,7 +114,8 @@ std::string MemoryMap::explain(Node node, SegmentId segment, std::uint64_t offse
     if (segment != 0 && (segment >= next_segment_ || size_of(self_, segment) == 0))
         return fmt::format("there is no segment {} (any more)", segment);
     if (segment == 0) return fmt::format("the heap of node {} has no {} bytes at {}", node, bytes, offset);
-    return fmt::format("segment {} has {} bytes, and these are {} at {}", segment, size_of(self_, segment), bytes, offset);
+    return fmt::format("segment {} has {} bytes, and these are {} at {}", segment, size_of(self_, segment), bytes,
+                       offset);
 }
 
 // ---- the heap
@@ -121,9 +128,10 @@ Result<void> MemoryMap::grow_heap(std::uint64_t bytes) {
     const std::uint64_t more = std::max({round_up(missing, page_bytes), heap_step, round_up(size / 4, page_bytes)});
     const std::uint64_t step = std::min(more, room);
     if (step < missing)
-        return error("allocating {}: the heap of a node has {} of addresses; raise KUMI_SHMEM_EXPOSED", base::readable_bytes(bytes),
-                     base::readable_bytes(window_bytes_ - starts_[0].load()));
-    if (auto exposed = expose(starts_[0].load() + size, step); !exposed) return error("allocating {}: {}", base::readable_bytes(bytes), exposed.error().text());
+        return error("allocating {}: the heap of a node has {} of addresses; raise KUMI_SHMEM_EXPOSED",
+                     base::readable_bytes(bytes), base::readable_bytes(window_bytes_ - starts_[0].load()));
+    if (auto exposed = expose(starts_[0].load() + size, step); !exposed)
+        return error("allocating {}: {}", base::readable_bytes(bytes), exposed.error().text());
     heap_ranges_.add(size, step);
     page.heap_bytes.store(size + step, std::memory_order_release); // partner: the acquire in size_of()
     return {};
@@ -131,7 +139,8 @@ Result<void> MemoryMap::grow_heap(std::uint64_t bytes) {
 
 Result<std::uint64_t> MemoryMap::allocate(std::uint64_t bytes) {
     const std::uint64_t wanted = round_up(std::max<std::uint64_t>(bytes, 1), alignment);
-    if (wanted < bytes || wanted > window_bytes_) return error("allocating {}: no node has so many addresses", base::readable_bytes(bytes));
+    if (wanted < bytes || wanted > window_bytes_)
+        return error("allocating {}: no node has so many addresses", base::readable_bytes(bytes));
     auto start = heap_ranges_.take(wanted);
     if (!start) {
         if (auto grown = grow_heap(wanted); !grown) return grown.error();
@@ -143,7 +152,8 @@ Result<std::uint64_t> MemoryMap::allocate(std::uint64_t bytes) {
 
 Result<void> MemoryMap::release(std::uint64_t offset) {
     const auto found = allocated_.find(offset);
-    if (found == allocated_.end()) return error("releasing heap memory at {}: it was not allocated, or is released already", offset);
+    if (found == allocated_.end())
+        return error("releasing heap memory at {}: it was not allocated, or is released already", offset);
     heap_ranges_.add(found->first, found->second);
     allocated_.erase(found);
     return {};

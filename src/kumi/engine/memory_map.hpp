@@ -1,9 +1,9 @@
 #pragma once
 
 // The memory that nodes show each other. Every node has a window of addresses: first a page of the engine's own, then
-// segments, which lie at the same place in every window, in its second half the node's heap. Where the channel reaches the
-// memory of other nodes by itself (those of this host) their windows are mapped here, and loads and stores go straight to
-// them. Places are checked here before anybody touches them, whoever named them.
+// segments, which lie at the same place in every window, in its second half the node's heap. Where the channel reaches
+// the memory of other nodes by itself (those of this host) their windows are mapped here, and loads and stores go
+// straight to them. Places are checked here before anybody touches them, whoever named them.
 
 #include "kumi/base/bytes.hpp"
 #include "kumi/base/result.hpp"
@@ -67,7 +67,8 @@ private:
     explicit MemoryMap(pm::Channel& channel);
 
     std::uint64_t size_of(Node node, SegmentId segment) const noexcept {
-        if (segment == 0) return page(node).heap_bytes.load(std::memory_order_acquire); // partner: the release in grow_heap()
+        // partner: the release in grow_heap()
+        if (segment == 0) return page(node).heap_bytes.load(std::memory_order_acquire);
         if (segment >= segments_max) return 0;
         return sizes_[segment].load(std::memory_order_acquire); // partner: the release in make()
     }

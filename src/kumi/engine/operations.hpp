@@ -1,7 +1,7 @@
 #pragma once
 
-// What this node has begun and others complete: each has a number that travels with it and comes back. A number is good once:
-// what answers twice, or to somebody else's, finds nothing. One thread at a time uses it.
+// What this node has begun and others complete: each has a number that travels with it and comes back. A number is good
+// once: what answers twice, or to somebody else's, finds nothing. One thread at a time uses it.
 
 #include "kumi/base/bytes.hpp"
 #include "kumi/base/result.hpp"
@@ -62,7 +62,8 @@ public:
     template <class Visit>
     void each_of(Node peer, Visit&& visit) {
         for (std::uint32_t index = 0; index < slots_.size(); ++index)
-            if (slots_[index].is_used && (slots_[index].operation.peer == peer || slots_[index].operation.is_of_many)) visit(OperationId{index, slots_[index].generation});
+            if (slots_[index].is_used && (slots_[index].operation.peer == peer || slots_[index].operation.is_of_many))
+                visit(OperationId{index, slots_[index].generation});
     }
 
 private:

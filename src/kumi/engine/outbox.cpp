@@ -9,7 +9,9 @@
 
 namespace kumi::engine {
 
-Outbox::Outbox(pm::Channel& channel) : channel_(channel), peers_(channel.nodes()) { waiting_nodes_.reserve(channel.nodes()); }
+Outbox::Outbox(pm::Channel& channel) : channel_(channel), peers_(channel.nodes()) {
+    waiting_nodes_.reserve(channel.nodes());
+}
 
 void Outbox::note_told(Node to, MutableBytes head) noexcept {
     const std::uint64_t handled = tellable(to);

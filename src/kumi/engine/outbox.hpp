@@ -1,9 +1,9 @@
 #pragma once
 
 // What this node has for others: requests, of which each node takes a bounded number at a time, and replies, which a
-// handler may send without waiting. What a full channel refuses waits here: replies, of which there cannot be more than the
-// requests that they answer, and requests from handlers, up to a bound. A reply may say that a request failed: so no message
-// counts a request as handled that leaves before its reply. One thread at a time uses it.
+// handler may send without waiting. What a full channel refuses waits here: replies, of which there cannot be more than
+// the requests that they answer, and requests from handlers, up to a bound. A reply may say that a request failed: so
+// no message counts a request as handled that leaves before its reply. One thread at a time uses it.
 
 #include "kumi/base/bytes.hpp"
 #include "kumi/engine/wire.hpp"
@@ -67,7 +67,9 @@ public:
     /// Numbers of requests to a node, from 1: the last one sent, and up to which all have been handled there.
     std::uint64_t requested(Node to) const noexcept { return peers_[to].requested; }
     std::uint64_t handled(Node to) const noexcept { return peers_[to].handled; }
-    bool all_handled(Node to) const noexcept { return peers_[to].requested == peers_[to].handled && peers_[to].requests.empty(); }
+    bool all_handled(Node to) const noexcept {
+        return peers_[to].requested == peers_[to].handled && peers_[to].requests.empty();
+    }
     bool all_handled() const noexcept { return unhandled_ == 0 && requests_waiting_ == 0; }
     /// Asks `to` to tell at once what it has handled; no more than one such question is under way.
     void ask_for_credit(Node to);
@@ -102,7 +104,9 @@ private:
     };
 
     /// What may be told to have been handled: not what a reply that waits is about.
-    std::uint64_t tellable(Node to) const noexcept { return peers_[to].replies.empty() ? peers_[to].handled_here : peers_[to].told; }
+    std::uint64_t tellable(Node to) const noexcept {
+        return peers_[to].replies.empty() ? peers_[to].handled_here : peers_[to].told;
+    }
     static void write_count(MutableBytes head, std::uint64_t handled) noexcept {
         const auto count = static_cast<std::uint16_t>(handled);
         std::memcpy(head.data() + offsetof(Header, handled), &count, sizeof count);

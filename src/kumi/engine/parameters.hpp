@@ -1,7 +1,7 @@
 #pragma once
 
-// The arguments of a handler as bytes: one after the other without gaps, filled up to a multiple of 8; then, if the last
-// parameter is Bytes, the payload. The same on every architecture that Kumi runs on.
+// The arguments of a handler as bytes: one after the other without gaps, filled up to a multiple of 8; then, if the
+// last parameter is Bytes, the payload. The same on every architecture that Kumi runs on.
 
 #include "kumi/base/bytes.hpp"
 
@@ -45,7 +45,8 @@ inline constexpr bool is_payload = std::is_same_v<T, Bytes>;
 
 /// What the arguments take up, without the payload.
 template <class... Types>
-inline constexpr std::size_t packed_bytes = ((std::size_t{0} + ... + (is_payload<Types> ? 0 : sizeof(Types))) + 7) / 8 * 8;
+inline constexpr std::size_t packed_bytes = ((std::size_t{0} + ... + (is_payload<Types> ? 0 : sizeof(Types))) + 7) / 8 *
+                                            8;
 
 /// True if Bytes is the last of them, or none of them.
 template <class... Types>
@@ -61,7 +62,8 @@ inline constexpr std::size_t header_room = 8;
 /// Arguments on their way out. The payload is referred to, not copied.
 template <class... Types>
 class Packed {
-    static_assert(((std::is_trivially_copyable_v<Types> && !std::is_pointer_v<Types>)&&...), "arguments travel as bytes: no pointers, nothing that owns memory");
+    static_assert(((std::is_trivially_copyable_v<Types> && !std::is_pointer_v<Types>)&&...),
+                  "arguments travel as bytes: no pointers, nothing that owns memory");
     static_assert(payload_is_last<Types...>(), "the payload comes last");
 
 public:
@@ -119,12 +121,13 @@ private:
 };
 
 template <class T>
-inline constexpr bool is_character = std::is_same_v<T, char> || std::is_same_v<T, wchar_t> || std::is_same_v<T, char8_t> ||
-                                     std::is_same_v<T, char16_t> || std::is_same_v<T, char32_t>;
+inline constexpr bool is_character =
+    std::is_same_v<T, char> || std::is_same_v<T, wchar_t> || std::is_same_v<T, char8_t> ||
+    std::is_same_v<T, char16_t> || std::is_same_v<T, char32_t>;
 
-/// "i8", "f8", "24": kind and size. Programs of different architectures agree wherever the bytes mean the same: a char is
-/// "c1", for whether it has a sign differs and does no harm. A long double does not mean the same, though it has 16 bytes
-/// on both: by the bits of its significand it is "f16.64" on x86-64 and "f16.113" on aarch64.
+/// "i8", "f8", "24": kind and size. Programs of different architectures agree wherever the bytes mean the same: a char
+/// is "c1", for whether it has a sign differs and does no harm. A long double does not mean the same, though it has 16
+/// bytes on both: by the bits of its significand it is "f16.64" on x86-64 and "f16.113" on aarch64.
 template <class T>
 std::string kind_and_size() {
     const char* const kind = std::is_same_v<T, bool>        ? "b"

@@ -13,8 +13,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// The background's first nap after it found threads of the program at work, and the longest while they come and go. Each
-/// costs some microseconds of a core.
+/// The background's first nap after it found threads of the program at work, and the longest while they come and go.
+/// Each costs some microseconds of a core.
 constexpr Duration nap_min = 100us;
 constexpr Duration nap_max = 1ms;
 /// The longest while one and the same wait goes on; who ends such a wait wakes it.
@@ -70,7 +70,9 @@ void spin_until(Done&& done) noexcept {
 void ProgressLoop::take_turn_slowly() noexcept {
     const void* const me = base::thread_mark();
     const bool is_background = background_mark_.load(std::memory_order_relaxed) == me; // its own, if it is
-    if (const void* nobody = nullptr; !is_background && can_own_ && owner_.compare_exchange_strong(nobody, me) && lock_.try_lock_as_owner()) return;
+    if (const void* nobody = nullptr;
+        !is_background && can_own_ && owner_.compare_exchange_strong(nobody, me) && lock_.try_lock_as_owner())
+        return;
     const bool is_owner = owner_.load(std::memory_order_relaxed) == me;
     wanted_.fetch_add(1, std::memory_order_relaxed); // a hint
     spin_until([&] { return lock_.try_lock(); });
@@ -186,7 +188,8 @@ void ProgressLoop::kick() noexcept {
 void ProgressLoop::nap() noexcept {
     // Sequentially consistent, as in kick(): either it sees that we nap, or we see why it came.
     napping_.store(1);
-    if (!stopping_.load() && !duty_wanted_.load()) base::futex_wait(napping_, 1, now() + Duration(nap_ns_.load(std::memory_order_relaxed)));
+    if (!stopping_.load() && !duty_wanted_.load())
+        base::futex_wait(napping_, 1, now() + Duration(nap_ns_.load(std::memory_order_relaxed)));
     napping_.store(0);
 }
 
@@ -221,7 +224,9 @@ void ProgressLoop::run_background() noexcept {
             if (waits_.load(std::memory_order_relaxed) != 0) break;
         }
         // Whoever waits does what there is to do.
-        if (waits_.load(std::memory_order_relaxed) != 0 || sleeper_ != Sleeper::none || stopping_.load() || !work_.prepare_sleep(turn, true)) continue;
+        if (waits_.load(std::memory_order_relaxed) != 0 || sleeper_ != Sleeper::none || stopping_.load() ||
+            !work_.prepare_sleep(turn, true))
+            continue;
         sleep_on_channel(Sleeper::background, now() + work_.sleep_max());
         work_.end_sleep(turn, true);
     }

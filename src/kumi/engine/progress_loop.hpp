@@ -2,18 +2,18 @@
 
 // Who makes progress: whoever waits, and in the background a thread of its own while nobody does.
 //
-// The turn. One thread at a time uses the channel and runs handlers: it has the turn. A thread that waits keeps it while it
-// spins, and lets others in when they ask. Asleep, nobody has it: the sleeper has armed the channel, and others may send
-// and poll meanwhile.
+// The turn. One thread at a time uses the channel and runs handlers: it has the turn. A thread that waits keeps it
+// while it spins, and lets others in when they ask. Asleep, nobody has it: the sleeper has armed the channel, and
+// others may send and poll meanwhile.
 //
-// The sleeper. One thread at a time sleeps on the channel; threads of the program before the background. Further threads that wait sleep on a word of ours, and whoever
-// handled something wakes them to look again.
+// The sleeper. One thread at a time sleeps on the channel; threads of the program before the background. Further
+// threads that wait sleep on a word of ours, and whoever handled something wakes them to look again.
 //
-// The background. While threads of the program come and wait, it naps, for longer each time, up to nap_max: they do what
-// there is to do, and it would only be in their way. When nobody has come since the last nap, it is on duty: it handles what
-// is there, arms the channel and sleeps until something comes. A wait that begins while it is on duty takes nothing from it;
-// the first message wakes it, it sees that somebody waits, and naps. So a node that computes is answered at once, one that
-// has just left a wait after two naps at the latest, and on_duty() calls it earlier.
+// The background. While threads of the program come and wait, it naps, for longer each time, up to nap_max: they do
+// what there is to do, and it would only be in their way. When nobody has come since the last nap, it is on duty: it
+// handles what is there, arms the channel and sleeps until something comes. A wait that begins while it is on duty
+// takes nothing from it; the first message wakes it, it sees that somebody waits, and naps. So a node that computes is
+// answered at once, one that has just left a wait after two naps at the latest, and on_duty() calls it earlier.
 
 #include "kumi/base/clock.hpp"
 #include "kumi/base/thread_mark.hpp"
@@ -31,8 +31,9 @@ namespace kumi::engine {
 
 class ProgressLoop;
 
-/// The turn, for as long as this lives. A thread that has it may ask for it again. A function that may only be called with the
-/// turn takes a Turn. Within serve_until() the turn is given to others for moments, between two calls of `done` and Work.
+/// The turn, for as long as this lives. A thread that has it may ask for it again. A function that may only be called
+/// with the turn takes a Turn. Within serve_until() the turn is given to others for moments, between two calls of
+/// `done` and Work.
 class Turn {
 public:
     explicit inline Turn(ProgressLoop& loop) noexcept;
@@ -85,11 +86,12 @@ public:
     const void* turn_holder() const noexcept { return holder_.load(std::memory_order_relaxed); }
     /// This thread has the turn: it is inside a handler.
     bool has_turn() const noexcept {
-        return holder_.load(std::memory_order_relaxed) == base::thread_mark(); // relaxed: only this thread writes its own mark
+        // relaxed: only this thread writes its own mark
+        return holder_.load(std::memory_order_relaxed) == base::thread_mark();
     }
 
-    /// Makes progress until `until()` or `until(turn)`, which is looked at with the turn; false when the deadline came first. Not
-    /// for a thread that has the turn.
+    /// Makes progress until `until()` or `until(turn)`, which is looked at with the turn; false when the deadline came
+    /// first. Not for a thread that has the turn.
     template <class Until>
     bool serve_until(Until&& until, Instant deadline) {
         const Turn turn(*this);
@@ -99,8 +101,8 @@ public:
         };
         const Wait wait(*this);
         const unsigned polls_per_clock = polls_per_clock_; // as in pm::poll_until()
-        // Where all cores are taken whoever is waited for may only need this one: to let it run costs a third of falling
-        // asleep and being woken.
+        // Where all cores are taken whoever is waited for may only need this one: to let it run costs a third of
+        // falling asleep and being woken.
         constexpr unsigned yields_max = 4;
         unsigned empty = 0;
         Instant idle_since{};

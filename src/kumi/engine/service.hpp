@@ -1,8 +1,8 @@
 #pragma once
 
-// A layer on the engine: groups are some, and so is whatever a later layer adds. A service has a range of message kinds of its
-// own on the wire, and is told what the engine does. Adding a layer means: a folder, a class that is a Service, and one line in
-// job/ that makes it.
+// A layer on the engine: groups are some, and so is whatever a later layer adds. A service has a range of message kinds
+// of its own on the wire, and is told what the engine does. Adding a layer means: a folder, a class that is a Service,
+// and one line in job/ that makes it.
 //
 //     class Counter final : public engine::Service {
 //     public:
@@ -29,7 +29,9 @@ using pm::Node;
 enum class Handled : std::uint8_t {
     yes,
     later, // the service keeps it, and calls Port::note_handled(): until then it takes one of its sender's credits
-    no,    // it makes no sense: its sender is told so by its next sync(); or, if it was no request, the user of this node is told
+    // it makes no sense: its sender is told so by its next sync(); or, if it was no request, the user of this node is
+    // told
+    no,
 };
 
 /// No function may wait: all are called with the turn.
@@ -43,13 +45,13 @@ public:
     /// Sends what waits for room. True: some of it was sent. Called whenever the engine makes progress, while
     /// Port::want_progress(true) holds.
     virtual bool go_on(const Turn&) noexcept { return false; }
-    /// About once a second, while threads wait. The service calls Core::send_keepalive() for nodes that it waits for, because a network
-    /// reports a dead node only when something is sent to it; and it gives up what will not come.
+    /// About once a second, while threads wait. The service calls Core::send_keepalive() for nodes that it waits for,
+    /// because a network reports a dead node only when something is sent to it; and it gives up what will not come.
     virtual void check_silent_peers(const Turn&) noexcept {}
     /// `node` has left or is lost, and everything that it sent has been handled. May be told again.
     virtual void on_lost(const Turn&, [[maybe_unused]] Node node) noexcept {}
-    /// True when no other node waits for something that this node passes on. Until then, for some seconds at most, the engine
-    /// does not end.
+    /// True when no other node waits for something that this node passes on. Until then, for some seconds at most, the
+    /// engine does not end.
     virtual bool is_done(const Turn&) const noexcept { return true; }
     /// The engine ends: threads that wait are to be told that there will be no answer. Nothing can be sent any more.
     virtual void on_end(const Turn&) noexcept {}
@@ -59,17 +61,21 @@ protected:
 };
 
 /// The number of a kind within the range of its service: all ranges begin at multiples of their size.
-constexpr std::uint16_t kind_in_service(Kind kind) noexcept { return static_cast<std::uint16_t>(kind) % Service::kinds_max; }
-static_assert(kind_in_service(Kind::step) == 0 && kind_in_service(Kind::ask) == 0 && kind_in_service(Kind::first_of_layers) == 0);
+constexpr std::uint16_t kind_in_service(Kind kind) noexcept {
+    return static_cast<std::uint16_t>(kind) % Service::kinds_max;
+}
+static_assert(kind_in_service(Kind::step) == 0 && kind_in_service(Kind::ask) == 0 &&
+              kind_in_service(Kind::first_of_layers) == 0);
 
-/// What a service sends by. `message` begins with header_room bytes for the engine; `payload` is sent behind it. Messages of
-/// one service from one node to another arrive in order. Every message is a request: it takes one of the requests_max that a
-/// node may have under way to another until it was handled there.
+/// What a service sends by. `message` begins with header_room bytes for the engine; `payload` is sent behind it.
+/// Messages of one service from one node to another arrive in order. Every message is a request: it takes one of the
+/// requests_max that a node may have under way to another until it was handled there.
 class Port {
 public:
     /// False: there is no room now. With the turn or without.
     bool try_send(Node to, std::uint16_t kind, MutableBytes message, Bytes payload = {}) noexcept;
-    /// Waits for room; with the turn, the message itself waits in the engine. An error: the node is lost, or too much waits.
+    /// Waits for room; with the turn, the message itself waits in the engine. An error: the node is lost, or too much
+    /// waits.
     Result<void> send(Node to, std::uint16_t kind, MutableBytes message, Bytes payload = {});
     /// Like send(), for a message that is made of `head` and `body`.
     template <class Head>

@@ -36,7 +36,9 @@ public:
 };
 
 /// The kind on the wire of a kind of a service.
-Kind kind_of(int service, int kind) { return static_cast<Kind>(static_cast<int>(Kind::first_of_layers) + service * 16 + kind); }
+Kind kind_of(int service, int kind) {
+    return static_cast<Kind>(static_cast<int>(Kind::first_of_layers) + service * 16 + kind);
+}
 
 std::vector<std::byte> message_of(std::uint32_t number) {
     std::vector<std::byte> message(sizeof(Header));
@@ -72,7 +74,8 @@ TEST(Services, what_makes_no_sense_to_one_or_is_for_none_is_refused) {
     victim.hears(1, kind_of(0, 3), false);
     victim.poll();
     EXPECT_EQ(victim.refusal(1), "");
-    EXPECT_NE(testing::internal::GetCapturedStderr().find("can make nothing of a message of node 1"), std::string::npos);
+    EXPECT_NE(testing::internal::GetCapturedStderr().find("can make nothing of a message of node 1"),
+              std::string::npos);
     victim.hears(2, kind_of(1, 0), 1u);
     victim.poll();
     EXPECT_EQ(victim.refusal(2), "it could make nothing of a message of kind 112");

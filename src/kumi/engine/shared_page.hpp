@@ -10,9 +10,9 @@
 namespace kumi::engine {
 
 struct SharedPage {
-    /// Not zero: the node sleeps, and watches flags that others set by plain stores. Who sets one then takes this back to
-    /// zero and nudges it by a message. Dekker's pattern: the setter stores the flag, fences, and looks here; the sleeper
-    /// stores here, fences, and looks at the flag.
+    /// Not zero: the node sleeps, and watches flags that others set by plain stores. Who sets one then takes this back
+    /// to zero and nudges it by a message. Dekker's pattern: the setter stores the flag, fences, and looks here; the
+    /// sleeper stores here, fences, and looks at the flag.
     alignas(64) std::atomic<std::uint32_t> watching;
     /// Of its heap.
     alignas(64) std::atomic<std::uint64_t> heap_bytes;

@@ -1,14 +1,16 @@
 #pragma once
 
-// What a function takes and answers as text, which programs of different builds must agree on: "f8([f8] s)" takes a vector
-// of doubles and a string and answers a double. Like an archive, it does not tell containers apart that look the same there.
+// What a function takes and answers as text, which programs of different builds must agree on: "f8([f8] s)" takes a
+// vector of doubles and a string and answers a double. Like an archive, it does not tell containers apart that look the
+// same there.
 
 #include "kumi/engine/archive.hpp"
 #include "kumi/engine/parameters.hpp"
 
 namespace kumi::engine {
 
-/// One type. Classes that the standard library does not have: "?24" if they travel as memory of that size, otherwise "?".
+/// One type. Classes that the standard library does not have: "?24" if they travel as memory of that size, otherwise
+/// "?".
 template <class T>
 struct type_text {
     static std::string get() {

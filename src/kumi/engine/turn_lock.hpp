@@ -1,10 +1,10 @@
 #pragma once
 
-// A lock that costs its usual owner nothing. In most programs one thread uses the engine, and the background thread takes the
-// turn now and then. So the owner only says "inside" and looks whether somebody visits; a visitor takes the lock, says that
-// it visits, and waits until the owner is outside. At least one of them sees the other: the fence that this needs is paid by
-// the visitor alone (base/memory_policy.hpp). A second thread that uses the engine often never ends its visit: from then on
-// all take the lock.
+// A lock that costs its usual owner nothing. In most programs one thread uses the engine, and the background thread
+// takes the turn now and then. So the owner only says "inside" and looks whether somebody visits; a visitor takes the
+// lock, says that it visits, and waits until the owner is outside. At least one of them sees the other: the fence that
+// this needs is paid by the visitor alone (base/memory_policy.hpp). A second thread that uses the engine often never
+// ends its visit: from then on all take the lock.
 
 #include "kumi/base/memory_policy.hpp"
 

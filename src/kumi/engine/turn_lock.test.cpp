@@ -8,8 +8,8 @@
 namespace kumi::engine {
 namespace {
 
-/// The owner works on something twice; a visitor comes once, and goes again or stays. The explorer finds accesses at the same
-/// time. Whoever would have to wait leaves it.
+/// The owner works on something twice; a visitor comes once, and goes again or stays. The explorer finds accesses at
+/// the same time. Whoever would have to wait leaves it.
 template <class Memory>
 model::Outcome explore_visit(bool stays) {
     return model::explore([=]() -> model::Scenario {

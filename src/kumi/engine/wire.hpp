@@ -1,11 +1,12 @@
 #pragma once
 
-// What engines say to each other. Every message starts with a Header; all fields are little-endian. Whatever comes from the
-// wire is checked before it is believed: sizes, numbers, places in memory.
+// What engines say to each other. Every message starts with a Header; all fields are little-endian. Whatever comes from
+// the wire is checked before it is believed: sizes, numbers, places in memory.
 //
 // Requests and replies. A request is answered for, sooner or later, by the count of requests handled that every header
-// carries back: that is its sender's credit, and a put is complete when it is counted. No node has more than requests_max
-// requests to another under way, so what a node may have to answer for is bounded, and answers always find room.
+// carries back: that is its sender's credit, and a put is complete when it is counted. No node has more than
+// requests_max requests to another under way, so what a node may have to answer for is bounded, and answers always find
+// room.
 
 #include "kumi/engine/memory.hpp"
 
@@ -13,7 +14,8 @@
 
 namespace kumi::engine {
 
-/// What a message is for. Behind the engine's own kinds each service has a range of them, and handlers of the program come last.
+/// What a message is for. Behind the engine's own kinds each service has a range of them, and handlers of the program
+/// come last.
 enum class Kind : std::uint16_t {
     credit,       // nothing but the header
     please,       // the same, and asks for one

@@ -1,7 +1,8 @@
 #pragma once
 
-// Copies to and from memory that other nodes use at the same time: a word of 4 or 8 bytes, aligned, goes whole, so that it may
-// be read, written and counted up by several at once. More than a word is not: who shares it has flags and barriers.
+// Copies to and from memory that other nodes use at the same time: a word of 4 or 8 bytes, aligned, goes whole, so that
+// it may be read, written and counted up by several at once. More than a word is not: who shares it has flags and
+// barriers.
 
 #include "kumi/base/bytes.hpp"
 
@@ -11,7 +12,9 @@
 
 namespace kumi::engine {
 
-inline bool is_aligned(const std::byte* where, std::size_t bytes) noexcept { return reinterpret_cast<std::uintptr_t>(where) % bytes == 0; }
+inline bool is_aligned(const std::byte* where, std::size_t bytes) noexcept {
+    return reinterpret_cast<std::uintptr_t>(where) % bytes == 0;
+}
 
 template <class Word>
 void store_word(std::byte* to, const std::byte* from) noexcept {
@@ -24,7 +27,8 @@ void store_word(std::byte* to, const std::byte* from) noexcept {
 template <class Word>
 void load_word(std::byte* to, const std::byte* from) noexcept {
     // Relaxed: as in store_word().
-    const Word word = std::atomic_ref<Word>(*reinterpret_cast<Word*>(const_cast<std::byte*>(from))).load(std::memory_order_relaxed);
+    const Word word =
+        std::atomic_ref<Word>(*reinterpret_cast<Word*>(const_cast<std::byte*>(from))).load(std::memory_order_relaxed);
     std::memcpy(to, &word, sizeof word);
 }
 

@@ -6,17 +6,18 @@
 #include <bit>
 #include <fmt/format.h>
 
-// The formulas are LogP's, with what simulations of 8 to 256 members have shown beside it; from 1 KB to 8 MB the ways that are best
-// there take what they say, within an eighth.
+// The formulas are LogP's, with what simulations of 8 to 256 members have shown beside it; from 1 KB to 8 MB the ways
+// that are best there take what they say, within an eighth.
 //
 // Whole messages. Who passes one on must have all of it: it is copied out, carried and copied in.
 //
-// Blocks over a circulant graph. One after the other comes to a member and leaves it, and the last one needs log2 p hops more. Small
-// blocks are copied like messages, and a member has its hands full with each of them twice, so that a hop waits for another one.
-// Large ones are not: the network takes them from one memory to the other, while four of them, more or less, share the way; for nobody
-// waits for one before it sends the next.
+// Blocks over a circulant graph. One after the other comes to a member and leaves it, and the last one needs log2 p
+// hops more. Small blocks are copied like messages, and a member has its hands full with each of them twice, so that a
+// hop waits for another one. Large ones are not: the network takes them from one memory to the other, while four of
+// them, more or less, share the way; for nobody waits for one before it sends the next.
 //
-// Scatter. Half of the bytes, a quarter, ... in log2 p hops; then the others come in rounds. All of these are whole messages.
+// Scatter. Half of the bytes, a quarter, ... in log2 p hops; then the others come in rounds. All of these are whole
+// messages.
 
 namespace kumi::group {
 namespace {
@@ -31,13 +32,15 @@ constexpr double blocks_sharing = 4;
 class Estimate {
 public:
     Estimate(std::size_t bytes, std::uint32_t members, const Costs& costs)
-        : bytes_(bytes), members_(members), costs_(costs), log2_(std::max(1, static_cast<int>(std::bit_width(members > 0 ? members - 1 : 0)))),
+        : bytes_(bytes), members_(members), costs_(costs),
+          log2_(std::max(1, static_cast<int>(std::bit_width(members > 0 ? members - 1 : 0)))),
           bytes_us_(static_cast<double>(bytes) * costs.us_per_byte) {}
 
     Choice of(Way way) const {
         switch (way) {
         case Way::tree: return tree();
-        case Way::binomial: return {.way = way, .pace = {1, 1}, .block_bytes = 0, .expected_us = time_of(members_, {1, 1}) * hop_us()};
+        case Way::binomial:
+            return {.way = way, .pace = {1, 1}, .block_bytes = 0, .expected_us = time_of(members_, {1, 1}) * hop_us()};
         case Way::circulant: return circulant();
         case Way::scatter_ring: return scatter(way, members_ - 1);
         case Way::scatter_doubling: return scatter(way, log2_);
@@ -55,20 +58,26 @@ private:
 
     Choice in_blocks(Way way, std::size_t block_bytes, double expected_us) const {
         // Answers have no bytes.
-        return {.way = way, .pace = {.gap = costs_.overhead_us, .hop = costs_.latency_us}, .block_bytes = static_cast<std::uint32_t>(block_bytes), .expected_us = expected_us};
+        return {.way = way,
+                .pace = {.gap = costs_.overhead_us, .hop = costs_.latency_us},
+                .block_bytes = static_cast<std::uint32_t>(block_bytes),
+                .expected_us = expected_us};
     }
 
     Choice circulant() const {
         Choice best = in_blocks(Way::circulant, block_bytes_min, circulant_us(block_bytes_min));
         for (std::uint32_t block_bytes = 2 * block_bytes_min; block_bytes <= block_bytes_max; block_bytes *= 2)
-            if (const double us = circulant_us(block_bytes); us < best.expected_us) best = in_blocks(Way::circulant, block_bytes, us);
+            if (const double us = circulant_us(block_bytes); us < best.expected_us)
+                best = in_blocks(Way::circulant, block_bytes, us);
         return best;
     }
     double circulant_us(std::uint32_t block_bytes) const {
         const auto more = static_cast<double>(bytes_ == 0 ? 0 : (bytes_ - 1) / block_bytes);
         const double block_us = static_cast<double>(std::min<std::size_t>(bytes_, block_bytes)) * costs_.us_per_byte;
-        if (block_bytes > copied_bytes_max) return log2_ * (costs_.latency_us + blocks_sharing * block_us) + more * (costs_.overhead_us + block_us);
-        return log2_ * (costs_.latency_us + costs_.overhead_us + copies * block_us) + more * (2 * costs_.overhead_us + (copies - 1) * block_us);
+        if (block_bytes > copied_bytes_max)
+            return log2_ * (costs_.latency_us + blocks_sharing * block_us) + more * (costs_.overhead_us + block_us);
+        return log2_ * (costs_.latency_us + costs_.overhead_us + copies * block_us) +
+               more * (2 * costs_.overhead_us + (copies - 1) * block_us);
     }
 
     /// A block for each member, as far as they are neither small nor large.
@@ -76,7 +85,8 @@ private:
         constexpr std::size_t unit = 64;
         const std::size_t part = (bytes_ / std::max(1u, members_) / unit + 1) * unit;
         const double moved_us = bytes_us_ * (1 - 1 / static_cast<double>(std::max(1u, members_)));
-        return in_blocks(way, std::clamp<std::size_t>(part, block_bytes_min, block_bytes_max), (log2_ + rounds) * costs_.latency_us + 4 * moved_us);
+        return in_blocks(way, std::clamp<std::size_t>(part, block_bytes_min, block_bytes_max),
+                         (log2_ + rounds) * costs_.latency_us + 4 * moved_us);
     }
 
     std::size_t bytes_;

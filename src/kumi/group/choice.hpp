@@ -1,6 +1,7 @@
 #pragma once
 
-// Which way a multicast goes, by its size and how many it goes to: as formulas tell from what the network was measured to do.
+// Which way a multicast goes, by its size and how many it goes to: as formulas tell from what the network was measured
+// to do.
 
 #include "kumi/group/tree.hpp"
 #include "kumi/group/way.hpp"

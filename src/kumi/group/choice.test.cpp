@@ -29,7 +29,8 @@ TEST(Choice, small_messages_go_down_a_tree_and_large_ones_in_blocks) {
 }
 
 TEST(Choice, is_what_was_best_in_simulation) {
-    for (const std::uint32_t members : {8u, 16u, 32u}) EXPECT_EQ(choose(8192, members, costs).way, Way::tree) << members;
+    for (const std::uint32_t members : {8u, 16u, 32u})
+        EXPECT_EQ(choose(8192, members, costs).way, Way::tree) << members;
     // Where a message takes longer, blocks pay later.
     const Costs slow{.overhead_us = 0.2, .latency_us = 4.4, .us_per_byte = 0.0001};
     for (const std::uint32_t members : {8u, 32u, 64u, 256u}) {
@@ -39,7 +40,8 @@ TEST(Choice, is_what_was_best_in_simulation) {
     // Blocks: the best of those that were tried.
     EXPECT_EQ(choose(81'920, 8, costs).block_bytes, 8192u);
     EXPECT_EQ(choose(81'920, 256, costs).block_bytes, 4096u);
-    for (const std::uint32_t members : {8u, 64u}) EXPECT_EQ(choose(8 << 20, members, costs).block_bytes, 32u * 1024) << members;
+    for (const std::uint32_t members : {8u, 64u})
+        EXPECT_EQ(choose(8 << 20, members, costs).block_bytes, 32u * 1024) << members;
 }
 
 /// One way's time of last delivery there.
@@ -51,11 +53,14 @@ struct Seen {
 };
 
 TEST(Choice, expects_what_was_seen_in_simulation) {
-    for (const Seen& seen : {Seen{Way::tree, 1024, 8, 3.04}, Seen{Way::tree, 1024, 256, 6.86}, Seen{Way::tree, 8192, 8, 7.58}, Seen{Way::tree, 8192, 256, 17.2},
-                             Seen{Way::circulant, 8192, 8, 8.1}, Seen{Way::circulant, 8192, 256, 16.8}, Seen{Way::circulant, 81'920, 8, 26.1},
-                             Seen{Way::circulant, 81'920, 256, 38.5}, Seen{Way::circulant, 8 << 20, 8, 908}, Seen{Way::circulant, 8 << 20, 64, 1040}}) {
+    for (const Seen& seen :
+         {Seen{Way::tree, 1024, 8, 3.04}, Seen{Way::tree, 1024, 256, 6.86}, Seen{Way::tree, 8192, 8, 7.58},
+          Seen{Way::tree, 8192, 256, 17.2}, Seen{Way::circulant, 8192, 8, 8.1}, Seen{Way::circulant, 8192, 256, 16.8},
+          Seen{Way::circulant, 81'920, 8, 26.1}, Seen{Way::circulant, 81'920, 256, 38.5},
+          Seen{Way::circulant, 8 << 20, 8, 908}, Seen{Way::circulant, 8 << 20, 64, 1040}}) {
         const double expected = choose(seen.bytes, seen.members, costs, seen.way).expected_us;
-        EXPECT_NEAR(expected, seen.us, seen.us * 0.125) << name_of(seen.way) << ": " << seen.bytes << " bytes to " << seen.members;
+        EXPECT_NEAR(expected, seen.us, seen.us * 0.125)
+            << name_of(seen.way) << ": " << seen.bytes << " bytes to " << seen.members;
     }
 }
 
@@ -76,7 +81,8 @@ TEST(Choice, no_way_takes_less_than_the_chosen_one) {
                 for (std::size_t way = 0; way < way_names.size() && members > 2; ++way) {
                     const Choice other = choose(bytes, members, of, static_cast<Way>(way));
                     EXPECT_EQ(other.way, static_cast<Way>(way));
-                    EXPECT_GE(other.expected_us, choice.expected_us) << text_of(other) << " instead of " << text_of(choice);
+                    EXPECT_GE(other.expected_us, choice.expected_us)
+                        << text_of(other) << " instead of " << text_of(choice);
                 }
                 EXPECT_EQ(choice, choose(bytes, members, of, choice.way));
             }
@@ -123,14 +129,18 @@ TEST(Choice, what_fits_into_one_block_goes_whole_however_slow_the_network_is) {
 }
 
 TEST(Choice, blocks_of_every_size_are_tried) {
-    EXPECT_EQ(choose(2000, 8, {.overhead_us = 1e-6, .latency_us = 1e-6, .us_per_byte = 1}, Way::circulant).block_bytes, 1024u);
-    EXPECT_EQ(choose(1 << 30, 8, {.overhead_us = 100, .latency_us = 100, .us_per_byte = 1e-6}, Way::circulant).block_bytes, 64u * 1024);
+    EXPECT_EQ(choose(2000, 8, {.overhead_us = 1e-6, .latency_us = 1e-6, .us_per_byte = 1}, Way::circulant).block_bytes,
+              1024u);
+    EXPECT_EQ(
+        choose(1 << 30, 8, {.overhead_us = 100, .latency_us = 100, .us_per_byte = 1e-6}, Way::circulant).block_bytes,
+        64u * 1024);
 }
 
 TEST(Choice, blocks_are_neither_small_nor_large) {
     for (const Way way : {Way::circulant, Way::scatter_ring, Way::scatter_doubling})
         for (const std::uint32_t members : {0u, 1u, 2u, 3u, 8u, 256u, 1'000'000u})
-            for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{10'000}, std::size_t{1} << 20, std::size_t{1} << 34}) {
+            for (const std::size_t bytes :
+                 {std::size_t{0}, std::size_t{1}, std::size_t{10'000}, std::size_t{1} << 20, std::size_t{1} << 34}) {
                 const std::uint32_t block_bytes = choose(bytes, members, costs, way).block_bytes;
                 EXPECT_GE(block_bytes, 1024u);
                 EXPECT_LE(block_bytes, 64u * 1024);
@@ -153,7 +163,8 @@ TEST(Choice, has_a_text) {
 }
 
 TEST(Way, has_a_name_by_which_it_is_found) {
-    for (std::size_t way = 0; way < way_names.size(); ++way) EXPECT_EQ(way_named(name_of(static_cast<Way>(way))), static_cast<Way>(way));
+    for (std::size_t way = 0; way < way_names.size(); ++way)
+        EXPECT_EQ(way_named(name_of(static_cast<Way>(way))), static_cast<Way>(way));
     EXPECT_EQ(way_named("ring"), std::nullopt);
 }
 

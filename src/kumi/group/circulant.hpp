@@ -1,12 +1,13 @@
 #pragma once
 
-// A broadcast of n blocks in the fewest rounds that there can be, n - 1 + log2 p (rounded up), for every number of members p
-// (Träff). In each round each member sends one block and receives one. All know their part from p and their rank alone.
+// A broadcast of n blocks in the fewest rounds that there can be, n - 1 + log2 p (rounded up), for every number of
+// members p (Träff). In each round each member sends one block and receives one. All know their part from p and their
+// rank alone.
 //
-// In round i, with k = i mod q and q = ceil(log2 p), rank r sends to r + skip[k] and receives from r - skip[k] (modulo p). The
-// schedules of a rank have q entries each, one per k; in later rounds the same entry stands for a block that is q further, every
-// time round. Entries below zero stand for no block yet; those past the last block stand for the last one. Rank 0 has all blocks
-// and receives nothing.
+// In round i, with k = i mod q and q = ceil(log2 p), rank r sends to r + skip[k] and receives from r - skip[k] (modulo
+// p). The schedules of a rank have q entries each, one per k; in later rounds the same entry stands for a block that is
+// q further, every time round. Entries below zero stand for no block yet; those past the last block stand for the last
+// one. Rank 0 has all blocks and receives nothing.
 
 #include "kumi/pm/node.hpp"
 

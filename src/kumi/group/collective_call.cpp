@@ -14,19 +14,24 @@ constexpr std::size_t text_bytes_max = 500;
 constexpr std::size_t chases_max_each = 16; // of a member that begins them; usually it begins one
 
 // Two states in one field.
-constexpr std::uint64_t both(Deadlock::State lower, Deadlock::State upper) noexcept { return lower | std::uint64_t{upper} << 32; }
+constexpr std::uint64_t both(Deadlock::State lower, Deadlock::State upper) noexcept {
+    return lower | std::uint64_t{upper} << 32;
+}
 constexpr Deadlock::State lower_of(std::uint64_t both) noexcept { return static_cast<Deadlock::State>(both); }
 constexpr Deadlock::State upper_of(std::uint64_t both) noexcept { return static_cast<Deadlock::State>(both >> 32); }
 
 } // namespace
 
 std::string_view name_of(What what) noexcept {
-    constexpr std::array<std::string_view, 14> names{"barrier", "broadcast", "reduce", "allreduce", "gather", "scatter", "allgather", "alltoall", "scan", "exclusive scan", "gatherv", "scatterv", "allgatherv", "alltoallv"};
+    constexpr std::array<std::string_view, 14> names{
+        "barrier",  "broadcast", "reduce",         "allreduce", "gather",   "scatter",    "allgather",
+        "alltoall", "scan",      "exclusive scan", "gatherv",   "scatterv", "allgatherv", "alltoallv"};
     return static_cast<std::size_t>(what) < names.size() ? names[static_cast<std::size_t>(what)] : "something else";
 }
 
 CollectiveCall::CollectiveCall(Membership& seat, const CallShape& shape, Instant deadline)
-    : seat_(seat), mailbox_(seat.mailbox), core_(seat.mailbox.core()), box_(seat.box), shape_(shape), deadline_(deadline), piece_bytes_(mailbox_.chunk_bytes()) {
+    : seat_(seat), mailbox_(seat.mailbox), core_(seat.mailbox.core()), box_(seat.box), shape_(shape),
+      deadline_(deadline), piece_bytes_(mailbox_.chunk_bytes()) {
     if (shape.bytes_each != 0 && shape.bytes_each <= piece_bytes_) piece_bytes_ -= piece_bytes_ % shape.bytes_each;
     if (core_.in_handler()) {
         has_failed_ = true;
@@ -81,13 +86,15 @@ bool CollectiveCall::advance(Sending& sending) {
     using State = Sending::State;
     if (sending.state == State::fresh) {
         if (sending.data.size() > Mailbox::eager_bytes_max || !mailbox_.has_window(sending.to, sending.data.size())) {
-            if (mailbox_.try_post(sending.to, head_of(PostKind::ready, sending.step, sending.data.size()), {})) sending.state = State::asked;
+            if (mailbox_.try_post(sending.to, head_of(PostKind::ready, sending.step, sending.data.size()), {}))
+                sending.state = State::asked;
             return false;
         }
     }
     if (sending.state == State::asked) return false;
     do {
-        const Bytes piece = sending.data.subspan(sending.gone, std::min<std::size_t>(sending.data.size() - sending.gone, piece_bytes_));
+        const Bytes piece =
+            sending.data.subspan(sending.gone, std::min<std::size_t>(sending.data.size() - sending.gone, piece_bytes_));
         const PostKind kind = sending.state == State::fresh ? PostKind::first : PostKind::more;
         if (!mailbox_.try_post(sending.to, head_of(kind, sending.step, sending.data.size()), piece)) return false;
         if (sending.state == State::fresh) {
@@ -102,14 +109,19 @@ bool CollectiveCall::advance(Sending& sending) {
 void CollectiveCall::advance_all() {
     for (std::size_t i = 0; i < box_.sendings.size();) {
         const Node to = box_.sendings[i].to;
-        const bool is_behind = std::any_of(box_.sendings.begin(), box_.sendings.begin() + static_cast<std::ptrdiff_t>(i), [&](const Sending& other) { return other.to == to; });
-        if (!is_behind && advance(box_.sendings[i])) box_.sendings.erase(box_.sendings.begin() + static_cast<std::ptrdiff_t>(i));
+        const bool is_behind =
+            std::any_of(box_.sendings.begin(), box_.sendings.begin() + static_cast<std::ptrdiff_t>(i),
+                        [&](const Sending& other) { return other.to == to; });
+        if (!is_behind && advance(box_.sendings[i]))
+            box_.sendings.erase(box_.sendings.begin() + static_cast<std::ptrdiff_t>(i));
         else ++i;
     }
 }
 
 void CollectiveCall::on_cleared(Node source, bool is_wanted) {
-    const auto found = std::ranges::find_if(box_.sendings, [&](const Sending& sending) { return sending.to == source && sending.state == Sending::State::asked; });
+    const auto found = std::ranges::find_if(box_.sendings, [&](const Sending& sending) {
+        return sending.to == source && sending.state == Sending::State::asked;
+    });
     if (found == box_.sendings.end()) return;
     deadlock_.move();
     found->state = Sending::State::cleared;
@@ -119,21 +131,42 @@ void CollectiveCall::on_cleared(Node source, bool is_wanted) {
 // ---- receiving
 
 void CollectiveCall::receive(Node rank, std::size_t step, MutableBytes target) {
-    add({.from = seat_.members[rank], .step = static_cast<std::uint16_t>(step), .target = target.data(), .bytes = target.size()});
+    add({.from = seat_.members[rank],
+         .step = static_cast<std::uint16_t>(step),
+         .target = target.data(),
+         .bytes = target.size()});
 }
 
-void CollectiveCall::receive_into(Node rank, std::size_t step, MutableBytes target, Bytes mine, const Combine& combine, bool is_first) {
+void CollectiveCall::receive_into(Node rank, std::size_t step, MutableBytes target, Bytes mine, const Combine& combine,
+                                  bool is_first) {
     // Values that are larger than messages are put together first.
     std::vector<std::byte>* const content = shape_.bytes_each > piece_bytes_ ? &contents_.emplace_back() : nullptr;
-    add({.from = seat_.members[rank], .step = static_cast<std::uint16_t>(step), .target = target.data(), .bytes = target.size(), .content = content, .combine = &combine, .mine = mine.data(), .is_first = is_first});
+    add({.from = seat_.members[rank],
+         .step = static_cast<std::uint16_t>(step),
+         .target = target.data(),
+         .bytes = target.size(),
+         .content = content,
+         .combine = &combine,
+         .mine = mine.data(),
+         .is_first = is_first});
 }
 
 void CollectiveCall::receive_any(Node rank, std::size_t step, std::vector<std::byte>& content) {
-    add({.from = seat_.members[rank], .step = static_cast<std::uint16_t>(step), .target = nullptr, .bytes = 0, .content = &content});
+    add({.from = seat_.members[rank],
+         .step = static_cast<std::uint16_t>(step),
+         .target = nullptr,
+         .bytes = 0,
+         .content = &content});
 }
 
-void CollectiveCall::receive_fitting(Node rank, std::size_t step, MutableBytes target, std::vector<std::byte>& content) {
-    add({.from = seat_.members[rank], .step = static_cast<std::uint16_t>(step), .target = target.data(), .bytes = target.size(), .content = &content, .may_fit = true});
+void CollectiveCall::receive_fitting(Node rank, std::size_t step, MutableBytes target,
+                                     std::vector<std::byte>& content) {
+    add({.from = seat_.members[rank],
+         .step = static_cast<std::uint16_t>(step),
+         .target = target.data(),
+         .bytes = target.size(),
+         .content = &content,
+         .may_fit = true});
 }
 
 void CollectiveCall::add(const Receive& receive) {
@@ -177,42 +210,57 @@ void CollectiveCall::bind(Receive& receive, Node source, const Post& head, Bytes
     heard_bytes_ = head.came_with;
     if (!check(source, head) || !make_room(receive, source, head)) return mailbox_.drop(box_, source, head);
     mailbox_.take(source, head);
-    if (head.kind == PostKind::ready) mailbox_.post(source, Post{.key = box_.key, .serial = head.serial, .kind = PostKind::go});
+    if (head.kind == PostKind::ready)
+        mailbox_.post(source, Post{.key = box_.key, .serial = head.serial, .kind = PostKind::go});
     else feed(receive, data);
 }
 
 /// Whether it is of the same call.
 bool CollectiveCall::check(Node source, const Post& head) {
-    const auto fail_both = [&](auto&& text, std::uint64_t mismatch) { return fail(text("this node"), text(name(core_.node())), mismatch), false; };
+    const auto fail_both = [&](auto&& text, std::uint64_t mismatch) {
+        return fail(text("this node"), text(name(core_.node())), mismatch), false;
+    };
     if (!has_same_name(head)) {
-        const auto call = [](std::uint8_t what, Node root) { return fmt::format("{} with root {}", name_of(static_cast<What>(what)), root); };
+        const auto call = [](std::uint8_t what, Node root) {
+            return fmt::format("{} with root {}", name_of(static_cast<What>(what)), root);
+        };
         const auto text = [&](std::string_view self) {
-            return fmt::format("{} has called {}, {} {}", name(source), call(head.what, head.root), self, call(static_cast<std::uint8_t>(shape_.what), shape_.root));
+            return fmt::format("{} has called {}, {} {}", name(source), call(head.what, head.root), self,
+                               call(static_cast<std::uint8_t>(shape_.what), shape_.root));
         };
         return fail_both(text, std::uint64_t{core_.node()} << 32 | serial_);
     }
     if (!has_same_size(head))
-        return fail_both([&](std::string_view self) { return fmt::format("{} came with {} bytes, {} with {}", name(source), head.came_with, self, shape_.bytes); }, 0);
+        return fail_both(
+            [&](std::string_view self) {
+                return fmt::format("{} came with {} bytes, {} with {}", name(source), head.came_with, self,
+                                   shape_.bytes);
+            },
+            0);
     return true;
 }
 
 bool CollectiveCall::make_room(Receive& receive, Node source, const Post& head) {
     const bool has_size = receive.content == nullptr || receive.combine != nullptr;
     if (head.step != receive.step || (has_size && head.bytes != receive.bytes))
-        return fail(fmt::format("{} is at another step: the members' calls are not in the same order", name(source))), false;
+        return fail(fmt::format("{} is at another step: the members' calls are not in the same order", name(source))),
+               false;
     if (receive.may_fit && head.bytes == receive.bytes) receive.content = nullptr;
     if (receive.content == nullptr) return true;
     try {
         receive.content->resize(head.bytes);
     } catch (const std::exception& failure) {
-        return fail(fmt::format("no memory for {} of {}: {}", base::readable_bytes(head.bytes), name(source), failure.what())), false;
+        return fail(fmt::format("no memory for {} of {}: {}", base::readable_bytes(head.bytes), name(source),
+                                failure.what())),
+               false;
     }
     receive.bytes = head.bytes;
     return true;
 }
 
 void CollectiveCall::feed(Receive& receive, Bytes data) {
-    const bool is_cut_wrong = receive.combine != nullptr && receive.content == nullptr && data.size() % shape_.bytes_each != 0;
+    const bool is_cut_wrong =
+        receive.combine != nullptr && receive.content == nullptr && data.size() % shape_.bytes_each != 0;
     if (data.size() > receive.bytes - receive.arrived || is_cut_wrong)
         return fail(fmt::format("{} has sent what makes no sense", name(receive.from)));
     const bool is_last = receive.arrived + data.size() == receive.bytes;
@@ -220,7 +268,9 @@ void CollectiveCall::feed(Receive& receive, Bytes data) {
     if (receive.combine == nullptr) {
         if (receive.content == nullptr) copy_bytes(receive.target + receive.arrived, data);
     } else if (receive.content == nullptr) {
-        if (!apply(*receive.combine, receive.target + receive.arrived, receive.mine + receive.arrived, data, receive.is_first)) return;
+        if (!apply(*receive.combine, receive.target + receive.arrived, receive.mine + receive.arrived, data,
+                   receive.is_first))
+            return;
     } else if (is_last) {
         if (!apply(*receive.combine, receive.target, receive.mine, *receive.content, receive.is_first)) return;
     }
@@ -279,8 +329,8 @@ bool CollectiveCall::is_done(bool for_sends) {
     return has_failed_; // a mismatch may have been found
 }
 
-/// Members that are waited for for long are asked. A network learns by it whether they are still there, and members that wait for each
-/// other in different calls find out (deadlock.hpp).
+/// Members that are waited for for long are asked. A network learns by it whether they are still there, and members
+/// that wait for each other in different calls find out (deadlock.hpp).
 void CollectiveCall::check_silent_peers() {
     if (looks_.value_or(core_.looks()) != core_.looks() && !find_mismatch()) {
         if (deadlock_.state() == 0 && is_blocked()) {
@@ -302,23 +352,33 @@ const Sending* CollectiveCall::find_sending(Node to) const noexcept {
 /// Nothing happens between the two before something comes from it.
 bool CollectiveCall::is_waiting_for(Node node) const noexcept {
     if (const Sending* const sending = find_sending(node)) return sending->state == Sending::State::asked;
-    return std::ranges::any_of(box_.receives, [&](const Receive& receive) { return receive.from == node && !receive.is_bound; });
+    return std::ranges::any_of(box_.receives,
+                               [&](const Receive& receive) { return receive.from == node && !receive.is_bound; });
 }
 
 /// Nothing goes on in this call before a message begins to come, or one is allowed to go.
 bool CollectiveCall::is_blocked() const noexcept {
-    if (!std::ranges::all_of(box_.sendings, [&](const Sending& sending) { return find_sending(sending.to)->state == Sending::State::asked; })) return false;
-    return !box_.sendings.empty() || std::ranges::any_of(box_.receives, [](const Receive& receive) { return !receive.is_bound; });
+    if (!std::ranges::all_of(box_.sendings, [&](const Sending& sending) {
+            return find_sending(sending.to)->state == Sending::State::asked;
+        }))
+        return false;
+    return !box_.sendings.empty() ||
+           std::ranges::any_of(box_.receives, [](const Receive& receive) { return !receive.is_bound; });
 }
 
-bool CollectiveCall::has_same_name(const Post& head) const noexcept { return head.what == static_cast<std::uint8_t>(shape_.what) && head.root == shape_.root; }
+bool CollectiveCall::has_same_name(const Post& head) const noexcept {
+    return head.what == static_cast<std::uint8_t>(shape_.what) && head.root == shape_.root;
+}
 
-bool CollectiveCall::has_same_size(const Post& head) const noexcept { return shape_.takes_any_size || head.came_with == shape_.bytes; }
+bool CollectiveCall::has_same_size(const Post& head) const noexcept {
+    return shape_.takes_any_size || head.came_with == shape_.bytes;
+}
 
 /// `ask`, `stuck` or `chase`, of a member that has waited for long. They say nothing to a call that is not blocked.
 void CollectiveCall::on_waiting(Node source, const Post& head) {
     if (deadlock_.state() == 0) return;
-    if (head.kind == PostKind::ask) mailbox_.post(source, head_of(PostKind::stuck, 0, both(lower_of(head.bytes), deadlock_.state())));
+    if (head.kind == PostKind::ask)
+        mailbox_.post(source, head_of(PostKind::stuck, 0, both(lower_of(head.bytes), deadlock_.state())));
     else if (head.kind == PostKind::stuck) on_stuck(source, head);
     else on_chased(head);
 }
@@ -365,7 +425,8 @@ bool CollectiveCall::find_gone() {
 /// Fails the call if a member that it waits for has told of a mismatch, before the call began to wait for that member.
 bool CollectiveCall::find_mismatch() {
     const auto found = std::ranges::find_if(box_.early, [&](const Box::Early& early) {
-        return early.head.kind == PostKind::mismatch && !mailbox_.knows(early.head.came_with) && is_waiting_for(early.source);
+        return early.head.kind == PostKind::mismatch && !mailbox_.knows(early.head.came_with) &&
+               is_waiting_for(early.source);
     });
     if (found == box_.early.end()) return false;
     const Box::Early early = mailbox_.take_early(box_, found);
@@ -434,7 +495,8 @@ void CollectiveCall::tell_all() {
 void CollectiveCall::skip(Node from) {
     if (std::ranges::find(skipped_, from) != skipped_.end()) return;
     skipped_.push_back(from);
-    const auto heard = std::find_if(box_.heard.rbegin(), box_.heard.rend(), [&](const Box::Heard& one) { return one.source == from; });
+    const auto heard =
+        std::find_if(box_.heard.rbegin(), box_.heard.rend(), [&](const Box::Heard& one) { return one.source == from; });
     if (heard == box_.heard.rend()) return mailbox_.add_skip(box_, from, {});
     if (!heard->is_over) mailbox_.add_skip(box_, from, heard->serial);
 }

@@ -1,8 +1,8 @@
 #pragma once
 
-// One call of a collective at one member, as messages to and from the others. It is written as if all went well: after a failure
-// nothing is sent or received any more, but those who wait for a message are told, and those who still send one are not waited for.
-// So a collective goes through all of its steps in any case.
+// One call of a collective at one member, as messages to and from the others. It is written as if all went well: after
+// a failure nothing is sent or received any more, but those who wait for a message are told, and those who still send
+// one are not waited for. So a collective goes through all of its steps in any case.
 
 #include "kumi/base/clock.hpp"
 #include "kumi/base/result.hpp"
@@ -18,7 +18,22 @@
 
 namespace kumi::group {
 
-enum class What : std::uint8_t { barrier, broadcast, reduce, allreduce, gather, scatter, allgather, alltoall, scan, exclusive_scan, gatherv, scatterv, allgatherv, alltoallv };
+enum class What : std::uint8_t {
+    barrier,
+    broadcast,
+    reduce,
+    allreduce,
+    gather,
+    scatter,
+    allgather,
+    alltoall,
+    scan,
+    exclusive_scan,
+    gatherv,
+    scatterv,
+    allgatherv,
+    alltoallv
+};
 
 std::string_view name_of(What what) noexcept;
 
@@ -42,7 +57,8 @@ public:
     /// Begins. There after wait(), if that says so.
     void receive(Node rank, std::size_t step, MutableBytes target);
     /// The same, combined with `mine` as it comes, which may be where the target is. What comes is first, or second.
-    void receive_into(Node rank, std::size_t step, MutableBytes target, Bytes mine, const Combine& combine, bool is_first);
+    void receive_into(Node rank, std::size_t step, MutableBytes target, Bytes mine, const Combine& combine,
+                      bool is_first);
     void receive_any(Node rank, std::size_t step, std::vector<std::byte>& content);
     /// To the target if it has its size, otherwise to the other place.
     void receive_fitting(Node rank, std::size_t step, MutableBytes target, std::vector<std::byte>& content);

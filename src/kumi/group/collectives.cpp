@@ -21,7 +21,9 @@ struct Cut {
     std::size_t bytes_each;
     std::size_t parts;
 
-    std::size_t begin(std::size_t part) const noexcept { return (values / parts * part + std::min(part, values % parts)) * bytes_each; }
+    std::size_t begin(std::size_t part) const noexcept {
+        return (values / parts * part + std::min(part, values % parts)) * bytes_each;
+    }
     template <class Span>
     Span of(Span all, std::size_t from, std::size_t to) const noexcept {
         return all.subspan(begin(from), begin(to) - begin(from));
@@ -47,12 +49,15 @@ Result<void> barrier(Membership& seat, Instant deadline) {
 
 Result<void> broadcast(Membership& seat, Node root, MutableBytes values, Instant deadline) {
     if (auto good = check_root(seat, What::broadcast, root); !good) return good;
-    CollectiveCall talk(seat, {.what = What::broadcast, .root = root, .bytes = values.size(), .takes_any_size = true}, deadline);
-    // Down the tree goes all of it, or of a large one nothing but its size. Whoever has another one takes part all the same.
+    CollectiveCall talk(seat, {.what = What::broadcast, .root = root, .bytes = values.size(), .takes_any_size = true},
+                        deadline);
+    // Down the tree goes all of it, or of a large one nothing but its size. Whoever has another one takes part all the
+    // same.
     const std::size_t own_bytes = values.size();
     std::vector<std::byte> instead;
     RankTree(seat, root).each_down([&](const RankTree::Link& link) {
-        if (!link.is_up) return (void)talk.send(link.other, 0, values.size() <= broadcast_block_bytes ? Bytes(values) : Bytes{});
+        if (!link.is_up)
+            return (void)talk.send(link.other, 0, values.size() <= broadcast_block_bytes ? Bytes(values) : Bytes{});
         std::vector<std::byte> content;
         if (own_bytes <= broadcast_block_bytes) {
             talk.receive_fitting(link.other, 0, values, content);
@@ -67,7 +72,10 @@ Result<void> broadcast(Membership& seat, Node root, MutableBytes values, Instant
     });
     if (values.size() > broadcast_block_bytes) {
         const std::size_t blocks = (values.size() + broadcast_block_bytes - 1) / broadcast_block_bytes;
-        const auto block = [&](std::size_t index) { return values.subspan(index * broadcast_block_bytes, std::min(broadcast_block_bytes, values.size() - index * broadcast_block_bytes)); };
+        const auto block = [&](std::size_t index) {
+            return values.subspan(index * broadcast_block_bytes,
+                                  std::min(broadcast_block_bytes, values.size() - index * broadcast_block_bytes));
+        };
         const Node size = seat.size();
         const Circulant schedule(size, (seat.rank + size - root) % size);
         for (std::uint32_t round = 0; round < schedule.rounds(static_cast<std::uint32_t>(blocks)); ++round) {
@@ -79,7 +87,8 @@ Result<void> broadcast(Membership& seat, Node root, MutableBytes values, Instant
     }
     auto ended = talk.end();
     if (ended && values.size() != own_bytes)
-        return error("broadcast among {}: {} came with {} bytes, this node with {}", seat.set.text(), seat.mailbox.core().name_of(seat.members[root]), values.size(), own_bytes);
+        return error("broadcast among {}: {} came with {} bytes, this node with {}", seat.set.text(),
+                     seat.mailbox.core().name_of(seat.members[root]), values.size(), own_bytes);
     return ended;
 }
 
@@ -87,13 +96,18 @@ Result<void> broadcast(Membership& seat, Node root, MutableBytes values, Instant
 
 namespace {
 
-/// Up the tree, block by block: whoever has sent one goes on with the next. `values` has room at those who get something.
-void reduce_by_tree(CollectiveCall& talk, const Membership& seat, Node root, Bytes mine, MutableBytes values, const Reduction& reduction) {
-    const std::size_t block_bytes = std::max<std::size_t>(reduce_block_bytes / reduction.bytes_each, 1) * reduction.bytes_each;
+/// Up the tree, block by block: whoever has sent one goes on with the next. `values` has room at those who get
+/// something.
+void reduce_by_tree(CollectiveCall& talk, const Membership& seat, Node root, Bytes mine, MutableBytes values,
+                    const Reduction& reduction) {
+    const std::size_t block_bytes =
+        std::max<std::size_t>(reduce_block_bytes / reduction.bytes_each, 1) * reduction.bytes_each;
     const RankTree tree(seat, root);
     std::size_t step = 0;
     do {
-        const auto block = [&](auto all) { return all.subspan(step * block_bytes, std::min(block_bytes, mine.size() - step * block_bytes)); };
+        const auto block = [&](auto all) {
+            return all.subspan(step * block_bytes, std::min(block_bytes, mine.size() - step * block_bytes));
+        };
         Bytes current = block(mine); // at first what it came with
         tree.each_up([&](const RankTree::Link& link) {
             if (link.is_up) return (void)talk.send(link.other, step, current);
@@ -105,7 +119,8 @@ void reduce_by_tree(CollectiveCall& talk, const Membership& seat, Node root, Byt
     talk.wait();
 }
 
-/// Members by twos until there is a power of two of them: the first of two gives all to the second, and gets the result from it.
+/// Members by twos until there is a power of two of them: the first of two gives all to the second, and gets the result
+/// from it.
 struct Folded {
     Node power;               // of two
     Node rest;                // pairs of members
@@ -119,7 +134,8 @@ struct Folded {
 };
 
 /// All of `mine` to the other, and to `values` what it is with what comes from there.
-void exchange_all(CollectiveCall& talk, const Membership& seat, Node other, std::size_t step, Bytes mine, MutableBytes values, const Reduction& reduction) {
+void exchange_all(CollectiveCall& talk, const Membership& seat, Node other, std::size_t step, Bytes mine,
+                  MutableBytes values, const Reduction& reduction) {
     const bool has_gone = talk.send(other, step, mine);
     if (has_gone || mine.data() != values.data()) {
         talk.receive_into(other, step, values, mine, reduction.combine, other < seat.rank);
@@ -132,9 +148,10 @@ void exchange_all(CollectiveCall& talk, const Membership& seat, Node other, std:
     if (talk.wait()) talk.combine_here(values, came, reduction.combine, other < seat.rank);
 }
 
-/// At each step the two of a pair divide what they have: each combines one half, and in the end all are put together again, in the
-/// opposite order.
-void allreduce_by_halves(CollectiveCall& talk, const Membership& seat, const Folded& folded, Bytes mine, MutableBytes values, const Reduction& reduction) {
+/// At each step the two of a pair divide what they have: each combines one half, and in the end all are put together
+/// again, in the opposite order.
+void allreduce_by_halves(CollectiveCall& talk, const Membership& seat, const Folded& folded, Bytes mine,
+                         MutableBytes values, const Reduction& reduction) {
     const Cut cut{values.size() / reduction.bytes_each, reduction.bytes_each, folded.power};
     std::size_t begin = 0, end = folded.power, step = 1;
     for (Node distance = 1; distance < folded.power; distance *= 2, ++step) {
@@ -145,7 +162,8 @@ void allreduce_by_halves(CollectiveCall& talk, const Membership& seat, const Fol
         // It is written again when the other one sends it back, and so has got all of it.
         talk.send(other, step, keeps_first ? cut.of(mine, middle, end) : cut.of(mine, begin, middle));
         (keeps_first ? end : begin) = middle;
-        talk.receive_into(other, step, cut.of(values, begin, end), cut.of(mine, begin, end), reduction.combine, other < seat.rank);
+        talk.receive_into(other, step, cut.of(values, begin, end), cut.of(mine, begin, end), reduction.combine,
+                          other < seat.rank);
         talk.wait_received();
         mine = values;
     }
@@ -161,7 +179,8 @@ void allreduce_by_halves(CollectiveCall& talk, const Membership& seat, const Fol
     }
 }
 
-void allreduce_by_tree(CollectiveCall& talk, const Membership& seat, Bytes mine, MutableBytes values, const Reduction& reduction) {
+void allreduce_by_tree(CollectiveCall& talk, const Membership& seat, Bytes mine, MutableBytes values,
+                       const Reduction& reduction) {
     constexpr std::size_t last_step = 1000;
     const Folded folded(seat.size(), seat.rank);
     const bool is_of_pair = seat.rank < 2 * folded.rest;
@@ -189,8 +208,10 @@ void allreduce_by_tree(CollectiveCall& talk, const Membership& seat, Bytes mine,
     talk.wait();
 }
 
-/// Each member gets a part of everybody's and folds it from the first rank on; `own` becomes its part. What all send is in `mine`.
-void fold_parts(CollectiveCall& talk, const Membership& seat, Bytes mine, const Cut& cut, const Reduction& reduction, std::vector<std::byte>& own) {
+/// Each member gets a part of everybody's and folds it from the first rank on; `own` becomes its part. What all send is
+/// in `mine`.
+void fold_parts(CollectiveCall& talk, const Membership& seat, Bytes mine, const Cut& cut, const Reduction& reduction,
+                std::vector<std::byte>& own) {
     const Node size = seat.size();
     const std::size_t part_bytes = cut.begin(seat.rank + 1) - cut.begin(seat.rank);
     std::vector<std::byte> all(part_bytes * size);
@@ -208,7 +229,8 @@ void fold_parts(CollectiveCall& talk, const Membership& seat, Bytes mine, const 
 }
 
 /// `values` has room at the root, or at all.
-void reduce_by_rank(CollectiveCall& talk, const Membership& seat, std::optional<Node> root, Bytes mine, MutableBytes values, const Reduction& reduction) {
+void reduce_by_rank(CollectiveCall& talk, const Membership& seat, std::optional<Node> root, Bytes mine,
+                    MutableBytes values, const Reduction& reduction) {
     const Node size = seat.size();
     const Cut cut{mine.size() / reduction.bytes_each, reduction.bytes_each, size};
     std::vector<std::byte> own;
@@ -225,20 +247,26 @@ void reduce_by_rank(CollectiveCall& talk, const Membership& seat, std::optional<
 
 } // namespace
 
-Result<void> reduce(Membership& seat, Node root, Bytes mine, MutableBytes result, const Reduction& reduction, Instant deadline) {
+Result<void> reduce(Membership& seat, Node root, Bytes mine, MutableBytes result, const Reduction& reduction,
+                    Instant deadline) {
     if (auto good = check_root(seat, What::reduce, root); !good) return good;
-    CollectiveCall talk(seat, {.what = What::reduce, .root = root, .bytes = mine.size(), .bytes_each = reduction.bytes_each}, deadline);
+    CollectiveCall talk(
+        seat, {.what = What::reduce, .root = root, .bytes = mine.size(), .bytes_each = reduction.bytes_each}, deadline);
     std::vector<std::byte> scratch;
-    const bool gets_something = seat.rank == root || (reduction.order == Order::tree && RankTree(seat, root).has_below());
-    const MutableBytes values = seat.rank == root ? fitting(talk, result, mine.size(), scratch, "the result") : (scratch.resize(gets_something ? mine.size() : 0), scratch);
+    const bool gets_something =
+        seat.rank == root || (reduction.order == Order::tree && RankTree(seat, root).has_below());
+    const MutableBytes values = seat.rank == root ? fitting(talk, result, mine.size(), scratch, "the result")
+                                                  : (scratch.resize(gets_something ? mine.size() : 0), scratch);
     if (seat.size() == 1) copy(values, mine);
     else if (reduction.order == Order::by_rank) reduce_by_rank(talk, seat, root, mine, values, reduction);
     else reduce_by_tree(talk, seat, root, mine, values, reduction);
     return talk.end();
 }
 
-Result<void> allreduce(Membership& seat, Bytes mine, MutableBytes result, const Reduction& reduction, Instant deadline) {
-    CollectiveCall talk(seat, {.what = What::allreduce, .bytes = mine.size(), .bytes_each = reduction.bytes_each}, deadline);
+Result<void> allreduce(Membership& seat, Bytes mine, MutableBytes result, const Reduction& reduction,
+                       Instant deadline) {
+    CollectiveCall talk(seat, {.what = What::allreduce, .bytes = mine.size(), .bytes_each = reduction.bytes_each},
+                        deadline);
     std::vector<std::byte> instead;
     const MutableBytes values = fitting(talk, result, mine.size(), instead, "the result");
     if (reduction.order == Order::by_rank) reduce_by_rank(talk, seat, {}, mine, values, reduction);

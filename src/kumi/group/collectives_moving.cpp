@@ -58,7 +58,8 @@ Result<void> scatter(Membership& seat, Node root, Bytes all, MutableBytes mine, 
     std::vector<std::byte> run; // of ranks from this one on
     if (seat.rank == root) {
         if (all.size() != each * seat.size()) {
-            talk.refuse(fmt::format("the root's array has {} bytes, and {} are needed", all.size(), each * seat.size()));
+            talk.refuse(
+                fmt::format("the root's array has {} bytes, and {} are needed", all.size(), each * seat.size()));
             run.resize(each * seat.size());
             all = run;
         }
@@ -120,8 +121,8 @@ Result<std::vector<std::byte>> scatterv(Membership& seat, Node root, std::span<c
 
 // ---- all to all
 
-/// In step k each member has the parts of 2^k ranks from its own on, and gets those of the next 2^k (after Bruck). Past the last rank
-/// it goes on with the first.
+/// In step k each member has the parts of 2^k ranks from its own on, and gets those of the next 2^k (after Bruck). Past
+/// the last rank it goes on with the first.
 Result<void> allgather(Membership& seat, Bytes mine, MutableBytes all, Instant deadline) {
     CollectiveCall talk(seat, {.what = What::allgather, .bytes = mine.size()}, deadline);
     const std::uint64_t size = seat.size();
@@ -205,7 +206,8 @@ Result<Parts> alltoallv(Membership& seat, std::span<const Bytes> parts, Instant 
 namespace {
 
 /// In step k each has the combination of 2^k ranks up to its own, and gives it to the one 2^k after it.
-void scan_by_tree(CollectiveCall& talk, const Membership& seat, MutableBytes sum, MutableBytes before, const Reduction& reduction) {
+void scan_by_tree(CollectiveCall& talk, const Membership& seat, MutableBytes sum, MutableBytes before,
+                  const Reduction& reduction) {
     std::vector<std::byte> came(sum.size()), sent;
     bool has_before = false;
     std::size_t step = 0;
@@ -230,7 +232,8 @@ void scan_by_tree(CollectiveCall& talk, const Membership& seat, MutableBytes sum
 }
 
 /// Each combines its own with what all before it have.
-void scan_by_rank(CollectiveCall& talk, const Membership& seat, MutableBytes sum, MutableBytes before, const Reduction& reduction) {
+void scan_by_rank(CollectiveCall& talk, const Membership& seat, MutableBytes sum, MutableBytes before,
+                  const Reduction& reduction) {
     if (seat.rank != 0) {
         std::vector<std::byte> came(sum.size());
         talk.receive(seat.rank - 1, 0, came);
@@ -245,8 +248,13 @@ void scan_by_rank(CollectiveCall& talk, const Membership& seat, MutableBytes sum
 
 } // namespace
 
-Result<void> scan(Membership& seat, Bytes mine, MutableBytes result, bool is_inclusive, const Reduction& reduction, Instant deadline) {
-    CollectiveCall talk(seat, {.what = is_inclusive ? What::scan : What::exclusive_scan, .bytes = mine.size(), .bytes_each = reduction.bytes_each}, deadline);
+Result<void> scan(Membership& seat, Bytes mine, MutableBytes result, bool is_inclusive, const Reduction& reduction,
+                  Instant deadline) {
+    CollectiveCall talk(seat,
+                        {.what = is_inclusive ? What::scan : What::exclusive_scan,
+                         .bytes = mine.size(),
+                         .bytes_each = reduction.bytes_each},
+                        deadline);
     std::vector<std::byte> instead, scratch;
     result = fitting(talk, result, mine.size(), instead, "the result");
     MutableBytes sum = result, before;

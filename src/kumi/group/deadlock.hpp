@@ -1,19 +1,20 @@
 #pragma once
 
-// Finds members of a set that wait for each other in a circle, for ever, because they have made different calls: edge chasing after
-// Chandy, Misra and Haas (1983).
+// Finds members of a set that wait for each other in a circle, for ever, because they have made different calls: edge
+// chasing after Chandy, Misra and Haas (1983).
 //
-// - A member that has waited for long is blocked: nothing goes on before a message comes. Each time that it becomes blocked is a
-//   new state, with a number.
-// - A blocked member asks those that it waits for (`ask`, with its state). A member that is blocked too answers that (`stuck`, with both
-//   states). The answer comes behind all messages that were sent before it. If the asking member is still in the state in which it
-//   asked, then its wait is real: the other member has sent nothing that would end it.
-// - A member whose wait is real, for a member in a different call, begins a chase. A chase goes along real waits, from member to
-//   member, and ends where the receiver is not in the state that its `stuck` told. If the chase comes back to the member that has begun
-//   it, and that one is still in the state in which it began, then no member of the circle can ever go on.
+// - A member that has waited for long is blocked: nothing goes on before a message comes. Each time that it becomes
+//   blocked is a new state, with a number.
+// - A blocked member asks those that it waits for (`ask`, with its state). A member that is blocked too answers that
+//   (`stuck`, with both states). The answer comes behind all messages that were sent before it. If the asking member is
+//   still in the state in which it asked, then its wait is real: the other member has sent nothing that would end it.
+// - A member whose wait is real, for a member in a different call, begins a chase. A chase goes along real waits, from
+//   member to member, and ends where the receiver is not in the state that its `stuck` told. If the chase comes back to
+//   the member that has begun it, and that one is still in the state in which it began, then no member of the circle
+//   can ever go on.
 //
-// Members that are only ahead or behind are not taken for a circle: somewhere along the waits a member is not blocked, or its message
-// is on its way.
+// Members that are only ahead or behind are not taken for a circle: somewhere along the waits a member is not blocked,
+// or its message is on its way.
 //
 // Used with the engine's turn.
 

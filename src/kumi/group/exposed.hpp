@@ -8,8 +8,8 @@
 
 namespace kumi::group {
 
-/// A content in this node's heap, where all nodes of its host can read it. It is given back with this. Only for nodes that nobody calls lost
-/// while they are there, as on shared memory: such a one would read what is not there any more.
+/// A content in this node's heap, where all nodes of its host can read it. It is given back with this. Only for nodes
+/// that nobody calls lost while they are there, as on shared memory: such a one would read what is not there any more.
 class Exposed {
 public:
     /// Nothing: there is no memory for it.
@@ -19,7 +19,8 @@ public:
         content.copy_to(core.local({core.node(), 0, *offset}, content.size()));
         return Exposed(core, *offset, content.size());
     }
-    Exposed(Exposed&& other) noexcept : core_(std::exchange(other.core_, nullptr)), offset_(other.offset_), bytes_(other.bytes_) {}
+    Exposed(Exposed&& other) noexcept
+        : core_(std::exchange(other.core_, nullptr)), offset_(other.offset_), bytes_(other.bytes_) {}
     Exposed& operator=(Exposed&& other) noexcept {
         std::swap(core_, other.core_);
         std::swap(offset_, other.offset_);
@@ -34,7 +35,8 @@ public:
     Bytes bytes() const noexcept { return {core_->local({core_->node(), 0, offset_}, bytes_), bytes_}; }
 
 private:
-    Exposed(engine::Core& core, std::uint64_t offset, std::uint64_t bytes) noexcept : core_(&core), offset_(offset), bytes_(bytes) {}
+    Exposed(engine::Core& core, std::uint64_t offset, std::uint64_t bytes) noexcept
+        : core_(&core), offset_(offset), bytes_(bytes) {}
 
     engine::Core* core_;
     std::uint64_t offset_;

@@ -1,28 +1,31 @@
 #pragma once
 
-// What the members of a set do together, in calls that all of them make. A set is enough: nothing is made or agreed on before, and who is no
-// member has nothing to do with it.
+// What the members of a set do together, in calls that all of them make. A set is enough: nothing is made or agreed on
+// before, and who is no member has nothing to do with it.
 //
 //     auto group = job->group(Set{1, 4, 6, 7});                         // at each of these nodes
 //     const auto total = group->allreduce(mine, kumi::group::sum);
 //
-// Matching. Members make the same calls on equal sets in the same order. Calls on different sets have no order, but a thread that waits in
-// one call is not in the next: in one thread per node, calls on sets with common members are in the same order too.
+// Matching. Members make the same calls on equal sets in the same order. Calls on different sets have no order, but a
+// thread that waits in one call is not in the next: in one thread per node, calls on sets with common members are in
+// the same order too.
 //
-// Operations take two values and answer one, and must be associative. Values are always combined in the order of ranks, so
-// an operation need not be commutative. Where the parentheses are depends on the number of members, the root and the size, and on
-// nothing else: equal calls give equal results, and an allreduce the same bits at all members. With Order::by_rank they are
-// ((0, 1), 2) and so on, in all calls and for all sizes; that takes longer. Operations run on whatever thread makes progress, one at
-// a time, and must not call the engine; what they throw is an error at all.
+// Operations take two values and answer one, and must be associative. Values are always combined in the order of ranks,
+// so an operation need not be commutative. Where the parentheses are depends on the number of members, the root and the
+// size, and on nothing else: equal calls give equal results, and an allreduce the same bits at all members. With
+// Order::by_rank they are ((0, 1), 2) and so on, in all calls and for all sizes; that takes longer. Operations run on
+// whatever thread makes progress, one at a time, and must not call the engine; what they throw is an error at all.
 //
 // Values are trivially copyable, and travel as they are. `mine` and the result may be one array.
 //
-// Errors tell the set and the node that is the cause: one that has left, one that did not come before the deadline, or that came with
-// another size, or in another call. Whoever needs it gets the error; others may be done (the root of a broadcast does not wait). Results are
-// undefined then. The set can be used again, if all members make the same calls all the same: what was left over of the failed call is not
-// mistaken for a later one. Not so if members called different things (other than sizes), or one not at all.
+// Errors tell the set and the node that is the cause: one that has left, one that did not come before the deadline, or
+// that came with another size, or in another call. Whoever needs it gets the error; others may be done (the root of a
+// broadcast does not wait). Results are undefined then. The set can be used again, if all members make the same calls
+// all the same: what was left over of the failed call is not mistaken for a later one. Not so if members called
+// different things (other than sizes), or one not at all.
 //
-// Ahead. A member whose part is done goes on, and may be ahead of others by Mailbox::window_bytes for each of them; then it waits.
+// Ahead. A member whose part is done goes on, and may be ahead of others by Mailbox::window_bytes for each of them;
+// then it waits.
 
 #include "kumi/base/clock.hpp"
 #include "kumi/base/result.hpp"
@@ -94,16 +97,19 @@ inline constexpr BitXor bit_xor;
 
 /// One after the other in memory: a span, a vector, an array.
 template <class Range>
-concept Values = std::ranges::contiguous_range<Range> && std::ranges::sized_range<Range> && std::is_trivially_copyable_v<std::ranges::range_value_t<Range>>;
+concept Values = std::ranges::contiguous_range<Range> && std::ranges::sized_range<Range> &&
+    std::is_trivially_copyable_v<std::ranges::range_value_t<Range>>;
 template <Values Range>
 using ValueOf = std::ranges::range_value_t<Range>;
 /// Room for values of that type.
 template <class Range, class T>
-concept RoomFor = Values<Range> && std::same_as<ValueOf<Range>, T> && !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<Range>>>;
+concept RoomFor = Values<Range> && std::same_as<ValueOf<Range>, T> &&
+    !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<Range>>>;
 template <class Function, class T>
 concept OperationOn = std::is_invocable_r_v<T, const Function&, const T&, const T&>;
 
-/// A member's view of its set. Copies are the same one. Not to be used after its job. One thread at a time is in a call.
+/// A member's view of its set. Copies are the same one. Not to be used after its job. One thread at a time is in a
+/// call.
 class Group {
 public:
     explicit Group(std::shared_ptr<Membership> seat) noexcept : seat_(std::move(seat)) {}
@@ -126,22 +132,27 @@ public:
 
     /// Combines values of equal place; the root has the result. Elsewhere the result is not used, and may be empty.
     template <Values Mine, RoomFor<ValueOf<Mine>> Result_, OperationOn<ValueOf<Mine>> Operation>
-    Result<void> reduce(Node root, const Mine& mine, Result_&& result, const Operation& operation, Instant deadline = never, Order order = Order::tree) {
+    Result<void> reduce(Node root, const Mine& mine, Result_&& result, const Operation& operation,
+                        Instant deadline = never, Order order = Order::tree) {
         const auto combine = combining<ValueOf<Mine>>(operation);
-        return group::reduce(*seat_, root, bytes(mine), room(result), {combine, sizeof(ValueOf<Mine>), order}, deadline);
+        return group::reduce(*seat_, root, bytes(mine), room(result), {combine, sizeof(ValueOf<Mine>), order},
+                             deadline);
     }
     /// The same, and all have it.
     template <Values Mine, RoomFor<ValueOf<Mine>> Result_, OperationOn<ValueOf<Mine>> Operation>
-    Result<void> allreduce(const Mine& mine, Result_&& result, const Operation& operation, Instant deadline = never, Order order = Order::tree) {
+    Result<void> allreduce(const Mine& mine, Result_&& result, const Operation& operation, Instant deadline = never,
+                           Order order = Order::tree) {
         const auto combine = combining<ValueOf<Mine>>(operation);
         return group::allreduce(*seat_, bytes(mine), room(result), {combine, sizeof(ValueOf<Mine>), order}, deadline);
     }
     /// The same for one value.
     template <class T, OperationOn<T> Operation>
         requires(std::is_trivially_copyable_v<T> && !Values<T>)
-    Result<T> allreduce(const T& mine, const Operation& operation, Instant deadline = never, Order order = Order::tree) {
+    Result<T> allreduce(const T& mine, const Operation& operation, Instant deadline = never,
+                        Order order = Order::tree) {
         T result = mine;
-        if (auto done = allreduce(std::span(&mine, 1), std::span(&result, 1), operation, deadline, order); !done) return done.error();
+        if (auto done = allreduce(std::span(&mine, 1), std::span(&result, 1), operation, deadline, order); !done)
+            return done.error();
         return result;
     }
 
@@ -160,7 +171,8 @@ public:
     Result<void> allgather(const Mine& mine, All&& all, Instant deadline = never) {
         return group::allgather(*seat_, bytes(mine), room(all), deadline);
     }
-    /// The part of `send` for each rank goes to that one, and comes to the part of `receive` for the sender's. Parts are equal.
+    /// The part of `send` for each rank goes to that one, and comes to the part of `receive` for the sender's. Parts
+    /// are equal.
     template <Values Send, RoomFor<ValueOf<Send>> Receive_>
     Result<void> alltoall(const Send& send, Receive_&& receive, Instant deadline = never) {
         return group::alltoall(*seat_, bytes(send), room(receive), deadline);
@@ -168,13 +180,15 @@ public:
 
     /// Combines values of ranks up to this one's.
     template <Values Mine, RoomFor<ValueOf<Mine>> Result_, OperationOn<ValueOf<Mine>> Operation>
-    Result<void> scan(const Mine& mine, Result_&& result, const Operation& operation, Instant deadline = never, Order order = Order::tree) {
+    Result<void> scan(const Mine& mine, Result_&& result, const Operation& operation, Instant deadline = never,
+                      Order order = Order::tree) {
         const auto combine = combining<ValueOf<Mine>>(operation);
         return group::scan(*seat_, bytes(mine), room(result), true, {combine, sizeof(ValueOf<Mine>), order}, deadline);
     }
     /// Of ranks before this one's. At the first, which has none before it, the result stays as it is.
     template <Values Mine, RoomFor<ValueOf<Mine>> Result_, OperationOn<ValueOf<Mine>> Operation>
-    Result<void> exclusive_scan(const Mine& mine, Result_&& result, const Operation& operation, Instant deadline = never, Order order = Order::tree) {
+    Result<void> exclusive_scan(const Mine& mine, Result_&& result, const Operation& operation,
+                                Instant deadline = never, Order order = Order::tree) {
         const auto combine = combining<ValueOf<Mine>>(operation);
         return group::scan(*seat_, bytes(mine), room(result), false, {combine, sizeof(ValueOf<Mine>), order}, deadline);
     }
@@ -188,13 +202,13 @@ public:
     }
     /// `parts`, a range of ranges, is used at the root only.
     template <std::ranges::input_range List>
-        requires Values<std::ranges::range_value_t<List>>
-    Result<std::vector<ValueOf<std::ranges::range_value_t<List>>>> scatterv(Node root, const List& parts, Instant deadline = never) {
-        using T = ValueOf<std::ranges::range_value_t<List>>;
-        const auto mine = group::scatterv(*seat_, root, list(parts), deadline);
-        if (!mine) return mine.error();
-        return typed<T>(*mine);
-    }
+        requires Values<std::ranges::range_value_t<List>> Result<std::vector<ValueOf<std::ranges::range_value_t<List>>>>
+        scatterv(Node root, const List& parts, Instant deadline = never) {
+            using T = ValueOf<std::ranges::range_value_t<List>>;
+            const auto mine = group::scatterv(*seat_, root, list(parts), deadline);
+            if (!mine) return mine.error();
+            return typed<T>(*mine);
+        }
     template <Values Mine>
     Result<std::vector<std::vector<ValueOf<Mine>>>> allgatherv(const Mine& mine, Instant deadline = never) {
         return typed<ValueOf<Mine>>(group::allgatherv(*seat_, bytes(mine), deadline));
@@ -202,9 +216,10 @@ public:
     /// One part for each rank, this one included.
     template <std::ranges::input_range List>
         requires Values<std::ranges::range_value_t<List>>
-    Result<std::vector<std::vector<ValueOf<std::ranges::range_value_t<List>>>>> alltoallv(const List& parts, Instant deadline = never) {
-        return typed<ValueOf<std::ranges::range_value_t<List>>>(group::alltoallv(*seat_, list(parts), deadline));
-    }
+            Result<std::vector<std::vector<ValueOf<std::ranges::range_value_t<List>>>>>
+            alltoallv(const List& parts, Instant deadline = never) {
+            return typed<ValueOf<std::ranges::range_value_t<List>>>(group::alltoallv(*seat_, list(parts), deadline));
+        }
 
 private:
     template <class Range>
@@ -238,9 +253,12 @@ private:
     /// The operation for values as bytes. These may lie anywhere.
     template <class T, class Operation>
     static auto combining(const Operation& operation) noexcept {
-        return [&operation](std::byte* into, const std::byte* mine, const std::byte* other, std::size_t size, bool other_is_first) {
+        return [&operation](std::byte* into, const std::byte* mine, const std::byte* other, std::size_t size,
+                            bool other_is_first) {
             const std::size_t count = size / sizeof(T);
-            const auto is_aligned = [](const std::byte* at) { return reinterpret_cast<std::uintptr_t>(at) % alignof(T) == 0; };
+            const auto is_aligned = [](const std::byte* at) {
+                return reinterpret_cast<std::uintptr_t>(at) % alignof(T) == 0;
+            };
             if (is_aligned(into) && is_aligned(mine) && is_aligned(other)) {
                 T* const to = reinterpret_cast<T*>(into);
                 const T* const a = reinterpret_cast<const T*>(other_is_first ? other : mine);

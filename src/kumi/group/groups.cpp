@@ -8,7 +8,8 @@
 namespace kumi::group {
 
 Groups::Groups(engine::Core& core, Topology topology, const Settings& settings, const Costs& usual)
-    : casts_(std::make_unique<Multicasts>(core, std::move(topology), settings, usual)), mailbox_(std::make_unique<Mailbox>(core)) {}
+    : casts_(std::make_unique<Multicasts>(core, std::move(topology), settings, usual)),
+      mailbox_(std::make_unique<Mailbox>(core)) {}
 Groups::Groups(Groups&&) noexcept = default;
 Groups::~Groups() = default;
 
@@ -53,12 +54,16 @@ Future<Set> Groups::call(const Set& to, std::uint32_t handler, Bytes arguments, 
     return start(*casts_, to, {Use::handler, casts_->core().number_of(handler), 0}, arguments, payload);
 }
 
-Future<Set> Groups::multicast(const Set& to, std::uint64_t tag, Bytes content) { return start(*casts_, to, {Use::take, 0, tag}, {}, content); }
+Future<Set> Groups::multicast(const Set& to, std::uint64_t tag, Bytes content) {
+    return start(*casts_, to, {Use::take, 0, tag}, {}, content);
+}
 
-void Groups::ask(const Set& to, std::uint32_t function, std::optional<std::uint32_t> operation, const engine::ArgumentBytes& arguments, Ended ended) {
+void Groups::ask(const Set& to, std::uint32_t function, std::optional<std::uint32_t> operation,
+                 const engine::ArgumentBytes& arguments, Ended ended) {
     if (!arguments) return ended(arguments.error());
     engine::Core& core = casts_->core();
-    const Purpose purpose{operation ? Use::reduce : Use::gather, core.calls().number_of(function), operation ? core.calls().number_of(*operation) : 0};
+    const Purpose purpose{operation ? Use::reduce : Use::gather, core.calls().number_of(function),
+                          operation ? core.calls().number_of(*operation) : 0};
     casts_->start(to, purpose, *arguments, {}, std::move(ended));
 }
 
@@ -78,8 +83,11 @@ Result<Group> Groups::group(const Set& set) {
 
 Result<Group> Groups::group(const Set& set, std::uint64_t id) {
     engine::Core& core = mailbox_->core();
-    if (!set.contains(core.node())) return error("group of {}: {} is no member", set.empty() ? "nobody" : set.text(), core.name_of(core.node()));
-    if (set.last() >= core.nodes()) return error("group of {}: there is no node {}, this job has nodes 0 to {}", set.text(), set.last(), core.nodes() - 1);
+    if (!set.contains(core.node()))
+        return error("group of {}: {} is no member", set.empty() ? "nobody" : set.text(), core.name_of(core.node()));
+    if (set.last() >= core.nodes())
+        return error("group of {}: there is no node {}, this job has nodes 0 to {}", set.text(), set.last(),
+                     core.nodes() - 1);
     return Group(std::make_shared<Membership>(*mailbox_, set, id));
 }
 

@@ -1,16 +1,17 @@
 #pragma once
 
-// Multicast to sets that are chosen as one goes (after Nagamine, Fukuma and Mori). The master sends a message to one member and is
-// done; the set travels in it. Members see from it whom to pass it on to; who is no member has nothing to do with it. Answers come back
-// the same way and tell the master who did not get it.
+// Multicast to sets that are chosen as one goes (after Nagamine, Fukuma and Mori). The master sends a message to one
+// member and is done; the set travels in it. Members see from it whom to pass it on to; who is no member has nothing to
+// do with it. Answers come back the same way and tell the master who did not get it.
 //
 //     auto done = job->multicast({3, 5, 9}, new_state, step, values);  // a handler, as in send()
 //     ...
 //     const auto missing = done.get();                                 // empty: all have handled it
 //
 // Order. What one master sends to one member is handled there in the order of sending, whatever sets it went to.
-// Losses. A member that dies does not keep the others from getting it: who passed it on to that one takes over. Of what a master
-// that dies had under way some members get more than others; each gets it whole and in order, and nobody waits for the rest.
+// Losses. A member that dies does not keep the others from getting it: who passed it on to that one takes over. Of what
+// a master that dies had under way some members get more than others; each gets it whole and in order, and nobody waits
+// for the rest.
 
 #include "kumi/base/clock.hpp"
 #include "kumi/base/result.hpp"
@@ -69,16 +70,17 @@ struct Reduced {
 /// For any thread. From inside a handler multicasts may be begun, but not waited for.
 class Groups {
 public:
-    /// Adds its services to the engine, before that starts. Costs that are not given are measured, by some messages more with the
-    /// first multicasts; until then, and where that makes no sense, they are the usual ones. A way that is given is gone by all
-    /// multicasts but those too large for it.
+    /// Adds its services to the engine, before that starts. Costs that are not given are measured, by some messages
+    /// more with the first multicasts; until then, and where that makes no sense, they are the usual ones. A way that
+    /// is given is gone by all multicasts but those too large for it.
     explicit Groups(engine::Core& core, Topology topology = {}, const Settings& settings = {}, const Costs& usual = {});
     Groups(Groups&&) noexcept;
     /// After the engine.
     ~Groups();
 
-    /// Calls `handler` on each member of `to`; Call::source() there is this node. When all have, or are known to be lost, the future
-    /// has those that did not; an error where the handler threw, which names node and cause. Waits only while too many are under way.
+    /// Calls `handler` on each member of `to`; Call::source() there is this node. When all have, or are known to be
+    /// lost, the future has those that did not; an error where the handler threw, which names node and cause. Waits
+    /// only while too many are under way.
     template <class... Parameters, class... Arguments>
         requires(sizeof...(Parameters) == sizeof...(Arguments))
     Future<Set> multicast(const Set& to, const Handler<Parameters...>& handler, const Arguments&... arguments) {
@@ -93,13 +95,14 @@ public:
     /// Runs a function on each member, as invoke() does on one; the answers come back together.
     template <class Answer, class... Parameters, class... Arguments>
         requires(sizeof...(Parameters) == sizeof...(Arguments))
-    Future<Gathered<Answer>> gather(const Set& to, const Function<Answer(Parameters...)>& function, const Arguments&... arguments);
-    /// The same, and members put answers together on their way back: by `operation`, which must not care for the order, nor wait. An
-    /// error where nobody answered.
+    Future<Gathered<Answer>> gather(const Set& to, const Function<Answer(Parameters...)>& function,
+                                    const Arguments&... arguments);
+    /// The same, and members put answers together on their way back: by `operation`, which must not care for the order,
+    /// nor wait. An error where nobody answered.
     template <class Answer, class... Parameters, class... Arguments>
         requires(sizeof...(Parameters) == sizeof...(Arguments))
-    Future<Reduced<Answer>> reduce(const Set& to, const Function<Answer(Answer, Answer)>& operation, const Function<Answer(Parameters...)>& function,
-                                   const Arguments&... arguments);
+    Future<Reduced<Answer>> reduce(const Set& to, const Function<Answer(Answer, Answer)>& operation,
+                                   const Function<Answer(Parameters...)>& function, const Arguments&... arguments);
 
     /// The members of a set, of which this node is one, to do things together; see group.hpp. Asks nobody.
     Result<Group> group(const Set& set);
@@ -110,7 +113,8 @@ public:
     static constexpr std::size_t content_bytes_max = std::size_t{1} << 30;
     /// Multicasts of one master that may be under way.
     static constexpr std::size_t under_way_max = 256;
-    /// Multicasts that this node has something of: its own that are under way, and others that it passes on or that wait here.
+    /// Multicasts that this node has something of: its own that are under way, and others that it passes on or that
+    /// wait here.
     std::size_t kept() const;
     /// How one of so many bytes would go to so many members, some of them on other hosts.
     Choice choice(std::size_t bytes, Node members) const;
@@ -122,7 +126,8 @@ private:
     using Ended = std::function<void(Result<Outcome>)>;
     Future<Set> call(const Set& to, std::uint32_t handler, Bytes arguments, Bytes payload);
     /// Runs a function on all; with an operation, answers are put together.
-    void ask(const Set& to, std::uint32_t function, std::optional<std::uint32_t> operation, const engine::ArgumentBytes& arguments, Ended ended);
+    void ask(const Set& to, std::uint32_t function, std::optional<std::uint32_t> operation,
+             const engine::ArgumentBytes& arguments, Ended ended);
     engine::Progress& progress() noexcept;
 
     /// With a number of its own: apart from what is done on the same set under another one. All members give the same.
@@ -137,36 +142,40 @@ std::optional<std::pair<Node, Bytes>> take_value(Bytes& values);
 
 template <class Answer, class... Parameters, class... Arguments>
     requires(sizeof...(Parameters) == sizeof...(Arguments))
-Future<Gathered<Answer>> Groups::gather(const Set& to, const Function<Answer(Parameters...)>& function, const Arguments&... arguments) {
+Future<Gathered<Answer>> Groups::gather(const Set& to, const Function<Answer(Parameters...)>& function,
+                                        const Arguments&... arguments) {
     const auto promise = std::make_shared<engine::Promise<Gathered<Answer>>>(&progress());
     auto future = promise->future();
-    ask(to, function.index(), {}, engine::write_arguments<Parameters...>(arguments...), [promise, name = function.name()](const Result<Outcome>& outcome) {
-        if (!outcome) return promise->complete(outcome.error()), void();
-        Gathered<Answer> gathered;
-        for (Bytes values = outcome->values; const auto value = take_value(values);) {
-            auto answer = engine::read_answer<Answer>(value->second, name, value->first);
-            if (!answer) return promise->complete(answer.error()), void();
-            gathered.emplace_back(value->first, *std::move(answer));
-        }
-        std::ranges::sort(gathered, {}, [](const auto& answer) { return answer.first; });
-        promise->complete(std::move(gathered));
-    });
+    ask(to, function.index(), {}, engine::write_arguments<Parameters...>(arguments...),
+        [promise, name = function.name()](const Result<Outcome>& outcome) {
+            if (!outcome) return promise->complete(outcome.error()), void();
+            Gathered<Answer> gathered;
+            for (Bytes values = outcome->values; const auto value = take_value(values);) {
+                auto answer = engine::read_answer<Answer>(value->second, name, value->first);
+                if (!answer) return promise->complete(answer.error()), void();
+                gathered.emplace_back(value->first, *std::move(answer));
+            }
+            std::ranges::sort(gathered, {}, [](const auto& answer) { return answer.first; });
+            promise->complete(std::move(gathered));
+        });
     return future;
 }
 
 template <class Answer, class... Parameters, class... Arguments>
     requires(sizeof...(Parameters) == sizeof...(Arguments))
-Future<Reduced<Answer>> Groups::reduce(const Set& to, const Function<Answer(Answer, Answer)>& operation, const Function<Answer(Parameters...)>& function,
-                                       const Arguments&... arguments) {
+Future<Reduced<Answer>> Groups::reduce(const Set& to, const Function<Answer(Answer, Answer)>& operation,
+                                       const Function<Answer(Parameters...)>& function, const Arguments&... arguments) {
     const auto promise = std::make_shared<engine::Promise<Reduced<Answer>>>(&progress());
     auto future = promise->future();
-    ask(to, function.index(), operation.index(), engine::write_arguments<Parameters...>(arguments...), [promise, name = function.name(), to](Result<Outcome> outcome) {
-        if (!outcome) return promise->complete(outcome.error()), void();
-        if (outcome->missing == to) return promise->complete(error("reduce over {}: none of them answered", to.text())), void();
-        auto value = engine::read_answer<Answer>(outcome->values, name, to.first());
-        if (value) promise->complete(Reduced<Answer>{*std::move(value), std::move(outcome->missing)});
-        else promise->complete(value.error());
-    });
+    ask(to, function.index(), operation.index(), engine::write_arguments<Parameters...>(arguments...),
+        [promise, name = function.name(), to](Result<Outcome> outcome) {
+            if (!outcome) return promise->complete(outcome.error()), void();
+            if (outcome->missing == to)
+                return promise->complete(error("reduce over {}: none of them answered", to.text())), void();
+            auto value = engine::read_answer<Answer>(outcome->values, name, to.first());
+            if (value) promise->complete(Reduced<Answer>{*std::move(value), std::move(outcome->missing)});
+            else promise->complete(value.error());
+        });
     return future;
 }
 

@@ -24,8 +24,8 @@ Membership::~Membership() {
 }
 
 Mailbox::Mailbox(engine::Core& core)
-    : core_(core), port_(core.add_service(*this)), chunk_bytes_(std::min<std::size_t>(64 << 10, core.message_bytes_max()) - sizeof(Post)),
-      peers_(core.nodes()) {}
+    : core_(core), port_(core.add_service(*this)),
+      chunk_bytes_(std::min<std::size_t>(64 << 10, core.message_bytes_max()) - sizeof(Post)), peers_(core.nodes()) {}
 
 // ---- boxes
 
@@ -78,7 +78,8 @@ void Mailbox::post(Node to, Post head, Bytes data) {
     Peer& peer = peers_[to];
     peer.told = head.taken = peer.taken_here;
     std::memcpy(front.data() + engine::header_room, &head, sizeof head);
-    (void)port_.send(to, only_kind, front, data); // with the turn it waits in the engine; refused only where nothing can go
+    // with the turn it waits in the engine; refused only where nothing can go
+    (void)port_.send(to, only_kind, front, data);
 }
 
 void Mailbox::note_taken(Node by, std::uint32_t taken) noexcept {
@@ -115,7 +116,8 @@ void Mailbox::on_post(Node source, const Post& head, Bytes data) {
     if (head.kind == PostKind::taken) return;
     if (head.kind == PostKind::go || head.kind == PostKind::drop) {
         const Box* const box = find(head.key);
-        if (box != nullptr && box->talk != nullptr && box->talk->serial_ == head.serial) box->talk->on_cleared(source, head.kind == PostKind::go);
+        if (box != nullptr && box->talk != nullptr && box->talk->serial_ == head.serial)
+            box->talk->on_cleared(source, head.kind == PostKind::go);
         return;
     }
     if (head.kind == PostKind::ask || head.kind == PostKind::stuck || head.kind == PostKind::chase) {
@@ -123,7 +125,8 @@ void Mailbox::on_post(Node source, const Post& head, Bytes data) {
         if (box != nullptr && box->talk != nullptr) box->talk->on_waiting(source, head);
         return;
     }
-    if (head.kind > PostKind::mismatch || (head.kind == PostKind::first && (head.bytes > eager_bytes_max || data.size() > head.bytes)))
+    if (head.kind > PostKind::mismatch ||
+        (head.kind == PostKind::first && (head.bytes > eager_bytes_max || data.size() > head.bytes)))
         return core_.note_unsound(source);
     Box& box = find_or_add(head.key);
     if (!box.skips.empty() && is_skipped(box, source, head)) {
@@ -135,10 +138,12 @@ void Mailbox::on_post(Node source, const Post& head, Bytes data) {
     } else if (head.kind == PostKind::more) {
         if (!add_more(box, source, head, data)) core_.note_unsound(source);
     } else {
-        const bool is_behind = std::ranges::any_of(box.early, [&](const Box::Early& early) { return early.source == source; });
+        const bool is_behind =
+            std::ranges::any_of(box.early, [&](const Box::Early& early) { return early.source == source; });
         Receive* const receive = box.talk != nullptr && !is_behind ? box.talk->find_receive(source) : nullptr;
         if (receive == nullptr) keep(box, source, head, data);
-        else if (head.kind == PostKind::trouble || head.kind == PostKind::mismatch) box.talk->on_trouble(source, head, data);
+        else if (head.kind == PostKind::trouble || head.kind == PostKind::mismatch)
+            box.talk->on_trouble(source, head, data);
         else if (!receive->is_bound) box.talk->bind(*receive, source, head, data);
         else core_.note_unsound(source);
     }
@@ -182,7 +187,9 @@ void Mailbox::forget_one(Node source, const Box& current) {
 
 // ---- what is not wanted
 
-bool Mailbox::knows(std::uint64_t mismatch) const noexcept { return std::ranges::find(mismatches_, mismatch) != mismatches_.end(); }
+bool Mailbox::knows(std::uint64_t mismatch) const noexcept {
+    return std::ranges::find(mismatches_, mismatch) != mismatches_.end();
+}
 
 void Mailbox::add_mismatch(std::uint64_t mismatch) {
     if (knows(mismatch)) return;

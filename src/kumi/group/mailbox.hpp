@@ -1,24 +1,25 @@
 #pragma once
 
-// Messages between the members of a set that do something together: what a CollectiveCall sends, and where it arrives. Used with the engine's
-// turn.
+// Messages between the members of a set that do something together: what a CollectiveCall sends, and where it arrives.
+// Used with the engine's turn.
 //
-// Matching. A set has a number, by its members. Members make the same calls on a set in the same order, and messages between two nodes
-// stay in order: so the next message of another member's with that number is the one that is waited for. Nothing is counted, and
-// nothing is known of a set between two calls.
+// Matching. A set has a number, by its members. Members make the same calls on a set in the same order, and messages
+// between two nodes stay in order: so the next message of another member's with that number is the one that is waited
+// for. Nothing is counted, and nothing is known of a set between two calls.
 //
-// Failures. A member whose call fails tells those to whom it still owes messages, and drops what others still owe it: their messages
-// of one call have a serial in common. So the next call on the set is in step again, if all make the same calls after a failure too.
+// Failures. A member whose call fails tells those to whom it still owes messages, and drops what others still owe it:
+// their messages of one call have a serial in common. So the next call on the set is in step again, if all make the
+// same calls after a failure too.
 //
-// Mismatches. Members that make different calls wait for members that owe them nothing. So a call that fails for this cause tells all
-// members, and the calls of those that wait for it fail likewise. A mismatch has a number, by which each node lets one call fail, not also
-// the next one.
+// Mismatches. Members that make different calls wait for members that owe them nothing. So a call that fails for this
+// cause tells all members, and the calls of those that wait for it fail likewise. A mismatch has a number, by which
+// each node lets one call fail, not also the next one.
 //
-// Bounds. A message of up to eager_bytes_max is sent at once, and kept until somebody receives it. What a node has sent so to another,
-// and that one has not received, costs window_bytes at most. Beyond that, and with large messages, a node asks first and sends when the
-// other one receives. So a node keeps window_bytes for each other node at most, however far they are ahead of it, and a member that is far
-// ahead on one set is not in the way of others. What was sent for calls that this node never makes (after failures) stays, as
-// part of this window.
+// Bounds. A message of up to eager_bytes_max is sent at once, and kept until somebody receives it. What a node has sent
+// so to another, and that one has not received, costs window_bytes at most. Beyond that, and with large messages, a
+// node asks first and sends when the other one receives. So a node keeps window_bytes for each other node at most,
+// however far they are ahead of it, and a member that is far ahead on one set is not in the way of others. What was
+// sent for calls that this node never makes (after failures) stays, as part of this window.
 
 #include "kumi/base/bytes.hpp"
 #include "kumi/engine/core.hpp"
@@ -47,8 +48,11 @@ enum class PostKind : std::uint8_t {
     trouble, // text: there will be no more of this call's; came_with: the mismatch that was the cause, if one was
     taken,   // nothing but the count
     ask,     // the sender is in this call and waits for the receiver; bytes: its state (deadlock.hpp)
-    stuck,   // the answer of a member that is blocked too; bytes: the asking member's state, and its own as the upper half
-    chase,   // came_with: the member that began it; root: whom that one waits for; bytes: its state, and the receiver's as the upper half
+    // the answer of a member that is blocked too; bytes: the asking member's state, and its own as the upper half
+    stuck,
+    // came_with: the member that began it; root: whom that one waits for; bytes: its state, and the receiver's as the
+    // upper half
+    chase,
     mismatch, // text: the sender's call has failed, since members have made different calls; came_with: which mismatch
 };
 
@@ -81,8 +85,10 @@ struct Membership {
     Node size() const noexcept { return static_cast<Node>(members.size()); }
 };
 
-/// How values are combined: `into` becomes (mine, other), or (other, mine) if the other ones come first. It may be where `mine` is.
-using Combine = base::FunctionRef<void(std::byte* into, const std::byte* mine, const std::byte* other, std::size_t bytes, bool other_is_first)>;
+/// How values are combined: `into` becomes (mine, other), or (other, mine) if the other ones come first. It may be
+/// where `mine` is.
+using Combine = base::FunctionRef<void(std::byte* into, const std::byte* mine, const std::byte* other,
+                                       std::size_t bytes, bool other_is_first)>;
 
 /// A message that is awaited.
 struct Receive {
@@ -143,7 +149,8 @@ public:
     static constexpr std::size_t eager_bytes_max = std::size_t{64} << 10;
     static constexpr std::uint32_t window_bytes = 256 << 10;
     static constexpr std::uint32_t message_cost = 64; // beside its bytes
-    static constexpr std::uint32_t kept_max = window_bytes / message_cost + 1024; // messages of one node; of more, some go
+    // messages of one node; of more, some go
+    static constexpr std::uint32_t kept_max = window_bytes / message_cost + 1024;
     static constexpr std::size_t mismatches_max = 64;
     static constexpr std::size_t skips_max = 1 << 16;  // of more, the oldest are forgotten
 
@@ -171,8 +178,12 @@ private:
     // engine::Service
     engine::Handled on_message(const engine::Turn& turn, Node source, std::uint16_t kind, Bytes body) override;
 
-    static std::uint32_t cost_of(std::uint64_t bytes) noexcept { return message_cost + static_cast<std::uint32_t>(bytes); }
-    bool has_window(Node to, std::uint64_t bytes) const noexcept { return peers_[to].sent - peers_[to].taken + cost_of(bytes) <= window_bytes; }
+    static std::uint32_t cost_of(std::uint64_t bytes) noexcept {
+        return message_cost + static_cast<std::uint32_t>(bytes);
+    }
+    bool has_window(Node to, std::uint64_t bytes) const noexcept {
+        return peers_[to].sent - peers_[to].taken + cost_of(bytes) <= window_bytes;
+    }
     /// False: not now.
     bool try_post(Node to, Post head, Bytes data) noexcept;
     /// Now or later.

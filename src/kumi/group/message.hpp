@@ -27,7 +27,9 @@ void put_head(std::vector<std::byte>& message, const Head& head) {
     copy_bytes(message.data() + engine::header_room, bytes_of(head));
 }
 
-inline void append(std::vector<std::byte>& message, Bytes bytes) { message.insert(message.end(), bytes.begin(), bytes.end()); }
+inline void append(std::vector<std::byte>& message, Bytes bytes) {
+    message.insert(message.end(), bytes.begin(), bytes.end());
+}
 
 /// Takes a value off the front.
 template <class T>

@@ -10,14 +10,16 @@
 namespace kumi::group {
 namespace {
 
-/// What members on one host read where the master has put it: it pays from so much on, and of more the heap would not shrink again.
+/// What members on one host read where the master has put it: it pays from so much on, and of more the heap would not
+/// shrink again.
 constexpr std::size_t placed_bytes_min = 2 << 10;
 constexpr std::size_t placed_bytes_max = std::size_t{64} << 20;
 
 } // namespace
 
 Multicasts::Multicasts(engine::Core& core, Topology topology, const Settings& settings, const Costs& usual)
-    : core_(core), port_(core.add_service(*this)), topology_(std::move(topology)), costs_(settings.costs.value_or(usual)), way_(settings.way) {
+    : core_(core), port_(core.add_service(*this)), topology_(std::move(topology)),
+      costs_(settings.costs.value_or(usual)), way_(settings.way) {
     if (settings.costs) return;
     probing_.emplace();
     typical_ = find_typical();
@@ -51,9 +53,11 @@ std::size_t Multicasts::kept() {
 Result<void> Multicasts::check(const Set& to, std::size_t bytes) const {
     if (to.empty()) return error("multicast to an empty set: it is for somebody");
     if (to.last() >= core_.nodes())
-        return error("multicast to {}: there is no node {}, this job has nodes 0 to {}", to.text(), to.last(), core_.nodes() - 1);
+        return error("multicast to {}: there is no node {}, this job has nodes 0 to {}", to.text(), to.last(),
+                     core_.nodes() - 1);
     if (bytes > Groups::content_bytes_max)
-        return error("multicast of {} to {}: the largest is {}", base::readable_bytes(bytes), to.text(), base::readable_bytes(Groups::content_bytes_max));
+        return error("multicast of {} to {}: the largest is {}", base::readable_bytes(bytes), to.text(),
+                     base::readable_bytes(Groups::content_bytes_max));
     return {};
 }
 
@@ -65,7 +69,8 @@ bool Multicasts::is_on_host(const Set& to) const noexcept {
 Result<Multicasts::Draft> Multicasts::draft_of(const Set& to, const Purpose& purpose, const Pieces& pieces) {
     Draft draft{.to = to, .purpose = purpose, .bytes = pieces.size()};
     if (auto good = check(to, draft.bytes); !good) return good.error();
-    if (!way_ && draft.bytes >= placed_bytes_min && draft.bytes <= placed_bytes_max && is_on_host(to)) draft.exposed = Exposed::make(core_, pieces);
+    if (!way_ && draft.bytes >= placed_bytes_min && draft.bytes <= placed_bytes_max && is_on_host(to))
+        draft.exposed = Exposed::make(core_, pieces);
     {
         const auto turn = core_.take_turn(); // costs change while they are measured
         draft.choice = choice(draft.exposed ? sizeof(Place) : draft.bytes, to.size());
@@ -75,7 +80,8 @@ Result<Multicasts::Draft> Multicasts::draft_of(const Set& to, const Purpose& pur
         draft.content.bytes = draft.exposed->bytes();
     } else if (goes_in_blocks(draft.choice.way) && to.size() > (draft.is_member ? 1u : 0u)) {
         draft.streamed = try_make_content(draft.bytes);
-        if (!draft.streamed) return error("multicast to {}: no memory for {}", to.text(), base::readable_bytes(draft.bytes));
+        if (!draft.streamed)
+            return error("multicast to {}: no memory for {}", to.text(), base::readable_bytes(draft.bytes));
         pieces.copy_to(draft.streamed->data());
         draft.content = {*draft.streamed, draft.streamed};
     } else {
@@ -106,7 +112,9 @@ void Multicasts::start(const Set& to, const Purpose& purpose, Bytes arguments, B
                 return;
             }
         }
-        if (turn.is_inner()) return ended(error("multicast to {} from a handler: {} are under way, and a handler must not wait", to.text(), under_way_.size()));
+        if (turn.is_inner())
+            return ended(error("multicast to {} from a handler: {} are under way, and a handler must not wait",
+                               to.text(), under_way_.size()));
     }
     core_.wait_until(try_begin, never);
 }
@@ -114,7 +122,8 @@ void Multicasts::start(const Set& to, const Purpose& purpose, Bytes arguments, B
 /// What its members must have had before; nothing: too much is under way.
 std::optional<std::vector<Multicasts::Before>> Multicasts::room_for(const Draft& draft) const {
     if (under_way_.empty()) return std::vector<Before>();
-    if (under_way_.size() >= Groups::under_way_max || under_way_bytes_ + draft.bytes > under_way_bytes_max || next_sequence_ - under_way_.front().sequence >= Sequences::window / 2)
+    if (under_way_.size() >= Groups::under_way_max || under_way_bytes_ + draft.bytes > under_way_bytes_max ||
+        next_sequence_ - under_way_.front().sequence >= Sequences::window / 2)
         return {};
     auto before = before_for(draft.to);
     // A set takes no more than its bits and 12 bytes; only where many are under way it has to be known better.
@@ -158,7 +167,8 @@ void Multicasts::begin_whole(Draft& draft, const std::vector<Before>& before, Re
 
 void Multicasts::begin_blocks(const Draft& draft, const std::vector<Before>& before, Relay& relay) {
     const Node root = draft.is_member ? core_.node() : choose_first(draft.to, relay.name.sequence);
-    Stream& stream = add_stream(relay.name, draft.purpose, {draft.to, before, {}}, root, draft.choice.way, relay.pace, draft.streamed, draft.choice.block_bytes);
+    Stream& stream = add_stream(relay.name, draft.purpose, {draft.to, before, {}}, root, draft.choice.way, relay.pace,
+                                draft.streamed, draft.choice.block_bytes);
     stream.relay = relay.id;
     relay.stream = &stream;
     if (draft.is_member) {
@@ -196,7 +206,8 @@ Node Multicasts::choose_first(const Set& set, std::uint64_t sequence) const {
         near = std::move(nearer);
     }
     for (Node i = 0; i < near.size(); ++i)
-        if (const Node node = near.at(static_cast<Node>((sequence + i) % near.size())); !core_.is_lost(node)) return node;
+        if (const Node node = near.at(static_cast<Node>((sequence + i) % near.size())); !core_.is_lost(node))
+            return node;
     return near.at(static_cast<Node>(sequence % near.size()));
 }
 
@@ -226,7 +237,8 @@ void Multicasts::replace_child(Relay& relay, std::size_t index) {
     rest.remove(lost);
     if (!rest.empty()) {
         std::vector<Child> others;
-        if (relay.is_masters && !rest.contains(core_.node()) && relay.children.size() == 1) others.push_back({choose_first(rest, relay.name.sequence), rest});
+        if (relay.is_masters && !rest.contains(core_.node()) && relay.children.size() == 1)
+            others.push_back({choose_first(rest, relay.name.sequence), rest});
         else others = children_of(rest, core_.node(), topology_, relay.pace);
         for (Child& other : others) add_child(relay, std::move(other));
     }
@@ -235,7 +247,8 @@ void Multicasts::replace_child(Relay& relay, std::size_t index) {
 
 /// The child that is waited for; null: it is none.
 Multicasts::Link* Multicasts::find_child(Relay& relay, Node node) noexcept {
-    const auto child = std::ranges::find_if(relay.children, [&](const Link& link) { return link.to == node && !link.has_answered; });
+    const auto child =
+        std::ranges::find_if(relay.children, [&](const Link& link) { return link.to == node && !link.has_answered; });
     return child == relay.children.end() ? nullptr : &*child;
 }
 
@@ -246,11 +259,14 @@ bool Multicasts::take_answer(Relay& relay, Node source, const Told& told) {
     const Node first = child->part.first();
     child->has_answered = true;
     // It has all blocks, and so have those below it; or it wants none.
-    if (relay.stream != nullptr) relay.stream->flows.remove_if([&](const Flow& flow) { return !flow.schedule && flow.members.front() == source; });
+    if (relay.stream != nullptr)
+        relay.stream->flows.remove_if(
+            [&](const Flow& flow) { return !flow.schedule && flow.members.front() == source; });
     if (told.head.brings == Brings::resignation && relay.stream != nullptr) adopt(*relay.stream, Link(*child));
     relay.missing |= told.missing;
     if (relay.trouble.empty()) relay.trouble = told.trouble;
-    if (told.head.brings == Brings::values) relay.values.emplace_back(first, std::vector<std::byte>(told.values.begin(), told.values.end()));
+    if (told.head.brings == Brings::values)
+        relay.values.emplace_back(first, std::vector<std::byte>(told.values.begin(), told.values.end()));
     close_one(relay);
     return true;
 }
@@ -265,10 +281,13 @@ std::optional<std::vector<std::byte>> Multicasts::combine(Relay& relay) const {
         if (relay.purpose.use != Use::reduce) continue;
         auto both = core_.calls().run_now(static_cast<std::uint32_t>(relay.purpose.tag), all);
         if (both) all = *std::move(both);
-        else relay.trouble = fmt::format("{}: {}", core_.name_of(core_.node()), both.error().text()).substr(0, trouble_bytes_max);
+        else
+            relay.trouble =
+                fmt::format("{}: {}", core_.name_of(core_.node()), both.error().text()).substr(0, trouble_bytes_max);
     }
     if (all.size() > core_.message_bytes_max() / 2)
-        relay.trouble = fmt::format("the answers take {} and more; the most is {}", base::readable_bytes(all.size()), base::readable_bytes(core_.message_bytes_max() / 2));
+        relay.trouble = fmt::format("the answers take {} and more; the most is {}", base::readable_bytes(all.size()),
+                                    base::readable_bytes(core_.message_bytes_max() / 2));
     if (!relay.trouble.empty()) return {};
     return all;
 }
@@ -291,7 +310,8 @@ void Multicasts::finish(Relay& relay) {
     ended->missing &= to;
     tell_missing(*ended);
     auto values = combine(*ended);
-    if (ended->trouble.empty()) ended->ended(Outcome{std::move(ended->missing), values ? *std::move(values) : std::vector<std::byte>()});
+    if (ended->trouble.empty())
+        ended->ended(Outcome{std::move(ended->missing), values ? *std::move(values) : std::vector<std::byte>()});
     else ended->ended(error("multicast to {}: {}", to.text(), ended->trouble));
     core_.wake(); // not always in what the engine does, after which it wakes those who wait
     relays_.give_back(std::move(ended));
@@ -307,7 +327,9 @@ std::optional<Multicasts::Told> Multicasts::read_answer(Bytes bytes) const {
     Told told;
     const Answer& head = told.head;
     if (!take(bytes, told.head) || head.name.master >= core_.nodes() || head.brings > Brings::resignation) return {};
-    if (head.set_bytes > bytes.size() || head.text_bytes > bytes.size() - head.set_bytes || head.text_bytes > 2 * trouble_bytes_max) return {};
+    if (head.set_bytes > bytes.size() || head.text_bytes > bytes.size() - head.set_bytes ||
+        head.text_bytes > 2 * trouble_bytes_max)
+        return {};
     Bytes set_bytes = bytes.first(head.set_bytes);
     auto missing = Set::decode(set_bytes, core_.nodes());
     if (!missing || !set_bytes.empty()) return {};
@@ -341,7 +363,9 @@ bool Multicasts::on_answer(Node source, Bytes bytes) {
 
 bool Multicasts::on_cast(Node source, Bytes bytes, bool is_placed) {
     Cast head;
-    if (!take(bytes, head) || head.lead_bytes > bytes.size() || head.name.master >= core_.nodes() || head.name.master == core_.node()) return false;
+    if (!take(bytes, head) || head.lead_bytes > bytes.size() || head.name.master >= core_.nodes() ||
+        head.name.master == core_.node())
+        return false;
     Source& origin = sources_[head.name.master];
     if (!is_possible(origin, head.purpose)) return false;
     auto lead = read_lead(bytes.first(head.lead_bytes));
@@ -350,7 +374,8 @@ bool Multicasts::on_cast(Node source, Bytes bytes, bool is_placed) {
     Content content{bytes, nullptr};
     Place place{};
     if (is_placed) {
-        const std::byte* const begin = take(bytes, place) ? core_.local({head.name.master, 0, place.offset}, place.bytes) : nullptr;
+        const std::byte* const begin =
+            take(bytes, place) ? core_.local({head.name.master, 0, place.offset}, place.bytes) : nullptr;
         if (begin == nullptr) return false;
         content.bytes = {begin, place.bytes};
     }
@@ -381,7 +406,8 @@ bool Multicasts::try_cast(const Relay& relay, const Link& child) {
     const std::size_t begin = message_.size();
     append_lead(message_, child.part, relay.before, relay.members);
     const auto lead_bytes = static_cast<std::uint32_t>(message_.size() - begin);
-    put_head(message_, Cast{relay.place ? Kind::placed : Kind::cast, lead_bytes, relay.name, relay.purpose, relay.id, relay.pace.gap / relay.pace.hop});
+    put_head(message_, Cast{relay.place ? Kind::placed : Kind::cast, lead_bytes, relay.name, relay.purpose, relay.id,
+                            relay.pace.gap / relay.pace.hop});
     return port_.try_send(child.to, only_kind, message_, relay.place ? bytes_of(*relay.place) : relay.content.bytes);
 }
 
@@ -451,7 +477,9 @@ void Multicasts::on_lost(const engine::Turn& turn, Node node) noexcept {
 bool Multicasts::is_done(const engine::Turn&) const noexcept {
     bool is_done = std::ranges::all_of(streams_, [](const auto& stream) { return stream.second->flows.empty(); });
     relays_.for_each([&](const Relay& relay) {
-        if (!relay.is_masters && std::ranges::any_of(relay.children, [](const Link& child) { return !child.has_answered; })) is_done = false;
+        if (!relay.is_masters &&
+            std::ranges::any_of(relay.children, [](const Link& child) { return !child.has_answered; }))
+            is_done = false;
     });
     return is_done;
 }
@@ -468,7 +496,9 @@ void Multicasts::on_end(const engine::Turn&) noexcept {
 void Multicasts::settle(const engine::Turn& turn) noexcept {
     forget_streams();
     // What waits for blocks goes on when they come; what was refused, when there is room.
-    const auto is_refused = [](const auto& stream) { return std::ranges::any_of(stream.second->flows, &Flow::is_refused); };
+    const auto is_refused = [](const auto& stream) {
+        return std::ranges::any_of(stream.second->flows, &Flow::is_refused);
+    };
     const bool has_more = !unsent_.empty() || !ready_.empty() || std::ranges::any_of(streams_, is_refused);
     port_.want_progress(turn, has_more);
     // Once: whoever goes on with it knows. What is ready waits for nothing that comes.
@@ -478,7 +508,8 @@ void Multicasts::settle(const engine::Turn& turn) noexcept {
 
 // ---- going out
 
-void Multicasts::append_lead(std::vector<std::byte>& message, const Set& set, const std::vector<Before>& before, const Set& all) {
+void Multicasts::append_lead(std::vector<std::byte>& message, const Set& set, const std::vector<Before>& before,
+                             const Set& all) {
     const std::size_t begin = message.size();
     set.encode(message);
     const std::size_t count_at = message.size();
@@ -528,7 +559,8 @@ std::vector<std::byte>& Multicasts::answer_of(Relay& relay, RelayId id) {
     const std::size_t begin = message_.size();
     relay.missing.encode(message_);
     const auto set_bytes = static_cast<std::uint32_t>(message_.size() - begin);
-    put_head(message_, Answer{Kind::answer, set_bytes, relay.name, id, static_cast<std::uint32_t>(relay.trouble.size()), values ? Brings::values : Brings::nothing});
+    put_head(message_, Answer{Kind::answer, set_bytes, relay.name, id, static_cast<std::uint32_t>(relay.trouble.size()),
+                              values ? Brings::values : Brings::nothing});
     append(message_, bytes_of(std::string_view(relay.trouble)));
     if (values) append(message_, *values);
     return message_;
@@ -541,7 +573,9 @@ bool Multicasts::is_possible(const Source& source, const Purpose& purpose) const
     case Use::handler: return core_.has_handler(purpose.number);
     case Use::take: return true;
     case Use::gather: return core_.calls().has(purpose.number);
-    case Use::reduce: return core_.calls().has(purpose.number) && purpose.tag <= ~0u && core_.calls().has(static_cast<std::uint32_t>(purpose.tag));
+    case Use::reduce:
+        return core_.calls().has(purpose.number) && purpose.tag <= ~0u &&
+               core_.calls().has(static_cast<std::uint32_t>(purpose.tag));
     }
     return false;
 }

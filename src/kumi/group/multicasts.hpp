@@ -1,22 +1,24 @@
 #pragma once
 
-// Multicasts under way at one node, as their master, as members that pass them on, and as members that they are for. Used with the
-// engine's turn.
+// Multicasts under way at one node, as their master, as members that pass them on, and as members that they are for.
+// Used with the engine's turn.
 //
-// Three things are kept apart. A Relay is one passing-on: who it came from, who it went on to, who has answered. It ends with an
-// answer. A Delivery is content on its way to this node's handler, unless it is handled as it comes; there is one for each multicast, however often that comes
-// (it comes again when others were lost), and it waits for those that the master sent before. A Stream is content in blocks, at a
-// node that does not have all of them yet or still passes them on.
+// Three things are kept apart. A Relay is one passing-on: who it came from, who it went on to, who has answered. It
+// ends with an answer. A Delivery is content on its way to this node's handler, unless it is handled as it comes; there
+// is one for each multicast, however often that comes (it comes again when others were lost), and it waits for those
+// that the master sent before. A Stream is content in blocks, at a node that does not have all of them yet or still
+// passes them on.
 //
-// Losses. Whole messages go down a tree: who has sent to a child that is lost sends to those that this child was to care for, in new
-// parts, and all who get it twice only pass it on. Blocks go round in circles, and every member knows all others: answers climb the
-// tree that the set makes; where a member of it is lost, its parent takes over its children, and these turn to it. After a loss
-// blocks go down this tree too, for those who miss some because of it. Who has got no more for some time asks its parent for all of
-// them, whatever the reason is.
+// Losses. Whole messages go down a tree: who has sent to a child that is lost sends to those that this child was to
+// care for, in new parts, and all who get it twice only pass it on. Blocks go round in circles, and every member knows
+// all others: answers climb the tree that the set makes; where a member of it is lost, its parent takes over its
+// children, and these turn to it. After a loss blocks go down this tree too, for those who miss some because of it. Who
+// has got no more for some time asks its parent for all of them, whatever the reason is.
 //
-// What will not come. A master tells members that are missing, as far as it reaches them, that it is over: they wait no longer
-// for it, nor does what comes after it. When the master itself is lost, what it had under way goes on among those who have it; when
-// nothing of it has come for some time, what is not there whole is dropped, and what waited for it is delivered.
+// What will not come. A master tells members that are missing, as far as it reaches them, that it is over: they wait no
+// longer for it, nor does what comes after it. When the master itself is lost, what it had under way goes on among
+// those who have it; when nothing of it has come for some time, what is not there whole is dropped, and what waited for
+// it is delivered.
 
 #include "kumi/base/bitmap.hpp"
 #include "kumi/engine/core.hpp"
@@ -65,7 +67,8 @@ private:
     static constexpr std::size_t trouble_bytes_max = 500; // of what is told of it
     static constexpr std::uint32_t block_bytes_min = 1024;
     static constexpr std::uint64_t blocks_under_way_max = engine::requests_max * 3 / 4; // to one node
-    static constexpr std::size_t under_way_bytes_max = std::size_t{256} << 20; // content of one master's, if there are several
+    // content of one master's, if there are several
+    static constexpr std::size_t under_way_bytes_max = std::size_t{256} << 20;
     static constexpr std::size_t answered_max = 4096;
     static constexpr std::size_t answered_bytes_max = std::size_t{16} << 20;
 
@@ -142,7 +145,8 @@ private:
     struct Source {
         unsigned quiet_looks = 0; // since something came, while it is lost
         std::size_t relays = 0;   // of its multicasts
-        Sequences sequences;      // they begin at the latest that is ready: the master has given up what comes of earlier ones
+        // they begin at the latest that is ready: the master has given up what comes of earlier ones
+        Sequences sequences;
         std::map<std::uint64_t, Delivery> deliveries; // by sequence
         RecentAnswers<std::uint64_t> values{Groups::under_way_max, values_bytes_max};
     };
@@ -265,7 +269,8 @@ private:
     void run(const engine::Turn& turn, const Name& name, Bytes content);
     Result<std::vector<std::byte>> run_handler(const Name& name, const Purpose& purpose, Bytes content);
     void end_delivery(const Name& name, Result<std::vector<std::byte>> value);
-    void close_delivery(const Name& name, const Purpose& purpose, std::span<const RelayId> relays, Result<std::vector<std::byte>> value);
+    void close_delivery(const Name& name, const Purpose& purpose, std::span<const RelayId> relays,
+                        Result<std::vector<std::byte>> value);
     void release_after(Source& source, std::uint64_t sequence);
 
     // What will not come
@@ -305,7 +310,8 @@ private:
     void probe(const std::vector<Child>& children);
 
     // Going out
-    static void append_lead(std::vector<std::byte>& message, const Set& set, const std::vector<Before>& before, const Set& all);
+    static void append_lead(std::vector<std::byte>& message, const Set& set, const std::vector<Before>& before,
+                            const Set& all);
     static std::vector<std::byte> lead_of(const Set& set, const std::vector<Before>& before, const Set& all);
     bool is_possible(const Source& source, const Purpose& purpose) const noexcept;
     bool is_possible(const Block& block) const noexcept;
@@ -329,7 +335,8 @@ private:
     // By name: answers by those of whom it is not known yet that they answer this node.
     std::map<Name, std::map<Node, std::vector<std::byte>>> early_;
     std::size_t early_bytes_ = 0;
-    RecentAnswers<Name> answered_{answered_max, answered_bytes_max}; // for streams that are over: who was lost meanwhile may have swallowed it
+    // for streams that are over: who was lost meanwhile may have swallowed it
+    RecentAnswers<Name> answered_{answered_max, answered_bytes_max};
     std::deque<Name> ready_;    // deliveries to be run
     std::deque<Name> arrivals_; // deliveries to be taken
     bool is_running_ = false;

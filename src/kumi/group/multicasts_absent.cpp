@@ -11,7 +11,8 @@
 
 namespace kumi::group {
 
-/// It is not waited for. But what comes after it still comes after `before`, if that is not 0. What is here whole is delivered in its turn.
+/// It is not waited for. But what comes after it still comes after `before`, if that is not 0. What is here whole is
+/// delivered in its turn.
 void Multicasts::give_up(const Name& name, std::uint64_t before, const std::string& why) {
     Stream* const stream = find_stream(name);
     if (stream == nullptr) drop_early(name);
@@ -87,7 +88,8 @@ void Multicasts::check_silent_peers(const engine::Turn& turn) noexcept {
     }
     for (const auto& [name, answers] : early_) awaited.add(name.master);
     for (auto& [master, source] : sources_) {
-        if (std::ranges::any_of(source.deliveries, [](const auto& delivery) { return !delivery.second.after.empty(); })) awaited.add(master);
+        if (std::ranges::any_of(source.deliveries, [](const auto& delivery) { return !delivery.second.after.empty(); }))
+            awaited.add(master);
         if (!core_.is_gone(master) || ++source.quiet_looks < quiet_looks_max) continue;
         give_up_rest_of(master, source);
     }
@@ -95,7 +97,8 @@ void Multicasts::check_silent_peers(const engine::Turn& turn) noexcept {
     (void)go_on(turn); // who asked is about to sleep
 }
 
-/// Those whom others do not reach may be there all the same: what comes after this one is not to wait for it, but for what came before.
+/// Those whom others do not reach may be there all the same: what comes after this one is not to wait for it, but for
+/// what came before.
 void Multicasts::tell_missing(const Relay& relay) {
     for (const Node node : relay.missing) {
         if (core_.is_lost(node)) continue;

@@ -1,4 +1,5 @@
-// Multicasts in blocks: each member passes blocks round in circles, as their way has it, and answers climb the tree that the set makes.
+// Multicasts in blocks: each member passes blocks round in circles, as their way has it, and answers climb the tree
+// that the set makes.
 
 #include "kumi/group/multicasts.hpp"
 
@@ -15,8 +16,9 @@ Multicasts::Stream* Multicasts::find_stream(const Name& name) noexcept {
     return found == streams_.end() ? nullptr : found->second.get();
 }
 
-Multicasts::Stream& Multicasts::add_stream(const Name& name, const Purpose& purpose, Lead lead, Node root, Way way, const Pace& pace,
-                                 std::shared_ptr<std::vector<std::byte>> content, std::uint32_t block_bytes) {
+Multicasts::Stream& Multicasts::add_stream(const Name& name, const Purpose& purpose, Lead lead, Node root, Way way,
+                                           const Pace& pace, std::shared_ptr<std::vector<std::byte>> content,
+                                           std::uint32_t block_bytes) {
     auto& slot = streams_[name];
     slot = std::make_unique<Stream>();
     Stream& stream = *slot;
@@ -29,7 +31,8 @@ Multicasts::Stream& Multicasts::add_stream(const Name& name, const Purpose& purp
     stream.pace = pace;
     stream.content = std::move(content);
     stream.block_bytes = block_bytes;
-    stream.blocks = static_cast<std::uint32_t>(std::max<std::size_t>(1, (stream.content->size() + block_bytes - 1) / block_bytes));
+    stream.blocks =
+        static_cast<std::uint32_t>(std::max<std::size_t>(1, (stream.content->size() + block_bytes - 1) / block_bytes));
     stream.has = base::Bitmap(stream.blocks);
     if (name.master == core_.node()) { // it has all
         stream.has.set_range(0, stream.blocks);
@@ -70,11 +73,14 @@ void Multicasts::add_direct_flow(Stream& stream, Node to) {
 
 /// As start() makes them: of what a master has under way, those that have not come whole are no more than all.
 bool Multicasts::is_possible(const Block& block) const noexcept {
-    if (block.bytes > Groups::content_bytes_max || block.block_bytes < block_bytes_min || block.block_bytes > core_.message_bytes_max() / 2 || block.lead_bytes > core_.message_bytes_max() / 4) return false;
+    if (block.bytes > Groups::content_bytes_max || block.block_bytes < block_bytes_min ||
+        block.block_bytes > core_.message_bytes_max() / 2 || block.lead_bytes > core_.message_bytes_max() / 4)
+        return false;
     if (block.way > Way::scatter_doubling || !goes_in_blocks(block.way)) return false;
     std::size_t bytes = block.bytes;
     std::size_t others = 0;
-    for (auto at = streams_.lower_bound({block.name.master, 0}); at != streams_.end() && at->first.master == block.name.master; ++at) {
+    for (auto at = streams_.lower_bound({block.name.master, 0});
+         at != streams_.end() && at->first.master == block.name.master; ++at) {
         if (at->second->arrived == at->second->blocks) continue;
         bytes += at->second->content->size();
         ++others;
@@ -91,7 +97,8 @@ bool Multicasts::on_block(Node source, Bytes bytes) {
     const Bytes data = bytes.subspan(head.lead_bytes);
     Stream* stream = find_stream(head.name);
     if (stream == nullptr) {
-        if (head.name.master == core_.node()) return head.name.sequence < next_sequence_; // over: who has to know was told
+        // over: who has to know was told
+        if (head.name.master == core_.node()) return head.name.sequence < next_sequence_;
         Source& origin = sources_[head.name.master];
         if (origin.sequences.was_seen(head.name.sequence)) { // somebody sends it again: after a loss
             if (head.wants_answer != 0 && !lead_bytes.empty()) answer_again(head.name, source);
@@ -104,12 +111,16 @@ bool Multicasts::on_block(Node source, Bytes bytes) {
         auto content = try_make_content(head.bytes);
         const bool has_room = content != nullptr;
         if (!has_room) content = try_make_content(0);
-        stream = &add_stream(head.name, head.purpose, *std::move(lead), head.root, head.way, {head.gap, 1}, std::move(content), head.block_bytes);
+        stream = &add_stream(head.name, head.purpose, *std::move(lead), head.root, head.way, {head.gap, 1},
+                             std::move(content), head.block_bytes);
         if (!has_room) {
             std::uint64_t before = 0;
             for (const Before& other : stream->before)
                 if (other.members.contains(core_.node())) before = std::max(before, other.sequence);
-            return give_up(head.name, before, fmt::format("{}: no memory for {}", core_.name_of(core_.node()), base::readable_bytes(head.bytes))), true;
+            return give_up(head.name, before,
+                           fmt::format("{}: no memory for {}", core_.name_of(core_.node()),
+                                       base::readable_bytes(head.bytes))),
+                   true;
         }
         Relay& relay = add_relay(head.name, head.purpose);
         ++origin.relays;
@@ -136,7 +147,8 @@ bool Multicasts::on_block(Node source, Bytes bytes) {
     for (std::uint32_t block = head.index; block < end; ++block)
         if (!stream->has.test(block)) stream->has.set(block), ++stream->arrived;
     (void)go_on(*stream);
-    if (stream->arrived == stream->blocks && stream->relay) deliver(*relays_.find(*stream->relay), stream->set, stream->before, {*stream->content, stream->content});
+    if (stream->arrived == stream->blocks && stream->relay)
+        deliver(*relays_.find(*stream->relay), stream->set, stream->before, {*stream->content, stream->content});
     return true;
 }
 
@@ -149,8 +161,8 @@ bool Multicasts::push_to(Stream& stream, Node to) {
     return true;
 }
 
-/// For its blocks, or for its answer. Who has never heard of it hears of it now, and asks further up for the blocks. If there is no room
-/// it is asked the next time.
+/// For its blocks, or for its answer. Who has never heard of it hears of it now, and asks further up for the blocks. If
+/// there is no room it is asked the next time.
 void Multicasts::ask(const Stream& stream, Node node, bool for_answer) {
     const auto lead = lead_of(stream.set, stream.before, {});
     auto message = message_of(head_of(stream, lead.size(), no_block, for_answer));
@@ -173,7 +185,8 @@ bool Multicasts::go_on(Stream& stream) {
 bool Multicasts::go_on(Stream& stream, Flow& flow) {
     bool any = false;
     const std::uint32_t steps = flow.schedule ? flow.schedule->steps() : stream.blocks;
-    const auto at_once = std::max<std::uint32_t>(1, static_cast<std::uint32_t>(core_.message_bytes_max() / 2 / stream.block_bytes));
+    const auto at_once =
+        std::max<std::uint32_t>(1, static_cast<std::uint32_t>(core_.message_bytes_max() / 2 / stream.block_bytes));
     flow.is_refused = false;
     for (; flow.next < steps; ++flow.next, flow.sent = 0) {
         const auto step = flow.schedule ? flow.schedule->step(flow.next) : Passing{0, flow.next, flow.next + 1};
@@ -189,9 +202,20 @@ bool Multicasts::go_on(Stream& stream, Flow& flow) {
     return any;
 }
 
-Block Multicasts::head_of(const Stream& stream, std::size_t lead_bytes, std::uint32_t index, bool wants_answer) noexcept {
-    return {Kind::block, static_cast<std::uint32_t>(lead_bytes), stream.name, stream.purpose, stream.content->size(), stream.block_bytes, index,
-            stream.root, stream.way, wants_answer ? 1u : 0u, 0, stream.pace.gap / stream.pace.hop};
+Block Multicasts::head_of(const Stream& stream, std::size_t lead_bytes, std::uint32_t index,
+                          bool wants_answer) noexcept {
+    return {Kind::block,
+            static_cast<std::uint32_t>(lead_bytes),
+            stream.name,
+            stream.purpose,
+            stream.content->size(),
+            stream.block_bytes,
+            index,
+            stream.root,
+            stream.way,
+            wants_answer ? 1u : 0u,
+            0,
+            stream.pace.gap / stream.pace.hop};
 }
 
 bool Multicasts::send_blocks(Stream& stream, Flow& flow, Node to, std::uint32_t begin, std::uint32_t end) {
@@ -208,7 +232,8 @@ bool Multicasts::send_blocks(Stream& stream, Flow& flow, Node to, std::uint32_t 
 /// The bytes of blocks; the last block may be a short one.
 Bytes Multicasts::bytes_in(const Stream& stream, std::uint32_t begin, std::uint32_t end) noexcept {
     const std::size_t first = std::size_t{begin} * stream.block_bytes;
-    return Bytes(*stream.content).subspan(first, std::min(std::size_t{end} * stream.block_bytes, stream.content->size()) - first);
+    return Bytes(*stream.content)
+        .subspan(first, std::min(std::size_t{end} * stream.block_bytes, stream.content->size()) - first);
 }
 
 // ---- answers and losses
@@ -274,7 +299,8 @@ void Multicasts::resign(const Stream& stream, const std::string& why) {
 std::vector<std::byte> Multicasts::resignation(const Name& name, const std::string& why) {
     std::vector<std::byte> nobody;
     Set{}.encode(nobody);
-    auto message = message_of(Answer{Kind::answer, static_cast<std::uint32_t>(nobody.size()), name, no_relay, static_cast<std::uint32_t>(why.size()), Brings::resignation});
+    auto message = message_of(Answer{Kind::answer, static_cast<std::uint32_t>(nobody.size()), name, no_relay,
+                                     static_cast<std::uint32_t>(why.size()), Brings::resignation});
     message.reserve(message.size() + nobody.size() + why.size());
     append(message, nobody);
     append(message, bytes_of(std::string_view(why)));
@@ -292,8 +318,8 @@ void Multicasts::adopt(Stream& stream, const Link& out) {
     }
 }
 
-/// A member is lost: its parent takes over its children. And since others may have waited for blocks from it, or have never heard
-/// of any, each parent sends all of them to those of its children that have not answered.
+/// A member is lost: its parent takes over its children. And since others may have waited for blocks from it, or have
+/// never heard of any, each parent sends all of them to those of its children that have not answered.
 void Multicasts::on_lost_in(Stream& stream, Node node) {
     if (!stream.relay || !stream.set.contains(node)) return;
     Relay& relay = *relays_.find(*stream.relay);

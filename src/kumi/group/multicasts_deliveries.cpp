@@ -36,15 +36,20 @@ void Multicasts::deliver(Relay& relay, const Set& members, const std::vector<Bef
     const Name name = relay.name;
     Source& source = sources_[name.master];
     if (source.sequences.was_seen(name.sequence)) {
-        if (const auto found = source.deliveries.find(name.sequence); found != source.deliveries.end()) return found->second.relays.push_back(relay.id);
-        if (const auto* const value = source.values.find(name.sequence)) relay.values.emplace_back(core_.node(), *value);
-        else if (has_values(relay.purpose.use) || source.sequences.was_missed(name.sequence)) relay.missing.add(core_.node()); // forgotten, or given up
+        if (const auto found = source.deliveries.find(name.sequence); found != source.deliveries.end())
+            return found->second.relays.push_back(relay.id);
+        if (const auto* const value = source.values.find(name.sequence))
+            relay.values.emplace_back(core_.node(), *value);
+        // forgotten, or given up
+        else if (has_values(relay.purpose.use) || source.sequences.was_missed(name.sequence))
+            relay.missing.add(core_.node());
         return close_one(relay);
     }
     source.sequences.add(name.sequence);
     std::vector<std::uint64_t> after;
     for (const Before& other : before)
-        if (other.members.contains(core_.node()) && !is_delivered(source, other.sequence)) after.push_back(other.sequence);
+        if (other.members.contains(core_.node()) && !is_delivered(source, other.sequence))
+            after.push_back(other.sequence);
     // What the master does not know to be waiting here, because nobody could tell it, comes first all the same.
     if (const auto behind = source.deliveries.lower_bound(name.sequence); behind != source.deliveries.begin())
         if (const std::uint64_t last = std::prev(behind)->first; !is_delivered(source, last)) after.push_back(last);
@@ -114,10 +119,11 @@ void Multicasts::end_given_up(const Name& name) {
 void Multicasts::run(const engine::Turn& turn, const Name& name, Bytes content) {
     const Purpose purpose = sources_[name.master].deliveries[name.sequence].purpose;
     if (purpose.use != Use::handler)
-        return core_.calls().run_later(turn, purpose.number, content, [this, name](Result<std::vector<std::byte>> value) {
-            const Busy busy(*this);
-            end_delivery(name, std::move(value));
-        });
+        return core_.calls().run_later(turn, purpose.number, content,
+                                       [this, name](Result<std::vector<std::byte>> value) {
+                                           const Busy busy(*this);
+                                           end_delivery(name, std::move(value));
+                                       });
     end_delivery(name, run_handler(name, purpose, content));
 }
 
@@ -140,7 +146,8 @@ void Multicasts::end_delivery(const Name& name, Result<std::vector<std::byte>> v
 }
 
 /// Those that waited for it go on, and relays have one thing less to wait for.
-void Multicasts::close_delivery(const Name& name, const Purpose& purpose, std::span<const RelayId> relays, Result<std::vector<std::byte>> value) {
+void Multicasts::close_delivery(const Name& name, const Purpose& purpose, std::span<const RelayId> relays,
+                                Result<std::vector<std::byte>> value) {
     Source& source = sources_[name.master];
     release_after(source, name.sequence);
     const bool has_value = value && has_values(purpose.use);
@@ -152,7 +159,9 @@ void Multicasts::close_delivery(const Name& name, const Purpose& purpose, std::s
     for (const RelayId id : relays) {
         Relay* const relay = relays_.find(id);
         if (relay == nullptr) continue;
-        if (!value && relay->trouble.empty()) relay->trouble = fmt::format("{}: {}", core_.name_of(core_.node()), value.error().text()).substr(0, trouble_bytes_max);
+        if (!value && relay->trouble.empty())
+            relay->trouble =
+                fmt::format("{}: {}", core_.name_of(core_.node()), value.error().text()).substr(0, trouble_bytes_max);
         if (has_value) relay->values.emplace_back(core_.node(), *value);
         close_one(*relay);
     }
@@ -185,7 +194,8 @@ Result<Arrival> Multicasts::next(Instant deadline) {
     const Busy busy(*this);
     if (!has_memory) {
         arrivals_.push_front(name); // it stays
-        return error("taking a multicast of {}: no memory for {}", core_.name_of(name.master), base::readable_bytes(content.bytes.size()));
+        return error("taking a multicast of {}: no memory for {}", core_.name_of(name.master),
+                     base::readable_bytes(content.bytes.size()));
     }
     end_delivery(name, std::vector<std::byte>());
     return *std::move(taken);

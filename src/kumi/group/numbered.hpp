@@ -7,8 +7,8 @@
 
 namespace kumi::group {
 
-/// Things that others know by number. A number is used again, but with another generation: who still has the old one finds nothing. So is
-/// their memory: T::reset() makes one as good as new, and stays clear of what only costs time.
+/// Things that others know by number. A number is used again, but with another generation: who still has the old one
+/// finds nothing. So is their memory: T::reset() makes one as good as new, and stays clear of what only costs time.
 template <class T, class Id>
 class Numbered {
 public:

@@ -19,7 +19,9 @@ void Probing::on_back(Duration took) noexcept {
 
 Costs Probing::costs(const Costs& usual) const noexcept {
     KUMI_ASSERT(!next());
-    const auto us = [&](std::size_t train) { return std::chrono::duration<double, std::micro>(shortest_[train]).count(); };
+    const auto us = [&](std::size_t train) {
+        return std::chrono::duration<double, std::micro>(shortest_[train]).count();
+    };
     Costs found;
     found.origin = Origin::measured;
     found.latency_us = us(0) / 2;
@@ -27,7 +29,8 @@ Costs Probing::costs(const Costs& usual) const noexcept {
     found.overhead_us = std::clamp((us(1) - us(0)) / (messages_max - 1), found.latency_us / 100, found.latency_us);
     found.us_per_byte = (us(2) - us(1)) / (messages_max * bytes_max);
     const auto is_sound = [](double value, double common) { return value > common / 100 && value < common * 100; };
-    return is_sound(found.latency_us, usual.latency_us) && is_sound(found.us_per_byte, usual.us_per_byte) ? found : usual;
+    return is_sound(found.latency_us, usual.latency_us) && is_sound(found.us_per_byte, usual.us_per_byte) ? found
+                                                                                                          : usual;
 }
 
 } // namespace kumi::group

@@ -1,8 +1,9 @@
 #pragma once
 
-// Finds out what messages between two nodes take, by trains of them: some messages, one right after the other, of which the last is
-// sent back. One message takes a latency there and one back; each more in a train takes a gap. Each train goes several times,
-// and the shortest counts: whatever disturbs makes it longer. Pure: the caller sends, and says how long it took.
+// Finds out what messages between two nodes take, by trains of them: some messages, one right after the other, of which
+// the last is sent back. One message takes a latency there and one back; each more in a train takes a gap. Each train
+// goes several times, and the shortest counts: whatever disturbs makes it longer. Pure: the caller sends, and says how
+// long it took.
 
 #include "kumi/base/clock.hpp"
 #include "kumi/group/choice.hpp"

@@ -13,7 +13,8 @@ Costs probe(const Costs& real, std::uint64_t seed = 1) {
     std::mt19937_64 random(seed);
     Probing probing;
     for (std::size_t count = 0; const auto train = probing.next(); ++count) {
-        double us = 2 * real.latency_us + (train->messages - 1) * real.overhead_us + train->messages * train->bytes * real.us_per_byte;
+        double us = 2 * real.latency_us + (train->messages - 1) * real.overhead_us +
+                    train->messages * train->bytes * real.us_per_byte;
         if (count / 3 != seed % Probing::rounds) us += static_cast<double>(random() % 1000);
         probing.on_back(std::chrono::duration_cast<Duration>(std::chrono::duration<double, std::micro>(us)));
     }
@@ -31,20 +32,24 @@ TEST(Probing, finds_what_messages_take_though_most_are_disturbed) {
         }
 }
 
-TEST(Probing, messages_that_share_a_packet_take_little_but_something) { EXPECT_DOUBLE_EQ(probe({0, 20, 0.001}).overhead_us, 0.2); }
+TEST(Probing, messages_that_share_a_packet_take_little_but_something) {
+    EXPECT_DOUBLE_EQ(probe({0, 20, 0.001}).overhead_us, 0.2);
+}
 
 TEST(Probing, an_overhead_is_part_of_the_latency) { EXPECT_DOUBLE_EQ(probe({50, 20, 0.001}).overhead_us, 20); }
 
 TEST(Probing, every_train_goes_as_often_as_the_others) {
     Probing probing;
     std::vector<std::uint32_t> bytes;
-    for (; const auto train = probing.next(); probing.on_back(Duration{1000})) bytes.push_back(train->messages * 10'000 + train->bytes);
+    for (; const auto train = probing.next(); probing.on_back(Duration{1000}))
+        bytes.push_back(train->messages * 10'000 + train->bytes);
     EXPECT_EQ(bytes.size(), 3 * Probing::rounds);
     for (std::size_t i = 3; i < bytes.size(); ++i) EXPECT_EQ(bytes[i], bytes[i - 3]);
 }
 
 TEST(Probing, what_makes_no_sense_is_not_believed) {
-    for (const Costs& absurd : {Costs{1, 2000, 0.001}, Costs{0.01, 0.02, 0.001}, Costs{1, 10, 0}, Costs{1, 10, 1}}) EXPECT_EQ(probe(absurd).origin, Origin::usual);
+    for (const Costs& absurd : {Costs{1, 2000, 0.001}, Costs{0.01, 0.02, 0.001}, Costs{1, 10, 0}, Costs{1, 10, 1}})
+        EXPECT_EQ(probe(absurd).origin, Origin::usual);
 }
 
 } // namespace

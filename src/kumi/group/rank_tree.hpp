@@ -14,8 +14,8 @@
 
 namespace kumi::group {
 
-/// A tree in which every part is a run of ranks, so that what is combined stays in order. In level k a run of 2^(k+1) ranks is made of
-/// two; of each, one member speaks: the root if it is in it, the first otherwise.
+/// A tree in which every part is a run of ranks, so that what is combined stays in order. In level k a run of 2^(k+1)
+/// ranks is made of two; of each, one member speaks: the root if it is in it, the first otherwise.
 class RankTree {
 public:
     RankTree(const Membership& seat, Node root) noexcept : size_(seat.size()), rank_(seat.rank), root_(root) {}
@@ -61,7 +61,9 @@ private:
         const std::uint64_t begin = rank >> level << level;
         return {begin, std::min<std::uint64_t>(begin + (std::uint64_t{1} << level), size_)};
     }
-    Node speaker(const Run& run) const noexcept { return static_cast<Node>(root_ >= run.begin && root_ < run.end ? root_ : run.begin); }
+    Node speaker(const Run& run) const noexcept {
+        return static_cast<Node>(root_ >= run.begin && root_ < run.end ? root_ : run.begin);
+    }
     std::optional<Link> at(std::size_t level) const noexcept {
         const Run mine = run(rank_, level);
         if (speaker(mine) != rank_) return {};
@@ -78,8 +80,10 @@ private:
     Node root_;
 };
 
-/// Sizes that do not fit together are this member's mistake. The others are told; this one goes through the steps with what fits.
-inline MutableBytes fitting(CollectiveCall& talk, MutableBytes given, std::size_t needed, std::vector<std::byte>& instead, std::string_view what) {
+/// Sizes that do not fit together are this member's mistake. The others are told; this one goes through the steps with
+/// what fits.
+inline MutableBytes fitting(CollectiveCall& talk, MutableBytes given, std::size_t needed,
+                            std::vector<std::byte>& instead, std::string_view what) {
     if (given.size() == needed) return given;
     talk.refuse(fmt::format("{} has room for {} bytes, and {} are needed", what, given.size(), needed));
     instead.resize(needed);
@@ -92,7 +96,8 @@ inline void copy(MutableBytes to, Bytes from) noexcept {
 
 inline Result<void> check_root(const Membership& seat, What what, Node root) {
     if (root < seat.size()) return {};
-    return error("{} among {}: there is no rank {}, this set has ranks 0 to {}", name_of(what), seat.set.text(), root, seat.size() - 1);
+    return error("{} among {}: there is no rank {}, this set has ranks 0 to {}", name_of(what), seat.set.text(), root,
+                 seat.size() - 1);
 }
 
 } // namespace kumi::group

@@ -10,11 +10,13 @@
 
 namespace kumi::group {
 
-/// What was answered lately, for those who ask again. The oldest is forgotten when there are too many, or too many bytes.
+/// What was answered lately, for those who ask again. The oldest is forgotten when there are too many, or too many
+/// bytes.
 template <class Key>
 class RecentAnswers {
 public:
-    RecentAnswers(std::size_t count_max, std::size_t bytes_max) noexcept : count_max_(count_max), bytes_max_(bytes_max) {}
+    RecentAnswers(std::size_t count_max, std::size_t bytes_max) noexcept
+        : count_max_(count_max), bytes_max_(bytes_max) {}
 
     /// Once for each key.
     void put(const Key& key, std::vector<std::byte> answer) {

@@ -5,7 +5,9 @@
 namespace kumi::group {
 namespace {
 
-std::vector<std::byte> answer(std::size_t bytes, int value = 0) { return std::vector<std::byte>(bytes, static_cast<std::byte>(value)); }
+std::vector<std::byte> answer(std::size_t bytes, int value = 0) {
+    return std::vector<std::byte>(bytes, static_cast<std::byte>(value));
+}
 
 TEST(RecentAnswers, the_oldest_is_forgotten_when_there_are_too_many) {
     RecentAnswers<int> kept(3, 1000);

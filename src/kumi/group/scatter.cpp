@@ -17,7 +17,9 @@ struct Parts {
 
 class Plan {
 public:
-    Plan(Node members, Node rank, std::uint32_t blocks) : members_(members), rank_(rank), blocks_(blocks) { KUMI_ASSERT(rank < members); }
+    Plan(Node members, Node rank, std::uint32_t blocks) : members_(members), rank_(rank), blocks_(blocks) {
+        KUMI_ASSERT(rank < members);
+    }
 
     std::uint64_t rank() const noexcept { return rank_; }
     std::vector<Passing> take() { return std::move(passings_); }
@@ -53,7 +55,9 @@ private:
         const Passing passing{static_cast<Node>(to), first_block(parts.begin), first_block(parts.end)};
         if (passing.begin != passing.end) passings_.push_back(passing);
     }
-    std::uint32_t first_block(std::uint64_t part) const noexcept { return static_cast<std::uint32_t>(part * blocks_ / members_); }
+    std::uint32_t first_block(std::uint64_t part) const noexcept {
+        return static_cast<std::uint32_t>(part * blocks_ / members_);
+    }
 
     std::uint64_t members_;
     std::uint64_t rank_;
@@ -81,7 +85,8 @@ std::vector<Passing> scatter_doubling(Node members, Node rank, std::uint32_t blo
             const std::uint64_t own = rank / span * span;
             plan.gather(rank ^ span, {own, own + span});
         } else { // after Bruck and others: each has the parts from its own on
-            plan.gather((plan.rank() + members - span) % members, {plan.rank(), plan.rank() + std::min(span, members - span)});
+            plan.gather((plan.rank() + members - span) % members,
+                        {plan.rank(), plan.rank() + std::min(span, members - span)});
         }
     }
     return plan.take();

@@ -1,9 +1,9 @@
 #pragma once
 
-// Scatter and allgather: first each rank gets its part of the blocks, down a binomial tree (after Nagamine, Fukuma and Mori, as MPICH has
-// it for long messages), then all pass parts on until each has all. Of p parts, part i is the blocks from i * blocks / p on; some may
-// be empty. Rank 0 has all blocks. All know what they send from p, their rank and the number of blocks alone, and nobody is sent
-// a block twice: what a rank has had in the scatter it is not sent again.
+// Scatter and allgather: first each rank gets its part of the blocks, down a binomial tree (after Nagamine, Fukuma and
+// Mori, as MPICH has it for long messages), then all pass parts on until each has all. Of p parts, part i is the blocks
+// from i * blocks / p on; some may be empty. Rank 0 has all blocks. All know what they send from p, their rank and the
+// number of blocks alone, and nobody is sent a block twice: what a rank has had in the scatter it is not sent again.
 
 #include "kumi/pm/node.hpp"
 
@@ -14,7 +14,8 @@ namespace kumi::group {
 
 using pm::Node;
 
-/// Blocks from `begin` to before `end` go to a rank, when all of them are here and all that is to be sent before is sent.
+/// Blocks from `begin` to before `end` go to a rank, when all of them are here and all that is to be sent before is
+/// sent.
 struct Passing {
     Node to = 0; // rank
     std::uint32_t begin = 0;

@@ -10,7 +10,8 @@ namespace {
 
 using Ways = std::vector<Passing> (*)(Node, Node, std::uint32_t);
 
-/// Ranks send in whatever order chance has them, each what it may. Every block must come to every rank, once, and none to rank 0.
+/// Ranks send in whatever order chance has them, each what it may. Every block must come to every rank, once, and none
+/// to rank 0.
 void spread(Ways way, Node members, std::uint32_t blocks, std::mt19937_64& random) {
     SCOPED_TRACE(testing::Message() << members << " members, " << blocks << " blocks");
     std::vector<std::vector<Passing>> plans;
@@ -66,7 +67,8 @@ TEST(Scatter, what_a_rank_has_doubles_in_each_round) {
     // The scatter, and no more rounds than doubling takes; a run that goes past the last part is two.
     for (Node members = 2; members <= 100; ++members)
         for (Node rank = 0; rank < members; ++rank)
-            EXPECT_LE(scatter_doubling(members, rank, 1000).size(), 3u * static_cast<std::size_t>(std::bit_width(members - 1)));
+            EXPECT_LE(scatter_doubling(members, rank, 1000).size(),
+                      3u * static_cast<std::size_t>(std::bit_width(members - 1)));
 }
 
 } // namespace

@@ -12,7 +12,8 @@ namespace kumi::group {
 /// What a rank sends of so many blocks, one step after the other, when they go that way.
 class Schedule {
 public:
-    Schedule(Way way, Node members, Node rank, std::uint32_t blocks) : plan_(plan_of(way, members, rank, blocks)), blocks_(blocks) {}
+    Schedule(Way way, Node members, Node rank, std::uint32_t blocks)
+        : plan_(plan_of(way, members, rank, blocks)), blocks_(blocks) {}
 
     std::uint32_t steps() const noexcept {
         if (const auto* const circulant = std::get_if<Circulant>(&plan_)) return circulant->rounds(blocks_);

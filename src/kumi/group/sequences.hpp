@@ -6,8 +6,8 @@
 
 namespace kumi::group {
 
-/// Which multicasts of one master a node has seen, by their sequences, which begin with 1 and never come again. Exact for the newest
-/// ones; older ones count as seen.
+/// Which multicasts of one master a node has seen, by their sequences, which begin with 1 and never come again. Exact
+/// for the newest ones; older ones count as seen.
 class Sequences {
 public:
     static constexpr std::uint64_t window = 4096;

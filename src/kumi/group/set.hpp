@@ -1,7 +1,7 @@
 #pragma once
 
-// A set of nodes, chosen by anybody at any time: a value that travels in messages. Nobody has to be told of it, nobody agrees
-// on it, and it costs nothing but its bits. A member's rank is how many members are before it.
+// A set of nodes, chosen by anybody at any time: a value that travels in messages. Nobody has to be told of it, nobody
+// agrees on it, and it costs nothing but its bits. A member's rank is how many members are before it.
 
 #include "kumi/base/bytes.hpp"
 #include "kumi/base/words.hpp"
@@ -78,7 +78,8 @@ private:
     /// The first member from `from` on; 64 * end_word(): none.
     std::uint64_t next(std::uint64_t from) const noexcept;
 
-    // Bits of nodes from 64 * first_word_ on; the first and the last word have some. Of an empty set: no words, and zero.
+    // Bits of nodes from 64 * first_word_ on; the first and the last word have some. Of an empty set: no words, and
+    // zero.
     base::Words words_;
     std::uint32_t first_word_ = 0;
     Node size_ = 0;

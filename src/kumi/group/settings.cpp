@@ -22,8 +22,12 @@ Result<void> read_entry(std::string_view entry, Given& given, Settings& settings
         if (!settings.way) return error("way={}: there are {}", value, fmt::join(way_names, ", "));
         return {};
     }
-    auto* const number = name == "overhead" ? &given.overhead : name == "latency" ? &given.latency : name == "bandwidth" ? &given.bandwidth : nullptr;
-    if (number == nullptr) return error("{}: say overhead=US, latency=US, bandwidth=MB or way=NAME, with commas between", entry);
+    auto* const number = name == "overhead"    ? &given.overhead
+                         : name == "latency"   ? &given.latency
+                         : name == "bandwidth" ? &given.bandwidth
+                                               : nullptr;
+    if (number == nullptr)
+        return error("{}: say overhead=US, latency=US, bandwidth=MB or way=NAME, with commas between", entry);
     *number = base::number_in<double>(value);
     if (!*number || !std::isfinite(**number) || **number <= 0) return error("{}: {} is a number above 0", entry, name);
     return {};
@@ -40,9 +44,12 @@ Result<Settings> parse_settings(std::string_view text) {
         text.remove_prefix(comma == text.npos ? text.size() : comma + 1);
     }
     if (!given.overhead && !given.latency && !given.bandwidth) return settings;
-    if (!given.overhead || !given.latency || !given.bandwidth) return error("overhead, latency and bandwidth go together: give all three");
-    if (*given.overhead > *given.latency) return error("overhead={} is part of latency={}, and cannot be more", *given.overhead, *given.latency);
-    settings.costs = Costs{.overhead_us = *given.overhead, .latency_us = *given.latency, .us_per_byte = 1 / *given.bandwidth};
+    if (!given.overhead || !given.latency || !given.bandwidth)
+        return error("overhead, latency and bandwidth go together: give all three");
+    if (*given.overhead > *given.latency)
+        return error("overhead={} is part of latency={}, and cannot be more", *given.overhead, *given.latency);
+    settings.costs =
+        Costs{.overhead_us = *given.overhead, .latency_us = *given.latency, .us_per_byte = 1 / *given.bandwidth};
     return settings;
 }
 

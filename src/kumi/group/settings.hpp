@@ -14,7 +14,8 @@ struct Settings {
     std::optional<Way> way; // for all multicasts
 };
 
-/// Reads "overhead=0.2,latency=1.2,bandwidth=10000,way=circulant": in us, us and MB/s. Costs are given all three, or none of them.
+/// Reads "overhead=0.2,latency=1.2,bandwidth=10000,way=circulant": in us, us and MB/s. Costs are given all three, or
+/// none of them.
 Result<Settings> parse_settings(std::string_view text);
 
 } // namespace kumi::group

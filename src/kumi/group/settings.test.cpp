@@ -33,9 +33,11 @@ TEST(GroupSettings, what_makes_no_sense_is_refused_with_what_would) {
         return settings ? "" : settings.error().text();
     };
     EXPECT_EQ(refused("way=star"), "way=star: there are tree, binomial, circulant, scatter_ring, scatter_doubling");
-    EXPECT_EQ(refused("way=tree,speed=9"), "speed=9: say overhead=US, latency=US, bandwidth=MB or way=NAME, with commas between");
+    EXPECT_EQ(refused("way=tree,speed=9"),
+              "speed=9: say overhead=US, latency=US, bandwidth=MB or way=NAME, with commas between");
     EXPECT_EQ(refused("latency"), "latency: latency is a number above 0");
-    for (const char* text : {"latency=", "latency=fast", "latency=-1", "latency=0", "latency=nan", "latency=inf", "latency=1us"})
+    for (const char* text :
+         {"latency=", "latency=fast", "latency=-1", "latency=0", "latency=nan", "latency=inf", "latency=1us"})
         EXPECT_NE(refused(text).find("latency is a number above 0"), std::string::npos) << text;
     EXPECT_EQ(refused("overhead=0.2,latency=1.2"), "overhead, latency and bandwidth go together: give all three");
     EXPECT_EQ(refused("overhead=2,latency=1,bandwidth=1000"), "overhead=2 is part of latency=1, and cannot be more");

@@ -8,7 +8,8 @@ namespace kumi::group {
 Topology::Topology(std::vector<std::vector<std::uint32_t>> levels) {
     const std::vector<std::uint32_t>* last = nullptr;
     for (std::vector<std::uint32_t>& level : levels) {
-        const bool is_one = level.empty() || std::ranges::all_of(level, [&](std::uint32_t domain) { return domain == level.front(); });
+        const bool is_one =
+            level.empty() || std::ranges::all_of(level, [&](std::uint32_t domain) { return domain == level.front(); });
         if (is_one || (last != nullptr && *last == level)) continue; // tells nothing
         levels_.push_back(std::move(level));
         last = &levels_.back();
@@ -24,13 +25,15 @@ Topology::Topology(std::vector<std::vector<std::uint32_t>> levels) {
 namespace {
 
 /// By host, the first host that it reaches, perhaps through others, without that network.
-std::vector<std::uint32_t> parts_without(std::uint32_t network, const std::vector<std::vector<std::uint32_t>>& carriers) {
+std::vector<std::uint32_t> parts_without(std::uint32_t network,
+                                         const std::vector<std::vector<std::uint32_t>>& carriers) {
     const auto hosts = static_cast<std::uint32_t>(carriers.size());
     std::vector<std::uint32_t> part(hosts);
     for (std::uint32_t host = 0; host < hosts; ++host) part[host] = host;
     for (std::uint32_t a = 0; a < hosts; ++a)
         for (std::uint32_t b = a + 1; b < hosts; ++b)
-            if (carriers[a][b] != network && part[a] != part[b]) std::ranges::replace(part, std::max(part[a], part[b]), std::min(part[a], part[b]));
+            if (carriers[a][b] != network && part[a] != part[b])
+                std::ranges::replace(part, std::max(part[a], part[b]), std::min(part[a], part[b]));
     return part;
 }
 
@@ -60,7 +63,8 @@ Topology find_topology(const std::vector<Node>& firsts, const std::vector<std::v
     std::vector<std::vector<std::uint32_t>> levels;
     if (!clusters.empty()) {
         std::vector<std::uint32_t>& level = levels.emplace_back();
-        for (const Node first : firsts) level.push_back(clusters[static_cast<std::size_t>(std::ranges::lower_bound(hosts, first) - hosts.begin())]);
+        for (const Node first : firsts)
+            level.push_back(clusters[static_cast<std::size_t>(std::ranges::lower_bound(hosts, first) - hosts.begin())]);
     }
     levels.emplace_back(firsts.begin(), firsts.end());
     return Topology(std::move(levels));
@@ -96,7 +100,8 @@ std::vector<Child> children_of(const Set& part, Node self, const Topology& topol
     for (std::size_t level = 0; level < topology.levels() && !rest.empty(); ++level) {
         Domains domains(rest, level, topology);
         Set near;
-        if (const auto own = std::ranges::find(domains.numbers, topology.domain(level, self)); own != domains.numbers.end()) {
+        if (const auto own = std::ranges::find(domains.numbers, topology.domain(level, self));
+            own != domains.numbers.end()) {
             const auto index = own - domains.numbers.begin();
             near = std::move(domains.members[static_cast<std::size_t>(index)]);
             domains.members.erase(domains.members.begin() + index);
@@ -146,7 +151,8 @@ std::vector<Circle> circles_of(const Set& set, Node root, Node self, const Topol
             }
         }
         const auto found = std::ranges::find(members, self);
-        if (found != members.end() && members.size() > 1) circles.push_back({members, static_cast<Node>(found - members.begin())});
+        if (found != members.end() && members.size() > 1)
+            circles.push_back({members, static_cast<Node>(found - members.begin())});
         inside = std::move(own);
         head = own_head;
     }

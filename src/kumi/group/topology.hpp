@@ -1,8 +1,8 @@
 #pragma once
 
-// Where nodes are, in domains inside domains: clusters first, then hosts. Messages to a set go to one member of each domain and
-// spread inside it, so slow networks carry each of them once. All nodes of a job have the same topology, so each of them can tell
-// from a set alone who passes a message on to whom.
+// Where nodes are, in domains inside domains: clusters first, then hosts. Messages to a set go to one member of each
+// domain and spread inside it, so slow networks carry each of them once. All nodes of a job have the same topology, so
+// each of them can tell from a set alone who passes a message on to whom.
 
 #include "kumi/group/set.hpp"
 #include "kumi/group/tree.hpp"
@@ -12,8 +12,8 @@
 
 namespace kumi::group {
 
-/// By level, from the largest domains to the smallest; in each, by node, the number of its domain. No levels: all nodes are equally
-/// near.
+/// By level, from the largest domains to the smallest; in each, by node, the number of its domain. No levels: all nodes
+/// are equally near.
 class Topology {
 public:
     Topology() = default;
@@ -27,8 +27,9 @@ private:
 };
 
 /// What carries messages between hosts tells which of them are near each other: the topology of clusters and hosts.
-/// `firsts`: by node, the first of those on its host. `carriers`: by host, in the order of their first nodes, what carries messages from it
-/// to each of them; a number for each network. Hosts that are joined by others than the network that joins all are a cluster.
+/// `firsts`: by node, the first of those on its host. `carriers`: by host, in the order of their first nodes, what
+/// carries messages from it to each of them; a number for each network. Hosts that are joined by others than the
+/// network that joins all are a cluster.
 Topology find_topology(const std::vector<Node>& firsts, const std::vector<std::vector<std::uint32_t>>& carriers);
 
 /// To whom a message is passed on, and for whom: `to` is one of them.
@@ -37,8 +38,8 @@ struct Child {
     Set part;
 };
 
-/// Whom `self` passes a message on to that is for `part`, in the order of sending; together, with self, they are the part.
-/// `self` need not be in it: then it is added.
+/// Whom `self` passes a message on to that is for `part`, in the order of sending; together, with self, they are the
+/// part. `self` need not be in it: then it is added.
 std::vector<Child> children_of(const Set& part, Node self, const Topology& topology, const Pace& pace);
 
 /// A list of nodes that passes blocks round; the first has them.
@@ -46,8 +47,8 @@ struct Circle {
     std::vector<Node> members;
     Node rank; // of self
 };
-/// The circles that `self` is in when blocks go to `set` from `root`, both of which are members: the one where it gets them, if it
-/// is not the root, and after that those where it is the first.
+/// The circles that `self` is in when blocks go to `set` from `root`, both of which are members: the one where it gets
+/// them, if it is not the root, and after that those where it is the first.
 std::vector<Circle> circles_of(const Set& set, Node root, Node self, const Topology& topology);
 
 } // namespace kumi::group

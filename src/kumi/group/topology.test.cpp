@@ -24,7 +24,9 @@ TEST(Topology, hosts_with_a_network_of_their_own_are_a_cluster) {
     const std::vector<Node> firsts{0, 0, 2, 2, 4, 4, 6, 6, 8, 8, 10, 10, 12};
     const Topology topology = find_topology(firsts, two_clusters());
     ASSERT_EQ(topology.levels(), 2u);
-    const auto same = [&](std::size_t level, Node a, Node b) { return topology.domain(level, a) == topology.domain(level, b); };
+    const auto same = [&](std::size_t level, Node a, Node b) {
+        return topology.domain(level, a) == topology.domain(level, b);
+    };
     EXPECT_TRUE(same(0, 0, 5));
     EXPECT_TRUE(same(0, 6, 9));
     EXPECT_FALSE(same(0, 5, 6));
@@ -52,7 +54,8 @@ TEST(Topology, levels_that_tell_nothing_are_left_out) {
 Topology random_topology(std::mt19937_64& random, Node nodes) {
     std::vector<std::vector<std::uint32_t>> levels(random() % 3, std::vector<std::uint32_t>(nodes));
     for (Node node = 0; node < nodes; ++node)
-        for (std::uint32_t domain = 0; auto& level : levels) level[node] = domain = domain * 3 + static_cast<std::uint32_t>(random() % 3);
+        for (std::uint32_t domain = 0; auto& level : levels)
+            level[node] = domain = domain * 3 + static_cast<std::uint32_t>(random() % 3);
     return Topology(levels);
 }
 
@@ -64,7 +67,8 @@ Set random_set(std::mt19937_64& random, Node nodes) {
 }
 
 /// Passes a message on as everybody would; counts by level how often it leaves a domain.
-void pass_on(const Set& part, Node self, const Topology& topology, std::multiset<Node>& reached, std::vector<std::size_t>& crossings) {
+void pass_on(const Set& part, Node self, const Topology& topology, std::multiset<Node>& reached,
+             std::vector<std::size_t>& crossings) {
     reached.insert(self);
     crossings.resize(topology.levels());
     for (const Child& child : children_of(part, self, topology, {0.3, 1})) {
@@ -110,7 +114,8 @@ TEST(Topology, in_circles_each_member_but_the_root_gets_blocks_in_one_of_them) {
                 // All members see the same circle.
                 for (const Node other : circle.members) {
                     const auto theirs = circles_of(set, root, other, topology);
-                    EXPECT_TRUE(std::ranges::any_of(theirs, [&](const Circle& one) { return one.members == circle.members; }));
+                    EXPECT_TRUE(
+                        std::ranges::any_of(theirs, [&](const Circle& one) { return one.members == circle.members; }));
                 }
             }
             EXPECT_EQ(gets, self == root ? 0u : 1u) << "node " << self << " of " << set.text();

@@ -17,7 +17,8 @@ enum class Way : std::uint32_t {
     scatter_doubling, // the same, and then what each has doubles in each round
 };
 
-inline constexpr std::array<std::string_view, 5> way_names{"tree", "binomial", "circulant", "scatter_ring", "scatter_doubling"};
+inline constexpr std::array<std::string_view, 5> way_names{"tree", "binomial", "circulant", "scatter_ring",
+                                                           "scatter_doubling"};
 
 inline std::string_view name_of(Way way) noexcept { return way_names[static_cast<std::size_t>(way)]; }
 

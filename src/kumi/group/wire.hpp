@@ -1,12 +1,12 @@
 #pragma once
 
-// What multicasts say to each other: messages of one service of the engine. All fields are little-endian, and whatever comes is checked
-// before it is believed.
+// What multicasts say to each other: messages of one service of the engine. All fields are little-endian, and whatever
+// comes is checked before it is believed.
 //
-// A Cast, and the first Block that one node sends another, have a lead behind them: the set (of a Cast, the part of it that the
-// receiver is to care for, itself included; of Blocks all of it), what must be delivered before, as a count and, for each, a
-// sequence and the set of members that it concerns; and, of a Cast that is to be taken, all members. The lead is filled up to a multiple
-// of 8; then comes the content, or where it lies.
+// A Cast, and the first Block that one node sends another, have a lead behind them: the set (of a Cast, the part of it
+// that the receiver is to care for, itself included; of Blocks all of it), what must be delivered before, as a count
+// and, for each, a sequence and the set of members that it concerns; and, of a Cast that is to be taken, all members.
+// The lead is filled up to a multiple of 8; then comes the content, or where it lies.
 
 #include "kumi/group/way.hpp"
 #include "kumi/pm/node.hpp"
@@ -85,7 +85,8 @@ struct Block {
     std::uint32_t index; // or no_block: there is a lead, and no data
     std::uint32_t root;  // node
     Way way;
-    std::uint32_t wants_answer; // 1: the sender waits for the receiver's; 0 without a block: the sender misses some, and wants all of them
+    // 1: the sender waits for the receiver's; 0 without a block: the sender misses some, and wants all of them
+    std::uint32_t wants_answer;
     std::uint32_t reserved;
     double gap;
 };
@@ -104,8 +105,8 @@ struct Answer {
     std::uint32_t text_bytes;
     Brings brings;
 };
-/// From the master: no more of it will come; what was to come after it comes after `before`, if that is not 0. From others, who
-/// were asked for blocks: they have none.
+/// From the master: no more of it will come; what was to come after it comes after `before`, if that is not 0. From
+/// others, who were asked for blocks: they have none.
 struct Over {
     Kind kind;
     std::uint32_t reserved;

@@ -49,7 +49,8 @@ Result<PageMark> find_host(boot::Session& session) {
     return mark;
 }
 
-std::vector<std::byte> encode(const PageMark& host, const std::vector<base::Interface>& interfaces, const boot::Standing& standing) {
+std::vector<std::byte> encode(const PageMark& host, const std::vector<base::Interface>& interfaces,
+                              const boot::Standing& standing) {
     const std::size_t count = std::min(interfaces.size(), interfaces_max);
     const ReportHead head{host, standing.slot, static_cast<std::uint32_t>(count)};
     const std::string_view name = standing.slot == 0 ? std::string_view(standing.host) : std::string_view();
@@ -73,26 +74,34 @@ bool decode(Bytes report, cluster::HostReport& host) {
     report = report.subspan(sizeof head);
     for (std::uint32_t i = 0; i < head.interfaces; ++i) {
         InterfaceBody body{};
-        if (!read_value(report, body) || (body.address_bytes != 4 && body.address_bytes != 16) || body.bits > 8 * body.address_bytes) return false;
+        if (!read_value(report, body) || (body.address_bytes != 4 && body.address_bytes != 16) ||
+            body.bits > 8 * body.address_bytes)
+            return false;
         report = report.subspan(sizeof body);
-        host.interfaces.push_back({std::string(boot::text_in(body.name)), {body.address, body.address_bytes}, body.bits, body.leads_out != 0});
+        host.interfaces.push_back({std::string(boot::text_in(body.name)),
+                                   {body.address, body.address_bytes},
+                                   body.bits,
+                                   body.leads_out != 0});
     }
     host.name = text_of(report);
     return true;
 }
 
 /// Seats the nodes, and finds what the hosts tell.
-Result<cluster::Placement> seat(const std::vector<std::vector<std::byte>>& told, std::vector<cluster::HostReport>& hosts) {
+Result<cluster::Placement> seat(const std::vector<std::vector<std::byte>>& told,
+                                std::vector<cluster::HostReport>& hosts) {
     std::map<PageMark, cluster::HostIndex> known;
     cluster::Placement placement;
     for (std::size_t node = 0; node < told.size(); ++node) {
         ReportHead head{};
-        if (!read_value(told[node], head)) return error("node {} does not look around: are all nodes of one version?", node);
+        if (!read_value(told[node], head))
+            return error("node {} does not look around: are all nodes of one version?", node);
         if (head.host == PageMark{}) return error("node {} cannot go on, and says why", node);
         const auto [entry, is_new] = known.emplace(head.host, static_cast<cluster::HostIndex>(hosts.size()));
         if (is_new && !decode(told[node], hosts.emplace_back(cluster::HostReport{{}, 0, {}})))
             return error("node {} tells nothing of its host: are all nodes of one version?", node);
-        if (head.slot != hosts[entry->second].slots++) return error("node {} has slot {}, which is not the next of its host", node, head.slot);
+        if (head.slot != hosts[entry->second].slots++)
+            return error("node {} has slot {}, which is not the next of its host", node, head.slot);
         placement.push_back({entry->second, head.slot});
     }
     return placement;
@@ -105,7 +114,8 @@ Result<Surroundings> look_around(boot::Session& session) {
     const auto host = find_host(session);
     const auto interfaces = session.standing().slot == 0 ? base::running_interfaces() : std::vector<base::Interface>{};
     const bool is_good = host && interfaces;
-    const auto told = session.exchange(is_good ? encode(*host, *interfaces, session.standing()) : encode({}, {}, session.standing()));
+    const auto told =
+        session.exchange(is_good ? encode(*host, *interfaces, session.standing()) : encode({}, {}, session.standing()));
     if (!host) return host.error();
     if (!interfaces) return interfaces.error();
     if (!told) return told.error();

@@ -13,7 +13,8 @@ using Reports = std::vector<std::vector<std::byte>>;
 /// One node's, among others that are made up: `told` makes all reports of its own.
 class FakeSession final : public boot::Session {
 public:
-    FakeSession(boot::Standing standing, std::function<Reports(std::vector<std::byte>)> told, base::Descriptor page = {})
+    FakeSession(boot::Standing standing, std::function<Reports(std::vector<std::byte>)> told,
+                base::Descriptor page = {})
         : standing_(std::move(standing)), told_(std::move(told)), page_(std::move(page)) {}
 
     const boot::Standing& standing() const noexcept override { return standing_; }
@@ -57,7 +58,8 @@ TEST(LookAround, an_equal_name_makes_no_host) {
     });
     const auto found = look_around(session); // and they have the same addresses, too
     ASSERT_FALSE(found);
-    EXPECT_EQ(found.error().text().find("hosts here and here have no addresses in one subnet: "), 0u) << found.error().text();
+    EXPECT_EQ(found.error().text().find("hosts here and here have no addresses in one subnet: "), 0u)
+        << found.error().text();
 }
 
 TEST(LookAround, a_node_that_cannot_map_memory_says_so_and_all_give_up) {
@@ -91,10 +93,14 @@ TEST(LookAround, a_report_that_makes_no_sense_is_refused) {
         });
         return look_around(session).error().text();
     };
-    EXPECT_EQ(look([](auto& report) { report.resize(3); }), "node 1 does not look around: are all nodes of one version?");
-    EXPECT_EQ(look([](auto& report) { report.resize(24), report[20] = std::byte{1}; }), "node 1 tells nothing of its host: are all nodes of one version?");
-    EXPECT_EQ(look([](auto& report) { report[23] = std::byte{0xff}; }), "node 1 tells nothing of its host: are all nodes of one version?");
-    EXPECT_EQ(look([](auto& report) { report[slot_at] = std::byte{7}; }), "node 1 has slot 7, which is not the next of its host");
+    EXPECT_EQ(look([](auto& report) { report.resize(3); }),
+              "node 1 does not look around: are all nodes of one version?");
+    EXPECT_EQ(look([](auto& report) { report.resize(24), report[20] = std::byte{1}; }),
+              "node 1 tells nothing of its host: are all nodes of one version?");
+    EXPECT_EQ(look([](auto& report) { report[23] = std::byte{0xff}; }),
+              "node 1 tells nothing of its host: are all nodes of one version?");
+    EXPECT_EQ(look([](auto& report) { report[slot_at] = std::byte{7}; }),
+              "node 1 has slot 7, which is not the next of its host");
 }
 
 /// An interface as a report has it: "10.0.0.1/BITS" of so many bytes.

@@ -49,13 +49,15 @@ Result<group::Topology> topology_of(engine::Core& core, pm::Meeting& meeting) {
     // The first of each host tells what it reaches the others by.
     std::vector<std::uint32_t> mine;
     if (firsts[core.node()] == core.node())
-        for (const Node host : hosts) mine.push_back(static_cast<std::uint32_t>(base::fnv1a(core.channel().carrier(host))));
+        for (const Node host : hosts)
+            mine.push_back(static_cast<std::uint32_t>(base::fnv1a(core.channel().carrier(host))));
     const auto told = meeting.exchange(std::as_bytes(std::span(mine)));
     if (!told) return told.error();
     std::vector<std::vector<std::uint32_t>> carriers;
     for (const Node host : hosts) {
         std::vector<std::uint32_t>& row = carriers.emplace_back(hosts.size());
-        if ((*told)[host].size() != row.size() * sizeof row[0]) return error("node {} runs another version of Kumi: run the same on all nodes", host);
+        if ((*told)[host].size() != row.size() * sizeof row[0])
+            return error("node {} runs another version of Kumi: run the same on all nodes", host);
         std::memcpy(row.data(), (*told)[host].data(), (*told)[host].size());
         row[carriers.size() - 1] = row[carriers.size() > 1 ? 0 : 1]; // to itself
     }
@@ -65,17 +67,20 @@ Result<group::Topology> topology_of(engine::Core& core, pm::Meeting& meeting) {
 /// What a message takes, as classes of networks go: on one host, where nodes may wait for a core, or between hosts.
 group::Costs usual_costs(const engine::Core& core, unsigned nodes_on_host, unsigned cores) {
     constexpr auto usual = group::Origin::usual;
-    const bool is_one_host = std::ranges::all_of(core.firsts(), [&](Node first) { return first == core.firsts().front(); });
+    const bool is_one_host =
+        std::ranges::all_of(core.firsts(), [&](Node first) { return first == core.firsts().front(); });
     if (!is_one_host) return {.overhead_us = 5, .latency_us = 20, .us_per_byte = 0.001, .origin = usual};
-    // Where cores are few, whoever passes a message on keeps others from getting theirs: flat trees are best. Measured with two of them,
-    // on which 11 members of 16 nodes had it after half the time.
-    if (nodes_on_host > cores) return {.overhead_us = std::min(1.0, 0.05 * cores), .latency_us = 5, .us_per_byte = 0.0001, .origin = usual};
+    // Where cores are few, whoever passes a message on keeps others from getting theirs: flat trees are best. Measured
+    // with two of them, on which 11 members of 16 nodes had it after half the time.
+    if (nodes_on_host > cores)
+        return {.overhead_us = std::min(1.0, 0.05 * cores), .latency_us = 5, .us_per_byte = 0.0001, .origin = usual};
     return {.overhead_us = 0.3, .latency_us = 1.2, .us_per_byte = 0.0001, .origin = usual};
 }
 
 } // namespace
 
-Job::Job(std::unique_ptr<PmJob> membership, std::unique_ptr<group::Groups> groups, std::unique_ptr<engine::Core> core) noexcept
+Job::Job(std::unique_ptr<PmJob> membership, std::unique_ptr<group::Groups> groups,
+         std::unique_ptr<engine::Core> core) noexcept
     : Engine(std::move(core)), membership_(std::move(membership)), groups_(std::move(groups)) {}
 Job::Job(Job&&) noexcept = default;
 
@@ -91,15 +96,16 @@ Result<Job> Job::join(Handlers&& handlers) {
     return start(*std::move(joined), std::move(handlers), *progress, {});
 }
 
-Result<Job> Job::adopt(std::unique_ptr<boot::Session> session, std::unique_ptr<pm::Channel> channel, Handlers&& handlers,
-                       Adoption adoption) {
+Result<Job> Job::adopt(std::unique_ptr<boot::Session> session, std::unique_ptr<pm::Channel> channel,
+                       Handlers&& handlers, Adoption adoption) {
     auto progress = progress_from_environment();
     if (!progress) return progress.error();
     progress->in_background &= adoption.may_use_background;
     return start(PmJob(std::move(session), std::move(channel)), std::move(handlers), *progress, std::move(adoption));
 }
 
-Result<Job> Job::start(PmJob&& joined, Handlers&& handlers, const engine::ProgressOptions& progress, Adoption adoption) {
+Result<Job> Job::start(PmJob&& joined, Handlers&& handlers, const engine::ProgressOptions& progress,
+                       Adoption adoption) {
     auto membership = std::make_unique<PmJob>(std::move(joined));
     boot::Session& session = membership->session();
     const auto give_up = [&](const Error& why) { return session.report_failure(why) ? why.as_told() : why; };
@@ -108,7 +114,8 @@ Result<Job> Job::start(PmJob&& joined, Handlers&& handlers, const engine::Progre
     auto core = engine::Core::open(membership->channel(), std::move(handlers), {membership->patience(), progress});
     if (!core) return give_up(core.error());
     job::SessionMeeting meeting(session);
-    if (auto met = engine::agree_on_handlers(**core, meeting, session.standing().host); !met) return give_up(met.error());
+    if (auto met = engine::agree_on_handlers(**core, meeting, session.standing().host); !met)
+        return give_up(met.error());
     auto topology = adoption.topology ? *std::move(adoption.topology) : topology_of(**core, meeting);
     if (!topology) return give_up(topology.error());
     const group::Costs usual = usual_costs(**core, session.standing().nodes_on_host, session.standing().cores_on_host);

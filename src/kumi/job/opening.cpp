@@ -42,7 +42,8 @@ Result<std::unique_ptr<pm::Device>> make_udp() {
 }
 
 /// UDP on one of the cluster's networks.
-Result<std::unique_ptr<pm::Device>> make_udp(const cluster::Network& network, const std::string& address, Duration silence_max) {
+Result<std::unique_ptr<pm::Device>> make_udp(const cluster::Network& network, const std::string& address,
+                                             Duration silence_max) {
     auto options = device::udp::options_from_environment();
     if (!options) return options.error();
     options->silence_max = silence_max;
@@ -66,7 +67,8 @@ std::uint64_t number_of(const Cluster& cluster) {
     std::string text;
     for (const cluster::Network& network : cluster.networks)
         text += fmt::format("{} {} {} {}\n", network.name, network.device, network.encrypt, network.topology.text());
-    for (const cluster::Host& host : cluster.hosts) text += fmt::format("{} {}\n", host.name, fmt::join(host.addresses, " "));
+    for (const cluster::Host& host : cluster.hosts)
+        text += fmt::format("{} {}\n", host.name, fmt::join(host.addresses, " "));
     return base::fnv1a(text);
 }
 
@@ -92,11 +94,13 @@ Result<Placement> exchange_places(const Result<Cluster>& cluster, const std::str
     for (Node node = 0; node < standing.nodes; ++node) {
         Place place{};
         const bool read = read_value((*told)[node], place);
-        if (read && place.host == unknown) return error("node {} cannot go on: {} says nothing of its host, or it cannot read it", node, file);
+        if (read && place.host == unknown)
+            return error("node {} cannot go on: {} says nothing of its host, or it cannot read it", node, file);
         if (!read || place.cluster != mine.cluster || place.host >= cluster->hosts.size())
             return error("node {} has another cluster file: let {} name the same on all nodes", node, cluster_variable);
         if (place.slot != nodes_on[place.host]++)
-            return error("two hosts take themselves for {} of {}: give each its own entry there", cluster->hosts[place.host].name, file);
+            return error("two hosts take themselves for {} of {}: give each its own entry there",
+                         cluster->hosts[place.host].name, file);
         placement.push_back({place.host, place.slot});
     }
     return placement;
@@ -123,8 +127,9 @@ Result<void> check_routes(const Cluster& cluster, const Routing& routing, Node s
         const Route route = routing.route(self, to);
         if (route.kind != Route::Kind::none) continue;
         const auto host_of = [&](Node node) { return cluster.hosts[routing.placement()[node].host].name; };
-        return error("node {} on {} and node {} on {} have no network in common, and no node that could pass on messages; see kumi map", self,
-                     host_of(self), to, host_of(to));
+        return error("node {} on {} and node {} on {} have no network in common, and no node that could pass on "
+                     "messages; see kumi map",
+                     self, host_of(self), to, host_of(to));
     }
     return {};
 }
@@ -163,7 +168,8 @@ device::composite::CompositeDevice::Relays find_relays(const Cluster& cluster, c
     const Routing routing(cluster, placement, broken);
     std::vector<device::composite::Path> paths(routing.nodes());
     for (Node to = 0; to < routing.nodes(); ++to)
-        for (Route route = routing.route(self, to); route.kind == Route::Kind::relayed; route = routing.route(route.next, to))
+        for (Route route = routing.route(self, to); route.kind == Route::Kind::relayed;
+             route = routing.route(route.next, to))
             paths[to].push_back(route.next);
     return {std::move(paths), find_served(routing, self)};
 }
@@ -214,7 +220,8 @@ Result<std::unique_ptr<pm::Device>> plan_composite(const Cluster& cluster, const
     if (wanted != "yes" && wanted != "no") return error("KUMI_STRIPES={}: say yes or no", wanted);
     device->set_stripes(wanted == "yes");
     std::vector<std::string> names;
-    for (Node node = 0; node < routing.nodes(); ++node) names.push_back(fmt::format("node {} on {}", node, cluster.hosts[host_of(node)].name));
+    for (Node node = 0; node < routing.nodes(); ++node)
+        names.push_back(fmt::format("node {} on {}", node, cluster.hosts[host_of(node)].name));
     device->set_names(std::move(names));
     device->set_silence(*silence_max);
     return std::unique_ptr<pm::Device>(std::move(device));
@@ -224,8 +231,10 @@ Result<std::unique_ptr<pm::Device>> make_composite(boot::Session& session) {
     const boot::Standing& standing = session.standing();
     const char* const file = std::getenv(cluster_variable);
     if (standing.nodes_on_host == standing.nodes) { // whatever networks there are, memory is better
-        const Cluster alone{.networks = {}, .hosts = {{.name = standing.host, .slots = standing.nodes, .addresses = {}}}};
-        return plan_composite(alone, Routing(alone, *cluster::place(alone, standing.nodes, cluster::Policy::pack())), standing.node);
+        const Cluster alone{.networks = {},
+                            .hosts = {{.name = standing.host, .slots = standing.nodes, .addresses = {}}}};
+        return plan_composite(alone, Routing(alone, *cluster::place(alone, standing.nodes, cluster::Policy::pack())),
+                              standing.node);
     }
     auto found = file != nullptr ? read_surroundings(file, session) : look_around(session);
     if (!found) return found.error();
@@ -245,10 +254,11 @@ Result<Choice> choose_device(boot::Session& session) {
     const bool one_host = standing.nodes_on_host == standing.nodes;
     const char* const text = std::getenv("KUMI_DEVICE");
     const std::string_view name = text != nullptr ? text : one_host ? "shmem" : "composite";
-    if (name != "shmem" && name != "udp" && name != "composite") return error("KUMI_DEVICE={}: there is shmem, udp and composite", name);
+    if (name != "shmem" && name != "udp" && name != "composite")
+        return error("KUMI_DEVICE={}: there is shmem, udp and composite", name);
     if (name == "shmem" && !one_host)
-        return error("KUMI_DEVICE=shmem: nodes are on {} hosts ({}), and shared memory joins those of one; unset it", standing.hosts.size(),
-                     names_of(standing.hosts));
+        return error("KUMI_DEVICE=shmem: nodes are on {} hosts ({}), and shared memory joins those of one; unset it",
+                     standing.hosts.size(), names_of(standing.hosts));
     auto device = name == "shmem" ? make_shmem() : name == "udp" ? make_udp() : make_composite(session);
     if (!device) return device.error();
     return Choice{*std::move(device), name == "shmem"};

@@ -10,9 +10,8 @@
 namespace kumi::job {
 
 /// Opens the channel that joins the nodes of a job. On one host that is shared memory, unless KUMI_DEVICE names another
-/// device; on several it is a composite of shared memory and of networks: those that KUMI_CLUSTER's file describes, or those
-/// that the nodes find.
-/// `is_serialized` is Opening's.
+/// device; on several it is a composite of shared memory and of networks: those that KUMI_CLUSTER's file describes, or
+/// those that the nodes find. `is_serialized` is Opening's.
 Result<std::unique_ptr<pm::Channel>> open_channel(boot::Session& session, bool is_serialized = false);
 
 /// The nodes of a channel, and of an engine, meet through the session.

@@ -57,7 +57,8 @@ struct PmJob::State {
     }
 };
 
-PmJob::PmJob(std::unique_ptr<boot::Session> session, std::unique_ptr<pm::Channel> channel) : state_(std::make_unique<State>()) {
+PmJob::PmJob(std::unique_ptr<boot::Session> session, std::unique_ptr<pm::Channel> channel)
+    : state_(std::make_unique<State>()) {
     state_->patience = pm::patience_for(session->standing().nodes_on_host, session->standing().cores_on_host);
     state_->session = std::move(session);
     state_->channel = std::move(channel);
@@ -111,8 +112,8 @@ Result<void> PmJob::check(Node to, std::size_t bytes) const {
     if (to >= nodes()) return error("sending to node {}: this job has nodes 0 to {}", to, nodes() - 1);
     const std::size_t bytes_max = state_->channel->traits().message_bytes_max;
     if (bytes > bytes_max)
-        return error("sending {} to node {}: the largest message here is {}; send it in parts{}", base::readable_bytes(bytes), to,
-                     base::readable_bytes(bytes_max),
+        return error("sending {} to node {}: the largest message here is {}; send it in parts{}",
+                     base::readable_bytes(bytes), to, base::readable_bytes(bytes_max),
                      state_->channel->traits().device == "shmem" ? ", or raise KUMI_SHMEM_MEMORY" : "");
     return {};
 }

@@ -21,8 +21,8 @@ using pm::KeptMessage;
 using pm::Message;
 using pm::Node;
 
-/// This process as one node of a job, from join() until it is destroyed, for programs that do all by PM's messages: nothing
-/// is handled unless they poll. One thread uses it. All nodes of a job join by this, or all by Job.
+/// This process as one node of a job, from join() until it is destroyed, for programs that do all by PM's messages:
+/// nothing is handled unless they poll. One thread uses it. All nodes of a job join by this, or all by Job.
 class PmJob final {
 public:
     /// Joins the job that this process was started for; started by hand, it is a job of one node. Once per process.

@@ -38,17 +38,20 @@ bool read_to_end(int from, std::string& text, Instant deadline) {
     }
 }
 
-/// Folders that hosts shall see although they lie in /tmp: this one, those told, that of the cluster file, which jobs read,
-/// and where this command and its libraries are.
+/// Folders that hosts shall see although they lie in /tmp: this one, those told, that of the cluster file, which jobs
+/// read, and where this command and its libraries are.
 Result<std::vector<std::string>> folders_for_all(const UpOptions& options) {
     std::error_code wrong;
-    std::vector<std::string> folders{std::filesystem::current_path(wrong), std::filesystem::absolute(options.cluster_file, wrong).lexically_normal().parent_path()};
+    std::vector<std::string> folders{
+        std::filesystem::current_path(wrong),
+        std::filesystem::absolute(options.cluster_file, wrong).lexically_normal().parent_path()};
     const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", wrong);
     folders.push_back(program.parent_path());
     if (program.parent_path().filename() == "bin") folders.push_back(program.parent_path().parent_path());
     for (const std::string& folder : options.shared) {
         folders.push_back(std::filesystem::canonical(folder, wrong));
-        if (wrong || !std::filesystem::is_directory(folders.back(), wrong)) return error("{}: there is no such folder to share", folder);
+        if (wrong || !std::filesystem::is_directory(folders.back(), wrong))
+            return error("{}: there is no such folder to share", folder);
     }
     return folders;
 }
@@ -91,7 +94,8 @@ Result<std::string> up(const UpOptions& options) {
     const auto report = start_keeper(keeper, *std::move(state));
     if (!report) return report.error();
     std::string said;
-    if (!read_to_end(report->get(), said, now() + up_max)) return error("the lab was not up within {} s; it goes down again", up_max.count());
+    if (!read_to_end(report->get(), said, now() + up_max))
+        return error("the lab was not up within {} s; it goes down again", up_max.count());
     if (said.empty()) return error("the lab's keeper was killed before the lab was up");
     if (said != lab_is_up) return Error(said);
     const std::string& first = keeper.plan.hosts.front().name;
@@ -115,15 +119,19 @@ int exec(const std::string& name, const std::vector<std::string>& host_and_comma
     const auto refuse = [](const Error& why) { return fail(why), not_reached; };
     sigset_t passed_on;
     sigemptyset(&passed_on);
-    for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT, SIGWINCH}) sigaddset(&passed_on, number);
+    for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT, SIGWINCH})
+        sigaddset(&passed_on, number);
     ::sigprocmask(SIG_BLOCK, &passed_on, nullptr);
     const base::Descriptor signals(::signalfd(-1, &passed_on, SFD_CLOEXEC));
     if (!signals) return refuse(system_error(errno, "watching for signals"));
     const auto connection = connect_to_keeper(name);
     if (!connection) return refuse(connection.error());
-    if (auto sent = send_request(connection->get(), request_for("exec", host_and_command)); !sent) return refuse(sent.error());
+    if (auto sent = send_request(connection->get(), request_for("exec", host_and_command)); !sent)
+        return refuse(sent.error());
     const auto answer = wait_for_answer(connection->get(), signals.get());
-    if (!answer) return refuse(error("{}: {} while {} ran", host_and_command.front(), answer.error().text(), host_and_command.at(1)));
+    if (!answer)
+        return refuse(
+            error("{}: {} while {} ran", host_and_command.front(), answer.error().text(), host_and_command.at(1)));
     if (!answer->text.empty()) fail(Error(answer->text));
     return answer->code;
 }

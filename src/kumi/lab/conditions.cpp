@@ -20,7 +20,9 @@ Conditions::Conditions(const Plan& plan) : loss_percent(plan.networks.size()) {
 
 void Conditions::apply(const Change& change) {
     const std::pair place{change.host, change.network};
-    const auto set = [&](auto& places, bool in) { in ? static_cast<void>(places.insert(place)) : static_cast<void>(places.erase(place)); };
+    const auto set = [&](auto& places, bool in) {
+        in ? static_cast<void>(places.insert(place)) : static_cast<void>(places.erase(place));
+    };
     switch (change.kind) {
     case Change::Kind::link: set(down, !change.on); break;
     case Change::Kind::mute: set(mute, change.on); break;
@@ -29,13 +31,16 @@ void Conditions::apply(const Change& change) {
     }
 }
 
-bool Conditions::by_the_frame(std::uint32_t network) const { return loss_percent[network] > 0 || bits_per_second[network] > 0; }
+bool Conditions::by_the_frame(std::uint32_t network) const {
+    return loss_percent[network] > 0 || bits_per_second[network] > 0;
+}
 
 std::string describe(const Plan& plan, const Conditions& conditions, const std::vector<pid_t>& pids) {
     std::string text;
     for (std::uint32_t i = 0; i < plan.networks.size(); ++i) {
         const PlannedNetwork& network = plan.networks[i];
-        text += fmt::format("network {}: {}, mtu {}", network.name, rate_text(conditions.bits_per_second[i]), network.mtu);
+        text +=
+            fmt::format("network {}: {}, mtu {}", network.name, rate_text(conditions.bits_per_second[i]), network.mtu);
         if (conditions.loss_percent[i] > 0) text += fmt::format(", loses {:g} %", conditions.loss_percent[i]);
         text += '\n';
     }

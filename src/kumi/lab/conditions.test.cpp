@@ -8,7 +8,8 @@ namespace {
 Plan small_plan() {
     Plan plan;
     plan.networks = {{"fast", "n0", 9000, 0}, {"lan", "n1", 1500, 100'000'000}};
-    plan.hosts = {{"a0", {{.network = 0, .address = "10.0.0.1"}, {.network = 1, .address = "10.0.1.1"}}}, {"front", {{.network = 1, .address = "10.0.1.254"}}}};
+    plan.hosts = {{"a0", {{.network = 0, .address = "10.0.0.1"}, {.network = 1, .address = "10.0.1.1"}}},
+                  {"front", {{.network = 1, .address = "10.0.1.254"}}}};
     return plan;
 }
 

@@ -24,7 +24,8 @@ Result<Change> change_link(const Lab& lab, const Port& port, Change change, cons
     if (!up) return up.error();
     change.kind = Change::Kind::link;
     change.on = *up;
-    if (auto done = run_command({"ip", "link", "set", "dev", port.name, *up ? "up" : "down"}); !done) return done.error();
+    if (auto done = run_command({"ip", "link", "set", "dev", port.name, *up ? "up" : "down"}); !done)
+        return done.error();
     if (!*up || !lab.conditions.mute.contains({change.host, change.network})) return change;
     // A port that gets its carrier forwards again, whatever it did before. A host that has taken its own end down gets
     // none: then this waits in vain.
@@ -60,11 +61,13 @@ Result<Change> change_loss(const Lab& lab, Change change, const std::string& wor
     if (!percent) return percent.error();
     change.kind = Change::Kind::loss;
     change.loss_percent = *percent;
-    if (auto done = run_lines({"nft", "-f", "-"}, loss_rules(lab.plan.networks[change.network], *percent)); !done) return done.error();
+    if (auto done = run_lines({"nft", "-f", "-"}, loss_rules(lab.plan.networks[change.network], *percent)); !done)
+        return done.error();
     Conditions after = lab.conditions;
     after.apply(change);
     const bool offloads = !after.by_the_frame(change.network);
-    const auto done = on_hosts(lab, change.network, [&](const Port& port) { return set_offloads(port.interface, offloads); });
+    const auto done =
+        on_hosts(lab, change.network, [&](const Port& port) { return set_offloads(port.interface, offloads); });
     return done ? Result<Change>(change) : done.error();
 }
 

@@ -30,7 +30,9 @@ Result<void> mount_new(const char* type, const char* where, unsigned long flags,
     if (::mount(type, where, type, flags, data) == 0) return {};
     const Error said = system_error(errno, fmt::format("mounting {} on {}", type, where));
     if (errno != EPERM) return said;
-    return error("{}; in a container, start that with all of /proc and /sys visible (docker: --security-opt systempaths=unconfined)", said.text());
+    return error("{}; in a container, start that with all of /proc and /sys visible (docker: --security-opt "
+                 "systempaths=unconfined)",
+                 said.text());
 }
 
 /// A folder as it is now, to be put back after something was mounted over it.
@@ -58,7 +60,8 @@ Result<void> replace_file(const std::string& name, const std::string& text, cons
     const std::string own = fmt::format("{}/{}", own_files, name);
     std::ofstream(own) << text << std::flush;
     ::chmod(own.c_str(), 0444);
-    if (::mount(own.c_str(), where, nullptr, MS_BIND, nullptr) != 0) return system_error(errno, fmt::format("putting the host's own file on {}", where));
+    if (::mount(own.c_str(), where, nullptr, MS_BIND, nullptr) != 0)
+        return system_error(errno, fmt::format("putting the host's own file on {}", where));
     return {};
 }
 
@@ -74,7 +77,8 @@ Result<void> mount_sys() {
 
 std::vector<std::string> folders_to_keep(std::vector<std::string> folders) {
     std::erase_if(folders, [](const std::string& folder) {
-        return std::none_of(std::begin(private_folders), std::end(private_folders), [&](const char* cover) { return lies_in(folder, cover); });
+        return std::none_of(std::begin(private_folders), std::end(private_folders),
+                            [&](const char* cover) { return lies_in(folder, cover); });
     });
     std::sort(folders.begin(), folders.end());
     folders.erase(std::unique(folders.begin(), folders.end()), folders.end());
@@ -86,7 +90,8 @@ std::vector<std::string> folders_to_keep(std::vector<std::string> folders) {
 }
 
 Result<void> furnish(const std::string& names, const std::vector<std::string>& kept) {
-    if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return system_error(errno, "making mounts private");
+    if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
+        return system_error(errno, "making mounts private");
     std::vector<Kept> visible;
     for (const std::string& folder : folders_to_keep(kept)) {
         auto tree = keep(folder);
@@ -94,7 +99,10 @@ Result<void> furnish(const std::string& names, const std::vector<std::string>& k
         visible.push_back(*std::move(tree));
     }
     for (const char* folder : private_folders)
-        if (auto done = mount_new("tmpfs", folder, harmless, folder == std::string_view("/run") ? "mode=755" : "mode=1777"); !done) return done;
+        if (auto done =
+                mount_new("tmpfs", folder, harmless, folder == std::string_view("/run") ? "mode=755" : "mode=1777");
+            !done)
+            return done;
     for (const Kept& folder : visible)
         if (auto done = put_back(folder); !done) return done;
     if (auto done = mount_new("proc", "/proc", harmless | MS_NOEXEC); !done) return done;

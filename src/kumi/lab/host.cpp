@@ -87,7 +87,8 @@ Result<void> become_host(const Plan& plan, const PlannedHost& host, const std::v
     }
 }
 
-[[noreturn]] void run_host(const Plan& plan, const PlannedHost& host, const std::vector<std::string>& kept, int line, int keeper) {
+[[noreturn]] void run_host(const Plan& plan, const PlannedHost& host, const std::vector<std::string>& kept, int line,
+                           int keeper) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL); // stay() sees to a keeper that has died already
     ::prctl(PR_SET_NAME, host.name.c_str());
     ::umask(022); // of the folders and files that make the host
@@ -111,7 +112,8 @@ Result<Host> Host::start(const Plan& plan, std::size_t index, const std::vector<
     base::Descriptor ours(ends[0]);
     base::Descriptor theirs(ends[1]);
     int process = -1;
-    const auto pid = static_cast<pid_t>(::syscall(SYS_clone, namespaces | CLONE_PIDFD | SIGCHLD, nullptr, &process, nullptr, 0));
+    const auto pid =
+        static_cast<pid_t>(::syscall(SYS_clone, namespaces | CLONE_PIDFD | SIGCHLD, nullptr, &process, nullptr, 0));
     if (pid < 0) return system_error(errno, fmt::format("starting the host {} (clone)", planned.name));
     if (pid == 0) run_host(plan, planned, kept, theirs.get(), keeper);
     return Host{pid, base::Descriptor(process), std::move(ours)};

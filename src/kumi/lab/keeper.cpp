@@ -69,7 +69,8 @@ public:
     /// Serves requests until it is told to end.
     void run() {
         while (true) {
-            pollfd news[] = {{signals_.get(), POLLIN, 0}, {changes_read_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
+            pollfd news[] = {
+                {signals_.get(), POLLIN, 0}, {changes_read_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
             if (::poll(news, 3, -1) < 0) continue;
             if (news[0].revents != 0 && !take_signal()) return;
             if (news[1].revents != 0) take_change(); // before the next request, which may ask for it
@@ -146,7 +147,8 @@ private:
         if (signal.ssi_signo != SIGCHLD) return false;
         pid_t ended = 0;
         while ((ended = ::waitpid(-1, nullptr, WNOHANG)) > 0) {
-            const auto host = std::find_if(lab_.hosts.begin(), lab_.hosts.end(), [&](const Host& one) { return one.pid == ended; });
+            const auto host =
+                std::find_if(lab_.hosts.begin(), lab_.hosts.end(), [&](const Host& one) { return one.pid == ended; });
             if (host != lab_.hosts.end()) host->pid = 0; // a host that crashed; the others go on, as hosts do
             else --sessions_;
         }

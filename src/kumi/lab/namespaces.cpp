@@ -73,8 +73,8 @@ Result<TwoHosts> TwoHosts::make() {
 Result<void> TwoHosts::join_by_cable() const {
     if (auto done = enter(0); !done) return done;
     // The system looks at a new carrier at once only where the ends have different numbers, else up to a second later.
-    return run_command({"ip", "link", "add", cable, "index", "100", "mtu", "1500", "type", "veth", "peer", "name", cable, "index",
-                        "101", "mtu", "1500", "netns", path(1)});
+    return run_command({"ip", "link", "add", cable, "index", "100", "mtu", "1500", "type", "veth", "peer", "name",
+                        cable, "index", "101", "mtu", "1500", "netns", path(1)});
 }
 
 Result<void> TwoHosts::wait_for_cable(unsigned host) const {

@@ -19,7 +19,8 @@ constexpr std::size_t hosts_max = 1000; // the system takes 1024 ports on a brid
 /// The network's own name where an interface may be called so.
 std::string interface_name(const std::string& network, std::uint32_t index) {
     const bool taken = network == "lo" || network == "all" || network == "default"; // the last two by /proc/sys/net
-    if (network.size() <= interface_name_bytes_max && std::isalnum(static_cast<unsigned char>(network[0])) && !taken) return network;
+    if (network.size() <= interface_name_bytes_max && std::isalnum(static_cast<unsigned char>(network[0])) && !taken)
+        return network;
     return fmt::format("net{}", index);
 }
 
@@ -45,14 +46,16 @@ public:
     explicit Planner(const cluster::Cluster& cluster) : cluster_(cluster) {}
 
     Result<Plan> make() {
-        if (cluster_.networks.empty()) return error("the cluster file describes no network; write [[network]] and its name");
+        if (cluster_.networks.empty())
+            return error("the cluster file describes no network; write [[network]] and its name");
         for (const cluster::Host& host : cluster_.hosts) {
             if (host.name.size() > host_name_bytes_max)
                 return error("the host name {} is too long; {} letters are the most", host.name, host_name_bytes_max);
             plan_.hosts.push_back({host.name, {}});
         }
         if (!cluster_.find_host(front_end)) plan_.hosts.push_back({front_end, {}});
-        if (plan_.hosts.size() > hosts_max) return error("{} hosts are too many; a lab has {} at most", plan_.hosts.size(), hosts_max);
+        if (plan_.hosts.size() > hosts_max)
+            return error("{} hosts are too many; a lab has {} at most", plan_.hosts.size(), hosts_max);
         for (std::uint32_t network = 0; network < cluster_.networks.size(); ++network)
             if (auto done = add_network(network); !done) return done.error();
         write_names();
@@ -68,7 +71,8 @@ private:
         for (const cluster::Host& host : cluster_.hosts) {
             if (!host.is_on(index)) continue;
             const auto address = IpAddress::parse(host.addresses[index]);
-            if (!address) return wrong(error("{} of {} is no address that the lab can give", host.addresses[index], host.name));
+            if (!address)
+                return wrong(error("{} of {} is no address that the lab can give", host.addresses[index], host.name));
             members.push_back(*address);
         }
         if (members.empty()) return {}; // a bridge that nobody is on
@@ -90,7 +94,8 @@ private:
                 return error("the networks \"{}\" ({}) and \"{}\" ({}) overlap; give one of them other addresses",
                              cluster_.networks[other].name, taken.text(), cluster_.networks[index].name, subnet.text());
         if (subnet.overlaps({*IpAddress::parse("127.0.0.0"), 8}))
-            return error("network \"{}\": {} is every host's own; give it other addresses", cluster_.networks[index].name, subnet.text());
+            return error("network \"{}\": {} is every host's own; give it other addresses",
+                         cluster_.networks[index].name, subnet.text());
         subnets_.emplace_back(index, subnet);
         return {};
     }
@@ -108,8 +113,9 @@ private:
         plan_.names = "127.0.0.1 localhost\n::1 localhost\n";
         for (const PlannedHost& host : plan_.hosts)
             for (auto port = host.ports.rbegin(); port != host.ports.rend(); ++port)
-                plan_.names += fmt::format("{} {}{}-{}\n", port->address, port == host.ports.rbegin() ? host.name + " " : "",
-                                           host.name, plan_.networks[port->network].name);
+                plan_.names +=
+                    fmt::format("{} {}{}-{}\n", port->address, port == host.ports.rbegin() ? host.name + " " : "",
+                                host.name, plan_.networks[port->network].name);
     }
 
     const cluster::Cluster& cluster_;
@@ -123,7 +129,9 @@ Result<Plan> Plan::make(const cluster::Cluster& cluster) { return Planner(cluste
 
 Result<std::uint32_t> Plan::find_host(std::string_view name) const { return find_by_name(hosts, name, "host"); }
 
-Result<std::uint32_t> Plan::find_network(std::string_view name) const { return find_by_name(networks, name, "network"); }
+Result<std::uint32_t> Plan::find_network(std::string_view name) const {
+    return find_by_name(networks, name, "network");
+}
 
 Result<Port> Plan::find_port(std::string_view host, std::string_view network) const {
     const auto host_index = find_host(host);
@@ -143,14 +151,15 @@ std::string switch_links(const Plan& plan, const std::vector<pid_t>& hosts) {
     std::string lines;
     for (const PlannedNetwork& network : plan.networks) {
         // Without snooping every multicast goes everywhere: nobody here would ask who wants it.
-        lines += fmt::format("link add name {} type bridge stp_state 0 forward_delay 0 mcast_snooping 0\n", network.bridge);
+        lines +=
+            fmt::format("link add name {} type bridge stp_state 0 forward_delay 0 mcast_snooping 0\n", network.bridge);
         lines += fmt::format("link set dev {} mtu {} up\n", network.bridge, network.mtu);
     }
     for (std::size_t host = 0; host < hosts.size(); ++host)
         for (const Port& port : plan.hosts[host].ports) {
             const PlannedNetwork& network = plan.networks[port.network];
-            lines += fmt::format("link add name {} mtu {} type veth peer name {} mtu {} netns {}\n", port.name, network.mtu,
-                                 port.interface, network.mtu, hosts[host]);
+            lines += fmt::format("link add name {} mtu {} type veth peer name {} mtu {} netns {}\n", port.name,
+                                 network.mtu, port.interface, network.mtu, hosts[host]);
             lines += fmt::format("link set dev {} master {} up\n", port.name, network.bridge);
         }
     return lines;
@@ -161,12 +170,13 @@ std::string host_links(const PlannedHost& host) {
     for (const Port& port : host.ports) {
         // nodad: the address is usable at once, not after the system has asked around for a second.
         const bool is_ipv6 = port.address.find(':') != std::string::npos;
-        lines += fmt::format("address add {}/{} dev {}{}\n", port.address, port.subnet_bits, port.interface, is_ipv6 ? " nodad" : "");
+        lines += fmt::format("address add {}/{} dev {}{}\n", port.address, port.subnet_bits, port.interface,
+                             is_ipv6 ? " nodad" : "");
         lines += fmt::format("link set dev {} up\n", port.interface);
-        // When a cable comes out the kernel forgets who is at the other end. Its question is lost while the cable is out, and it
-        // would ask again after a second only: a cable that is back in would carry nothing until then.
-        lines += fmt::format("ntable change name {} dev {} retrans {}\n", is_ipv6 ? "ndisc_cache" : "arp_cache", port.interface,
-                             neighbour_again_ms);
+        // When a cable comes out the kernel forgets who is at the other end. Its question is lost while the cable is
+        // out, and it would ask again after a second only: a cable that is back in would carry nothing until then.
+        lines += fmt::format("ntable change name {} dev {} retrans {}\n", is_ipv6 ? "ndisc_cache" : "arp_cache",
+                             port.interface, neighbour_again_ms);
     }
     return lines;
 }
@@ -184,7 +194,8 @@ std::string loss_rules(const PlannedNetwork& network, double percent) {
     const long losing = std::lround(percent / 100 * static_cast<double>(sides));
     if (losing == 0) return rules;
     const std::string dice = losing == sides ? "" : fmt::format("numgen random mod {} < {} ", sides, losing);
-    // Of what comes in by a port of this network: a rule that asks for the bridge's own name needs a kernel that has it.
+    // Of what comes in by a port of this network: a rule that asks for the bridge's own name needs a kernel that has
+    // it.
     return rules + fmt::format("table bridge {0} {{\n chain loss {{\n  type filter hook forward priority 0;\n"
                                "  iifname \"{0}h*\" {1}counter drop\n }}\n}}\n",
                                network.bridge, dice);

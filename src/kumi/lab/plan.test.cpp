@@ -82,7 +82,8 @@ TEST(Plan, names_of_interfaces_fit_and_are_the_hosts_own) {
 TEST(Plan, refusals_name_the_network_and_say_what_to_write) {
     const std::string lan = "[[network]]\nname = \"lan\"\n";
     const std::string wan = "[[network]]\nname = \"wan\"\n";
-    EXPECT_EQ(refusal("[[host]]\nname = \"a\"\n"), "the cluster file describes no network; write [[network]] and its name");
+    EXPECT_EQ(refusal("[[host]]\nname = \"a\"\n"),
+              "the cluster file describes no network; write [[network]] and its name");
     EXPECT_EQ(refusal("[[network]]\nname = \"lan\"\nrate = \"fast\"\n[[host]]\nname = \"a\"\n"),
               "test.toml:3:8: \"fast\" is no rate; write it like 100mbit, from 1kbit to 1000gbit, or none");
     EXPECT_EQ(refusal(lan + "[[host]]\nname = \"a\"\naddress.lan = \"fe80::1%x\"\n"),
@@ -112,10 +113,13 @@ TEST(Plan, commands_are_lines_for_one_process_each) {
         << lines;
     EXPECT_EQ(host_links(plan->hosts[2]), "link set dev lo up\naddress add 10.77.3.3/24 dev lan\nlink set dev lan up\n"
                                           "ntable change name arp_cache dev lan retrans 100\n");
-    EXPECT_EQ(shaping("lan", 100'000'000, 1500), "qdisc replace dev lan root tbf rate 100000000bit burst 12500b latency 20ms\n");
+    EXPECT_EQ(shaping("lan", 100'000'000, 1500),
+              "qdisc replace dev lan root tbf rate 100000000bit burst 12500b latency 20ms\n");
     EXPECT_EQ(shaping("lan", 0, 1500), "qdisc replace dev lan root noqueue\n");
     EXPECT_EQ(loss_rules(plan->networks[1], 0), "add table bridge n1\ndelete table bridge n1\n");
-    EXPECT_NE(loss_rules(plan->networks[1], 2.5).find("iifname \"n1h*\" numgen random mod 1000000 < 25000 counter drop"), std::string::npos);
+    EXPECT_NE(
+        loss_rules(plan->networks[1], 2.5).find("iifname \"n1h*\" numgen random mod 1000000 < 25000 counter drop"),
+        std::string::npos);
     EXPECT_NE(loss_rules(plan->networks[1], 100).find("iifname \"n1h*\" counter drop"), std::string::npos);
 }
 
@@ -123,7 +127,8 @@ TEST(Plan, an_ipv6_address_is_usable_at_once) {
     const auto plan = plan_of("[[network]]\nname = \"lan\"\n[[host]]\nname = \"a\"\naddress.lan = \"fd77::1\"\n");
     ASSERT_TRUE(plan) << plan.error().text();
     EXPECT_NE(host_links(plan->hosts[0]).find("address add fd77::1/64 dev lan nodad\n"), std::string::npos);
-    EXPECT_NE(host_links(plan->hosts[0]).find("ntable change name ndisc_cache dev lan retrans 100\n"), std::string::npos);
+    EXPECT_NE(host_links(plan->hosts[0]).find("ntable change name ndisc_cache dev lan retrans 100\n"),
+              std::string::npos);
     EXPECT_EQ(plan->hosts[1].ports[0].address, "fd77::fffe");
 }
 

@@ -9,7 +9,8 @@ TEST(LabRate, a_percentage_is_between_0_and_100) {
     EXPECT_EQ(*parse_percent("0"), 0);
     EXPECT_EQ(*parse_percent("0.25"), 0.25);
     EXPECT_EQ(*parse_percent("100"), 100);
-    for (const char* wrong : {"", "101", "-0", "-1", "1%", "inf", "nan", "x"}) EXPECT_FALSE(parse_percent(wrong)) << wrong;
+    for (const char* wrong : {"", "101", "-0", "-1", "1%", "inf", "nan", "x"})
+        EXPECT_FALSE(parse_percent(wrong)) << wrong;
 }
 
 TEST(LabRate, a_burst_is_a_millisecond_or_two_packets) {

@@ -46,8 +46,10 @@ TEST(LabRequest, arrives_as_it_was_sent_with_the_standard_streams) {
 }
 
 TEST(LabRequest, one_that_is_wrong_is_refused) {
-    const std::string no_end("\1\0\0\0x", 5), too_short("\2\0\0\0x\0", 6), too_few("\6\0\0\0x\0y\0009\0", 10), no_streams("\6\0\0\0x\0y\0000\0", 10);
-    for (const std::string& wrong : {std::string(), std::string("\1"), std::string(4, '\xff'), no_end, too_short, too_few, no_streams}) {
+    const std::string no_end("\1\0\0\0x", 5), too_short("\2\0\0\0x\0", 6), too_few("\6\0\0\0x\0y\0009\0", 10),
+        no_streams("\6\0\0\0x\0y\0000\0", 10);
+    for (const std::string& wrong :
+         {std::string(), std::string("\1"), std::string(4, '\xff'), no_end, too_short, too_few, no_streams}) {
         Pair pair;
         ASSERT_EQ(::send(pair.one.get(), wrong.data(), wrong.size(), 0), static_cast<ssize_t>(wrong.size()));
         pair.one.reset();

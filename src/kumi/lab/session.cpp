@@ -19,7 +19,9 @@ namespace {
 constexpr int no_program = 127;
 constexpr int not_started = 126;
 
-base::Descriptor open_process(pid_t pid) { return base::Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))); }
+base::Descriptor open_process(pid_t pid) {
+    return base::Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+}
 
 bool has_ended(int process) {
     pollfd ended{process, POLLIN, 0};
@@ -88,9 +90,11 @@ Answer execute(const Lab& lab, const std::string& lab_name, Request& request, in
     if (::pipe2(ends, O_CLOEXEC) != 0) return {not_reached, system_error(errno, "starting a command (pipe)").text()};
     const base::Descriptor started(ends[0]);
     base::Descriptor starting(ends[1]);
-    if (const auto done = enter(lab.hosts[*host]); !done) return {not_reached, fmt::format("host {}: {}", name, done.error().text())};
+    if (const auto done = enter(lab.hosts[*host]); !done)
+        return {not_reached, fmt::format("host {}: {}", name, done.error().text())};
     const pid_t command = ::fork();
-    if (command < 0) return {not_reached, system_error(errno, fmt::format("starting a command on {} (fork)", name)).text()};
+    if (command < 0)
+        return {not_reached, system_error(errno, fmt::format("starting a command on {} (fork)", name)).text()};
     if (command == 0) become_command(request, name, self.get());
     request.streams.clear(); // whoever reads what the command writes shall see its end
     starting.reset();
@@ -128,7 +132,8 @@ void serve(const Lab& lab, const std::string& lab_name, base::Descriptor connect
     if (request->verb == "exec") {
         answer = execute(lab, lab_name, *request, connection.get());
     } else if (request->verb == "status") {
-        answer = {0, fmt::format("lab {}, keeper pid {}\n{}", lab_name, ::getppid(), describe(lab.plan, lab.conditions, pids_of(lab)))};
+        answer = {0, fmt::format("lab {}, keeper pid {}\n{}", lab_name, ::getppid(),
+                                 describe(lab.plan, lab.conditions, pids_of(lab)))};
     } else {
         const auto change = change_network(lab, request->verb, request->words);
         // The keeper hears of it before whoever asked does, who may ask for more then.

@@ -31,7 +31,9 @@ Result<void> check_base(const std::string& base) {
     struct stat found {};
     if (::lstat(base.c_str(), &found) != 0) return system_error(errno, base);
     if (!S_ISDIR(found.st_mode) || found.st_uid != ::geteuid() || (found.st_mode & 077) != 0)
-        return error("{} is not a folder that only you can use; remove it, or set XDG_RUNTIME_DIR to a folder of your own", base);
+        return error(
+            "{} is not a folder that only you can use; remove it, or set XDG_RUNTIME_DIR to a folder of your own",
+            base);
     return {};
 }
 
@@ -44,7 +46,8 @@ Result<void> make_base(const std::string& base) {
 
 bool is_the_same(int descriptor, const std::string& path) {
     struct stat held {}, found {};
-    return ::fstat(descriptor, &held) == 0 && ::lstat(path.c_str(), &found) == 0 && held.st_dev == found.st_dev && held.st_ino == found.st_ino;
+    return ::fstat(descriptor, &held) == 0 && ::lstat(path.c_str(), &found) == 0 && held.st_dev == found.st_dev &&
+           held.st_ino == found.st_ino;
 }
 
 Result<sockaddr_un> socket_address(const std::string& folder) {
@@ -61,8 +64,10 @@ Result<sockaddr_un> socket_address(const std::string& folder) {
 
 Result<std::string> state_folder(const std::string& name) {
     const bool good = !name.empty() && name.size() <= name_bytes_max && name.front() != '.' &&
-                      std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) || c == '-' || c == '_' || c == '.'; });
-    if (!good) return error("\"{}\" is no name for a lab; use letters, digits, - and _, {} at most", name, name_bytes_max);
+                      std::all_of(name.begin(), name.end(),
+                                  [](unsigned char c) { return std::isalnum(c) || c == '-' || c == '_' || c == '.'; });
+    if (!good)
+        return error("\"{}\" is no name for a lab; use letters, digits, - and _, {} at most", name, name_bytes_max);
     return fmt::format("{}/{}", base_folder(), name);
 }
 
@@ -78,7 +83,9 @@ Result<StateFolder> StateFolder::claim(const std::string& name) {
         if (!lock && errno == ENOENT) continue;
         if (!lock) return system_error(errno, fmt::format("making the folder {}", *path));
         if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
-            if (errno == EWOULDBLOCK) return error("the lab \"{}\" is up already; end it with: kumi lab down, or choose another --name", name);
+            if (errno == EWOULDBLOCK)
+                return error("the lab \"{}\" is up already; end it with: kumi lab down, or choose another --name",
+                             name);
             return system_error(errno, fmt::format("locking {}", *path));
         }
         if (!is_the_same(lock.get(), *path)) continue;

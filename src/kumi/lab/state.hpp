@@ -1,6 +1,7 @@
 #pragma once
 
-// Where a lab that is up is found: a folder of the user's own, with the keeper's socket and, for people, its process id.
+// Where a lab that is up is found: a folder of the user's own, with the keeper's socket and, for people, its process
+// id.
 //
 // The keeper holds a lock on the folder for as long as it lives, and the system lets go of it even when the keeper is
 // killed. So a folder that nobody holds is a leftover: nothing depends on process ids, which are used again.

@@ -43,7 +43,8 @@ TEST(LabSubnet, has_room_for_one_more) {
 }
 
 TEST(LabSubnet, says_what_is_wrong_with_the_addresses) {
-    EXPECT_EQ(subnet_text({"10.0.0.1", "fd77::1"}), "10.0.0.1 and fd77::1 do not understand each other; use IPv4 or IPv6");
+    EXPECT_EQ(subnet_text({"10.0.0.1", "fd77::1"}),
+              "10.0.0.1 and fd77::1 do not understand each other; use IPv4 or IPv6");
     EXPECT_EQ(subnet_text({"fd77::1", "fd77:0::1"}), "the address fd77::1 is there twice");
     EXPECT_EQ(subnet_text({"10.0.0.1", "192.168.0.1"}).find("10.0.0.1 to 192.168.0.1 are in no common subnet"), 0u);
 }

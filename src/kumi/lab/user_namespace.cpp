@@ -31,11 +31,13 @@ struct Switch {
 constexpr Switch switches[] = {
     {"/proc/sys/kernel/unprivileged_userns_clone", 0, "sysctl kernel.unprivileged_userns_clone=1"},
     {"/proc/sys/user/max_user_namespaces", 0, "sysctl user.max_user_namespaces=10000"},
-    {"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", 1, "sysctl kernel.apparmor_restrict_unprivileged_userns=0"},
+    {"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", 1,
+     "sysctl kernel.apparmor_restrict_unprivileged_userns=0"},
 };
 
 Error refused(int error_number, const char* tried) {
-    if (error_number == EINVAL) return system_error(error_number, "making a user namespace in a process that has several threads");
+    if (error_number == EINVAL)
+        return system_error(error_number, "making a user namespace in a process that has several threads");
     const Error said = system_error(error_number, tried);
     for (const Switch& one : switches) {
         std::ifstream file(one.file);
@@ -69,9 +71,12 @@ Result<void> make_user_namespace(UserInside inside) {
     if (::unshare(CLONE_NEWUSER) != 0) return refused(errno, "making a user namespace, which it takes without root");
     const bool as_root = inside == UserInside::root;
     // apparmor lets anybody make one, and then gives no rights in it.
-    if (auto done = write_file("/proc/self/setgroups", "deny"); !done) return refused(errno, "using a user namespace, which it takes without root");
-    if (auto done = write_file("/proc/self/uid_map", fmt::format("{} {} 1", as_root ? 0 : uid, uid)); !done) return done;
-    if (auto done = write_file("/proc/self/gid_map", fmt::format("{} {} 1", as_root ? 0 : gid, gid)); !done) return done;
+    if (auto done = write_file("/proc/self/setgroups", "deny"); !done)
+        return refused(errno, "using a user namespace, which it takes without root");
+    if (auto done = write_file("/proc/self/uid_map", fmt::format("{} {} 1", as_root ? 0 : uid, uid)); !done)
+        return done;
+    if (auto done = write_file("/proc/self/gid_map", fmt::format("{} {} 1", as_root ? 0 : gid, gid)); !done)
+        return done;
     return as_root ? Result<void>() : pass_on_network_rights();
 }
 

@@ -19,7 +19,9 @@ using cluster::Routing;
 /// Wider tables are not shown on a terminal.
 constexpr Node table_nodes_max = 32;
 
-std::string counted(std::uint64_t count, const char* what) { return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s"); }
+std::string counted(std::uint64_t count, const char* what) {
+    return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
 
 /// By host.
 std::vector<std::vector<Node>> nodes_by_host(const Cluster& cluster, const Routing& routing) {
@@ -32,14 +34,15 @@ std::string list_networks(const Cluster& cluster, const Routing& routing) {
     const cluster::ChannelCounts channels = routing.channels();
     std::size_t width = std::string_view("shared memory").size();
     for (const cluster::Network& network : cluster.networks) width = std::max(width, network.name.size());
-    std::string text = fmt::format("networks, the best first\n  S  {:<{}}  {:<5}  {}\n", "shared memory", width, "shmem",
-                                   counted(channels.shared_memory, "channel"));
+    std::string text = fmt::format("networks, the best first\n  S  {:<{}}  {:<5}  {}\n", "shared memory", width,
+                                   "shmem", counted(channels.shared_memory, "channel"));
     for (NetworkIndex i = 0; i < cluster.networks.size(); ++i) {
         const cluster::Network& network = cluster.networks[i];
         text += fmt::format("  {}  {:<{}}  {:<5}  {}", network.letter, network.name, width, network.device,
                             counted(channels.by_network[i], "channel"));
         if (network.encrypt) text += ", encrypted";
-        if (network.topology.kind() != cluster::Topology::Kind::all) text += fmt::format(", {}", network.topology.text());
+        if (network.topology.kind() != cluster::Topology::Kind::all)
+            text += fmt::format(", {}", network.topology.text());
         text += '\n';
     }
     return text;
@@ -53,12 +56,14 @@ std::string list_hosts(const Cluster& cluster, const Routing& routing) {
         nodes_width = std::max(nodes_width, node_lists.back().size());
     }
     for (const cluster::Host& host : cluster.hosts) name_width = std::max(name_width, host.name.size());
-    std::string text = fmt::format("hosts\n  {:<{}}  slots  {:<{}}  addresses\n", "host", name_width, "nodes", nodes_width);
+    std::string text =
+        fmt::format("hosts\n  {:<{}}  slots  {:<{}}  addresses\n", "host", name_width, "nodes", nodes_width);
     for (HostIndex i = 0; i < cluster.hosts.size(); ++i) {
         const cluster::Host& host = cluster.hosts[i];
         text += fmt::format("  {:<{}}  {:>5}  {:<{}} ", host.name, name_width, host.slots, node_lists[i], nodes_width);
         for (NetworkIndex network = 0; network < cluster.networks.size(); ++network)
-            if (host.is_on(network)) text += fmt::format(" {} {}", cluster.networks[network].letter, host.addresses[network]);
+            if (host.is_on(network))
+                text += fmt::format(" {} {}", cluster.networks[network].letter, host.addresses[network]);
         text += '\n';
     }
     return text;
@@ -70,7 +75,8 @@ std::string draw_table(const Routing& routing) {
     text += '\n';
     for (Node from = 0; from < routing.nodes(); ++from) {
         text += fmt::format("  {:>4}", from);
-        for (Node to = 0; to < routing.nodes(); ++to) text += fmt::format("{:>4}", routing.text(routing.route(from, to)));
+        for (Node to = 0; to < routing.nodes(); ++to)
+            text += fmt::format("{:>4}", routing.text(routing.route(from, to)));
         text += '\n';
     }
     return text;
@@ -93,7 +99,8 @@ std::string explain(const Cluster& cluster, const Routing& routing) {
     std::vector<const std::string*> in_order;
     for (const Routing::Decided& one : routing.decisions()) {
         std::string key = way_of(cluster, routing.route(one.from, one.to));
-        for (const cluster::Rejected& way : routing.rejected(one.from, one.to)) key += static_cast<char>('0' + static_cast<int>(way.why));
+        for (const cluster::Rejected& way : routing.rejected(one.from, one.to))
+            key += static_cast<char>('0' + static_cast<int>(way.why));
         const auto [found, is_new] = decisions.try_emplace(std::move(key), one);
         if (is_new) in_order.push_back(&found->first);
         else found->second.pairs += one.pairs;
@@ -102,9 +109,10 @@ std::string explain(const Cluster& cluster, const Routing& routing) {
     std::string text = "ways not taken\n";
     for (const std::string* key : in_order) {
         const Routing::Decided& decision = decisions.at(*key);
-        text += fmt::format("  {} ({}, as {} -> {})\n", way_of(cluster, routing.route(decision.from, decision.to)), counted(decision.pairs, "pair"),
-                            decision.from, decision.to);
-        for (const cluster::Rejected& way : routing.rejected(decision.from, decision.to)) text += fmt::format("      not {}: {}\n", way.way, way.text);
+        text += fmt::format("  {} ({}, as {} -> {})\n", way_of(cluster, routing.route(decision.from, decision.to)),
+                            counted(decision.pairs, "pair"), decision.from, decision.to);
+        for (const cluster::Rejected& way : routing.rejected(decision.from, decision.to))
+            text += fmt::format("      not {}: {}\n", way.way, way.text);
     }
     return text;
 }
@@ -112,10 +120,13 @@ std::string explain(const Cluster& cluster, const Routing& routing) {
 } // namespace
 
 std::string map_as_text(const Cluster& cluster, const Routing& routing) {
-    std::string text = fmt::format("{} on {}, {}\n\n{}\n{}\n", counted(routing.nodes(), "node"), counted(cluster.hosts.size(), "host"),
-                                   counted(cluster.networks.size(), "network"), list_networks(cluster, routing), list_hosts(cluster, routing));
+    std::string text = fmt::format("{} on {}, {}\n\n{}\n{}\n", counted(routing.nodes(), "node"),
+                                   counted(cluster.hosts.size(), "host"), counted(cluster.networks.size(), "network"),
+                                   list_networks(cluster, routing), list_hosts(cluster, routing));
     if (routing.nodes() <= table_nodes_max) text += draw_table(routing) + '\n';
-    else text += fmt::format("routes: {0} by {0} are too many to show; --json and --svg have them all, --route one\n\n", routing.nodes());
+    else
+        text += fmt::format("routes: {0} by {0} are too many to show; --json and --svg have them all, --route one\n\n",
+                            routing.nodes());
     text += explain(cluster, routing);
     std::optional<Routing::Decided> separated;
     for (const Routing::Decided& one : routing.decisions()) {
@@ -124,21 +135,26 @@ std::string map_as_text(const Cluster& cluster, const Routing& routing) {
         else separated = one;
     }
     if (separated)
-        text += fmt::format("\n{} cannot reach each other, first {} -> {}: a job refuses to start like that\n", counted(separated->pairs, "pair"),
-                            separated->from, separated->to);
+        text += fmt::format("\n{} cannot reach each other, first {} -> {}: a job refuses to start like that\n",
+                            counted(separated->pairs, "pair"), separated->from, separated->to);
     return text;
 }
 
 std::string describe_route(const Cluster& cluster, const Routing& routing, Node from, Node to) {
-    const auto who = [&](Node node) { return fmt::format("{} on {}", node, cluster.hosts[routing.placement()[node].host].name); };
+    const auto who = [&](Node node) {
+        return fmt::format("{} on {}", node, cluster.hosts[routing.placement()[node].host].name);
+    };
     const Route route = routing.route(from, to);
-    std::string text = fmt::format("node {} to node {}: {} by {}\n", who(from), who(to), routing.text(route), way_of(cluster, route));
+    std::string text =
+        fmt::format("node {} to node {}: {} by {}\n", who(from), who(to), routing.text(route), way_of(cluster, route));
     for (Node at = from; route.kind == Route::Kind::relayed && at != to;) {
         const Route step = routing.route(at, to);
-        text += fmt::format("  {} -> {}  {} by {}\n", at, step.next, routing.text(routing.route(at, step.next)), way_of(cluster, routing.route(at, step.next)));
+        text += fmt::format("  {} -> {}  {} by {}\n", at, step.next, routing.text(routing.route(at, step.next)),
+                            way_of(cluster, routing.route(at, step.next)));
         at = step.next;
     }
-    for (const cluster::Rejected& way : routing.rejected(from, to)) text += fmt::format("  not {}: {}\n", way.way, way.text);
+    for (const cluster::Rejected& way : routing.rejected(from, to))
+        text += fmt::format("  not {}: {}\n", way.way, way.text);
     return text;
 }
 
@@ -147,11 +163,16 @@ std::string map_as_json(const Cluster& cluster, const Routing& routing) {
     const cluster::ChannelCounts channels = routing.channels();
     const auto nodes = nodes_by_host(cluster, routing);
     ordered_json map;
-    map["networks"].push_back({{"name", "shared memory"}, {"letter", "S"}, {"device", "shmem"}, {"channels", channels.shared_memory}});
+    map["networks"].push_back(
+        {{"name", "shared memory"}, {"letter", "S"}, {"device", "shmem"}, {"channels", channels.shared_memory}});
     for (NetworkIndex i = 0; i < cluster.networks.size(); ++i) {
         const cluster::Network& network = cluster.networks[i];
-        map["networks"].push_back({{"name", network.name}, {"letter", std::string(1, network.letter)}, {"device", network.device},
-                                   {"priority", network.priority}, {"encrypt", network.encrypt}, {"topology", network.topology.text()},
+        map["networks"].push_back({{"name", network.name},
+                                   {"letter", std::string(1, network.letter)},
+                                   {"device", network.device},
+                                   {"priority", network.priority},
+                                   {"encrypt", network.encrypt},
+                                   {"topology", network.topology.text()},
                                    {"channels", channels.by_network[i]}});
     }
     for (HostIndex i = 0; i < cluster.hosts.size(); ++i) {
@@ -159,17 +180,20 @@ std::string map_as_json(const Cluster& cluster, const Routing& routing) {
         ordered_json addresses = ordered_json::object();
         for (NetworkIndex network = 0; network < cluster.networks.size(); ++network)
             if (host.is_on(network)) addresses[cluster.networks[network].name] = host.addresses[network];
-        map["hosts"].push_back({{"name", host.name}, {"slots", host.slots}, {"nodes", nodes[i]}, {"addresses", addresses}});
+        map["hosts"].push_back(
+            {{"name", host.name}, {"slots", host.slots}, {"nodes", nodes[i]}, {"addresses", addresses}});
     }
     map["routes"] = ordered_json::array();
     for (Node from = 0; from < routing.nodes(); ++from)
         for (Node to = 0; to < routing.nodes(); ++to) {
             if (from == to) continue;
             const Route route = routing.route(from, to);
-            ordered_json one = {{"from", from}, {"to", to}, {"route", routing.text(route)}, {"by", way_of(cluster, route)}};
+            ordered_json one = {
+                {"from", from}, {"to", to}, {"route", routing.text(route)}, {"by", way_of(cluster, route)}};
             if (route.kind == Route::Kind::relayed) one["next"] = route.next, one["hops"] = route.hops;
             one["rejected"] = ordered_json::array();
-            for (const cluster::Rejected& way : routing.rejected(from, to)) one["rejected"].push_back({{"way", way.way}, {"why", way.text}});
+            for (const cluster::Rejected& way : routing.rejected(from, to))
+                one["rejected"].push_back({{"way", way.way}, {"why", way.text}});
             map["routes"].push_back(std::move(one));
         }
     return map.dump(2) + '\n';

@@ -15,6 +15,7 @@ std::string map_as_json(const cluster::Cluster& cluster, const cluster::Routing&
 /// A picture: hosts on their networks, and the table in the networks' colours.
 std::string map_as_svg(const cluster::Cluster& cluster, const cluster::Routing& routing);
 /// One route, with all that was considered.
-std::string describe_route(const cluster::Cluster& cluster, const cluster::Routing& routing, cluster::Node from, cluster::Node to);
+std::string describe_route(const cluster::Cluster& cluster, const cluster::Routing& routing, cluster::Node from,
+                           cluster::Node to);
 
 } // namespace kumi::launch

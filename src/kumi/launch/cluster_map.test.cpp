@@ -85,18 +85,23 @@ TEST(ClusterMap, as_json_has_every_route_with_what_was_rejected) {
 
 TEST(ClusterMap, nodes_without_a_way_are_named) {
     const Mapped map = mapped("[[host]]\nname = \"a\"\n[[host]]\nname = \"b\"", 2);
-    EXPECT_NE(map_as_text(map.cluster, map.routing).find("2 pairs cannot reach each other, first 0 -> 1: a job refuses to start like that"),
+    EXPECT_NE(map_as_text(map.cluster, map.routing)
+                  .find("2 pairs cannot reach each other, first 0 -> 1: a job refuses to start like that"),
               std::string::npos);
-    EXPECT_EQ(describe_route(map.cluster, map.routing, 0, 1), "node 0 on a to node 1 on b: ! by no way\n  not shared memory: a and b are two hosts\n");
+    EXPECT_EQ(describe_route(map.cluster, map.routing, 0, 1),
+              "node 0 on a to node 1 on b: ! by no way\n  not shared memory: a and b are two hosts\n");
 }
 
 TEST(ClusterMap, a_relayed_route_is_described_hop_by_hop) {
-    const Mapped map = mapped("[[network]]\nname = \"lan\"\ntopology = \"chain\"\n[[host]]\nname = \"h[0-2]\"\naddress.lan = \"10.0.0.[1-3]\"", 3);
-    EXPECT_EQ(describe_route(map.cluster, map.routing, 0, 2), "node 0 on h0 to node 2 on h2: >L0 by relays, over lan first\n"
-                                                              "  0 -> 1  L0 by lan\n"
-                                                              "  1 -> 2  L0 by lan\n"
-                                                              "  not shared memory: h0 and h2 are two hosts\n"
-                                                              "  not lan: h0 and h2 are no neighbours in its chain\n");
+    const Mapped map = mapped("[[network]]\nname = \"lan\"\ntopology = \"chain\"\n[[host]]\nname = "
+                              "\"h[0-2]\"\naddress.lan = \"10.0.0.[1-3]\"",
+                              3);
+    EXPECT_EQ(describe_route(map.cluster, map.routing, 0, 2),
+              "node 0 on h0 to node 2 on h2: >L0 by relays, over lan first\n"
+              "  0 -> 1  L0 by lan\n"
+              "  1 -> 2  L0 by lan\n"
+              "  not shared memory: h0 and h2 are two hosts\n"
+              "  not lan: h0 and h2 are no neighbours in its chain\n");
 }
 
 TEST(ClusterMap, as_svg_draws_every_host_and_node) {

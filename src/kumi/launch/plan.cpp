@@ -41,14 +41,16 @@ Result<Cluster> hosts_of(const RunOptions& options, const std::optional<std::str
     if (!named) return error("--hosts: {}", named.error().text());
     for (const cluster::Host& host : named->hosts)
         if (cluster_text && !described.find_host(host.name))
-            return error("--hosts: {} says nothing of a host {}; it has {}", options.cluster_file, host.name, some_names(described));
+            return error("--hosts: {} says nothing of a host {}; it has {}", options.cluster_file, host.name,
+                         some_names(described));
     return named;
 }
 
 } // namespace
 
 std::size_t part_of(const std::vector<Part>& parts, std::uint32_t node) noexcept {
-    const auto after = std::upper_bound(parts.begin(), parts.end(), node, [](std::uint32_t one, const Part& part) { return one < part.first; });
+    const auto after = std::upper_bound(parts.begin(), parts.end(), node,
+                                        [](std::uint32_t one, const Part& part) { return one < part.first; });
     return static_cast<std::size_t>(after - parts.begin()) - 1;
 }
 

@@ -11,11 +11,13 @@ std::string planned(const RunOptions& options) {
     const auto plan = plan_job(options);
     if (!plan) return plan.error().text();
     std::string text;
-    for (const Part& part : plan->parts) text += fmt::format("{}{}:{}+{}", text.empty() ? "" : " ", part.host, part.first, part.count);
+    for (const Part& part : plan->parts)
+        text += fmt::format("{}{}:{}+{}", text.empty() ? "" : " ", part.host, part.first, part.count);
     return text;
 }
 
-const std::string figure3 = std::string(__FILE__).substr(0, std::string(__FILE__).find("src/kumi/")) + "lab/figure3.toml";
+const std::string figure3 =
+    std::string(__FILE__).substr(0, std::string(__FILE__).find("src/kumi/")) + "lab/figure3.toml";
 
 TEST(Plan, hosts_without_nodes_have_no_part) {
     EXPECT_EQ(planned({.nodes = 4, .hosts = "a,b:2,c[0-3]:4"}), "a:0+1 b:1+2 c0:3+1");
@@ -34,16 +36,20 @@ TEST(Plan, what_cannot_be_is_refused_in_a_line) {
               "--hosts: " + figure3 + " says nothing of a host x; it has a0, a1, a2, a3, b0, b1, b2, b3");
     EXPECT_EQ(planned({.nodes = 4, .hosts = "a,b:2"}),
               "-n 4: 4 nodes wanted, and the 2 hosts have 3 slots in all: start fewer, or give hosts more slots");
-    EXPECT_EQ(planned({.nodes = 1, .hosts = "a:x"}), "--hosts: \"a:x\": \"x\" is no number of slots; write it like a:2");
+    EXPECT_EQ(planned({.nodes = 1, .hosts = "a:x"}),
+              "--hosts: \"a:x\": \"x\" is no number of slots; write it like a:2");
     EXPECT_EQ(planned({.nodes = 1, .hosts = ""}), "--hosts: \"\" is no host name; write hosts like a,b:2,c[0-3]:4");
-    EXPECT_EQ(planned({.nodes = 1, .hosts = "a", .place = "evenly"}), "--place: evenly: write pack, spread, or a number like 2-per-host");
+    EXPECT_EQ(planned({.nodes = 1, .hosts = "a", .place = "evenly"}),
+              "--place: evenly: write pack, spread, or a number like 2-per-host");
     EXPECT_EQ(planned({.nodes = 1, .place = "pack"}), "--place: on which hosts? Name them with --hosts or --cluster");
-    EXPECT_EQ(planned({.nodes = 1, .cluster_file = "/no/such/file"}), "reading the cluster file /no/such/file: No such file or directory");
+    EXPECT_EQ(planned({.nodes = 1, .cluster_file = "/no/such/file"}),
+              "reading the cluster file /no/such/file: No such file or directory");
 }
 
 TEST(Plan, each_node_belongs_to_one_part) {
     const std::vector<Part> parts{{"a", 0, 2}, {"b", 2, 1}, {"c", 3, 4}};
-    for (const auto& [node, part] : {std::pair{0u, 0u}, {1u, 0u}, {2u, 1u}, {3u, 2u}, {6u, 2u}}) EXPECT_EQ(part_of(parts, node), part) << node;
+    for (const auto& [node, part] : {std::pair{0u, 0u}, {1u, 0u}, {2u, 1u}, {3u, 2u}, {6u, 2u}})
+        EXPECT_EQ(part_of(parts, node), part) << node;
 }
 
 TEST(Plan, a_host_is_known_with_and_without_its_domain) {

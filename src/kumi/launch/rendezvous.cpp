@@ -15,8 +15,9 @@ Reply reply(std::uint32_t node, Kind kind, Bytes body) {
 } // namespace
 
 Rendezvous::Rendezvous(RendezvousOptions options)
-    : options_(std::move(options)), nodes_(options_.parts.back().first + options_.parts.back().count), cores_(options_.parts.size(), 1),
-      joined_(nodes_), left_(nodes_), exchanging_(nodes_), exchanged_(nodes_), traffic_(nodes_), stats_(nodes_), failures_(nodes_) {}
+    : options_(std::move(options)), nodes_(options_.parts.back().first + options_.parts.back().count),
+      cores_(options_.parts.size(), 1), joined_(nodes_), left_(nodes_), exchanging_(nodes_), exchanged_(nodes_),
+      traffic_(nodes_), stats_(nodes_), failures_(nodes_) {}
 
 std::vector<Reply> Rendezvous::on_frame(std::uint32_t node, boot::Frame frame) {
     switch (frame.kind) {
@@ -107,7 +108,8 @@ std::string Rendezvous::missing() const {
     for (const Part& part : options_.parts) {
         const std::size_t before = named;
         const std::size_t end = part.first + part.count;
-        for (std::size_t node = joined_.next_clear(part.first); node < end && named < named_max; node = joined_.next_clear(node + 1), ++named)
+        for (std::size_t node = joined_.next_clear(part.first); node < end && named < named_max;
+             node = joined_.next_clear(node + 1), ++named)
             text += fmt::format("{}{}", named == 0 ? "" : ", ", node);
         if (named != before) text += fmt::format(" on {}", part.host);
     }

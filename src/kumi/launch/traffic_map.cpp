@@ -36,7 +36,8 @@ public:
     char of(const std::string& device) {
         const auto known = letters_.find(device);
         if (known != letters_.end()) return known->second;
-        const unsigned char first = device.empty() ? '?' : static_cast<unsigned char>(std::toupper(static_cast<unsigned char>(device.front())));
+        const unsigned char first =
+            device.empty() ? '?' : static_cast<unsigned char>(std::toupper(static_cast<unsigned char>(device.front())));
         char letter = static_cast<char>(first);
         for (char next = 'A'; next <= 'Z' && (std::isalpha(first) == 0 || is_taken(letter)); ++next)
             if (!is_taken(next)) {
@@ -61,7 +62,8 @@ std::string_view shade(std::uint64_t bytes, std::uint64_t bytes_max) {
     return shades[std::min<std::size_t>(3, static_cast<std::size_t>(share * 4))];
 }
 
-std::string draw_matrix(const std::vector<std::vector<boot::TrafficEntry>>& sent, std::uint64_t bytes_max, Letters& letters) {
+std::string draw_matrix(const std::vector<std::vector<boot::TrafficEntry>>& sent, std::uint64_t bytes_max,
+                        Letters& letters) {
     constexpr std::size_t cell = 9;
     std::string text = "  from \\ to";
     for (std::size_t to = 0; to < sent.size(); ++to) text += fmt::format("{:>{}}", to, cell);
@@ -107,7 +109,8 @@ std::string draw_traffic(const std::vector<std::vector<boot::TrafficEntry>>& sen
     for (const auto& entries : sent_by_node)
         for (const boot::TrafficEntry& entry : entries) {
             if (entry.messages == 0) continue;
-            boot::TrafficEntry& total = totals.try_emplace(std::string(device_of(entry)), boot::TrafficEntry{}).first->second;
+            boot::TrafficEntry& total =
+                totals.try_emplace(std::string(device_of(entry)), boot::TrafficEntry{}).first->second;
             total.messages += entry.messages;
             total.bytes += entry.bytes;
             bytes_max = std::max(bytes_max, entry.bytes);
@@ -115,10 +118,12 @@ std::string draw_traffic(const std::vector<std::vector<boot::TrafficEntry>>& sen
     std::string text = "who talks to whom: messages sent, darker for more bytes\n";
     Letters letters;
     for (const auto& [device, total] : totals) letters.of(device);
-    text += sent_by_node.size() <= matrix_nodes_max ? draw_matrix(sent_by_node, bytes_max, letters) : draw_busiest(sent_by_node, letters);
+    text += sent_by_node.size() <= matrix_nodes_max ? draw_matrix(sent_by_node, bytes_max, letters)
+                                                    : draw_busiest(sent_by_node, letters);
     if (totals.empty()) text += "  nobody sent anything\n";
     for (const auto& [device, total] : totals)
-        text += fmt::format("  {} = {}: {} messages, {}\n", letters.of(device), device, total.messages, base::readable_bytes(total.bytes));
+        text += fmt::format("  {} = {}: {} messages, {}\n", letters.of(device), device, total.messages,
+                            base::readable_bytes(total.bytes));
     return text;
 }
 

@@ -34,9 +34,12 @@ constexpr auto abandon_grace = 2s;
 /// For output that is still in a pipe when its node has ended.
 constexpr auto output_grace = 200ms;
 
-constexpr std::array signals_watched{SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH};
+constexpr std::array signals_watched{SIGCHLD, SIGINT,  SIGTERM, SIGHUP,  SIGQUIT,
+                                     SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH};
 
-bool is_terminating(int signal) { return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT; }
+bool is_terminating(int signal) {
+    return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT;
+}
 
 bool is_ignored(int signal) {
     struct sigaction action {};
@@ -151,16 +154,18 @@ Result<void> Watch::start_on_hosts() {
     return {};
 }
 
-remote::RemoteOptions Watch::order_for(std::uint32_t part, const remote::Agent& agent, const remote::JobOrder& order) const {
+remote::RemoteOptions Watch::order_for(std::uint32_t part, const remote::Agent& agent,
+                                       const remote::JobOrder& order) const {
     std::error_code wrong;
     const Part& mine = plan_.parts[part];
-    remote::RemoteOptions there{.index = part,
-                         .name = mine.host,
-                         .helper = {.program = agent.program, .arguments = agent.words, .environment = host::own_environment()},
-                         .agent = agent.text,
-                         .kumi_path = std::filesystem::read_symlink("/proc/self/exe", wrong),
-                         .version = options_.version,
-                         .order = order};
+    remote::RemoteOptions there{
+        .index = part,
+        .name = mine.host,
+        .helper = {.program = agent.program, .arguments = agent.words, .environment = host::own_environment()},
+        .agent = agent.text,
+        .kumi_path = std::filesystem::read_symlink("/proc/self/exe", wrong),
+        .version = options_.version,
+        .order = order};
     there.order.first = mine.first;
     there.order.count = mine.count;
     if (names_this_host(mine.host, base::host_name())) { // nobody need be asked to start it
@@ -168,14 +173,16 @@ remote::RemoteOptions Watch::order_for(std::uint32_t part, const remote::Agent& 
         there.helper.program = there.kumi_path;
         there.helper.arguments = {"host-helper"};
     } else {
-        for (std::string& word : remote::words_for(mine.host, there.kumi_path)) there.helper.arguments.push_back(std::move(word));
+        for (std::string& word : remote::words_for(mine.host, there.kumi_path))
+            there.helper.arguments.push_back(std::move(word));
     }
     return there;
 }
 
 void Watch::on_host_started(std::uint32_t host, std::uint32_t cores) {
     rendezvous_.set_cores(host, cores);
-    if (std::all_of(remotes_.begin(), remotes_.end(), [](const RemoteHost& remote) { return remote.has_started(); })) on_all_started();
+    if (std::all_of(remotes_.begin(), remotes_.end(), [](const RemoteHost& remote) { return remote.has_started(); }))
+        on_all_started();
 }
 
 void Watch::on_all_started() {
@@ -207,7 +214,8 @@ Instant Watch::next_deadline() const {
     for (const RemoteHost& remote : remotes_) next = std::min(next, remote.deadline());
     if (input_relay_ && input_relay_->is_ready_file()) next = now();
     // Output that could not be written is tried again soon; its readers are slow, so there is no hurry.
-    if (!out_sink_.empty() || !err_sink_.empty()) next = std::min(next, now() + (out_sink_.full() || err_sink_.full() ? 2ms : 5ms));
+    if (!out_sink_.empty() || !err_sink_.empty())
+        next = std::min(next, now() + (out_sink_.full() || err_sink_.full() ? 2ms : 5ms));
     return next;
 }
 
@@ -259,10 +267,13 @@ void Watch::on_start_deadline() {
     std::string names;
     std::size_t count = 0;
     for (std::size_t part = 0; part < remotes_.size(); ++part)
-        if (!remotes_[part].has_started() && ++count <= named_max) names += (count == 1 ? "" : ", ") + plan_.parts[part].host;
+        if (!remotes_[part].has_started() && ++count <= named_max)
+            names += (count == 1 ? "" : ", ") + plan_.parts[part].host;
     if (count > named_max) names += fmt::format(" and {} more", count - named_max);
-    fail(1, fmt::format("host{} {} did not answer within {} s: up and reachable, without a password, by {}? --start-timeout waits longer",
-                        count == 1 ? "" : "s", names, options_.start_max.count(), options_.rsh.empty() ? "ssh" : options_.rsh));
+    fail(1, fmt::format("host{} {} did not answer within {} s: up and reachable, without a password, by {}? "
+                        "--start-timeout waits longer",
+                        count == 1 ? "" : "s", names, options_.start_max.count(),
+                        options_.rsh.empty() ? "ssh" : options_.rsh));
 }
 
 void Watch::on_join_deadline() {
@@ -298,8 +309,8 @@ void Watch::on_signal(int signal) {
         if (!failed_) {
             failed_ = true;
             exit_code_ = 128 + signal;
-            err_sink_.add(fmt::format("kumi run: ended by signal {} ({}), passed on to {}\n", signal, ::strsignal(signal),
-                                      plural(running_count_, "node")));
+            err_sink_.add(fmt::format("kumi run: ended by signal {} ({}), passed on to {}\n", signal,
+                                      ::strsignal(signal), plural(running_count_, "node")));
         }
         kill_deadline_ = now() + signal_grace;
         return signal_nodes(signal);
@@ -316,11 +327,13 @@ void Watch::on_signal(int signal) {
 void Watch::on_frame(std::uint32_t node, boot::Frame frame) {
     for (const Reply& reply : rendezvous_.on_frame(node, std::move(frame))) {
         if (here_) here_->send(reply.node, reply.frame);
-        else if (reply.node != host::every_node) remotes_[part_of(plan_.parts, reply.node)].send(reply.node, reply.frame);
+        else if (reply.node != host::every_node)
+            remotes_[part_of(plan_.parts, reply.node)].send(reply.node, reply.frame);
         else
             for (RemoteHost& remote : remotes_) remote.send(reply.node, reply.frame);
     }
-    if (const auto& reason = rendezvous_.failure(node)) fail(1, fmt::format("{} cannot go on: {}", describe(node), *reason));
+    if (const auto& reason = rendezvous_.failure(node))
+        fail(1, fmt::format("{} cannot go on: {}", describe(node), *reason));
     check_missing();
 }
 
@@ -337,8 +350,10 @@ void Watch::on_host_lost(std::uint32_t host, const std::string& why) {
 }
 
 void Watch::on_clock_difference(std::uint32_t host, std::int64_t nanoseconds) {
-    warn(fmt::format("the clock of {} is {:.1f} s {} this host's; set them by the same time server, times of files and logs will not fit",
-                     plan_.parts[host].host, std::abs(static_cast<double>(nanoseconds)) / 1e9, nanoseconds > 0 ? "ahead of" : "behind"));
+    warn(fmt::format("the clock of {} is {:.1f} s {} this host's; set them by the same time server, times of files and "
+                     "logs will not fit",
+                     plan_.parts[host].host, std::abs(static_cast<double>(nanoseconds)) / 1e9,
+                     nanoseconds > 0 ? "ahead of" : "behind"));
 }
 
 void Watch::on_input_taken(std::uint32_t bytes) { input_relay_->on_taken(bytes); }
@@ -397,7 +412,8 @@ void Watch::check_missing() {
     if (failed_ || rendezvous_.joined_count() == 0) return;
     for (std::uint32_t node = 0; node < nodes_.size(); ++node)
         if (nodes_[node].ended && !rendezvous_.has_joined(node))
-            return fail(1, fmt::format("{} exited before it joined the job, and the others wait for it", describe(node)));
+            return fail(1,
+                        fmt::format("{} exited before it joined the job, and the others wait for it", describe(node)));
 }
 
 void Watch::warn(const std::string& what) { err_sink_.add(fmt::format("kumi run: warning: {}\n", what)); }
@@ -407,8 +423,9 @@ void Watch::fail(int code, const std::string& what) {
     failed_ = true;
     exit_code_ = code;
     if (!what.empty())
-        err_sink_.add(fmt::format("kumi run: {}{}\n", what,
-                                  running_count_ == 0 ? "" : fmt::format("; ending {}", plural(running_count_, "node"))));
+        err_sink_.add(
+            fmt::format("kumi run: {}{}\n", what,
+                        running_count_ == 0 ? "" : fmt::format("; ending {}", plural(running_count_, "node"))));
     signal_nodes(SIGTERM);
     signal_nodes(SIGCONT); // a stopped node cannot end
     kill_deadline_ = now() + failure_grace;
@@ -464,13 +481,15 @@ int Watch::finish() {
     children_->kill_leftovers();
     drain_output();
     if (options_.must_join && rendezvous_.joined_count() == 0)
-        fail(1, fmt::format("{} ended without joining the job: it never called kumi::Job::join(); --no-join runs programs "
-                            "that are not Kumi's",
-                            options_.program));
+        fail(1,
+             fmt::format("{} ended without joining the job: it never called kumi::Job::join(); --no-join runs programs "
+                         "that are not Kumi's",
+                         options_.program));
     if (options_.show_traffic && exit_code_ == 0) out_sink_.add(draw_traffic(rendezvous_.traffic()));
     // When the job failed, what nodes counted may tell why; unless they had no time to say.
     const auto& stats = rendezvous_.stats();
-    const bool reported = std::any_of(stats.begin(), stats.end(), [](const auto& report) { return report.has_value(); });
+    const bool reported =
+        std::any_of(stats.begin(), stats.end(), [](const auto& report) { return report.has_value(); });
     if (options_.show_stats && (reported || exit_code_ == 0)) out_sink_.add(draw_stats(stats));
     flush_patiently(out_sink_);
     check_output();

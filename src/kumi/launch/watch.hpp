@@ -4,8 +4,8 @@
 // output, input and signals, and decides what the end of a node means for the others. The first failure decides the
 // exit code and is the only one that is told: what follows is its consequence.
 //
-// Where the nodes run makes no difference to it: on this host (host::Nodes), or on others (remote::RemoteHost), where a helper does
-// the same with the same code.
+// Where the nodes run makes no difference to it: on this host (host::Nodes), or on others (remote::RemoteHost), where a
+// helper does the same with the same code.
 
 #include "kumi/base/clock.hpp"
 #include "kumi/base/descriptor.hpp"
@@ -54,7 +54,8 @@ public:
 
 private:
     struct NodeState {
-        NodeState(Sink& out_sink, Sink& err_sink, const std::string& label) : out_lines(out_sink, label), err_lines(err_sink, label) {}
+        NodeState(Sink& out_sink, Sink& err_sink, const std::string& label)
+            : out_lines(out_sink, label), err_lines(err_sink, label) {}
 
         pid_t pid = -1;
         bool running = false;
@@ -65,7 +66,8 @@ private:
 
     Result<void> start_here();
     Result<void> start_on_hosts();
-    remote::RemoteOptions order_for(std::uint32_t part, const remote::Agent& agent, const remote::JobOrder& order) const;
+    remote::RemoteOptions order_for(std::uint32_t part, const remote::Agent& agent,
+                                    const remote::JobOrder& order) const;
     void on_all_started();
     void turn();
     void on_event(const host::Event& event);

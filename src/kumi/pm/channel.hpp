@@ -110,7 +110,8 @@ public:
     /// is there the sum over the peers.
     virtual std::vector<Counter> counters(Node) const { return {}; }
 
-    /// For whoever sleeps on several channels at once, or while other threads use this one; null where the device cannot.
+    /// For whoever sleeps on several channels at once, or while other threads use this one; null where the device
+    /// cannot.
     virtual JointSleep* joint_sleep() noexcept { return nullptr; }
 
     /// For whoever has other ways to the same nodes; null where ways do not fail.

@@ -3,12 +3,18 @@
 // Sleeping on a channel from outside, in place of Channel::sleep(): on several channels at once, or on one that other
 // threads use meanwhile. Whoever sleeps arms the channel, waits for what it names, and tells it when the sleep is over.
 //
-// The callers have a lock of their own, under which they make all calls of the channel; only block() is outside. So between
-// begin_sleep() and end_sleep() other threads may send and poll, one at a time; one thread at a time sleeps. The sleep ends
-// when there is something to do that the others have not done, and on wake(), which is from any thread as always. What was
-// refused, by whichever thread, is forgotten when arm() says false and when a sleep ends: then it is to be tried again.
+// The callers have a lock of their own, under which they make all calls of the channel; only block() is outside. So
+// between begin_sleep() and end_sleep() other threads may send and poll, one at a time; one thread at a time sleeps.
+// The sleep ends when there is something to do that the others have not done, and on wake(), which is from any thread
+// as always. What was refused, by whichever thread, is forgotten when arm() says false and when a sleep ends: then it
+// is to be tried again.
 //
-//     lock; if (channel.arm()) { watched = sleep.begin_sleep(); unlock; block(watched, deadline); lock; sleep.end_sleep(); }
+//     lock;
+//     if (channel.arm()) {
+//         watched = sleep.begin_sleep();
+//         unlock; block(watched, deadline); lock;
+//         sleep.end_sleep();
+//     }
 
 #include "kumi/base/clock.hpp"
 #include "kumi/pm/node.hpp"

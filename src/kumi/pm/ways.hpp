@@ -1,7 +1,7 @@
 #pragma once
 
-// What a device knows of its ways to other nodes, for whoever has another way and takes it when one fails. Such a device
-// takes messages by try_send() also to a node for which room is reserved.
+// What a device knows of its ways to other nodes, for whoever has another way and takes it when one fails. Such a
+// device takes messages by try_send() also to a node for which room is reserved.
 
 #include "kumi/base/bytes.hpp"
 #include "kumi/base/clock.hpp"

@@ -17,7 +17,8 @@ struct Block {
     std::uint32_t node = 0;    // whom it is charged to
     std::uint8_t size_class = 0;
     bool is_long = false;      // one message in pieces, not several that share a packet
-    std::uint32_t stride = 0;  // not 0: whole packets with their headers, one every so many bytes; 0: a message as it is
+    // not 0: whole packets with their headers, one every so many bytes; 0: a message as it is
+    std::uint32_t stride = 0;
 
     std::byte* data() noexcept { return reinterpret_cast<std::byte*>(this) + data_offset; }
     std::size_t capacity() const noexcept { return std::size_t{1} << size_class; }

@@ -14,8 +14,8 @@ constexpr std::uint32_t packets_to_judge = 64;
 /// Above the shortest round trip by this factor and this time, a queue stands somewhere.
 constexpr int queue_factor = 8;
 constexpr Duration queue_time = 20ms;
-/// And above this, packets wait somewhere for no use: a larger window would only make them wait longer, and push what is
-/// under way out of the caches.
+/// And above this, packets wait somewhere for no use: a larger window would only make them wait longer, and push what
+/// is under way out of the caches.
 constexpr int waiting_factor = 2;
 constexpr Duration waiting_time = 50us;
 /// Between two series that are paced.
@@ -37,8 +37,10 @@ bool Congestion::end_round(const RoundTrip& round_trip) noexcept {
     const std::uint64_t all = arrived_bytes_ + lost_bytes_;
     const bool judged = all >= std::uint64_t{lost_packet_bytes_} * packets_to_judge;
     const bool lossy = judged && lost_bytes_ * 10 > all;
-    const bool queued = round_least_ != Duration::max() && round_least_ > round_trip.least() * queue_factor + queue_time;
-    const bool waiting = round_least_ != Duration::max() && round_least_ > round_trip.least() * waiting_factor + waiting_time;
+    const bool queued =
+        round_least_ != Duration::max() && round_least_ > round_trip.least() * queue_factor + queue_time;
+    const bool waiting =
+        round_least_ != Duration::max() && round_least_ > round_trip.least() * waiting_factor + waiting_time;
     const std::uint32_t before = window_bytes_;
     if (lossy) window_bytes_ = std::max(window_bytes_min, window_bytes_ / 10 * 7);
     else if (queued) window_bytes_ = std::max(window_bytes_min, window_bytes_ / 8 * 7);

@@ -3,8 +3,8 @@
 // How much may be under way to one peer, and how fast. On a LAN nothing is wrong most of the time, and then this is
 // out of the way: the window opens until only the receiver's credit limits, and nothing is paced. Single losses are
 // repaired and mean nothing: wires, radio and switches lose packets without being full. What means congestion is a
-// round trip (of some packets) in which more than a tenth was lost, a round trip that takes many times the shortest one, or silence;
-// then the window shrinks and packets are spread over the round trip until it has grown back.
+// round trip (of some packets) in which more than a tenth was lost, a round trip that takes many times the shortest
+// one, or silence; then the window shrinks and packets are spread over the round trip until it has grown back.
 
 #include "kumi/base/clock.hpp"
 #include "kumi/reliable/packet.hpp"
@@ -28,7 +28,8 @@ public:
 
     /// `first_of_next_round` is the next transmission: once it has arrived, a round trip is over.
     /// True: the window was made smaller.
-    bool on_arrived(std::uint32_t bytes, Sequence latest, Sequence first_of_next_round, const RoundTrip& round_trip) noexcept;
+    bool on_arrived(std::uint32_t bytes, Sequence latest, Sequence first_of_next_round,
+                    const RoundTrip& round_trip) noexcept;
     void on_sample(Duration round_trip) noexcept { round_least_ = std::min(round_least_, round_trip); }
     void on_lost(std::uint32_t bytes) noexcept {
         lost_bytes_ += bytes;

@@ -9,9 +9,11 @@ std::uint32_t CreditPool::own_part(std::size_t capacity_bytes, Node peers, std::
     return static_cast<std::uint32_t>(std::max<std::size_t>(part, 2 * weight_of(packet_bytes)));
 }
 
-CreditPool::CreditPool(std::size_t capacity_bytes, Node peers, std::uint32_t own_part, std::uint32_t peer_max, std::uint32_t first)
+CreditPool::CreditPool(std::size_t capacity_bytes, Node peers, std::uint32_t own_part, std::uint32_t peer_max,
+                       std::uint32_t first)
     : own_part_(own_part), peer_max_(peer_max), first_(first),
-      loans_(static_cast<std::uint32_t>(capacity_bytes - std::min<std::size_t>(capacity_bytes, std::size_t{own_part} * peers))),
+      loans_(static_cast<std::uint32_t>(capacity_bytes -
+                                        std::min<std::size_t>(capacity_bytes, std::size_t{own_part} * peers))),
       peers_(peers, Peer{.line = first + own_part, .consumed = first}) {
     active_.reserve(peers);
 }
@@ -59,7 +61,8 @@ void CreditPool::end_loans(Instant now) noexcept {
 }
 
 std::uint32_t CreditPool::share() const noexcept {
-    return std::min(own_part_ + loans_ / static_cast<std::uint32_t>(std::max<std::size_t>(active_.size(), 1)), peer_max_);
+    return std::min(own_part_ + loans_ / static_cast<std::uint32_t>(std::max<std::size_t>(active_.size(), 1)),
+                    peer_max_);
 }
 
 std::uint32_t CreditPool::growth(Node node) const noexcept {

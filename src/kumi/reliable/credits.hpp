@@ -25,7 +25,8 @@ public:
     static std::uint32_t own_part(std::size_t capacity_bytes, Node peers, std::size_t packet_bytes) noexcept;
 
     /// No peer gets more than `peer_max` at once. Lines start at `first`.
-    CreditPool(std::size_t capacity_bytes, Node peers, std::uint32_t own_part, std::uint32_t peer_max, std::uint32_t first = 0);
+    CreditPool(std::size_t capacity_bytes, Node peers, std::uint32_t own_part, std::uint32_t peer_max,
+               std::uint32_t first = 0);
 
     /// `weight` from `peer` is out of the way.
     void on_consumed(Node peer, std::uint32_t weight, Instant now) noexcept;

@@ -38,9 +38,10 @@ std::size_t queue_bytes_max(const EndpointOptions& options) noexcept {
 
 Endpoint::Endpoint(const EndpointOptions& options)
     : options_(options), pool_(idle_bytes_max),
-      own_part_(std::min(CreditPool::own_part(options.receive_bytes, options.nodes, packet_bytes_min), unread_weight_max(options))),
-      credits_(options.receive_bytes, options.nodes, own_part_, unread_weight_max(options), options.first_sequence), peers_(options.nodes),
-      ready_(options.nodes) {
+      own_part_(std::min(CreditPool::own_part(options.receive_bytes, options.nodes, packet_bytes_min),
+                         unread_weight_max(options))),
+      credits_(options.receive_bytes, options.nodes, own_part_, unread_weight_max(options), options.first_sequence),
+      peers_(options.nodes), ready_(options.nodes) {
     KUMI_ASSERT((options.window_packets_max & (options.window_packets_max - 1)) == 0);
     KUMI_ASSERT(options.window_packets_max <= ack_words_max * 64); // or else what arrived would be taken for lost
     timed_.reserve(options.nodes);
@@ -88,8 +89,9 @@ void Endpoint::introduce(Node peer, const Introduction& introduction) {
 }
 
 std::size_t Endpoint::bytes_per_peer_max(const EndpointOptions& options) noexcept {
-    return sizeof(Peer) + Sender::slots_bytes_max(options.window_packets_max) + options.window_packets_max * sizeof(Block*) +
-           queue_bytes_max(options) + Sender::packed_bytes_most + capacity_for(options.message_bytes_max) + 2 * options.receive_bytes +
+    return sizeof(Peer) + Sender::slots_bytes_max(options.window_packets_max) +
+           options.window_packets_max * sizeof(Block*) + queue_bytes_max(options) + Sender::packed_bytes_most +
+           capacity_for(options.message_bytes_max) + 2 * options.receive_bytes +
            capacity_for(packet_bytes_max); // a packet that comes in parts
 }
 
@@ -123,7 +125,8 @@ std::optional<Node> Endpoint::next_narrow_path() noexcept {
 }
 
 bool Endpoint::all_arrived() const noexcept {
-    return std::all_of(peers_.begin(), peers_.end(), [](const auto& peer) { return peer->gone != Gone::no || peer->sender.idle(); });
+    return std::all_of(peers_.begin(), peers_.end(),
+                       [](const auto& peer) { return peer->gone != Gone::no || peer->sender.idle(); });
 }
 
 // ---- lists
@@ -182,7 +185,8 @@ bool Endpoint::try_send(Node to, const Pieces& message, Instant now) noexcept {
     if (!peer.sender.waits_for_peer()) peer.asked(awake_, now);
     const bool is_long = message.size() > peer.sender.append_bytes_max();
     const bool is_taken = is_long ? peer.sender.try_append_long(message) : peer.sender.try_append(message);
-    note_memory(to, !is_taken && peer.sender.found_no_memory() ? message.size() : 0, is_taken ? message.size() : 0, true);
+    note_memory(to, !is_taken && peer.sender.found_no_memory() ? message.size() : 0, is_taken ? message.size() : 0,
+                true);
     if (is_taken) after_commit(to, now);
     return is_taken;
 }
@@ -206,8 +210,8 @@ void Endpoint::flush() noexcept {
 }
 
 /// The whole way of a small message when nothing else is under way: what try_send(), next_series() and on_sent() do
-/// together, in one piece. A system call leaves the caches full of the system's own code, so every line that need not run
-/// counts twice.
+/// together, in one piece. A system call leaves the caches full of the system's own code, so every line that need not
+/// run counts twice.
 Bytes Endpoint::try_send_now(Node to, const Pieces& message, Instant now) noexcept {
     Peer& peer = *peers_[to];
     Sender& sender = peer.sender;

@@ -89,13 +89,14 @@ public:
 
     // ---- messages out
 
-    /// Room for a message to fill in place; null is back-pressure, for ever if the peer is gone. One per peer at a time.
+    /// Room for a message to fill in place; null is back-pressure, for ever if the peer is gone. One per peer at a
+    /// time.
     std::byte* try_reserve(Node to, std::size_t bytes) noexcept;
     void commit(Node to, std::size_t bytes, Instant now) noexcept;
     void cancel(Node to) noexcept;
     bool try_send(Node to, const Pieces& message, Instant now) noexcept;
-    /// The same for a small message when nothing else is under way, in one go: a whole packet to put on the wire at once,
-    /// which counts as sent. Nothing: try_send() is to be asked.
+    /// The same for a small message when nothing else is under way, in one go: a whole packet to put on the wire at
+    /// once, which counts as sent. Nothing: try_send() is to be asked.
     Bytes try_send_now(Node to, const Pieces& message, Instant now) noexcept;
     /// The packet of try_send_now() did not leave.
     void on_not_sent(Node to) noexcept;
@@ -130,8 +131,8 @@ public:
     bool has_ready() const noexcept { return !ready_.empty() || !touched_.empty(); }
     /// Nothing new will be sent, so a peer whose host says that it is gone is believed to be sooner.
     void begin_close() noexcept { is_closing_ = true; }
-    /// A last packet to every peer that this one has sent to or heard from: it need not wait for more. `more`: there is another
-    /// round of them to come, in case these are lost.
+    /// A last packet to every peer that this one has sent to or heard from: it need not wait for more. `more`: there is
+    /// another round of them to come, in case these are lost.
     bool next_farewell(Series& series, bool more) noexcept;
 
     // ---- time and fate
@@ -141,7 +142,8 @@ public:
     /// When an acknowledgement is due; the other deadlines may be met late, this one makes the peer repeat itself.
     Instant next_ack_deadline() const noexcept;
 
-    /// The peer's host, or somebody in its name, says that nobody listens at its address. A reason to ask the peer, no more.
+    /// The peer's host, or somebody in its name, says that nobody listens at its address. A reason to ask the peer, no
+    /// more.
     void on_refused(Node peer, Instant now) noexcept;
     /// The peer is silent: find out whether its host is alive; the driver calls on_host_alive() if it is.
     std::optional<Node> next_host_check() noexcept;
@@ -226,7 +228,8 @@ private:
             Instant asked{}; // the peer itself
         } refused;
 
-        /// There was no memory for a message to it or from it. It passes when nobody tries any more, or one as large finds some.
+        /// There was no memory for a message to it or from it. It passes when nobody tries any more, or one as large
+        /// finds some.
         struct Starving {
             Instant since{};
             Instant seen{};
@@ -255,7 +258,8 @@ private:
     void on_peer_time(Node peer, Instant now) noexcept;
     /// `wanted_bytes`: of a message to or from the peer, for which there was no memory; 0: `got_bytes` were to be had.
     void note_memory(Node peer, std::size_t wanted_bytes, std::size_t got_bytes, bool is_sending) noexcept {
-        if ((wanted_bytes | peers_[peer]->starving.bytes) != 0) [[unlikely]] on_memory(peer, wanted_bytes, got_bytes, is_sending);
+        if ((wanted_bytes | peers_[peer]->starving.bytes) != 0) [[unlikely]]
+            on_memory(peer, wanted_bytes, got_bytes, is_sending);
     }
     void on_memory(Node peer, std::size_t wanted_bytes, std::size_t got_bytes, bool is_sending) noexcept;
     void settle_memory(Peer& peer, Instant now) noexcept;

@@ -39,7 +39,8 @@ TEST(Endpoint, a_small_window_is_kept_to) {
     Wire wire(options);
     Sequence lowest_unsent = 0;
     wire.on_packet = [&](const PacketHeader& header) {
-        if (header.source == 0 && (header.flags & flag::data) != 0) lowest_unsent = std::max(lowest_unsent, header.sequence + 1);
+        if (header.source == 0 && (header.flags & flag::data) != 0)
+            lowest_unsent = std::max(lowest_unsent, header.sequence + 1);
     };
     wire.cut(0, 1, true);
     ASSERT_TRUE(wire.send_bytes(0, 1, 100'000));
@@ -226,7 +227,8 @@ TEST(Endpoint, sequences_transmissions_and_credit_wrap) {
     Wire wire(options);
     Sequence highest_transmission = 0xFFFF'FFF0u;
     wire.on_packet = [&](const PacketHeader& header) {
-        if (header.source == 0 && is_before(highest_transmission, header.transmission)) highest_transmission = header.transmission;
+        if (header.source == 0 && is_before(highest_transmission, header.transmission))
+            highest_transmission = header.transmission;
     };
     for (std::size_t i = 0; i < 20; ++i) ASSERT_TRUE(wire.send_bytes(0, 1, 1500 * i));
     ASSERT_TRUE(wire.arrives(20, 1s));
@@ -257,7 +259,9 @@ TEST(Endpoint, a_peer_that_never_ends_a_message_does_not_make_it_wait_for_a_read
     Wire wire(for_keepers());
     const std::uint64_t first_piece = 60'000; // of so many bytes, at offset 0
     for (Sequence i = 0; i < 3; ++i)
-        wire.inject(0, forged({.flags = flag::data, .source = 1, .destination = 0, .sequence = i, .transmission = i + 1}, {first_piece, 7}));
+        wire.inject(0,
+                    forged({.flags = flag::data, .source = 1, .destination = 0, .sequence = i, .transmission = i + 1},
+                           {first_piece, 7}));
     wire.run_for(1ms);
     EXPECT_FALSE(wire[0].is_stalled());
     EXPECT_EQ(wire[0].receiver(1).held_bytes(), 65'536u);
@@ -281,13 +285,15 @@ TEST(Endpoint, all_that_one_peer_can_make_it_use_is_within_what_is_stated) {
     Wire wire(options);
     wire.keeps = true;
     wire.cut(0, 2, true);
-    wire.loses = [](const PacketHeader& header) { return header.source == 1 && header.sequence == 100; }; // a gap for ever
+    // a gap for ever
+    wire.loses = [](const PacketHeader& header) { return header.source == 1 && header.sequence == 100; };
     while (wire.send_bytes(1, 0, 30'000)) {}
     std::size_t most = 0;
     for (int i = 0; i < 200; ++i) {
         while (wire.send_bytes(0, 1, 100)) {}
         while (wire.send_bytes(0, 2, 3'000)) {}
-        while (std::byte* room = wire[0].try_reserve(2, 10)) wire[0].commit(2, static_cast<std::size_t>(room != nullptr), wire.now(0));
+        while (std::byte* room = wire[0].try_reserve(2, 10))
+            wire[0].commit(2, static_cast<std::size_t>(room != nullptr), wire.now(0));
         wire.wake(0), wire.wake(1);
         wire.run_for(100us);
         most = std::max(most, wire[0].bytes_used());

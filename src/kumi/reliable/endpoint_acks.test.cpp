@@ -90,7 +90,9 @@ NetworkOptions of_a_millisecond() {
 
 TEST(Repair, a_gap_is_told_at_once_and_closed_within_a_round_trip) {
     Wire wire(of_a_millisecond());
-    wire.loses = [](const PacketHeader& header) { return header.source == 0 && header.sequence == 5 && (header.flags & flag::again) == 0; };
+    wire.loses = [](const PacketHeader& header) {
+        return header.source == 0 && header.sequence == 5 && (header.flags & flag::again) == 0;
+    };
     ASSERT_TRUE(wire.send_bytes(0, 1, 28'000));
     ASSERT_TRUE(wire.arrives(1, 1s));
     EXPECT_LE(wire.time(), 3100us) << "there, back, and there";
@@ -101,7 +103,9 @@ TEST(Repair, a_gap_is_told_at_once_and_closed_within_a_round_trip) {
 
 TEST(Repair, several_gaps_are_closed_at_once) {
     Wire wire(of_a_millisecond());
-    wire.loses = [](const PacketHeader& header) { return header.source == 0 && header.sequence % 3 == 1 && (header.flags & flag::again) == 0; };
+    wire.loses = [](const PacketHeader& header) {
+        return header.source == 0 && header.sequence % 3 == 1 && (header.flags & flag::again) == 0;
+    };
     ASSERT_TRUE(wire.send_bytes(0, 1, 60'000));
     ASSERT_TRUE(wire.arrives(1, 1s));
     EXPECT_LE(wire.time(), 3100us);
@@ -111,7 +115,9 @@ TEST(Repair, several_gaps_are_closed_at_once) {
 TEST(Repair, a_repair_that_is_lost_is_repaired_without_the_timer_while_traffic_goes_on) {
     Wire wire(of_a_millisecond());
     int losses = 0;
-    wire.loses = [&](const PacketHeader& header) { return header.source == 0 && header.sequence == 5 && (header.flags & flag::data) != 0 && ++losses <= 3; };
+    wire.loses = [&](const PacketHeader& header) {
+        return header.source == 0 && header.sequence == 5 && (header.flags & flag::data) != 0 && ++losses <= 3;
+    };
     for (int i = 0; i < 60; ++i) {
         ASSERT_TRUE(wire.send_bytes(0, 1, 1'000));
         wire.wake(0);
@@ -124,7 +130,9 @@ TEST(Repair, a_repair_that_is_lost_is_repaired_without_the_timer_while_traffic_g
 
 TEST(Repair, the_end_of_a_burst_that_is_lost_is_sent_again_after_a_timeout) {
     Wire wire(of_a_millisecond());
-    wire.loses = [](const PacketHeader& header) { return header.source == 0 && header.sequence == 9 && (header.flags & flag::again) == 0; };
+    wire.loses = [](const PacketHeader& header) {
+        return header.source == 0 && header.sequence == 9 && (header.flags & flag::again) == 0;
+    };
     ASSERT_TRUE(wire.send_bytes(0, 1, 14'000)); // ten packets
     ASSERT_TRUE(wire.arrives(1, 1s));
     EXPECT_EQ(wire[0].counters(1).timeouts, 1u);
@@ -152,7 +160,9 @@ TEST(Credit, a_sender_that_never_hears_of_more_asks_for_it) {
     NetworkOptions options;
     options.endpoint.receive_bytes = 16 << 10;
     Wire wire(options);
-    wire.loses = [&](const PacketHeader& header) { return header.source == 1 && wire.time() < 50ms && header.credit > 5'000; };
+    wire.loses = [&](const PacketHeader& header) {
+        return header.source == 1 && wire.time() < 50ms && header.credit > 5'000;
+    };
     ASSERT_TRUE(wire.send_bytes(0, 1, 100'000));
     wire.wake(0);
     wire.run_for(50ms);

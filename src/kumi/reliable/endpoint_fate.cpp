@@ -13,8 +13,8 @@ using namespace std::chrono_literals;
 /// A longer time between two looks at the clock means that this process was stopped, or computed, and it counts as
 /// this much: timers are never further apart than a second.
 constexpr Duration awake_step_max = 1500ms;
-/// Anybody can send an ICMP message which says that nobody listens at a peer's port, and a firewall may do so for a while.
-/// So the peer itself is asked, this often.
+/// Anybody can send an ICMP message which says that nobody listens at a peer's port, and a firewall may do so for a
+/// while. So the peer itself is asked, this often.
 constexpr Duration refused_ask = 50ms;
 /// A peer that has not answered for this long, while such messages kept coming, is gone.
 constexpr Duration refused_time = 1s;
@@ -32,7 +32,8 @@ constexpr Duration host_answer_time = 100ms;
 } // namespace
 
 const char* name_of(Gone reason) noexcept {
-    constexpr std::array names{"there", "left", "refused", "silent", "restarted", "given up", "out of memory here", "out of memory there"};
+    constexpr std::array names{
+        "there", "left", "refused", "silent", "restarted", "given up", "out of memory here", "out of memory there"};
     return names[static_cast<std::size_t>(reason)];
 }
 
@@ -66,7 +67,8 @@ void Endpoint::on_peer_time(Node node, Instant now) noexcept {
         peer.path.doubt(now);
         if (peer.path.is_out()) peer.ask = true; // all that passes may be questions, and one may have got lost
     }
-    if (peer.ask || peer.receiver.ack_deadline() <= now || peer.path.next_probe() <= now || peer.sender.may_send(now)) make_ready(node);
+    if (peer.ask || peer.receiver.ack_deadline() <= now || peer.path.next_probe() <= now || peer.sender.may_send(now))
+        make_ready(node);
     if (peer.sender.waits_for_peer()) check_life(node);
     if (peer.refused.is_on) check_refused(node, now);
     if (peer.starving.since != Instant{} && !is_gone(node)) check_memory(node, now);
@@ -151,7 +153,8 @@ void Endpoint::check_refused(Node node, Instant now) noexcept {
         peer.refused.is_on = false; // its host says so no more
         return;
     }
-    if (peer.refused.seen - peer.refused.since >= (is_closing_ ? refused_time_closing : refused_time)) return lose(node, Gone::refused);
+    if (peer.refused.seen - peer.refused.since >= (is_closing_ ? refused_time_closing : refused_time))
+        return lose(node, Gone::refused);
     if (now - peer.refused.asked < refused_ask) return;
     peer.refused.asked = now;
     peer.ask = true;
@@ -169,7 +172,8 @@ void Endpoint::lose(Node node, Gone reason) noexcept {
     forget_unreadable(node);
 }
 
-/// A peer that was called gone still speaks, and does not know: without a word it would wait for this node for ever, whose host is alive.
+/// A peer that was called gone still speaks, and does not know: without a word it would wait for this node for ever,
+/// whose host is alive.
 void Endpoint::on_late_word(Node node) noexcept {
     Peer& peer = *peers_[node];
     if (options_.has_alternatives || (peer.gone != Gone::silent && peer.gone != Gone::refused)) return;
@@ -177,7 +181,8 @@ void Endpoint::on_late_word(Node node) noexcept {
     make_ready(node);
 }
 
-/// Of a peer that is gone, what lies behind a gap will never be read; nor what waits for memory, if that was why it is gone.
+/// Of a peer that is gone, what lies behind a gap will never be read; nor what waits for memory, if that was why it is
+/// gone.
 void Endpoint::forget_unreadable(Node node) noexcept {
     Receiver& receiver = peers_[node]->receiver;
     const bool is_read = reading_.active && reading_.peer == node;

@@ -39,7 +39,8 @@ TEST(Fate, a_new_life_takes_nothing_that_was_meant_for_the_old_one) {
 TEST(Fate, nobody_takes_what_an_old_life_has_sent) {
     Wire wire;
     wire.restart(1, true);
-    wire.inject(0, forged({.flags = flag::data, .source = 1, .destination = 0, .transmission = 1}, {0xFFFF'FFFF'0000'0000u}));
+    wire.inject(
+        0, forged({.flags = flag::data, .source = 1, .destination = 0, .transmission = 1}, {0xFFFF'FFFF'0000'0000u}));
     wire.run_for(1s);
     EXPECT_TRUE(wire.sizes.empty());
     EXPECT_EQ(wire[0].gone(1), Gone::no);

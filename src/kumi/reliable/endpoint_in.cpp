@@ -31,7 +31,8 @@ std::size_t Endpoint::on_packet(Bytes datagram, Instant now) noexcept {
     const bool is_data = (header.flags & flag::data) != 0;
     const bool is_probe = !is_data && (header.flags & flag::probe) != 0;
     Bytes rest = packet.subspan(sizeof header);
-    if (!peer.sender.on_ack(header, is_data || is_probe ? Bytes{} : rest, peer.transmission, now)) return drop(Drop::malformed);
+    if (!peer.sender.on_ack(header, is_data || is_probe ? Bytes{} : rest, peer.transmission, now))
+        return drop(Drop::malformed);
     peer.heard_at = awake_;
     peer.asked_at = now;
     peer.silent = false;
@@ -49,15 +50,19 @@ std::size_t Endpoint::on_packet(Bytes datagram, Instant now) noexcept {
         joined = peer.receiver.join(header.sequence, rest, verdict, now);
         if (verdict == Receiver::Verdict::malformed) drops_.count(Drop::malformed);
         if (verdict == Receiver::Verdict::beyond_window) drops_.count(Drop::beyond_window);
-        if (joined == nullptr) return note_memory(node, peer.receiver.wanted_bytes(), 0, false), touch(node), packet.size();
+        if (joined == nullptr)
+            return note_memory(node, peer.receiver.wanted_bytes(), 0, false), touch(node), packet.size();
         rest = Bytes(joined->data(), joined->bytes);
         header.bytes = static_cast<std::uint16_t>(sizeof header + rest.size());
     }
     if (is_data) {
         const Receiver::Verdict verdict = peer.receiver.on_data(header, rest, now);
-        note_memory(node, peer.receiver.wanted_bytes(), verdict == Receiver::Verdict::next ? options_.message_bytes_max : 0, false);
+        note_memory(node, peer.receiver.wanted_bytes(),
+                    verdict == Receiver::Verdict::next ? options_.message_bytes_max : 0, false);
         switch (verdict) {
-        case Receiver::Verdict::next: begin_reading(node, rest, std::exchange(joined, nullptr), weight_of(header.bytes), now); break;
+        case Receiver::Verdict::next:
+            begin_reading(node, rest, std::exchange(joined, nullptr), weight_of(header.bytes), now);
+            break;
         case Receiver::Verdict::put_aside: read_on(node, now); break; // notes that it is stalled, if it is
         case Receiver::Verdict::beyond_window: drops_.count(Drop::beyond_window); break;
         case Receiver::Verdict::malformed: drops_.count(Drop::malformed); break;
@@ -90,7 +95,8 @@ void Endpoint::acknowledge_if_due(Node node, Instant now) noexcept {
     // The peer may be left with little: a quarter of what it can have now is worth a packet.
     const std::uint32_t growth = credits_.growth(node);
     const bool worth_telling = growth != 0 && growth >= (growth + credits_.exposure(node)) / 4;
-    if (worth_telling || peer.receiver.unacknowledged_weight() >= credits_.share() / 4) peer.receiver.acknowledge_by(now);
+    if (worth_telling || peer.receiver.unacknowledged_weight() >= credits_.share() / 4)
+        peer.receiver.acknowledge_by(now);
     if (peer.receiver.ack_deadline() <= now) make_ready(node);
 }
 

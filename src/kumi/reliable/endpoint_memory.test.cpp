@@ -23,7 +23,8 @@ void send_to_a_node_with(std::size_t bytes, Wire& wire) {
 }
 
 TEST(ReceiverMemory, a_message_for_which_there_is_none_waits_with_all_behind_it_and_arrives_when_there_is) {
-    for (const std::size_t bytes : {std::size_t{0}, std::size_t{4096}, std::size_t{1} << 17, (std::size_t{1} << 18) - 1}) {
+    for (const std::size_t bytes :
+         {std::size_t{0}, std::size_t{4096}, std::size_t{1} << 17, (std::size_t{1} << 18) - 1}) {
         Wire wire;
         send_to_a_node_with(bytes, wire);
         wire.run_for(9s);

@@ -89,7 +89,9 @@ bool Endpoint::fill_series(Node node, Series& series, Instant now) noexcept {
     peer.sender.forget_prepared();
     while (series.count < Sender::series_max) {
         const std::size_t i = series.count;
-        if (!peer.sender.next_packet(i == 0 ? room : std::min(room, left), now, header, series.packets[i], series.heads[i])) break;
+        if (!peer.sender.next_packet(i == 0 ? room : std::min(room, left), now, header, series.packets[i],
+                                     series.heads[i]))
+            break;
         if (i == 0) address(node, header, credits_.grant(node), false, now);
         finish(peer, header, series.packets[i], i);
         const std::size_t bytes = series.packets[i].bytes();
@@ -128,7 +130,8 @@ void Endpoint::fill_bare(Node node, Series& series, Instant now) noexcept {
     finish(peer, header, series.packets[0], 0);
 }
 
-/// The probe is lost if the peer has what was sent behind it, and has not answered the probe. So the peer is asked for an answer, too.
+/// The probe is lost if the peer has what was sent behind it, and has not answered the probe. So the peer is asked for
+/// an answer, too.
 void Endpoint::fill_probe(Node node, Series& series, Instant now) noexcept {
     Peer& peer = *peers_[node];
     const std::uint32_t bytes = peer.path.probe_bytes();

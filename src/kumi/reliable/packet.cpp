@@ -9,8 +9,9 @@
 namespace kumi::reliable {
 
 const char* name_of(Drop cause) noexcept {
-    constexpr std::array names{"dropped_truncated", "dropped_foreign",       "dropped_damaged",   "dropped_misaddressed",
-                               "dropped_stale",     "dropped_beyond_window", "dropped_malformed", "dropped_late"};
+    constexpr std::array names{"dropped_truncated",    "dropped_foreign", "dropped_damaged",
+                               "dropped_misaddressed", "dropped_stale",   "dropped_beyond_window",
+                               "dropped_malformed",    "dropped_late"};
     static_assert(names.size() == drop_causes);
     return names[static_cast<std::size_t>(cause)];
 }
@@ -33,7 +34,8 @@ bool parse(Bytes& bytes, std::uint64_t token, Checked checked, PacketHeader& hea
     const bool is_data = (header.flags & flag::data) != 0;
     const std::size_t ack_bytes = std::size_t{header.ack_words} * 8;
     const bool is_filled = is_data || (header.flags & flag::probe) != 0;
-    if (is_filled ? header.ack_words != 0 : bytes.size() != sizeof header + ack_bytes) return cause = Drop::malformed, false;
+    if (is_filled ? header.ack_words != 0 : bytes.size() != sizeof header + ack_bytes)
+        return cause = Drop::malformed, false;
     return true;
 }
 

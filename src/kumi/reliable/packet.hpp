@@ -5,7 +5,8 @@
 //   data packet:  PacketHeader, then records: whole messages one behind the other, or one piece of a long message
 //   bare packet:  PacketHeader, then selective acknowledgement: bit i of the words stands for sequence expected + 1 + i
 //   probe:        a bare packet that is filled up with zeros instead
-//   part:         PacketHeader, PartHeader, then so much of the records of a data packet that has become too large for the path
+//   part:         PacketHeader, PartHeader, then so much of the records of a data packet that has become too large
+//                 for the path
 //
 // A packet keeps its sequence however often it is sent; each sending has a transmission number of its own. An
 // acknowledgement says which sequences have arrived and the latest transmission that has: a packet whose own
@@ -35,7 +36,8 @@ inline constexpr std::uint8_t bye = 8;    // the sender closes; it takes nothing
 inline constexpr std::uint8_t head_checked = 16; // the checksum is of the first summed_head_bytes only
 inline constexpr std::uint8_t starved = 32;      // with `bye`: the sender has no memory for what it is sent
 inline constexpr std::uint8_t part = 64;    // with `data`: a part of a packet that is too large for the path
-inline constexpr std::uint8_t probe = 64;   // without `data`: does a packet of this size pass? `sequence` is the probe's number
+// without `data`: does a packet of this size pass? `sequence` is the probe's number
+inline constexpr std::uint8_t probe = 64;
 inline constexpr std::uint8_t probed = 128; // without `data`: the probe of that number has arrived
 } // namespace flag
 
@@ -74,22 +76,26 @@ static_assert(sizeof(PartHeader) == sizeof(RecordHeader));
 /// A piece is alone in its packet, behind this much.
 inline constexpr std::size_t piece_head_bytes = sizeof(PacketHeader) + sizeof(RecordHeader);
 static_assert(piece_head_bytes % 32 == 0); // see base::checksum()
-/// What the head of a packet takes at most: the first part of a piece has one header more, and so much that it is whole words of a checksum.
+/// What the head of a packet takes at most: the first part of a piece has one header more, and so much that it is whole
+/// words of a checksum.
 inline constexpr std::size_t head_bytes_max = piece_head_bytes + 32;
 
-/// What of a packet is protected by its checksum. UDP has a sum of its own over all of it, of 16 bits: what TCP relies on
-/// too. `heads` adds 32 bits over headers and small messages, and nothing to the cost of long messages.
+/// What of a packet is protected by its checksum. UDP has a sum of its own over all of it, of 16 bits: what TCP relies
+/// on too. `heads` adds 32 bits over headers and small messages, and nothing to the cost of long messages.
 enum class Checked : std::uint8_t { nothing, heads, everything };
 inline constexpr std::size_t summed_head_bytes = piece_head_bytes;
 
 constexpr std::size_t padded(std::size_t bytes) noexcept { return (bytes + 7) & ~std::size_t{7}; }
-constexpr std::size_t record_bytes(std::size_t message_bytes) noexcept { return sizeof(RecordHeader) + padded(message_bytes); }
+constexpr std::size_t record_bytes(std::size_t message_bytes) noexcept {
+    return sizeof(RecordHeader) + padded(message_bytes);
+}
 
 /// Writes a whole message behind its header; there are record_bytes() of room.
 inline void write_record(std::byte* at, const Pieces& message) noexcept {
     const RecordHeader record{static_cast<std::uint32_t>(message.size()), whole_message};
     std::memcpy(at, &record, sizeof record);
-    if (message.size() % 8 != 0) std::memset(at + record_bytes(message.size()) - 8, 0, 8); // what the last word has too much
+    // what the last word has too much
+    if (message.size() % 8 != 0) std::memset(at + record_bytes(message.size()) - 8, 0, 8);
     message.copy_to(at + sizeof record);
 }
 
@@ -103,7 +109,9 @@ inline constexpr std::size_t ack_words_max = 56;
 static_assert(sizeof(PacketHeader) + ack_words_max * 8 <= packet_bytes_min);
 
 /// What a packet takes of its receiver's memory while it waits there: itself, and what the system adds.
-constexpr std::uint32_t weight_of(std::size_t packet_bytes) noexcept { return static_cast<std::uint32_t>(packet_bytes) + 768; }
+constexpr std::uint32_t weight_of(std::size_t packet_bytes) noexcept {
+    return static_cast<std::uint32_t>(packet_bytes) + 768;
+}
 
 /// Why a packet was dropped.
 enum class Drop : std::uint8_t {

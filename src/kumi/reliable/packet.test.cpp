@@ -51,7 +51,8 @@ TEST(Packet, sound_ones_are_taken_and_cut_to_their_size) {
 TEST(Packet, one_that_is_cut_short_anywhere_is_dropped) {
     const auto packet = packet_of({.flags = flag::data}, 64);
     for (std::size_t bytes = 0; bytes < packet.size(); ++bytes)
-        EXPECT_EQ(drop_of({packet.begin(), packet.begin() + static_cast<std::ptrdiff_t>(bytes)}), Drop::truncated) << bytes;
+        EXPECT_EQ(drop_of({packet.begin(), packet.begin() + static_cast<std::ptrdiff_t>(bytes)}), Drop::truncated)
+            << bytes;
 }
 
 TEST(Packet, any_flipped_bit_is_found) {

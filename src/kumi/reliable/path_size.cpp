@@ -50,7 +50,8 @@ void PathSize::try_next(std::uint32_t bytes, Instant when) noexcept {
 /// Between the largest size that passes and the smallest that does not.
 void PathSize::search(Instant now) noexcept {
     if (too_large_ > limit_ && bytes_ < limit_) return try_next(limit_, now);
-    if (bytes_ + close_enough < too_large_ && bytes_ < limit_) return try_next((bytes_ + (too_large_ - bytes_) / 2) & ~7u, now);
+    if (bytes_ + close_enough < too_large_ && bytes_ < limit_)
+        return try_next((bytes_ + (too_large_ - bytes_) / 2) & ~7u, now);
     is_narrow_ = bytes_ < limit_;
     if (is_narrow_) try_next(limit_, now + raise_again);
     else probe_bytes_ = 0, is_out_ = false, next_at_ = never;
@@ -63,7 +64,8 @@ void PathSize::on_probe_sent(Sequence number, Sequence transmission) noexcept {
 }
 
 void PathSize::on_answer(Sequence number, Instant now) noexcept {
-    const bool is_of_this_size = number - first_number_ <= number_ - first_number_; // it may come late, when the next has left
+    // it may come late, when the next has left
+    const bool is_of_this_size = number - first_number_ <= number_ - first_number_;
     if (probe_bytes_ == 0 || !is_of_this_size) return;
     if (probe_bytes_ >= too_large_) too_large_ = limit_ + 8; // the path carries more than it did
     bytes_ = std::max(bytes_, probe_bytes_);

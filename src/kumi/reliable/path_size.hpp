@@ -7,12 +7,12 @@
 
 namespace kumi::reliable {
 
-/// How large packets to one peer may be. What the hosts' interfaces say is a limit only: a switch between them may carry less, and drop
-/// larger packets without a word. So packets begin with a size that surely passes, larger ones are tried by probes (RFC 8899), and a
-/// size that passed is tried again when packets get lost.
+/// How large packets to one peer may be. What the hosts' interfaces say is a limit only: a switch between them may
+/// carry less, and drop larger packets without a word. So packets begin with a size that surely passes, larger ones are
+/// tried by probes (RFC 8899), and a size that passed is tried again when packets get lost.
 ///
-/// No clock says that a probe is lost, for the peer may only be busy: it is lost when the peer has received what was sent after it,
-/// and does not answer it.
+/// No clock says that a probe is lost, for the peer may only be busy: it is lost when the peer has received what was
+/// sent after it, and does not answer it.
 class PathSize {
 public:
     /// Packets of up to `sure_bytes` pass as long as none are lost; with packet_bytes_max nothing is ever tried.

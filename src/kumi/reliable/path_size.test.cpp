@@ -266,7 +266,9 @@ TEST(PathSizes, packets_under_way_when_the_path_begins_to_lose_large_ones_arrive
     ASSERT_EQ(wire[0].packet_bytes(1), 8968u);
     wire.set_path_bytes(1472);
     bool had_parts = false;
-    wire.on_packet = [&](const PacketHeader& header) { had_parts |= (header.flags & (flag::data | flag::part)) == (flag::data | flag::part); };
+    wire.on_packet = [&](const PacketHeader& header) {
+        had_parts |= (header.flags & (flag::data | flag::part)) == (flag::data | flag::part);
+    };
     std::vector<std::byte> long_one(100'000), small(3000);
     for (std::size_t i = 0; i < long_one.size(); ++i) long_one[i] = static_cast<std::byte>(i * 7 / 5);
     for (std::size_t i = 0; i < small.size(); ++i) small[i] = static_cast<std::byte>(i * 3);
@@ -275,7 +277,8 @@ TEST(PathSizes, packets_under_way_when_the_path_begins_to_lose_large_ones_arrive
         got.emplace_back(arrival.bytes.begin(), arrival.bytes.end());
         if (arrival.block != nullptr) wire[at].release(arrival.block);
     };
-    // In all forms in which messages wait: copied long ones, small ones in a packet together, and those that were filled in place.
+    // In all forms in which messages wait: copied long ones, small ones in a packet together, and those that were
+    // filled in place.
     ASSERT_TRUE(wire.send(0, 1, long_one));
     ASSERT_TRUE(wire.send(0, 1, small));
     ASSERT_TRUE(wire.send(0, 1, small));
@@ -331,7 +334,8 @@ TEST(PathSizes, where_only_questions_pass_they_are_repeated_until_one_does) {
     wire.set_path_bytes(1472);
     int questions = 0;
     wire.loses = [&](const PacketHeader& header) {
-        const bool is_question = header.source == 0 && (header.flags & (flag::data | flag::please | flag::probe)) == flag::please;
+        const bool is_question =
+            header.source == 0 && (header.flags & (flag::data | flag::please | flag::probe)) == flag::please;
         return is_question && ++questions <= 3;
     };
     ASSERT_TRUE(wire.send_bytes(0, 1, 100'000));
@@ -349,7 +353,9 @@ TEST(PathSizes, a_peer_that_is_silent_is_not_asked_more_often_because_others_tal
     wire.freeze(2, 1h);
     ASSERT_TRUE(wire.send_bytes(0, 2, 100'000));
     int questions = 0;
-    wire.on_packet = [&](const PacketHeader& header) { questions += header.source == 0 && header.destination == 2 && (header.flags & flag::data) == 0 ? 1 : 0; };
+    wire.on_packet = [&](const PacketHeader& header) {
+        questions += header.source == 0 && header.destination == 2 && (header.flags & flag::data) == 0 ? 1 : 0;
+    };
     for (int i = 0; i < 3000; ++i) {
         ASSERT_TRUE(wire.say(0, 1, "busy"));
         wire.wake(0);

@@ -18,7 +18,9 @@ constexpr Duration ask_again_first = 1ms;
 bool read_record(Bytes records, RecordHeader& record, Bytes& content) noexcept {
     if (!read_value(records, record)) return false;
     records = records.subspan(sizeof record);
-    const std::size_t bytes = record.offset == whole_message ? record.bytes : std::min<std::size_t>(records.size(), record.bytes - record.offset);
+    const std::size_t bytes = record.offset == whole_message
+                                  ? record.bytes
+                                  : std::min<std::size_t>(records.size(), record.bytes - record.offset);
     if (bytes > records.size()) return false;
     content = records.first(bytes);
     return true;
@@ -59,8 +61,8 @@ bool Receiver::is_sound(Bytes records) const noexcept {
     return true;
 }
 
-/// Takes the block that the message which begins in `records` is put together in, if it needs one. False: its reader keeps
-/// too many, or the system has no memory.
+/// Takes the block that the message which begins in `records` is put together in, if it needs one. False: its reader
+/// keeps too many, or the system has no memory.
 bool Receiver::make_room_for(Bytes records) noexcept {
     RecordHeader record{};
     read_value(records, record);
@@ -218,7 +220,8 @@ void Receiver::acknowledge(PacketHeader& header, bool with_words, Instant now) n
     const bool tells_all = !gap || with_words;
     header.expected = arrived();
     header.latest = tells_all ? latest_ : told_latest_;
-    header.held_us = static_cast<std::uint32_t>(std::max<std::int64_t>(0, (now - (tells_all ? latest_at_ : told_latest_at_)) / 1us));
+    header.held_us =
+        static_cast<std::uint32_t>(std::max<std::int64_t>(0, (now - (tells_all ? latest_at_ : told_latest_at_)) / 1us));
     unacknowledged_weight_ = 0;
     if (!tells_all) return; // the gap is still to be told
     ack_deadline_ = never;
@@ -259,7 +262,9 @@ Block* Receiver::join(Sequence sequence, Bytes part, Verdict& verdict, Instant n
     verdict = Verdict::malformed;
     if (!read_value(part, head)) return nullptr;
     part = part.subspan(sizeof head);
-    if (head.stride < part_bytes_min || head.stride % 8 != 0 || head.bytes % 8 != 0 || head.bytes > packet_bytes_max - sizeof(PacketHeader)) return nullptr;
+    if (head.stride < part_bytes_min || head.stride % 8 != 0 || head.bytes % 8 != 0 ||
+        head.bytes > packet_bytes_max - sizeof(PacketHeader))
+        return nullptr;
     if (head.offset >= head.bytes || head.offset % head.stride != 0) return nullptr;
     if (part.size() != std::min<std::size_t>(head.stride, head.bytes - head.offset)) return nullptr;
     if (has_arrived(sequence)) {
@@ -269,7 +274,8 @@ Block* Receiver::join(Sequence sequence, Bytes part, Verdict& verdict, Instant n
         return verdict = Verdict::duplicate, nullptr;
     }
     if (sequence - expected_ >= options_.window_packets_max) return verdict = Verdict::beyond_window, nullptr;
-    const bool is_of_joined = joined_ != nullptr && joined_sequence_ == sequence && joined_stride_ == head.stride && joined_->bytes == head.bytes;
+    const bool is_of_joined = joined_ != nullptr && joined_sequence_ == sequence && joined_stride_ == head.stride &&
+                              joined_->bytes == head.bytes;
     verdict = Verdict::put_aside;
     if (!is_of_joined) {
         drop_joined();

@@ -2,8 +2,8 @@
 
 // The receiving half of the way from one peer. Packets in order are read where they lie. What comes before its turn is
 // put aside until the gap is closed, and the gap is told at once. Long messages are put together in a block of their
-// own, which is there before its first piece is acknowledged. A message for whose block there is no room (its reader keeps
-// too many, or the system has no memory) waits, with all behind it, as if it had come too early.
+// own, which is there before its first piece is acknowledged. A message for whose block there is no room (its reader
+// keeps too many, or the system has no memory) waits, with all behind it, as if it had come too early.
 
 #include "kumi/base/clock.hpp"
 #include "kumi/reliable/blocks.hpp"
@@ -48,8 +48,9 @@ public:
     /// Takes a data packet. `next`: it is the one in turn, and its records are to be read now with next_message().
     Verdict on_data(const PacketHeader& header, Bytes records, Instant now) noexcept;
 
-    /// Takes a part of a packet. An incomplete packet of another sequence is forgotten. Answers the block with all records when
-    /// all parts are there, which the caller gives back. Null: `verdict` says why not; put_aside: others are to come.
+    /// Takes a part of a packet. An incomplete packet of another sequence is forgotten. Answers the block with all
+    /// records when all parts are there, which the caller gives back. Null: `verdict` says why not; put_aside: others
+    /// are to come.
     Block* join(Sequence sequence, Bytes part, Verdict& verdict, Instant now) noexcept;
 
     /// Reads on in the records of a packet in turn; false when they are used up.

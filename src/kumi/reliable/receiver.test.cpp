@@ -513,11 +513,13 @@ TEST(Receiver, packets_are_counted) {
 
 /// Of a packet's records, as a part of them arrives.
 Content part_of(const Content& records, std::size_t stride, std::size_t offset) {
-    const PartHeader header{static_cast<std::uint16_t>(records.size()), static_cast<std::uint16_t>(stride), static_cast<std::uint32_t>(offset)};
+    const PartHeader header{static_cast<std::uint16_t>(records.size()), static_cast<std::uint16_t>(stride),
+                            static_cast<std::uint32_t>(offset)};
     Content part(sizeof header);
     std::memcpy(part.data(), &header, sizeof header);
     const std::size_t bytes = std::min(stride, records.size() - offset);
-    part.insert(part.end(), records.begin() + static_cast<std::ptrdiff_t>(offset), records.begin() + static_cast<std::ptrdiff_t>(offset + bytes));
+    part.insert(part.end(), records.begin() + static_cast<std::ptrdiff_t>(offset),
+                records.begin() + static_cast<std::ptrdiff_t>(offset + bytes));
     return part;
 }
 
@@ -585,9 +587,10 @@ TEST(Receiver, parts_that_make_no_sense_are_malformed_and_take_no_memory) {
         return part;
     };
     Parts one;
-    for (const Content& part : {Content{}, Content(7), with(968, 448, 0, 440), with(968, 448, 0, 456), with(968, 448, 896, 80), with(968, 448, 8, 448),
-                                with(968, 440, 0, 440), with(968, 449, 0, 449), with(968, 448, 1344, 8), with(968, 448, 0xFFFF'FE40u, 448),
-                                with(964, 448, 896, 68), with(65'528, 448, 0, 448), with(0, 448, 0, 0)}) {
+    for (const Content& part :
+         {Content{}, Content(7), with(968, 448, 0, 440), with(968, 448, 0, 456), with(968, 448, 896, 80),
+          with(968, 448, 8, 448), with(968, 440, 0, 440), with(968, 449, 0, 449), with(968, 448, 1344, 8),
+          with(968, 448, 0xFFFF'FE40u, 448), with(964, 448, 896, 68), with(65'528, 448, 0, 448), with(0, 448, 0, 0)}) {
         EXPECT_FALSE(one.join(0, part)) << part.size();
         EXPECT_EQ(one.verdict, Verdict::malformed) << part.size();
         EXPECT_EQ(one.pool.bytes_used(), 0u);

@@ -26,8 +26,8 @@ public:
     Duration smooth() const noexcept { return known() ? smooth_ : std::chrono::milliseconds(1); }
     Duration least() const noexcept { return known() ? least_ : smooth(); }
 
-    /// When to send again what nobody has answered, after `tries` of it. A path that was interrupted is found to work again
-    /// within 250 ms; where answers take long it is four times as long as they take, up to a second.
+    /// When to send again what nobody has answered, after `tries` of it. A path that was interrupted is found to work
+    /// again within 250 ms; where answers take long it is four times as long as they take, up to a second.
     Duration timeout(unsigned tries) const noexcept {
         using namespace std::chrono_literals;
         const Duration first = known() ? std::max<Duration>(smooth_ + 4 * deviation_, 5ms) : Duration{20ms};

@@ -20,9 +20,10 @@ constexpr std::uint32_t arrivals_per_easing = 512;
 } // namespace
 
 Sender::Sender(BlockPool& pool, const SenderOptions& options, PeerCounters& counters)
-    : pool_(pool), options_(options), counters_(counters), first_(options.first_sequence), unsent_(first_), next_(first_),
-      parted_(options.first_sequence - 1), weight_sent_(options.first_sequence), credit_(options.first_sequence + options.credit_own_part),
-      congestion_(options.first_sequence), latest_(options.first_sequence) {
+    : pool_(pool), options_(options), counters_(counters), first_(options.first_sequence), unsent_(first_),
+      next_(first_), parted_(options.first_sequence - 1), weight_sent_(options.first_sequence),
+      credit_(options.first_sequence + options.credit_own_part), congestion_(options.first_sequence),
+      latest_(options.first_sequence) {
     set_packet_bytes(options.packet_bytes);
 }
 
@@ -134,7 +135,8 @@ void Sender::close_open_packet() noexcept {
 
 bool Sender::grow_slots() noexcept {
     if (slots_.size() >= options_.window_packets_max) return false;
-    const std::size_t count = slots_.empty() ? std::min<std::size_t>(slots_at_first, options_.window_packets_max) : slots_.size() * 2;
+    const std::size_t count =
+        slots_.empty() ? std::min<std::size_t>(slots_at_first, options_.window_packets_max) : slots_.size() * 2;
     std::vector<Slot> more;
     try {
         more.resize(count);
@@ -158,7 +160,8 @@ bool Sender::cut() noexcept {
         cut.bytes = std::min(block->bytes - block->cut, block->stride);
         block->cut += cut.bytes;
     } else {
-        const std::uint32_t piece = std::min(block->bytes - block->cut, options_.packet_bytes - static_cast<std::uint32_t>(piece_head_bytes));
+        const std::uint32_t piece =
+            std::min(block->bytes - block->cut, options_.packet_bytes - static_cast<std::uint32_t>(piece_head_bytes));
         block->cut += piece;
         cut.bytes = static_cast<std::uint32_t>(piece_head_bytes + padded(piece));
     }
@@ -189,7 +192,8 @@ bool Sender::may_leave_next(Instant now) noexcept {
     return false;
 }
 
-bool Sender::next_packet(std::size_t room, Instant now, PacketHeader& header, OutPacket& packet, std::byte* head_memory) noexcept {
+bool Sender::next_packet(std::size_t room, Instant now, PacketHeader& header, OutPacket& packet,
+                         std::byte* head_memory) noexcept {
     if (prepared_count_ == 0) prepared_again_ = repairs_ != 0;
     if (prepared_count_ == series_max) return false;
     Sequence sequence = unsent_ + static_cast<Sequence>(prepared_whole_);
@@ -235,7 +239,8 @@ void Sender::describe(Sequence sequence, PacketHeader& header, OutPacket& packet
     }
     const RecordHeader record{which.block->bytes, which.offset};
     std::memcpy(head_memory + sizeof(PacketHeader), &record, sizeof record);
-    packet = {head_memory, piece_head_bytes, Bytes(which.block->data() + which.offset, which.bytes - piece_head_bytes), true};
+    packet = {head_memory, piece_head_bytes, Bytes(which.block->data() + which.offset, which.bytes - piece_head_bytes),
+              true};
 }
 
 /// The peer joins the parts of one packet at a time.
@@ -246,7 +251,8 @@ bool Sender::is_parted_under_way() const noexcept {
 }
 
 /// The next part, if it may leave and has room; answers where in the packet's records it ends, or 0.
-std::uint32_t Sender::describe_part(Sequence sequence, std::size_t room, PacketHeader& header, OutPacket& packet, std::byte* head_memory) noexcept {
+std::uint32_t Sender::describe_part(Sequence sequence, std::size_t room, PacketHeader& header, OutPacket& packet,
+                                    std::byte* head_memory) noexcept {
     const Slot& which = slot(sequence);
     const bool goes_on = prepared_count_ != 0 && prepared_[prepared_count_ - 1].sequence == sequence;
     if (!goes_on && (prepared_count_ != 0 || is_parted_under_way())) return 0;
@@ -258,12 +264,14 @@ std::uint32_t Sender::describe_part(Sequence sequence, std::size_t room, PacketH
     const bool is_last = from + bytes == part.bytes;
     if (piece_head_bytes + bytes > room) return 0;
     header.sequence = sequence;
-    header.flags = static_cast<std::uint8_t>(flag::data | flag::part | (which.lost ? flag::again : 0) | (is_last ? flag::please : 0));
+    header.flags = static_cast<std::uint8_t>(flag::data | flag::part | (which.lost ? flag::again : 0) |
+                                             (is_last ? flag::please : 0));
     header.bytes = static_cast<std::uint16_t>(piece_head_bytes + bytes);
     std::memcpy(head_memory + sizeof(PacketHeader), &part, sizeof part);
     std::byte* const content = which.block->data() + which.offset;
     if (which.block->stride != 0) {
-        packet = {head_memory, piece_head_bytes, Bytes(content + sizeof(PacketHeader) + from, bytes), which.block->is_long};
+        packet = {head_memory, piece_head_bytes, Bytes(content + sizeof(PacketHeader) + from, bytes),
+                  which.block->is_long};
     } else if (from != 0) {
         packet = {head_memory, piece_head_bytes, Bytes(content + from - sizeof(RecordHeader), bytes), true};
     } else { // the record's own header is not in memory
@@ -311,13 +319,22 @@ void Sender::on_sent(std::size_t count, Sequence transmission, bool in_burst, In
 
 std::byte* Sender::send_alone(std::uint32_t packet_bytes, Sequence transmission, Instant now) noexcept {
     const bool alone = idle() && !slots_.empty() && congestion_.paced_until() <= now;
-    if (!alone || queue_bytes_ != 0 || is_before(credit_line(now), weight_sent_ + weight_of(packet_bytes))) return nullptr;
+    if (!alone || queue_bytes_ != 0 || is_before(credit_line(now), weight_sent_ + weight_of(packet_bytes)))
+        return nullptr;
     Block* const block = take(packet_bytes);
     if (block == nullptr) return nullptr;
     credit_ = credit_line(now);
     block->bytes = block->cut = block->stride = packet_bytes;
-    slot(next_) = Slot{.block = block, .offset = 0, .bytes = packet_bytes, .sent_at = now, .transmission = transmission, .ends_block = true,
-                       .arrived = false, .lost = false, .again = false, .in_burst = false};
+    slot(next_) = Slot{.block = block,
+                       .offset = 0,
+                       .bytes = packet_bytes,
+                       .sent_at = now,
+                       .transmission = transmission,
+                       .ends_block = true,
+                       .arrived = false,
+                       .lost = false,
+                       .again = false,
+                       .in_burst = false};
     unsent_ = ++next_;
     under_way_bytes_ += packet_bytes;
     weight_sent_ += weight_of(packet_bytes);
@@ -379,7 +396,8 @@ bool Sender::on_news(const PacketHeader& header, Bytes words, Sequence next_tran
         std::uint64_t word = 0;
         std::memcpy(&word, words.data() + i * 8, sizeof word);
         for (; word != 0; word &= word - 1) {
-            const Sequence sequence = header.expected + 1 + static_cast<Sequence>(i * 64) + static_cast<Sequence>(std::countr_zero(word));
+            const Sequence sequence =
+                header.expected + 1 + static_cast<Sequence>(i * 64) + static_cast<Sequence>(std::countr_zero(word));
             if (!is_before(sequence, unsent_)) {
                 sound = false;
                 break;
@@ -467,7 +485,8 @@ void each_message(Block& block, base::FunctionRef<void(Bytes)> what) {
         RecordHeader record;
         std::memcpy(&record, block.data() + at + sizeof(PacketHeader), sizeof record);
         const std::size_t piece = std::min<std::size_t>(block.stride - piece_head_bytes, record.bytes - record.offset);
-        message.insert(message.end(), block.data() + at + piece_head_bytes, block.data() + at + piece_head_bytes + piece);
+        message.insert(message.end(), block.data() + at + piece_head_bytes,
+                       block.data() + at + piece_head_bytes + piece);
     }
     what(message);
 }

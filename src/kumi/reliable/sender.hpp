@@ -72,7 +72,9 @@ public:
     /// system takes nearly twice as fast as one gathered from many.
     bool try_append_long(const Pieces& message) noexcept;
     /// The largest message for try_append().
-    std::size_t append_bytes_max() const noexcept { return packed_bytes_max_ - sizeof(PacketHeader) - sizeof(RecordHeader); }
+    std::size_t append_bytes_max() const noexcept {
+        return packed_bytes_max_ - sizeof(PacketHeader) - sizeof(RecordHeader);
+    }
 
     /// Whether what was committed should leave now, or may wait for company.
     /// Behind what is about to leave it waits: more may follow, and nothing is lost by it.
@@ -93,8 +95,10 @@ public:
     /// The next packet of at most `room` bytes that may leave; false: none. Of `header` it sets what is about data.
     /// Repairs come first, and never in the same series as new packets. Before on_sent() nothing has left, and the
     /// series may be got again after forget_prepared(). `head_memory` has head_bytes_max. A packet that is larger
-    /// than packets may be now leaves in parts, in one series or several; the next such packet follows when the peer has it.
-    bool next_packet(std::size_t room, Instant now, PacketHeader& header, OutPacket& packet, std::byte* head_memory) noexcept;
+    /// than packets may be now leaves in parts, in one series or several; the next such packet follows when the peer
+    /// has it.
+    bool next_packet(std::size_t room, Instant now, PacketHeader& header, OutPacket& packet,
+                     std::byte* head_memory) noexcept;
     /// The first `count` of the series left, with transmissions from `transmission` on.
     void on_sent(std::size_t count, Sequence transmission, bool in_burst, Instant now) noexcept;
     bool has_prepared() const noexcept { return prepared_count_ != 0; }
@@ -105,8 +109,8 @@ public:
         if (prepared_again_) return repairs_ > prepared_whole_ || has_closed();
         return next_ - unsent_ > prepared_whole_ || !queue_.empty();
     }
-    /// Behind the series that was got nothing may leave before the peer answers: because of the window, or because there
-    /// is little room left for more messages.
+    /// Behind the series that was got nothing may leave before the peer answers: because of the window, or because
+    /// there is little room left for more messages.
     bool is_stuck_after_prepared(Instant now) noexcept {
         if (prepared_again_) return false;
         if (has_more_after_prepared()) return !may_leave_next(now);
@@ -119,8 +123,8 @@ public:
     /// The longest series.
     static constexpr std::size_t series_max = 64;
 
-    /// Takes a block for one packet of that size and counts it as sent, if it may leave now and nothing else is under way
-    /// or waits; null: not so. The caller fills it.
+    /// Takes a block for one packet of that size and counts it as sent, if it may leave now and nothing else is under
+    /// way or waits; null: not so. The caller fills it.
     std::byte* send_alone(std::uint32_t packet_bytes, Sequence transmission, Instant now) noexcept;
     Sequence last_sequence() const noexcept { return next_ - 1; }
     /// What send_alone() counted did not leave.
@@ -160,7 +164,9 @@ public:
     const Congestion& congestion() const noexcept { return congestion_; }
     std::size_t queue_bytes() const noexcept { return queue_bytes_; }
     std::uint32_t credit_own_part() const noexcept { return options_.credit_own_part; }
-    static constexpr std::size_t slots_bytes_max(std::size_t window_packets) noexcept { return window_packets * sizeof(Slot); }
+    static constexpr std::size_t slots_bytes_max(std::size_t window_packets) noexcept {
+        return window_packets * sizeof(Slot);
+    }
     unsigned timeouts_in_a_row() const noexcept { return tries_; }
     /// How often packets of bursts were lost and, after that, single ones arrived, while never one of a burst did.
     unsigned bursts_lost_alone() const noexcept { return bursts_lost_alone_; }
@@ -184,11 +190,14 @@ private:
     bool grow_slots() noexcept;
     bool may_leave_next(Instant now) noexcept;
     /// How often the peer is asked to acknowledge at once: in time for the window, and for what waits for room here.
-    std::uint32_t bytes_per_please() const noexcept { return std::min<std::uint32_t>(congestion_.window_bytes() / 2, 256 * 1024); }
+    std::uint32_t bytes_per_please() const noexcept {
+        return std::min<std::uint32_t>(congestion_.window_bytes() / 2, 256 * 1024);
+    }
     std::uint32_t credit_line(Instant now) const noexcept;
     void describe(Sequence sequence, PacketHeader& header, OutPacket& packet, std::byte* head_memory) noexcept;
     bool is_parted_under_way() const noexcept;
-    std::uint32_t describe_part(Sequence sequence, std::size_t room, PacketHeader& header, OutPacket& packet, std::byte* head_memory) noexcept;
+    std::uint32_t describe_part(Sequence sequence, std::size_t room, PacketHeader& header, OutPacket& packet,
+                                std::byte* head_memory) noexcept;
     std::uint32_t on_arrived(Slot& slot, const PacketHeader& header, Instant now) noexcept;
     void tolerate_overtaking() noexcept;
     bool on_news(const PacketHeader& header, Bytes words, Sequence next_transmission, Instant now) noexcept;

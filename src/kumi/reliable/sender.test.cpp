@@ -834,7 +834,8 @@ TEST(Sender, packets_of_another_size_begin_with_the_next_message) {
     one.sender.set_packet_bytes(512);
     EXPECT_EQ(one.sender.append_bytes_max(), 512 - sizeof(PacketHeader) - sizeof(RecordHeader));
     ASSERT_TRUE(one.sender.try_append_long(Bytes(some_bytes(3000))));
-    // What was cut before is too large now, and leaves in parts, one packet at a time. Behind the last one all may leave.
+    // What was cut before is too large now, and leaves in parts, one packet at a time. Behind the last one all may
+    // leave.
     for (Sequence packet = 0; packet < 3; ++packet) {
         const auto packets = one.all();
         ASSERT_EQ(packets.size(), packet < 2 ? 3u : 3u + 1u + 7u) << packet;

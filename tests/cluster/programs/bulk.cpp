@@ -1,5 +1,5 @@
-// Node 0 sends node 1 large messages as fast as they go, until it is interrupted: bulk BYTES MEGABITS. Node 1 tells when
-// more comes in a second than that, or no more, and in the end whether all was right.
+// Node 0 sends node 1 large messages as fast as they go, until it is interrupted: bulk BYTES MEGABITS. Node 1 tells
+// when more comes in a second than that, or no more, and in the end whether all was right.
 
 #include "kumi/kumi.hpp"
 
@@ -60,7 +60,8 @@ int receive(kumi::PmJob& job, double megabits) {
         std::printf("%s: %.0f Mbit/s\n", is_fast ? "above" : "below", rate);
         std::fflush(stdout);
     }
-    std::printf("%llu messages, %llu wrong%s\n", static_cast<unsigned long long>(next), static_cast<unsigned long long>(wrong), is_over ? "" : ", and no end");
+    std::printf("%llu messages, %llu wrong%s\n", static_cast<unsigned long long>(next),
+                static_cast<unsigned long long>(wrong), is_over ? "" : ", and no end");
     return wrong == 0 && is_over ? 0 : 1;
 }
 

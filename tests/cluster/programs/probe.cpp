@@ -28,8 +28,10 @@ int echo(int socket, sockaddr_in address) {
     while (true) {
         sockaddr_in from{};
         socklen_t size = sizeof from;
-        const ssize_t got = recvfrom(socket, buffer.data(), buffer.size(), 0, reinterpret_cast<sockaddr*>(&from), &size);
-        if (got > 0) sendto(socket, buffer.data(), static_cast<size_t>(got), 0, reinterpret_cast<sockaddr*>(&from), size);
+        const ssize_t got =
+            recvfrom(socket, buffer.data(), buffer.size(), 0, reinterpret_cast<sockaddr*>(&from), &size);
+        if (got > 0)
+            sendto(socket, buffer.data(), static_cast<size_t>(got), 0, reinterpret_cast<sockaddr*>(&from), size);
     }
 }
 

@@ -14,7 +14,8 @@ int main(int, char** argv) {
     const auto carried = handlers.function("carried", [&](int) {
         Carried bytes;
         const kumi::pm::Channel& channel = self->core().channel();
-        for (kumi::Node to = 0; to < channel.nodes(); ++to) bytes[std::string(channel.carrier(to))] += channel.sent(to).bytes;
+        for (kumi::Node to = 0; to < channel.nodes(); ++to)
+            bytes[std::string(channel.carrier(to))] += channel.sent(to).bytes;
         return bytes;
     });
     const auto add = handlers.function("add", [](Carried some, const Carried& more) {
@@ -29,7 +30,8 @@ int main(int, char** argv) {
         const std::vector<std::byte> content(std::strtoul(argv[1], nullptr, 10));
         const auto before = kumi::must(job.reduce(all, add, carried, 0).get()).value;
         for (long i = 0; i < std::atol(argv[2]); ++i) kumi::must(job.multicast(all, take, content).get());
-        for (const auto& [network, bytes] : kumi::must(job.reduce(all, add, carried, 0).get()).value) fmt::print("{} {}\n", network, bytes - before.at(network));
+        for (const auto& [network, bytes] : kumi::must(job.reduce(all, add, carried, 0).get()).value)
+            fmt::print("{} {}\n", network, bytes - before.at(network));
     }
     kumi::must(job.barrier());
 }

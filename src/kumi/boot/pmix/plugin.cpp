@@ -23,8 +23,8 @@ bool fail(Why* why, const char* call, pmix_status_t status) {
     return false;
 }
 
-/// Runs a call of PMIx, which may wait for ever, for a while at most. One that is late is left behind with all it needs,
-/// hence a thread and no reference to anything of the caller's.
+/// Runs a call of PMIx, which may wait for ever, for a while at most. One that is late is left behind with all it
+/// needs, hence a thread and no reference to anything of the caller's.
 bool within(std::uint32_t milliseconds, const char* call, std::function<pmix_status_t()> work, Why* why) {
     auto task = std::make_shared<std::packaged_task<pmix_status_t()>>(std::move(work));
     auto answer = task->get_future();
@@ -61,7 +61,9 @@ std::shared_ptr<Got> get_value(std::uint32_t milliseconds, const pmix_proc_t& of
 
 Client* open(std::uint32_t milliseconds, std::uint32_t* node, std::uint32_t* nodes, Why* why) {
     auto client = std::make_shared<Client>();
-    if (!within(milliseconds, "PMIx_Init", [client] { return PMIx_Init(&client->self, nullptr, 0); }, why)) return nullptr;
+    if (!within(
+            milliseconds, "PMIx_Init", [client] { return PMIx_Init(&client->self, nullptr, 0); }, why))
+        return nullptr;
     const auto size = get_value(milliseconds, process(*client, PMIX_RANK_WILDCARD), PMIX_JOB_SIZE, why);
     if (!size) return nullptr;
     if (size->value->type != PMIX_UINT32 || client->self.rank >= size->value->data.uint32) {

@@ -15,7 +15,8 @@ Result<void> Assembly::open_sockets() {
     return {};
 }
 
-Result<void> Assembly::add(const std::vector<Node>& members, base::FunctionRef<Result<Ends>(std::span<pm::Waker* const>)> open, const std::string& name) {
+Result<void> Assembly::add(const std::vector<Node>& members,
+                           base::FunctionRef<Result<Ends>(std::span<pm::Waker* const>)> open, const std::string& name) {
     if (sockets_.empty())
         if (auto opened = open_sockets(); !opened) return opened;
     std::vector<WakeSocket::Name> names;
@@ -41,7 +42,9 @@ Result<void> Assembly::add(const std::vector<Node>& members, base::FunctionRef<R
     return {};
 }
 
-void Assembly::add_relay(Node from, Node via, Node to) { ways_to_[from][to].push_back({.is_relayed = true, .path = {via}}); }
+void Assembly::add_relay(Node from, Node via, Node to) {
+    ways_to_[from][to].push_back({.is_relayed = true, .path = {via}});
+}
 
 /// Relays that were named only tell the first node of each path.
 void Assembly::complete_paths() {
@@ -70,13 +73,15 @@ Result<Assembly::Ends> Assembly::finish(const StripeOptions& stripes, bool is_se
     if (!ways_to_.empty()) complete_paths();
     for (Node node = 0; node < nodes_; ++node) {
         for (Node to = 0; to < nodes_; ++to)
-            if (ways_to_.empty() || ways_to_[node][to].empty()) return error("nodes {} and {} have no channel", node, to);
+            if (ways_to_.empty() || ways_to_[node][to].empty())
+                return error("nodes {} and {} have no channel", node, to);
         auto sleep_set = CompositeChannel::open_sleep_set(is_serialized, *sockets_[node]);
         if (!sleep_set) return sleep_set.error();
-        made.push_back(std::make_unique<CompositeChannel>(node, std::move(parts_[node]), ways_to_[node], std::move(sockets_[node]), stripes,
-                                                          *std::move(sleep_set)));
+        made.push_back(std::make_unique<CompositeChannel>(node, std::move(parts_[node]), ways_to_[node],
+                                                          std::move(sockets_[node]), stripes, *std::move(sleep_set)));
     }
-    for (Node node = 0; const std::vector<Node>& sources : served()) static_cast<CompositeChannel&>(*made[node++]).set_served(sources);
+    for (Node node = 0; const std::vector<Node>& sources : served())
+        static_cast<CompositeChannel&>(*made[node++]).set_served(sources);
     return made;
 }
 

@@ -18,11 +18,12 @@ public:
 
     explicit Assembly(Node nodes) : nodes_(nodes) {}
 
-    /// Adds a channel between `members`. What they have for each other goes by it, until another is added; then it is the
-    /// next best. `open` gets a waker for each member, for devices that want one, and answers all ends.
-    Result<void> add(const std::vector<Node>& members, base::FunctionRef<Result<Ends>(std::span<pm::Waker* const>)> open,
-                     const std::string& name = {});
-    /// What `from` has for `to`, and can send by no channel, goes through `via`. At most once for two nodes, after all channels.
+    /// Adds a channel between `members`. What they have for each other goes by it, until another is added; then it is
+    /// the next best. `open` gets a waker for each member, for devices that want one, and answers all ends.
+    Result<void> add(const std::vector<Node>& members,
+                     base::FunctionRef<Result<Ends>(std::span<pm::Waker* const>)> open, const std::string& name = {});
+    /// What `from` has for `to`, and can send by no channel, goes through `via`. At most once for two nodes, after all
+    /// channels.
     void add_relay(Node from, Node via, Node to);
 
     /// All composites, by node. Every two nodes must have a channel by now. `is_serialized` as pm::Opening has it.

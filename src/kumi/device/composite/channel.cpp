@@ -19,8 +19,8 @@ using namespace std::chrono_literals;
 /// A link that costs a system call, and brought nothing in so many polls, is polled only every so often.
 constexpr unsigned quiet_polls = 128;
 constexpr Duration quiet_time = 10us;
-/// The clock is looked at after so many polls; if they took longer than this, whoever polls does other things in between,
-/// and it does not matter what a poll costs.
+/// The clock is looked at after so many polls; if they took longer than this, whoever polls does other things in
+/// between, and it does not matter what a poll costs.
 constexpr unsigned polls_per_look = 16;
 constexpr Duration slow_polls_time = 20us;
 /// A channel that cannot be slept on together with others is looked at this often.
@@ -40,7 +40,8 @@ constexpr unsigned mark_link = 4;
 /// While a thread is in one of the channel's functions.
 class CompositeChannel::Call {
 public:
-    explicit Call(const CompositeChannel& channel) noexcept : channel_(channel), is_first_(!channel.is_serialized_ && channel.enter()) {}
+    explicit Call(const CompositeChannel& channel) noexcept
+        : channel_(channel), is_first_(!channel.is_serialized_ && channel.enter()) {}
     Call(const Call&) = delete;
     Call& operator=(const Call&) = delete;
     ~Call() {
@@ -55,8 +56,8 @@ private:
     bool is_first_; // the first thread, and the only one
 };
 
-/// The right to use a link for sending: because this thread is alone, or polls it right now and has its lock; or else by
-/// the lock.
+/// The right to use a link for sending: because this thread is alone, or polls it right now and has its lock; or else
+/// by the lock.
 class CompositeChannel::Sending {
 public:
     explicit Sending(Guard& guard, bool is_alone = false) noexcept
@@ -76,12 +77,19 @@ private:
 };
 
 CompositeChannel::CompositeChannel(Node self, std::vector<Part> parts, const std::vector<std::vector<Way>>& ways_to,
-                                   std::unique_ptr<WakeSocket> wakes, const StripeOptions& stripes, std::optional<DescriptorSet> sleep_set)
-    : self_(self), is_serialized_(sleep_set.has_value()), wakes_(std::move(wakes)), link_memory_(std::make_unique<Link[]>(parts.size())), links_(link_memory_.get(), parts.size()),
-      routes_(ways_to.size()), networks_(self, {}, std::vector<std::vector<PlannedWay>>(ways_to.size())), sleep_set_(std::move(sleep_set)) {
+                                   std::unique_ptr<WakeSocket> wakes, const StripeOptions& stripes,
+                                   std::optional<DescriptorSet> sleep_set)
+    : self_(self), is_serialized_(sleep_set.has_value()), wakes_(std::move(wakes)),
+      link_memory_(std::make_unique<Link[]>(parts.size())), links_(link_memory_.get(), parts.size()),
+      routes_(ways_to.size()), networks_(self, {}, std::vector<std::vector<PlannedWay>>(ways_to.size())),
+      sleep_set_(std::move(sleep_set)) {
     KUMI_ASSERT(parts.size() <= parts_max);
-    traits_ = {.device = "composite", .message_bytes_max = std::numeric_limits<std::size_t>::max(), .bytes_per_peer_max = 0,
-               .latency_class_ns = std::numeric_limits<std::uint32_t>::max(), .bandwidth_class_mb = 0, .polls_memory = true};
+    traits_ = {.device = "composite",
+               .message_bytes_max = std::numeric_limits<std::size_t>::max(),
+               .bytes_per_peer_max = 0,
+               .latency_class_ns = std::numeric_limits<std::uint32_t>::max(),
+               .bandwidth_class_mb = 0,
+               .polls_memory = true};
     std::vector<NetworkLink> networks;
     for (std::size_t i = 0; i < parts.size(); ++i) {
         Link& link = links_[i];
@@ -99,7 +107,8 @@ CompositeChannel::CompositeChannel(Node self, std::vector<Part> parts, const std
             traits.message_bytes_max -= head_bytes_max;
             networks.push_back({&channel, channel.ways(), link.part.network, link.part.name});
         }
-        if (channel.remote_memory() != nullptr && !host_memory_) host_memory_.emplace(link.part, static_cast<Node>(ways_to.size()));
+        if (channel.remote_memory() != nullptr && !host_memory_)
+            host_memory_.emplace(link.part, static_cast<Node>(ways_to.size()));
         traits_.message_bytes_max = std::min(traits_.message_bytes_max, traits.message_bytes_max);
         traits_.bytes_per_peer_max = std::max(traits_.bytes_per_peer_max, traits.bytes_per_peer_max);
         traits_.latency_class_ns = std::min(traits_.latency_class_ns, traits.latency_class_ns);
@@ -139,7 +148,8 @@ Result<std::optional<DescriptorSet>> CompositeChannel::open_sleep_set(bool is_se
     auto set = DescriptorSet::open();
     if (!set) return set.error();
     DescriptorSet::Place place; // for good
-    if (!set->watch(place, {.descriptor = wakes.descriptor()}, mark_call)) return system_error(errno, "watching a socket (epoll)");
+    if (!set->watch(place, {.descriptor = wakes.descriptor()}, mark_call))
+        return system_error(errno, "watching a socket (epoll)");
     return std::optional(*std::move(set));
 }
 
@@ -161,7 +171,8 @@ void CompositeChannel::linger() noexcept {
 
 inline void CompositeChannel::after_send(Link& link) noexcept {
     if (link.is_light) return;
-    if (link.quiet.load(std::memory_order_relaxed) != 0) link.quiet.store(0, std::memory_order_relaxed); // an answer may come
+    // an answer may come
+    if (link.quiet.load(std::memory_order_relaxed) != 0) link.quiet.store(0, std::memory_order_relaxed);
 }
 
 /// With the networks' lock.
@@ -226,7 +237,8 @@ void CompositeChannel::commit(const pm::SendSlot& slot) noexcept {
 }
 
 void CompositeChannel::cancel(const pm::SendSlot& slot) noexcept {
-    if (routes_[slot.to()].link == nullptr) return give_back_to_networks([&](Networks& networks) { return networks.cancel(slot); });
+    if (routes_[slot.to()].link == nullptr)
+        return give_back_to_networks([&](Networks& networks) { return networks.cancel(slot); });
     give_back(slot, [](pm::Channel& channel, const pm::SendSlot& own) { channel.cancel(own); });
 }
 
@@ -321,16 +333,21 @@ inline std::size_t CompositeChannel::poll_links(pm::Handler handler, std::size_t
     return handled;
 }
 
-inline std::size_t CompositeChannel::poll_link(Link& link, pm::Handler handler, std::size_t messages_max, bool is_alone) noexcept {
+inline std::size_t CompositeChannel::poll_link(Link& link, pm::Handler handler, std::size_t messages_max,
+                                               bool is_alone) noexcept {
     const auto hand_out = [&](pm::Message& message) {
         pm::Message known(message, link.part.members[message.source()]);
         handler(known);
         if (known.was_kept()) message.note_kept();
     };
-    const auto poll = [&] { return link.network ? poll_network(link, handler, messages_max) : link.part.channel->poll(hand_out, messages_max); };
+    const auto poll = [&] {
+        return link.network ? poll_network(link, handler, messages_max)
+                            : link.part.channel->poll(hand_out, messages_max);
+    };
     if (is_alone || link.is_apart) return poll();
     link.guard->lock.lock();
-    link.guard->poller.store(base::thread_mark(), std::memory_order_relaxed); // only this thread compares it with its own mark
+    // only this thread compares it with its own mark
+    link.guard->poller.store(base::thread_mark(), std::memory_order_relaxed);
     const std::size_t handled = poll();
     link.guard->poller.store(nullptr, std::memory_order_relaxed);
     link.guard->lock.unlock();
@@ -392,7 +409,8 @@ bool CompositeChannel::arm() noexcept {
     if (is_serialized_) return arm_links(true);
     const Call call(*this);
     const void* nobody = nullptr;
-    const bool is_sleeper = sleeper_.compare_exchange_strong(nobody, base::thread_mark()) || nobody == base::thread_mark();
+    const bool is_sleeper =
+        sleeper_.compare_exchange_strong(nobody, base::thread_mark()) || nobody == base::thread_mark();
     if (!is_sleeper) return true; // it naps
     if (arm_links(false)) return true;
     sleeper_.store(nullptr);
@@ -458,7 +476,8 @@ void CompositeChannel::sleep_on_links(Instant deadline) noexcept {
     end_links(false, watched[1].revents != 0);
 }
 
-/// Tells all links that somebody sleeps, and has `watch(link, what)` watch them, if it can. Answers the time to wake up at.
+/// Tells all links that somebody sleeps, and has `watch(link, what)` watch them, if it can. Answers the time to wake up
+/// at.
 template <class Watch>
 Instant CompositeChannel::begin_links(bool is_alone, Watch&& watch) noexcept {
     Instant deadline = never;
@@ -469,7 +488,8 @@ Instant CompositeChannel::begin_links(bool is_alone, Watch&& watch) noexcept {
     for (Link& link : links_) {
         const Sending sending(*link.guard, is_alone);
         const pm::Watched what = link.sleep != nullptr ? link.sleep->begin_sleep() : pm::Watched{};
-        const bool is_watched = link.sleep != nullptr && what.word == nullptr && watch(link, what); // a word cannot be, among others
+        // a word cannot be, among others
+        const bool is_watched = link.sleep != nullptr && what.word == nullptr && watch(link, what);
         deadline = std::min(deadline, is_watched ? what.deadline : now() + look_after);
     }
     return deadline;
@@ -509,8 +529,8 @@ void CompositeChannel::end_sleep() noexcept {
     end_links(true, (ready & mark_interfaces) != 0);
 }
 
-/// Somebody sleeps, and another thread has used the networks: the time to wake up at may be another one now. The links tell
-/// of themselves.
+/// Somebody sleeps, and another thread has used the networks: the time to wake up at may be another one now. The links
+/// tell of themselves.
 void CompositeChannel::tell_sleeper() noexcept {
     if (is_polling_ || networks_.empty()) return;
     if (networks_.next_tick() >= sleep_deadline_ && !networks_.has_something_to_do()) return;

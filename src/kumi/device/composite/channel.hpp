@@ -4,19 +4,19 @@
 // number there; receiving polls them all. Where channels may fail, routes change while the job runs (networks.hpp).
 // Unlike other channels this one is for many threads at once.
 //
-// Locks. One thread at a time receives (`receiving_`); others that poll meanwhile are told "nothing", because it is being
-// done for them. A link has a lock for sending, which polling takes too where the device cannot do both at once; the
-// networks, among which messages may move, have one together. The order is receiving_, then a link's; whoever holds a
-// link's waits for nothing. So a handler may send, on the same link (this thread has its lock already) and on others. It
-// must not wait for another thread that sends: a lock may be held while it runs. A thread that is alone takes no locks
-// (bias.hpp).
+// Locks. One thread at a time receives (`receiving_`); others that poll meanwhile are told "nothing", because it is
+// being done for them. A link has a lock for sending, which polling takes too where the device cannot do both at once;
+// the networks, among which messages may move, have one together. The order is receiving_, then a link's; whoever holds
+// a link's waits for nothing. So a handler may send, on the same link (this thread has its lock already) and on others.
+// It must not wait for another thread that sends: a lock may be held while it runs. A thread that is alone takes no
+// locks (bias.hpp).
 //
-// Sleep. A thread that is alone sleeps on all links at once, until one of them or wake() ends it. Where there are several
-// threads one takes from a link what another waits for, and their sleeps end after a millisecond at the latest: whoever
-// wants to know sooner lets one thread receive, and wakes the others himself.
+// Sleep. A thread that is alone sleeps on all links at once, until one of them or wake() ends it. Where there are
+// several threads one takes from a link what another waits for, and their sleeps end after a millisecond at the latest:
+// whoever wants to know sooner lets one thread receive, and wakes the others himself.
 //
-// Serialized. Where the callers have a lock of their own none of this is needed: every caller is alone. Then the channel can
-// be slept on from outside, by one descriptor that stands for all links.
+// Serialized. Where the callers have a lock of their own none of this is needed: every caller is alone. Then the
+// channel can be slept on from outside, by one descriptor that stands for all links.
 
 #include "kumi/device/composite/bias.hpp"
 #include "kumi/device/composite/descriptor_set.hpp"
@@ -45,10 +45,11 @@ public:
         Path path{};
         bool is_silent = false;
     };
-    /// `ways_to` says for each destination, self included, how messages get there, the best way first. The others are of
-    /// use where the first is by a part that may fail. With a set to sleep on, calls never overlap.
-    CompositeChannel(Node self, std::vector<Part> parts, const std::vector<std::vector<Way>>& ways_to, std::unique_ptr<WakeSocket> wakes,
-                     const StripeOptions& stripes = {}, std::optional<DescriptorSet> sleep_set = {});
+    /// `ways_to` says for each destination, self included, how messages get there, the best way first. The others are
+    /// of use where the first is by a part that may fail. With a set to sleep on, calls never overlap.
+    CompositeChannel(Node self, std::vector<Part> parts, const std::vector<std::vector<Way>>& ways_to,
+                     std::unique_ptr<WakeSocket> wakes, const StripeOptions& stripes = {},
+                     std::optional<DescriptorSet> sleep_set = {});
     /// What a channel whose calls never overlap is made with; nothing for others.
     static Result<std::optional<DescriptorSet>> open_sleep_set(bool is_serialized, const WakeSocket& wakes);
     /// Before anything else: those whose messages this node is to pass on, and before whom it does not leave.
@@ -64,8 +65,8 @@ public:
     Node nodes() const noexcept override { return static_cast<Node>(routes_.size()); }
     const pm::Traits& traits() const noexcept override { return traits_; }
 
-    // All from any thread, and at once unless it is serialized. From handlers too, but arm() and sleep(); a handler that polls
-    // is told "nothing".
+    // All from any thread, and at once unless it is serialized. From handlers too, but arm() and sleep(); a handler
+    // that polls is told "nothing".
     pm::SendSlot try_reserve(Node to, std::size_t bytes) noexcept override;
     void commit(const pm::SendSlot& slot) noexcept override;
     void cancel(const pm::SendSlot& slot) noexcept override;
@@ -129,7 +130,9 @@ private:
     void give_back(const pm::SendSlot& slot, End&& end) noexcept;
     template <class End>
     void give_back_to_networks(End&& end) noexcept;
-    Guard& guard_of(const Route& route) const noexcept { return route.link != nullptr ? *route.link->guard : networks_guard_; }
+    Guard& guard_of(const Route& route) const noexcept {
+        return route.link != nullptr ? *route.link->guard : networks_guard_;
+    }
     void after_send(Link& link) noexcept;
     void after_network_send(Node to) noexcept;
     bool arm_links(bool is_alone) noexcept;
@@ -165,7 +168,8 @@ private:
     std::atomic<const void*> sleeper_{nullptr}; // the thread that has armed the links
     std::atomic<bool> asleep_{false};           // it sleeps, or is about to
     mutable std::atomic<bool> woken_{false};    // wake() was called since
-    std::optional<DescriptorSet> sleep_set_;    // of the wake socket, the interfaces and the links, where it is serialized
+    // of the wake socket, the interfaces and the links, where it is serialized
+    std::optional<DescriptorSet> sleep_set_;
     Instant sleep_deadline_{};                  // the same: of who sleeps
 
     mutable std::atomic<const void*> first_thread_{nullptr};

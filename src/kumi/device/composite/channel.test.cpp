@@ -55,10 +55,14 @@ TEST(CompositeChannel, many_threads_of_each_node_send_and_poll_at_once) {
                         const Note note{thread, i};
                         std::memcpy(bytes.data(), &note, sizeof note);
                         const Bytes message = Bytes(bytes).first(sizeof note + (i * 37 + to) % 2900);
-                        pm::poll_until(channel, count, [&] { return channel.try_send(to, message); }, pm::Patience{20us});
+                        pm::poll_until(
+                            channel, count, [&] { return channel.try_send(to, message); }, pm::Patience{20us});
                     }
                 // Until all nodes have theirs: whoever stops polling also stops sending what was held back for company.
-                const auto is_over = [&] { return std::all_of(received.begin(), received.end(), [](const auto& all_of_one) { return all_of_one.load() == expected; }); };
+                const auto is_over = [&] {
+                    return std::all_of(received.begin(), received.end(),
+                                       [](const auto& all_of_one) { return all_of_one.load() == expected; });
+                };
                 const bool all = pm::poll_until(channel, count, is_over, pm::Patience{}, now() + 60s);
                 EXPECT_TRUE(all) << "node " << node << " got " << received[node] << " of " << expected;
             });
@@ -73,14 +77,17 @@ TEST(CompositeChannel, a_thread_that_sleeps_learns_what_another_handled) {
     const auto wait = [&] {
         for (std::uint32_t round = 1; round <= rounds; ++round) {
             const bool came = pm::poll_until(
-                *channels[1], [&](pm::Message&) { handled.fetch_add(1); }, [&] { return handled.load() >= round; }, pm::Patience{}, now() + 20s);
+                *channels[1], [&](pm::Message&) { handled.fetch_add(1); }, [&] { return handled.load() >= round; },
+                pm::Patience{}, now() + 20s);
             ASSERT_TRUE(came) << "round " << round;
         }
     };
     const auto send = [&] {
         for (std::uint32_t round = 0; round < rounds; ++round) {
             const std::byte byte{1};
-            pm::poll_until(*channels[0], [](pm::Message&) {}, [&] { return channels[0]->try_send(1, Bytes(&byte, 1)); }, pm::Patience{});
+            pm::poll_until(
+                *channels[0], [](pm::Message&) {}, [&] { return channels[0]->try_send(1, Bytes(&byte, 1)); },
+                pm::Patience{});
             channels[0]->flush();
             while (handled.load() <= round) std::this_thread::yield();
         }
@@ -96,7 +103,9 @@ TEST(CompositeChannel, a_slot_that_is_out_keeps_other_senders_waiting_and_then_w
         const std::uint64_t first = 1, second = 2;
         EXPECT_FALSE(channels[0]->try_send(to, bytes_of(second)));
         std::thread other([&] {
-            pm::poll_until(*channels[0], [](pm::Message&) {}, [&] { return channels[0]->try_send(to, bytes_of(second)); }, pm::Patience{});
+            pm::poll_until(
+                *channels[0], [](pm::Message&) {}, [&] { return channels[0]->try_send(to, bytes_of(second)); },
+                pm::Patience{});
         });
         std::this_thread::sleep_for(20ms);
         std::memcpy(slot.bytes().data(), &first, sizeof first);
@@ -128,7 +137,8 @@ void handlers_send(Channels channels) {
     channels[0]->flush();
     for (const Node to : {Node{1}, Node{2}}) {
         int got = 0;
-        EXPECT_TRUE(pm::poll_until(*channels[to], [&](pm::Message&) { ++got; }, [&] { return got == 2; }, pm::Patience{}, now() + 10s));
+        EXPECT_TRUE(pm::poll_until(
+            *channels[to], [&](pm::Message&) { ++got; }, [&] { return got == 2; }, pm::Patience{}, now() + 10s));
     }
 }
 
@@ -167,19 +177,23 @@ TEST(CompositeChannel, each_pair_uses_the_device_that_is_planned_for_it) {
 TEST(CompositeChannel, messages_in_pieces_keep_their_place_among_others_and_may_be_kept) {
     Channels channels = loopback::two_rails(2);
     constexpr std::uint32_t messages = 100;
-    const auto bytes_of_message = [](std::uint32_t i) { return i % 2 == 0 ? std::size_t{8} : std::size_t{1000} + i * 7000; };
+    const auto bytes_of_message = [](std::uint32_t i) {
+        return i % 2 == 0 ? std::size_t{8} : std::size_t{1000} + i * 7000;
+    };
     std::vector<pm::KeptMessage> kept;
     std::atomic<bool> is_over{false};
     const auto send = [&] {
         for (std::uint32_t i = 0; i < messages; ++i) {
             const std::vector<std::byte> message(bytes_of_message(i), std::byte(i));
-            pm::poll_until(*channels[0], [](pm::Message&) {}, [&] { return channels[0]->try_send(1, message); }, pm::Patience{});
+            pm::poll_until(
+                *channels[0], [](pm::Message&) {}, [&] { return channels[0]->try_send(1, message); }, pm::Patience{});
         }
         pm::poll_until(*channels[0], [](pm::Message&) {}, [&] { return is_over.load(); }, pm::Patience{}, now() + 30s);
     };
     const auto take = [&] {
-        pm::poll_until(*channels[1], [&](pm::Message& message) { kept.push_back(message.keep()); }, [&] { return kept.size() == messages; }, pm::Patience{},
-                       now() + 30s);
+        pm::poll_until(
+            *channels[1], [&](pm::Message& message) { kept.push_back(message.keep()); },
+            [&] { return kept.size() == messages; }, pm::Patience{}, now() + 30s);
         is_over = true;
         channels[0]->wake();
     };
@@ -191,14 +205,16 @@ TEST(CompositeChannel, messages_in_pieces_keep_their_place_among_others_and_may_
     }
     kept.clear();
     const std::vector<pm::Counter> counters = channels[0]->counters();
-    const auto striped = std::find_if(counters.begin(), counters.end(), [](const pm::Counter& counter) { return counter.name == "striped"; });
+    const auto striped = std::find_if(counters.begin(), counters.end(),
+                                      [](const pm::Counter& counter) { return counter.name == "striped"; });
     ASSERT_NE(striped, counters.end());
     EXPECT_EQ(striped->value, messages / 2);
 }
 
 TEST(CompositeChannel, a_link_that_is_quiet_is_still_heard) {
     Channels channels = loopback::two_hosts(4);
-    for (int i = 0; i < 100'000; ++i) channels[0]->poll([](pm::Message&) { FAIL(); }, pm::all_messages); // UDP is asked rarely by now
+    // UDP is asked rarely by now
+    for (int i = 0; i < 100'000; ++i) channels[0]->poll([](pm::Message&) { FAIL(); }, pm::all_messages);
     const std::uint64_t word = 1;
     ASSERT_TRUE(channels[1]->try_send(0, bytes_of(word)));
     channels[1]->flush();

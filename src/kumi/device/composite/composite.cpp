@@ -88,13 +88,15 @@ std::string some_of(const std::vector<Node>& nodes) {
     return text;
 }
 
-/// Gives up the peers of a channel that do not answer, unless they are tried again later: closing it would wait for them.
+/// Gives up the peers of a channel that do not answer, unless they are tried again later: closing it would wait for
+/// them.
 void give_up_silent(const Probed& probed, Node self, base::FunctionRef<bool(Node)> is_tried_again) {
     if (probed.part == nullptr) return;
     const std::vector<Node>& members = probed.part->members;
     for (std::size_t member = 0; member < members.size(); ++member) {
         const Node node = members[member];
-        if (node != self && !probed.works.test(node) && !is_tried_again(node)) probed.part->channel->give_up(static_cast<Node>(member));
+        if (node != self && !probed.works.test(node) && !is_tried_again(node))
+            probed.part->channel->give_up(static_cast<Node>(member));
     }
 }
 
@@ -109,11 +111,13 @@ Result<std::unique_ptr<pm::Channel>> CompositeDevice::open(const pm::Opening& op
         if (!part) return part.error();
         parts.push_back(*std::move(part));
     }
-    // Whatever may fail here, before the probe: what that sends to peers that do not answer is waited for when a channel closes.
+    // Whatever may fail here, before the probe: what that sends to peers that do not answer is waited for when a
+    // channel closes.
     const auto is_open = [](const Part& part) { return part.channel != nullptr; };
-    if (const auto networks = static_cast<std::size_t>(std::ranges::count_if(parts, is_open)); networks > CompositeChannel::parts_max)
-        return error("composite: this host has {} networks, and {} are possible: name those to use in a cluster file", networks,
-                     CompositeChannel::parts_max);
+    if (const auto networks = static_cast<std::size_t>(std::ranges::count_if(parts, is_open));
+        networks > CompositeChannel::parts_max)
+        return error("composite: this host has {} networks, and {} are possible: name those to use in a cluster file",
+                     networks, CompositeChannel::parts_max);
     auto sleep_set = CompositeChannel::open_sleep_set(opening.is_serialized, *wakes->own);
     if (!sleep_set) return sleep_set.error();
     std::vector<Probed> probed;
@@ -125,7 +129,9 @@ Result<std::unique_ptr<pm::Channel>> CompositeDevice::open(const pm::Opening& op
     const Relays relays = find_relays_ ? find_relays_(*silent) : Relays{std::vector<Path>(opening.nodes), {}};
     const auto plans_to = choose(parts, probed, relays.paths, opening);
     for (std::uint32_t plan = 0; plan < plans_.size(); ++plan)
-        give_up_silent(probed[plan], opening.self, [&](Node to) { return plans_to && std::ranges::count((*plans_to)[to], plan, &Chosen::plan) != 0; });
+        give_up_silent(probed[plan], opening.self, [&](Node to) {
+            return plans_to && std::ranges::count((*plans_to)[to], plan, &Chosen::plan) != 0;
+        });
     if (!plans_to) return plans_to.error();
 
     std::vector<std::uint32_t> part_of_plan;
@@ -134,12 +140,14 @@ Result<std::unique_ptr<pm::Channel>> CompositeDevice::open(const pm::Opening& op
     std::erase_if(parts, [](const Part& part) { return part.channel == nullptr; });
     std::vector<std::vector<CompositeChannel::Way>> ways_to(opening.nodes);
     for (Node to = 0; to < opening.nodes; ++to) {
-        for (const auto& [plan, works] : (*plans_to)[to]) ways_to[to].push_back({.part = part_of_plan[plan], .is_silent = !works});
+        for (const auto& [plan, works] : (*plans_to)[to])
+            ways_to[to].push_back({.part = part_of_plan[plan], .is_silent = !works});
         const bool has_others = find_relays_ != nullptr && opening.nodes > 2 && to != opening.self;
         if (has_others) ways_to[to].push_back({.is_relayed = true, .path = relays.paths[to]});
     }
     auto channel = std::make_unique<CompositeChannel>(opening.self, std::move(parts), ways_to, std::move(wakes->own),
-                                                      has_stripes_ ? StripeOptions{} : StripeOptions::none(), *std::move(sleep_set));
+                                                      has_stripes_ ? StripeOptions{} : StripeOptions::none(),
+                                                      *std::move(sleep_set));
     channel->set_served(relays.served);
     channel->set_names(names_);
     channel->set_silence(silence_max_);
@@ -147,7 +155,8 @@ Result<std::unique_ptr<pm::Channel>> CompositeDevice::open(const pm::Opening& op
 }
 
 /// Finds the places of plans that are measured: from here on all plans are in order, the best first.
-Result<void> CompositeDevice::arrange(std::vector<Part>& parts, std::vector<Probed>& probed, const pm::Opening& opening) {
+Result<void> CompositeDevice::arrange(std::vector<Part>& parts, std::vector<Probed>& probed,
+                                      const pm::Opening& opening) {
     std::vector<bool> wanted;
     std::vector<std::size_t> places; // of those
     for (std::size_t i = 0; i < plans_.size(); ++i) {
@@ -166,7 +175,8 @@ Result<void> CompositeDevice::arrange(std::vector<Part>& parts, std::vector<Prob
     std::vector<std::string> said;
     for (std::size_t i = 0; i < places.size(); ++i) {
         const std::size_t plan = order[places[i]] = places[ranking[i]];
-        said.push_back(fmt::format("{} {}/s", plans_[plan].name, base::readable_bytes(static_cast<std::uint64_t>((*rates)[plan]))));
+        said.push_back(fmt::format("{} {}/s", plans_[plan].name,
+                                   base::readable_bytes(static_cast<std::uint64_t>((*rates)[plan]))));
     }
     if (opening.self == 0) base::log_debug("networks by what they carried, the best first: {}", fmt::join(said, ", "));
 
@@ -186,9 +196,12 @@ Result<void> CompositeDevice::arrange(std::vector<Part>& parts, std::vector<Prob
     return {};
 }
 
-/// For each destination the plans that work, and those that may work later, the best first. What should work and does not is said.
-Result<std::vector<std::vector<CompositeDevice::Chosen>>> CompositeDevice::choose(std::vector<Part>& parts, std::vector<Probed>& probed,
-                                                                                  const std::vector<Path>& paths, const pm::Opening& opening) {
+/// For each destination the plans that work, and those that may work later, the best first. What should work and does
+/// not is said.
+Result<std::vector<std::vector<CompositeDevice::Chosen>>> CompositeDevice::choose(std::vector<Part>& parts,
+                                                                                  std::vector<Probed>& probed,
+                                                                                  const std::vector<Path>& paths,
+                                                                                  const pm::Opening& opening) {
     if (auto arranged = arrange(parts, probed, opening); !arranged) return arranged.error();
     std::vector<std::vector<Chosen>> plans_to(opening.nodes);
     std::vector<Node> unreached;
@@ -204,16 +217,19 @@ Result<std::vector<std::vector<CompositeDevice::Chosen>>> CompositeDevice::choos
             is_reached = is_reached || works;
             may_fail = may_fail && (has_ways || !works);
         }
-        if (!may_fail) std::erase_if(plans_to[to], [](const Chosen& one) { return !one.works; }); // what cannot fail needs no others
+        // what cannot fail needs no others
+        if (!may_fail) std::erase_if(plans_to[to], [](const Chosen& one) { return !one.works; });
         if (!is_reached && paths[to].empty()) unreached.push_back(to);
     }
     const double seconds = std::chrono::duration<double>(patience_).count();
     for (std::size_t i = 0; i < plans_.size(); ++i)
         if (!silent[i].empty())
-            base::log_warning("{}: no answer within {} s between node {} and {}; they use the next way, if there is one",
-                              plans_[i].name, seconds, opening.self, some_of(silent[i]));
+            base::log_warning(
+                "{}: no answer within {} s between node {} and {}; they use the next way, if there is one",
+                plans_[i].name, seconds, opening.self, some_of(silent[i]));
     if (!unreached.empty())
-        return error("node {} reaches {} by no network, of those that should join them; see kumi map", opening.self, some_of(unreached));
+        return error("node {} reaches {} by no network, of those that should join them; see kumi map", opening.self,
+                     some_of(unreached));
     return plans_to;
 }
 

@@ -30,7 +30,8 @@ std::unique_ptr<pm::Device> udp_that_loses(double share) {
 /// Another channel, that lets every long message wait: slower than what works, on a busy machine too.
 class SlowChannel final : public loopback::PassingChannel {
 public:
-    SlowChannel(std::unique_ptr<pm::Channel> channel, Duration pause) : PassingChannel(std::move(channel)), pause_(pause) {}
+    SlowChannel(std::unique_ptr<pm::Channel> channel, Duration pause)
+        : PassingChannel(std::move(channel)), pause_(pause) {}
 
     pm::SendSlot try_reserve(Node to, std::size_t bytes) noexcept override {
         if (bytes < 1024) return PassingChannel::try_reserve(to, bytes);
@@ -52,7 +53,8 @@ std::unique_ptr<pm::Device> slow_udp() {
 
 /// Opens composites of `plans(node)` in as many threads as there are nodes, and calls `body(node, channel)` in each.
 void open_all(Node nodes, Duration patience, const std::function<std::vector<Plan>(Node)>& plans,
-              const std::function<void(Node, Result<std::unique_ptr<pm::Channel>>&)>& body, bool is_serialized = false) {
+              const std::function<void(Node, Result<std::unique_ptr<pm::Channel>>&)>& body,
+              bool is_serialized = false) {
     loopback::Place place(nodes);
     const auto keys = base::make_job_keys();
     std::vector<std::thread> threads;
@@ -61,14 +63,16 @@ void open_all(Node nodes, Duration patience, const std::function<std::vector<Pla
             loopback::ThreadMeeting meeting(place, node);
             auto made = plans(node);
             for (Plan& plan : made)
-                if (plan.members.empty()) plan.members.resize(nodes), std::iota(plan.members.begin(), plan.members.end(), Node{0});
+                if (plan.members.empty())
+                    plan.members.resize(nodes), std::iota(plan.members.begin(), plan.members.end(), Node{0});
             std::vector<std::vector<Node>> members;
             for (const Plan& plan : made) members.push_back(plan.members);
             const auto joins = [members](std::size_t plan, Node to) {
                 return std::find(members[plan].begin(), members[plan].end(), to) != members[plan].end();
             };
             CompositeDevice device(std::move(made), joins, patience);
-            auto channel = device.open({.self = node, .nodes = nodes, .meeting = meeting, .keys = *keys, .is_serialized = is_serialized});
+            auto channel = device.open(
+                {.self = node, .nodes = nodes, .meeting = meeting, .keys = *keys, .is_serialized = is_serialized});
             body(node, channel);
         });
     for (std::thread& thread : threads) thread.join();
@@ -110,19 +114,22 @@ TEST(CompositeDevice, a_channel_whose_calls_never_overlap_can_be_slept_on_from_o
         talk(**channel);
     };
     open_all(
-        3, 2s, [](Node) { return two_plans(udp_that_loses(0), std::make_unique<shmem::ShmemDevice>()); }, is_slept_on, true);
+        3, 2s, [](Node) { return two_plans(udp_that_loses(0), std::make_unique<shmem::ShmemDevice>()); }, is_slept_on,
+        true);
 }
 
 TEST(CompositeDevice, a_way_that_does_not_answer_is_passed_over) {
     const Instant start = now();
     open_all(
         3, 200ms,
-        [](Node node) { return two_plans(udp_that_loses(node == 1 ? 1 : 0), std::make_unique<shmem::ShmemDevice>()); }, // it hears, but is not heard
+        // it hears, but is not heard
+        [](Node node) { return two_plans(udp_that_loses(node == 1 ? 1 : 0), std::make_unique<shmem::ShmemDevice>()); },
         [](Node node, auto& channel) {
             ASSERT_TRUE(channel) << channel.error().text();
             for (Node to = 0; to < 3; ++to)
                 if (to != node) {
-                    EXPECT_EQ((*channel)->carrier(to), node == 1 || to == 1 ? "second" : "first") << node << " to " << to;
+                    EXPECT_EQ((*channel)->carrier(to), node == 1 || to == 1 ? "second" : "first")
+                        << node << " to " << to;
                 }
             talk(**channel);
         });
@@ -144,8 +151,9 @@ TEST(CompositeDevice, nodes_that_reach_each_other_by_nothing_are_named) {
         [](Node node) { return two_plans(udp_that_loses(node == 2 ? 1 : 0), udp_that_loses(node == 2 ? 1 : 0)); },
         [](Node node, auto& channel) {
             ASSERT_FALSE(channel);
-            EXPECT_EQ(channel.error().text(), fmt::format("node {} reaches {} by no network, of those that should join them; see kumi map", node,
-                                                          node == 2 ? "nodes 0, 1" : "node 2"));
+            EXPECT_EQ(channel.error().text(),
+                      fmt::format("node {} reaches {} by no network, of those that should join them; see kumi map",
+                                  node, node == 2 ? "nodes 0, 1" : "node 2"));
         });
 }
 

@@ -19,7 +19,8 @@ bool DescriptorSet::watch(Place& place, const Place& wanted, unsigned mark) noex
     epoll_event event{};
     event.events = wanted.or_writable ? EPOLLIN | EPOLLOUT : EPOLLIN;
     event.data.u32 = mark;
-    const bool done = wanted.descriptor < 0 || ::epoll_ctl(epoll_.get(), is_same ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, wanted.descriptor, &event) == 0;
+    const bool done = wanted.descriptor < 0 || ::epoll_ctl(epoll_.get(), is_same ? EPOLL_CTL_MOD : EPOLL_CTL_ADD,
+                                                           wanted.descriptor, &event) == 0;
     if (done) place = wanted;
     else if (!is_same) place = {};
     return done;

@@ -17,8 +17,8 @@ public:
     static Result<DescriptorSet> open();
 
     int descriptor() const noexcept { return epoll_.get(); }
-    /// Watches `wanted` in a place, and what was there no more; free of charge where nothing changes. False: the system refuses.
-    /// The descriptor must be taken out, by one of -1, before it is closed, or go together with the set.
+    /// Watches `wanted` in a place, and what was there no more; free of charge where nothing changes. False: the system
+    /// refuses. The descriptor must be taken out, by one of -1, before it is closed, or go together with the set.
     bool watch(Place& place, const Place& wanted, unsigned mark) noexcept;
     /// The marks of all that are ready, as one number.
     unsigned ready() const noexcept;

@@ -64,7 +64,9 @@ bool Networks::is_dead(const Pair& pair, std::size_t index) const noexcept {
 
 /// By all networks that join it with this node.
 bool Networks::is_gone_directly(const Pair& pair) noexcept {
-    return std::all_of(pair.ways.begin(), pair.ways.end(), [](const Way& way) { return way.is_relayed() || way.unusable_since == Instant{} || is_gone(way); });
+    return std::all_of(pair.ways.begin(), pair.ways.end(), [](const Way& way) {
+        return way.is_relayed() || way.unusable_since == Instant{} || is_gone(way);
+    });
 }
 
 bool Networks::lost(Node node) const noexcept {
@@ -76,7 +78,8 @@ bool Networks::lost(Node node) const noexcept {
 }
 
 bool Networks::has_left(const Pair& pair) const noexcept {
-    return std::any_of(pair.ways.begin(), pair.ways.end(), [](const Way& way) { return !way.is_relayed() && way.link->ways->has_left(way.number); });
+    return std::any_of(pair.ways.begin(), pair.ways.end(),
+                       [](const Way& way) { return !way.is_relayed() && way.link->ways->has_left(way.number); });
 }
 
 void Networks::lose(Pair& pair) noexcept {
@@ -111,7 +114,8 @@ void Networks::on_time(Instant now) {
         measure_rails(pair, now);
     }
     if (is_closing_) tell_relays();
-    std::erase_if(watched_, [&](Node node) { return is_settled(pairs_[node]) ? (pairs_[node].watched = false, true) : false; });
+    std::erase_if(watched_,
+                  [&](Node node) { return is_settled(pairs_[node]) ? (pairs_[node].watched = false, true) : false; });
 }
 
 /// What was sent to it has arrived, or never will.
@@ -120,7 +124,8 @@ bool Networks::has_arrived(const Pair& pair) const noexcept {
     if (!pair.own.empty() || !pair.passing.empty()) return false;
     for (std::size_t i = 0; i < pair.ways.size(); ++i) {
         const Way& way = pair.ways[i];
-        if (!way.is_relayed() && (i == pair.current || way.has_pieces) && !way.link->ways->all_arrived(way.number)) return false;
+        if (!way.is_relayed() && (i == pair.current || way.has_pieces) && !way.link->ways->all_arrived(way.number))
+            return false;
     }
     return true;
 }
@@ -140,7 +145,10 @@ void Networks::consider(Pair& pair, Instant now) {
     if (pair.ways.back().is_relayed() && !pair.ways.back().path.empty() && !is_up(pair.ways.back())) drop_path(pair);
     const Way& way = pair.ways[pair.current];
     if (!may_use(way)) {
-        const char* const why = way.is_relayed() ? "the relay is gone" : !way.link->up ? "no carrier" : way.deaf ? "the other end has no carrier" : "nobody listens there";
+        const char* const why = way.is_relayed() ? "the relay is gone"
+                                : !way.link->up  ? "no carrier"
+                                : way.deaf       ? "the other end has no carrier"
+                                                 : "nobody listens there";
         if (move_from_failed(pair, why, now)) return;
     }
     pair.own.look(now);
@@ -226,9 +234,11 @@ void Networks::try_better(Pair& pair, Instant now) {
 void Networks::ping(Pair& pair, std::size_t index, Instant now) {
     Way& way = pair.ways[index];
     if (way.pinged) {
-        if (!way.link->ways->all_arrived(way.number) || now - way.pinged_at < ask_again_after) return; // the device sees to it that it gets there
+        // the device sees to it that it gets there
+        if (!way.link->ways->all_arrived(way.number) || now - way.pinged_at < ask_again_after) return;
     } else {
-        const bool is_urgent = std::any_of(pair.ways.begin(), pair.ways.end(), [](const Way& other) { return other.suspected.has_value(); });
+        const bool is_urgent = std::any_of(pair.ways.begin(), pair.ways.end(),
+                                           [](const Way& other) { return other.suspected.has_value(); });
         if (now - way.pinged_at < (is_urgent ? benefit_of_doubt : try_better_every)) return;
     }
     if (!send_control(pair, outlet(pair, index), Envelope::Kind::ping, static_cast<Sequence>(index))) return;
@@ -236,8 +246,9 @@ void Networks::ping(Pair& pair, std::size_t index, Instant now) {
     way.pinged_at = now;
 }
 
-/// Answers by the way that the question came. A way that was full when it failed has no room until it works again: then the
-/// answer waits. If it were dropped the peer would ask again after ask_again_after only, and not go back to this way before.
+/// Answers by the way that the question came. A way that was full when it failed has no room until it works again: then
+/// the answer waits. If it were dropped the peer would ask again after ask_again_after only, and not go back to this
+/// way before.
 void Networks::on_ping(Pair& pair, const Envelope& head, Bytes letter, Inlet from) {
     if (head.hops != 0) return answer(head, Envelope::Kind::pong, head.sequence, reversed_path(head, letter), from);
     for (Way& way : pair.ways)
@@ -330,7 +341,9 @@ void Networks::tell(Pair& pair, const Way& from, const char* why, const std::str
     }
 }
 
-std::string Networks::name_of(Node node) const { return node < names_.size() ? names_[node] : fmt::format("node {}", node); }
+std::string Networks::name_of(Node node) const {
+    return node < names_.size() ? names_[node] : fmt::format("node {}", node);
+}
 
 /// Tells the user of a peer that answers by no way, and of one that answers again.
 void Networks::tell_silence(Pair& pair, Instant now) {
@@ -342,8 +355,8 @@ void Networks::tell_silence(Pair& pair, Instant now) {
     }
     std::vector<std::string_view> tried;
     for (const Way& way : pair.ways) tried.push_back(way.name);
-    base::log_warning("{} has not answered for {:.1f} s, by {}; waiting on", name_of(pair.peer), pair.silence.seconds(now),
-                      fmt::join(tried, ", "));
+    base::log_warning("{} has not answered for {:.1f} s, by {}; waiting on", name_of(pair.peer),
+                      pair.silence.seconds(now), fmt::join(tried, ", "));
 }
 
 void Networks::move(Pair& pair, std::size_t index) {
@@ -368,7 +381,8 @@ void Networks::collect_unarrived(Pair& pair, std::size_t index) {
     Letters unarrived, passed;
     way.link->ways->each_unarrived(way.number, [&](Bytes letter) {
         Envelope head;
-        if (!read_value(letter, head) || (head.kind != Envelope::Kind::message && head.kind != Envelope::Kind::piece)) return;
+        if (!read_value(letter, head) || (head.kind != Envelope::Kind::message && head.kind != Envelope::Kind::piece))
+            return;
         Letter copy(letter.begin(), letter.end());
         if (head.source == self_ && head.hops == 0) unarrived.push_back(std::move(copy));
         else if (head.source != self_) passed.push_back(std::move(copy));
@@ -400,15 +414,17 @@ void Networks::begin_close() {
         if (!pair.ways.empty()) watch(pair);
 }
 
-/// Asks those whose messages were passed on; and answers, when all that this node has sent has arrived: whoever passed it
-/// on may leave.
+/// Asks those whose messages were passed on; and answers, when all that this node has sent has arrived: whoever passed
+/// it on may leave.
 void Networks::tell_relays() {
     for (Pair& pair : pairs_)
         if (pair.has_passed && !pair.is_lost && !pair.is_done && now_ - pair.asked_done > ask_done_every) {
             pair.asked_done = now_;
             note(pair, Envelope::Kind::leaving);
         }
-    const auto has_all_arrived = [&](const Pair& pair) { return pair.ways.empty() || pair.is_lost || pair.own.empty(); };
+    const auto has_all_arrived = [&](const Pair& pair) {
+        return pair.ways.empty() || pair.is_lost || pair.own.empty();
+    };
     if (!std::all_of(pairs_.begin(), pairs_.end(), has_all_arrived)) return;
     for (Pair& pair : pairs_)
         if (std::exchange(pair.wants_done, false)) note(pair, Envelope::Kind::done);
@@ -416,13 +432,15 @@ void Networks::tell_relays() {
 
 bool Networks::have_all_arrived() const noexcept {
     return std::all_of(pairs_.begin(), pairs_.end(), [&](const Pair& pair) {
-        return pair.ways.empty() || lost(pair.peer) || (has_arrived(pair) && pair.notes.empty() && !pair.owes_arrived && !pair.wants_done);
+        return pair.ways.empty() || lost(pair.peer) ||
+               (has_arrived(pair) && pair.notes.empty() && !pair.owes_arrived && !pair.wants_done);
     });
 }
 
 /// Somebody whose messages this node has passed on may send more.
 bool Networks::is_relaying() const noexcept {
-    return std::any_of(pairs_.begin(), pairs_.end(), [&](const Pair& pair) { return pair.has_passed && !pair.is_done && !lost(pair.peer); });
+    return std::any_of(pairs_.begin(), pairs_.end(),
+                       [&](const Pair& pair) { return pair.has_passed && !pair.is_done && !lost(pair.peer); });
 }
 
 void Networks::give_up_unused() noexcept {
@@ -430,7 +448,8 @@ void Networks::give_up_unused() noexcept {
         for (std::size_t i = 0; i < pair.ways.size(); ++i) {
             const Way& way = pair.ways[i];
             const bool is_used = (i == pair.current || way.has_pieces) && is_up(way) && !lost(pair.peer);
-            if (!way.is_relayed() && !is_used && !way.link->ways->all_arrived(way.number)) way.link->channel->give_up(way.number);
+            if (!way.is_relayed() && !is_used && !way.link->ways->all_arrived(way.number))
+                way.link->channel->give_up(way.number);
         }
 }
 

@@ -35,7 +35,8 @@ std::vector<std::size_t> best_first(const std::vector<double>& rates) {
     while (!left.empty()) {
         double fastest = 0;
         for (const std::size_t one : left) fastest = std::max(fastest, rates[one]);
-        const auto next = std::find_if(left.begin(), left.end(), [&](std::size_t one) { return rates[one] >= fastest * about_the_same; });
+        const auto next = std::find_if(left.begin(), left.end(),
+                                       [&](std::size_t one) { return rates[one] >= fastest * about_the_same; });
         order.push_back(*next);
         left.erase(next);
     }

@@ -13,7 +13,8 @@ struct Wire {
     Duration round_trip = 50us;
 
     Duration time_for(std::size_t bytes) const {
-        return round_trip + std::chrono::duration_cast<Duration>(std::chrono::duration<double>(static_cast<double>(bytes) / bytes_per_second));
+        return round_trip + std::chrono::duration_cast<Duration>(
+                                std::chrono::duration<double>(static_cast<double>(bytes) / bytes_per_second));
     }
 };
 
@@ -40,7 +41,8 @@ TEST(Gauge, comes_close_to_what_a_network_carries) {
 TEST(Gauge, one_slow_burst_of_three_does_not_count) {
     for (int slow = 0; slow < 12; ++slow) {
         Gauge gauge;
-        for (int burst = 0; !gauge.is_done(); ++burst) gauge.on_burst(Wire{125e6}.time_for(gauge.bytes()) + (burst == slow ? 20ms : 0ms));
+        for (int burst = 0; !gauge.is_done(); ++burst)
+            gauge.on_burst(Wire{125e6}.time_for(gauge.bytes()) + (burst == slow ? 20ms : 0ms));
         EXPECT_NEAR(gauge.bytes_per_second() / 125e6, 1, 0.1) << "burst " << slow;
     }
 }

@@ -9,8 +9,8 @@
 
 namespace kumi::device::composite {
 
-/// The memory of the nodes of this host, by the composite's numbers. Of other nodes direct() answers null, and reach() has
-/// nothing to say.
+/// The memory of the nodes of this host, by the composite's numbers. Of other nodes direct() answers null, and reach()
+/// has nothing to say.
 class HostMemory final : public pm::RemoteMemory {
 public:
     /// The part's channel has remote memory. `nodes` is the composite's.
@@ -19,7 +19,9 @@ public:
     }
 
     std::size_t window_bytes() const noexcept override { return memory_.window_bytes(); }
-    Result<MutableBytes> expose(std::uint64_t offset, std::size_t bytes) override { return memory_.expose(offset, bytes); }
+    Result<MutableBytes> expose(std::uint64_t offset, std::size_t bytes) override {
+        return memory_.expose(offset, bytes);
+    }
     void conceal(std::uint64_t offset, std::size_t bytes) noexcept override { memory_.conceal(offset, bytes); }
     Result<void> reach(Node node) override {
         KUMI_ASSERT(node < numbers_.size());

@@ -4,7 +4,9 @@ namespace kumi::device::composite {
 namespace {
 
 struct Freeing final : pm::BufferOwner {
-    void release(std::uint64_t token) noexcept override { delete[] reinterpret_cast<std::byte*>(static_cast<std::uintptr_t>(token)); }
+    void release(std::uint64_t token) noexcept override {
+        delete[] reinterpret_cast<std::byte*>(static_cast<std::uintptr_t>(token));
+    }
 };
 constinit Freeing freeing; // has no state
 
@@ -16,7 +18,8 @@ Joiner::Outcome Joiner::add(Sequence sequence, Bytes piece, Whole& whole) {
     PieceHead head;
     if (!read_value(piece, head)) return Outcome::unsound;
     const Bytes body = piece.subspan(sizeof head);
-    const bool fits = !body.empty() && head.total <= message_bytes_max_ && head.offset < head.total && body.size() <= head.total - head.offset;
+    const bool fits = !body.empty() && head.total <= message_bytes_max_ && head.offset < head.total &&
+                      body.size() <= head.total - head.offset;
     if (!fits) return Outcome::unsound;
     auto place = messages_.find(sequence);
     if (place == messages_.end()) {
@@ -31,8 +34,10 @@ Joiner::Outcome Joiner::add(Sequence sequence, Bytes piece, Whole& whole) {
     if (partial.whole.bytes != sizeof(Envelope) + head.total) return Outcome::unsound;
     const auto end = head.offset + static_cast<std::uint32_t>(body.size());
     const auto next = partial.ends.lower_bound(head.offset);
-    if (next != partial.ends.end() && next->first == head.offset) return next->second == end ? Outcome::duplicate : Outcome::unsound;
-    const bool overlaps = (next != partial.ends.end() && next->first < end) || (next != partial.ends.begin() && std::prev(next)->second > head.offset);
+    if (next != partial.ends.end() && next->first == head.offset)
+        return next->second == end ? Outcome::duplicate : Outcome::unsound;
+    const bool overlaps = (next != partial.ends.end() && next->first < end) ||
+                          (next != partial.ends.begin() && std::prev(next)->second > head.offset);
     if (overlaps) return Outcome::unsound;
     partial.ends.emplace_hint(next, head.offset, end);
     copy_bytes(partial.whole.memory.get() + sizeof(Envelope) + head.offset, body);

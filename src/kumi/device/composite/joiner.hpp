@@ -8,12 +8,13 @@
 
 namespace kumi::device::composite {
 
-/// Puts the messages of one source together out of pieces, which come in any order, by several ways, and maybe twice. What
-/// does not fit together is dropped. Pure.
+/// Puts the messages of one source together out of pieces, which come in any order, by several ways, and maybe twice.
+/// What does not fit together is dropped. Pure.
 class Joiner {
 public:
     /// `bytes_max`: of all messages that wait for pieces; a source that keeps to its window never gets there.
-    Joiner(std::size_t message_bytes_max, std::size_t bytes_max) noexcept : message_bytes_max_(message_bytes_max), bytes_max_(bytes_max) {}
+    Joiner(std::size_t message_bytes_max, std::size_t bytes_max) noexcept
+        : message_bytes_max_(message_bytes_max), bytes_max_(bytes_max) {}
 
     enum class Outcome : std::uint8_t {
         waits, // for other pieces
@@ -29,8 +30,8 @@ public:
         /// Who frees the memory, if it is kept: its address is the token.
         static pm::BufferOwner& owner() noexcept;
     };
-    /// `piece` starts with its PieceHead. `whole` is set when the message is complete, and nothing is known of it here any
-    /// more.
+    /// `piece` starts with its PieceHead. `whole` is set when the message is complete, and nothing is known of it here
+    /// any more.
     Outcome add(Sequence sequence, Bytes piece, Whole& whole);
 
     std::size_t waiting() const noexcept { return messages_.size(); }

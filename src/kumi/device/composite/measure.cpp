@@ -115,20 +115,23 @@ private:
 /// One node's part in it.
 class Measurement {
 public:
-    Measurement(const std::vector<Probed>& channels, const std::vector<Pair>& pairs, Node self) : rates_(channels.size(), 0) {
+    Measurement(const std::vector<Probed>& channels, const std::vector<Pair>& pairs, Node self)
+        : rates_(channels.size(), 0) {
         for (std::size_t i = 0; i < channels.size(); ++i) {
             const bool is_first = pairs[i].first == self;
             if (channels[i].part == nullptr || (!is_first && pairs[i].second != self)) continue;
             const Part& part = *channels[i].part;
-            if (is_first) measurers_.emplace_back(i, Measurer(*part.channel, number_of(part, pairs[i].second))), rates_[i] = not_yet;
+            if (is_first)
+                measurers_.emplace_back(i, Measurer(*part.channel, number_of(part, pairs[i].second))),
+                    rates_[i] = not_yet;
             else answerers_.emplace_back(*part.channel, number_of(part, pairs[i].first));
         }
     }
 
     const std::vector<double>& rates() const noexcept { return rates_; }
 
-    /// Goes on until the deadline, or until all is done here. Who answers may leave early the first time only: after that
-    /// somebody still misses an answer.
+    /// Goes on until the deadline, or until all is done here. Who answers may leave early the first time only: after
+    /// that somebody still misses an answer.
     void go_on(Instant deadline, bool is_first_time) {
         do {
             if (next_ < measurers_.size()) measure_next();
@@ -139,7 +142,8 @@ public:
 
 private:
     bool may_leave(bool is_first_time) const {
-        return std::all_of(answerers_.begin(), answerers_.end(), [&](const Answerer& one) { return is_first_time && one.is_done(); });
+        return std::all_of(answerers_.begin(), answerers_.end(),
+                           [&](const Answerer& one) { return is_first_time && one.is_done(); });
     }
     void measure_next() { // one at a time: they share this host
         auto& [channel, measurer] = measurers_[next_];
@@ -155,8 +159,8 @@ private:
     std::vector<Answerer> answerers_;
 };
 
-/// Whom this node would measure each channel with: the lowest above it that works there, and that no way before it reaches
-/// whose place is certain.
+/// Whom this node would measure each channel with: the lowest above it that works there, and that no way before it
+/// reaches whose place is certain.
 std::vector<Node> propose(const std::vector<Probed>& channels, const std::vector<bool>& wanted, Node self, Node nodes) {
     std::vector<Node> partners(channels.size(), nobody);
     base::Bitmap is_settled(nodes);
@@ -176,7 +180,8 @@ Result<std::vector<std::vector<Entry>>> exchange_all(const std::vector<Entry>& m
     if (!told) return told.error();
     std::vector<std::vector<Entry>> all(told->size(), std::vector<Entry>(mine.size()));
     for (std::size_t node = 0; node < all.size(); ++node) {
-        if ((*told)[node].size() != mine.size() * sizeof(Entry)) return error("node {} measures other networks: are all nodes of one version?", node);
+        if ((*told)[node].size() != mine.size() * sizeof(Entry))
+            return error("node {} measures other networks: are all nodes of one version?", node);
         std::memcpy(all[node].data(), (*told)[node].data(), (*told)[node].size());
     }
     return all;
@@ -201,8 +206,8 @@ void give_up(Probed& channel, const Pair& pair, Node self) {
 
 } // namespace
 
-Result<std::vector<double>> measure(std::vector<Probed>& channels, const std::vector<bool>& wanted, Node self, Node nodes, pm::Meeting& meeting,
-                                    Duration patience) {
+Result<std::vector<double>> measure(std::vector<Probed>& channels, const std::vector<bool>& wanted, Node self,
+                                    Node nodes, pm::Meeting& meeting, Duration patience) {
     const auto pairs = agree_on_pairs(propose(channels, wanted, self, nodes), nodes, meeting);
     if (!pairs) return pairs.error();
     Measurement measurement(channels, *pairs, self);

@@ -1,5 +1,5 @@
-// Messages, out and in. Those in pieces are in stripes.cpp, those of others in paths.cpp; when ways are left and taken is in
-// failover.cpp.
+// Messages, out and in. Those in pieces are in stripes.cpp, those of others in paths.cpp; when ways are left and taken
+// is in failover.cpp.
 
 #include "kumi/device/composite/networks.hpp"
 
@@ -12,8 +12,10 @@
 #include <limits>
 
 namespace kumi::device::composite {
-Networks::Networks(Node self, std::vector<NetworkLink> links, const std::vector<std::vector<PlannedWay>>& ways_to, const StripeOptions& stripes)
-    : self_(self), stripes_(stripes), message_bytes_max_(links.empty() ? 0 : std::numeric_limits<std::size_t>::max()), pairs_(ways_to.size()) {
+Networks::Networks(Node self, std::vector<NetworkLink> links, const std::vector<std::vector<PlannedWay>>& ways_to,
+                   const StripeOptions& stripes)
+    : self_(self), stripes_(stripes), message_bytes_max_(links.empty() ? 0 : std::numeric_limits<std::size_t>::max()),
+      pairs_(ways_to.size()) {
     for (NetworkLink& link : links) {
         message_bytes_max_ = std::min(message_bytes_max_, link.channel->traits().message_bytes_max - head_bytes_max);
         links_.push_back(std::make_unique<Link>(std::move(link), static_cast<std::uint32_t>(links_.size())));
@@ -25,10 +27,14 @@ Networks::Networks(Node self, std::vector<NetworkLink> links, const std::vector<
         for (const PlannedWay& planned : ways_to[to]) {
             KUMI_ASSERT(pair.ways.empty() || !pair.ways.back().is_relayed());
             Link* const link = planned.is_relayed ? nullptr : links_[planned.link].get();
-            pair.ways.push_back({.link = link, .number = planned.number, .path = planned.path, .name = link != nullptr ? link->name : "other nodes"});
+            pair.ways.push_back({.link = link,
+                                 .number = planned.number,
+                                 .path = planned.path,
+                                 .name = link != nullptr ? link->name : "other nodes"});
             if (!planned.is_silent) continue;
             pair.ways.back().deaf = pair.ways.back().doubted = true; // as one that the peer does not hear any more
-            pair.ways.back().unusable_since = Instant{};             // it does not count when it is asked whether the peer is lost
+            // it does not count when it is asked whether the peer is lost
+            pair.ways.back().unusable_since = Instant{};
         }
         const auto answers = std::find_if(pair.ways.begin(), pair.ways.end(), [](const Way& way) { return !way.deaf; });
         if (answers != pair.ways.begin() && answers != pair.ways.end()) {
@@ -47,7 +53,8 @@ Networks::Networks(Node self, std::vector<NetworkLink> links, const std::vector<
 }
 
 Envelope Networks::envelope(const Pair& pair, Envelope::Kind kind, Sequence sequence) const noexcept {
-    return {.sequence = sequence, .source = self_, .destination = pair.peer, .kind = kind, .asks = 0, .hops = 0, .at = 0};
+    return {
+        .sequence = sequence, .source = self_, .destination = pair.peer, .kind = kind, .asks = 0, .hops = 0, .at = 0};
 }
 
 /// Whom a message is given to that goes that way.
@@ -187,7 +194,10 @@ bool Networks::cancel(const pm::SendSlot& slot) noexcept {
     const Way& way = pair.ways[pair.reserved_way];
     pair.reserved = false;
     if (pair.reserved_here) pair.reserved_letter.clear();
-    else way.link->channel->cancel({way.number, MutableBytes(slot.bytes().data() - sizeof(Envelope), slot.bytes().size() + sizeof(Envelope)), slot.token()});
+    else
+        way.link->channel->cancel(
+            {way.number, MutableBytes(slot.bytes().data() - sizeof(Envelope), slot.bytes().size() + sizeof(Envelope)),
+             slot.token()});
     return std::exchange(pair.missed, false);
 }
 
@@ -199,7 +209,9 @@ void Networks::keep_own(Pair& pair, Letter letter) {
 
 /// What a later one makes void is not sent.
 void Networks::note(Pair& pair, Envelope::Kind kind, Sequence sequence) {
-    const auto is_hearing = [](Envelope::Kind one) { return one == Envelope::Kind::deaf || one == Envelope::Kind::hears; };
+    const auto is_hearing = [](Envelope::Kind one) {
+        return one == Envelope::Kind::deaf || one == Envelope::Kind::hears;
+    };
     std::erase_if(pair.notes, [&](const Envelope& one) {
         return one.sequence == sequence && (one.kind == kind || (is_hearing(one.kind) && is_hearing(kind)));
     });
@@ -240,13 +252,14 @@ void Networks::make_pending(Pair& pair) {
 bool Networks::waits(const Pair& pair) const noexcept {
     const bool has_own = is_relayed(pair) ? pair.own.next() != nullptr : !pair.own.empty();
     const auto owes_pong = [](const Way& way) { return way.owes_pong.has_value(); };
-    return has_own || !pair.passing.empty() || !pair.notes.empty() || !pair.urgent.empty() || pair.owes_arrived || pair.next_way ||
-           std::any_of(pair.ways.begin(), pair.ways.end(), owes_pong);
+    return has_own || !pair.passing.empty() || !pair.notes.empty() || !pair.urgent.empty() || pair.owes_arrived ||
+           pair.next_way || std::any_of(pair.ways.begin(), pair.ways.end(), owes_pong);
 }
 
 void Networks::pump_pending(Instant now) {
     now_ = now;
-    // Several may wait for room on one channel: another is the first each time, and what is said about ways goes before all messages.
+    // Several may wait for room on one channel: another is the first each time, and what is said about ways goes before
+    // all messages.
     std::rotate(pending_.begin(), pending_.begin() + 1, pending_.end());
     for (const Node node : pending_) pump_words(pairs_[node]);
     for (std::size_t i = 0; i < pending_.size(); ++i) { // others may be added meanwhile
@@ -254,10 +267,12 @@ void Networks::pump_pending(Instant now) {
         pump(pair);
         if (pair.next_way) try_better(pair, now);
     }
-    std::erase_if(pending_, [&](Node node) { return waits(pairs_[node]) ? false : (pairs_[node].pending = false, true); });
+    std::erase_if(pending_,
+                  [&](Node node) { return waits(pairs_[node]) ? false : (pairs_[node].pending = false, true); });
 }
 
-/// Sends what waits, as far as the way takes it: messages of this node and those that it passes on, each first in turns.
+/// Sends what waits, as far as the way takes it: messages of this node and those that it passes on, each first in
+/// turns.
 void Networks::pump(Pair& pair) {
     pump_words(pair);
     if (is_relayed(pair)) tell_broken(pair);
@@ -284,13 +299,15 @@ void Networks::pump_words(Pair& pair) {
     const auto out = outlet(pair, pair.current);
     // A message that was passed on to here tells of a path back, and that the peer may hear nothing otherwise.
     const auto back = outlet_by(pair.way_back);
-    if (pair.owes_arrived && send_control(pair, back ? back : out, Envelope::Kind::arrived, pair.expected)) pair.owes_arrived = false;
+    if (pair.owes_arrived && send_control(pair, back ? back : out, Envelope::Kind::arrived, pair.expected))
+        pair.owes_arrived = false;
     while (out && !pair.notes.empty() && give(*out, bytes_of(pair.notes.front()))) pair.notes.erase(pair.notes.begin());
 }
 
 void Networks::pump_own(Pair& pair, Outlet out) {
     if (is_relayed(pair)) {
-        for (const Letter* letter = pair.own.next(); letter != nullptr && give(out, *letter); letter = pair.own.next()) pair.own.on_given(now_);
+        for (const Letter* letter = pair.own.next(); letter != nullptr && give(out, *letter); letter = pair.own.next())
+            pair.own.on_given(now_);
         return;
     }
     for (; !pair.own.empty(); pair.own.pop_front()) { // the device keeps it now
@@ -301,7 +318,8 @@ void Networks::pump_own(Pair& pair, Outlet out) {
     set_plain(pair);
 }
 
-bool Networks::send_control(const Pair& pair, const std::optional<Outlet>& out, Envelope::Kind kind, Sequence sequence) const noexcept {
+bool Networks::send_control(const Pair& pair, const std::optional<Outlet>& out, Envelope::Kind kind,
+                            Sequence sequence) const noexcept {
     return out && give(*out, bytes_of(envelope(pair, kind, sequence)));
 }
 
@@ -365,7 +383,8 @@ std::size_t Networks::hand_out_early(pm::Handler handler, std::size_t messages_m
     while (!early_.empty() && handed_out < messages_max) {
         Pair& pair = pairs_[early_.back()];
         // What has come by another way since is not needed any more.
-        while (!pair.early.empty() && is_before(pair.early.begin()->first, pair.expected)) pair.early.erase(pair.early.begin());
+        while (!pair.early.empty() && is_before(pair.early.begin()->first, pair.expected))
+            pair.early.erase(pair.early.begin());
         auto next = pair.early.find(pair.expected);
         if (next == pair.early.end()) {
             pair.has_turn = false;

@@ -8,29 +8,31 @@
 //
 //   - Messages carry their pair's count. The receiver takes each number once and in order, whatever way it comes by, so
 //     a message may be sent again by another way at any time.
-//   - A way has failed when the system says so (no carrier, no interface, nobody listens there, or the peer says that it
-//     is deaf there), or when the peer owes an answer on it and answers on another. A peer that answers nowhere is
+//   - A way has failed when the system says so (no carrier, no interface, nobody listens there, or the peer says that
+//     it is deaf there), or when the peer owes an answer on it and answers on another. A peer that answers nowhere is
 //     busy, or stopped, or dead, and no other way would help.
 //   - What has not arrived by the way that failed is copied from its device and sent by the next; before new messages,
 //     which are refused meanwhile. Devices keep what they sent until it has arrived, so nobody keeps it twice.
-//   - A better way is tried all along, and taken again when it has answered: after all that was sent by the other one has
-//     arrived, so nothing is sent twice then.
+//   - A better way is tried all along, and taken again when it has answered: after all that was sent by the other one
+//     has arrived, so nothing is sent twice then.
 //
-// Stripes. Where it pays (rails.hpp) a large message that is sent by try_send() goes in pieces over all networks that join the
-// pair, its rails; each takes as many as it has room for. The receiver puts them together (joiner.hpp), and the message
-// waits for its turn like any other. What no rail has room for waits here, and whoever sends is refused meanwhile. A rail
-// fails as the pair's own way does, and its pieces are sent again by the others. How far others may get ahead of a piece
-// that has not arrived is bounded: the receiver says how far it is. Messages that are filled in place are sent whole.
+// Stripes. Where it pays (rails.hpp) a large message that is sent by try_send() goes in pieces over all networks that
+// join the pair, its rails; each takes as many as it has room for. The receiver puts them together (joiner.hpp), and
+// the message waits for its turn like any other. What no rail has room for waits here, and whoever sends is refused
+// meanwhile. A rail fails as the pair's own way does, and its pieces are sent again by the others. How far others may
+// get ahead of a piece that has not arrived is bounded: the receiver says how far it is. Messages that are filled in
+// place are sent whole.
 //
 // Relays. A message that other nodes pass on has arrived when its destination says so, and its source keeps it until
 // then. A source has a window for each destination; so what waits in a relay is bounded, and a relay takes in whatever
-// comes: nobody waits for anybody in a circle. The source decides by whom a message is passed on: the path stands behind
-// the envelope, and each of its nodes gives the message to the next over a network that joins them. So no message goes in
-// circles, whatever changes meanwhile. A relay that cannot pass on drops the message and tells its source.
+// comes: nobody waits for anybody in a circle. The source decides by whom a message is passed on: the path stands
+// behind the envelope, and each of its nodes gives the message to the next over a network that joins them. So no
+// message goes in circles, whatever changes meanwhile. A relay that cannot pass on drops the message and tells its
+// source.
 //
 // Paths. The routing plans the first one, where no network joins two nodes. When a path or the last network fails, its
-// source seeks another: a seek goes from neighbour to neighbour over what works now, collects the nodes that it passes, and
-// the destination answers by the way it came (paths.cpp). Nobody keeps a map.
+// source seeks another: a seek goes from neighbour to neighbour over what works now, collects the nodes that it passes,
+// and the destination answers by the way it came (paths.cpp). Nobody keeps a map.
 
 #include "kumi/base/clock.hpp"
 #include "kumi/device/composite/envelope.hpp"
@@ -73,7 +75,8 @@ struct PlannedWay {
 struct StripeOptions {
     std::size_t message_bytes_min = std::size_t{64} << 10; // that is sent in pieces
     std::size_t piece_bytes_max = std::size_t{120} << 10;  // fits a block of 128 KiB with its packets' headers
-    std::size_t ahead_bytes_max = std::size_t{8} << 20;    // of a message in pieces that has not arrived; or two of them
+    // of a message in pieces that has not arrived; or two of them
+    std::size_t ahead_bytes_max = std::size_t{8} << 20;
     bool always = false;                                   // not only where it pays
 
     static StripeOptions none() noexcept { return {.message_bytes_min = std::numeric_limits<std::size_t>::max()}; }
@@ -96,7 +99,8 @@ struct NetworkCounters {
 class Networks {
 public:
     /// `ways_to`: by node, the best first; empty for self and for nodes that are reached otherwise.
-    Networks(Node self, std::vector<NetworkLink> links, const std::vector<std::vector<PlannedWay>>& ways_to, const StripeOptions& stripes = {});
+    Networks(Node self, std::vector<NetworkLink> links, const std::vector<std::vector<PlannedWay>>& ways_to,
+             const StripeOptions& stripes = {});
 
     bool empty() const noexcept { return links_.empty(); }
     /// What nodes are called when the user is told of them; "node 3" if this was not said.
@@ -145,8 +149,8 @@ public:
 
     /// Those whose messages this node is to pass on: it does not leave before they do.
     void set_served(const std::vector<Node>& sources);
-    /// Nothing more will be sent: what is under way goes on. Call once, then poll until all has arrived and nobody needs this
-    /// node as a relay.
+    /// Nothing more will be sent: what is under way goes on. Call once, then poll until all has arrived and nobody
+    /// needs this node as a relay.
     void begin_close();
     bool have_all_arrived() const noexcept;
     bool is_relaying() const noexcept;
@@ -259,12 +263,14 @@ private:
 
     Envelope envelope(const Pair& pair, Envelope::Kind kind, Sequence sequence) const noexcept;
     bool is_relayed(const Pair& pair) const noexcept { return pair.ways[pair.current].is_relayed(); }
-    /// Others wait for room, and would take it before a program that was refused tries again. So its messages wait here, too.
+    /// Others wait for room, and would take it before a program that was refused tries again. So its messages wait
+    /// here, too.
     bool is_contended(const Pair& pair) const noexcept {
         return !pair.passing.empty() || pending_.size() > (pair.pending ? 1u : 0u);
     }
     void set_plain(Pair& pair) noexcept {
-        pair.plain = !pair.ways.empty() && pair.own.empty() && !pair.next_way && !pair.is_lost && !pair.held && !is_relayed(pair);
+        pair.plain = !pair.ways.empty() && pair.own.empty() && !pair.next_way && !pair.is_lost && !pair.held &&
+                     !is_relayed(pair);
         if (pair.plain) note_room(pair);
     }
     void note_room(Pair& pair) noexcept {
@@ -294,7 +300,8 @@ private:
     void pump_words(Pair& pair);
     void pump_pending(Instant now);
     bool waits(const Pair& pair) const noexcept;
-    bool send_control(const Pair& pair, const std::optional<Outlet>& out, Envelope::Kind kind, Sequence sequence) const noexcept;
+    bool send_control(const Pair& pair, const std::optional<Outlet>& out, Envelope::Kind kind,
+                      Sequence sequence) const noexcept;
 
     /// A source keeps so much for one destination while others pass it on, or one message if that is more.
     static constexpr std::size_t relay_window_bytes = RelayWindow::bytes_max;
@@ -328,7 +335,8 @@ private:
     bool is_sound(const Envelope& head, Bytes letter) const noexcept;
     static void note_way_back(Pair& pair, const Envelope& head, Bytes letter);
     void pass_on(const Envelope& head, Bytes letter, Inlet from);
-    void answer(const Envelope& head, Envelope::Kind kind, Sequence sequence, std::span<const Node> way_back, Inlet from);
+    void answer(const Envelope& head, Envelope::Kind kind, Sequence sequence, std::span<const Node> way_back,
+                Inlet from);
     void tell_broken(Pair& pair);
     void send_urgent(Pair& neighbour, Bytes letter);
     void pump_urgent(Pair& neighbour) noexcept;

@@ -217,7 +217,8 @@ TEST(Passing, a_relay_holds_two_windows_between_two_nodes_and_not_a_byte_more) {
         node.first.room = 0;
         node.hear_bytes(letter_to_pass(held_max - 100));
         node.hear_bytes(letter_to_pass(100 + more));
-        const Envelope beyond{.sequence = 0, .source = 1, .destination = 3, .kind = Kind::message, .asks = 1, .hops = 2, .at = 0};
+        const Envelope beyond{
+            .sequence = 0, .source = 1, .destination = 3, .kind = Kind::message, .asks = 1, .hops = 2, .at = 0};
         node.hear_bytes(OneNode::letter(beyond, Path{0, 2}, "x")); // to another destination, over the same neighbour
         node.hear_bytes(letter_to_pass(100, 3)); // of another source
         node.networks.go_on(node.clock);
@@ -284,7 +285,8 @@ TEST(Passing, a_relay_whose_networks_to_the_next_node_fail_tells_the_source_and_
     const auto broken_told = [&] {
         std::vector<Sequence> told;
         for (const auto& one : node.first.take())
-            if (one.head().kind == Kind::broken && one.to == 11 && one.head().destination == 1) told.push_back(one.head().sequence);
+            if (one.head().kind == Kind::broken && one.to == 11 && one.head().destination == 1)
+                told.push_back(one.head().sequence);
         return told;
     };
     EXPECT_EQ(broken_told(), std::vector<Sequence>{2}) << "of what waited";
@@ -645,7 +647,8 @@ TEST(LeavingWays, what_has_not_arrived_is_sent_by_the_next_way_before_anything_n
     EXPECT_TRUE(node.send(1, "c"));
     std::string bodies, passed;
     for (const auto& given : node.second.take())
-        if (given.head().kind == Kind::message && given.to == 11) (given.head().source == 0 ? bodies : passed) += given.body() + ' ';
+        if (given.head().kind == Kind::message && given.to == 11)
+            (given.head().source == 0 ? bodies : passed) += given.body() + ' ';
     EXPECT_EQ(bodies, "a b c ");
     EXPECT_EQ(passed, "passed ");
     EXPECT_EQ(node.counted().resent, 2u);
@@ -822,7 +825,8 @@ TEST(GoingBack, a_way_that_has_never_answered_is_tried_and_taken_when_it_answers
     EXPECT_EQ(node.second.take().size(), 1u);
     for (Sequence answers = 0; answers < 2; ++answers) {
         node.pass(100ms);
-        ASSERT_EQ(given_to(node.first.take(), Kind::ping), std::vector<Node>{11}) << "it is asked, and nothing else goes there";
+        ASSERT_EQ(given_to(node.first.take(), Kind::ping), std::vector<Node>{11})
+            << "it is asked, and nothing else goes there";
         node.pass(10ms);
         node.hear(OneNode::head(Kind::pong, 1, 0), {}, 0);
         EXPECT_EQ(node.networks.carrier(1), "second");
@@ -894,11 +898,13 @@ TEST(LosingNodes, after_two_seconds_the_user_is_told_who_does_not_answer_by_whic
         return testing::internal::GetCapturedStderr();
     };
     EXPECT_EQ(told_after(2s - 1ns), "");
-    EXPECT_EQ(told_after(2s), "kumi: warning: node 1 on beta has not answered for 2.0 s, by first, second; waiting on\n");
+    EXPECT_EQ(told_after(2s),
+              "kumi: warning: node 1 on beta has not answered for 2.0 s, by first, second; waiting on\n");
     EXPECT_EQ(told_after(3s), "") << "once";
     EXPECT_EQ(told_after(0s), "kumi: warning: node 1 on beta answers again, after 2.0 s\n");
     EXPECT_EQ(told_after(0s), "");
-    EXPECT_EQ(told_after(5s), "kumi: warning: node 1 on beta has not answered for 5.0 s, by first, second; waiting on\n");
+    EXPECT_EQ(told_after(5s),
+              "kumi: warning: node 1 on beta has not answered for 5.0 s, by first, second; waiting on\n");
 }
 
 TEST(LosingNodes, who_waits_for_a_node_that_is_lost_is_told_and_refused) {

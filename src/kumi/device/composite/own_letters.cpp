@@ -106,7 +106,8 @@ std::size_t OwnLetters::on_new_path(Instant now) noexcept {
 
 bool OwnLetters::is_overdue(Instant now) const noexcept {
     if (given_bytes_ == 0 || next() != nullptr) return false;
-    const Duration wait = std::clamp(4 * answer_time_, again_after, again_after_max) * (1u << std::min(timeouts_, doublings_max));
+    const Duration wait =
+        std::clamp(4 * answer_time_, again_after, again_after_max) * (1u << std::min(timeouts_, doublings_max));
     return now - std::max(given_, waits_since_) > wait;
 }
 

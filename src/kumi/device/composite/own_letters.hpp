@@ -1,8 +1,8 @@
 #pragma once
 
 // Messages from this node to one other node that this node keeps itself: those that no device has taken yet, and, where
-// relays pass them on, those that the destination has not acknowledged. The latter are given to the first relay in order,
-// as many as its window allows, and given again when nothing arrives.
+// relays pass them on, those that the destination has not acknowledged. The latter are given to the first relay in
+// order, as many as its window allows, and given again when nothing arrives.
 
 #include "kumi/base/clock.hpp"
 #include "kumi/device/composite/envelope.hpp"
@@ -27,7 +27,8 @@ public:
     std::size_t bytes() const noexcept { return bytes_; }
 
     void push(Letter letter);
-    /// Letters that a device kept, and which are older than all that are here. All are to be sent from the first one on.
+    /// Letters that a device kept, and which are older than all that are here. All are to be sent from the first one
+    /// on.
     void put_back(Letters letters);
     void clear() noexcept;
     /// All are to be given from the first one on.
@@ -54,7 +55,8 @@ public:
     void look(Instant now) noexcept { waits_since_ = empty() ? never : std::min(waits_since_, now); }
     /// For how long nothing has arrived though something should.
     Duration unanswered(Instant now) const noexcept { return waits_since_ != never ? now - waits_since_ : Duration{0}; }
-    /// Whether a relay may have died with letters: all that the window allows were given and nothing has arrived for long.
+    /// Whether a relay may have died with letters: all that the window allows were given and nothing has arrived for
+    /// long.
     bool is_overdue(Instant now) const noexcept;
     /// Gives all again, and waits twice as long next time.
     void on_timeout() noexcept;

@@ -13,8 +13,9 @@ using namespace std::chrono_literals;
 
 /// A neighbour that owes an answer for so long is not asked to pass on a seek.
 constexpr Duration owes_max = 200ms;
-/// A seek that found nothing is repeated after a quarter of the time that the search takes already, within these limits. Each goes to
-/// twice as many neighbours as the one before: in large clusters most seeks find something at once.
+/// A seek that found nothing is repeated after a quarter of the time that the search takes already, within these
+/// limits. Each goes to twice as many neighbours as the one before: in large clusters most seeks find something at
+/// once.
 constexpr Duration seek_again_min = 100ms;
 constexpr Duration seek_again_max = 1s;
 constexpr unsigned first_fan = 2; // a power of two
@@ -26,13 +27,16 @@ constexpr unsigned seek_shorter_doublings = 5;
 /// Seeks and answers that wait for room at one neighbour; of more, the oldest go. Those that seek ask again.
 constexpr std::size_t urgent_max = 256;
 
-bool contains(std::span<const Node> path, Node node) noexcept { return std::find(path.begin(), path.end(), node) != path.end(); }
+bool contains(std::span<const Node> path, Node node) noexcept {
+    return std::find(path.begin(), path.end(), node) != path.end();
+}
 
 } // namespace
 
 /// All nodes that a letter names exist, its path is complete, and it is for this node or to be passed on by this node.
 bool Networks::is_sound(const Envelope& head, Bytes letter) const noexcept {
-    if (head.kind > Envelope::Kind::owes || head.source >= pairs_.size() || head.destination >= pairs_.size()) return false;
+    if (head.kind > Envelope::Kind::owes || head.source >= pairs_.size() || head.destination >= pairs_.size())
+        return false;
     if (head.hops > hops_max || letter.size() < head_bytes(head.hops)) return false;
     for (std::size_t i = 0; i < head.hops; ++i)
         if (hop_of(letter, i) >= pairs_.size()) return false;
@@ -41,17 +45,20 @@ bool Networks::is_sound(const Envelope& head, Bytes letter) const noexcept {
     return head.destination == self_ || (head.at < head.hops && hop_of(letter, head.at) == self_);
 }
 
-void Networks::note_way_back(Pair& pair, const Envelope& head, Bytes letter) { pair.way_back = reversed_path(head, letter); }
+void Networks::note_way_back(Pair& pair, const Envelope& head, Bytes letter) {
+    pair.way_back = reversed_path(head, letter);
+}
 
 // ---- passing on
 
-/// A relay refuses nothing: each source limits what it has under way. What a source sends again while the relay still has the first copy
-/// goes beyond that limit, and is dropped.
+/// A relay refuses nothing: each source limits what it has under way. What a source sends again while the relay still
+/// has the first copy goes beyond that limit, and is dropped.
 void Networks::pass_on(const Envelope& head, Bytes letter, Inlet from) {
     const bool is_last = head.at + 1u == head.hops;
     const Node next = is_last ? head.destination : hop_of(letter, head.at + 1u);
     Pair& pair = pairs_[next];
-    if (head.kind == Envelope::Kind::message || head.kind == Envelope::Kind::piece) pairs_[head.source].has_passed = true;
+    if (head.kind == Envelope::Kind::message || head.kind == Envelope::Kind::piece)
+        pairs_[head.source].has_passed = true;
     const bool is_there = !pair.ways.empty() && !lost(next);
     if (!is_there || is_relayed(pair)) {
         ++counters_.not_passed_on;
@@ -69,10 +76,13 @@ void Networks::pass_on(const Envelope& head, Bytes letter, Inlet from) {
     Envelope on = head;
     ++on.at;
     std::memcpy(changed.data(), &on, sizeof on);
-    const bool is_about_ways = head.kind >= Envelope::Kind::found || head.kind == Envelope::Kind::ping || head.kind == Envelope::Kind::pong;
+    const bool is_about_ways =
+        head.kind >= Envelope::Kind::found || head.kind == Envelope::Kind::ping || head.kind == Envelope::Kind::pong;
     if (is_about_ways) return send_urgent(pair, Bytes(changed).first(head_size)); // there is nothing behind it
     const auto out = outlet(pair, pair.current);
-    if (pair.passing.empty() && out && out->channel->try_send(out->number, Bytes(changed).first(head_size), letter.subspan(head_size))) return watch(pair);
+    if (pair.passing.empty() && out &&
+        out->channel->try_send(out->number, Bytes(changed).first(head_size), letter.subspan(head_size)))
+        return watch(pair);
     const auto held = pair.passing_bytes.find(ends_of(head));
     if (held != pair.passing_bytes.end() && held->second + letter.size() > 2 * relay_window_bytes) return;
     Letter kept(letter.begin(), letter.end());
@@ -80,8 +90,10 @@ void Networks::pass_on(const Envelope& head, Bytes letter, Inlet from) {
     keep_passing(pair, std::move(kept));
 }
 
-/// Answers by the way that the letter came. If that has no room, the answer waits for room on the neighbour's current way.
-void Networks::answer(const Envelope& head, Envelope::Kind kind, Sequence sequence, std::span<const Node> way_back, Inlet from) {
+/// Answers by the way that the letter came. If that has no room, the answer waits for room on the neighbour's current
+/// way.
+void Networks::answer(const Envelope& head, Envelope::Kind kind, Sequence sequence, std::span<const Node> way_back,
+                      Inlet from) {
     std::array<std::byte, head_bytes_max> letter;
     const Envelope answer = envelope(pairs_[head.source], kind, sequence);
     const Bytes bytes = Bytes(letter).first(write_head(letter.data(), answer, way_back));
@@ -89,8 +101,8 @@ void Networks::answer(const Envelope& head, Envelope::Kind kind, Sequence sequen
     send_urgent(pairs_[way_back.empty() ? head.source : way_back.front()], bytes);
 }
 
-/// Sends a neighbour a seek, or an answer about paths. A busy way has no room most of the time: then the letter is kept, and goes before all
-/// messages that wait for room there.
+/// Sends a neighbour a seek, or an answer about paths. A busy way has no room most of the time: then the letter is
+/// kept, and goes before all messages that wait for room there.
 void Networks::send_urgent(Pair& neighbour, Bytes letter) {
     if (neighbour.ways.empty() || neighbour.is_lost || is_relayed(neighbour)) return;
     const Way& way = neighbour.ways[neighbour.current];
@@ -99,8 +111,8 @@ void Networks::send_urgent(Pair& neighbour, Bytes letter) {
     const Envelope head = head_of(letter);
     std::erase_if(neighbour.urgent, [&](const Letter& one) { // an earlier one of the same search says less
         const Envelope other = head_of(one);
-        return head.kind == Envelope::Kind::seek && other.kind == head.kind && other.source == head.source && other.destination == head.destination &&
-               other.sequence != head.sequence;
+        return head.kind == Envelope::Kind::seek && other.kind == head.kind && other.source == head.source &&
+               other.destination == head.destination && other.sequence != head.sequence;
     });
     if (neighbour.urgent.size() >= urgent_max) neighbour.urgent.pop_front();
     neighbour.urgent.emplace_back(letter.begin(), letter.end());
@@ -110,7 +122,8 @@ void Networks::send_urgent(Pair& neighbour, Bytes letter) {
 void Networks::pump_urgent(Pair& neighbour) noexcept {
     if (is_relayed(neighbour)) return neighbour.urgent.clear(); // no neighbour any more: those that seek ask again
     const Way& way = neighbour.ways[neighbour.current];
-    while (!neighbour.urgent.empty() && way.link->channel->try_send(way.number, neighbour.urgent.front())) neighbour.urgent.pop_front();
+    while (!neighbour.urgent.empty() && way.link->channel->try_send(way.number, neighbour.urgent.front()))
+        neighbour.urgent.pop_front();
 }
 
 /// What others gave this node for a peer that no network joins with it any more is theirs to send by another path.
@@ -136,7 +149,8 @@ void Networks::seek(Pair& pair, Instant now) {
         pair.seeking_since = now;
         pair.first_seek = next_seek_;
         pair.seeks = 0;
-    } else if (now - pair.sought_at < std::clamp<Duration>((now - pair.seeking_since) / 4, seek_again_min, seek_again_max)) {
+    } else if (now - pair.sought_at <
+               std::clamp<Duration>((now - pair.seeking_since) / 4, seek_again_min, seek_again_max)) {
         return;
     }
     send_seek(pair, std::min(first_fan + pair.seeks, fan_max), now);
@@ -159,7 +173,8 @@ void Networks::send_seek(Pair& pair, unsigned fan, Instant now) {
     ping_path(pair);
 }
 
-/// Asks whether the path that is in use works: another may answer sooner, and what was sent by this one would all be sent again.
+/// Asks whether the path that is in use works: another may answer sooner, and what was sent by this one would all be
+/// sent again.
 void Networks::ping_path(Pair& pair) {
     const Way& way = pair.ways.back();
     if (!is_relayed(pair) || way.path.empty()) return;
@@ -211,8 +226,8 @@ void Networks::on_seek(const Envelope& head, Bytes letter, Inlet from) {
     Pair& pair = pairs_[head.destination];
     const bool is_joined = !pair.ways.empty() && !is_relayed(pair) && may_use(pair.ways[pair.current]);
     if (!is_joined) return spread(head, path);
-    // The destination is a neighbour. While it owes an answer it is not given the seek: if the network has failed, this node is about
-    // to find out.
+    // The destination is a neighbour. While it owes an answer it is not given the seek: if the network has failed, this
+    // node is about to find out.
     if (!is_near(pair)) {
         path.pop_back();
         std::reverse(path.begin(), path.end());
@@ -233,7 +248,8 @@ void Networks::on_found(Pair& pair, const Envelope& head, Bytes letter, Instant 
     else if (path != way.path && (way.found.empty() || path.size() < way.found.size())) way.found = std::move(path);
 }
 
-/// A neighbour of `node` waits for an answer of it too: the node is busy or stopped, not out of reach. So the search begins anew.
+/// A neighbour of `node` waits for an answer of it too: the node is busy or stopped, not out of reach. So the search
+/// begins anew.
 void Networks::on_owes(Node node, Instant now) noexcept {
     if (node < pairs_.size() && pairs_[node].seeking_since != never) pairs_[node].seeking_since = now;
 }
@@ -262,7 +278,8 @@ void Networks::take_path(Pair& pair, Path path, bool is_sent_again) {
     if (is_sent_again) {
         counters_.resent += pair.own.on_new_path(now_);
     }
-    base::log_debug("composite: messages to node {} go by {} nodes, the first is {}", pair.peer, way.path.size(), way.path.front());
+    base::log_debug("composite: messages to node {} go by {} nodes, the first is {}", pair.peer, way.path.size(),
+                    way.path.front());
     make_pending(pair);
 }
 

@@ -8,7 +8,11 @@ namespace {
 
 /// Nodes 1 to 3 by the first link; node 4 only by others, and no path is known.
 WaysTo with_stranger() {
-    return {{}, {OneNode::by(0, 1), OneNode::relayed({})}, {OneNode::by(0, 2), OneNode::relayed({})}, {OneNode::by(0, 3), OneNode::relayed({})}, {OneNode::relayed({})}};
+    return {{},
+            {OneNode::by(0, 1), OneNode::relayed({})},
+            {OneNode::by(0, 2), OneNode::relayed({})},
+            {OneNode::by(0, 3), OneNode::relayed({})},
+            {OneNode::relayed({})}};
 }
 
 std::vector<std::byte> seek_of(Node source, Node destination, Sequence number, const Path& path, std::uint8_t fan = 4) {
@@ -18,7 +22,9 @@ std::vector<std::byte> seek_of(Node source, Node destination, Sequence number, c
     return OneNode::letter(head, path);
 }
 
-std::vector<std::byte> found_by(Node from, Sequence number, const Path& back) { return OneNode::letter(OneNode::head(Kind::found, from, number), back); }
+std::vector<std::byte> found_by(Node from, Sequence number, const Path& back) {
+    return OneNode::letter(OneNode::head(Kind::found, from, number), back);
+}
 
 /// What was given of a kind.
 std::vector<ScriptedLink::Given> only(std::vector<ScriptedLink::Given> given, Kind kind) {
@@ -103,7 +109,11 @@ TEST(Seeking, a_seek_is_passed_on_once_to_all_that_it_has_not_passed_unless_it_c
 TEST(Seeking, what_is_said_of_paths_waits_for_room_and_then_goes_before_all_else) {
     OneNode node(with_stranger());
     node.first.room = 0;
-    node.hear_bytes(OneNode::letter({.sequence = 0, .source = 1, .destination = 3, .kind = Kind::message, .asks = 1, .hops = 1, .at = 0}, Path{0}, "waits"), 0, 11);
+    node.hear_bytes(
+        OneNode::letter(
+            {.sequence = 0, .source = 1, .destination = 3, .kind = Kind::message, .asks = 1, .hops = 1, .at = 0},
+            Path{0}, "waits"),
+        0, 11);
     node.hear_bytes(seek_of(1, 4, 9, {}), 0, 11);
     node.hear_bytes(seek_of(1, 4, 10, {}), 0, 11); // the same search
     node.hear_bytes(seek_of(2, 0, 5, {}), 0, 12); // for this node
@@ -187,14 +197,16 @@ TEST(Seeking, a_path_that_answers_itself_is_not_left_for_another) {
         EXPECT_EQ(pings[0].path(), (Path{2, 3}));
         EXPECT_EQ(pings[0].head().destination, 4u);
         node.clock += 1ms;
-        node.hear_bytes(found_by(4, only(given, Kind::seek)[0].head().sequence, {3, 1}), 0, 11); // by another, no shorter
+        // by another, no shorter
+        node.hear_bytes(found_by(4, only(given, Kind::seek)[0].head().sequence, {3, 1}), 0, 11);
         const Envelope pong = OneNode::head(Kind::pong, 4, pings[0].head().sequence);
         node.hear_bytes(OneNode::letter(pong, Path{3, 1}), 0, 11); // of a path that it had before, perhaps
         if (does_answer) node.hear_bytes(OneNode::letter(pong, Path{3, 2}), 0, 12);
         for (int i = 0; i < 5; ++i) node.pass(10ms);
         node.networks.go_on(node.clock);
         EXPECT_EQ(node.networks.carrier(4), does_answer ? "node 2" : "node 1");
-        EXPECT_EQ(only(node.first.take(), Kind::message).size(), does_answer ? 0u : 1u) << "what was sent is not sent again";
+        EXPECT_EQ(only(node.first.take(), Kind::message).size(), does_answer ? 0u : 1u)
+            << "what was sent is not sent again";
     }
 }
 

@@ -27,8 +27,10 @@ void turn(Trial& trial) {
     pm::Channel& channel = *trial.part->channel;
     const std::uint64_t hello = 0;
     for (; trial.told < trial.part->members.size(); ++trial.told)
-        if (trial.told != trial.self && !channel.try_send(static_cast<Node>(trial.told), bytes_of(hello))) break; // once more at the next turn
-    channel.poll([&](pm::Message& message) { trial.heard.set(trial.part->members[message.source()]); }, pm::all_messages);
+        // once more at the next turn
+        if (trial.told != trial.self && !channel.try_send(static_cast<Node>(trial.told), bytes_of(hello))) break;
+    channel.poll([&](pm::Message& message) { trial.heard.set(trial.part->members[message.source()]); },
+                 pm::all_messages);
 }
 
 bool is_complete(const std::vector<Trial>& trials) {
@@ -51,8 +53,8 @@ bool says_heard(const std::vector<std::byte>& report, std::size_t channel, Node 
 
 } // namespace
 
-Result<std::vector<Silent>> probe(std::vector<Probed>& channels, const std::vector<std::vector<Node>>& members, Node self, pm::Meeting& meeting,
-                                  Duration patience) {
+Result<std::vector<Silent>> probe(std::vector<Probed>& channels, const std::vector<std::vector<Node>>& members,
+                                  Node self, pm::Meeting& meeting, Duration patience) {
     const auto nodes = static_cast<Node>(channels.empty() ? 0 : channels.front().works.size());
     std::vector<Silent> silent;
     std::vector<Trial> trials;
@@ -75,7 +77,8 @@ Result<std::vector<Silent>> probe(std::vector<Probed>& channels, const std::vect
         silent.clear();
         for (Node node = 0; node < nodes; ++node) {
             const std::vector<std::byte>& report = (*reports)[node];
-            if (report.size() != 1 + trials.size() * ((nodes + 7) / 8)) return error("node {} opens another set of networks: is its cluster file the same?", node);
+            if (report.size() != 1 + trials.size() * ((nodes + 7) / 8))
+                return error("node {} opens another set of networks: is its cluster file the same?", node);
             all_complete = all_complete && report[0] != std::byte{0};
             for (std::size_t i = 0; i < trials.size(); ++i)
                 if (trials[i].heard.test(node) && says_heard(report, i, self, nodes)) channels[i].works.set(node);
@@ -84,7 +87,8 @@ Result<std::vector<Silent>> probe(std::vector<Probed>& channels, const std::vect
             for (const Node one : members[i])
                 for (const Node other : members[i]) {
                     if (one >= other) continue;
-                    const bool works = says_heard((*reports)[one], i, other, nodes) && says_heard((*reports)[other], i, one, nodes);
+                    const bool works =
+                        says_heard((*reports)[one], i, other, nodes) && says_heard((*reports)[other], i, one, nodes);
                     if (!works) silent.push_back({i, one, other});
                 }
         if (all_complete) break;

@@ -20,7 +20,8 @@ double median(double a, double b, double c) noexcept { return std::max(std::min(
 } // namespace
 
 Rails::Rails(std::size_t count, bool always)
-    : always_(always), is_striped_(always && count > 1), shares_(count, 1.0 / static_cast<double>(std::max<std::size_t>(count, 1))), given_(count) {}
+    : always_(always), is_striped_(always && count > 1),
+      shares_(count, 1.0 / static_cast<double>(std::max<std::size_t>(count, 1))), given_(count) {}
 
 bool Rails::on_time(Instant now, std::uint64_t usable, bool are_clear) noexcept {
     const bool is_pressed = std::exchange(is_pressed_, false);
@@ -110,7 +111,8 @@ bool Rails::end_step(Instant now, bool are_clear) noexcept {
 }
 
 void Rails::conclude(Instant now) noexcept {
-    rates_ = {.single = median(measured_[0], measured_[2], measured_[4]), .striped = median(measured_[1], measured_[3], measured_[5])};
+    rates_ = {.single = median(measured_[0], measured_[2], measured_[4]),
+              .striped = median(measured_[1], measured_[3], measured_[5])};
     pays_ = is_striped_ = rates_.striped >= rates_.single * (pays_ ? gain_kept : gain_wanted);
     step_.reset();
     is_measuring_ = false;

@@ -1,17 +1,17 @@
 #pragma once
 
-// Whether it pays to send large messages to a node over several networks at once. Nobody can tell by looking at them: two
-// cables carry twice as much as one, two networks on one cable do not, and a processor that is busy with one has nothing
-// left for another. So it is tried. While large messages are sent faster than they leave (some are refused), the rate
-// with one network and with all of them is taken in turns, three times each for some 50 ms; the median of all of them must
-// be better by 15 %. It is tried again every now and then, the more rarely the more often it did not pay; and sooner when
-// all of them carry less than one did. What is in use stays while it brings 5 %.
+// Whether it pays to send large messages to a node over several networks at once. Nobody can tell by looking at them:
+// two cables carry twice as much as one, two networks on one cable do not, and a processor that is busy with one has
+// nothing left for another. So it is tried. While large messages are sent faster than they leave (some are refused),
+// the rate with one network and with all of them is taken in turns, three times each for some 50 ms; the median of all
+// of them must be better by 15 %. It is tried again every now and then, the more rarely the more often it did not pay;
+// and sooner when all of them carry less than one did. What is in use stays while it brings 5 %.
 //
 // A period lasts from one refusal to another: there is no room at both, so what was taken in between has left. With
 // several networks a refusal means that all are full.
 //
-// Shares. Each piece goes to the network that has had least, for its share; if that has no room, to the next. So when all
-// are full each takes what it can carry, and that is how shares are learnt: they matter when networks are not full.
+// Shares. Each piece goes to the network that has had least, for its share; if that has no room, to the next. So when
+// all are full each takes what it can carry, and that is how shares are learnt: they matter when networks are not full.
 //
 // Pure: no clock, no channel. The caller says what was taken and refused, and the time.
 
@@ -53,8 +53,8 @@ public:
     double turn(std::size_t rail) const noexcept { return given_[rail] / shares_[rail]; }
     double share(std::size_t rail) const noexcept { return shares_[rail]; }
 
-    /// Every now and then, some 10 ms apart. `usable` has a bit for each rail; `are_clear`: no pieces are under way, but on
-    /// the one that carries whole messages. True: a trial has ended, see rates().
+    /// Every now and then, some 10 ms apart. `usable` has a bit for each rail; `are_clear`: no pieces are under way,
+    /// but on the one that carries whole messages. True: a trial has ended, see rates().
     bool on_time(Instant now, std::uint64_t usable, bool are_clear) noexcept;
 
     /// Of the last trial, in bytes per second.

@@ -12,7 +12,8 @@ using namespace std::chrono_literals;
 struct Stream {
     static constexpr double message_bytes = 200e3, queue_bytes = 500e3;
 
-    explicit Stream(std::vector<double> bytes_per_second) : rates(std::move(bytes_per_second)), queues(rates.size()), rails(rates.size()) {}
+    explicit Stream(std::vector<double> bytes_per_second)
+        : rates(std::move(bytes_per_second)), queues(rates.size()), rails(rates.size()) {}
 
     std::vector<double> rates, queues;
     std::uint64_t usable = 0b11;
@@ -66,7 +67,8 @@ struct Stream {
             }
             rails.on_taken(static_cast<std::size_t>(message_bytes));
         }
-        if (clock.time_since_epoch() % 10ms == 0ms && rails.on_time(clock, usable, pieces_left == 0 && queues[1] == 0)) ++trials;
+        if (clock.time_since_epoch() % 10ms == 0ms && rails.on_time(clock, usable, pieces_left == 0 && queues[1] == 0))
+            ++trials;
     }
     /// Answers the rate.
     double run(Duration time) {

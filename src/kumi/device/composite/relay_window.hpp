@@ -1,10 +1,10 @@
 #pragma once
 
-// How many bytes one node may have under way to another over relays. Each relay keeps a queue for each of its neighbours,
-// which the messages of all pairs that it serves share. If every pair filled a fixed window, a queue would hold megabytes
-// where many pairs meet: messages would wait for seconds, and all of them would be sent again when a cable fails. So the
-// window follows the time from giving a message to the first relay until its destination acknowledges it: the window is
-// halved while messages wait in queues, and doubled while they do not.
+// How many bytes one node may have under way to another over relays. Each relay keeps a queue for each of its
+// neighbours, which the messages of all pairs that it serves share. If every pair filled a fixed window, a queue would
+// hold megabytes where many pairs meet: messages would wait for seconds, and all of them would be sent again when a
+// cable fails. So the window follows the time from giving a message to the first relay until its destination
+// acknowledges it: the window is halved while messages wait in queues, and doubled while they do not.
 
 #include "kumi/base/clock.hpp"
 #include "kumi/device/composite/envelope.hpp"
@@ -22,8 +22,8 @@ public:
 
     std::size_t bytes() const noexcept { return bytes_; }
 
-    /// The first relay was given a message for the first time. One message at a time is timed. A message that is given again
-    /// is not: an acknowledgement does not tell which copy it is for.
+    /// The first relay was given a message for the first time. One message at a time is timed. A message that is given
+    /// again is not: an acknowledgement does not tell which copy it is for.
     void on_given(Sequence sequence, Instant now) noexcept {
         if (!timed_) timed_ = Timed{sequence, now};
     }

@@ -24,8 +24,8 @@ using pm::Node;
 
 constexpr Node nodes = 3;
 constexpr std::size_t networks = 3;
-/// A node sends a peer at most so many messages more than it has received from that peer. Otherwise all messages would be
-/// sent before the first network fails, and many of them in one packet.
+/// A node sends a peer at most so many messages more than it has received from that peer. Otherwise all messages would
+/// be sent before the first network fails, and many of them in one packet.
 constexpr std::uint64_t ahead_max = 4;
 
 /// Every key and nonce that any network used.
@@ -57,7 +57,8 @@ private:
 /// Hears nothing and answers nothing while its network is cut.
 class CutChannel final : public loopback::PassingChannel {
 public:
-    CutChannel(std::unique_ptr<pm::Channel> channel, const std::atomic<bool>* is_cut) : PassingChannel(std::move(channel)), is_cut_(is_cut) {}
+    CutChannel(std::unique_ptr<pm::Channel> channel, const std::atomic<bool>* is_cut)
+        : PassingChannel(std::move(channel)), is_cut_(is_cut) {}
     std::size_t poll(pm::Handler handler, std::size_t messages_max) noexcept override {
         return is_cut_->load() ? 0 : PassingChannel::poll(handler, messages_max);
     }
@@ -75,7 +76,8 @@ struct Cluster {
         std::vector<Plan> made;
         for (std::size_t network = 0; network < networks; ++network) {
             udp::Options options{.encrypt = true};
-            options.rekeying = {.packets = 8, .on_use = [this, network](Bytes key, Bytes nonce) { uses.note(network, key, nonce); }};
+            options.rekeying = {.packets = 8,
+                                .on_use = [this, network](Bytes key, Bytes nonce) { uses.note(network, key, nonce); }};
             Plan plan{std::string(1, static_cast<char>('a' + network)),
                       std::make_unique<loopback::WrappingDevice<CutChannel, udp::UdpDevice, const std::atomic<bool>*>>(
                           udp::UdpDevice(options), &is_cut[network]),
@@ -99,7 +101,8 @@ struct Cluster {
             while (heard.load() < mark && now() < deadline) std::this_thread::sleep_for(1ms);
             for (std::size_t i = 0; i < networks; ++i) is_cut[i] = i == network;
         }
-        for (const Instant deadline = now() + 60s; heard.load() < all * 9 / 10 && now() < deadline;) std::this_thread::sleep_for(1ms);
+        for (const Instant deadline = now() + 60s; heard.load() < all * 9 / 10 && now() < deadline;)
+            std::this_thread::sleep_for(1ms);
         for (std::atomic<bool>& cut : is_cut) cut = false;
         for (std::thread& thread : threads) thread.join();
     }
@@ -122,7 +125,9 @@ private:
             for (Node to = 0; to < nodes; ++to) {
                 if (to == self) continue;
                 // Until it is refused, or has to wait for messages: nothing wakes a node that sleeps before that.
-                while (sent[to] < std::min(count, expected[to] + ahead_max) && (*channel)->try_send(to, bytes_of(sent[to]))) ++sent[to];
+                while (sent[to] < std::min(count, expected[to] + ahead_max) &&
+                       (*channel)->try_send(to, bytes_of(sent[to])))
+                    ++sent[to];
                 done = done && sent[to] == count && expected[to] == count;
             }
             return done;

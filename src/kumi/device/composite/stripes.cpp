@@ -23,7 +23,8 @@ constexpr Duration ask_how_far_every = std::chrono::milliseconds(100);
 
 bool Networks::try_send_large(Pair& pair, Bytes bytes) noexcept {
     if (!pair.own.empty()) pump(pair);
-    const bool was_sent = pair.plain && pair.rails.are_striped() ? send_striped(pair, bytes) : try_send_whole(pair, bytes);
+    const bool was_sent =
+        pair.plain && pair.rails.are_striped() ? send_striped(pair, bytes) : try_send_whole(pair, bytes);
     if (was_sent) pair.rails.on_taken(bytes.size());
     else pair.rails.on_refused();
     return was_sent;
@@ -32,7 +33,8 @@ bool Networks::try_send_large(Pair& pair, Bytes bytes) noexcept {
 /// As soon as a rail takes the first piece the message is sent: what they have no room for waits here.
 bool Networks::send_striped(Pair& pair, Bytes bytes) {
     const std::uint64_t ahead = pair.striped.empty() ? 0 : pair.sent.bytes - pair.striped.front().sent_before;
-    if (ahead != 0 && ahead + bytes.size() > std::max(stripes_.ahead_bytes_max, 2 * bytes.size())) return refuse(pair), false;
+    if (ahead != 0 && ahead + bytes.size() > std::max(stripes_.ahead_bytes_max, 2 * bytes.size()))
+        return refuse(pair), false;
     const auto rails = static_cast<std::size_t>(std::max(std::popcount(rails_of(pair)), 1));
     const std::size_t part_max = std::min(stripes_.piece_bytes_max, message_bytes_max_ - sizeof(PieceHead));
     const std::size_t part = std::min(((bytes.size() + rails - 1) / rails + 7) & ~std::size_t{7}, part_max);
@@ -98,7 +100,8 @@ void Networks::look_ahead(Pair& pair) noexcept {
 
 // ---- in
 
-void Networks::take_piece(Pair& pair, const Envelope& head, pm::Message& message, bool& handed_out, pm::Handler handler) {
+void Networks::take_piece(Pair& pair, const Envelope& head, pm::Message& message, bool& handed_out,
+                          pm::Handler handler) {
     owe_arrived(pair);
     Joiner::Whole whole;
     auto outcome = Joiner::Outcome::duplicate;
@@ -165,11 +168,13 @@ void Networks::leave_rail(Pair& pair, std::size_t index, const char* why, Instan
 
 void Networks::measure_rails(Pair& pair, Instant now) {
     bool are_clear = pair.own.empty();
-    for (std::size_t i = 0; i < pair.ways.size(); ++i) are_clear = are_clear && (i == pair.current || !pair.ways[i].has_pieces);
+    for (std::size_t i = 0; i < pair.ways.size(); ++i)
+        are_clear = are_clear && (i == pair.current || !pair.ways[i].has_pieces);
     if (pair.is_lost || !pair.rails.on_time(now, rails_of(pair), are_clear)) return;
     const auto [single, striped] = pair.rails.rates();
-    base::log_debug("composite: large messages to node {}: {:.0f} MB/s by one network, {:.0f} by all that join it: they go {}", pair.peer, single / 1e6,
-                    striped / 1e6, pair.rails.are_striped() ? "in pieces" : "whole");
+    base::log_debug(
+        "composite: large messages to node {}: {:.0f} MB/s by one network, {:.0f} by all that join it: they go {}",
+        pair.peer, single / 1e6, striped / 1e6, pair.rails.are_striped() ? "in pieces" : "whole");
 }
 
 } // namespace kumi::device::composite

@@ -26,7 +26,8 @@ Result<WakeSocket> WakeSocket::open() {
     if (::getsockname(made.descriptor_.get(), reinterpret_cast<sockaddr*>(&address), &bytes) != 0)
         return system_error(errno, "asking for the name of a socket");
     const std::size_t name_bytes = bytes - path_offset;
-    if (name_bytes > made.name_.text.size()) return error("the system's name for a socket is longer than expected: {} bytes", name_bytes);
+    if (name_bytes > made.name_.text.size())
+        return error("the system's name for a socket is longer than expected: {} bytes", name_bytes);
     std::memcpy(made.name_.text.data(), address.sun_path, name_bytes);
     made.name_.bytes = static_cast<std::uint8_t>(name_bytes);
     return made;
@@ -37,7 +38,8 @@ void WakeSocket::wake(const Name& name) const noexcept {
     address.sun_family = AF_UNIX;
     std::memcpy(address.sun_path, name.text.data(), name.bytes);
     const char call = 0;
-    // No room: that sleeper has calls enough, whoever they are from, or this socket has called hundreds that have not run since. They will.
+    // No room: that sleeper has calls enough, whoever they are from, or this socket has called hundreds that have not
+    // run since. They will.
     constexpr int tries_max = 100;
     for (int i = 0; i < tries_max; ++i) {
         const ssize_t sent = ::sendto(descriptor_.get(), &call, sizeof call, MSG_DONTWAIT | MSG_NOSIGNAL,

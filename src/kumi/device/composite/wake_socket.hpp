@@ -1,8 +1,8 @@
 #pragma once
 
 // How nodes of one host end each other's sleep when they sleep on several channels at once: a datagram of one byte over
-// a Unix socket. The system makes up its name, which the nodes tell each other; nothing is left in the file system. Names
-// hold within one network namespace.
+// a Unix socket. The system makes up its name, which the nodes tell each other; nothing is left in the file system.
+// Names hold within one network namespace.
 
 #include "kumi/base/bytes.hpp"
 #include "kumi/base/descriptor.hpp"

@@ -3,9 +3,9 @@
 // What has arrived from one node, put in order. Pure: no MPI.
 //
 // Two steps, each in the order of sequences. A packet is accepted when all before it have arrived: then a large message
-// that it announces may have a buffer; in another order buffers could go to messages that wait for one that has none. It is
-// taken, which is to say handed out, when all before it have been. Most packets are both as they arrive, and touch nothing
-// here but two counts; the others are held.
+// that it announces may have a buffer; in another order buffers could go to messages that wait for one that has none.
+// It is taken, which is to say handed out, when all before it have been. Most packets are both as they arrive, and
+// touch nothing here but two counts; the others are held.
 
 #include "kumi/device/mpi/packet.hpp"
 

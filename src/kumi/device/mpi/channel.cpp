@@ -24,7 +24,8 @@ MpiChannel::MpiChannel(MPI_Comm own, const Options& options)
 
 MpiChannel::~MpiChannel() {
     attachment_->is_open = false;
-    if (endpoint_->close(now() + others_wait_max) || (endpoint_->is_sending() && endpoint_->close(now() + sending_wait_max)))
+    if (endpoint_->close(now() + others_wait_max) ||
+        (endpoint_->is_sending() && endpoint_->close(now() + sending_wait_max)))
         MPI_Comm_delete_attr(MPI_COMM_SELF, key_);
     else
         attachment_->left_behind = std::move(endpoint_);
@@ -34,13 +35,15 @@ MpiChannel::~MpiChannel() {
 int MpiChannel::on_deleted(MPI_Comm, int, void* value, void*) noexcept {
     const std::unique_ptr<Attachment> attachment(static_cast<Attachment*>(value));
     if (attachment->is_open)
-        MPI_Abort(MPI_COMM_WORLD, fail(error("MPI_Finalize was called by a node that had not left its job: let kumi::Job end before that")));
+        MPI_Abort(
+            MPI_COMM_WORLD,
+            fail(error("MPI_Finalize was called by a node that had not left its job: let kumi::Job end before that")));
     Endpoint* const endpoint = attachment->left_behind.get();
     if (endpoint == nullptr || endpoint->close(now() + finalize_silence_max)) return MPI_SUCCESS;
     // Nor would MPI_Finalize end before the others call it, and who does so without having left ends the program.
     const auto staying = endpoint->staying();
-    base::log_warning("node {} waits in MPI_Finalize for others to leave the job{}{}", endpoint->self(), staying.empty() ? "" : ": nodes ",
-                      fmt::join(staying, ", "));
+    base::log_warning("node {} waits in MPI_Finalize for others to leave the job{}{}", endpoint->self(),
+                      staying.empty() ? "" : ": nodes ", fmt::join(staying, ", "));
     endpoint->close(never);
     return MPI_SUCCESS;
 }

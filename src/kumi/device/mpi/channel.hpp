@@ -23,7 +23,9 @@ public:
     pm::SendSlot try_reserve(Node to, std::size_t bytes) noexcept override { return endpoint_->try_reserve(to, bytes); }
     void commit(const pm::SendSlot& slot) noexcept override { endpoint_->commit(slot); }
     void cancel(const pm::SendSlot& slot) noexcept override { endpoint_->cancel(slot); }
-    std::size_t poll(pm::Handler handler, std::size_t messages_max) noexcept override { return endpoint_->poll(handler, messages_max); }
+    std::size_t poll(pm::Handler handler, std::size_t messages_max) noexcept override {
+        return endpoint_->poll(handler, messages_max);
+    }
     bool arm() noexcept override { return endpoint_->arm(); }
     void sleep(Instant deadline) noexcept override { endpoint_->sleep(deadline); }
     void wake() noexcept override { endpoint_->wake(); }

@@ -20,7 +20,9 @@ constexpr std::uint32_t yields_max = 64;      // before naps
 constexpr Duration nap_min = 10us;
 constexpr Duration nap_max = 200us;
 
-constexpr std::uint64_t token_of(std::uint32_t packet, std::uint32_t large) { return (std::uint64_t{large} << 32) | packet; }
+constexpr std::uint64_t token_of(std::uint32_t packet, std::uint32_t large) {
+    return (std::uint64_t{large} << 32) | packet;
+}
 constexpr std::uint32_t packet_in(std::uint64_t token) { return static_cast<std::uint32_t>(token); }
 constexpr std::uint32_t large_in(std::uint64_t token) { return static_cast<std::uint32_t>(token >> 32); } // 0: none
 
@@ -33,21 +35,28 @@ Node node_count(MPI_Comm comm) {
 } // namespace
 
 Endpoint::Endpoint(MPI_Comm own, const Options& options)
-    : comm_(own), options_(options),
-      traits_{.device = "mpi",
-              .message_bytes_max = options.message_bytes_max,
-              // Each way a window inside MPI, and another one here behind a large message.
-              .bytes_per_peer_max = 2 * (window_packets * (options.packet_bytes + options.page_bytes + sizeof(Held)) + sizeof(Peer)),
-              .latency_class_ns = 1'000,
-              .bandwidth_class_mb = 5'000,
-              .ignores_deadlines = options.sleeps_in_mpi},
-      peers_(node_count(own)), receives_end_(options.receives + options.page_receives), large_receives_(receives_end_, options.large_receives_max),
-      large_sends_(large_receives_.end(), options.large_sends_max), page_sends_(large_sends_.end() + 1, options.page_sends_max),
-      sends_(page_sends_.end(), options.sends_max), barrier_(large_sends_.end()), requests_(sends_.end(), options.sleeps_in_mpi),
-      packets_(std::make_unique_for_overwrite<std::byte[]>((options.receives + options.sends_max) * options.packet_bytes)),
-      pages_(std::make_unique_for_overwrite<std::byte[]>((options.page_receives + options.page_sends_max) * options.page_bytes)),
+    : comm_(own),
+      options_(options), traits_{.device = "mpi",
+                                 .message_bytes_max = options.message_bytes_max,
+                                 // Each way a window inside MPI, and another one here behind a large message.
+                                 .bytes_per_peer_max =
+                                     2 * (window_packets * (options.packet_bytes + options.page_bytes + sizeof(Held)) +
+                                          sizeof(Peer)),
+                                 .latency_class_ns = 1'000,
+                                 .bandwidth_class_mb = 5'000,
+                                 .ignores_deadlines = options.sleeps_in_mpi},
+      peers_(node_count(own)), receives_end_(options.receives + options.page_receives),
+      large_receives_(receives_end_, options.large_receives_max),
+      large_sends_(large_receives_.end(), options.large_sends_max),
+      page_sends_(large_sends_.end() + 1, options.page_sends_max), sends_(page_sends_.end(), options.sends_max),
+      barrier_(large_sends_.end()), requests_(sends_.end(), options.sleeps_in_mpi),
+      packets_(
+          std::make_unique_for_overwrite<std::byte[]>((options.receives + options.sends_max) * options.packet_bytes)),
+      pages_(std::make_unique_for_overwrite<std::byte[]>((options.page_receives + options.page_sends_max) *
+                                                         options.page_bytes)),
       large_buffers_(large_sends_.end()), large_messages_(large_sends_.end()), page_nodes_(options.page_sends_max) {
-    KUMI_ASSERT(options.receives != 0 && options.page_receives != 0 && options.message_bytes_max <= std::numeric_limits<int>::max());
+    KUMI_ASSERT(options.receives != 0 && options.page_receives != 0 &&
+                options.message_bytes_max <= std::numeric_limits<int>::max());
     KUMI_ASSERT(options.packet_bytes > sizeof(PacketHeader) && options.page_bytes > options.packet_bytes);
     int rank = 0;
     MPI_Comm_rank(comm_, &rank);
@@ -63,8 +72,10 @@ bool Endpoint::is_page(std::uint32_t index) const noexcept {
 
 std::byte* Endpoint::packet(std::uint32_t index) noexcept {
     const bool is_receive = index < receives_end_;
-    if (!is_page(index)) return &packets_[(is_receive ? index : options_.receives + index - sends_.first()) * options_.packet_bytes];
-    return &pages_[(is_receive ? index - options_.receives : options_.page_receives + index - page_sends_.first()) * options_.page_bytes];
+    if (!is_page(index))
+        return &packets_[(is_receive ? index : options_.receives + index - sends_.first()) * options_.packet_bytes];
+    return &pages_[(is_receive ? index - options_.receives : options_.page_receives + index - page_sends_.first()) *
+                   options_.page_bytes];
 }
 
 /// Null when there is no memory.
@@ -85,7 +96,8 @@ pm::SendSlot Endpoint::try_reserve(Node to, std::size_t bytes) noexcept {
     if (peer.has_left) return {};
     if (peer.next - peer.taken >= window_packets - 1) return refuse();
     if (is_large && peer.large_under_way == large_to_one_max) return refuse();
-    if (is_page_sized && peer.pages_under_way >= std::max(1u, options_.page_sends_max / 2)) return refuse(); // others are to get some too
+    // others are to get some too
+    if (is_page_sized && peer.pages_under_way >= std::max(1u, options_.page_sends_max / 2)) return refuse();
     const auto is_full = [&] { return !sends.has_free() || (is_large && !large_sends_.has_free()); };
     if (is_full() && !is_polling_) collect(); // what poll() hands out is bounded by what it found at first
     if (is_full()) return refuse();
@@ -125,7 +137,8 @@ void Endpoint::commit(const pm::SendSlot& slot) noexcept {
     if (large != 0) {
         large_messages_[large] = {to, sequence};
         ++sends_under_way_;
-        MPI_Isend(slot.bytes().data(), static_cast<int>(bytes), MPI_BYTE, static_cast<int>(to), large_tag(sequence), comm_, requests_.begin(large));
+        MPI_Isend(slot.bytes().data(), static_cast<int>(bytes), MPI_BYTE, static_cast<int>(to), large_tag(sequence),
+                  comm_, requests_.begin(large));
     }
     ++peer.sent.messages;
     peer.sent.bytes += bytes;
@@ -145,11 +158,13 @@ void Endpoint::send_packet(Node to, std::uint32_t index, Kind kind, std::size_t 
     know(to);
     Peer& peer = peers_[to];
     peer.told = peer.arrivals.taken();
-    const PacketHeader header{kind == Kind::credit ? 0 : peer.next++, peer.told, kind, static_cast<std::uint32_t>(bytes)};
+    const PacketHeader header{kind == Kind::credit ? 0 : peer.next++, peer.told, kind,
+                              static_cast<std::uint32_t>(bytes)};
     std::memcpy(packet(index), &header, sizeof header);
     const std::size_t carried = sizeof header + (kind == Kind::small ? bytes : 0);
     ++sends_under_way_;
-    MPI_Isend(packet(index), static_cast<int>(carried), MPI_BYTE, static_cast<int>(to), is_page(index) ? page_tag : packet_tag, comm_, requests_.begin(index));
+    MPI_Isend(packet(index), static_cast<int>(carried), MPI_BYTE, static_cast<int>(to),
+              is_page(index) ? page_tag : packet_tag, comm_, requests_.begin(index));
 }
 
 void Endpoint::know(Node node) noexcept {
@@ -164,7 +179,8 @@ std::size_t Endpoint::collect(bool waits) noexcept {
         ready_.erase(ready_.begin(), ready_.begin() + static_cast<std::ptrdiff_t>(ready_handled_));
         ready_handled_ = 0;
     }
-    const std::size_t count = requests_.collect(waits, [this](std::uint32_t index, const MPI_Status& status) { on_completed(index, status); });
+    const std::size_t count = requests_.collect(
+        waits, [this](std::uint32_t index, const MPI_Status& status) { on_completed(index, status); });
     if (count != 0) idle_sleeps_.store(0, std::memory_order_relaxed); // a hint
     return count;
 }
@@ -178,7 +194,8 @@ void Endpoint::on_completed(std::uint32_t index, const MPI_Status& status) noexc
         const LargeMessage& message = large_messages_[index];
         Peer& peer = peers_[message.node];
         peer.arrivals.held(message.sequence).state = Held::State::complete;
-        if (peer.arrivals.complete() != nullptr && !std::exchange(peer.is_deliverable, true)) deliverable_.push_back(message.node);
+        if (peer.arrivals.complete() != nullptr && !std::exchange(peer.is_deliverable, true))
+            deliverable_.push_back(message.node);
     } else if (index == barrier_) {
         is_barrier_over_ = true;
     } else {
@@ -195,8 +212,8 @@ void Endpoint::on_completed(std::uint32_t index, const MPI_Status& status) noexc
 
 void Endpoint::post_receive(std::uint32_t index) noexcept {
     const bool is_for_page = is_page(index);
-    MPI_Irecv(packet(index), static_cast<int>(is_for_page ? options_.page_bytes : options_.packet_bytes), MPI_BYTE, MPI_ANY_SOURCE,
-              is_for_page ? page_tag : packet_tag, comm_, requests_.begin(index));
+    MPI_Irecv(packet(index), static_cast<int>(is_for_page ? options_.page_bytes : options_.packet_bytes), MPI_BYTE,
+              MPI_ANY_SOURCE, is_for_page ? page_tag : packet_tag, comm_, requests_.begin(index));
 }
 
 // ---- receiving
@@ -221,7 +238,8 @@ bool Endpoint::on_packet(const Ready& ready, pm::Handler handler) noexcept {
     const auto [index, bytes, source] = ready;
     PacketHeader header{};
     if (!read_value(Bytes(packet(index), bytes), header) || header.kind > Kind::credit ||
-        (header.kind == Kind::small ? header.bytes != bytes - sizeof header : header.bytes > options_.message_bytes_max)) {
+        (header.kind == Kind::small ? header.bytes != bytes - sizeof header
+                                    : header.bytes > options_.message_bytes_max)) {
         ++unsound_count_;
         post_receive(index);
         return false;
@@ -266,7 +284,8 @@ void Endpoint::accept_held(Node source) noexcept {
         if (packet->kind == Kind::large) announced_.push_back({source, sequence});
     }
     begin_large_receives();
-    if (peer.arrivals.complete() != nullptr && !std::exchange(peer.is_deliverable, true)) deliverable_.push_back(source);
+    if (peer.arrivals.complete() != nullptr && !std::exchange(peer.is_deliverable, true))
+        deliverable_.push_back(source);
 }
 
 void Endpoint::begin_large_receives() noexcept {
@@ -279,8 +298,8 @@ void Endpoint::begin_large_receives() noexcept {
         Held& packet = peers_[message.node].arrivals.held(message.sequence);
         packet.buffer = index;
         large_messages_[index] = message;
-        MPI_Irecv(buffer, static_cast<int>(packet.bytes), MPI_BYTE, static_cast<int>(message.node), large_tag(message.sequence), comm_,
-                  requests_.begin(index));
+        MPI_Irecv(buffer, static_cast<int>(packet.bytes), MPI_BYTE, static_cast<int>(message.node),
+                  large_tag(message.sequence), comm_, requests_.begin(index));
     }
 }
 
@@ -408,12 +427,15 @@ bool Endpoint::close(Instant deadline) noexcept {
 }
 
 void Endpoint::say_goodbyes() noexcept {
-    while (goodbyes_said_ < known_.size() && sends_.has_free()) send_packet(known_[goodbyes_said_++], sends_.take(), Kind::goodbye, 0);
+    while (goodbyes_said_ < known_.size() && sends_.has_free())
+        send_packet(known_[goodbyes_said_++], sends_.take(), Kind::goodbye, 0);
 }
 
 bool Endpoint::is_over() noexcept {
     Peer& own = peers_[self_];
-    if (goodbyes_said_ < known_.size() || goodbyes_heard_ < known_.size() || is_sending() || own.next != own.arrivals.taken()) return false;
+    if (goodbyes_said_ < known_.size() || goodbyes_heard_ < known_.size() || is_sending() ||
+        own.next != own.arrivals.taken())
+        return false;
     if (!std::exchange(is_in_barrier_, true)) MPI_Ibarrier(comm_, requests_.begin(barrier_));
     return is_barrier_over_;
 }

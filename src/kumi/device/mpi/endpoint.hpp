@@ -1,14 +1,14 @@
 #pragma once
 
 // One node's end of a channel over MPI. Packets of all nodes come into a few receives that are always posted; what they
-// carry, and what bounds it, is in packet.hpp, and how it is put in order in arrivals.hpp. All state is in here, none in
-// globals or threads: under a simulator all nodes are one process.
+// carry, and what bounds it, is in packet.hpp, and how it is put in order in arrivals.hpp. All state is in here, none
+// in globals or threads: under a simulator all nodes are one process.
 //
-// Leaving. Who has sent somebody a packet, or got one, says goodbye to it, and waits for its goodbye; a goodbye is the last
-// packet of its sender. A first packet from somebody is answered by a goodbye even now. Beside that runs a barrier of all
-// nodes, which each enters when it has had all goodbyes that it knows to wait for. When the barrier is over and all goodbyes
-// are there, nothing can be under way to this node: somebody who had sent it something would wait for an answer, outside of
-// the barrier. So nothing is left in MPI, and posted receives can be cancelled.
+// Leaving. Who has sent somebody a packet, or got one, says goodbye to it, and waits for its goodbye; a goodbye is the
+// last packet of its sender. A first packet from somebody is answered by a goodbye even now. Beside that runs a barrier
+// of all nodes, which each enters when it has had all goodbyes that it knows to wait for. When the barrier is over and
+// all goodbyes are there, nothing can be under way to this node: somebody who had sent it something would wait for an
+// answer, outside of the barrier. So nothing is left in MPI, and posted receives can be cancelled.
 
 #include "kumi/base/clock.hpp"
 #include "kumi/device/mpi/arrivals.hpp"
@@ -44,16 +44,16 @@ public:
     void cancel(const pm::SendSlot& slot) noexcept;
     std::size_t poll(pm::Handler handler, std::size_t messages_max) noexcept;
     bool arm() noexcept;
-    /// Yields its core a few times, then naps, longer each time up to 200 us, until messages come again: MPI has nothing
-    /// that one could sleep on. Uses only what other threads may use meanwhile, unless it sleeps in MPI.
+    /// Yields its core a few times, then naps, longer each time up to 200 us, until messages come again: MPI has
+    /// nothing that one could sleep on. Uses only what other threads may use meanwhile, unless it sleeps in MPI.
     void sleep(Instant deadline) noexcept;
     void wake() noexcept;
     bool lost(Node node) const noexcept { return peers_[node].has_left; }
     pm::Traffic sent(Node to) const noexcept { return peers_[to].sent; }
     std::vector<pm::Counter> counters() const;
 
-    /// Leaves, and drops what still comes. False: the deadline came first; to be called again, or the endpoint must never
-    /// be destroyed, for MPI uses its memory. After true, only destroyed.
+    /// Leaves, and drops what still comes. False: the deadline came first; to be called again, or the endpoint must
+    /// never be destroyed, for MPI uses its memory. After true, only destroyed.
     bool close(Instant deadline) noexcept;
     /// Something that was committed is not yet in MPI's hands.
     bool is_sending() const noexcept { return sends_under_way_ != 0; }
@@ -138,7 +138,8 @@ private:
     std::uint32_t sends_under_way_ = 0;
     bool is_polling_ = false;
     bool has_refused_ = false; // a reservation, since room was last told of
-    bool has_news_ = false;    // that a caller does not learn of by messages: room that it was refused, a node that left
+    // that a caller does not learn of by messages: room that it was refused, a node that left
+    bool has_news_ = false;
 
     std::vector<Node> known_; // but for this node
     std::size_t goodbyes_said_ = 0; // of these, to the first

@@ -10,9 +10,11 @@ Result<void> check(MPI_Comm comm) {
     if (is_running == 0) return error("joining by MPI: MPI is not initialized; call MPI_Init_thread first");
     MPI_Finalized(&is_over);
     if (is_over != 0) return error("joining by MPI: MPI_Finalize was called already; join before that, and leave too");
-    if (comm == MPI_COMM_NULL) return error("joining by MPI: this is MPI_COMM_NULL; only members of a communicator join by it");
+    if (comm == MPI_COMM_NULL)
+        return error("joining by MPI: this is MPI_COMM_NULL; only members of a communicator join by it");
     MPI_Comm_test_inter(comm, &is_inter);
-    if (is_inter != 0) return error("joining by MPI: this is an intercommunicator; merge it with MPI_Intercomm_merge first");
+    if (is_inter != 0)
+        return error("joining by MPI: this is an intercommunicator; merge it with MPI_Intercomm_merge first");
     return {};
 }
 

@@ -1,13 +1,14 @@
 #pragma once
 
-// What MPI carries for a channel: packets, small ones and pages, which differ in nothing but their tag and the receives that are posted for
-// them; so MPI takes small buffers for small packets. They do not complete in the order in which they were sent, and so they have sequences. A large
-// message is a packet that announces it and, with a tag of its own, a second one of nothing but its bytes.
+// What MPI carries for a channel: packets, small ones and pages, which differ in nothing but their tag and the receives
+// that are posted for them; so MPI takes small buffers for small packets. They do not complete in the order in which
+// they were sent, and so they have sequences. A large message is a packet that announces it and, with a tag of its own,
+// a second one of nothing but its bytes.
 //
-// Flow control. Of the packets that take a sequence at most window_packets - 1 may be under way from one node to another:
-// sent, and not taken by the handler there. Every packet tells how many of the other direction were taken; one of kind
-// `credit` does nothing else, and goes when half the window was taken and nothing else went. So what waits inside MPI, or
-// here behind a large message, is bounded for each pair. The last place of the window is for `goodbye`.
+// Flow control. Of the packets that take a sequence at most window_packets - 1 may be under way from one node to
+// another: sent, and not taken by the handler there. Every packet tells how many of the other direction were taken; one
+// of kind `credit` does nothing else, and goes when half the window was taken and nothing else went. So what waits
+// inside MPI, or here behind a large message, is bounded for each pair. The last place of the window is for `goodbye`.
 
 #include <cstddef>
 #include <cstdint>

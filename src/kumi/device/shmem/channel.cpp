@@ -153,7 +153,8 @@ void ShmemChannel::cancel(const pm::SendSlot& slot) noexcept {
 // ---- receiving
 
 // Part of poll() in all but name: the call would cost a tenth of a small message.
-[[gnu::always_inline]] inline std::size_t ShmemChannel::drain(const Watched& from, pm::Handler handler, std::size_t messages_max) noexcept {
+[[gnu::always_inline]] inline std::size_t ShmemChannel::drain(const Watched& from, pm::Handler handler,
+                                                              std::size_t messages_max) noexcept {
     Reader& ring = *from.reader;
     std::size_t handled = 0;
     for (; handled < messages_max; ++handled) {
@@ -210,7 +211,8 @@ void ShmemChannel::watch_rings(std::size_t word, std::uint64_t bits) noexcept {
 
 void ShmemChannel::forget_quiet_rings() noexcept {
     // The active ones to the front; they stay, and so do a few quiet ones.
-    const auto quiet = std::partition(watched_.begin(), watched_.end(), [](const Watched& ring) { return ring.active; });
+    const auto quiet =
+        std::partition(watched_.begin(), watched_.end(), [](const Watched& ring) { return ring.active; });
     const auto staying = std::max<std::ptrdiff_t>(quiet - watched_.begin(), quiet_rings_max);
     const std::span<Watched> forgotten = std::span(watched_).subspan(static_cast<std::size_t>(staying));
     for (Watched& ring : watched_) ring.active = false;
@@ -345,7 +347,8 @@ std::vector<pm::Counter> ShmemChannel::counters(Node peer) const {
 Result<MutableBytes> ShmemChannel::expose(std::uint64_t offset, std::size_t bytes) {
     KUMI_ASSERT(offset % page_bytes == 0);
     if (offset > window_bytes() || bytes > window_bytes() - offset)
-        return error("exposing {} of memory behind {}: there are addresses for {}; raise KUMI_SHMEM_EXPOSED (is there a limit: ulimit -f?)",
+        return error("exposing {} of memory behind {}: there are addresses for {}; raise KUMI_SHMEM_EXPOSED (is there "
+                     "a limit: ulimit -f?)",
                      base::readable_bytes(bytes), base::readable_bytes(offset), base::readable_bytes(window_bytes()));
     const std::uint64_t end = offset + (bytes + page_bytes - 1) / page_bytes * page_bytes;
     if (exposed_.missing(offset, end) > base::memory_available_bytes())
@@ -360,7 +363,8 @@ Result<MutableBytes> ShmemChannel::expose(std::uint64_t offset, std::size_t byte
 }
 
 void ShmemChannel::conceal(std::uint64_t offset, std::size_t bytes) noexcept {
-    KUMI_ASSERT(offset % page_bytes == 0 && bytes % page_bytes == 0 && offset <= window_bytes() && bytes <= window_bytes() - offset);
+    KUMI_ASSERT(offset % page_bytes == 0 && bytes % page_bytes == 0 && offset <= window_bytes() &&
+                bytes <= window_bytes() - offset);
     if (bytes == 0) return;
     segment_->release_window(self_, offset, bytes);
     exposed_.remove(offset, offset + bytes);

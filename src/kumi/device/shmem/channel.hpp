@@ -15,7 +15,10 @@
 
 namespace kumi::device::shmem {
 
-class ShmemChannel final : public pm::Channel, private pm::BufferOwner, private pm::RemoteMemory, private pm::JointSleep {
+class ShmemChannel final : public pm::Channel,
+                           private pm::BufferOwner,
+                           private pm::RemoteMemory,
+                           private pm::JointSleep {
 public:
     /// The segment's part of `self` must have been reserved. With a waker, nodes sleep on this channel and others.
     ShmemChannel(std::shared_ptr<Segment> segment, Node self, pm::Waker* waker = nullptr);

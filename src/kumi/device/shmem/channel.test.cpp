@@ -190,7 +190,8 @@ TEST(ShmemSegment, two_mappings_of_one_segment_are_the_same_memory) {
 }
 
 TEST(ShmemSegment, more_memory_than_there_is_is_refused_with_a_remedy) {
-    const auto made = Segment::create(2, {.buffers_bytes_max = std::size_t{1} << 50, .node_buffers_bytes_max = std::size_t{1} << 50});
+    const auto made =
+        Segment::create(2, {.buffers_bytes_max = std::size_t{1} << 50, .node_buffers_bytes_max = std::size_t{1} << 50});
     ASSERT_FALSE(made);
     EXPECT_NE(made.error().text().find("KUMI_SHMEM_MEMORY"), std::string::npos);
 }

@@ -19,7 +19,8 @@ struct Options {
     std::size_t node_buffers_bytes_max = std::size_t{16} << 20;
     /// Addresses (not memory) per node for RemoteMemory: its window.
 #if defined(__SANITIZE_THREAD__)
-    std::size_t exposed_bytes_max = std::size_t{1} << 30; // there are 1.5 TiB of addresses in all, for the windows of all nodes
+    // there are 1.5 TiB of addresses in all, for the windows of all nodes
+    std::size_t exposed_bytes_max = std::size_t{1} << 30;
 #else
     std::size_t exposed_bytes_max = std::size_t{16} << 30;
 #endif

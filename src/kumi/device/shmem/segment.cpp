@@ -132,7 +132,9 @@ Result<void> Segment::reserve_window(Node node, std::size_t offset, std::size_t 
 void Segment::release_window(Node node, std::size_t offset, std::size_t bytes) noexcept {
     const auto start = static_cast<off_t>(layout_.window_offset(node) + offset);
     int done = -1;
-    do done = ::fallocate(descriptor_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, start, static_cast<off_t>(bytes));
+    do
+        done = ::fallocate(descriptor_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, start,
+                           static_cast<off_t>(bytes));
     while (done != 0 && errno == EINTR);
     KUMI_ASSERT(done == 0); // the seals do not forbid it
 }

@@ -15,7 +15,8 @@ TEST(Segment, a_core_dump_does_not_contain_the_buffers_of_messages) {
     bool is_ours = false;
     int excluded = 0, dumped = 0;
     for (std::string line; std::getline(smaps, line);) {
-        if (line.find('-') < line.find(' ') && line.find(':') > line.find(' ')) is_ours = line.find("memfd:") != std::string::npos;
+        if (line.find('-') < line.find(' ') && line.find(':') > line.find(' '))
+            is_ours = line.find("memfd:") != std::string::npos;
         if (!is_ours || !line.starts_with("VmFlags:")) continue;
         ++(line.find(" dd") != std::string::npos ? excluded : dumped);
     }

@@ -23,11 +23,12 @@ Result<std::unique_ptr<pm::Channel>> ShmemDevice::open(const pm::Opening& openin
         if (segment->fencing() == base::Fencing::by_writer && options.fencing != base::Fencing::by_writer)
             base::log_warning("membarrier(2) is refused here, so every message costs one more fence; see kumi doctor");
         const Layout& layout = segment->layout();
-        base::log_debug("shmem: {} nodes, rings of {}, messages up to {} inside, up to {} in buffers, {} in all; the {} fences",
-                        layout.nodes, base::readable_bytes(layout.ring_lines * sizeof(base::RingLine)),
-                        base::readable_bytes(layout.inline_bytes_max()), base::readable_bytes(layout.buffer_bytes),
-                        base::readable_bytes(layout.memory_bytes()),
-                        segment->fencing() == base::Fencing::by_reader ? "reader" : "writer");
+        base::log_debug(
+            "shmem: {} nodes, rings of {}, messages up to {} inside, up to {} in buffers, {} in all; the {} fences",
+            layout.nodes, base::readable_bytes(layout.ring_lines * sizeof(base::RingLine)),
+            base::readable_bytes(layout.inline_bytes_max()), base::readable_bytes(layout.buffer_bytes),
+            base::readable_bytes(layout.memory_bytes()),
+            segment->fencing() == base::Fencing::by_reader ? "reader" : "writer");
         if (auto shared = opening.meeting.share(segment->duplicate()); !shared) return shared.error();
     } else {
         auto shared = opening.meeting.share({});
@@ -39,7 +40,8 @@ Result<std::unique_ptr<pm::Channel>> ShmemDevice::open(const pm::Opening& openin
     if (auto reserved = segment->reserve_part(opening.self); !reserved) return reserved.error();
     // Nobody may write to a part before its memory is set aside.
     if (auto all = opening.meeting.exchange({}); !all) return all.error();
-    return std::unique_ptr<pm::Channel>(std::make_unique<ShmemChannel>(std::move(segment), opening.self, opening.waker));
+    return std::unique_ptr<pm::Channel>(
+        std::make_unique<ShmemChannel>(std::move(segment), opening.self, opening.waker));
 }
 
 Result<std::vector<std::unique_ptr<pm::Channel>>> open_in_one_process(pm::Node nodes, const Options& options,

@@ -192,7 +192,9 @@ void Network::lose_link(Node self, Node other) {
     Pair& way = pair(self, other);
     way.lost_known = std::min(way.lost_known, time_);
     Pair& back = pair(other, self);
-    if (!back.packets.empty() || back.refused) back.lost_known = std::min(back.lost_known, time_ + options_.loss_detection); // it waits for an answer
+    // it waits for an answer
+    if (!back.packets.empty() || back.refused)
+        back.lost_known = std::min(back.lost_known, time_ + options_.loss_detection);
     for (Pair* const direction : {&way, &back}) {
         direction->packets.clear();
         direction->refused = false;

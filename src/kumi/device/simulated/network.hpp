@@ -46,8 +46,8 @@ public:
     /// The node is gone: what is under way to and from it vanishes, and after a while lost() says so.
     void lose(Node node);
 
-    /// `self` calls `other` lost, which is not: what is under way between them vanishes. That one learns of it, after a while, when it
-    /// has sent something.
+    /// `self` calls `other` lost, which is not: what is under way between them vanishes. That one learns of it, after a
+    /// while, when it has sent something.
     void lose_link(Node self, Node other);
 
     /// Nothing gets from `some` nodes to the others, or back, until heal().
@@ -86,7 +86,9 @@ private:
     const Pair& pair(Node from, Node to) const { return pairs_[std::size_t{from} * options_.nodes + to]; }
     bool cut(Node from, Node to) const { return ends_[from].other_side != ends_[to].other_side; }
     /// From when on `self` says that `other` is lost.
-    Instant lost_known(Node self, Node other) const { return std::min(ends_[other].lost_known, pair(self, other).lost_known); }
+    Instant lost_known(Node self, Node other) const {
+        return std::min(ends_[other].lost_known, pair(self, other).lost_known);
+    }
     bool is_lost(Node self, Node other) const { return lost_known(self, other) <= time_; }
     std::size_t losses_known(Node self) const;
     void deliver_later(Node from, Node to, std::vector<std::byte> bytes);

@@ -88,7 +88,8 @@ Address Address::with_port(std::uint16_t port) const noexcept {
     Address changed = *this;
     static_assert(offsetof(sockaddr_in, sin_port) == offsetof(sockaddr_in6, sin6_port));
     const std::uint16_t value = htons(port);
-    std::memcpy(reinterpret_cast<std::byte*>(&changed.storage_) + offsetof(sockaddr_in, sin_port), &value, sizeof value);
+    std::memcpy(reinterpret_cast<std::byte*>(&changed.storage_) + offsetof(sockaddr_in, sin_port), &value,
+                sizeof value);
     return changed;
 }
 
@@ -114,12 +115,14 @@ std::string Address::host_text() const {
 }
 
 std::string Address::text() const {
-    return family() == AF_INET ? fmt::format("{}:{}", host_text(), port()) : fmt::format("[{}]:{}", host_text(), port());
+    return family() == AF_INET ? fmt::format("{}:{}", host_text(), port())
+                               : fmt::format("[{}]:{}", host_text(), port());
 }
 
 bool operator==(const Address& a, const Address& b) noexcept {
     const Address::Wire first = a.wire(), second = b.wire();
-    return first.family == second.family && first.port == second.port && std::memcmp(first.bytes, second.bytes, 16) == 0;
+    return first.family == second.family && first.port == second.port &&
+           std::memcmp(first.bytes, second.bytes, 16) == 0;
 }
 
 bool is_up(const Address& address) noexcept {

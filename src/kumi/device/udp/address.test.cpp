@@ -22,7 +22,8 @@ TEST(UdpAddress, numeric_addresses_are_read_and_written_back) {
 }
 
 TEST(UdpAddress, what_is_no_address_is_refused_with_an_example_of_one) {
-    for (const char* text : {"", "localhost", "10.0.0", "10.0.0.256", "10.0.0.1:7000", "[::1]", "fd00::1::2", "10.0.0.1%lo", " ::1"}) {
+    for (const char* text :
+         {"", "localhost", "10.0.0", "10.0.0.256", "10.0.0.1:7000", "[::1]", "fd00::1::2", "10.0.0.1%lo", " ::1"}) {
         const auto address = Address::parse(text, 1);
         ASSERT_FALSE(address) << text;
         EXPECT_EQ(address.error().text(), std::string(text) + ": write a numeric address such as 10.0.0.1 or fd00::1");
@@ -34,7 +35,8 @@ TEST(UdpAddress, the_interface_of_a_link_local_address_is_kept_or_named_when_the
     for (const char* text : {"fe80::1%kumi-no", "fe80::1%"}) {
         const auto address = Address::parse(text, 1);
         ASSERT_FALSE(address);
-        EXPECT_EQ(address.error().text(), std::string(text) + ": there is no interface " + (text + sizeof "fe80::1%" - 1));
+        EXPECT_EQ(address.error().text(),
+                  std::string(text) + ": there is no interface " + (text + sizeof "fe80::1%" - 1));
     }
 }
 

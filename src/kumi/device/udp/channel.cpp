@@ -63,7 +63,8 @@ reliable::EndpointOptions endpoint_options(const Options& options, Node self, No
 
 // ---- opening and closing
 
-Result<std::unique_ptr<UdpChannel>> UdpChannel::bind(const Options& options, Node self, Node nodes, const base::JobKeys& keys) {
+Result<std::unique_ptr<UdpChannel>> UdpChannel::bind(const Options& options, Node self, Node nodes,
+                                                     const base::JobKeys& keys) {
     auto local = Address::parse(options.address, options.port);
     if (!local) return error("udp: {}", local.error().text());
     if (local->is_any())
@@ -83,11 +84,12 @@ Result<std::unique_ptr<UdpChannel>> UdpChannel::bind(const Options& options, Nod
     return channel;
 }
 
-UdpChannel::UdpChannel(const Options& options, Node self, Node nodes, const base::JobKeys& keys, Socket socket, base::Descriptor bell,
-                       std::unique_ptr<Seal> seal)
+UdpChannel::UdpChannel(const Options& options, Node self, Node nodes, const base::JobKeys& keys, Socket socket,
+                       base::Descriptor bell, std::unique_ptr<Seal> seal)
     : options_(options), self_(self), nodes_(nodes), incarnation_(new_incarnation()), socket_(std::move(socket)),
-      endpoint_(endpoint_options(options, self, nodes, keys, incarnation_, socket_.receive_buffer_bytes())), seal_(std::move(seal)), addresses_(nodes),
-      sent_(nodes), starved_told_(nodes), silences_(nodes), bell_(std::move(bell)) {
+      endpoint_(endpoint_options(options, self, nodes, keys, incarnation_, socket_.receive_buffer_bytes())),
+      seal_(std::move(seal)), addresses_(nodes), sent_(nodes), starved_told_(nodes), silences_(nodes),
+      bell_(std::move(bell)) {
     if (options.faults.any()) {
         faults_.emplace(options.faults);
         faults_->seed(options.faults.seed + self); // not the same trouble for all
@@ -101,8 +103,12 @@ UdpChannel::UdpChannel(const Options& options, Node self, Node nodes, const base
 
 Hello UdpChannel::hello() const noexcept {
     const reliable::Introduction mine = endpoint_.introduction();
-    return {.address = socket_.local().wire(), .incarnation = mine.incarnation, .credit_own_part = mine.credit_own_part,
-            .encrypt = options_.encrypt ? 1u : 0u, .version = hello_version, .seal = seal_ != nullptr ? seal_->offer() : SealOffer{}};
+    return {.address = socket_.local().wire(),
+            .incarnation = mine.incarnation,
+            .credit_own_part = mine.credit_own_part,
+            .encrypt = options_.encrypt ? 1u : 0u,
+            .version = hello_version,
+            .seal = seal_ != nullptr ? seal_->offer() : SealOffer{}};
 }
 
 Result<void> UdpChannel::meet(std::span<const Hello> hellos) {
@@ -110,16 +116,18 @@ Result<void> UdpChannel::meet(std::span<const Hello> hellos) {
     for (Node node = 0; node < nodes_; ++node) {
         const Hello& hello = hellos[node];
         if (hello.version != hello_version)
-            return error("udp: node {} speaks version {} of the protocol and this one {}: use one version of Kumi", node,
-                         hello.version, hello_version);
+            return error("udp: node {} speaks version {} of the protocol and this one {}: use one version of Kumi",
+                         node, hello.version, hello_version);
         if (hello.encrypt != (options_.encrypt ? 1u : 0u))
             return error("udp: node {} {} and this one {}: set encrypt alike on all nodes", node,
                          hello.encrypt != 0 ? "encrypts" : "does not encrypt", options_.encrypt ? "does" : "does not");
-        if (!Address::from_wire(hello.address, addresses_[node])) return error("udp: node {} tells an address that is none", node);
+        if (!Address::from_wire(hello.address, addresses_[node]))
+            return error("udp: node {} tells an address that is none", node);
         if (addresses_[node].family() != socket_.local().family())
-            return error("udp: this node is at {} and node {} at {}: use IPv4 or IPv6 on all nodes", socket_.local().host_text(),
-                         node, addresses_[node].host_text());
-        const bool known = node > 0 && addresses_[node].host_text() == addresses_[node - 1].host_text() && node - 1 != self_;
+            return error("udp: this node is at {} and node {} at {}: use IPv4 or IPv6 on all nodes",
+                         socket_.local().host_text(), node, addresses_[node].host_text());
+        const bool known =
+            node > 0 && addresses_[node].host_text() == addresses_[node - 1].host_text() && node - 1 != self_;
         std::uint32_t packet_bytes = reliable::packet_bytes_max;
         if (known) {
             packet_bytes = endpoint_.path(node - 1).limit();
@@ -128,7 +136,8 @@ Result<void> UdpChannel::meet(std::span<const Hello> hellos) {
             if (!path) return path.error();
             packet_bytes = packet_bytes_for(*path);
         }
-        const bool is_far = node != self_ && addresses_[node].host_text() != socket_.local().host_text() && !addresses_[node].is_loopback();
+        const bool is_far = node != self_ && addresses_[node].host_text() != socket_.local().host_text() &&
+                            !addresses_[node].is_loopback();
         const bool is_tried = is_far || (node != self_ && options_.faults.largest != 0);
         endpoint_.introduce(node, {hello.incarnation, hello.credit_own_part, packet_bytes,
                                    is_tried ? packet_bytes_for(sure_path_bytes) : reliable::packet_bytes_max});
@@ -252,14 +261,16 @@ std::span<const Datagram> UdpChannel::seal_series(const reliable::Series& series
 }
 
 void UdpChannel::give_up_keyless(const reliable::Series& series, Instant time) noexcept {
-    base::log_warning("udp: no key can be agreed on with node {} at {}, so nothing is sent there: what it offered is no public key, or "
+    base::log_warning("udp: no key can be agreed on with node {} at {}, so nothing is sent there: what it offered is "
+                      "no public key, or "
                       "memory ran out",
                       series.to, addresses_[series.to].host_text());
     endpoint_.on_sent(series, series.count, false, time);
     endpoint_.give_up(series.to);
 }
 
-bool UdpChannel::send_packets(const reliable::Series& series, std::span<const Datagram> datagrams, Instant time) noexcept {
+bool UdpChannel::send_packets(const reliable::Series& series, std::span<const Datagram> datagrams,
+                              Instant time) noexcept {
     const Address& to = addresses_[series.to];
     const bool burst = datagrams.size() > 1 && socket_.has_bursts() && !series.again;
     std::size_t count = datagrams.size();
@@ -275,14 +286,15 @@ bool UdpChannel::send_packets(const reliable::Series& series, std::span<const Da
     case Socket::Sent::too_large: on_too_large(series.to, 0, time); break; // these are lost; their repairs go in parts
     case Socket::Sent::burst_refused:
         if (burst) {
-            base::log_warning("udp: the system refuses to cut bursts on the way to {} (UDP_SEGMENT); going on without", to.host_text());
+            base::log_warning("udp: the system refuses to cut bursts on the way to {} (UDP_SEGMENT); going on without",
+                              to.host_text());
             socket_.stop_bursts();
         }
         break;
     case Socket::Sent::unreachable:
         if (!std::exchange(unreachable_told_, true))
-            base::log_warning("udp: cannot send from {} to {} at the moment (is the network up?); trying on", socket_.local().host_text(),
-                              to.text());
+            base::log_warning("udp: cannot send from {} to {} at the moment (is the network up?); trying on",
+                              socket_.local().host_text(), to.text());
         break;
     }
     endpoint_.on_sent(series, sent == Socket::Sent::all ? count : datagrams.size(), burst, time);
@@ -338,7 +350,9 @@ std::size_t UdpChannel::poll(pm::Handler handler, std::size_t messages_max) noex
             receives_ += batches_.empty() ? 0 : 1;
             const bool full = batches_.size() == receive_window_;
             receives_in_a_row_ = full ? receives_in_a_row_ + 1 : 0;
-            const std::size_t most = !batches_.empty() && batches_.front().size() > small_batch_bytes ? large_batches_max : Socket::batches_max;
+            const std::size_t most = !batches_.empty() && batches_.front().size() > small_batch_bytes
+                                         ? large_batches_max
+                                         : Socket::batches_max;
             receive_window_ = receives_in_a_row_ < stream_receives ? 1 : std::min(receive_window_ * 2, most);
             if (batches_.empty() && to_self_.empty() && !endpoint_.is_stalled()) break;
         }
@@ -409,7 +423,8 @@ void UdpChannel::release(std::uint64_t token) noexcept {
 void UdpChannel::on_time(Instant time) noexcept {
     endpoint_.on_time(time);
     while (const auto narrow = endpoint_.next_narrow_path()) tell_narrow_path(*narrow);
-    while (const auto silent = endpoint_.next_host_check()) socket_.send(addresses_[*silent].with_port(nobodys_port), {});
+    while (const auto silent = endpoint_.next_host_check())
+        socket_.send(addresses_[*silent].with_port(nobodys_port), {});
     if (socket_.has_bursts())
         for (Node peer = 0; peer < nodes_; ++peer)
             if (peer != self_) check_bursts(peer);
@@ -432,18 +447,20 @@ void UdpChannel::tell_silence(Node peer, Instant time) noexcept {
     if (news == pm::Silence::News::began) ++silent_;
     if (news == pm::Silence::News::ended) --silent_;
     if (news == pm::Silence::News::began)
-        base::log_warning("udp: node {} at {} has not answered for {:.1f} s; waiting on", peer, addresses_[peer].host_text(),
-                          silence.seconds(time));
+        base::log_warning("udp: node {} at {} has not answered for {:.1f} s; waiting on", peer,
+                          addresses_[peer].host_text(), silence.seconds(time));
     else if (news == pm::Silence::News::ended && !is_lost)
-        base::log_warning("udp: node {} at {} answers again, after {:.1f} s", peer, addresses_[peer].host_text(), silence.seconds(time));
+        base::log_warning("udp: node {} at {} answers again, after {:.1f} s", peer, addresses_[peer].host_text(),
+                          silence.seconds(time));
 }
 
 /// Bursts that never arrive while single packets do: the offload of some card or virtual switch is broken.
 void UdpChannel::check_bursts(Node peer) noexcept {
     constexpr unsigned losses_needed = 3;
     if (endpoint_.sender(peer).bursts_lost_alone() < losses_needed) return;
-    base::log_warning("udp: bursts to {} vanish though single packets arrive: some offload (UDP_SEGMENT) is broken; going on without",
-                      addresses_[peer].host_text());
+    base::log_warning(
+        "udp: bursts to {} vanish though single packets arrive: some offload (UDP_SEGMENT) is broken; going on without",
+        addresses_[peer].host_text());
     socket_.stop_bursts();
 }
 
@@ -453,12 +470,15 @@ void UdpChannel::tell_starved() noexcept {
     for (Node peer = 0; peer < nodes_; ++peer) {
         const reliable::Gone gone = endpoint_.gone(peer);
         const bool is_here = gone == reliable::Gone::starved;
-        if ((!is_here && gone != reliable::Gone::starves) || std::exchange(starved_told_[peer], std::uint8_t{1}) != 0) continue;
+        if ((!is_here && gone != reliable::Gone::starves) || std::exchange(starved_told_[peer], std::uint8_t{1}) != 0)
+            continue;
         if (is_here)
-            base::log_warning("udp: there has been no memory for a message of {} {} node {} at {} for {} s, so that node is given up: "
+            base::log_warning("udp: there has been no memory for a message of {} {} node {} at {} for {} s, so that "
+                              "node is given up: "
                               "this host needs more memory, or the job smaller messages",
-                              base::readable_bytes(endpoint_.wanted_bytes(peer)), endpoint_.starved_sending(peer) ? "to" : "from", peer,
-                              addresses_[peer].host_text(), endpoint_.options().starving_max / 1s);
+                              base::readable_bytes(endpoint_.wanted_bytes(peer)),
+                              endpoint_.starved_sending(peer) ? "to" : "from", peer, addresses_[peer].host_text(),
+                              endpoint_.options().starving_max / 1s);
         else
             base::log_warning("udp: node {} at {} has no memory for what it is sent, and has given this node up", peer,
                               addresses_[peer].host_text());
@@ -536,7 +556,8 @@ void UdpChannel::wake() noexcept {
     woken_.store(true);
     const Asleep asleep = asleep_.load();
     // An empty datagram to itself: so a sleep is one plain receive, which answers fastest.
-    if (asleep == Asleep::receiving) nudges_.fetch_add(1, std::memory_order_relaxed), socket_.nudge(); // a count, no partner
+    // a count, no partner
+    if (asleep == Asleep::receiving) nudges_.fetch_add(1, std::memory_order_relaxed), socket_.nudge();
     if (asleep == Asleep::watching) ring();
 }
 
@@ -548,7 +569,8 @@ void UdpChannel::take_errors(Instant time) noexcept {
     for (int i = 0; i < errors_max && socket_.next_error(said); ++i) {
         const bool about_host = said.error_number == ECONNREFUSED && said.destination.port() == nobodys_port;
         for (Node peer = 0; peer < nodes_; ++peer) {
-            if (about_host && said.destination == addresses_[peer].with_port(nobodys_port)) endpoint_.on_host_alive(peer);
+            if (about_host && said.destination == addresses_[peer].with_port(nobodys_port))
+                endpoint_.on_host_alive(peer);
             else if (!(said.destination == addresses_[peer])) continue;
             else if (said.error_number == ECONNREFUSED) endpoint_.on_refused(peer, time);
             else if (said.error_number == EMSGSIZE) on_too_large(peer, said.packet_bytes_max, time);
@@ -573,10 +595,11 @@ void UdpChannel::on_too_large(Node peer, std::uint32_t path_bytes, Instant time)
 void UdpChannel::tell_narrow_path(Node peer) noexcept {
     const reliable::PathSize& path = endpoint_.path(peer);
     const std::uint32_t seal = options_.encrypt ? seal_bytes : 0;
-    const std::string text =
-        fmt::format("udp: from {} to node {} at {} only packets of up to {} bytes arrive, and the hosts send up to {}: a switch between them "
-                    "carries less than the MTU of the hosts; going on with smaller packets",
-                    socket_.local().host_text(), peer, addresses_[peer].host_text(), path.bytes() + seal, path.limit() + seal);
+    const std::string text = fmt::format("udp: from {} to node {} at {} only packets of up to {} bytes arrive, and the "
+                                         "hosts send up to {}: a switch between them "
+                                         "carries less than the MTU of the hosts; going on with smaller packets",
+                                         socket_.local().host_text(), peer, addresses_[peer].host_text(),
+                                         path.bytes() + seal, path.limit() + seal);
     base::log_line(std::exchange(narrow_path_told_, true) ? base::Severity::debug : base::Severity::warning, text);
 }
 

@@ -38,7 +38,8 @@ static_assert(sizeof(Hello) == 96);
 class UdpChannel final : public pm::Channel, private pm::BufferOwner, private pm::JointSleep, private pm::Ways {
 public:
     /// Binds the socket; hello() is then to reach the others, and theirs meet().
-    static Result<std::unique_ptr<UdpChannel>> bind(const Options& options, Node self, Node nodes, const base::JobKeys& keys);
+    static Result<std::unique_ptr<UdpChannel>> bind(const Options& options, Node self, Node nodes,
+                                                    const base::JobKeys& keys);
     Result<void> meet(std::span<const Hello> hellos);
     ~UdpChannel() override;
 
@@ -76,8 +77,8 @@ private:
     /// Who is asleep waits for a datagram, or watches the socket and the bell from outside.
     enum class Asleep : std::uint8_t { no, receiving, watching };
 
-    UdpChannel(const Options& options, Node self, Node nodes, const base::JobKeys& keys, Socket socket, base::Descriptor bell,
-               std::unique_ptr<Seal> seal);
+    UdpChannel(const Options& options, Node self, Node nodes, const base::JobKeys& keys, Socket socket,
+               base::Descriptor bell, std::unique_ptr<Seal> seal);
 
     void release(std::uint64_t token) noexcept override;
     pm::Watched begin_sleep() noexcept override;
@@ -88,7 +89,9 @@ private:
     bool has_left(Node to) const noexcept override { return endpoint_.gone(to) == reliable::Gone::left; }
     bool all_arrived(Node to) const noexcept override { return endpoint_.sender(to).idle(); }
     void begin_close() noexcept override { endpoint_.begin_close(); }
-    void each_unarrived(Node to, base::FunctionRef<void(Bytes)> what) const override { endpoint_.sender(to).each_unarrived(what); }
+    void each_unarrived(Node to, base::FunctionRef<void(Bytes)> what) const override {
+        endpoint_.sender(to).each_unarrived(what);
+    }
 
     bool send(Node to, const Pieces& message) noexcept;
     void count_sent(Node to, std::size_t bytes) noexcept {
@@ -149,7 +152,8 @@ private:
     bool polling_ = false;
     std::atomic<Asleep> asleep_{Asleep::no}; // or about to be
     std::atomic<bool> woken_{false};      // wake() was called since the last sleep
-    base::Descriptor bell_;               // ends a sleep that is watched from outside; other than a datagram, polling leaves it alone
+    // ends a sleep that is watched from outside; other than a datagram, polling leaves it alone
+    base::Descriptor bell_;
     std::atomic<bool> rung_{false};       // the bell
     pm::Watched watched_{};               // by whoever sleeps
     bool is_slept_on_ = false;            // from begin_sleep() until it ends, or has been told to

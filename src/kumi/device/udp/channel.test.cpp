@@ -122,7 +122,8 @@ TEST(UdpChannel, a_buffer_that_the_system_refuses_is_a_warning_that_names_the_sy
     const pid_t child = ::fork(); // as an ordinary user
     ASSERT_GE(child, 0);
     if (child == 0) {
-        if (::geteuid() == 0 && (::setresgid(65534, 65534, 65534) != 0 || ::setresuid(65534, 65534, 65534) != 0)) ::_exit(2);
+        if (::geteuid() == 0 && (::setresgid(65534, 65534, 65534) != 0 || ::setresuid(65534, 65534, 65534) != 0))
+            ::_exit(2);
         const std::string said = said_by([&] {
             Ends ends(2, {.buffer_bytes = 2 * most});
             ends.talk(100, 10'000);
@@ -162,8 +163,9 @@ TEST(UdpChannel, bursts_that_vanish_are_given_up_with_a_warning_and_everything_a
     ::close(socket);
     if (!has_bursts && !can_burst) KUMI_SKIP(skips::system_lacks("UDP_SEGMENT"));
     EXPECT_TRUE(has_bursts);
-    EXPECT_TRUE(contains(said, "kumi: warning: udp: bursts to 127.0.0.1 vanish though single packets arrive: some offload "
-                               "(UDP_SEGMENT) is broken; going on without\n"))
+    EXPECT_TRUE(contains(said,
+                         "kumi: warning: udp: bursts to 127.0.0.1 vanish though single packets arrive: some offload "
+                         "(UDP_SEGMENT) is broken; going on without\n"))
         << said;
 }
 
@@ -192,7 +194,8 @@ TEST(UdpChannel, every_fault_at_once_is_survived_in_the_clear_and_encrypted) {
         if (encrypt && !crypto::is_available()) continue;
         SCOPED_TRACE(encrypt);
         Options options{.encrypt = encrypt, .packet_bytes_max = 1472};
-        options.faults = {.loss = 0.05, .duplicate = 0.05, .reorder = 0.05, .corrupt = 0.05, .truncate = 0.05, .seed = 3};
+        options.faults = {
+            .loss = 0.05, .duplicate = 0.05, .reorder = 0.05, .corrupt = 0.05, .truncate = 0.05, .seed = 3};
         Ends ends(2, options);
         ends.talk(200, 100);
         ends.talk(3, 50'000);
@@ -248,7 +251,8 @@ TEST(UdpChannel, no_wake_is_lost_however_many_there_are) {
     for (int round = 1; round <= rounds; ++round) {
         const Instant start = now();
         while (asked < round)
-            if (channel.poll(nothing, pm::all_messages) == 0 && asked < round && channel.arm()) channel.sleep(start + patience);
+            if (channel.poll(nothing, pm::all_messages) == 0 && asked < round && channel.arm())
+                channel.sleep(start + patience);
         EXPECT_LT(now() - start, patience / 2) << "slept through the wake of round " << round;
         seen = round;
     }

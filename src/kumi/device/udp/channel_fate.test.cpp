@@ -30,7 +30,9 @@ using Channels = std::vector<std::unique_ptr<pm::Channel>>;
 void echo(pm::Channel& channel, base::FunctionRef<bool(std::uint64_t)> done) {
     std::deque<std::vector<std::byte>> answers;
     std::uint64_t answered = 0;
-    const auto take = [&](pm::Message& message) { answers.emplace_back(message.bytes().begin(), message.bytes().end()); };
+    const auto take = [&](pm::Message& message) {
+        answers.emplace_back(message.bytes().begin(), message.bytes().end());
+    };
     const auto answer = [&] {
         for (; !answers.empty() && channel.try_send(0, Bytes(answers.front())); ++answered) answers.pop_front();
         return done(answered);
@@ -243,14 +245,22 @@ std::string said_when_memory_is_short_on(Node node) {
 
 TEST(UdpFate, a_receiver_without_memory_for_a_message_and_its_sender_say_so_once) {
     const std::string said = said_when_memory_is_short_on(1);
-    EXPECT_EQ(times_in(said, "udp: there has been no memory for a message of 1 MiB from node 0 at 127.0.0.1 for 1 s, so that node is given up"), 1u) << said;
-    EXPECT_EQ(times_in(said, "udp: node 1 at 127.0.0.1 has no memory for what it is sent, and has given this node up"), 1u) << said;
+    EXPECT_EQ(times_in(said, "udp: there has been no memory for a message of 1 MiB from node 0 at 127.0.0.1 for 1 s, "
+                             "so that node is given up"),
+              1u)
+        << said;
+    EXPECT_EQ(times_in(said, "udp: node 1 at 127.0.0.1 has no memory for what it is sent, and has given this node up"),
+              1u)
+        << said;
     EXPECT_EQ(times_in(said, "\n"), 2u) << said;
 }
 
 TEST(UdpFate, a_sender_without_memory_for_a_message_says_so_once) {
     const std::string said = said_when_memory_is_short_on(0);
-    EXPECT_EQ(times_in(said, "udp: there has been no memory for a message of 1 MiB to node 1 at 127.0.0.1 for 1 s, so that node is given up"), 1u) << said;
+    EXPECT_EQ(times_in(said, "udp: there has been no memory for a message of 1 MiB to node 1 at 127.0.0.1 for 1 s, so "
+                             "that node is given up"),
+              1u)
+        << said;
 }
 
 // ---- between two hosts
@@ -337,10 +347,13 @@ struct Echoed {
         };
         for (int i = 0; i < messages; ++i) {
             const auto message = loopback::message_of(0, asked, 20'000);
-            EXPECT_TRUE(pm::poll_until(channel, take, [&] { return channel.try_send(1, Bytes(message)); }, {}, now() + patience));
+            EXPECT_TRUE(pm::poll_until(
+                channel, take, [&] { return channel.try_send(1, Bytes(message)); }, {}, now() + patience));
             ++asked;
         }
-        EXPECT_TRUE(pm::poll_until(channel, take, [&] { return arrived == asked; }, {}, now() + patience)) << arrived << " of " << asked;
+        EXPECT_TRUE(pm::poll_until(
+            channel, take, [&] { return arrived == asked; }, {}, now() + patience))
+            << arrived << " of " << asked;
         EXPECT_EQ(wrong, 0u);
     }
     std::uint32_t packet_bytes() const { return dynamic_cast<UdpChannel&>(channel).endpoint().packet_bytes(1); }
@@ -372,14 +385,16 @@ TEST_F(UdpHosts, large_packets_that_vanish_on_the_way_are_not_used_and_the_user_
             Echoed echoed{*channels_[0]};
             const Instant deadline = now() + patience;
             const auto& endpoint = dynamic_cast<UdpChannel&>(*channels_[0]).endpoint();
-            while (endpoint.path(1).bytes() + 40 < endpoint.path(1).too_large() && now() < deadline) echoed.ask_and_wait(1);
+            while (endpoint.path(1).bytes() + 40 < endpoint.path(1).too_large() && now() < deadline)
+                echoed.ask_and_wait(1);
             for (int i = 0; i < 20; ++i) echoed.ask_and_wait(1);
             bytes = echoed.packet_bytes() + (encrypt ? std::uint32_t{seal_bytes} : 0u);
             stop();
         });
         EXPECT_LE(bytes, 1472u);
         EXPECT_GT(bytes, 1472u - 40);
-        EXPECT_EQ(times_in(said, fmt::format("kumi: warning: udp: from {} to node 1 at {} only packets of up to {} bytes arrive, and the hosts send up to 89",
+        EXPECT_EQ(times_in(said, fmt::format("kumi: warning: udp: from {} to node 1 at {} only packets of up to {} "
+                                             "bytes arrive, and the hosts send up to 89",
                                              hosts_->address(0), hosts_->address(1), bytes)),
                   1u)
             << said;

@@ -93,7 +93,8 @@ TEST(UdpHostile, every_beginning_of_a_real_packet_is_truncated) {
     tapped.ends.talk(1, 200);
     const Packet whole = tapped.packets.at(0);
     std::vector<Packet> packets;
-    for (std::size_t bytes = 1; bytes < whole.size(); ++bytes) packets.emplace_back(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(bytes));
+    for (std::size_t bytes = 1; bytes < whole.size(); ++bytes)
+        packets.emplace_back(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(bytes));
     send_while_talking(tapped.ends, packets);
     EXPECT_EQ(count_of(tapped.ends[1], "dropped_truncated"), packets.size());
     EXPECT_EQ(dropped(tapped.ends[1]), packets.size());
@@ -194,7 +195,8 @@ TEST(UdpHostile, a_flood_is_counted_while_messages_of_all_sizes_go_on) {
     std::size_t next = 0;
     Ends ends(2, {.packet_bytes_max = 1472}); // uses them until it ends
     ends.meanwhile = [&] {
-        for (int i = 0; i < 32 && next < packets.size(); ++i, ++next) stranger.send(ends[next % 2].address(), packets[next]);
+        for (int i = 0; i < 32 && next < packets.size(); ++i, ++next)
+            stranger.send(ends[next % 2].address(), packets[next]);
     };
     for (const std::size_t bytes : {8u, 1000u, 20'000u, 100'000u}) ends.talk(20, bytes);
     EXPECT_TRUE(ends.run_until([&] { return dropped(ends[0]) + dropped(ends[1]) == packets.size(); }));
@@ -248,8 +250,8 @@ TEST_F(UdpHostileEncrypted, a_changed_packet_is_forged_or_truncated_or_foreign) 
     EXPECT_EQ(count_of(node, "dropped_foreign"), 8u);
     // The packet has been taken before: where its number is as it was, it is a replay before it is a forgery. One that
     // says to be shorter than it is counts twice: the rest could be the next packet.
-    EXPECT_GE(count_of(node, "dropped_foreign") + count_of(node, "dropped_truncated") + count_of(node, "dropped_forged") +
-                  count_of(node, "dropped_replayed"),
+    EXPECT_GE(count_of(node, "dropped_foreign") + count_of(node, "dropped_truncated") +
+                  count_of(node, "dropped_forged") + count_of(node, "dropped_replayed"),
               packets.size());
     EXPECT_GE(count_of(node, "dropped_forged"), 1u);
 }
@@ -281,8 +283,12 @@ TEST_F(UdpHostileEncrypted, a_flood_in_the_jobs_own_name_does_not_stop_it) {
     std::vector<Packet> packets;
     for (int i = 0; i < 2000; ++i) {
         packets.push_back(random_bytes(random, seal_bytes + random() % 200));
-        const SealHeader header{known.name, 0, static_cast<std::uint16_t>(packets.back().size()), static_cast<std::uint8_t>(i % 3),
-                                0, 1'000'000 + random() % 1'000'000};
+        const SealHeader header{known.name,
+                                0,
+                                static_cast<std::uint16_t>(packets.back().size()),
+                                static_cast<std::uint8_t>(i % 3),
+                                0,
+                                1'000'000 + random() % 1'000'000};
         std::memcpy(packets.back().data(), &header, sizeof header);
     }
     send_while_talking(ends, packets);

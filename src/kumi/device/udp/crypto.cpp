@@ -56,12 +56,15 @@ PrivateKey::PrivateKey(std::unique_ptr<State> state) : state_(std::move(state)) 
 
 Result<PrivateKey> PrivateKey::make() {
     Secret random;
-    if (auto filled = base::fill_with_random(random.bytes, "making a key for a network"); !filled) return filled.error();
+    if (auto filled = base::fill_with_random(random.bytes, "making a key for a network"); !filled)
+        return filled.error();
     auto state = std::make_unique<State>();
-    state->key.reset(EVP_PKEY_new_raw_private_key(EVP_PKEY_X25519, nullptr, raw(random.bytes.data()), random.bytes.size()));
+    state->key.reset(
+        EVP_PKEY_new_raw_private_key(EVP_PKEY_X25519, nullptr, raw(random.bytes.data()), random.bytes.size()));
     PrivateKey made(std::move(state));
     std::size_t bytes = made.public_key_.size();
-    if (!made.state_->key || EVP_PKEY_get_raw_public_key(made.state_->key.get(), raw(made.public_key_.data()), &bytes) != 1 ||
+    if (!made.state_->key ||
+        EVP_PKEY_get_raw_public_key(made.state_->key.get(), raw(made.public_key_.data()), &bytes) != 1 ||
         bytes != made.public_key_.size())
         return error("OpenSSL has no X25519 here; encrypt = false does without");
     return made;
@@ -74,8 +77,10 @@ std::optional<Secret> PrivateKey::agree(const PublicKey& theirs) const noexcept 
     std::size_t bytes = shared.bytes.size();
     const bool is_made = other && context && EVP_PKEY_derive_init(context.get()) == 1 &&
                          EVP_PKEY_derive_set_peer(context.get(), other.get()) == 1 &&
-                         EVP_PKEY_derive(context.get(), raw(shared.bytes.data()), &bytes) == 1 && bytes == shared.bytes.size();
-    if (!is_made) return std::nullopt; // also if `theirs` is one of the few points that make the same secret with every key
+                         EVP_PKEY_derive(context.get(), raw(shared.bytes.data()), &bytes) == 1 &&
+                         bytes == shared.bytes.size();
+    // also if `theirs` is one of the few points that make the same secret with every key
+    if (!is_made) return std::nullopt;
     return shared;
 }
 
@@ -83,12 +88,13 @@ std::optional<Secret> derive(Bytes secret, Bytes salt, Bytes info) noexcept {
     const KeyContext context(EVP_PKEY_CTX_new_id(EVP_PKEY_HKDF, nullptr));
     Secret made;
     std::size_t bytes = made.bytes.size();
-    const bool is_made = context && EVP_PKEY_derive_init(context.get()) == 1 &&
-                         EVP_PKEY_CTX_set_hkdf_md(context.get(), EVP_sha256()) == 1 &&
-                         (salt.empty() || EVP_PKEY_CTX_set1_hkdf_salt(context.get(), raw(salt.data()), length(salt)) == 1) &&
-                         EVP_PKEY_CTX_set1_hkdf_key(context.get(), raw(secret.data()), length(secret)) == 1 &&
-                         EVP_PKEY_CTX_add1_hkdf_info(context.get(), raw(info.data()), length(info)) == 1 &&
-                         EVP_PKEY_derive(context.get(), raw(made.bytes.data()), &bytes) == 1 && bytes == made.bytes.size();
+    const bool is_made =
+        context && EVP_PKEY_derive_init(context.get()) == 1 &&
+        EVP_PKEY_CTX_set_hkdf_md(context.get(), EVP_sha256()) == 1 &&
+        (salt.empty() || EVP_PKEY_CTX_set1_hkdf_salt(context.get(), raw(salt.data()), length(salt)) == 1) &&
+        EVP_PKEY_CTX_set1_hkdf_key(context.get(), raw(secret.data()), length(secret)) == 1 &&
+        EVP_PKEY_CTX_add1_hkdf_info(context.get(), raw(info.data()), length(info)) == 1 &&
+        EVP_PKEY_derive(context.get(), raw(made.bytes.data()), &bytes) == 1 && bytes == made.bytes.size();
     if (!is_made) return std::nullopt;
     return made;
 }
@@ -104,8 +110,8 @@ void Aead::StateDeleter::operator()(State* state) const noexcept { EVP_CIPHER_CT
 bool Aead::set(Cipher cipher, const Secret& key, Use use) noexcept {
     state_.reset(reinterpret_cast<State*>(EVP_CIPHER_CTX_new()));
     const EVP_CIPHER* const kind = cipher == Cipher::aes_256_gcm ? EVP_aes_256_gcm() : EVP_chacha20_poly1305();
-    const bool is_set =
-        state_ && EVP_CipherInit_ex(State::of(state_.get()), kind, nullptr, raw(key.bytes.data()), nullptr, use == Use::closes ? 1 : 0) == 1;
+    const bool is_set = state_ && EVP_CipherInit_ex(State::of(state_.get()), kind, nullptr, raw(key.bytes.data()),
+                                                    nullptr, use == Use::closes ? 1 : 0) == 1;
     if (!is_set) state_.reset();
     return is_set;
 }
@@ -131,8 +137,10 @@ bool Aead::open(const Nonce& nonce, Bytes clear, MutableBytes content) noexcept 
     int bytes = 0;
     return EVP_DecryptInit_ex(context, nullptr, nullptr, nullptr, raw(nonce.data())) == 1 &&
            EVP_DecryptUpdate(context, nullptr, &bytes, raw(clear.data()), length(clear)) == 1 &&
-           (content.empty() || EVP_DecryptUpdate(context, raw(content.data()), &bytes, raw(content.data()), length(content)) == 1) &&
-           EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, tag_bytes, tag) == 1 && EVP_DecryptFinal_ex(context, raw(tag), &bytes) == 1;
+           (content.empty() ||
+            EVP_DecryptUpdate(context, raw(content.data()), &bytes, raw(content.data()), length(content)) == 1) &&
+           EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, tag_bytes, tag) == 1 &&
+           EVP_DecryptFinal_ex(context, raw(tag), &bytes) == 1;
 }
 
 #else

@@ -30,7 +30,8 @@ struct Secret {
 enum class Cipher : std::uint32_t { aes_256_gcm = 1, chacha20_poly1305 = 2 };
 
 bool is_available() noexcept;
-/// The processor has instructions for AES. Without them ChaCha20 is faster, and takes the same time whatever the key is.
+/// The processor has instructions for AES. Without them ChaCha20 is faster, and takes the same time whatever the key
+/// is.
 bool has_fast_aes() noexcept;
 
 /// A key for X25519 that lives as long as this object.

@@ -61,7 +61,8 @@ TEST_F(CryptoTest, what_is_clear_is_vouched_for_and_what_is_not_cannot_be_read) 
         ASSERT_TRUE(closing.set(cipher, key, Aead::Use::closes) && opening.set(cipher, key, Aead::Use::opens));
         const std::string clear = "header", head = "a mess", body = "age";
         std::vector<std::byte> out(9 + tag_bytes);
-        closing.close({}, bytes_of(std::string_view(clear)), bytes_of(std::string_view(head)), bytes_of(std::string_view(body)), out.data());
+        closing.close({}, bytes_of(std::string_view(clear)), bytes_of(std::string_view(head)),
+                      bytes_of(std::string_view(body)), out.data());
         const auto opened = [&](std::string_view said, const Nonce& nonce) {
             std::vector<std::byte> copy = out;
             if (!opening.open(nonce, bytes_of(said), MutableBytes(copy).first(9))) return std::string();

@@ -11,8 +11,9 @@ namespace {
 // ---- KUMI_FAULT
 
 TEST(UdpFaults, every_word_is_read_and_what_belongs_to_others_is_passed_over) {
-    const auto all = parse_faults("udp.loss=0.01,udp.duplicate=0.02,shmem.loss=1,udp.reorder=0.5,udp.corrupt=1,udp.truncate=0,"
-                                  "udp.largest=1472,udp.burst=vanish,udp.seed=7");
+    const auto all =
+        parse_faults("udp.loss=0.01,udp.duplicate=0.02,shmem.loss=1,udp.reorder=0.5,udp.corrupt=1,udp.truncate=0,"
+                     "udp.largest=1472,udp.burst=vanish,udp.seed=7");
     ASSERT_TRUE(all) << all.error().text();
     EXPECT_EQ(all->loss, 0.01);
     EXPECT_EQ(all->duplicate, 0.02);
@@ -28,13 +29,16 @@ TEST(UdpFaults, every_word_is_read_and_what_belongs_to_others_is_passed_over) {
 }
 
 TEST(UdpFaults, what_makes_no_sense_is_named_with_what_to_write) {
-    for (const char* wrong : {"udp.loss", "udp.loss=", "udp.loss=x", "udp.loss=1.5", "udp.loss=-0.1", "udp.loss=0.1x", "udp.loss=nan",
-                              "udp.loss=0,1", "udp.=1", "udp.lost=0.1", "udp.burst=yes", "udp.largest=some", "udp.seed=-1", "udp.seed=", "loss=0.1", "udp"}) {
+    for (const char* wrong : {"udp.loss", "udp.loss=", "udp.loss=x", "udp.loss=1.5", "udp.loss=-0.1", "udp.loss=0.1x",
+                              "udp.loss=nan", "udp.loss=0,1", "udp.=1", "udp.lost=0.1", "udp.burst=yes",
+                              "udp.largest=some", "udp.seed=-1", "udp.seed=", "loss=0.1", "udp"}) {
         const auto faults = parse_faults(std::string("udp.seed=1,") + wrong);
         ASSERT_FALSE(faults) << wrong;
         const std::string& text = faults.error().text();
         EXPECT_EQ(text.find("KUMI_FAULT: "), 0u) << text;
-        EXPECT_NE(text.find(": write udp.loss=0.01 (also duplicate, reorder, corrupt, truncate; from 0 to 1), "), std::string::npos) << text;
+        EXPECT_NE(text.find(": write udp.loss=0.01 (also duplicate, reorder, corrupt, truncate; from 0 to 1), "),
+                  std::string::npos)
+            << text;
         EXPECT_EQ(text.find('\n'), std::string::npos);
     }
     EXPECT_EQ(parse_faults("udp.seed=1,udp.lost=0.1").error().text().find("KUMI_FAULT: udp.lost=0.1: "), 0u);
@@ -93,7 +97,8 @@ TEST(UdpFaults, duplicates_follow_what_they_duplicate) {
     for (const Packet& packet : out) ++times[number_of(packet)];
     EXPECT_EQ(times.size(), count);
     for (const auto& [number, times_seen] : times) EXPECT_LE(times_seen, 2) << number;
-    EXPECT_TRUE(std::is_sorted(out.begin(), out.end(), [](const Packet& a, const Packet& b) { return number_of(a) < number_of(b); }));
+    EXPECT_TRUE(std::is_sorted(out.begin(), out.end(),
+                               [](const Packet& a, const Packet& b) { return number_of(a) < number_of(b); }));
 }
 
 TEST(UdpFaults, what_is_reordered_is_overtaken_by_a_few_and_not_lost) {
@@ -150,7 +155,8 @@ TEST(UdpFaults, corruption_changes_one_bit) {
         const Packet sound = packet_numbered(i);
         ASSERT_EQ(out[i].size(), sound.size());
         int bits = 0;
-        for (std::size_t at = 0; at < sound.size(); ++at) bits += std::popcount(std::to_integer<unsigned>(out[i][at] ^ sound[at]));
+        for (std::size_t at = 0; at < sound.size(); ++at)
+            bits += std::popcount(std::to_integer<unsigned>(out[i][at] ^ sound[at]));
         EXPECT_LE(bits, 1);
         changed += static_cast<std::size_t>(bits);
     }

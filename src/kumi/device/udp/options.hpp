@@ -18,11 +18,14 @@ struct Faults {
     double reorder = 0;
     double corrupt = 0;
     double truncate = 0;
-    std::uint32_t largest = 0; // datagrams of more bytes get lost, as with a switch that carries less than the hosts; 0: none
+    // datagrams of more bytes get lost, as with a switch that carries less than the hosts; 0: none
+    std::uint32_t largest = 0;
     bool burst_vanish = false; // bursts that the system or the card should cut get lost, as with a broken offload
     std::uint64_t seed = 1;
 
-    bool any() const noexcept { return loss + duplicate + reorder + corrupt + truncate > 0 || largest != 0 || burst_vanish; }
+    bool any() const noexcept {
+        return loss + duplicate + reorder + corrupt + truncate > 0 || largest != 0 || burst_vanish;
+    }
 };
 
 /// When the key of a direction between two nodes is replaced. AES-GCM is safe for many times as much.
@@ -41,7 +44,8 @@ struct Options {
     std::optional<bool> prefers_aes{}; // to ChaCha20-Poly1305; unset: if the processor has instructions for AES
     std::string network{};             // its name, which is part of what keys are made of
     std::size_t buffer_bytes = std::size_t{4} << 20; // of the socket, for each direction; less is a warning
-    bool checks_all = false; // a checksum of 32 bits over all of a packet, not only over headers and small messages; not needed with encrypt
+    // a checksum of 32 bits over all of a packet, not only over headers and small messages; not needed with encrypt
+    bool checks_all = false;
     std::uint32_t packet_bytes_max = 0;              // 0: what the path carries
     bool offload = true;                             // let the system cut bursts into packets (GSO, GRO)
     std::size_t message_bytes_max = 0;               // 0: 16 MiB, less with more than 16 nodes

@@ -23,7 +23,8 @@ public:
             const std::uint64_t ahead = number - next_;
             if (ahead >= width) std::memset(bits_, 0, sizeof bits_);
             else
-                for (std::uint64_t i = next_; i <= number; ++i) bits_[i / 64 % (width / 64)] &= ~(std::uint64_t{1} << (i % 64));
+                for (std::uint64_t i = next_; i <= number; ++i)
+                    bits_[i / 64 % (width / 64)] &= ~(std::uint64_t{1} << (i % 64));
             next_ = number + 1;
         }
         bits_[number / 64 % (width / 64)] |= std::uint64_t{1} << (number % 64);

@@ -16,7 +16,8 @@ TEST(ReplayWindow, each_number_is_new_once) {
 }
 
 TEST(ReplayWindow, numbers_out_of_order_are_new_once_within_the_window_and_never_behind_it) {
-    for (const std::uint64_t first : {std::uint64_t{ReplayWindow::width}, std::uint64_t{12'345}, std::uint64_t{1} << 40}) {
+    for (const std::uint64_t first :
+         {std::uint64_t{ReplayWindow::width}, std::uint64_t{12'345}, std::uint64_t{1} << 40}) {
         ReplayWindow window;
         window.note(first);
         const std::uint64_t oldest = first + 1 - ReplayWindow::width;
@@ -34,13 +35,15 @@ TEST(ReplayWindow, a_jump_ahead_forgets_what_it_leaves_behind_and_only_that) {
     for (const std::uint64_t jump : {1ull, 63ull, 64ull, 65ull, 2047ull, 2048ull, 2049ull, 1'000'000ull}) {
         ReplayWindow window;
         std::set<std::uint64_t> seen;
-        for (std::uint64_t number = 5; number < 5 + ReplayWindow::width; number += 3) window.note(number), seen.insert(number);
+        for (std::uint64_t number = 5; number < 5 + ReplayWindow::width; number += 3)
+            window.note(number), seen.insert(number);
         const std::uint64_t latest = *seen.rbegin() + jump;
         window.note(latest);
         seen.insert(latest);
         for (std::uint64_t number = latest < 5'000 ? 0 : latest - 5'000; number <= latest + 2; ++number) {
             const bool too_old = number + ReplayWindow::width <= latest;
-            ASSERT_EQ(window.is_new(number), !too_old && !seen.contains(number)) << number << " after a jump by " << jump;
+            ASSERT_EQ(window.is_new(number), !too_old && !seen.contains(number))
+                << number << " after a jump by " << jump;
         }
     }
 }

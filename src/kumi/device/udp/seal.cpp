@@ -64,7 +64,9 @@ struct Seal::Pair {
     ReplayWindow window;
 
     /// The first key of each direction.
-    bool start(bool is_watched) noexcept { return advance_out(is_watched) && make_key(secret_in, current, Aead::Use::opens, nullptr); }
+    bool start(bool is_watched) noexcept {
+        return advance_out(is_watched) && make_key(secret_in, current, Aead::Use::opens, nullptr);
+    }
 
     bool advance_out(bool is_watched) noexcept {
         if (!make_key(secret_out, closing, Aead::Use::closes, is_watched ? &key_out : nullptr)) return false;
@@ -120,7 +122,8 @@ Result<std::unique_ptr<Seal>> Seal::make(const Options& options, const base::Job
     std::unique_ptr<Seal> seal(new Seal(options, keys, self, *std::move(own)));
     seal->offer_.key = seal->own_.public_key();
     seal->offer_.prefers_aes = options.prefers_aes.value_or(crypto::has_fast_aes()) ? 1 : 0;
-    if (auto filled = base::fill_with_random(seal->offer_.salt, "making a salt for a network's keys"); !filled) return filled.error();
+    if (auto filled = base::fill_with_random(seal->offer_.salt, "making a salt for a network's keys"); !filled)
+        return filled.error();
     const std::string purpose = "kumi udp network " + options.network;
     const auto network = crypto::derive(keys.secret, {}, bytes_of(std::string_view(purpose)));
     const auto name = network ? derive(*network, "kumi udp name") : std::nullopt;
@@ -160,7 +163,8 @@ bool Seal::agree(Pair& pair, pm::Node node) noexcept {
     return pair.start(rekeying_.on_use != nullptr);
 }
 
-std::optional<Secret> Seal::secret_of(const Secret& shared, pm::Node source, pm::Node destination, Cipher cipher) const noexcept {
+std::optional<Secret> Seal::secret_of(const Secret& shared, pm::Node source, pm::Node destination,
+                                      Cipher cipher) const noexcept {
     const SealOffer& from = peers_[source].offer;
     const SealOffer& to = peers_[destination].offer;
     struct Secrets {
@@ -176,7 +180,8 @@ std::optional<Secret> Seal::secret_of(const Secret& shared, pm::Node source, pm:
                           .source = source,
                           .destination = destination,
                           .cipher = cipher};
-    return crypto::derive(Bytes(secrets.shared.bytes.data(), sizeof secrets), std::as_bytes(std::span(salts)), bytes_of(purpose));
+    return crypto::derive(Bytes(secrets.shared.bytes.data(), sizeof secrets), std::as_bytes(std::span(salts)),
+                          bytes_of(purpose));
 }
 
 // ---- packets
@@ -215,9 +220,11 @@ Seal::Opened Seal::open(MutableBytes datagram, Bytes& packet) noexcept {
     if (!pair->window.is_new(header.number)) return Opened::replayed;
     Aead* const aead = pair->opening_for(header.epoch);
     const MutableBytes content = datagram.subspan(sizeof header, datagram.size() - seal_bytes);
-    if (aead == nullptr || !aead->open(nonce_of(header.number), datagram.first(sizeof header), content)) return Opened::forged;
+    if (aead == nullptr || !aead->open(nonce_of(header.number), datagram.first(sizeof header), content))
+        return Opened::forged;
     // An older packet may say what was true 256 epochs ago.
-    if (pair->window.is_newest(header.number)) pair->is_seen = header.seen == static_cast<std::uint8_t>(pair->epoch_out);
+    if (pair->window.is_newest(header.number))
+        pair->is_seen = header.seen == static_cast<std::uint8_t>(pair->epoch_out);
     pair->window.note(header.number);
     if (aead == &pair->next) pair->turn_to_next();
     packet = content;

@@ -13,8 +13,9 @@
 // no key meets a nonce twice. A number that has been seen, or is too old to tell, is refused.
 //
 // Keys are replaced after so many packets or so much time: the secret of a direction makes its key and the next secret,
-// and is forgotten. Its sender begins with a new key once the receiver has said that it saw the last one. So the two are
-// never more than one key apart, and the receiver needs three: for packets that are late, the current one, the next.
+// and is forgotten. Its sender begins with a new key once the receiver has said that it saw the last one. So the two
+// are never more than one key apart, and the receiver needs three: for packets that are late, the current one, the
+// next.
 
 #include "kumi/base/bytes.hpp"
 #include "kumi/base/clock.hpp"

@@ -34,7 +34,8 @@ SealHeader header_of(const Packet& packet) {
 base::JobKeys keys_of_job(int job) {
     base::JobKeys made;
     made.token = 1000u + static_cast<unsigned>(job);
-    for (std::size_t i = 0; i < made.secret.size(); ++i) made.secret[i] = static_cast<std::byte>(i * 31 + static_cast<unsigned>(job));
+    for (std::size_t i = 0; i < made.secret.size(); ++i)
+        made.secret[i] = static_cast<std::byte>(i * 31 + static_cast<unsigned>(job));
     return made;
 }
 
@@ -124,7 +125,8 @@ TEST_F(SealTest, nodes_with_and_without_instructions_for_aes_agree_on_a_cipher) 
     for (auto& node : nodes) node->meet(offers);
     const Packet content = content_of(100);
     for (Node from = 0; from < 3; ++from)
-        for (Node to = 0; to < 3; ++to) EXPECT_EQ(opened(*nodes[to], sealed(*nodes[from], to, content), &content), Opened::yes);
+        for (Node to = 0; to < 3; ++to)
+            EXPECT_EQ(opened(*nodes[to], sealed(*nodes[from], to, content), &content), Opened::yes);
     // A choice that differs is no common cipher.
     offers[1].prefers_aes = 1;
     auto wrong = Seal::make({.prefers_aes = true}, keys_of_job(0), 0);
@@ -138,7 +140,8 @@ TEST_F(SealTest, nodes_with_and_without_instructions_for_aes_agree_on_a_cipher) 
 TEST_F(SealTest, the_content_cannot_be_read_on_the_wire_and_never_looks_the_same_twice) {
     Channel nodes;
     const Packet content(64, std::byte{'k'});
-    const Packet first = sealed(nodes[0], 1, content), second = sealed(nodes[0], 1, content), other = sealed(nodes[0], 2, content);
+    const Packet first = sealed(nodes[0], 1, content), second = sealed(nodes[0], 1, content),
+                 other = sealed(nodes[0], 2, content);
     EXPECT_EQ(std::search(first.begin(), first.end(), content.begin(), content.begin() + 8), first.end());
     EXPECT_NE(body_of(first), body_of(second));
     EXPECT_NE(body_of(first), body_of(other));
@@ -173,7 +176,9 @@ TEST_F(SealTest, every_shorter_piece_of_a_packet_is_truncated_and_what_follows_i
     const Packet content = content_of(40);
     const Packet packet = sealed(nodes[0], 1, content);
     for (std::size_t bytes = 0; bytes < packet.size(); ++bytes)
-        EXPECT_EQ(opened(nodes[1], Packet(packet.begin(), packet.begin() + static_cast<std::ptrdiff_t>(bytes))), Opened::truncated) << bytes;
+        EXPECT_EQ(opened(nodes[1], Packet(packet.begin(), packet.begin() + static_cast<std::ptrdiff_t>(bytes))),
+                  Opened::truncated)
+            << bytes;
     Packet longer = packet;
     longer.resize(packet.size() + 100, std::byte{0x55});
     EXPECT_EQ(opened(nodes[1], longer, &content), Opened::yes);
@@ -232,8 +237,12 @@ TEST_F(SealTest, random_bytes_with_the_right_name_are_refused) {
     for (int i = 0; i < 2000; ++i) {
         Packet bytes(random() % 300);
         for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
-        const SealHeader header{name, static_cast<std::uint32_t>(random() % 4), static_cast<std::uint16_t>(bytes.size()),
-                                static_cast<std::uint8_t>(random()), static_cast<std::uint8_t>(random()), random()};
+        const SealHeader header{name,
+                                static_cast<std::uint32_t>(random() % 4),
+                                static_cast<std::uint16_t>(bytes.size()),
+                                static_cast<std::uint8_t>(random()),
+                                static_cast<std::uint8_t>(random()),
+                                random()};
         if (bytes.size() >= sizeof header) std::memcpy(bytes.data(), &header, sizeof header);
         EXPECT_EQ(opened(nodes[1], bytes), bytes.size() < seal_bytes ? Opened::truncated : Opened::forged);
     }
@@ -318,11 +327,15 @@ Opened with_another(const std::function<void(Options&, base::JobKeys&, Offers&)>
 
 TEST_F(SealTest, a_key_is_made_of_the_secret_the_token_the_network_and_the_salt) {
     EXPECT_EQ(with_another([](Options&, base::JobKeys&, Offers&) {}), Opened::yes);
-    EXPECT_EQ(with_another([](Options& options, base::JobKeys&, Offers&) { options.network = "another"; }), Opened::forged);
-    EXPECT_EQ(with_another([](Options&, base::JobKeys& keys, Offers&) { keys.secret[31] ^= std::byte{1}; }), Opened::forged);
+    EXPECT_EQ(with_another([](Options& options, base::JobKeys&, Offers&) { options.network = "another"; }),
+              Opened::forged);
+    EXPECT_EQ(with_another([](Options&, base::JobKeys& keys, Offers&) { keys.secret[31] ^= std::byte{1}; }),
+              Opened::forged);
     EXPECT_EQ(with_another([](Options&, base::JobKeys& keys, Offers&) { ++keys.token; }), Opened::forged);
-    EXPECT_EQ(with_another([](Options&, base::JobKeys&, Offers& offers) { offers[0].salt[15] ^= std::byte{1}; }), Opened::forged);
-    EXPECT_EQ(with_another([](Options&, base::JobKeys&, Offers& offers) { offers[0].key[0] ^= std::byte{1}; }), Opened::forged);
+    EXPECT_EQ(with_another([](Options&, base::JobKeys&, Offers& offers) { offers[0].salt[15] ^= std::byte{1}; }),
+              Opened::forged);
+    EXPECT_EQ(with_another([](Options&, base::JobKeys&, Offers& offers) { offers[0].key[0] ^= std::byte{1}; }),
+              Opened::forged);
 }
 
 TEST_F(SealTest, an_offer_that_is_no_public_key_makes_no_key_and_harms_no_other_pair) {
@@ -339,11 +352,12 @@ TEST_F(SealTest, an_offer_that_is_no_public_key_makes_no_key_and_harms_no_other_
 /// Two nodes whose packets cross; every key with every nonce is collected.
 struct Worn {
     explicit Worn(std::uint64_t packets, Duration after = 1h)
-        : nodes(2, {.rekeying = {packets, after, [this](Bytes key, Bytes nonce) {
-                                     std::pair<Packet, Packet> use{{key.begin(), key.end()}, {nonce.begin(), nonce.end()}};
-                                     keys.insert(use.first);
-                                     EXPECT_TRUE(used.insert(std::move(use)).second) << "a key met a nonce twice";
-                                 }}}) {}
+        : nodes(2,
+                {.rekeying = {packets, after, [this](Bytes key, Bytes nonce) {
+                                  std::pair<Packet, Packet> use{{key.begin(), key.end()}, {nonce.begin(), nonce.end()}};
+                                  keys.insert(use.first);
+                                  EXPECT_TRUE(used.insert(std::move(use)).second) << "a key met a nonce twice";
+                              }}}) {}
 
     std::set<std::pair<Packet, Packet>> used;
     std::set<Packet> keys;
@@ -426,7 +440,9 @@ TEST_F(SealTest, a_forged_packet_of_the_next_key_or_of_one_far_ahead_changes_not
     const Packet packet = sealed(nodes[0], 1, content);
     for (const int epoch : {1, 2, 3, 127, 128, 254, 255})
         for (int i = 0; i < 2; ++i)
-            EXPECT_EQ(opened(nodes[1], with(packet, offsetof(SealHeader, epoch), static_cast<std::uint8_t>(epoch))), Opened::forged) << epoch;
+            EXPECT_EQ(opened(nodes[1], with(packet, offsetof(SealHeader, epoch), static_cast<std::uint8_t>(epoch))),
+                      Opened::forged)
+                << epoch;
     EXPECT_EQ(opened(nodes[1], packet), Opened::yes);
     for (int i = 0; i < 100; ++i) {
         ASSERT_EQ(opened(nodes[0], sealed(nodes[1], 0, content)), Opened::yes);
@@ -459,7 +475,9 @@ TEST_F(SealTest, whatever_is_lost_late_or_doubled_nodes_never_lose_each_others_k
         EXPECT_GT(worn.nodes[0].keys_used(1), 100u) << seed;
         for (int i = 0; i < 4; ++i)
             for (Node from = 0; from < 2; ++from)
-                last_in_a_row += opened(worn.nodes[1 - from], sealed(worn.nodes[from], 1 - from, content_of(4))) == Opened::yes ? 1 : 0;
+                last_in_a_row +=
+                    opened(worn.nodes[1 - from], sealed(worn.nodes[from], 1 - from, content_of(4))) == Opened::yes ? 1
+                                                                                                                   : 0;
         EXPECT_EQ(last_in_a_row, 8u) << seed;
     }
 }

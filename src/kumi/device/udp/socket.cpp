@@ -46,9 +46,10 @@ std::size_t size_buffer(int descriptor, int name, int force_name, std::size_t wa
     if (!set(descriptor, SOL_SOCKET, force_name, bytes)) set(descriptor, SOL_SOCKET, name, bytes);
     const auto granted = static_cast<std::size_t>(get(descriptor, SOL_SOCKET, name)) / 2;
     if (granted < wanted)
-        base::log_warning("udp: the system grants a socket buffer of {} where {} are wanted, so many senders at once are "
-                          "held back more; sysctl -w {}={} allows it",
-                          base::readable_bytes(granted), base::readable_bytes(wanted), sysctl, wanted);
+        base::log_warning(
+            "udp: the system grants a socket buffer of {} where {} are wanted, so many senders at once are "
+            "held back more; sysctl -w {}={} allows it",
+            base::readable_bytes(granted), base::readable_bytes(wanted), sysctl, wanted);
     return granted;
 }
 
@@ -82,7 +83,8 @@ Result<Socket> Socket::open(const Address& local, const Options& options) {
     if (::bind(descriptor, local.data(), local.bytes()) != 0) {
         const int reason = errno;
         const Error said = system_error(reason, fmt::format("udp: opening {}", local.text()));
-        if (reason == EADDRINUSE) return error("{}; another program has this port: choose another, or 0 for any", said.text());
+        if (reason == EADDRINUSE)
+            return error("{}; another program has this port: choose another, or 0 for any", said.text());
         if (reason == EADDRNOTAVAIL) return error("{}; this host has no such address: see `ip address`", said.text());
         return said;
     }
@@ -91,7 +93,8 @@ Result<Socket> Socket::open(const Address& local, const Options& options) {
     ::getsockname(descriptor, reinterpret_cast<sockaddr*>(&bound), &bytes);
     socket.local_ = Address(reinterpret_cast<const sockaddr*>(&bound), bytes);
 
-    socket.receive_buffer_bytes_ = size_buffer(descriptor, SO_RCVBUF, SO_RCVBUFFORCE, options.buffer_bytes, "net.core.rmem_max");
+    socket.receive_buffer_bytes_ =
+        size_buffer(descriptor, SO_RCVBUF, SO_RCVBUFFORCE, options.buffer_bytes, "net.core.rmem_max");
     size_buffer(descriptor, SO_SNDBUF, SO_SNDBUFFORCE, options.buffer_bytes, "net.core.wmem_max");
     // The path's own words about what it cannot deliver, and no cutting on the way.
     family == AF_INET ? set(descriptor, IPPROTO_IP, IP_RECVERR, 1) : set(descriptor, IPPROTO_IPV6, IPV6_RECVERR, 1);
@@ -118,9 +121,12 @@ Result<Socket> Socket::open(const Address& local, const Options& options) {
 Result<std::uint32_t> Socket::path_bytes(const Address& peer) const {
     const base::Descriptor probe(::socket(peer.family(), SOCK_DGRAM | SOCK_CLOEXEC, IPPROTO_UDP));
     const Address from = local_.with_port(0);
-    if (!probe || ::bind(probe.get(), from.data(), from.bytes()) != 0 || ::connect(probe.get(), peer.data(), peer.bytes()) != 0)
-        return system_error(errno, fmt::format("udp: finding the way from {} to {}", local_.host_text(), peer.host_text()));
-    const int mtu = peer.family() == AF_INET ? get(probe.get(), IPPROTO_IP, IP_MTU) : get(probe.get(), IPPROTO_IPV6, IPV6_MTU);
+    if (!probe || ::bind(probe.get(), from.data(), from.bytes()) != 0 ||
+        ::connect(probe.get(), peer.data(), peer.bytes()) != 0)
+        return system_error(errno,
+                            fmt::format("udp: finding the way from {} to {}", local_.host_text(), peer.host_text()));
+    const int mtu =
+        peer.family() == AF_INET ? get(probe.get(), IPPROTO_IP, IP_MTU) : get(probe.get(), IPPROTO_IPV6, IPV6_MTU);
     const std::size_t headers = ip_header_bytes(peer.family()) + udp_header_bytes;
     const std::size_t path = std::max<std::size_t>(static_cast<std::size_t>(mtu), 576);
     return static_cast<std::uint32_t>(std::min<std::size_t>(path, 65'535) - headers);
@@ -138,7 +144,8 @@ std::span<const Batch> Socket::receive(std::size_t count) noexcept {
             return {buffers.batches.data(), 1};
         }
     } else {
-        got = ::recvmmsg(descriptor_.get(), buffers.headers.data(), static_cast<unsigned>(count), MSG_DONTWAIT, nullptr);
+        got =
+            ::recvmmsg(descriptor_.get(), buffers.headers.data(), static_cast<unsigned>(count), MSG_DONTWAIT, nullptr);
     }
     if (got < 0) {
         if (errno != EAGAIN && errno != EINTR) has_errors_ = true;
@@ -150,8 +157,8 @@ std::span<const Batch> Socket::receive(std::size_t count) noexcept {
 }
 
 std::span<const Batch> Socket::receive_by(Instant deadline) noexcept {
-    // One call that sleeps and receives: what wakes is there at once. Its time limit is set by another call, so there are
-    // only a few of them, and a sleep may end early.
+    // One call that sleeps and receives: what wakes is there at once. Its time limit is set by another call, so there
+    // are only a few of them, and a sleep may end early.
     constexpr long limits_ms[] = {1, 10, 100, 1000};
     long limit_ms = 0;
     if (deadline != never) {
@@ -185,9 +192,11 @@ Socket::Sent Socket::classify(int error_number) noexcept {
     switch (error_number) {
     case EAGAIN:
     case EINTR: return Sent::blocked;
-    // The interface's queue was full, or the interface has dropped it: nothing says when that is over, so it is lost like any other.
+    // The interface's queue was full, or the interface has dropped it: nothing says when that is over, so it is lost
+    // like any other.
     case ENOBUFS: ++drops_; return Sent::dropped;
-    case EMSGSIZE: has_errors_ = true; return Sent::too_large; // the system tells it once more, and wakes sleepers until that is read
+    // the system tells it once more, and wakes sleepers until that is read
+    case EMSGSIZE: has_errors_ = true; return Sent::too_large;
     case EIO:
     case EINVAL:
     case ENOPROTOOPT:
@@ -196,8 +205,8 @@ Socket::Sent Socket::classify(int error_number) noexcept {
     }
 }
 
-/// Calls until it answers 0 or more. An error of an earlier packet, perhaps to another peer, may answer in place of this
-/// one: it is noted, and the call made again.
+/// Calls until it answers 0 or more. An error of an earlier packet, perhaps to another peer, may answer in place of
+/// this one: it is noted, and the call made again.
 template <class Call>
 Socket::Sent Socket::send_by(Call&& call) noexcept {
     for (int tries = 0; tries < 3; ++tries) {
@@ -228,7 +237,8 @@ Socket::Sent Socket::send_burst(const Address& to, std::span<const Datagram> dat
     iovec pieces[2 * datagrams_max];
     std::size_t count = 0;
     const std::size_t datagram_bytes = datagrams[0].head.size() + datagrams[0].body.size();
-    std::byte* put_together = datagram_bytes < gathered_bytes_min && !datagrams[0].body.empty() ? buffers_->burst : nullptr;
+    std::byte* put_together =
+        datagram_bytes < gathered_bytes_min && !datagrams[0].body.empty() ? buffers_->burst : nullptr;
     const auto add = [&](Bytes piece) {
         iovec* const last = count == 0 ? nullptr : &pieces[count - 1];
         std::byte* at = const_cast<std::byte*>(piece.data());
@@ -236,7 +246,8 @@ Socket::Sent Socket::send_burst(const Address& to, std::span<const Datagram> dat
             std::memcpy(put_together, piece.data(), piece.size());
             at = std::exchange(put_together, put_together + piece.size());
         }
-        if (last != nullptr && static_cast<std::byte*>(last->iov_base) + last->iov_len == at) last->iov_len += piece.size();
+        if (last != nullptr && static_cast<std::byte*>(last->iov_base) + last->iov_len == at)
+            last->iov_len += piece.size();
         else pieces[count++] = {at, piece.size()};
     };
     for (const Datagram& datagram : datagrams) {
@@ -273,7 +284,8 @@ Socket::Sent Socket::send_each(const Address& to, std::span<const Datagram> data
         headers[i].msg_hdr.msg_iovlen = datagrams[i].body.empty() ? 1 : 2;
     }
     return send_by([&] {
-        const int sent = ::sendmmsg(descriptor_.get(), headers.data(), static_cast<unsigned>(datagrams.size()), MSG_DONTWAIT);
+        const int sent =
+            ::sendmmsg(descriptor_.get(), headers.data(), static_cast<unsigned>(datagrams.size()), MSG_DONTWAIT);
         count = sent > 0 ? static_cast<std::size_t>(sent) : 0;
         return sent;
     });

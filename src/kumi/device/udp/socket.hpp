@@ -66,12 +66,15 @@ public:
 
     /// One datagram, by the plainest call there is. False: it did not leave; send() says why.
     bool send_plain(const Address& to, Bytes datagram) noexcept {
-        if (::sendto(descriptor_.get(), datagram.data(), datagram.size(), MSG_DONTWAIT, to.data(), to.bytes()) >= 0) return true;
+        if (::sendto(descriptor_.get(), datagram.data(), datagram.size(), MSG_DONTWAIT, to.data(), to.bytes()) >= 0)
+            return true;
         has_errors_ = true; // the answer may be about an earlier packet, and is given only once
         return false;
     }
     /// An empty datagram to itself, which ends a sleep. From any thread.
-    void nudge() const noexcept { ::sendto(descriptor_.get(), nullptr, 0, MSG_DONTWAIT, local_.data(), local_.bytes()); }
+    void nudge() const noexcept {
+        ::sendto(descriptor_.get(), nullptr, 0, MSG_DONTWAIT, local_.data(), local_.bytes());
+    }
     /// One datagram.
     Sent send(const Address& to, const Datagram& datagram) noexcept;
     /// Several of one size, the last may be shorter, as one burst.

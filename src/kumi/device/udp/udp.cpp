@@ -30,16 +30,19 @@ Result<std::unique_ptr<pm::Channel>> UdpDevice::open(const pm::Opening& opening)
     if (!told) return told.error();
     std::vector<Hello> hellos(opening.nodes);
     for (pm::Node node = 0; node < opening.nodes; ++node)
-        if (!read_value((*told)[node], hellos[node])) return error("udp: node {} opens another device: use udp on all nodes", node);
+        if (!read_value((*told)[node], hellos[node]))
+            return error("udp: node {} opens another device: use udp on all nodes", node);
     if (auto met = (*channel)->meet(hellos); !met) return met.error();
     base::log_debug("udp: at {}, buffer {}, packets to node {} of {} bytes, {}", (*channel)->address().text(),
                     base::readable_bytes((*channel)->endpoint().options().receive_bytes), opening.nodes - 1,
-                    (*channel)->endpoint().packet_bytes(opening.nodes - 1), options_.encrypt ? "encrypted" : "not encrypted");
+                    (*channel)->endpoint().packet_bytes(opening.nodes - 1),
+                    options_.encrypt ? "encrypted" : "not encrypted");
     return std::unique_ptr<pm::Channel>(*std::move(channel));
 }
 
-Result<std::vector<std::unique_ptr<pm::Channel>>> open_in_one_process(std::span<const std::string> addresses, const Options& options,
-                                                                      base::FunctionRef<Result<void>(pm::Node)> before_open) {
+Result<std::vector<std::unique_ptr<pm::Channel>>>
+open_in_one_process(std::span<const std::string> addresses, const Options& options,
+                    base::FunctionRef<Result<void>(pm::Node)> before_open) {
     const auto keys = base::make_job_keys();
     if (!keys) return keys.error();
     const auto nodes = static_cast<pm::Node>(addresses.size());
@@ -85,10 +88,14 @@ Result<void> set_option(Options& options, const std::string& name, const std::st
 
 Result<Options> options_from_environment() {
     Options options;
-    for (const auto& [variable, name] : {std::pair{"KUMI_UDP_ADDRESS", "address"}, {"KUMI_UDP_PORT", "port"}, {"KUMI_UDP_ENCRYPT", "encrypt"},
-                                         {"KUMI_UDP_CHECK", "check"}, {"KUMI_UDP_BUFFER", "buffer"}})
+    for (const auto& [variable, name] : {std::pair{"KUMI_UDP_ADDRESS", "address"},
+                                         {"KUMI_UDP_PORT", "port"},
+                                         {"KUMI_UDP_ENCRYPT", "encrypt"},
+                                         {"KUMI_UDP_CHECK", "check"},
+                                         {"KUMI_UDP_BUFFER", "buffer"}})
         if (const char* text = std::getenv(variable))
-            if (auto set = set_option(options, name, text); !set) return error("{}={}: {}", variable, text, set.error().text());
+            if (auto set = set_option(options, name, text); !set)
+                return error("{}={}: {}", variable, text, set.error().text());
     if (const char* text = std::getenv("KUMI_SILENCE")) {
         const auto seconds = whole_number(text, 1'000'000);
         if (!seconds) return error("KUMI_SILENCE={}: {}", text, seconds.error().text());

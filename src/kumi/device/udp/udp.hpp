@@ -25,16 +25,15 @@ private:
 
 /// All ends of one channel in this process, one per address: for threads as nodes, or to be shared out by fork().
 /// `before_open` is called before each end's socket is made, and may enter a network namespace.
-Result<std::vector<std::unique_ptr<pm::Channel>>> open_in_one_process(std::span<const std::string> addresses, const Options& options = {},
-                                                                      base::FunctionRef<Result<void>(pm::Node)> before_open = [](pm::Node) {
-                                                                          return Result<void>{};
-                                                                      });
+Result<std::vector<std::unique_ptr<pm::Channel>>> open_in_one_process(
+    std::span<const std::string> addresses, const Options& options = {},
+    base::FunctionRef<Result<void>(pm::Node)> before_open = [](pm::Node) { return Result<void>{}; });
 
 /// Sets one by its name, which is address, port, encrypt or check (yes or no), or buffer (a size such as 4M).
 Result<void> set_option(Options& options, const std::string& name, const std::string& value);
 
-/// The options with what KUMI_UDP_ADDRESS, KUMI_UDP_PORT, KUMI_UDP_ENCRYPT and KUMI_UDP_CHECK (yes or no), KUMI_UDP_BUFFER
-/// (a size such as 4M), KUMI_SILENCE (seconds) and KUMI_FAULT say.
+/// The options with what KUMI_UDP_ADDRESS, KUMI_UDP_PORT, KUMI_UDP_ENCRYPT and KUMI_UDP_CHECK (yes or no),
+/// KUMI_UDP_BUFFER (a size such as 4M), KUMI_SILENCE (seconds) and KUMI_FAULT say.
 Result<Options> options_from_environment();
 
 } // namespace kumi::device::udp

@@ -57,7 +57,8 @@ TEST_F(UdpEnvironment, every_word_counts) {
 
 TEST_F(UdpEnvironment, what_makes_no_sense_is_named_with_what_to_write) {
     for (const char* port : {"", "-1", "65536", "80x", "http", "99999999999999999999"})
-        EXPECT_EQ(refusal("KUMI_UDP_PORT", port), std::string("KUMI_UDP_PORT=") + port + ": write a whole number from 0 to 65535");
+        EXPECT_EQ(refusal("KUMI_UDP_PORT", port),
+                  std::string("KUMI_UDP_PORT=") + port + ": write a whole number from 0 to 65535");
     for (const char* choice : {"", "1", "true", "Yes"})
         for (const char* name : {"KUMI_UDP_ENCRYPT", "KUMI_UDP_CHECK"})
             EXPECT_EQ(refusal(name, choice), std::string(name) + "=" + choice + ": say yes or no");

@@ -25,10 +25,11 @@ Result<group::Topology> topology_of(boot::Session& session, std::optional<std::u
     std::vector<std::vector<std::uint32_t>> levels(2);
     for (std::uint32_t node = 0; node < told->size(); ++node) {
         Place place{};
-        if (!read_value((*told)[node], place)) return error("node {} runs another version of Kumi: run the same on all nodes", node);
+        if (!read_value((*told)[node], place))
+            return error("node {} runs another version of Kumi: run the same on all nodes", node);
         if (place.has_cluster != mine.has_cluster)
-            return error("joining by MPI: node {} is told its cluster, and node {} is not: tell all of them, or none", cluster ? session.standing().node : node,
-                         cluster ? node : session.standing().node);
+            return error("joining by MPI: node {} is told its cluster, and node {} is not: tell all of them, or none",
+                         cluster ? session.standing().node : node, cluster ? node : session.standing().node);
         levels[0].push_back(place.cluster);
         levels[1].push_back(hosts.try_emplace(place.host, node).first->second);
     }
@@ -49,7 +50,8 @@ Result<Job> join(MPI_Comm comm, Handlers&& handlers, const Options& options) {
     MPI_Query_thread(&threads);
     group::Settings groups = options.groups;
     if (options.channel.sleeps_in_mpi && !groups.costs) groups.costs = group::Costs{};
-    return Job::adopt(*std::move(session), *std::move(channel), std::move(handlers), {threads == MPI_THREAD_MULTIPLE, *std::move(topology), groups});
+    return Job::adopt(*std::move(session), *std::move(channel), std::move(handlers),
+                      {threads == MPI_THREAD_MULTIPLE, *std::move(topology), groups});
 }
 
 } // namespace kumi::mpi

@@ -43,7 +43,9 @@ public:
             together.resize(std::max(together.size(), (*cores)[node].size()));
             for (std::size_t i = 0; i < (*cores)[node].size(); ++i) together[i] |= (*cores)[node][i];
         }
-        const auto count = [](unsigned sum, std::byte eight) { return sum + static_cast<unsigned>(std::popcount(static_cast<unsigned>(eight))); };
+        const auto count = [](unsigned sum, std::byte eight) {
+            return sum + static_cast<unsigned>(std::popcount(static_cast<unsigned>(eight)));
+        };
         standing_.cores_on_host = std::max(1u, std::accumulate(together.begin(), together.end(), 0u, count));
         return {};
     }
@@ -53,10 +55,12 @@ public:
     Result<std::vector<std::vector<std::byte>>> exchange(Bytes mine) override {
         const int size = static_cast<int>(mine.size());
         std::vector<int> sizes(standing_.nodes), offsets(standing_.nodes);
-        if (auto met = check("MPI_Allgather", MPI_Allgather(&size, 1, MPI_INT, sizes.data(), 1, MPI_INT, comm_)); !met) return met.error();
+        if (auto met = check("MPI_Allgather", MPI_Allgather(&size, 1, MPI_INT, sizes.data(), 1, MPI_INT, comm_)); !met)
+            return met.error();
         std::exclusive_scan(sizes.begin(), sizes.end(), offsets.begin(), 0);
         std::vector<std::byte> all(static_cast<std::size_t>(offsets.back() + sizes.back()));
-        if (auto met = check("MPI_Allgatherv", MPI_Allgatherv(mine.data(), size, MPI_BYTE, all.data(), sizes.data(), offsets.data(), MPI_BYTE, comm_));
+        if (auto met = check("MPI_Allgatherv", MPI_Allgatherv(mine.data(), size, MPI_BYTE, all.data(), sizes.data(),
+                                                              offsets.data(), MPI_BYTE, comm_));
             !met)
             return met.error();
         std::vector<std::vector<std::byte>> by_node;

@@ -17,8 +17,8 @@ inline constexpr const char* mark_variable = "KUMI_STARTER";
 /// The processes that this one has started, each in a group of its own. Neither they nor what they started outlives it,
 /// even where it is killed:
 /// - the kernel kills the processes themselves (parent-death signal) and their groups (Process::leash);
-/// - the guardian kills what has left its group, by the mark in its environment. It is replaced when it is killed. So only
-///   what left its group survives, and only where guardian and starter are killed within a moment.
+/// - the guardian kills what has left its group, by the mark in its environment. It is replaced when it is killed. So
+///   only what left its group survives, and only where guardian and starter are killed within a moment.
 class Children final {
 public:
     /// Before anything is started.

@@ -23,12 +23,16 @@ std::vector<std::string> with(std::vector<std::string> variables, const std::vec
 }
 
 bool is_of_host(std::string_view name) noexcept {
+    // clang-format off
     static constexpr std::array names{
-        "HOSTNAME", "HOST", "HOSTTYPE", "MACHTYPE", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "GPG_TTY", "WINDOWID", "TMUX",
-        "TMUX_PANE", "STY", "TMPDIR", "TMP", "TEMP", "PWD", "OLDPWD", "SHLVL", "_", "KUMI_BOOT", "KUMI_STARTER", "KUMI_UDP_ADDRESS"};
+        "HOSTNAME", "HOST", "HOSTTYPE", "MACHTYPE", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "GPG_TTY",
+        "WINDOWID", "TMUX", "TMUX_PANE", "STY", "TMPDIR", "TMP", "TEMP", "PWD", "OLDPWD", "SHLVL", "_",
+        "KUMI_BOOT", "KUMI_STARTER", "KUMI_UDP_ADDRESS"};
+    // clang-format on
     static constexpr std::array beginnings{"SSH_", "XDG_RUNTIME_", "XDG_SESSION_", "XDG_SEAT", "XDG_VTNR", "DBUS_"};
     return std::any_of(names.begin(), names.end(), [&](std::string_view one) { return name == one; }) ||
-           std::any_of(beginnings.begin(), beginnings.end(), [&](std::string_view one) { return name.starts_with(one); });
+           std::any_of(beginnings.begin(), beginnings.end(),
+                       [&](std::string_view one) { return name.starts_with(one); });
 }
 
 } // namespace kumi::launch::host

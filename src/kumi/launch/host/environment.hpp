@@ -14,7 +14,8 @@ std::string_view name_of(std::string_view variable) noexcept;
 /// This process's own.
 std::vector<std::string> own_environment();
 
-/// `variables` and `added`; of several values for one name only the last, as most programs take the first that they find.
+/// `variables` and `added`; of several values for one name only the last, as most programs take the first that they
+/// find.
 std::vector<std::string> with(std::vector<std::string> variables, const std::vector<std::string>& added);
 
 /// Whether a variable says something about the host on which it is set, and means nothing on another: its name, a

@@ -9,9 +9,9 @@
 
 namespace kumi::launch::host {
 
-/// A small process that outlives `kumi run` for a moment if that is killed. It kills the nodes' process groups, and what
-/// left its group but still carries the job's mark: a node may have children of its own, which no parent-death signal
-/// reaches.
+/// A small process that outlives `kumi run` for a moment if that is killed. It kills the nodes' process groups, and
+/// what left its group but still carries the job's mark: a node may have children of its own, which no parent-death
+/// signal reaches.
 class Guardian {
 public:
     /// Starts it. `mark` is a variable, "NAME=value", that only processes of this job have in their environment.

@@ -16,9 +16,11 @@ constexpr std::uint64_t node_bytes_min = std::uint64_t{1} << 19;
 
 /// Our end of a node's socket, output, error and leash, and one to spare while it is started.
 constexpr std::uint64_t descriptors_per_node = 5;
-/// Two for a host's link, one for what its agent complains of, one for the agent's leash, and three while that is started.
+/// Two for a host's link, one for what its agent complains of, one for the agent's leash, and three while that is
+/// started.
 constexpr std::uint64_t descriptors_per_host = 7;
-/// Nine are open in `kumi run` itself. The others are for what reading and writing files and looking up hosts take for a moment.
+/// Nine are open in `kumi run` itself. The others are for what reading and writing files and looking up hosts take for
+/// a moment.
 constexpr std::uint64_t descriptors_besides = 32;
 
 std::uint64_t processes_max() {
@@ -37,7 +39,8 @@ Result<void> allow_descriptors(std::uint64_t wanted, const std::string& what) {
     if (files.rlim_max != RLIM_INFINITY && files.rlim_max < wanted)
         return error("{} needs {} open files, and the limit is {} (ulimit -Hn)", what, wanted, files.rlim_max);
     files.rlim_cur = wanted;
-    if (::setrlimit(RLIMIT_NOFILE, &files) != 0) return error("{} needs {} open files, and the limit (ulimit -n) cannot be raised", what, wanted);
+    if (::setrlimit(RLIMIT_NOFILE, &files) != 0)
+        return error("{} needs {} open files, and the limit (ulimit -n) cannot be raised", what, wanted);
     return {};
 }
 
@@ -51,11 +54,13 @@ Result<void> check_limits(std::uint32_t nodes) {
     if (nodes * node_bytes_min > available)
         return error("-n {}: so many nodes need at least {} of memory, and this machine has {} left", nodes,
                      base::readable_bytes(nodes * node_bytes_min), base::readable_bytes(available));
-    return allow_descriptors(nodes * descriptors_per_node + descriptors_besides, fmt::format("-n {}: watching so many nodes", nodes));
+    return allow_descriptors(nodes * descriptors_per_node + descriptors_besides,
+                             fmt::format("-n {}: watching so many nodes", nodes));
 }
 
 Result<void> check_host_limits(std::size_t hosts) {
-    return allow_descriptors(hosts * descriptors_per_host + descriptors_besides, fmt::format("a job on {} hosts", hosts));
+    return allow_descriptors(hosts * descriptors_per_host + descriptors_besides,
+                             fmt::format("a job on {} hosts", hosts));
 }
 
 } // namespace kumi::launch::host

@@ -26,7 +26,8 @@ constexpr const char* cluster_variable = "KUMI_CLUSTER";
 } // namespace
 
 Nodes::Nodes(NodesOptions options, Poller& poller, Children& children, Listener& listener)
-    : options_(std::move(options)), poller_(poller), children_(children), listener_(listener), sharing_(options_.count) {
+    : options_(std::move(options)), poller_(poller), children_(children), listener_(listener),
+      sharing_(options_.count) {
     std::vector<std::string> added{fmt::format("{}={}", boot::socket_variable, boot_socket_number)};
     if (options_.cluster) added.push_back(fmt::format("{}=/proc/self/fd/{}", cluster_variable, cluster_number));
     options_.environment = with(std::move(options_.environment), added);
@@ -52,7 +53,8 @@ Result<void> Nodes::start_node(std::uint32_t slot, const std::vector<cpu_set_t>&
     base::Descriptor ours(sockets[0]);
     const base::Descriptor theirs(sockets[1]);
     const bool has_input = slot == 0 && options_.input;
-    const base::Descriptor input = has_input ? std::move(options_.input) : base::Descriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    const base::Descriptor input =
+        has_input ? std::move(options_.input) : base::Descriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC));
 
     ProcessOptions process{.program = options_.program,
                            .arguments = options_.arguments,
@@ -116,7 +118,8 @@ void Nodes::say_failed(std::uint32_t slot, const std::string& why) {
 void Nodes::on_share(std::uint32_t slot, base::Descriptor descriptor) {
     for (Sharing::Answer& answer : sharing_.on_share(slot, std::move(descriptor))) {
         auto frame = boot::encode(boot::Kind::shared, {}, answer.descriptor != nullptr);
-        post(answer.slot, {std::make_shared<const std::vector<std::byte>>(std::move(frame)), std::move(answer.descriptor)});
+        post(answer.slot,
+             {std::make_shared<const std::vector<std::byte>>(std::move(frame)), std::move(answer.descriptor)});
     }
 }
 
@@ -125,7 +128,8 @@ void Nodes::on_output(std::uint32_t slot, Stream stream) {
     if (!from || held_) return;
     std::array<char, 65536> buffer;
     const ssize_t got = ::read(from.get(), buffer.data(), buffer.size());
-    if (got > 0) return listener_.on_output(options_.first + slot, stream, {buffer.data(), static_cast<std::size_t>(got)});
+    if (got > 0)
+        return listener_.on_output(options_.first + slot, stream, {buffer.data(), static_cast<std::size_t>(got)});
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) return;
     poller_.forget(from.get());
     from.reset();
@@ -139,7 +143,8 @@ bool Nodes::is_output_open() const {
 void Nodes::read_rest() {
     hold_output(false);
     for (std::uint32_t slot = 0; slot < nodes_.size(); ++slot)
-        for (const auto& [from, stream] : {std::pair{&nodes_[slot].out, Stream::out}, {&nodes_[slot].err, Stream::err}}) {
+        for (const auto& [from, stream] :
+             {std::pair{&nodes_[slot].out, Stream::out}, {&nodes_[slot].err, Stream::err}}) {
             // No more than a pipe can hold, 16 pages of at most 64 KiB: whoever still fills it is no node.
             for (int reads = 0; reads < 16 && *from; ++reads) {
                 pollfd ready{from->get(), POLLIN, 0};
@@ -150,8 +155,8 @@ void Nodes::read_rest() {
 }
 
 void Nodes::on_child_end(pid_t pid, int status) {
-    const auto found =
-        std::find_if(nodes_.begin(), nodes_.end(), [&](const NodeProcess& node) { return node.pid == pid && !node.ended; });
+    const auto found = std::find_if(nodes_.begin(), nodes_.end(),
+                                    [&](const NodeProcess& node) { return node.pid == pid && !node.ended; });
     if (found == nodes_.end()) return;
     const auto slot = static_cast<std::uint32_t>(found - nodes_.begin());
     found->ended = true;
@@ -204,7 +209,8 @@ void Nodes::hold_output(bool hold) {
     if (hold == held_) return;
     held_ = hold;
     for (std::uint32_t slot = 0; slot < nodes_.size(); ++slot)
-        for (const auto& [from, source] : {std::pair{&nodes_[slot].out, Source::out}, {&nodes_[slot].err, Source::err}}) {
+        for (const auto& [from, source] :
+             {std::pair{&nodes_[slot].out, Source::out}, {&nodes_[slot].err, Source::err}}) {
             if (!*from) continue;
             if (hold) poller_.forget(from->get());
             else poller_.watch(from->get(), {source, slot}, EPOLLIN);

@@ -135,7 +135,8 @@ TEST(Nodes, garbage_on_its_boot_socket_is_told_once_and_then_nothing_is_heard_fr
     EXPECT_TRUE(scripted.comes([&] { return scripted.nodes.is_over() && !scripted.nodes.is_output_open(); }));
     EXPECT_NE(scripted.diary.said.find("out 5 still here\n; "), std::string::npos) << scripted.diary.said;
     const std::string told =
-        fmt::format("frame 5 {} what came over the KUMI_BOOT socket is no frame of this version of Kumi; ", static_cast<int>(boot::Kind::failed));
+        fmt::format("frame 5 {} what came over the KUMI_BOOT socket is no frame of this version of Kumi; ",
+                    static_cast<int>(boot::Kind::failed));
     EXPECT_NE(scripted.diary.said.find(told), std::string::npos) << scripted.diary.said;
     EXPECT_EQ(scripted.diary.said.find("frame 5"), scripted.diary.said.rfind("frame 5")) << scripted.diary.said;
     scripted.nodes.send(5, std::make_shared<const std::vector<std::byte>>(100)); // for nobody

@@ -28,7 +28,8 @@ std::vector<Event> Poller::wait(Instant deadline) const {
     std::vector<Event> events;
     for (int i = 0; i < count; ++i) {
         const std::uint64_t data = ready[static_cast<std::size_t>(i)].data.u64;
-        events.push_back({static_cast<Source>(static_cast<std::uint32_t>(data)), static_cast<std::uint32_t>(data >> 32)});
+        events.push_back(
+            {static_cast<Source>(static_cast<std::uint32_t>(data)), static_cast<std::uint32_t>(data >> 32)});
     }
     return events;
 }

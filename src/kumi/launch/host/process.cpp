@@ -21,13 +21,14 @@ Result<std::string> check_program(const std::string& path) {
         return system_error(errno, path);
     }
     if (S_ISDIR(status.st_mode)) return error("{}: is a folder, not a program", path);
-    if (::access(path.c_str(), X_OK) != 0) return error("{}: not executable; chmod +x it, or name its interpreter", path);
+    if (::access(path.c_str(), X_OK) != 0)
+        return error("{}: not executable; chmod +x it, or name its interpreter", path);
     return path;
 }
 
-/// From now on the kernel sends SIGKILL to the calling process's group when the other end of the pipe `leash` is closed:
-/// that is SIGIO with another number. It does so while anybody has this end open, so the program inherits it, with a
-/// number from `number` on. Where a kernel cannot do this the guardian still does.
+/// From now on the kernel sends SIGKILL to the calling process's group when the other end of the pipe `leash` is
+/// closed: that is SIGIO with another number. It does so while anybody has this end open, so the program inherits it,
+/// with a number from `number` on. Where a kernel cannot do this the guardian still does.
 void put_on_leash(int leash, int number) {
     const f_owner_ex group{F_OWNER_PGRP, ::getpgrp()};
     if (::fcntl(leash, F_SETOWN_EX, &group) != 0 || ::fcntl(leash, F_SETSIG, SIGKILL) != 0) return;
@@ -45,7 +46,8 @@ int become_program(const ProcessOptions& options, char* const* arguments, char* 
     const int count = static_cast<int>(options.descriptors.size());
     // Out of the way first: a source may have the number of another's target.
     for (int i = 0; i < count; ++i)
-        if ((lifted[i] = ::fcntl(options.descriptors[static_cast<std::size_t>(i)], F_DUPFD_CLOEXEC, 10)) < 0) return errno;
+        if ((lifted[i] = ::fcntl(options.descriptors[static_cast<std::size_t>(i)], F_DUPFD_CLOEXEC, 10)) < 0)
+            return errno;
     if ((leash = ::fcntl(leash, F_DUPFD_CLOEXEC, 10)) < 0) return errno;
     for (int i = 0; i < count; ++i)
         if (::dup2(lifted[i], i) < 0) return errno;
@@ -82,7 +84,8 @@ Result<std::string> find_program(const std::string& name) {
         if (check_program(candidate)) return candidate;
         left.remove_prefix(colon + 1);
     }
-    if (::access(name.c_str(), F_OK) == 0) return error("{}: no such program in PATH; for the one here write ./{}", name, name);
+    if (::access(name.c_str(), F_OK) == 0)
+        return error("{}: no such program in PATH; for the one here write ./{}", name, name);
     return error("{}: no such program in PATH", name);
 }
 
@@ -118,7 +121,8 @@ Result<Process> start_process(const ProcessOptions& options) {
         if (got < 0 && errno == EINTR) continue;
         if (got == 0) return Process{pid, std::move(leash)};
         if (failure == ENOEXEC) return error("{}: not a program for this machine (no #! line?)", options.program);
-        if (failure == ENOENT) return error("{}: the interpreter that it names (#! line) does not exist", options.program);
+        if (failure == ENOENT)
+            return error("{}: the interpreter that it names (#! line) does not exist", options.program);
         return system_error(failure, fmt::format("starting {}", options.program));
     }
 }

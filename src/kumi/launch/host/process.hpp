@@ -27,9 +27,9 @@ struct ProcessOptions {
 /// A process that was started, in a group of its own.
 struct Process {
     pid_t pid;
-    /// The kernel kills the whole group when this is closed, which the end of our process does, too. So a group ends with
-    /// its starter though nobody is left to send a signal. What has left the group, or a group whose processes have all
-    /// closed the descriptor that they inherited, is not reached.
+    /// The kernel kills the whole group when this is closed, which the end of our process does, too. So a group ends
+    /// with its starter though nobody is left to send a signal. What has left the group, or a group whose processes
+    /// have all closed the descriptor that they inherited, is not reached.
     base::Descriptor leash;
 };
 

@@ -15,7 +15,9 @@ std::vector<Sharing::Answer> Sharing::on_share(std::uint32_t slot, base::Descrip
         answers.push_back({to, to == 0 ? nullptr : given_[asked_[to] - forgotten_]});
         ++asked_[to];
     }
-    for (const std::uint64_t all_have = *std::min_element(asked_.begin(), asked_.end()); forgotten_ < all_have; ++forgotten_) given_.pop_front();
+    for (const std::uint64_t all_have = *std::min_element(asked_.begin(), asked_.end()); forgotten_ < all_have;
+         ++forgotten_)
+        given_.pop_front();
     return answers;
 }
 

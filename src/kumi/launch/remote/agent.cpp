@@ -17,13 +17,15 @@ Result<Agent> find_agent(std::string_view rsh, std::chrono::seconds start_max) {
     }
     if (agent.words.empty()) return error("--rsh: name a program, like ssh, that takes a host and a command");
     auto program = host::find_program(agent.words.front());
-    if (!program && rsh.empty()) return error("{}; install openssh-client, or name what reaches other hosts with --rsh", program.error().text());
+    if (!program && rsh.empty())
+        return error("{}; install openssh-client, or name what reaches other hosts with --rsh", program.error().text());
     if (!program) return error("--rsh: {}", program.error().text());
     agent.program = *std::move(program);
     agent.words.erase(agent.words.begin());
     if (agent.program.substr(agent.program.rfind('/') + 1) != "ssh") return agent;
     // After the user's own options: of several values ssh takes the first.
-    for (const char* option : {"-T", "-oBatchMode=yes", "-oServerAliveInterval=15", "-oServerAliveCountMax=4"}) agent.words.emplace_back(option);
+    for (const char* option : {"-T", "-oBatchMode=yes", "-oServerAliveInterval=15", "-oServerAliveCountMax=4"})
+        agent.words.emplace_back(option);
     if (start_max.count() != 0) agent.words.push_back(fmt::format("-oConnectTimeout={}", start_max.count()));
     return agent;
 }

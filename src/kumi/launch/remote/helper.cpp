@@ -86,7 +86,8 @@ base::Descriptor take_stream(int number) {
 class Helper final : public host::Listener {
 public:
     Helper(host::Poller& poller, host::Children& children, int signals)
-        : poller_(poller), children_(children), signals_(signals), link_(poller, {host::Source::link, 0}, take_stream(STDIN_FILENO), take_stream(STDOUT_FILENO)) {}
+        : poller_(poller), children_(children), signals_(signals),
+          link_(poller, {host::Source::link, 0}, take_stream(STDIN_FILENO), take_stream(STDOUT_FILENO)) {}
 
     int run(std::string_view version) {
         const std::chrono::nanoseconds clock = std::chrono::system_clock::now().time_since_epoch();
@@ -107,7 +108,9 @@ public:
     void on_output(std::uint32_t node, host::Stream stream, std::string_view text) override {
         link_.send(stream == host::Stream::out ? LinkKind::out : LinkKind::err, node, 0, bytes_of(text));
     }
-    void on_end(std::uint32_t node, int status) override { link_.send(LinkKind::ended, node, static_cast<std::uint32_t>(status)); }
+    void on_end(std::uint32_t node, int status) override {
+        link_.send(LinkKind::ended, node, static_cast<std::uint32_t>(status));
+    }
 
 private:
     void turn(Instant deadline) {
@@ -126,7 +129,9 @@ private:
         if (deadline_ == never || output_held_ || link_.kept_bytes() != 0) deadline_ = now() + output_grace;
     }
 
-    bool is_finished() const { return is_refused_ || (nodes_ && nodes_->is_over() && (!nodes_->is_output_open() || now() >= deadline_)); }
+    bool is_finished() const {
+        return is_refused_ || (nodes_ && nodes_->is_over() && (!nodes_->is_output_open() || now() >= deadline_));
+    }
 
     void on_signals() {
         signalfd_siginfo info{};
@@ -142,7 +147,8 @@ private:
         while (true) {
             auto frame = link_.reader().next();
             if (!frame) {
-                std::fprintf(stderr, "kumi host-helper: %s; kumi run starts it, nobody else does\n", frame.error().text().c_str());
+                std::fprintf(stderr, "kumi host-helper: %s; kumi run starts it, nobody else does\n",
+                             frame.error().text().c_str());
                 is_alone_ = true;
                 return;
             }
@@ -167,9 +173,11 @@ private:
     }
 
     void on_answer(const LinkFrame& frame) {
-        const bool known = frame.node == host::every_node || (frame.node >= first_ && frame.node - first_ < pids_.size());
+        const bool known =
+            frame.node == host::every_node || (frame.node >= first_ && frame.node - first_ < pids_.size());
         if (!nodes_ || !known) return;
-        nodes_->send(frame.node, std::make_shared<const std::vector<std::byte>>(boot::encode(static_cast<boot::Kind>(frame.value), frame.body)));
+        nodes_->send(frame.node, std::make_shared<const std::vector<std::byte>>(
+                                     boot::encode(static_cast<boot::Kind>(frame.value), frame.body)));
     }
 
     void on_job(Bytes body) {
@@ -187,10 +195,12 @@ private:
         if (!order) return order.error();
         first_ = order->first;
         for (const std::string& variable : order->environment)
-            ::setenv(std::string(host::name_of(variable)).c_str(), variable.c_str() + std::min(variable.size(), host::name_of(variable).size() + 1), 1);
+            ::setenv(std::string(host::name_of(variable)).c_str(),
+                     variable.c_str() + std::min(variable.size(), host::name_of(variable).size() + 1), 1);
         if (::chdir(order->folder.c_str()) != 0)
-            return error("{}, where kumi run was started, cannot be entered there: {}; cd to a folder that all hosts have", order->folder,
-                         std::generic_category().message(errno));
+            return error(
+                "{}, where kumi run was started, cannot be entered there: {}; cd to a folder that all hosts have",
+                order->folder, std::generic_category().message(errno));
         ::setenv("PWD", order->folder.c_str(), 1);
         auto program = host::find_program(order->program);
         if (!program) return program.error();

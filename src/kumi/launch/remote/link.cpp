@@ -11,7 +11,8 @@ namespace kumi::launch::remote {
 
 Link::Link(host::Poller& poller, host::Event about, base::Descriptor in, base::Descriptor out)
     : poller_(poller), about_(about), in_(std::move(in)), out_(std::move(out)) {
-    for (const int descriptor : {in_.get(), out_.get()}) ::fcntl(descriptor, F_SETFL, ::fcntl(descriptor, F_GETFL) | O_NONBLOCK);
+    for (const int descriptor : {in_.get(), out_.get()})
+        ::fcntl(descriptor, F_SETFL, ::fcntl(descriptor, F_GETFL) | O_NONBLOCK);
     poller_.watch(in_.get(), about_, EPOLLIN);
 }
 

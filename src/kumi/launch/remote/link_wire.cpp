@@ -18,7 +18,9 @@ struct OrderHead {
 void put(std::vector<std::byte>& bytes, Bytes more) { bytes.insert(bytes.end(), more.begin(), more.end()); }
 
 /// Texts that end in a zero.
-void put_text(std::vector<std::byte>& bytes, const std::string& text) { put(bytes, std::as_bytes(std::span(text.c_str(), text.size() + 1))); }
+void put_text(std::vector<std::byte>& bytes, const std::string& text) {
+    put(bytes, std::as_bytes(std::span(text.c_str(), text.size() + 1)));
+}
 
 bool take_text(Bytes& bytes, std::string& text) {
     const auto end = std::find(bytes.begin(), bytes.end(), std::byte{0});
@@ -52,9 +54,13 @@ std::vector<std::byte> encode(LinkKind kind, std::uint32_t node, std::uint32_t v
     return bytes;
 }
 
-std::string full_version(std::string_view version) { return fmt::format("{}-{}.{}", version, boot::wire_version, link_version); }
+std::string full_version(std::string_view version) {
+    return fmt::format("{}-{}.{}", version, boot::wire_version, link_version);
+}
 
-std::string encode(const Hello& hello) { return fmt::format("\n{}{} {} {}\n", hello_mark, hello.version, hello.wall_clock_ns, hello.cores); }
+std::string encode(const Hello& hello) {
+    return fmt::format("\n{}{} {} {}\n", hello_mark, hello.version, hello.wall_clock_ns, hello.cores);
+}
 
 std::int64_t clock_difference_ns(std::int64_t theirs, std::int64_t before, std::int64_t after) noexcept {
     if (theirs > after) return theirs - after;
@@ -87,8 +93,8 @@ Result<JobOrder> decode_order(Bytes bytes) {
     JobOrder order;
     const bool has_head = read_value(bytes, head);
     Bytes left = bytes.subspan(has_head ? sizeof head : 0);
-    if (!has_head || !take_text(left, order.folder) || !take_text(left, order.program) || !take_texts(left, head.arguments, order.arguments) ||
-        !take_texts(left, head.environment, order.environment))
+    if (!has_head || !take_text(left, order.folder) || !take_text(left, order.program) ||
+        !take_texts(left, head.arguments, order.arguments) || !take_texts(left, head.environment, order.environment))
         return error("what kumi run orders is cut short");
     order.first = head.first;
     order.count = head.count;

@@ -1,7 +1,8 @@
 #pragma once
 
-// What `kumi run` and its helper on another host say to each other, over the standard streams that ssh carries: so there is
-// no address to choose, no port to open and nobody to authenticate, and what they say is as secret as ssh makes it.
+// What `kumi run` and its helper on another host say to each other, over the standard streams that ssh carries: so
+// there is no address to choose, no port to open and nobody to authenticate, and what they say is as secret as ssh
+// makes it.
 //
 //   helper                              kumi run
 //                                 <-    job {JobOrder}                        at once, without waiting for the hello
@@ -33,7 +34,21 @@ namespace kumi::launch::remote {
 /// Both sides must agree on it, on boot::wire_version and on Kumi's version.
 inline constexpr std::uint32_t link_version = 1;
 
-enum class LinkKind : std::uint32_t { job = 1, started, refused, frame, out, err, ended, signal, hold, resume, input, taken, done };
+enum class LinkKind : std::uint32_t {
+    job = 1,
+    started,
+    refused,
+    frame,
+    out,
+    err,
+    ended,
+    signal,
+    hold,
+    resume,
+    input,
+    taken,
+    done
+};
 
 struct LinkHeader {
     LinkKind kind;
@@ -63,7 +78,8 @@ std::string encode(const Hello& hello);
 /// What a program and its helper of this build say they are.
 std::string full_version(std::string_view version);
 
-/// How far another host's clock is ahead of ours, at least, if it showed `theirs` at a time between `before` and `after`.
+/// How far another host's clock is ahead of ours, at least, if it showed `theirs` at a time between `before` and
+/// `after`.
 std::int64_t clock_difference_ns(std::int64_t theirs, std::int64_t before, std::int64_t after) noexcept;
 
 /// So much may come before the hello.

@@ -10,8 +10,17 @@ namespace kumi::launch::remote {
 namespace {
 
 TEST(LinkWire, an_order_arrives_as_it_was_given) {
-    JobOrder order{.first = 3, .count = 2, .bind = false, .is_terminal = true, .rows = 24, .columns = 80, .folder = "/a b",
-                   .program = "./p", .arguments = {"", "x\n", "-n"}, .environment = {"A=1", "B="}, .cluster_text = "[[host]]\n"};
+    JobOrder order{.first = 3,
+                   .count = 2,
+                   .bind = false,
+                   .is_terminal = true,
+                   .rows = 24,
+                   .columns = 80,
+                   .folder = "/a b",
+                   .program = "./p",
+                   .arguments = {"", "x\n", "-n"},
+                   .environment = {"A=1", "B="},
+                   .cluster_text = "[[host]]\n"};
     auto back = decode_order(encode(order));
     ASSERT_TRUE(back) << back.error().text();
     EXPECT_EQ(back->first, 3u);
@@ -30,8 +39,10 @@ TEST(LinkWire, an_order_arrives_as_it_was_given) {
 }
 
 TEST(LinkWire, an_order_that_is_cut_short_is_none) {
-    const auto whole = encode(JobOrder{.folder = "/", .program = "p", .arguments = {"a"}, .environment = {"A=1"}, .cluster_text = {}});
-    for (std::size_t bytes = 0; bytes < whole.size(); ++bytes) EXPECT_FALSE(decode_order(Bytes(whole).first(bytes))) << bytes;
+    const auto whole =
+        encode(JobOrder{.folder = "/", .program = "p", .arguments = {"a"}, .environment = {"A=1"}, .cluster_text = {}});
+    for (std::size_t bytes = 0; bytes < whole.size(); ++bytes)
+        EXPECT_FALSE(decode_order(Bytes(whole).first(bytes))) << bytes;
 }
 
 TEST(LinkWire, a_hello_is_found_behind_what_a_login_shell_prints_and_frames_follow_it) {
@@ -39,9 +50,11 @@ TEST(LinkWire, a_hello_is_found_behind_what_a_login_shell_prints_and_frames_foll
     reader.add(bytes_of(std::string_view("Welcome to b0!\nYou have mail.")));
     EXPECT_FALSE(reader.next_hello());
     std::vector<std::byte> stream;
-    const std::string said = encode(Hello{.version = full_version("1.2.3"), .wall_clock_ns = 1'700'000'000'000'000'000, .cores = 64});
+    const std::string said =
+        encode(Hello{.version = full_version("1.2.3"), .wall_clock_ns = 1'700'000'000'000'000'000, .cores = 64});
     const auto ended = encode(LinkKind::ended, 7, 256, {});
-    for (const Bytes part : {bytes_of(std::string_view(said)), Bytes(ended)}) stream.insert(stream.end(), part.begin(), part.end());
+    for (const Bytes part : {bytes_of(std::string_view(said)), Bytes(ended)})
+        stream.insert(stream.end(), part.begin(), part.end());
     std::optional<Hello> hello;
     for (const std::byte& byte : stream) { // one by one
         reader.add({&byte, 1});

@@ -24,17 +24,23 @@ constexpr std::size_t said_bytes_max = 4096;
 constexpr std::chrono::seconds linger_max{3};
 
 std::int64_t wall_clock_ns() {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
+        .count();
 }
 
 std::string ending(int status) {
-    if (WIFSIGNALED(status)) return fmt::format("was killed by signal {} ({})", WTERMSIG(status), ::strsignal(WTERMSIG(status)));
+    if (WIFSIGNALED(status))
+        return fmt::format("was killed by signal {} ({})", WTERMSIG(status), ::strsignal(WTERMSIG(status)));
     return fmt::format("ended with code {}", WEXITSTATUS(status));
 }
 
-std::string_view first_line(std::string_view text) { return text.substr(0, std::min(text.find_first_of("\r\n"), std::size_t{60})); }
+std::string_view first_line(std::string_view text) {
+    return text.substr(0, std::min(text.find_first_of("\r\n"), std::size_t{60}));
+}
 
-bool is_terminating(int signal) { return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT || signal == SIGKILL; }
+bool is_terminating(int signal) {
+    return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT || signal == SIGKILL;
+}
 
 } // namespace
 
@@ -44,7 +50,8 @@ RemoteHost::RemoteHost(RemoteOptions options, host::Poller& poller, host::Childr
 Result<void> RemoteHost::start() {
     int sockets[2];
     int errors[2];
-    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) return system_error(errno, "making a socket for a host");
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0)
+        return system_error(errno, "making a socket for a host");
     base::Descriptor ours(sockets[0]);
     const base::Descriptor theirs(sockets[1]);
     if (::pipe2(errors, O_CLOEXEC) != 0) return system_error(errno, "making a pipe for a host");
@@ -79,8 +86,8 @@ void RemoteHost::on_link() {
     if (!cores_) {
         if (const auto hello = link_->reader().next_hello()) on_hello(*hello);
         else if (const Bytes noise = link_->reader().left(); noise.size() > noise_bytes_max)
-            return lose(fmt::format("host {}: not Kumi's helper answers by {}, but something that starts with \"{}\"", options_.name, options_.agent,
-                                    first_line(text_of(noise))));
+            return lose(fmt::format("host {}: not Kumi's helper answers by {}, but something that starts with \"{}\"",
+                                    options_.name, options_.agent, first_line(text_of(noise))));
     }
     while (link_ && cores_) {
         auto frame = link_->reader().next();
@@ -103,11 +110,12 @@ void RemoteHost::on_deadline(Instant time) {
 void RemoteHost::on_hello(const Hello& hello) {
     const std::string own = full_version(options_.version);
     if (hello.version != own)
-        return lose(fmt::format("host {} has Kumi {} in {}, and this is Kumi {}: install the same on all hosts", options_.name, hello.version,
-                                options_.kumi_path, own));
+        return lose(fmt::format("host {} has Kumi {} in {}, and this is Kumi {}: install the same on all hosts",
+                                options_.name, hello.version, options_.kumi_path, own));
     cores_ = hello.cores;
     const std::int64_t difference = clock_difference_ns(hello.wall_clock_ns, started_ns_, wall_clock_ns());
-    if (difference > clock_difference_ns_max || difference < -clock_difference_ns_max) listener_.on_clock_difference(options_.index, difference);
+    if (difference > clock_difference_ns_max || difference < -clock_difference_ns_max)
+        listener_.on_clock_difference(options_.index, difference);
 }
 
 void RemoteHost::on_frame(LinkFrame& frame) {
@@ -123,7 +131,8 @@ void RemoteHost::on_frame(LinkFrame& frame) {
     }
     if (!has_started_ || !is_mine(frame.node)) return;
     switch (frame.kind) {
-    case LinkKind::frame: return listener_.on_frame(frame.node, {static_cast<boot::Kind>(frame.value), std::move(frame.body), {}});
+    case LinkKind::frame:
+        return listener_.on_frame(frame.node, {static_cast<boot::Kind>(frame.value), std::move(frame.body), {}});
     case LinkKind::out: return listener_.on_output(frame.node, host::Stream::out, text_of(frame.body));
     case LinkKind::err: return listener_.on_output(frame.node, host::Stream::err, text_of(frame.body));
     case LinkKind::ended: return listener_.on_end(frame.node, static_cast<int>(frame.value));
@@ -176,7 +185,9 @@ void RemoteHost::on_child_end(pid_t pid, int status) {
     const std::string how = fmt::format("{} {}{}", options_.agent, ending(status), last_words());
     const bool not_there = WIFEXITED(status) && (WEXITSTATUS(status) == 127 || WEXITSTATUS(status) == 126);
     if (cores_) lose(fmt::format("host {} is lost: {}", options_.name, how));
-    else if (not_there) lose(fmt::format("host {}: {} cannot be run there, install Kumi at the same place on all hosts ({})", options_.name, options_.kumi_path, how));
+    else if (not_there)
+        lose(fmt::format("host {}: {} cannot be run there, install Kumi at the same place on all hosts ({})",
+                         options_.name, options_.kumi_path, how));
     else lose(fmt::format("host {}: {}", options_.name, how));
 }
 

@@ -65,8 +65,8 @@ protected:
         say(Bytes(encode(LinkKind::started, 0, 0, std::as_bytes(std::span(pids)))));
     }
 
-    /// Starts the agent: a shell that runs `script` in the folder. Unless told otherwise it says all that was to be said and
-    /// stays as long as it is listened to.
+    /// Starts the agent: a shell that runs `script` in the folder. Unless told otherwise it says all that was to be
+    /// said and stays as long as it is listened to.
     void start(const std::string& script = "cat said; exec cat > heard") {
         RemoteOptions options{.index = 4,
                               .name = "b0",
