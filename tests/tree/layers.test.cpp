@@ -53,11 +53,13 @@ Rule parse_rule(std::string_view text) {
     return rule;
 }
 
-/// The folder that `file`, named from src/kumi on, belongs to: "pm/channel.hpp" and "pm/internal/x.hpp" to "pm".
-std::string folder_of(const fs::path& file) {
+/// The layer that `file`, named from src/kumi on, belongs to: the innermost folder around it that layers.toml names.
+/// "pm/channel.hpp", "pm/internal/x.hpp" and a file of a folder by theme inside pm all belong to "pm".
+std::string layer_of(const Rule& rule, const fs::path& file) {
+    if (file.parent_path().empty()) return ".";
     fs::path folder = file.parent_path();
-    if (folder.filename() == "internal") folder = folder.parent_path();
-    return folder.empty() ? "." : folder.generic_string();
+    while (!folder.empty() && !rule.sees.contains(folder.generic_string())) folder = folder.parent_path();
+    return folder.empty() ? file.parent_path().generic_string() : folder.generic_string(); // without: no entry
 }
 
 /// What a line includes, with its opening quote or bracket: `"kumi/pm/node.hpp`; empty when it includes nothing.
@@ -74,7 +76,7 @@ std::string included_by(const std::string& line) {
 
 /// What is wrong with the includes of `file`, named from src/kumi on.
 Complaints check_file(const Rule& rule, const fs::path& file, std::string_view text) {
-    const std::string folder = folder_of(file);
+    const std::string folder = layer_of(rule, file);
     const auto entry = rule.sees.find(folder);
     if (entry == rule.sees.end())
         return {fmt::format("src/kumi/{}: layers.toml has no entry for its folder", file.string())};
@@ -100,7 +102,7 @@ Complaints check_file(const Rule& rule, const fs::path& file, std::string_view t
             continue;
         }
         const fs::path target = name.substr(5);
-        const std::string target_folder = folder_of(target);
+        const std::string target_folder = layer_of(rule, target);
         if (!allowed.contains(target_folder)) complain(fmt::format("{} may see {}", folder, fmt::join(allowed, ", ")));
         else if (target.parent_path().filename() == "internal" && target_folder != folder)
             complain(fmt::format("internal/ is for {} alone", target_folder));
@@ -165,7 +167,7 @@ TEST(Layers, every_include_points_where_layers_toml_allows) {
 
 TEST(Layers, entries_and_folders_match) {
     Names folders;
-    for (const fs::path& file : all_files()) folders.insert(folder_of(file));
+    for (const fs::path& file : all_files()) folders.insert(layer_of(our_rule(), file));
     ASSERT_GE(folders.size(), 5u);
     for (const std::string& complaint : check_folders(our_rule(), folders)) ADD_FAILURE() << complaint;
 }
@@ -201,6 +203,12 @@ TEST(LayerChecker, lets_good_includes_pass) {
                        "#include \"kumi/device/one/internal/x.hpp\"\n#include <kumi/pm/node.hpp>\n";
     EXPECT_EQ(check_file(small_rule, "device/one/one.cpp", text), Complaints{});
     EXPECT_EQ(check_file(small_rule, "job/job.cpp", "#include \"kumi/device/two/two.hpp\""), Complaints{});
+}
+
+TEST(LayerChecker, takes_a_folder_inside_a_layer_for_a_part_of_that_layer) {
+    EXPECT_EQ(check_file(small_rule, "pm/sleep/wait.cpp", "#include \"kumi/pm/node.hpp\""), Complaints{});
+    EXPECT_EQ(check_file(small_rule, "pm/sleep/wait.cpp", "#include \"kumi/job/job.hpp\"").size(), 1u);
+    EXPECT_EQ(check_file(small_rule, "base/bytes.cpp", "#include \"kumi/pm/sleep/wait.hpp\"").size(), 1u);
 }
 
 TEST(LayerChecker, only_tests_see_devices_and_test_helpers) {
