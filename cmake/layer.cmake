@@ -40,15 +40,18 @@ endfunction()
 # kumi_layer(NAME [TOOL] DEPENDS layer... LIBRARIES target...): one folder of src/kumi as one target. TOOL: for the
 # kumi command only, not part of the library that programs link.
 #
-# Sources are all .cpp files of the folder, and of its folders by theme, which have no CMakeLists.txt of their own. Tests
+# Sources are all .cpp files of the folder, and of its folders by theme: those that layers.toml has no entry for. Tests
 # (*.test.cpp) are not among them: they run as one program for all layers. A layer links only what it names; layers.toml
 # says what it may name, and a test holds every include against that.
 function(kumi_layer name)
     cmake_parse_arguments(LAYER "TOOL" "" "DEPENDS;LIBRARIES" ${ARGN})
     file(GLOB sources CONFIGURE_DEPENDS *.cpp)
     file(GLOB folders LIST_DIRECTORIES true CONFIGURE_DEPENDS *)
+    file(READ ${PROJECT_SOURCE_DIR}/layers.toml layers)
     foreach(folder ${folders})
-        if(IS_DIRECTORY ${folder} AND NOT EXISTS ${folder}/CMakeLists.txt)
+        file(RELATIVE_PATH name_of_folder ${PROJECT_SOURCE_DIR}/src/kumi ${folder})
+        string(FIND "${layers}" "\"${name_of_folder}\"" entry)
+        if(IS_DIRECTORY ${folder} AND entry EQUAL -1)
             file(GLOB of_theme CONFIGURE_DEPENDS ${folder}/*.cpp)
             list(APPEND sources ${of_theme})
         endif()
