@@ -4,7 +4,7 @@
 
 #include "conformance/world.hpp"
 
-#include "kumi/engine/core.hpp"
+#include "kumi/engine/dispatcher.hpp"
 #include "kumi/engine/engine.hpp"
 
 #include <array>
@@ -80,16 +80,16 @@ void expect_error_by_sync(Engine& engine, const Result<T>& result, std::initiali
 struct Setup {
     bool in_background = true;
     Duration spin_max = std::chrono::microseconds(20);
-    Duration keepalive_every = engine::Core::Options{}.keepalive_every;
+    Duration keepalive_every = engine::Dispatcher::Options{}.keepalive_every;
     std::function<Instant()> clock = now;
 
-    engine::Core::Options options() const { return {{spin_max}, {in_background, {}}, keepalive_every, clock}; }
+    engine::Dispatcher::Options options() const { return {{spin_max}, {in_background, {}}, keepalive_every, clock}; }
 };
 
 inline Engine open(Channel& channel, Handlers&& handlers = {}, const Setup& setup = {}) {
-    auto core = good(engine::Core::open(channel, std::move(handlers), setup.options()));
-    core->start();
-    return Engine(std::move(core));
+    auto dispatcher = good(engine::Dispatcher::open(channel, std::move(handlers), setup.options()));
+    dispatcher->start();
+    return Engine(std::move(dispatcher));
 }
 
 /// Ends the program, with a word, if a node's part in a test takes too long: many calls have no deadline of their own.

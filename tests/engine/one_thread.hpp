@@ -83,10 +83,12 @@ public:
     /// The engine learns who shares memory with whom, as it does when nodes join.
     void agree(Engine& engine) const {
         engine::Agreed agreed;
-        for (std::uint32_t i = 0; i < engine.core().handlers().entries().size(); ++i) agreed.handlers.push_back(i);
-        for (std::uint32_t i = 0; i < engine.core().handlers().functions().size(); ++i) agreed.functions.push_back(i);
+        for (std::uint32_t i = 0; i < engine.dispatcher().messages().handlers().entries().size(); ++i)
+            agreed.handlers.push_back(i);
+        for (std::uint32_t i = 0; i < engine.dispatcher().messages().handlers().functions().size(); ++i)
+            agreed.functions.push_back(i);
         if (memory_) agreed.firsts = memory_->firsts();
-        engine.core().set_agreement(std::move(agreed));
+        engine.dispatcher().set_agreement(std::move(agreed));
     }
     /// What the world does, each so many steps.
     std::function<void()> meanwhile = [] {};

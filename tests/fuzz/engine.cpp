@@ -6,12 +6,13 @@
 // put from or offered, and not around what it gets or accepts to.
 
 #include "kumi/base/assert.hpp"
-#include "kumi/engine/core.hpp"
+#include "kumi/engine/dispatcher.hpp"
 #include "kumi/engine/engine.hpp"
 #include "kumi/engine/wire.hpp"
 #include "fuzz/hostile_channel.hpp"
 #include "fuzz/input.hpp"
 
+#include <array>
 #include <deque>
 #include <map>
 #include <memory>
@@ -22,7 +23,7 @@
 namespace kumi::fuzz {
 namespace {
 
-using engine::Core;
+using engine::Dispatcher;
 using engine::Kind;
 using engine::OperationId;
 using engine::Place;
@@ -110,28 +111,29 @@ public:
                 for (const std::string& word : words) all += word;
                 return all + (more.empty() ? "" : more.begin()->second);
             });
-        auto core = Core::open(channel_, std::move(handlers), {.patience = {}, .progress = {.in_background = false}});
-        KUMI_ASSERT(core);
-        core_ = core->get();
-        engine_.emplace(*std::move(core));
-        core_->on_message([this](pm::Message& message) { sum_ += message.bytes().size(); });
+        auto dispatcher =
+            Dispatcher::open(channel_, std::move(handlers), {.patience = {}, .progress = {.in_background = false}});
+        KUMI_ASSERT(dispatcher);
+        dispatcher_ = dispatcher->get();
+        engine_.emplace(*std::move(dispatcher));
+        dispatcher_->messages().set_plain_handler([this](pm::Message& message) { sum_ += message.bytes().size(); });
         for (const std::size_t size : {std::size_t{1}, std::size_t{64}, std::size_t{5000}, std::size_t{200'000}}) {
-            const auto made = core_->add_segment(size);
+            const auto made = dispatcher_->segments().add(size);
             KUMI_ASSERT(made);
             segments_.push_back({made->id, size});
         }
-        KUMI_ASSERT(core_->allocate(1000, 1));
+        KUMI_ASSERT(dispatcher_->segments().allocate(1000, 1));
     }
 
     void run() {
         for (std::size_t step = 0; step < steps_max && !input_.empty() && !channel_.is_over(); ++step) {
             act();
             // Nobody has given credit for what was not sent.
-            for (Node node = 0; node < nodes; ++node) KUMI_ASSERT(core_->under_way(node) <= engine::requests_max);
+            for (Node node = 0; node < nodes; ++node) KUMI_ASSERT(dispatcher_->under_way(node) <= engine::requests_max);
         }
         channel_.lose_all(); // so nothing waits
-        for (int i = 0; i < 10; ++i) core_->poll();
-        (void)core_->sync(now()).has_value();
+        for (int i = 0; i < 10; ++i) dispatcher_->poll();
+        (void)dispatcher_->operations().sync(now()).has_value();
         engine_.reset();
         for (const auto& target : targets_) target->check_guards();
         for (const auto& source : sources_) source->check_all();
@@ -141,7 +143,7 @@ private:
     void act() {
         const std::uint32_t what = input_.byte();
         switch (what % 8) {
-        case 0: core_->poll(); break;
+        case 0: dispatcher_->poll(); break;
         case 1: deliver(input_.bytes(input_.byte())); break;
         case 2:
         case 3:
@@ -155,7 +157,7 @@ private:
     Node any_peer() { return 1 + input_.byte() % 2; }
     void deliver(Bytes bytes) {
         channel_.arrivals.push_back({any_peer(), {bytes.begin(), bytes.end()}});
-        if (input_.byte() % 4 != 0) core_->poll();
+        if (input_.byte() % 4 != 0) dispatcher_->poll();
     }
 
     /// Numbers that are small, near a power of two, or huge.
@@ -196,7 +198,11 @@ private:
         const auto from = [&](Kind first, std::uint32_t begin) {
             return static_cast<Kind>(static_cast<std::uint32_t>(first) + place - begin);
         };
-        const Kind kind = place < 14   ? from(Kind::credit, 0)
+        // Corpora count on this order.
+        constexpr std::array own{Kind::credit, Kind::please, Kind::message, Kind::put,  Kind::put_strided,
+                                 Kind::get,    Kind::got,    Kind::atomic,  Kind::copy, Kind::done,
+                                 Kind::failed, Kind::nudge,  Kind::want,    Kind::broadcast};
+        const Kind kind = place < own.size() ? own[place]
                           : place < 16 ? from(Kind::ask, 14)
                           : place < 20 ? from(Kind::step, 16)
                           : place < 30 ? from(Kind::first_handler, 20)
@@ -256,7 +262,7 @@ private:
     }
 
     std::size_t any_size() { return input_.byte() % 4 == 0 ? input_.number() * 3 : input_.byte(); }
-    Core::Where any_where() {
+    global_ptr<std::byte> any_where() {
         const auto& [id, size] = segments_[input_.byte() % segments_.size()];
         const Node node = input_.byte() % nodes;
         return {node, id, input_.number() % size};
@@ -273,56 +279,57 @@ private:
         };
         // One after the other: compilers differ in the order of arguments.
         const std::uint32_t what = input_.byte();
-        const Core::Where where = any_where();
+        const global_ptr<std::byte> where = any_where();
         const std::size_t size = any_size();
         const std::uint32_t number = input_.byte();
         const Node node = where.node();
         Flag& flag = flags_.emplace_back(0);
         switch (what % 32 < 30 ? what % 16 : what % 32) {
-        case 0: return ignore(core_->put(where, source(size), any_notice()));
-        case 1: return ignore(core_->start_put(where, source(size), any_notice()));
-        case 2: return ignore(core_->start_get(where, target(size), &flag));
-        case 3: return ignore(core_->offer(number % 4, node, source(size), &flag, 1));
-        case 4: return ignore(core_->accept(number % 4, node, target(size), &flag, 1));
+        case 0: return ignore(dispatcher_->memory().put(where, source(size), any_notice()));
+        case 1: return ignore(dispatcher_->memory().start_put(where, source(size), any_notice()));
+        case 2: return ignore(dispatcher_->memory().start_get(where, target(size), &flag));
+        case 3: return ignore(dispatcher_->rendezvous().offer(number % 4, node, source(size), &flag, 1));
+        case 4: return ignore(dispatcher_->rendezvous().accept(number % 4, node, target(size), &flag, 1));
         case 5: {
-            const Core::Where other = any_where();
-            return ignore(core_->copy(where, other, size, any_notice()));
+            const global_ptr<std::byte> other = any_where();
+            return ignore(dispatcher_->memory().copy(where, other, size, any_notice()));
         }
-        case 6: return ignore(core_->broadcast(where, source(size), any_notice()));
-        case 7: return core_->discard_broadcasts(number % 2 == 0);
-        case 8: tokens_.push_back(core_->barriers().arrive()); return;
+        case 6: return ignore(dispatcher_->broadcasts().start(where, source(size), any_notice()));
+        case 7: return dispatcher_->broadcasts().discard(number % 2 == 0);
+        case 8: tokens_.push_back(dispatcher_->barriers().arrive()); return;
         case 9: {
             const Node pair[2] = {0, any_peer()};
-            if (const auto token = core_->barriers().arrive(pair)) tokens_.push_back(*token);
+            if (const auto token = dispatcher_->barriers().arrive(pair)) tokens_.push_back(*token);
             return;
         }
-        case 10: return ignore(core_->start_sync(flag));
+        case 10: return ignore(dispatcher_->operations().start_sync(flag));
         case 11:
             return ignore(
-                core_->calls().ask(node, function_->index(), input_.bytes(size),
+                dispatcher_->calls().ask(node, function_->index(), input_.bytes(size),
                                    [this](const Result<Bytes>& answer) { sum_ += answer ? answer->size() : 1; }));
         case 12: return ignore(engine_->send(node, *handler_, std::uint64_t{number}, input_.bytes(size)));
         case 13: {
             const std::size_t count = 1 + number % 16, block = 1 + size;
             const auto stride = static_cast<std::ptrdiff_t>(any_number());
-            return ignore(core_->put_strided(where, source(block * count).data(),
+            return ignore(dispatcher_->memory().put_strided(where, source(block * count).data(),
                                              {block, count, static_cast<std::ptrdiff_t>(block), stride}, any_notice()));
         }
-        case 14: return ignore(core_->allocate(size, 8));
+        case 14: return ignore(dispatcher_->segments().allocate(size, 8));
         case 15:
-            for (const BarrierToken& token : tokens_) sum_ += core_->barriers().test(token) ? 1 : 0;
+            for (const BarrierToken& token : tokens_) sum_ += dispatcher_->barriers().test(token) ? 1 : 0;
             return;
         // These wait: for what has arrived already, and then all are lost.
         case 30: {
             const std::size_t block = 1 + size % 100, count = 1 + number % 8;
             const MutableBytes all = target(2 * block * count);
             if (number % 2 == 0)
-                return ignore(
-                    core_->get_strided(where, all.data(), {block, count, 0, static_cast<std::ptrdiff_t>(2 * block)}));
+                return ignore(dispatcher_->memory().get_strided(
+                    where, all.data(), {block, count, 0, static_cast<std::ptrdiff_t>(2 * block)}));
             std::byte* const last = all.data() + 2 * block * (count - 1);
-            return ignore(core_->get_strided(where, last, {block, count, 0, -static_cast<std::ptrdiff_t>(2 * block)}));
+            return ignore(dispatcher_->memory().get_strided(
+                where, last, {block, count, 0, -static_cast<std::ptrdiff_t>(2 * block)}));
         }
-        case 31: return ignore(core_->atomic(where, {Atomic::add, 8, number, 0}));
+        case 31: return ignore(dispatcher_->memory().atomic(where, {Atomic::add, 8, number, 0}));
         }
     }
 
@@ -336,7 +343,7 @@ private:
     std::vector<BarrierToken> tokens_;
     std::uint16_t handled_ = 0;
     std::uint64_t sum_ = 0;
-    Core* core_ = nullptr;
+    Dispatcher* dispatcher_ = nullptr;
     std::optional<engine::Engine> engine_; // last: it uses the others
 };
 

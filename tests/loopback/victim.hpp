@@ -4,7 +4,7 @@
 
 #include "loopback/scripted_channel.hpp"
 
-#include "kumi/engine/core.hpp"
+#include "kumi/engine/dispatcher.hpp"
 #include "kumi/engine/engine.hpp"
 #include "kumi/engine/wire.hpp"
 
@@ -38,14 +38,14 @@ public:
     explicit Victim(Handlers&& handlers = {}) : Victim(std::move(handlers), Options{}) {}
     Victim(Handlers&& handlers, const Options& options) : channel(options.nodes, options.self), handled(options.nodes) {
         channel.memory = options.memory;
-        auto opened = engine::Core::open(channel, std::move(handlers),
+        auto opened = engine::Dispatcher::open(channel, std::move(handlers),
                                          {.patience = {},
                                           .progress = {.in_background = options.in_background, .core = {}},
                                           .keepalive_every = far_away,
                                           .clock = [this] { return Instant(Duration(time)); }});
-        core = opened->get();
+        dispatcher = opened->get();
         engine.emplace(*std::move(opened));
-        core->start();
+        dispatcher->start();
     }
     Victim(const Victim&) = delete;
     /// What is still under way would be waited for.
@@ -73,7 +73,7 @@ public:
     }
     /// Polls as often as it takes to handle all that has come.
     void poll() {
-        while (core->poll() != 0) {
+        while (dispatcher->poll() != 0) {
         }
     }
 
@@ -119,7 +119,7 @@ public:
     ScriptedChannel channel;
     std::vector<std::uint16_t> handled; // by node: what it says that it has handled
     std::atomic<std::int64_t> time{0};  // of the engine's clock
-    engine::Core* core = nullptr;
+    engine::Dispatcher* dispatcher = nullptr;
     std::optional<engine::Engine> engine; // last: it uses the others
 };
 
@@ -135,7 +135,7 @@ public:
           }) {
         EXPECT_TRUE(
             comes_true([&] { return victim.channel.is_asleep() && victim.channel.sleeper() == thread_.get_id(); }));
-        const auto turn = victim.core->take_turn(); // and is not on its way there
+        const auto turn = victim.dispatcher->take_turn(); // and is not on its way there
     }
     ~Sleeper() {
         if (thread_.joinable()) thread_.join();

@@ -63,19 +63,19 @@ Error explain(const std::string& mine, Node self, pm::Meeting& meeting) {
 
 } // namespace
 
-Result<void> agree_on_handlers(Core& core, pm::Meeting& meeting, std::string_view host) {
-    Names handlers = names_of(core.handlers().entries());
-    Names functions = names_of(core.handlers().functions());
+Result<void> agree_on_handlers(Dispatcher& dispatcher, pm::Meeting& meeting, std::string_view host) {
+    Names handlers = names_of(dispatcher.messages().handlers().entries());
+    Names functions = names_of(dispatcher.messages().handlers().functions());
     std::string mine;
     for (const std::string& name : handlers.sorted) mine += fmt::format("handler {}\n", name);
     for (const std::string& name : functions.sorted) mine += fmt::format("function {}\n", name);
-    Hello hello{base::fnv1a(mine), core.first_on_host(), {}};
+    Hello hello{base::fnv1a(mine), dispatcher.map().first_reached(), {}};
     std::ranges::copy(host.substr(0, hello.host.size() - 1), hello.host.begin());
     const auto told = meeting.exchange(bytes_of(hello));
     if (!told) return told.error();
     Agreed agreed{std::move(handlers.numbers), std::move(functions.numbers), {}, {}};
     bool are_alike = true;
-    for (Node node = 0; node < core.nodes(); ++node) {
+    for (Node node = 0; node < dispatcher.nodes(); ++node) {
         Hello other{};
         if (!read_value((*told)[node], other))
             return error("node {} runs another version of Kumi: run the same on all nodes", node);
@@ -84,7 +84,7 @@ Result<void> agree_on_handlers(Core& core, pm::Meeting& meeting, std::string_vie
         agreed.hosts.emplace_back(other.host.data());
         agreed.firsts.push_back(other.first_on_host);
     }
-    if (!are_alike) return explain(mine, core.node(), meeting);
+    if (!are_alike) return explain(mine, dispatcher.node(), meeting);
     const auto has_twice = [](const std::vector<std::string>& sorted) {
         return std::ranges::adjacent_find(sorted, {},
                                           [](const std::string& line) { return line.substr(0, line.rfind('(')); });
@@ -92,7 +92,7 @@ Result<void> agree_on_handlers(Core& core, pm::Meeting& meeting, std::string_vie
     for (const Names* names : {&handlers, &functions})
         if (const auto twice = has_twice(names->sorted); twice != names->sorted.end())
             return error("two handlers or functions have one name: {}", *twice);
-    core.set_agreement(std::move(agreed));
+    dispatcher.set_agreement(std::move(agreed));
     return {};
 }
 

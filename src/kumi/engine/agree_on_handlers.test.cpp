@@ -1,6 +1,6 @@
 #include "kumi/engine/agree_on_handlers.hpp"
 
-#include "kumi/engine/core.hpp"
+#include "kumi/engine/dispatcher.hpp"
 #include "loopback/meeting.hpp"
 #include "loopback/scripted_channel.hpp"
 #include "loopback/windows.hpp"
@@ -16,7 +16,7 @@ using Registered = std::function<void(Handlers&)>;
 
 struct Met {
     std::vector<std::unique_ptr<loopback::ScriptedChannel>> channels;
-    std::vector<std::unique_ptr<Core>> cores;
+    std::vector<std::unique_ptr<Dispatcher>> cores;
     std::vector<Result<void>> outcomes;
 
     std::string error_of(std::size_t node) const { return outcomes[node] ? "" : outcomes[node].error().text(); }
@@ -31,7 +31,7 @@ Met meet_as(const std::vector<Registered>& nodes, const std::vector<std::string>
         if (!memories.empty()) met.channels.back()->memory = memories[node];
         Handlers handlers;
         nodes[node](handlers);
-        met.cores.push_back(*Core::open(*met.channels.back(), std::move(handlers),
+        met.cores.push_back(*Dispatcher::open(*met.channels.back(), std::move(handlers),
                                         {.patience = {}, .progress = {.in_background = false, .core = {}}}));
         met.outcomes.emplace_back();
     }
@@ -107,12 +107,12 @@ TEST(Meet, nodes_learn_the_names_of_hosts_and_who_is_first_on_each) {
     loopback::Windows first(3, 1 << 20, {0}), others(3, 1 << 20, {1, 2});
     const std::string longest(60, 'x');
     const auto met = meet_as({add_a, add_a, add_a}, {"alpha", longest, longest}, {&first, &others, &others});
-    for (const auto& core : met.cores) {
-        EXPECT_EQ(core->firsts(), (std::vector<Node>{0, 1, 1}));
-        EXPECT_EQ(core->name_of(0), "node 0 on alpha");
-        EXPECT_EQ(core->name_of(2), "node 2 on " + longest.substr(0, 51)) << "what fits";
-        EXPECT_TRUE(core->share_host(1, 2));
-        EXPECT_FALSE(core->share_host(0, 1));
+    for (const auto& dispatcher : met.cores) {
+        EXPECT_EQ(dispatcher->agreed().firsts, (std::vector<Node>{0, 1, 1}));
+        EXPECT_EQ(dispatcher->name_of(0), "node 0 on alpha");
+        EXPECT_EQ(dispatcher->name_of(2), "node 2 on " + longest.substr(0, 51)) << "what fits";
+        EXPECT_TRUE(dispatcher->agreed().share_host(1, 2));
+        EXPECT_FALSE(dispatcher->agreed().share_host(0, 1));
     }
 }
 
@@ -131,13 +131,15 @@ private:
 
 TEST(Meet, a_node_of_another_version_is_named) {
     loopback::ScriptedChannel channel(2);
-    const auto core = *Core::open(channel, {}, {.patience = {}, .progress = {.in_background = false, .core = {}}});
+    const auto dispatcher =
+        *Dispatcher::open(channel, {}, {.patience = {}, .progress = {.in_background = false, .core = {}}});
     constexpr std::size_t told = 64; // what a node tells
     OddMeeting cut{std::vector<std::byte>(told - 1)};
-    EXPECT_EQ(agree_on_handlers(*core, cut, "host").error().text(),
+    EXPECT_EQ(agree_on_handlers(*dispatcher, cut, "host").error().text(),
               "node 1 runs another version of Kumi: run the same on all nodes");
     OddMeeting other{std::vector<std::byte>(told)};
-    EXPECT_NE(agree_on_handlers(*core, other, "host").error().text().find("handlers and functions"), std::string::npos);
+    EXPECT_NE(agree_on_handlers(*dispatcher, other, "host").error().text().find("handlers and functions"),
+              std::string::npos);
 }
 
 } // namespace

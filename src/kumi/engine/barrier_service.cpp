@@ -2,7 +2,7 @@
 
 #include "kumi/base/assert.hpp"
 #include "kumi/base/memory_policy.hpp"
-#include "kumi/engine/core.hpp"
+#include "kumi/engine/dispatcher.hpp"
 
 #include <algorithm>
 
@@ -21,25 +21,26 @@ constexpr std::uint16_t hopeless_kind = kind_in_service(Kind::hopeless);
 
 } // namespace
 
-BarrierService::BarrierService(Core& core)
-    : core_(core), port_(core.add_service(*this)), barriers_(core.node(), core.nodes()) {
-    for (Node node = 0; node < core.nodes(); ++node) all_nodes_.push_back(node);
+BarrierService::BarrierService(Dispatcher& dispatcher)
+    : dispatcher_(dispatcher), port_(dispatcher.add_service(*this)), barriers_(dispatcher.node(), dispatcher.nodes()) {
+    for (Node node = 0; node < dispatcher.nodes(); ++node) all_nodes_.push_back(node);
 }
 
 void BarrierService::set_firsts(std::vector<Node> firsts) {
     if (firsts.empty()) { // then only if all share it
-        if (!std::ranges::all_of(all_nodes_, [&](Node node) { return core_.reaches(node); })) return;
-        firsts.assign(core_.nodes(), 0);
+        if (!std::ranges::all_of(all_nodes_, [&](Node node) { return dispatcher_.map().reaches(node); })) return;
+        firsts.assign(dispatcher_.nodes(), 0);
     }
     on_host_.clear();
     firsts_.clear();
     for (const Node node : all_nodes_) {
-        if (firsts[node] == firsts[core_.node()]) on_host_.push_back(node);
+        if (firsts[node] == firsts[dispatcher_.node()]) on_host_.push_back(node);
         if (firsts[node] == node) firsts_.push_back(node);
     }
     host_barrier_.reset();
-    if (firsts_.size() != core_.nodes())
-        host_barrier_.emplace(core_.shared_page(on_host_.front()).barrier, static_cast<std::uint32_t>(on_host_.size()));
+    if (firsts_.size() != dispatcher_.nodes())
+        host_barrier_.emplace(dispatcher_.map().page(on_host_.front()).barrier,
+                              static_cast<std::uint32_t>(on_host_.size()));
 }
 
 // ---- messages
@@ -75,12 +76,12 @@ std::optional<BarrierToken> BarrierService::arrive(const Turn& turn, std::uint64
 
 /// This node comes to the next barrier of all; split: it does something else before it waits.
 BarrierToken BarrierService::come(bool is_split) {
-    const Turn turn = core_.take_turn();
+    const Turn turn = dispatcher_.take_turn();
     const BarrierToken token{all_set, next_barrier_++};
     make_arrivals(turn);
     // Memory needs no help; messages do.
     if (is_split && (!host_barrier_ || firsts_.size() != 1 || next_on_host_ != next_barrier_))
-        core_.loop().on_duty(turn);
+        dispatcher_.loop().on_duty(turn);
     return token;
 }
 
@@ -99,7 +100,7 @@ bool BarrierService::make_arrivals(const Turn& turn) {
         if (arrival == Arrival::counted) continue;
         if (firsts_.size() == 1) {
             tell_host_of(next_on_host_);
-        } else if (on_host_.front() == core_.node()) {
+        } else if (on_host_.front() == dispatcher_.node()) {
             on_host_complete(turn);
         } else {
             port_.reply(turn, on_host_.front(), host_arrived_kind, HostArrived{next_on_host_, 0});
@@ -112,7 +113,7 @@ bool BarrierService::make_arrivals(const Turn& turn) {
 /// Which one is of no matter: if this host has come to a later barrier, it has come to all before it too.
 bool BarrierService::on_host_arrived(const Turn& turn, Node source, Bytes body) {
     HostArrived what;
-    const bool is_ours = host_barrier_ && on_host_.front() == core_.node() &&
+    const bool is_ours = host_barrier_ && on_host_.front() == dispatcher_.node() &&
                          std::binary_search(on_host_.begin(), on_host_.end(), source);
     if (!is_ours || !read_value(body, what)) return false;
     on_host_complete(turn);
@@ -136,11 +137,11 @@ void BarrierService::check_firsts(const Turn&) {
 void BarrierService::tell_host_of(std::uint32_t sequence) {
     host_barrier_->complete(sequence);
     base::MachineMemory::full_fence(); // partner: the fence in prepare_sleep()
-    for (const Node node : on_host_) core_.nudge_sleeper(node);
+    for (const Node node : on_host_) dispatcher_.flags().nudge_after_fence(node);
 }
 
 Result<void> BarrierService::barrier(Instant deadline) {
-    if (core_.in_handler()) return error("barrier: a handler must not wait");
+    if (dispatcher_.in_handler()) return error("barrier: a handler must not wait");
     return wait(come(false), deadline);
 }
 
@@ -149,12 +150,12 @@ Result<BarrierToken> BarrierService::arrive(std::span<const Node> members) {
     std::sort(sorted.begin(), sorted.end());
     if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
         return error("barrier of some nodes: one of them is named twice");
-    if (!std::binary_search(sorted.begin(), sorted.end(), core_.node()))
-        return error("barrier of some nodes: node {} is not one of them", core_.node());
-    if (sorted.back() >= core_.nodes())
+    if (!std::binary_search(sorted.begin(), sorted.end(), dispatcher_.node()))
+        return error("barrier of some nodes: node {} is not one of them", dispatcher_.node());
+    if (sorted.back() >= dispatcher_.nodes())
         return error("barrier of some nodes: there is no node {}, this job has 0 to {}", sorted.back(),
-                     core_.nodes() - 1);
-    const Turn turn = core_.take_turn();
+                     dispatcher_.nodes() - 1);
+    const Turn turn = dispatcher_.take_turn();
     const std::uint64_t set = Barriers::set_of(sorted);
     // Those of all nodes need no leave.
     if (barriers_.new_sets() + known_sets >= Barriers::new_sets_max)
@@ -162,7 +163,7 @@ Result<BarrierToken> BarrierService::arrive(std::span<const Node> members) {
                      barriers_.new_sets());
     const auto token = arrive(turn, set, sorted);
     if (!token) return error("barrier of some nodes: too many sets have one under way, or this one too many");
-    core_.loop().on_duty(turn);
+    dispatcher_.loop().on_duty(turn);
     return *token;
 }
 
@@ -174,9 +175,9 @@ bool BarrierService::is_complete(const BarrierToken& token) const noexcept {
 }
 
 bool BarrierService::test(const BarrierToken& token) {
-    const Turn turn = core_.take_turn();
+    const Turn turn = dispatcher_.take_turn();
     if (is_complete(token)) return true;
-    core_.make_progress(turn);
+    dispatcher_.make_progress(turn);
     return is_complete(token);
 }
 
@@ -190,14 +191,14 @@ std::optional<BarrierToken> BarrierService::awaited_for(const BarrierToken& toke
 
 /// A node that the barrier needs and that is lost. Not every node that has left is missed: it may have come before.
 std::optional<Node> BarrierService::find_missing(const Turn& turn, const BarrierToken& token) const {
-    if (!core_.has_losses(turn) && hopeless_.empty()) return std::nullopt;
+    if (!dispatcher_.peers().has_losses(turn) && hopeless_.empty()) return std::nullopt;
     if (const auto told = hopeless_.find(token.set);
         told != hopeless_.end() && static_cast<std::int32_t>(token.sequence - told->second.sequence) >= 0)
         return told->second.lost;
     const auto awaited = awaited_for(token);
     if (!awaited) return std::nullopt; // nobody is lost on one's own host
     for (const Node node : all_nodes_)
-        if (core_.is_gone(node) && barriers_.is_waiting_for(*awaited, node)) return node;
+        if (dispatcher_.peers().is_gone(node) && barriers_.is_waiting_for(*awaited, node)) return node;
     return std::nullopt;
 }
 
@@ -205,7 +206,7 @@ void BarrierService::send_keepalives_to_missing(const Turn&, const BarrierToken&
     const auto awaited = awaited_for(token);
     if (!awaited) return;
     for (const Node node : all_nodes_)
-        if (barriers_.is_waiting_for(*awaited, node)) core_.send_keepalive(node);
+        if (barriers_.is_waiting_for(*awaited, node)) dispatcher_.send_keepalive(node);
 }
 
 /// Of that set: earlier ones than the one that somebody waits for may be waited for elsewhere.
@@ -222,44 +223,45 @@ void BarrierService::give_up(const Turn& turn, const BarrierToken& token, Node l
     if (!is_new && static_cast<std::int32_t>(token.sequence - known->second.sequence) >= 0) return; // all know
     known->second = what;
     for (const Node to : all_nodes_)
-        if (to != core_.node() && !core_.is_gone(to)) port_.reply(turn, to, hopeless_kind, what);
+        if (to != dispatcher_.node() && !dispatcher_.peers().is_gone(to)) port_.reply(turn, to, hopeless_kind, what);
 }
 
 bool BarrierService::on_hopeless(const Turn& turn, Bytes body) {
     Hopeless what;
-    if (!read_value(body, what) || what.lost >= core_.nodes()) return false;
+    if (!read_value(body, what) || what.lost >= dispatcher_.nodes()) return false;
     give_up(turn, {what.set, what.sequence}, what.lost); // others may wait through this node
     return true;
 }
 
 Result<void> BarrierService::wait(const BarrierToken& token, Instant deadline) {
-    if (core_.in_handler()) return error("barrier: a handler must not wait");
+    if (dispatcher_.in_handler()) return error("barrier: a handler must not wait");
     bool is_there = false;
     std::optional<Node> missing;
     std::optional<std::uint64_t> looks; // as it was the last time
     const auto is_over = [&](const Turn& turn) {
         if ((is_there = is_complete(token)) || (missing = find_missing(turn, token))) return true;
-        if (looks.value_or(core_.looks()) != core_.looks()) send_keepalives_to_missing(turn, token);
-        looks = core_.looks();
+        if (looks.value_or(dispatcher_.peers().looks()) != dispatcher_.peers().looks())
+            send_keepalives_to_missing(turn, token);
+        looks = dispatcher_.peers().looks();
         return false;
     };
-    const bool in_time = core_.loop().serve_until(is_over, deadline);
+    const bool in_time = dispatcher_.loop().serve_until(is_over, deadline);
     if (is_there) return {};
     if (!in_time) return error("barrier: not all nodes have come within the time given");
-    const Turn turn = core_.take_turn();
+    const Turn turn = dispatcher_.take_turn();
     give_up(turn, first_incomplete(token), *missing);
-    return error("barrier: {} has left, or is lost", core_.name_of(*missing));
+    return error("barrier: {} has left, or is lost", dispatcher_.name_of(*missing));
 }
 
 Result<Agreement> BarrierService::agree(std::uint64_t value) {
     std::optional<BarrierToken> token;
     {
-        const Turn turn = core_.take_turn();
+        const Turn turn = dispatcher_.take_turn();
         token = arrive(turn, agreement_set, all_nodes_, value);
     }
     KUMI_ASSERT(token); // one at a time is under way
     if (auto all = wait(*token, never); !all) return all.error();
-    const Turn turn = core_.take_turn();
+    const Turn turn = dispatcher_.take_turn();
     return *barriers_.agreement(*token);
 }
 

@@ -19,7 +19,7 @@ namespace kumi::engine {
 
 class BarrierService final : public Service {
 public:
-    explicit BarrierService(Core& core);
+    explicit BarrierService(Dispatcher& dispatcher);
 
     /// `firsts[node]` is the first of the nodes that share memory with `node`; the same on all nodes. Empty: that is
     /// not known, and memory is used only if all nodes share it.
@@ -63,7 +63,7 @@ private:
 
     static constexpr std::size_t hopeless_max = 1 << 16;
 
-    Core& core_;
+    Dispatcher& dispatcher_;
     Port port_;
     std::vector<Node> all_nodes_;
     Barriers barriers_;

@@ -1,6 +1,6 @@
 // Barriers as one node sees them: what it tells whom when it comes, and what it takes for complete.
 
-#include "kumi/engine/core.hpp"
+#include "kumi/engine/dispatcher.hpp"
 
 #include "loopback/victim.hpp"
 #include "loopback/windows.hpp"
@@ -30,37 +30,40 @@ bool has(const Result<void>& result, std::string_view word) {
 
 /// Polls so often that losses are noticed, and then known for good.
 void notice_losses(Victim& victim) {
-    for (int i = 0; i < 2 * 256; ++i) victim.core->poll();
+    for (int i = 0; i < 2 * 256; ++i) victim.dispatcher->poll();
 }
 
 // ---- of nodes that share nothing: node 0 of three hears from 2, and then from 1
 
-TEST(CoreBarriers, one_is_complete_when_all_have_come_and_not_before) {
+TEST(DispatcherBarriers, one_is_complete_when_all_have_come_and_not_before) {
     Victim victim;
-    const BarrierToken token = victim.core->barriers().arrive();
+    const BarrierToken token = victim.dispatcher->barriers().arrive();
     EXPECT_EQ(victim.sent(Kind::step).size(), 1u);
-    EXPECT_FALSE(victim.core->barriers().test(token));
+    EXPECT_FALSE(victim.dispatcher->barriers().test(token));
     hears_step(victim, 1, set_of_all, 0, 1);
-    EXPECT_FALSE(victim.core->barriers().test(token));
-    EXPECT_TRUE(has(victim.core->barriers().wait(token, now()), "not all nodes have come"));
+    EXPECT_FALSE(victim.dispatcher->barriers().test(token));
+    EXPECT_TRUE(has(victim.dispatcher->barriers().wait(token, now()), "not all nodes have come"));
     hears_step(victim, 2, set_of_all, 0, 0);
-    EXPECT_TRUE(victim.core->barriers().test(token));
-    EXPECT_TRUE(victim.core->barriers().wait(token, now()));
+    EXPECT_TRUE(victim.dispatcher->barriers().test(token));
+    EXPECT_TRUE(victim.dispatcher->barriers().wait(token, now()));
 }
 
-TEST(CoreBarriers, steps_of_others_are_kept_until_this_node_comes) {
+TEST(DispatcherBarriers, steps_of_others_are_kept_until_this_node_comes) {
     Victim victim;
     hears_step(victim, 2, set_of_all, 0, 0);
     hears_step(victim, 1, set_of_all, 0, 1);
-    const BarrierToken token = victim.core->barriers().arrive();
+    const BarrierToken token = victim.dispatcher->barriers().arrive();
     EXPECT_EQ(victim.sent(Kind::step).size(), 2u) << "the others wait for these";
-    EXPECT_TRUE(victim.core->barriers().test(token));
-    EXPECT_FALSE(victim.core->barriers().test(victim.core->barriers().arrive())) << "the next one has steps of its own";
+    EXPECT_TRUE(victim.dispatcher->barriers().test(token));
+    EXPECT_FALSE(victim.dispatcher->barriers().test(victim.dispatcher->barriers().arrive()))
+        << "the next one has steps of its own";
 }
 
-TEST(CoreBarriers, sets_are_checked_before_anybody_is_told) {
+TEST(DispatcherBarriers, sets_are_checked_before_anybody_is_told) {
     Victim victim;
-    const auto arrive = [&](std::vector<Node> members) { return victim.core->barriers().arrive(members).has_value(); };
+    const auto arrive = [&](std::vector<Node> members) {
+        return victim.dispatcher->barriers().arrive(members).has_value();
+    };
     EXPECT_FALSE(arrive({}));
     EXPECT_FALSE(arrive({1, 2}));
     EXPECT_FALSE(arrive({0, 1, 1}));
@@ -70,28 +73,28 @@ TEST(CoreBarriers, sets_are_checked_before_anybody_is_told) {
     EXPECT_EQ(victim.sent(Kind::step).size(), 1u);
 }
 
-TEST(CoreBarriers, so_many_sets_may_have_their_first_under_way_and_barriers_of_all_need_no_leave) {
+TEST(DispatcherBarriers, so_many_sets_may_have_their_first_under_way_and_barriers_of_all_need_no_leave) {
     Victim victim({}, {.nodes = 300});
     std::size_t sets = 0;
     for (Node other = 1; other < 300; ++other, ++sets)
-        if (const Node pair[2] = {0, other}; !victim.core->barriers().arrive(pair)) break;
+        if (const Node pair[2] = {0, other}; !victim.dispatcher->barriers().arrive(pair)) break;
     EXPECT_EQ(sets, Barriers::new_sets_max - 3);
     victim.channel.take_sent();
-    const BarrierToken token = victim.core->barriers().arrive();
+    const BarrierToken token = victim.dispatcher->barriers().arrive();
     EXPECT_EQ(victim.sent(Kind::step).size(), 1u);
-    EXPECT_FALSE(victim.core->barriers().test(token));
+    EXPECT_FALSE(victim.dispatcher->barriers().test(token));
 }
 
 // ---- lost members
 
-TEST(CoreBarriers, a_lost_member_that_has_not_come_ends_the_wait_and_all_others_are_told) {
+TEST(DispatcherBarriers, a_lost_member_that_has_not_come_ends_the_wait_and_all_others_are_told) {
     Victim victim;
-    const BarrierToken token = victim.core->barriers().arrive();
+    const BarrierToken token = victim.dispatcher->barriers().arrive();
     hears_step(victim, 2, set_of_all, 0, 0);
     victim.channel.lose(1);
     notice_losses(victim);
     victim.channel.take_sent();
-    EXPECT_TRUE(has(victim.core->barriers().wait(token, now() + loopback::far_away), "node 1"));
+    EXPECT_TRUE(has(victim.dispatcher->barriers().wait(token, now() + loopback::far_away), "node 1"));
     const auto told = victim.sent(Kind::hopeless);
     ASSERT_EQ(told.size(), 1u);
     EXPECT_EQ(told[0].to, 2u) << "not the lost one";
@@ -99,39 +102,39 @@ TEST(CoreBarriers, a_lost_member_that_has_not_come_ends_the_wait_and_all_others_
     EXPECT_EQ(what.set, set_of_all);
     EXPECT_EQ(what.sequence, token.sequence);
     EXPECT_EQ(what.lost, 1u);
-    EXPECT_TRUE(has(victim.core->barriers().wait(token, now() + loopback::far_away), "node 1"));
+    EXPECT_TRUE(has(victim.dispatcher->barriers().wait(token, now() + loopback::far_away), "node 1"));
     EXPECT_TRUE(victim.sent(Kind::hopeless).empty()) << "all know";
-    EXPECT_TRUE(has(victim.core->barriers().barrier(now() + loopback::far_away), "node 1"))
+    EXPECT_TRUE(has(victim.dispatcher->barriers().barrier(now() + loopback::far_away), "node 1"))
         << "nor will any later one be complete";
 }
 
-TEST(CoreBarriers, a_lost_member_that_has_come_is_not_missed) {
+TEST(DispatcherBarriers, a_lost_member_that_has_come_is_not_missed) {
     Victim victim;
-    const BarrierToken token = victim.core->barriers().arrive();
+    const BarrierToken token = victim.dispatcher->barriers().arrive();
     hears_step(victim, 1, set_of_all, 0, 1);
     victim.channel.lose(1);
     notice_losses(victim);
-    EXPECT_TRUE(has(victim.core->barriers().wait(token, now()), "not all nodes have come"))
+    EXPECT_TRUE(has(victim.dispatcher->barriers().wait(token, now()), "not all nodes have come"))
         << "it waits for node 2 alone";
     hears_step(victim, 2, set_of_all, 0, 0);
-    EXPECT_TRUE(victim.core->barriers().wait(token, now()));
+    EXPECT_TRUE(victim.dispatcher->barriers().wait(token, now()));
 }
 
-TEST(CoreBarriers, a_barrier_of_others_is_not_touched_by_a_loss) {
+TEST(DispatcherBarriers, a_barrier_of_others_is_not_touched_by_a_loss) {
     Victim victim;
     const Node pair[2] = {0, 2};
-    const auto token = victim.core->barriers().arrive(pair);
+    const auto token = victim.dispatcher->barriers().arrive(pair);
     ASSERT_TRUE(token);
     victim.channel.lose(1);
     notice_losses(victim);
-    EXPECT_TRUE(has(victim.core->barriers().wait(*token, now()), "not all nodes have come"));
+    EXPECT_TRUE(has(victim.dispatcher->barriers().wait(*token, now()), "not all nodes have come"));
     hears_step(victim, 2, token->set, 0, 0);
-    EXPECT_TRUE(victim.core->barriers().wait(*token, now()));
+    EXPECT_TRUE(victim.dispatcher->barriers().wait(*token, now()));
 }
 
-TEST(CoreBarriers, what_another_node_knows_to_be_hopeless_is_given_up_from_there_on_and_passed_on_once) {
+TEST(DispatcherBarriers, what_another_node_knows_to_be_hopeless_is_given_up_from_there_on_and_passed_on_once) {
     Victim victim;
-    const BarrierToken first = victim.core->barriers().arrive(), second = victim.core->barriers().arrive();
+    const BarrierToken first = victim.dispatcher->barriers().arrive(), second = victim.dispatcher->barriers().arrive();
     victim.channel.take_sent();
     const auto hears_hopeless = [&](std::uint32_t sequence, Node lost) {
         victim.hears(2, Kind::hopeless, Hopeless{set_of_all, sequence, lost}, {}, false);
@@ -141,29 +144,29 @@ TEST(CoreBarriers, what_another_node_knows_to_be_hopeless_is_given_up_from_there
     testing::internal::CaptureStderr();
     EXPECT_EQ(hears_hopeless(0, 3), 0u) << "there is no such node";
     testing::internal::GetCapturedStderr();
-    EXPECT_TRUE(has(victim.core->barriers().wait(first, now()), "not all nodes have come"));
+    EXPECT_TRUE(has(victim.dispatcher->barriers().wait(first, now()), "not all nodes have come"));
     EXPECT_EQ(hears_hopeless(1, 1), 2u) << "others may wait through this node";
     EXPECT_EQ(hears_hopeless(1, 1), 0u);
     EXPECT_EQ(hears_hopeless(2, 1), 0u) << "that is known";
-    EXPECT_TRUE(has(victim.core->barriers().wait(first, now()), "not all nodes have come"))
+    EXPECT_TRUE(has(victim.dispatcher->barriers().wait(first, now()), "not all nodes have come"))
         << "an earlier one may still be complete";
-    EXPECT_TRUE(has(victim.core->barriers().wait(second, now() + loopback::far_away), "node 1"));
+    EXPECT_TRUE(has(victim.dispatcher->barriers().wait(second, now() + loopback::far_away), "node 1"));
     EXPECT_EQ(victim.sent(Kind::hopeless).size(), 2u)
         << "the first is not complete here, and whoever waits for it is told";
-    EXPECT_TRUE(has(victim.core->barriers().wait(first, now() + loopback::far_away), "node 1"));
+    EXPECT_TRUE(has(victim.dispatcher->barriers().wait(first, now() + loopback::far_away), "node 1"));
     EXPECT_EQ(hears_hopeless(0, 1), 0u);
     const Node pair[2] = {0, 2};
-    EXPECT_TRUE(
-        has(victim.core->barriers().wait(*victim.core->barriers().arrive(pair), now()), "not all nodes have come"))
+    EXPECT_TRUE(has(victim.dispatcher->barriers().wait(*victim.dispatcher->barriers().arrive(pair), now()),
+                    "not all nodes have come"))
         << "other sets go on";
 }
 
 // ---- hosts: nodes 0 and 1 share one, 2 and 3 another; each shows the page of its first node
 
-class CoreHosts : public testing::Test {
+class DispatcherHosts : public testing::Test {
 protected:
-    explicit CoreHosts(Node self = 0) : victim({}, {.nodes = 4, .self = self, .memory = &windows}) {
-        victim.core->set_agreement({{}, {}, {}, {0, 0, 2, 2}});
+    explicit DispatcherHosts(Node self = 0) : victim({}, {.nodes = 4, .self = self, .memory = &windows}) {
+        victim.dispatcher->set_agreement({{}, {}, {}, {0, 0, 2, 2}});
         victim.channel.take_sent();
     }
     /// As the other node of this host would come: by a store.
@@ -177,13 +180,13 @@ protected:
     Victim victim;
 };
 
-TEST_F(CoreHosts, hosts_tell_each_other_when_all_their_nodes_have_come_and_not_before) {
-    const BarrierToken token = victim.core->barriers().arrive();
+TEST_F(DispatcherHosts, hosts_tell_each_other_when_all_their_nodes_have_come_and_not_before) {
+    const BarrierToken token = victim.dispatcher->barriers().arrive();
     EXPECT_TRUE(victim.sent(Kind::step).empty()) << "node 1 has not come";
     hears_step(victim, 2, set_of_firsts, 0, 0);
-    EXPECT_FALSE(victim.core->barriers().test(token));
+    EXPECT_FALSE(victim.dispatcher->barriers().test(token));
     EXPECT_EQ(other_arrives(0), Arrival::last);
-    EXPECT_FALSE(victim.core->barriers().test(token)) << "nobody has told";
+    EXPECT_FALSE(victim.dispatcher->barriers().test(token)) << "nobody has told";
     victim.hears(1, Kind::host_arrived, HostArrived{0, 0}, {}, false);
     page(1).watching = 1;
     victim.poll();
@@ -192,67 +195,67 @@ TEST_F(CoreHosts, hosts_tell_each_other_when_all_their_nodes_have_come_and_not_b
     EXPECT_EQ(sent[0].peer, 2u) << "the first of the other host";
     EXPECT_EQ(sent[1].peer, 1u) << "is nudged, because it sleeps";
     EXPECT_EQ(completed(), 1u);
-    EXPECT_TRUE(victim.core->barriers().test(token));
+    EXPECT_TRUE(victim.dispatcher->barriers().test(token));
 }
 
-TEST_F(CoreHosts, the_last_of_a_host_tells_and_the_barrier_waits_for_the_other_host) {
+TEST_F(DispatcherHosts, the_last_of_a_host_tells_and_the_barrier_waits_for_the_other_host) {
     EXPECT_EQ(other_arrives(0), Arrival::counted);
-    const BarrierToken token = victim.core->barriers().arrive();
+    const BarrierToken token = victim.dispatcher->barriers().arrive();
     EXPECT_EQ(victim.sent(Kind::step).size(), 1u);
-    EXPECT_FALSE(victim.core->barriers().test(token));
+    EXPECT_FALSE(victim.dispatcher->barriers().test(token));
     EXPECT_EQ(completed(), 0u);
     hears_step(victim, 2, set_of_firsts, 0, 0);
-    EXPECT_TRUE(victim.core->barriers().test(token));
+    EXPECT_TRUE(victim.dispatcher->barriers().test(token));
 }
 
-TEST_F(CoreHosts, only_nodes_of_this_host_tell_that_it_has_come) {
-    const BarrierToken token = victim.core->barriers().arrive();
+TEST_F(DispatcherHosts, only_nodes_of_this_host_tell_that_it_has_come) {
+    const BarrierToken token = victim.dispatcher->barriers().arrive();
     testing::internal::CaptureStderr();
     for (const Node stranger : {2u, 3u}) victim.hears(stranger, Kind::host_arrived, HostArrived{0, 0}, {}, false);
     victim.hears(1, Kind::host_arrived, std::uint32_t{0}, {}, false); // cut
     victim.poll();
     testing::internal::GetCapturedStderr();
     EXPECT_TRUE(victim.sent(Kind::step).empty());
-    EXPECT_FALSE(victim.core->barriers().test(token));
+    EXPECT_FALSE(victim.dispatcher->barriers().test(token));
 }
 
-TEST_F(CoreHosts, a_node_that_is_far_ahead_comes_later_and_is_not_complete_meanwhile) {
+TEST_F(DispatcherHosts, a_node_that_is_far_ahead_comes_later_and_is_not_complete_meanwhile) {
     std::vector<BarrierToken> tokens;
-    for (int i = 0; i < 66; ++i) tokens.push_back(victim.core->barriers().arrive());
-    for (const BarrierToken& token : tokens) EXPECT_FALSE(victim.core->barriers().test(token));
+    for (int i = 0; i < 66; ++i) tokens.push_back(victim.dispatcher->barriers().arrive());
+    for (const BarrierToken& token : tokens) EXPECT_FALSE(victim.dispatcher->barriers().test(token));
     EXPECT_EQ(page(0).barrier.arrivals[0].word, 1u) << "two are not counted yet: the ring is full";
     for (std::uint32_t i = 0; i < 2; ++i) {
         EXPECT_EQ(other_arrives(i), Arrival::last);
         victim.hears(1, Kind::host_arrived, HostArrived{i, 0}, {}, false);
         hears_step(victim, 2, set_of_firsts, i, 0);
-        EXPECT_TRUE(victim.core->barriers().test(tokens[i]));
-        EXPECT_FALSE(victim.core->barriers().test(tokens[i + 1]));
+        EXPECT_TRUE(victim.dispatcher->barriers().test(tokens[i]));
+        EXPECT_FALSE(victim.dispatcher->barriers().test(tokens[i + 1]));
         EXPECT_EQ(page(0).barrier.arrivals[i].word, 1u) << "there is room for one more";
     }
-    for (std::size_t i = 2; i < tokens.size(); ++i) EXPECT_FALSE(victim.core->barriers().test(tokens[i]));
+    for (std::size_t i = 2; i < tokens.size(); ++i) EXPECT_FALSE(victim.dispatcher->barriers().test(tokens[i]));
 }
 
-TEST_F(CoreHosts, a_lost_first_node_of_another_host_ends_the_wait_and_a_lost_other_one_does_not) {
+TEST_F(DispatcherHosts, a_lost_first_node_of_another_host_ends_the_wait_and_a_lost_other_one_does_not) {
     EXPECT_EQ(other_arrives(0), Arrival::counted);
-    const BarrierToken token = victim.core->barriers().arrive();
+    const BarrierToken token = victim.dispatcher->barriers().arrive();
     victim.channel.lose(3);
     notice_losses(victim);
-    EXPECT_TRUE(has(victim.core->barriers().wait(token, now()), "not all nodes have come"))
+    EXPECT_TRUE(has(victim.dispatcher->barriers().wait(token, now()), "not all nodes have come"))
         << "its host knows, and will tell";
     victim.channel.lose(2);
     notice_losses(victim);
-    EXPECT_TRUE(has(victim.core->barriers().wait(token, now() + loopback::far_away), "node 2"));
+    EXPECT_TRUE(has(victim.dispatcher->barriers().wait(token, now() + loopback::far_away), "node 2"));
 }
 
 /// Node 1, which is not the first of its host.
-class CoreHostsSecond : public CoreHosts {
+class DispatcherHostsSecond : public DispatcherHosts {
 protected:
-    CoreHostsSecond() : CoreHosts(1) {}
+    DispatcherHostsSecond() : DispatcherHosts(1) {}
 };
 
-TEST_F(CoreHostsSecond, the_last_of_a_host_that_is_not_its_first_tells_that_one) {
+TEST_F(DispatcherHostsSecond, the_last_of_a_host_that_is_not_its_first_tells_that_one) {
     EXPECT_EQ(other_arrives(0), Arrival::counted);
-    const BarrierToken token = victim.core->barriers().arrive();
+    const BarrierToken token = victim.dispatcher->barriers().arrive();
     const auto told = victim.sent(Kind::host_arrived);
     ASSERT_EQ(told.size(), 1u);
     EXPECT_EQ(told[0].to, 0u);
@@ -262,19 +265,19 @@ TEST_F(CoreHostsSecond, the_last_of_a_host_that_is_not_its_first_tells_that_one)
     victim.poll();
     testing::internal::GetCapturedStderr();
     EXPECT_TRUE(victim.sent(Kind::step).empty());
-    EXPECT_FALSE(victim.core->barriers().test(token));
+    EXPECT_FALSE(victim.dispatcher->barriers().test(token));
     HostBarrier<base::MachineMemory>(page(0).barrier, 2).complete(0); // by node 0
-    EXPECT_TRUE(victim.core->barriers().test(token));
-    EXPECT_TRUE(victim.core->barriers().wait(token, now()));
+    EXPECT_TRUE(victim.dispatcher->barriers().test(token));
+    EXPECT_TRUE(victim.dispatcher->barriers().wait(token, now()));
 }
 
-TEST_F(CoreHostsSecond, who_is_not_the_last_tells_nobody) {
-    const BarrierToken token = victim.core->barriers().arrive();
+TEST_F(DispatcherHostsSecond, who_is_not_the_last_tells_nobody) {
+    const BarrierToken token = victim.dispatcher->barriers().arrive();
     EXPECT_TRUE(victim.channel.take_sent().empty());
-    EXPECT_FALSE(victim.core->barriers().test(token));
+    EXPECT_FALSE(victim.dispatcher->barriers().test(token));
 }
 
-TEST(CoreOneHost, the_last_node_completes_it_and_nudges_those_that_sleep) {
+TEST(DispatcherOneHost, the_last_node_completes_it_and_nudges_those_that_sleep) {
     Windows windows(2, 1 << 20, {0, 1});
     Victim victim({}, {.nodes = 2, .memory = &windows});
     auto& first = *reinterpret_cast<SharedPage*>(windows.direct(0, 0));
@@ -282,16 +285,16 @@ TEST(CoreOneHost, the_last_node_completes_it_and_nudges_those_that_sleep) {
     HostBarrier<base::MachineMemory> other(first.barrier, 2);
     EXPECT_EQ(other.arrive(0), Arrival::counted);
     second.watching = 1;
-    const BarrierToken token = victim.core->barriers().arrive();
+    const BarrierToken token = victim.dispatcher->barriers().arrive();
     EXPECT_TRUE(other.is_complete(0));
-    EXPECT_TRUE(victim.core->barriers().test(token));
+    EXPECT_TRUE(victim.dispatcher->barriers().test(token));
     EXPECT_EQ(victim.sent(Kind::nudge).size(), 1u);
-    const BarrierToken next = victim.core->barriers().arrive();
-    EXPECT_FALSE(victim.core->barriers().test(next));
+    const BarrierToken next = victim.dispatcher->barriers().arrive();
+    EXPECT_FALSE(victim.dispatcher->barriers().test(next));
     EXPECT_FALSE(other.is_complete(1));
     EXPECT_EQ(other.arrive(1), Arrival::last);
     other.complete(1);
-    EXPECT_TRUE(victim.core->barriers().test(next));
+    EXPECT_TRUE(victim.dispatcher->barriers().test(next));
 }
 
 } // namespace

@@ -17,7 +17,7 @@ namespace kumi::engine {
 
 class Calls final : public Service {
 public:
-    explicit Calls(Core& core) noexcept;
+    explicit Calls(Dispatcher& dispatcher) noexcept;
 
     /// The number on the wire of each function of Handlers, as all nodes have agreed.
     void set_numbers(std::vector<std::uint32_t> numbers);
@@ -56,7 +56,7 @@ private:
 
     static constexpr int task_depth_max = 32;
 
-    Core& core_;
+    Dispatcher& dispatcher_;
     Port port_;
     std::vector<std::uint32_t> numbers_;     // by function
     std::vector<std::uint32_t> function_of_; // by number

@@ -1,7 +1,7 @@
 #include "kumi/engine/engine.hpp"
 
 #include "kumi/base/machine.hpp"
-#include "kumi/engine/core.hpp"
+#include "kumi/engine/dispatcher.hpp"
 
 #include <stdexcept>
 
@@ -12,120 +12,115 @@ void Call::reply_packed(std::uint32_t handler, MutableBytes message, Bytes paylo
     if (!is_request_) throw std::logic_error("it replied to a reply");
     if (has_replied_) throw std::logic_error("it replied twice");
     const std::size_t bytes = message.size() + payload.size() - sizeof(engine::Header),
-                      bytes_max = core_.message_bytes_max();
+                      bytes_max = dispatcher_.message_bytes_max();
     if (bytes > bytes_max)
         throw std::length_error(fmt::format("it replied with {}; the largest is {}", base::readable_bytes(bytes),
                                             base::readable_bytes(bytes_max)));
     has_replied_ = true;
-    core_.reply(source_, handler, message, payload);
+    dispatcher_.messages().reply(source_, handler, message, payload);
 }
 
 } // namespace kumi
 
 namespace kumi::engine {
 
-Engine::Engine(std::unique_ptr<Core> core) noexcept : core_(std::move(core)) {}
+Engine::Engine(std::unique_ptr<Dispatcher> dispatcher) noexcept : dispatcher_(std::move(dispatcher)) {}
 Engine::Engine(Engine&&) noexcept = default;
 Engine::~Engine() = default;
-void Engine::close() noexcept { core_.reset(); }
+void Engine::close() noexcept { dispatcher_.reset(); }
 
-Node Engine::node() const noexcept { return core_->node(); }
-Node Engine::nodes() const noexcept { return core_->nodes(); }
-std::size_t Engine::message_bytes_max() const noexcept { return core_->message_bytes_max(); }
+Node Engine::node() const noexcept { return dispatcher_->node(); }
+Node Engine::nodes() const noexcept { return dispatcher_->nodes(); }
+std::size_t Engine::message_bytes_max() const noexcept { return dispatcher_->message_bytes_max(); }
 
 bool Engine::try_send_packed(Node to, std::uint32_t handler, MutableBytes message, Bytes payload) noexcept {
-    return core_->try_send(to, handler, message, payload);
+    return dispatcher_->messages().try_send(to, handler, message, payload);
 }
 Result<void> Engine::send_packed(Node to, std::uint32_t handler, MutableBytes message, Bytes payload) {
-    return core_->send(to, handler, message, payload);
+    return dispatcher_->messages().send(to, handler, message, payload);
 }
 
 Result<Engine::MadeSegment> Engine::make_segment(std::size_t count, std::size_t bytes_each) {
-    const auto made = core_->make_segment(count, bytes_each);
+    const auto made = dispatcher_->segments().make(count, bytes_each);
     if (!made) return made.error();
     return MadeSegment{made->id, made->bytes};
 }
-Result<void> Engine::free_segment(SegmentId segment) { return core_->free_segment(segment); }
+Result<void> Engine::free_segment(SegmentId segment) { return dispatcher_->segments().free(segment); }
 Result<std::uint64_t> Engine::allocate_bytes(std::size_t count, std::size_t bytes_each) {
-    return core_->allocate(count, bytes_each);
+    return dispatcher_->segments().allocate(count, bytes_each);
 }
-Result<void> Engine::release_bytes(global_ptr<std::byte> memory) { return core_->release(memory); }
+Result<void> Engine::release_bytes(global_ptr<std::byte> memory) { return dispatcher_->segments().release(memory); }
 std::byte* Engine::local_bytes(global_ptr<std::byte> where, std::size_t bytes) noexcept {
-    return core_->local(where, bytes);
+    return dispatcher_->segments().local(where, bytes);
 }
 
 Result<void> Engine::put_bytes(global_ptr<std::byte> to, Bytes source, const Notice& notice) {
-    return core_->put(to, source, notice);
+    return dispatcher_->memory().put(to, source, notice);
 }
 Result<void> Engine::start_put_bytes(global_ptr<std::byte> to, Bytes source, const Notice& notice) {
-    return core_->start_put(to, source, notice);
+    return dispatcher_->memory().start_put(to, source, notice);
 }
-Result<void> Engine::get_bytes(global_ptr<std::byte> from, MutableBytes target) { return core_->get(from, target); }
+Result<void> Engine::get_bytes(global_ptr<std::byte> from, MutableBytes target) {
+    return dispatcher_->memory().get(from, target);
+}
 Result<void> Engine::start_get_bytes(global_ptr<std::byte> from, MutableBytes target, Flag* flag) {
-    return core_->start_get(from, target, flag);
+    return dispatcher_->memory().start_get(from, target, flag);
 }
 Result<void> Engine::copy_bytes(global_ptr<std::byte> from, global_ptr<std::byte> to, std::size_t bytes,
                                 const Notice& notice) {
-    return core_->copy(from, to, bytes, notice);
+    return dispatcher_->memory().copy(from, to, bytes, notice);
 }
 Result<void> Engine::put_strided(global_ptr<std::byte> to, const std::byte* source, const Strided& shape,
                                  const Notice& notice) {
-    return core_->put_strided(to, source, shape, notice);
+    return dispatcher_->memory().put_strided(to, source, shape, notice);
 }
 Result<void> Engine::get_strided(global_ptr<std::byte> from, std::byte* target, const Strided& shape) {
-    return core_->get_strided(from, target, shape);
+    return dispatcher_->memory().get_strided(from, target, shape);
 }
 
 Result<void> Engine::put_pieces(std::span<const PutPiece> pieces, const Notice& notice) {
-    for (const PutPiece& piece : pieces)
-        if (piece.to.node() != pieces.front().to.node())
-            return error("put of many pieces: they go to node {} and to node {}, and must go to one",
-                         pieces.front().to.node(), piece.to.node());
-    for (std::size_t i = 0; i < pieces.size(); ++i)
-        if (auto put = core_->put(pieces[i].to, pieces[i].source, i + 1 == pieces.size() ? notice : Notice{}); !put)
-            return put;
-    return {};
+    return dispatcher_->memory().put_pieces(pieces, notice);
 }
 
-Result<void> Engine::get_pieces(std::span<const GetPiece> pieces) { return core_->get_pieces(pieces); }
+Result<void> Engine::get_pieces(std::span<const GetPiece> pieces) { return dispatcher_->memory().get_pieces(pieces); }
 
 Result<std::uint64_t> Engine::atomic_bytes(global_ptr<std::byte> word, const Atomic& what) {
-    return core_->atomic(word, what);
+    return dispatcher_->memory().atomic(word, what);
 }
 
 Result<void> Engine::set_flag(global_ptr<Flag> flag, Flag value) {
-    return core_->put(flag.as<std::byte>(), {}, Notice::set(flag, value));
+    return dispatcher_->memory().put(flag.as<std::byte>(), {}, Notice::set(flag, value));
 }
 Result<void> Engine::wait(const Flag& flag, Flag value, Instant deadline) {
-    return core_->wait_flag(flag, value, deadline);
+    return dispatcher_->flags().wait(flag, value, deadline);
 }
-void Engine::expect(Counter& counter, std::int64_t arrivals) { core_->expect(counter, arrivals); }
-Result<void> Engine::sync(Instant deadline) { return core_->sync(deadline); }
-Result<void> Engine::start_sync(Flag& flag) { return core_->start_sync(flag); }
+void Engine::expect(Counter& counter, std::int64_t arrivals) { dispatcher_->flags().expect(counter, arrivals); }
+Result<void> Engine::sync(Instant deadline) { return dispatcher_->operations().sync(deadline); }
+Result<void> Engine::start_sync(Flag& flag) { return dispatcher_->operations().start_sync(flag); }
 Result<void> Engine::offer(std::uint64_t key, Node to, Bytes source, Flag* flag, Flag value) {
-    return core_->offer(key, to, source, flag, value);
+    return dispatcher_->rendezvous().offer(key, to, source, flag, value);
 }
 Result<void> Engine::accept(std::uint64_t key, Node from, MutableBytes target, Flag* flag, Flag value) {
-    return core_->accept(key, from, target, flag, value);
+    return dispatcher_->rendezvous().accept(key, from, target, flag, value);
 }
 Result<void> Engine::broadcast_bytes(global_ptr<std::byte> to, Bytes source, const Notice& notice) {
-    return core_->broadcast(to, source, notice);
+    return dispatcher_->broadcasts().start(to, source, notice);
 }
-void Engine::discard_broadcasts(bool discard) noexcept { core_->discard_broadcasts(discard); }
+void Engine::discard_broadcasts(bool discard) noexcept { dispatcher_->broadcasts().discard(discard); }
 
-BarrierToken Engine::arrive() { return core_->barriers().arrive(); }
-Result<void> Engine::barrier(Instant deadline) { return core_->barriers().barrier(deadline); }
-Result<BarrierToken> Engine::arrive(std::span<const Node> members) { return core_->barriers().arrive(members); }
-bool Engine::test(const BarrierToken& token) { return core_->barriers().test(token); }
+BarrierToken Engine::arrive() { return dispatcher_->barriers().arrive(); }
+Result<void> Engine::barrier(Instant deadline) { return dispatcher_->barriers().barrier(deadline); }
+Result<BarrierToken> Engine::arrive(std::span<const Node> members) { return dispatcher_->barriers().arrive(members); }
+bool Engine::test(const BarrierToken& token) { return dispatcher_->barriers().test(token); }
 Result<void> Engine::wait(const BarrierToken& token, Instant deadline) {
-    return core_->barriers().wait(token, deadline);
+    return dispatcher_->barriers().wait(token, deadline);
 }
 
-std::size_t Engine::poll() { return core_->poll(); }
-void Engine::flush() { core_->flush(); }
+std::size_t Engine::poll() { return dispatcher_->poll(); }
+void Engine::flush() { dispatcher_->flush(); }
 bool Engine::wait_until(base::FunctionRef<bool()> done, Instant deadline) {
-    if (core_->in_handler()) return done();
-    return core_->wait_until(done, deadline);
+    if (dispatcher_->in_handler()) return done();
+    return dispatcher_->wait_until(done, deadline);
 }
 
 } // namespace kumi::engine

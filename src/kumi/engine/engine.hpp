@@ -27,7 +27,7 @@
 namespace kumi::engine {
 
 using pm::Node;
-class Core;
+class Dispatcher;
 
 /// Words that remote atomic operations work on.
 template <class T>
@@ -38,7 +38,7 @@ concept Value = std::is_trivially_copyable_v<T>;
 
 class Engine {
 public:
-    explicit Engine(std::unique_ptr<Core> core) noexcept;
+    explicit Engine(std::unique_ptr<Dispatcher> dispatcher) noexcept;
     Engine(Engine&&) noexcept;
     /// Waits until what waits to be sent has gone.
     ~Engine();
@@ -231,7 +231,8 @@ public:
     /// may look at what handlers change, and at flags.
     bool wait_until(base::FunctionRef<bool()> done, Instant deadline = never);
 
-    Core& core() noexcept { return *core_; }
+    Dispatcher& dispatcher() noexcept { return *dispatcher_; }
+    Dispatcher& core() noexcept { return *dispatcher_; }
 
 protected:
     /// As the destructor; the engine must not be used any more.
@@ -265,7 +266,7 @@ private:
     Result<std::uint64_t> atomic_bytes(global_ptr<std::byte> word, const Atomic& what);
     Result<void> broadcast_bytes(global_ptr<std::byte> to, Bytes source, const Notice& notice);
 
-    std::unique_ptr<Core> core_;
+    std::unique_ptr<Dispatcher> dispatcher_;
 };
 
 } // namespace kumi::engine

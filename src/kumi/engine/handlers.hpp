@@ -37,7 +37,7 @@ private:
 
 namespace engine {
 
-class Core;
+class Dispatcher;
 
 /// `numbers` has the number on the wire of each handler, or function. Answers which one has each number.
 inline std::vector<std::uint32_t> inverse_of(const std::vector<std::uint32_t>& numbers) {
@@ -52,8 +52,8 @@ inline std::vector<std::uint32_t> inverse_of(const std::vector<std::uint32_t>& n
 /// must not wait. Through its Job it may send, put and so on all the same: what finds no room is sent later.
 class Call {
 public:
-    Call(engine::Core& core, pm::Node source, bool is_request) noexcept
-        : core_(core), source_(source), is_request_(is_request) {}
+    Call(engine::Dispatcher& dispatcher, pm::Node source, bool is_request) noexcept
+        : dispatcher_(dispatcher), source_(source), is_request_(is_request) {}
     Call(const Call&) = delete;
     Call& operator=(const Call&) = delete;
 
@@ -72,7 +72,7 @@ public:
 private:
     void reply_packed(std::uint32_t handler, MutableBytes message, Bytes payload);
 
-    engine::Core& core_;
+    engine::Dispatcher& dispatcher_;
     pm::Node source_;
     bool is_request_;
     bool has_replied_ = false;

@@ -11,11 +11,11 @@ namespace kumi::engine {
 
 using ArgumentBytes = Result<std::vector<std::byte>>;
 
-/// Asks for a function on `to`, as Core does; arguments that cannot be sent are an error, which names function and
-/// node.
-Result<std::uint64_t> ask(Core& core, Node to, std::uint32_t function, const std::string& name,
+/// Asks for a function on `to`, as Dispatcher does; arguments that cannot be sent are an error, which names function
+/// and node.
+Result<std::uint64_t> ask(Dispatcher& dispatcher, Node to, std::uint32_t function, const std::string& name,
                           const ArgumentBytes& arguments, std::function<void(const Result<Bytes>&)> answered);
-Progress& progress_of(Core& core) noexcept;
+Progress& progress_of(Dispatcher& dispatcher) noexcept;
 
 /// The arguments of a call, each as its parameter's type.
 template <class... Parameters>
@@ -45,11 +45,11 @@ Result<Answer> read_answer(Bytes bytes, const std::string& name, Node from) {
 }
 
 template <class Answer>
-Future<Answer> ask_for(Core& core, Node to, std::uint32_t function, const std::string& name,
+Future<Answer> ask_for(Dispatcher& dispatcher, Node to, std::uint32_t function, const std::string& name,
                        const ArgumentBytes& arguments) {
-    const auto promise = std::make_shared<Promise<Answer>>(&progress_of(core));
+    const auto promise = std::make_shared<Promise<Answer>>(&progress_of(dispatcher));
     auto future = promise->future();
-    const auto asked = ask(core, to, function, name, arguments, [promise, name, to](const Result<Bytes>& bytes) {
+    const auto asked = ask(dispatcher, to, function, name, arguments, [promise, name, to](const Result<Bytes>& bytes) {
         promise->complete(bytes ? read_answer<Answer>(*bytes, name, to) : bytes.error());
     });
     if (asked) promise->set_asked(*asked);

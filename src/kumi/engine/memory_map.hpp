@@ -32,6 +32,12 @@ public:
 
     /// Whether this process reaches the memory of `node` by loads and stores.
     bool reaches(Node node) const noexcept { return bases_[node] != nullptr; }
+    /// The first of the nodes whose memory this one reaches.
+    Node first_reached() const noexcept {
+        Node first = 0;
+        while (!reaches(first)) ++first;
+        return first;
+    }
     /// Of a node that is reached.
     SharedPage& page(Node node) const noexcept { return *reinterpret_cast<SharedPage*>(bases_[node]); }
 

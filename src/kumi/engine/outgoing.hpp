@@ -12,6 +12,12 @@ inline Header header_of(Kind kind, bool is_request) noexcept {
     return {static_cast<std::uint16_t>(kind), 0, is_request ? 1u : 0u};
 }
 
+/// Writes a header into the room at the beginning of a message.
+inline void write_header(MutableBytes message, Kind kind, bool is_request) noexcept {
+    const Header header = header_of(kind, is_request);
+    std::memcpy(message.data(), &header, sizeof header);
+}
+
 template <std::size_t bytes_max>
 class Outgoing {
 public:

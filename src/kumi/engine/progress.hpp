@@ -7,7 +7,7 @@
 
 namespace kumi::engine {
 
-/// What a future needs of the engine, whose Core is one. All calls are for any thread.
+/// What a future needs of the engine, whose Dispatcher is one. All calls are for any thread.
 class Progress {
 public:
     /// Makes progress until `done()`; it is looked at while no handler runs. False when the deadline came first.

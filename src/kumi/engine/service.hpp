@@ -6,7 +6,7 @@
 //
 //     class Counter final : public engine::Service {
 //     public:
-//         explicit Counter(engine::Core& core) : port_(core.add_service(*this)) {}
+//         explicit Counter(engine::Dispatcher& dispatcher) : port_(dispatcher.add_service(*this)) {}
 //         Handled on_message(const Turn& turn, Node source, std::uint16_t kind, Bytes body) override { ... }
 //         ...
 //         port_.send(node, kind, message);
@@ -22,7 +22,7 @@
 
 namespace kumi::engine {
 
-class Core;
+class Dispatcher;
 using pm::Node;
 
 /// What became of a message.
@@ -33,6 +33,8 @@ enum class Handled : std::uint8_t {
     // told
     no,
 };
+
+constexpr Handled handled_if(bool is_sound) noexcept { return is_sound ? Handled::yes : Handled::no; }
 
 /// No function may wait: all are called with the turn.
 class Service {
@@ -45,8 +47,9 @@ public:
     /// Sends what waits for room. True: some of it was sent. Called whenever the engine makes progress, while
     /// Port::want_progress(true) holds.
     virtual bool go_on(const Turn&) noexcept { return false; }
-    /// About once a second, while threads wait. The service calls Core::send_keepalive() for nodes that it waits for,
-    /// because a network reports a dead node only when something is sent to it; and it gives up what will not come.
+    /// About once a second, while threads wait. The service calls Dispatcher::send_keepalive() for nodes that it waits
+    /// for, because a network reports a dead node only when something is sent to it; and it gives up what will not
+    /// come.
     virtual void check_silent_peers(const Turn&) noexcept {}
     /// `node` has left or is lost, and everything that it sent has been handled. May be told again.
     virtual void on_lost(const Turn&, [[maybe_unused]] Node node) noexcept {}
@@ -60,11 +63,15 @@ protected:
     ~Service() = default;
 };
 
+inline constexpr std::size_t first_of_services = static_cast<std::size_t>(Kind::step);
+
 /// The number of a kind within the range of its service: all ranges begin at multiples of their size.
 constexpr std::uint16_t kind_in_service(Kind kind) noexcept {
     return static_cast<std::uint16_t>(kind) % Service::kinds_max;
 }
 static_assert(kind_in_service(Kind::step) == 0 && kind_in_service(Kind::ask) == 0 &&
+              kind_in_service(Kind::done) == 0 && kind_in_service(Kind::put) == 0 &&
+              kind_in_service(Kind::want) == 0 && kind_in_service(Kind::broadcast) == 0 &&
               kind_in_service(Kind::first_of_layers) == 0);
 
 /// What a service sends by. `message` begins with header_room bytes for the engine; `payload` is sent behind it.
@@ -80,6 +87,12 @@ public:
     /// Like send(), for a message that is made of `head` and `body`.
     template <class Head>
     Result<void> request(Node to, std::uint16_t kind, const Head& head, Bytes body = {});
+    /// Sends a request if there is room now. For a service that goes on later by Service::go_on().
+    template <class Head>
+    bool try_request(const Turn& turn, Node to, std::uint16_t kind, const Head& head, Bytes body = {}) noexcept;
+    /// Sends a request now, or keeps a copy of it until there is room. False: the node is lost, or too much waits.
+    template <class Head>
+    bool queue(const Turn& turn, Node to, std::uint16_t kind, const Head& head, Bytes body = {});
     /// Sends now or later: for what answers others, and is bounded by what they ask. No request.
     template <class Head>
     void reply(const Turn& turn, Node to, std::uint16_t kind, const Head& head, Bytes body = {});
@@ -89,10 +102,13 @@ public:
     void want_progress(const Turn& turn, bool wanted) noexcept;
 
 private:
-    friend class Core;
-    Port(Core& core, std::size_t index) noexcept : core_(&core), index_(index) {}
+    friend class Dispatcher;
+    Port(Dispatcher& dispatcher, std::size_t index) noexcept : dispatcher_(&dispatcher), index_(index) {}
+    Kind wire_kind(std::uint16_t kind) const noexcept {
+        return static_cast<Kind>(first_of_services + index_ * Service::kinds_max + kind);
+    }
 
-    Core* core_;
+    Dispatcher* dispatcher_;
     std::size_t index_;
 };
 

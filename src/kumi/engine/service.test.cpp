@@ -12,7 +12,7 @@ using loopback::Victim;
 /// A layer as small as one can be: it keeps the numbers that come, and tells what the engine told it.
 class Tiny final : public Service {
 public:
-    explicit Tiny(Core& core) : port(core.add_service(*this)) {}
+    explicit Tiny(Dispatcher& dispatcher) : port(dispatcher.add_service(*this)) {}
 
     Handled on_message(const Turn&, Node source, std::uint16_t kind, Bytes body) override {
         std::uint32_t number = 0;
@@ -52,8 +52,8 @@ using Told = std::vector<std::string>;
 TEST(Services, each_gets_the_messages_of_its_own_kinds_in_order) {
     std::optional<Tiny> first, second;
     Victim victim;
-    first.emplace(*victim.core);
-    second.emplace(*victim.core);
+    first.emplace(*victim.dispatcher);
+    second.emplace(*victim.dispatcher);
     victim.hears(1, kind_of(0, 0), 1u);
     victim.hears(2, kind_of(1, 15), 2u);
     victim.hears(1, kind_of(0, 15), 3u);
@@ -66,10 +66,10 @@ TEST(Services, each_gets_the_messages_of_its_own_kinds_in_order) {
 TEST(Services, what_makes_no_sense_to_one_or_is_for_none_is_refused) {
     std::optional<Tiny> tiny;
     Victim victim;
-    tiny.emplace(*victim.core);
+    tiny.emplace(*victim.dispatcher);
     victim.hears(1, kind_of(0, 3), true); // without a number
     victim.poll();
-    EXPECT_EQ(victim.refusal(1), "it could make nothing of a message of kind 99");
+    EXPECT_EQ(victim.refusal(1), "it could make nothing of a message of kind 163");
     testing::internal::CaptureStderr();
     victim.hears(1, kind_of(0, 3), false);
     victim.poll();
@@ -78,15 +78,15 @@ TEST(Services, what_makes_no_sense_to_one_or_is_for_none_is_refused) {
               std::string::npos);
     victim.hears(2, kind_of(1, 0), 1u);
     victim.poll();
-    EXPECT_EQ(victim.refusal(2), "it could make nothing of a message of kind 112");
+    EXPECT_EQ(victim.refusal(2), "it could make nothing of a message of kind 176");
     EXPECT_TRUE(tiny->take_told().empty());
 }
 
 TEST(Services, a_port_sends_requests_of_its_kind_and_they_are_credits) {
     std::optional<Tiny> first, second;
     Victim victim;
-    first.emplace(*victim.core);
-    second.emplace(*victim.core);
+    first.emplace(*victim.dispatcher);
+    second.emplace(*victim.dispatcher);
     auto message = message_of(5);
     EXPECT_TRUE(second->port.try_send(1, 7, message, bytes_of(6u)));
     const auto sent = victim.sent(kind_of(1, 7));
@@ -95,7 +95,7 @@ TEST(Services, a_port_sends_requests_of_its_kind_and_they_are_credits) {
     EXPECT_EQ(sent[0].header.is_request, 1u);
     EXPECT_EQ(sent[0].head<std::uint32_t>(), 5u);
     EXPECT_EQ(sent[0].rest.size(), 8u);
-    EXPECT_EQ(victim.core->under_way(1), 1u);
+    EXPECT_EQ(victim.dispatcher->under_way(1), 1u);
     EXPECT_FALSE(second->port.try_send(3, 7, message)) << "there is no such node";
     EXPECT_FALSE(second->port.send(3, 7, message));
     for (unsigned i = 1; i < requests_max; ++i) EXPECT_TRUE(first->port.send(1, 0, message));
@@ -109,7 +109,7 @@ TEST(Services, a_port_sends_requests_of_its_kind_and_they_are_credits) {
 TEST(Services, messages_that_have_been_handled_are_credits_of_their_sender) {
     std::optional<Tiny> tiny;
     Victim victim;
-    tiny.emplace(*victim.core);
+    tiny.emplace(*victim.dispatcher);
     victim.hears(1, kind_of(0, 0), 1u);
     victim.poll();
     victim.hears(1, Kind::please);
@@ -122,13 +122,13 @@ TEST(Services, messages_that_have_been_handled_are_credits_of_their_sender) {
 TEST(Services, a_message_that_is_handled_later_is_a_credit_of_its_sender_from_then_on) {
     std::optional<Tiny> tiny;
     Victim victim;
-    tiny.emplace(*victim.core);
+    tiny.emplace(*victim.dispatcher);
     tiny->is_later = true;
     victim.hears(1, kind_of(0, 0), 1u);
     victim.hears(1, Kind::please);
     victim.poll();
     EXPECT_TRUE(victim.sent(Kind::credit).empty());
-    tiny->port.note_handled(victim.core->take_turn(), 1);
+    tiny->port.note_handled(victim.dispatcher->take_turn(), 1);
     victim.poll();
     const auto told = victim.sent(Kind::credit);
     ASSERT_EQ(told.size(), 1u) << "it has asked";
@@ -138,10 +138,10 @@ TEST(Services, a_message_that_is_handled_later_is_a_credit_of_its_sender_from_th
 TEST(Services, with_the_turn_a_message_that_has_no_room_waits_in_the_engine) {
     std::optional<Tiny> tiny;
     Victim victim;
-    tiny.emplace(*victim.core);
+    tiny.emplace(*victim.dispatcher);
     auto message = message_of(5);
     {
-        const auto turn = victim.core->take_turn();
+        const auto turn = victim.dispatcher->take_turn();
         for (unsigned i = 0; i < requests_max + 1; ++i) EXPECT_TRUE(tiny->port.send(1, 0, message));
     }
     EXPECT_EQ(victim.sent(kind_of(0, 0)).size(), requests_max);
@@ -154,21 +154,21 @@ TEST(Services, with_the_turn_a_message_that_has_no_room_waits_in_the_engine) {
 TEST(Services, one_goes_on_while_it_wants_to_and_what_it_did_is_progress) {
     std::optional<Tiny> first, second;
     Victim victim;
-    first.emplace(*victim.core);
-    second.emplace(*victim.core);
-    EXPECT_EQ(victim.core->poll(), 0u);
-    first->port.want_progress(victim.core->take_turn(), false); // as before
-    second->port.want_progress(victim.core->take_turn(), true);
-    second->port.want_progress(victim.core->take_turn(), true);
-    EXPECT_EQ(victim.core->poll(), 0u);
+    first.emplace(*victim.dispatcher);
+    second.emplace(*victim.dispatcher);
+    EXPECT_EQ(victim.dispatcher->poll(), 0u);
+    first->port.want_progress(victim.dispatcher->take_turn(), false); // as before
+    second->port.want_progress(victim.dispatcher->take_turn(), true);
+    second->port.want_progress(victim.dispatcher->take_turn(), true);
+    EXPECT_EQ(victim.dispatcher->poll(), 0u);
     second->goes_on = true;
-    EXPECT_EQ(victim.core->poll(), 1u);
+    EXPECT_EQ(victim.dispatcher->poll(), 1u);
     EXPECT_EQ(second->take_told(), (Told{"go on", "go on"}));
-    first->port.want_progress(victim.core->take_turn(), true);
-    second->port.want_progress(victim.core->take_turn(), false);
-    EXPECT_EQ(victim.core->poll(), 0u);
-    first->port.want_progress(victim.core->take_turn(), false);
-    victim.core->poll();
+    first->port.want_progress(victim.dispatcher->take_turn(), true);
+    second->port.want_progress(victim.dispatcher->take_turn(), false);
+    EXPECT_EQ(victim.dispatcher->poll(), 0u);
+    first->port.want_progress(victim.dispatcher->take_turn(), false);
+    victim.dispatcher->poll();
     EXPECT_EQ(first->take_told(), Told{"go on"});
     EXPECT_TRUE(second->take_told().empty());
 }
@@ -177,14 +177,14 @@ TEST(Services, all_are_told_of_lost_nodes_of_silence_and_of_the_end) {
     std::optional<Tiny> first, second;
     {
         Victim victim;
-        first.emplace(*victim.core);
-        second.emplace(*victim.core);
+        first.emplace(*victim.dispatcher);
+        second.emplace(*victim.dispatcher);
         victim.time = 2 * loopback::far_away.count();
         const auto are_told = [&] { return !first->told.empty() && !second->told.empty(); };
-        victim.core->wait_until(are_told, now() + loopback::far_away);
+        victim.dispatcher->wait_until(are_told, now() + loopback::far_away);
         for (Tiny* const tiny : {&*first, &*second}) EXPECT_EQ(tiny->take_told(), Told{"look after"});
         victim.channel.lose(2);
-        victim.core->wait_until(are_told, now() + loopback::far_away);
+        victim.dispatcher->wait_until(are_told, now() + loopback::far_away);
         for (Tiny* const tiny : {&*first, &*second}) {
             const Told told = tiny->take_told();
             ASSERT_FALSE(told.empty());

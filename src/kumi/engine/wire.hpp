@@ -20,17 +20,7 @@ enum class Kind : std::uint16_t {
     credit,       // nothing but the header
     please,       // the same, and asks for one
     message,      // of the program, without a handler's name: Job::on_message()
-    put,          // Put, data
-    put_strided,  // PutStrided, blocks one after the other
-    get,          // Get; answered by got
-    got,          // Got, data
-    atomic,       // AtomicRequest; answered by done
-    copy,         // Copy; answered by done
-    done,         // Done: an operation is complete
-    failed,       // Failed, text: an operation, or a request without one, was refused
     nudge,        // look at your flags
-    want,         // Want: somebody is ready to take what is offered under a key
-    broadcast,    // Broadcast, data; answered by done
     // The service of barriers.
     step = 64,    // BarrierStep
     host_arrived, // HostArrived: all nodes of a host have come to a barrier, tells its first node
@@ -38,8 +28,22 @@ enum class Kind : std::uint16_t {
     // The service of calls.
     ask = 80, // Ask, arguments; answered by answer
     answer,   // Done, answer
+    // The service of operations.
+    done = 96, // Done: an operation is complete
+    failed,    // Failed, text: an operation, or a request without one, was refused
+    // The service of remote memory.
+    put = 112,   // Put, data
+    put_strided, // PutStrided, blocks one after the other
+    get,         // Get; answered by got
+    got,         // Got, data
+    atomic,      // AtomicRequest; answered by done
+    copy,        // Copy; answered by done
+    // The service of rendezvous.
+    want = 128, // Want: the sender is ready to take what is offered under a key
+    // The service of broadcasts into memory.
+    broadcast = 144, // Broadcast, data; answered by done
     // Services of other layers.
-    first_of_layers = 96,
+    first_of_layers = 160,
     first_handler = 1024,
 };
 

@@ -32,7 +32,8 @@
 #include <vector>
 
 namespace kumi::engine {
-class Core;
+class Dispatcher;
+using Core = Dispatcher;
 } // namespace kumi::engine
 
 namespace kumi::group {

@@ -1,7 +1,7 @@
 #include "kumi/job/job.hpp"
 
 #include "kumi/boot/session.hpp"
-#include "kumi/engine/core.hpp"
+#include "kumi/engine/dispatcher.hpp"
 #include "kumi/engine/agree_on_handlers.hpp"
 #include "kumi/base/fnv.hpp"
 #include "kumi/base/machine.hpp"
@@ -80,7 +80,7 @@ group::Costs usual_costs(const engine::Core& core, unsigned nodes_on_host, unsig
 } // namespace
 
 Job::Job(std::unique_ptr<PmJob> membership, std::unique_ptr<group::Groups> groups,
-         std::unique_ptr<engine::Core> core) noexcept
+         std::unique_ptr<engine::Dispatcher> core) noexcept
     : Engine(std::move(core)), membership_(std::move(membership)), groups_(std::move(groups)) {}
 Job::Job(Job&&) noexcept = default;
 
@@ -111,7 +111,7 @@ Result<Job> Job::start(PmJob&& joined, Handlers&& handlers, const engine::Progre
     const auto give_up = [&](const Error& why) { return session.report_failure(why) ? why.as_told() : why; };
     auto settings = settings_from_environment(adoption.groups);
     if (!settings) return give_up(settings.error());
-    auto core = engine::Core::open(membership->channel(), std::move(handlers), {membership->patience(), progress});
+    auto core = engine::Dispatcher::open(membership->channel(), std::move(handlers), {membership->patience(), progress});
     if (!core) return give_up(core.error());
     job::SessionMeeting meeting(session);
     if (auto met = engine::agree_on_handlers(**core, meeting, session.standing().host); !met)
@@ -129,8 +129,8 @@ Result<Job> Job::start(PmJob&& joined, Handlers&& handlers, const engine::Progre
 
 const std::string& Job::host() const noexcept { return membership_->host(); }
 
-void Job::on_message(std::function<void(Message&)> handler) { core().on_message(std::move(handler)); }
+void Job::on_message(std::function<void(Message&)> handler) { core().messages().set_plain_handler(std::move(handler)); }
 
-Result<void> Job::send_pieces(Node to, std::span<const Bytes> pieces) { return core().send_message(to, pieces); }
+Result<void> Job::send_pieces(Node to, std::span<const Bytes> pieces) { return core().messages().send_plain(to, pieces); }
 
 } // namespace kumi

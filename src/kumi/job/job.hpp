@@ -100,7 +100,7 @@ public:
 
 private:
     Job(std::unique_ptr<PmJob> membership, std::unique_ptr<group::Groups> groups,
-        std::unique_ptr<engine::Core> core) noexcept;
+        std::unique_ptr<engine::Dispatcher> core) noexcept;
     static Result<Job> start(PmJob&& membership, Handlers&& handlers, const engine::ProgressOptions& progress,
                              Adoption adoption);
     Result<void> send_pieces(Node to, std::span<const Bytes> pieces);

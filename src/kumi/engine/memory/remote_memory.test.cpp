@@ -1,7 +1,7 @@
 // What peers name as places is crossed by one byte, at both ends, and by numbers that overflow. A segment lies between
 // memory that nobody may write, so whatever gets through shows there.
 
-#include "kumi/engine/core.hpp"
+#include "kumi/engine/dispatcher.hpp"
 
 #include "kumi/base/machine.hpp"
 #include "loopback/victim.hpp"
@@ -28,11 +28,11 @@ std::vector<std::byte> filled(std::size_t bytes, int with) {
 }
 
 /// Three segments, and the memory right before and behind the second one.
-class CoreMemory : public testing::Test {
+class DispatcherMemory : public testing::Test {
 protected:
-    CoreMemory() {
+    DispatcherMemory() {
         for (int i = 0; i < 3; ++i) {
-            const auto made = victim.core->add_segment(page);
+            const auto made = victim.dispatcher->segments().add(page);
             EXPECT_TRUE(made);
             ids.push_back(made->id);
             memory.push_back(made->bytes);
@@ -43,7 +43,7 @@ protected:
         for (const MutableBytes& neighbour : neighbours()) std::ranges::fill(neighbour, std::byte{0x77});
     }
     Place place(std::uint64_t offset) const { return {ids[1], 0, offset}; }
-    Core::Where where(std::uint64_t offset, Node node) const { return {node, ids[1], offset}; }
+    global_ptr<std::byte> where(std::uint64_t offset, Node node) const { return {node, ids[1], offset}; }
     std::array<MutableBytes, 2> neighbours() const {
         return {MutableBytes(memory[1].data() - page, page), MutableBytes(memory[1].data() + page, page)};
     }
@@ -83,7 +83,7 @@ constexpr Part parts_outside[] = {{page, 1},         {page - 1, 2},    {1, page}
 
 // ---- messages of peers
 
-TEST_F(CoreMemory, a_put_of_a_peer_lands_in_its_segment_and_not_one_byte_beyond) {
+TEST_F(DispatcherMemory, a_put_of_a_peer_lands_in_its_segment_and_not_one_byte_beyond) {
     for (const auto& [offset, bytes] : parts_inside) {
         victim.hears(1, Kind::put, Put{asked, place(offset), {}}, filled(bytes, 0xEE));
         victim.poll();
@@ -98,12 +98,12 @@ TEST_F(CoreMemory, a_put_of_a_peer_lands_in_its_segment_and_not_one_byte_beyond)
     }
 }
 
-TEST_F(CoreMemory, a_put_to_a_heap_ends_where_that_does) {
-    const std::uint64_t allocated = *victim.core->allocate(100, 1);
-    std::byte* const heap = victim.core->local({0, 0, 0}, 1);
+TEST_F(DispatcherMemory, a_put_to_a_heap_ends_where_that_does) {
+    const std::uint64_t allocated = *victim.dispatcher->segments().allocate(100, 1);
+    std::byte* const heap = victim.dispatcher->segments().local({0, 0, 0}, 1);
     std::uint64_t size = 1 << 20; // what it has grown by
-    ASSERT_NE(victim.core->local({0, 0, size - 1}, 1), nullptr);
-    ASSERT_EQ(victim.core->local({0, 0, size}, 1), nullptr);
+    ASSERT_NE(victim.dispatcher->segments().local({0, 0, size - 1}, 1), nullptr);
+    ASSERT_EQ(victim.dispatcher->segments().local({0, 0, size}, 1), nullptr);
     victim.hears(1, Kind::put, Put{asked, {0, 0, size - 1}, {}}, filled(1, 0xEE));
     victim.poll();
     EXPECT_EQ(victim.refusal(1, asked), "");
@@ -141,7 +141,7 @@ constexpr Blocks blocks_outside[] = {{0, 16, 2, page - 15},
                                      {farthest - 7, 8, 2, 8},
                                      {farthest - 7, 8, 2, -8}};
 
-TEST_F(CoreMemory, blocks_of_a_peer_lie_in_their_segment_from_the_lowest_byte_to_the_highest) {
+TEST_F(DispatcherMemory, blocks_of_a_peer_lie_in_their_segment_from_the_lowest_byte_to_the_highest) {
     for (const auto& [offset, bytes, count, stride] : blocks_inside) {
         victim.hears(1, Kind::put_strided, PutStrided{place(offset), {}, bytes, stride}, filled(bytes * count, 0xEE));
         victim.poll();
@@ -164,7 +164,7 @@ TEST_F(CoreMemory, blocks_of_a_peer_lie_in_their_segment_from_the_lowest_byte_to
     }
 }
 
-TEST_F(CoreMemory, blocks_that_are_none_are_refused) {
+TEST_F(DispatcherMemory, blocks_that_are_none_are_refused) {
     for (const std::uint64_t bytes : {std::uint64_t{0}, std::uint64_t{7}, std::uint64_t{17}, farthest}) {
         victim.hears(1, Kind::put_strided, PutStrided{place(0), {}, bytes, 8}, filled(16, 0xEE));
         victim.poll();
@@ -176,7 +176,7 @@ TEST_F(CoreMemory, blocks_that_are_none_are_refused) {
     EXPECT_TRUE(is_untouched());
 }
 
-TEST_F(CoreMemory, a_peer_gets_what_lies_in_a_segment_and_not_one_byte_beyond) {
+TEST_F(DispatcherMemory, a_peer_gets_what_lies_in_a_segment_and_not_one_byte_beyond) {
     for (const auto& [offset, bytes] : parts_inside) {
         victim.hears(1, Kind::get, Get{asked, place(offset), bytes, 1, 0, 55});
         victim.poll();
@@ -206,8 +206,8 @@ TEST_F(CoreMemory, a_peer_gets_what_lies_in_a_segment_and_not_one_byte_beyond) {
     }
 }
 
-TEST_F(CoreMemory, a_get_brings_as_much_as_one_message_may_carry_and_not_one_byte_more) {
-    const auto large = victim.core->add_segment(4 * chunk_bytes);
+TEST_F(DispatcherMemory, a_get_brings_as_much_as_one_message_may_carry_and_not_one_byte_more) {
+    const auto large = victim.dispatcher->segments().add(4 * chunk_bytes);
     ASSERT_TRUE(large);
     struct Wanted {
         std::uint64_t bytes, count;
@@ -229,7 +229,7 @@ TEST_F(CoreMemory, a_get_brings_as_much_as_one_message_may_carry_and_not_one_byt
     EXPECT_NE(victim.refusal(1, asked), "") << "nothing is got from where something is to land";
 }
 
-TEST_F(CoreMemory, an_atomic_operation_of_a_peer_needs_an_aligned_word_of_its_segment) {
+TEST_F(DispatcherMemory, an_atomic_operation_of_a_peer_needs_an_aligned_word_of_its_segment) {
     struct Word {
         std::uint64_t offset;
         std::uint32_t bytes;
@@ -268,7 +268,7 @@ TEST_F(CoreMemory, an_atomic_operation_of_a_peer_needs_an_aligned_word_of_its_se
     EXPECT_TRUE(is_untouched());
 }
 
-TEST_F(CoreMemory, atomic_operations_answer_what_was_there_and_do_what_they_are_called) {
+TEST_F(DispatcherMemory, atomic_operations_answer_what_was_there_and_do_what_they_are_called) {
     std::uint64_t word = 100;
     std::memcpy(memory[1].data(), &word, sizeof word);
     const auto apply = [&](const Atomic& what) {
@@ -288,7 +288,7 @@ TEST_F(CoreMemory, atomic_operations_answer_what_was_there_and_do_what_they_are_
     EXPECT_EQ(word, 6u) << "the other half is not carried into";
 }
 
-TEST_F(CoreMemory, a_notice_sets_a_flag_of_its_segment_and_nothing_beside_it) {
+TEST_F(DispatcherMemory, a_notice_sets_a_flag_of_its_segment_and_nothing_beside_it) {
     const auto hear = [&](Notice::Kind kind, std::uint64_t offset) {
         victim.hears(1, Kind::put, Put{asked, place(0), {kind, ids[1], offset, 0xEEEEEEEEEEEEEEEE}}, filled(8, 0x11));
         victim.poll();
@@ -321,7 +321,7 @@ TEST_F(CoreMemory, a_notice_sets_a_flag_of_its_segment_and_nothing_beside_it) {
     EXPECT_EQ(counter.flag, 1u);
 }
 
-TEST_F(CoreMemory, a_copy_for_a_peer_reads_and_writes_inside_of_segments_only) {
+TEST_F(DispatcherMemory, a_copy_for_a_peer_reads_and_writes_inside_of_segments_only) {
     for (const auto& [offset, bytes] : parts_outside) {
         victim.hears(1, Kind::copy, Copy{asked, place(offset), 0, 0, place(0), bytes, {}});
         victim.poll();
@@ -344,7 +344,7 @@ TEST_F(CoreMemory, a_copy_for_a_peer_reads_and_writes_inside_of_segments_only) {
     EXPECT_TRUE(is_written(0, page));
 }
 
-TEST_F(CoreMemory, a_broadcast_of_a_peer_lands_in_its_segment_and_not_one_byte_beyond) {
+TEST_F(DispatcherMemory, a_broadcast_of_a_peer_lands_in_its_segment_and_not_one_byte_beyond) {
     for (const auto& [offset, bytes] : parts_inside) {
         victim.hears(2, Kind::broadcast, Broadcast{asked, 2, 0, place(offset), {}}, filled(bytes, 0xEE));
         victim.poll();
@@ -367,12 +367,13 @@ TEST_F(CoreMemory, a_broadcast_of_a_peer_lands_in_its_segment_and_not_one_byte_b
 // ---- what is expected to land
 
 /// This node accepts something from node 1, into the middle of `target`.
-class CoreLandings : public CoreMemory {
+class DispatcherLandings : public DispatcherMemory {
 protected:
     static constexpr std::size_t room = 100, guard = 32;
 
-    CoreLandings() {
-        EXPECT_TRUE(victim.core->accept(5, 1, MutableBytes(target).subspan(guard, room), &arrived, 1));
+    DispatcherLandings() {
+        EXPECT_TRUE(
+            victim.dispatcher->rendezvous().accept(5, 1, MutableBytes(target).subspan(guard, room), &arrived, 1));
         const auto wanted = victim.sent(Kind::want);
         EXPECT_EQ(wanted.size(), 1u);
         want = wanted[0].head<Want>();
@@ -391,7 +392,7 @@ protected:
     Want want{};
 };
 
-TEST_F(CoreLandings, data_lands_where_it_is_expected_and_not_one_byte_beyond) {
+TEST_F(DispatcherLandings, data_lands_where_it_is_expected_and_not_one_byte_beyond) {
     EXPECT_EQ(want.bytes, room);
     struct Case {
         std::uint64_t offset;
@@ -415,20 +416,20 @@ TEST_F(CoreLandings, data_lands_where_it_is_expected_and_not_one_byte_beyond) {
     EXPECT_EQ(load_flag(arrived), 1u);
 }
 
-TEST_F(CoreLandings, other_numbers_and_other_generations_lead_nowhere) {
+TEST_F(DispatcherLandings, other_numbers_and_other_generations_lead_nowhere) {
     EXPECT_NE(put(1, {want.to.segment + 1, want.to.generation, 0}, 1), "");
     EXPECT_NE(put(1, {want.to.segment, want.to.generation + 1, 0}, 1), "");
     EXPECT_NE(put(1, {~0u, ~0u, 0}, 0), "");
     EXPECT_TRUE(is_target_untouched());
 }
 
-TEST_F(CoreLandings, only_the_node_that_it_is_expected_of_may_put_there) {
+TEST_F(DispatcherLandings, only_the_node_that_it_is_expected_of_may_put_there) {
     EXPECT_NE(put(2, landing(0), 10), "");
     EXPECT_TRUE(is_target_untouched());
     EXPECT_EQ(put(1, landing(0), 10), "") << "that one still may";
 }
 
-TEST_F(CoreLandings, nothing_lands_any_more_when_all_is_there) {
+TEST_F(DispatcherLandings, nothing_lands_any_more_when_all_is_there) {
     victim.hears(2, Kind::done, Done{want.operation, 0}, {}, false);
     victim.poll();
     EXPECT_EQ(load_flag(arrived), 0u) << "another node cannot say so";
@@ -437,7 +438,8 @@ TEST_F(CoreLandings, nothing_lands_any_more_when_all_is_there) {
     EXPECT_EQ(load_flag(arrived), 1u);
     EXPECT_NE(put(1, landing(0), 1), "");
     EXPECT_TRUE(is_target_untouched());
-    ASSERT_TRUE(victim.core->accept(6, 1, MutableBytes(target).first(10), nullptr, 1)); // may have the same index
+    // may have the same index
+    ASSERT_TRUE(victim.dispatcher->rendezvous().accept(6, 1, MutableBytes(target).first(10), nullptr, 1));
     EXPECT_NE(put(1, landing(0), 1), "") << "the number was good once";
     EXPECT_TRUE(is_target_untouched());
 }
@@ -445,12 +447,13 @@ TEST_F(CoreLandings, nothing_lands_any_more_when_all_is_there) {
 // ---- answers to gets
 
 /// Bytes of node 1 are got into the middle of `target`.
-class CoreGets : public CoreMemory {
+class DispatcherGets : public DispatcherMemory {
 protected:
     static constexpr std::size_t room = 100, guard = 32;
 
-    CoreGets() {
-        EXPECT_TRUE(victim.core->start_get(where(0, 1), MutableBytes(target).subspan(guard, room), &arrived));
+    DispatcherGets() {
+        EXPECT_TRUE(
+            victim.dispatcher->memory().start_get(where(0, 1), MutableBytes(target).subspan(guard, room), &arrived));
         const auto gets = victim.sent(Kind::get);
         EXPECT_EQ(gets.size(), 1u);
         operation = gets[0].head<Get>().operation;
@@ -466,7 +469,7 @@ protected:
     OperationId operation{};
 };
 
-TEST_F(CoreGets, an_answer_stays_within_what_was_asked_for) {
+TEST_F(DispatcherGets, an_answer_stays_within_what_was_asked_for) {
     got(1, operation, 0, room + 1);
     got(1, operation, room, 1);
     got(1, operation, 1, room);
@@ -486,7 +489,7 @@ TEST_F(CoreGets, an_answer_stays_within_what_was_asked_for) {
     EXPECT_TRUE(std::ranges::equal(Bytes(target).subspan(guard, room), filled(room, 0xEE)));
 }
 
-TEST_F(CoreGets, an_answer_of_another_node_or_under_another_number_is_none) {
+TEST_F(DispatcherGets, an_answer_of_another_node_or_under_another_number_is_none) {
     got(2, operation, 0, room);
     got(0, operation, 0, room);
     got(1, {operation.index, operation.generation + 1}, 0, room);
@@ -504,10 +507,10 @@ TEST_F(CoreGets, an_answer_of_another_node_or_under_another_number_is_none) {
     victim.handled[1] = 1;
     victim.hears(1, Kind::credit);
     victim.poll();
-    EXPECT_TRUE(victim.core->sync(now())) << "and nothing has failed";
+    EXPECT_TRUE(victim.dispatcher->operations().sync(now())) << "and nothing has failed";
 }
 
-TEST_F(CoreGets, an_answer_counts_once) {
+TEST_F(DispatcherGets, an_answer_counts_once) {
     got(1, operation, 0, room);
     EXPECT_EQ(load_flag(arrived), 1u);
     std::ranges::fill(target, std::byte{0x44}); // the program's own again
@@ -515,26 +518,26 @@ TEST_F(CoreGets, an_answer_counts_once) {
     EXPECT_EQ(changed(), 0u);
     Flag other = 0;
     std::vector<std::byte> next(room);
-    ASSERT_TRUE(victim.core->start_get(where(0, 1), next, &other)); // may have the same index
+    ASSERT_TRUE(victim.dispatcher->memory().start_get(where(0, 1), next, &other)); // may have the same index
     got(1, operation, 0, room);
     EXPECT_EQ(load_flag(other), 0u);
     EXPECT_EQ(next, filled(room, 0));
 }
 
-TEST_F(CoreGets, a_refusal_is_told_by_sync_and_what_comes_after_it_is_dropped) {
+TEST_F(DispatcherGets, a_refusal_is_told_by_sync_and_what_comes_after_it_is_dropped) {
     victim.handled[1] = 1;
     victim.hears(1, Kind::failed, Failed{operation}, bytes_of(std::string_view("no such luck")), false);
     victim.poll();
-    const auto told = victim.core->sync(now());
+    const auto told = victim.dispatcher->operations().sync(now());
     ASSERT_FALSE(told);
     EXPECT_EQ(told.error().text(), "node 1: no such luck");
     got(1, operation, 0, room);
     EXPECT_EQ(changed(), 0u);
     EXPECT_EQ(load_flag(arrived), 0u);
-    EXPECT_TRUE(victim.core->sync(now())) << "told once";
+    EXPECT_TRUE(victim.dispatcher->operations().sync(now())) << "told once";
 }
 
-TEST_F(CoreMemory, blocks_that_were_got_go_to_their_places_whole) {
+TEST_F(DispatcherMemory, blocks_that_were_got_go_to_their_places_whole) {
     std::vector<std::byte> target = filled(100, 0x44);
     victim.channel.on_sent = [&](Node, Bytes bytes) {
         Get get;
@@ -553,13 +556,13 @@ TEST_F(CoreMemory, blocks_that_were_got_go_to_their_places_whole) {
         say(16, 8, 0xEE);
         say(0, 16, 0xEE);
     };
-    ASSERT_TRUE(victim.core->get_strided(where(0, 1), target.data() + 50, {8, 3, 8, -16}));
+    ASSERT_TRUE(victim.dispatcher->memory().get_strided(where(0, 1), target.data() + 50, {8, 3, 8, -16}));
     std::vector<std::byte> expected = filled(100, 0x44);
     for (const int start : {50, 34, 18}) std::fill_n(expected.begin() + start, 8, std::byte{0xEE});
     EXPECT_EQ(target, expected);
 }
 
-TEST_F(CoreMemory, the_answer_to_an_atomic_operation_is_its_own_node_s) {
+TEST_F(DispatcherMemory, the_answer_to_an_atomic_operation_is_its_own_node_s) {
     victim.channel.on_sent = [&](Node, Bytes bytes) {
         Header header;
         AtomicRequest request;
@@ -577,82 +580,86 @@ TEST_F(CoreMemory, the_answer_to_an_atomic_operation_is_its_own_node_s) {
         victim.hears(1, Kind::done, Done{id, 555}, {}, false);
         victim.hears(1, Kind::failed, Failed{id}, {}, false);
     };
-    const auto before = victim.core->atomic(where(8, 1), {Atomic::add, 8, 1, 0});
+    const auto before = victim.dispatcher->memory().atomic(where(8, 1), {Atomic::add, 8, 1, 0});
     ASSERT_TRUE(before) << before.error().text();
     EXPECT_EQ(*before, 333u);
 }
 
 // ---- calls of the program
 
-TEST_F(CoreMemory, what_the_program_names_outside_of_a_segment_is_refused_before_anything_is_sent) {
-    Core& core = *victim.core;
+TEST_F(DispatcherMemory, what_the_program_names_outside_of_a_segment_is_refused_before_anything_is_sent) {
+    Dispatcher& dispatcher = *victim.dispatcher;
     std::vector<std::byte> own(page + 1);
     Flag flag = 0;
     for (const Node node : {0u, 1u}) { // by stores, and by messages
         for (const auto& [offset, bytes] : parts_outside) {
-            const Core::Where place = where(offset, node);
+            const global_ptr<std::byte> place = where(offset, node);
             const MutableBytes part = MutableBytes(own).first(bytes);
-            EXPECT_FALSE(core.put(place, part, {})) << bytes << " at " << offset;
-            EXPECT_FALSE(core.start_put(place, part, {})) << bytes << " at " << offset;
-            EXPECT_FALSE(core.copy(place, where(0, node), bytes, {})) << bytes << " at " << offset;
-            EXPECT_FALSE(core.copy(where(0, node), place, bytes, {})) << bytes << " at " << offset;
-            EXPECT_EQ(core.local(place, bytes), nullptr);
+            EXPECT_FALSE(dispatcher.memory().put(place, part, {})) << bytes << " at " << offset;
+            EXPECT_FALSE(dispatcher.memory().start_put(place, part, {})) << bytes << " at " << offset;
+            EXPECT_FALSE(dispatcher.memory().copy(place, where(0, node), bytes, {})) << bytes << " at " << offset;
+            EXPECT_FALSE(dispatcher.memory().copy(where(0, node), place, bytes, {})) << bytes << " at " << offset;
+            EXPECT_EQ(dispatcher.segments().local(place, bytes), nullptr);
             if (bytes == 0) continue; // to get nothing is no error
-            EXPECT_FALSE(core.get(place, part)) << bytes << " at " << offset;
-            EXPECT_FALSE(core.start_get(place, part, &flag)) << bytes << " at " << offset;
+            EXPECT_FALSE(dispatcher.memory().get(place, part)) << bytes << " at " << offset;
+            EXPECT_FALSE(dispatcher.memory().start_get(place, part, &flag)) << bytes << " at " << offset;
             const GetPiece piece{place, part};
-            EXPECT_FALSE(core.get_pieces({&piece, 1})) << bytes << " at " << offset;
+            EXPECT_FALSE(dispatcher.memory().get_pieces({&piece, 1})) << bytes << " at " << offset;
         }
         for (const auto& [offset, bytes, count, stride] : blocks_outside) {
-            EXPECT_FALSE(core.put_strided(where(offset, node), own.data(), {bytes, count, 0, stride}, {}))
+            EXPECT_FALSE(
+                dispatcher.memory().put_strided(where(offset, node), own.data(), {bytes, count, 0, stride}, {}))
                 << offset << " and " << stride;
-            EXPECT_FALSE(core.get_strided(where(offset, node), own.data(), {bytes, count, stride, 0}))
+            EXPECT_FALSE(dispatcher.memory().get_strided(where(offset, node), own.data(), {bytes, count, stride, 0}))
                 << offset << " and " << stride;
         }
         for (const std::uint64_t offset : {std::uint64_t{page}, std::uint64_t{page - 4}, std::uint64_t{page - 7},
                                            std::uint64_t{4}, std::uint64_t{1}, farthest - 7}) {
-            EXPECT_FALSE(core.atomic(where(offset, node), {Atomic::add, 8, 1, 0})) << offset;
-            EXPECT_FALSE(core.put(where(0, node), {}, {Notice::Kind::set, ids[1], offset, 1})) << offset;
-            EXPECT_FALSE(core.start_put(where(0, node), {}, {Notice::Kind::set, ids[1], offset, 1})) << offset;
-            EXPECT_FALSE(core.copy(where(0, 0), where(8, node), 8, {Notice::Kind::count, ids[1], offset, 1})) << offset;
+            EXPECT_FALSE(dispatcher.memory().atomic(where(offset, node), {Atomic::add, 8, 1, 0})) << offset;
+            EXPECT_FALSE(dispatcher.memory().put(where(0, node), {}, {Notice::Kind::set, ids[1], offset, 1})) << offset;
+            EXPECT_FALSE(dispatcher.memory().start_put(where(0, node), {}, {Notice::Kind::set, ids[1], offset, 1}))
+                << offset;
+            EXPECT_FALSE(
+                dispatcher.memory().copy(where(0, 0), where(8, node), 8, {Notice::Kind::count, ids[1], offset, 1}))
+                << offset;
         }
     }
     for (const auto& [offset, bytes] : parts_outside)
-        EXPECT_FALSE(core.broadcast(where(offset, 0), Bytes(own).first(bytes), {})) << offset;
-    EXPECT_FALSE(core.broadcast({0, 0, 0}, {}, {})) << "heaps are not alike";
+        EXPECT_FALSE(dispatcher.broadcasts().start(where(offset, 0), Bytes(own).first(bytes), {})) << offset;
+    EXPECT_FALSE(dispatcher.broadcasts().start({0, 0, 0}, {}, {})) << "heaps are not alike";
     EXPECT_TRUE(victim.channel.take_sent().empty());
     EXPECT_TRUE(is_untouched());
-    EXPECT_TRUE(core.sync(now())) << "nothing was begun";
+    EXPECT_TRUE(dispatcher.operations().sync(now())) << "nothing was begun";
 }
 
-TEST_F(CoreMemory, nodes_beyond_the_last_are_refused) {
-    Core& core = *victim.core;
+TEST_F(DispatcherMemory, nodes_beyond_the_last_are_refused) {
+    Dispatcher& dispatcher = *victim.dispatcher;
     std::vector<std::byte> own(8);
-    EXPECT_TRUE(core.put(where(0, 2), own, {}));
+    EXPECT_TRUE(dispatcher.memory().put(where(0, 2), own, {}));
     const GetPiece piece{where(0, 3), own};
-    EXPECT_FALSE(core.put(where(0, 3), own, {}));
-    EXPECT_FALSE(core.start_put(where(0, 3), own, {}));
-    EXPECT_FALSE(core.get(where(0, 3), own));
-    EXPECT_FALSE(core.start_get(where(0, 3), own, nullptr));
-    EXPECT_FALSE(core.get_pieces({&piece, 1}));
-    EXPECT_FALSE(core.copy(where(0, 3), where(0, 0), 8, {}));
-    EXPECT_FALSE(core.copy(where(0, 0), where(0, 3), 8, {}));
-    EXPECT_FALSE(core.put_strided(where(0, 3), own.data(), {8, 1, 0, 0}, {}));
-    EXPECT_FALSE(core.get_strided(where(0, 3), own.data(), {8, 1, 0, 0}));
-    EXPECT_FALSE(core.atomic(where(0, 3), {Atomic::add, 8, 1, 0}));
-    EXPECT_FALSE(core.offer(1, 3, own, nullptr, 1));
-    EXPECT_FALSE(core.accept(1, 3, own, nullptr, 1));
-    EXPECT_EQ(core.local(where(0, 3), 1), nullptr);
-    EXPECT_EQ(core.local(where(0, 2), 1), nullptr) << "it is not reached";
+    EXPECT_FALSE(dispatcher.memory().put(where(0, 3), own, {}));
+    EXPECT_FALSE(dispatcher.memory().start_put(where(0, 3), own, {}));
+    EXPECT_FALSE(dispatcher.memory().get(where(0, 3), own));
+    EXPECT_FALSE(dispatcher.memory().start_get(where(0, 3), own, nullptr));
+    EXPECT_FALSE(dispatcher.memory().get_pieces({&piece, 1}));
+    EXPECT_FALSE(dispatcher.memory().copy(where(0, 3), where(0, 0), 8, {}));
+    EXPECT_FALSE(dispatcher.memory().copy(where(0, 0), where(0, 3), 8, {}));
+    EXPECT_FALSE(dispatcher.memory().put_strided(where(0, 3), own.data(), {8, 1, 0, 0}, {}));
+    EXPECT_FALSE(dispatcher.memory().get_strided(where(0, 3), own.data(), {8, 1, 0, 0}));
+    EXPECT_FALSE(dispatcher.memory().atomic(where(0, 3), {Atomic::add, 8, 1, 0}));
+    EXPECT_FALSE(dispatcher.rendezvous().offer(1, 3, own, nullptr, 1));
+    EXPECT_FALSE(dispatcher.rendezvous().accept(1, 3, own, nullptr, 1));
+    EXPECT_EQ(dispatcher.segments().local(where(0, 3), 1), nullptr);
+    EXPECT_EQ(dispatcher.segments().local(where(0, 2), 1), nullptr) << "it is not reached";
 }
 
-TEST_F(CoreMemory, the_notice_of_a_long_put_rides_on_its_last_piece) {
-    const auto large = victim.core->add_segment(3 * chunk_bytes);
+TEST_F(DispatcherMemory, the_notice_of_a_long_put_rides_on_its_last_piece) {
+    const auto large = victim.dispatcher->segments().add(3 * chunk_bytes);
     ASSERT_TRUE(large);
     std::vector<std::byte> content = filled(2 * chunk_bytes + 1, 0x55);
     const Notice notice{Notice::Kind::set, ids[1], 8, 5};
-    ASSERT_TRUE(victim.core->put({1, large->id, 0}, content, notice));
-    ASSERT_TRUE(victim.core->start_put({1, large->id, 0}, content, notice));
+    ASSERT_TRUE(victim.dispatcher->memory().put({1, large->id, 0}, content, notice));
+    ASSERT_TRUE(victim.dispatcher->memory().start_put({1, large->id, 0}, content, notice));
     const auto pieces = victim.sent(Kind::put);
     ASSERT_EQ(pieces.size(), 6u);
     for (std::size_t i = 0; i < 6; ++i) {
@@ -663,72 +670,73 @@ TEST_F(CoreMemory, the_notice_of_a_long_put_rides_on_its_last_piece) {
     }
 }
 
-TEST_F(CoreMemory, what_somebody_waits_for_is_not_held_back) {
+TEST_F(DispatcherMemory, what_somebody_waits_for_is_not_held_back) {
     const Notice notice{Notice::Kind::set, ids[1], 8, 5};
     std::vector<std::byte> own(2048);
-    ASSERT_TRUE(victim.core->put(where(16, 1), Bytes(own).first(8), {}));
+    ASSERT_TRUE(victim.dispatcher->memory().put(where(16, 1), Bytes(own).first(8), {}));
     EXPECT_EQ(victim.channel.flushes(), 0u) << "small messages share a packet";
-    ASSERT_TRUE(victim.core->put(where(16, 1), Bytes(own).first(8), notice));
+    ASSERT_TRUE(victim.dispatcher->memory().put(where(16, 1), Bytes(own).first(8), notice));
     EXPECT_EQ(victim.channel.flushes(), 1u);
-    ASSERT_TRUE(victim.core->put_strided(where(16, 1), own.data(), {8, 2, 8, 16}, notice));
+    ASSERT_TRUE(victim.dispatcher->memory().put_strided(where(16, 1), own.data(), {8, 2, 8, 16}, notice));
     EXPECT_EQ(victim.channel.flushes(), 2u);
-    ASSERT_TRUE(victim.core->start_put(where(16, 1), own, notice));
+    ASSERT_TRUE(victim.dispatcher->memory().start_put(where(16, 1), own, notice));
     EXPECT_EQ(victim.channel.flushes(), 3u);
 }
 
 // ---- nodes of this host
 
-TEST(CoreOnOneHost, a_flag_that_is_set_by_a_store_is_told_to_a_node_that_sleeps_and_to_no_other) {
+TEST(DispatcherOnOneHost, a_flag_that_is_set_by_a_store_is_told_to_a_node_that_sleeps_and_to_no_other) {
     Windows windows(3, 1 << 20, {0, 1});
     Victim victim({}, {.memory = &windows});
-    const auto made = victim.core->add_segment(page);
+    const auto made = victim.dispatcher->segments().add(page);
     ASSERT_TRUE(made);
     auto& page_of_1 = *reinterpret_cast<SharedPage*>(windows.direct(1, 0));
     const Notice notice{Notice::Kind::set, made->id, 8, 5};
-    ASSERT_TRUE(victim.core->put({1, made->id, 0}, {}, notice));
+    ASSERT_TRUE(victim.dispatcher->memory().put({1, made->id, 0}, {}, notice));
     EXPECT_TRUE(victim.channel.take_sent().empty()) << "it does not sleep";
     for (int i = 0; i < 2; ++i) {
         page_of_1.watching = 1;
-        if (i == 0) ASSERT_TRUE(victim.core->put({1, made->id, 0}, {}, notice));
-        else ASSERT_TRUE(victim.core->atomic({1, made->id, 8}, {Atomic::add, 8, 1, 0}));
+        if (i == 0) ASSERT_TRUE(victim.dispatcher->memory().put({1, made->id, 0}, {}, notice));
+        else ASSERT_TRUE(victim.dispatcher->memory().atomic({1, made->id, 8}, {Atomic::add, 8, 1, 0}));
         EXPECT_EQ(page_of_1.watching, 0u);
         EXPECT_EQ(victim.sent(Kind::nudge).size(), 1u);
-        ASSERT_TRUE(victim.core->put({1, made->id, 0}, {}, notice));
+        ASSERT_TRUE(victim.dispatcher->memory().put({1, made->id, 0}, {}, notice));
         EXPECT_TRUE(victim.channel.take_sent().empty()) << "it has been nudged";
     }
     Flag there = 0;
-    ASSERT_TRUE(victim.core->get({1, made->id, 8}, std::as_writable_bytes(std::span(&there, 1))));
+    ASSERT_TRUE(victim.dispatcher->memory().get({1, made->id, 8}, std::as_writable_bytes(std::span(&there, 1))));
     EXPECT_EQ(there, 5u);
     page_of_1.watching = 1;
     const Notice counting{Notice::Kind::count, made->id, 16, 0};
-    auto* const counter = reinterpret_cast<Counter*>(victim.core->local({1, made->id, 16}, sizeof(Counter)));
+    auto* const counter =
+        reinterpret_cast<Counter*>(victim.dispatcher->segments().local({1, made->id, 16}, sizeof(Counter)));
     counter->missing = 2;
-    ASSERT_TRUE(victim.core->put({1, made->id, 0}, {}, counting));
+    ASSERT_TRUE(victim.dispatcher->memory().put({1, made->id, 0}, {}, counting));
     EXPECT_TRUE(victim.channel.take_sent().empty()) << "one more is to come";
-    ASSERT_TRUE(victim.core->put({1, made->id, 0}, {}, counting));
+    ASSERT_TRUE(victim.dispatcher->memory().put({1, made->id, 0}, {}, counting));
     EXPECT_EQ(victim.sent(Kind::nudge).size(), 1u);
     EXPECT_EQ(counter->flag, 1u);
 }
 
-TEST(CoreOnOneHost, memory_of_another_node_is_written_up_to_its_bounds_and_no_further) {
+TEST(DispatcherOnOneHost, memory_of_another_node_is_written_up_to_its_bounds_and_no_further) {
     Windows windows(3, 1 << 20, {0, 1});
     Victim victim({}, {.memory = &windows});
-    const auto made = victim.core->add_segment(page);
-    const auto behind = victim.core->add_segment(page);
+    const auto made = victim.dispatcher->segments().add(page);
+    const auto behind = victim.dispatcher->segments().add(page);
     ASSERT_TRUE(made && behind);
     std::vector<std::byte> own = filled(page + 1, 0xEE);
     for (const auto& [offset, bytes] : parts_outside)
-        EXPECT_FALSE(victim.core->put({1, made->id, offset}, Bytes(own).first(bytes), {})) << offset;
+        EXPECT_FALSE(victim.dispatcher->memory().put({1, made->id, offset}, Bytes(own).first(bytes), {})) << offset;
     for (const auto& [offset, bytes, count, stride] : blocks_outside) {
         const std::vector<std::byte> source(bytes * count);
-        EXPECT_FALSE(victim.core->put_strided({1, made->id, offset}, source.data(),
+        EXPECT_FALSE(victim.dispatcher->memory().put_strided({1, made->id, offset}, source.data(),
                                               {bytes, count, static_cast<std::ptrdiff_t>(bytes), stride}, {}))
             << offset;
     }
-    const std::byte* const start = victim.core->local({1, made->id, 0}, page);
+    const std::byte* const start = victim.dispatcher->segments().local({1, made->id, 0}, page);
     const auto is_zero = [](std::byte byte) { return byte == std::byte{0}; };
     EXPECT_TRUE(std::all_of(start - page, start + 2 * page, is_zero));
-    EXPECT_TRUE(victim.core->put({1, made->id, 0}, Bytes(own).first(page), {}));
+    EXPECT_TRUE(victim.dispatcher->memory().put({1, made->id, 0}, Bytes(own).first(page), {}));
     EXPECT_TRUE(std::all_of(start - page, start, is_zero));
     EXPECT_TRUE(std::all_of(start, start + page, [](std::byte byte) { return byte == std::byte{0xEE}; }));
     EXPECT_TRUE(std::all_of(start + page, start + 2 * page, is_zero));

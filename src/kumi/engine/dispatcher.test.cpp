@@ -1,13 +1,13 @@
 // What peers say, believed as far as it makes sense; and limits, calls, losses.
 
-#include "kumi/engine/core.hpp"
+#include "kumi/engine/dispatcher.hpp"
 
 #include "loopback/victim.hpp"
 
 #include <gtest/gtest.h>
 #include <stdexcept>
 
-namespace kumi::engine::core_test {
+namespace kumi::engine::dispatcher_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -26,7 +26,7 @@ bool has(const std::string& text, std::string_view word) { return text.find(word
 
 // ---- headers
 
-TEST(CoreArrivals, credit_for_more_than_is_under_way_is_not_believed_and_what_comes_with_it_is_handled) {
+TEST(DispatcherArrivals, credit_for_more_than_is_under_way_is_not_believed_and_what_comes_with_it_is_handled) {
     int handled = 0;
     Handlers handlers;
     const auto take = handlers.add("take", [&](Call&) { ++handled; });
@@ -38,24 +38,24 @@ TEST(CoreArrivals, credit_for_more_than_is_under_way_is_not_believed_and_what_co
             victim.handled[1] = lie;
             victim.hears(1, Kind::first_handler, true);
             victim.poll();
-            EXPECT_EQ(victim.core->under_way(1), 2u) << lie;
+            EXPECT_EQ(victim.dispatcher->under_way(1), 2u) << lie;
         }
         victim.handled[2] = 1; // nothing was ever sent to it
         victim.hears(2, Kind::credit);
         victim.poll();
     });
     EXPECT_EQ(handled, 4);
-    EXPECT_EQ(victim.core->under_way(2), 0u);
+    EXPECT_EQ(victim.dispatcher->under_way(2), 0u);
     EXPECT_TRUE(has(told, "can make nothing of a message of node 1")) << told;
     EXPECT_FALSE(has(told, "node 2")) << "the user is told once";
-    EXPECT_FALSE(victim.core->sync(now())) << "two are still under way";
+    EXPECT_FALSE(victim.dispatcher->operations().sync(now())) << "two are still under way";
     victim.handled[1] = 2;
     victim.hears(1, Kind::credit);
     victim.poll();
-    EXPECT_TRUE(victim.core->sync(now()));
+    EXPECT_TRUE(victim.dispatcher->operations().sync(now()));
 }
 
-TEST(CoreArrivals, messages_that_are_cut_or_of_no_kind_are_dropped_and_told) {
+TEST(DispatcherArrivals, messages_that_are_cut_or_of_no_kind_are_dropped_and_told) {
     int handled = 0;
     Handlers handlers;
     handlers.add("take", [&](Call&, std::uint64_t) { ++handled; });
@@ -87,7 +87,7 @@ TEST(CoreArrivals, messages_that_are_cut_or_of_no_kind_are_dropped_and_told) {
     EXPECT_EQ(handled, 1);
 }
 
-TEST(CoreArrivals, each_request_is_counted_once_and_nothing_else_is) {
+TEST(DispatcherArrivals, each_request_is_counted_once_and_nothing_else_is) {
     Victim victim;
     for (int i = 0; i < 5; ++i) victim.hears(1, Kind::credit, true);
     for (int i = 0; i < 3; ++i) victim.hears(1, Kind::nudge, false);
@@ -101,12 +101,12 @@ TEST(CoreArrivals, each_request_is_counted_once_and_nothing_else_is) {
     EXPECT_EQ(credit[0].header.handled, 6u);
 }
 
-TEST(CoreArrivals, plain_messages_wait_for_who_takes_them_and_keep_their_order) {
+TEST(DispatcherArrivals, plain_messages_wait_for_who_takes_them_and_keep_their_order) {
     Victim victim;
     for (const std::uint64_t number : {1u, 2u, 3u}) victim.hears(1, Kind::message, number, {}, false);
     victim.poll();
     std::vector<std::uint64_t> numbers;
-    victim.core->on_message([&](pm::Message& message) {
+    victim.dispatcher->messages().set_plain_handler([&](pm::Message& message) {
         std::uint64_t number = 0;
         EXPECT_TRUE(read_value(message.bytes(), number));
         EXPECT_EQ(message.source(), 1u);
@@ -119,11 +119,11 @@ TEST(CoreArrivals, plain_messages_wait_for_who_takes_them_and_keep_their_order) 
 
 // ---- what goes out
 
-TEST(CoreSending, a_message_is_as_large_as_may_be_and_not_one_byte_larger) {
+TEST(DispatcherSending, a_message_is_as_large_as_may_be_and_not_one_byte_larger) {
     Handlers handlers;
     const auto take = handlers.add("take", [&](Call&, std::uint64_t, Bytes) {});
     Victim victim(std::move(handlers));
-    const std::size_t most = victim.core->message_bytes_max();
+    const std::size_t most = victim.dispatcher->message_bytes_max();
     EXPECT_EQ(most, std::size_t{256} << 10);
     const std::vector<std::byte> payload(most - 7);
     EXPECT_TRUE(victim.engine->send(1, take, 0u, Bytes(payload).first(most - 8)));
@@ -132,28 +132,28 @@ TEST(CoreSending, a_message_is_as_large_as_may_be_and_not_one_byte_larger) {
     const std::size_t plain = victim.channel.traits().message_bytes_max - sizeof(Header);
     const std::vector<std::byte> large(plain + 1);
     const Bytes fits = Bytes(large).first(plain), too_large = large;
-    EXPECT_TRUE(victim.core->send_message(1, {&fits, 1}));
-    EXPECT_FALSE(victim.core->send_message(1, {&too_large, 1}));
+    EXPECT_TRUE(victim.dispatcher->messages().send_plain(1, {&fits, 1}));
+    EXPECT_FALSE(victim.dispatcher->messages().send_plain(1, {&too_large, 1}));
     const Bytes halves[2] = {Bytes(large).first(10), Bytes(large).first(plain - 10)},
                 over[2] = {Bytes(large).first(11), Bytes(large).first(plain - 10)};
-    EXPECT_TRUE(victim.core->send_message(1, halves));
-    EXPECT_FALSE(victim.core->send_message(1, over));
+    EXPECT_TRUE(victim.dispatcher->messages().send_plain(1, halves));
+    EXPECT_FALSE(victim.dispatcher->messages().send_plain(1, over));
     EXPECT_EQ(victim.channel.take_sent().size(), 2u);
 }
 
-TEST(CoreSending, a_reply_is_as_large_as_a_request_may_be_and_a_larger_one_is_told_to_who_asked) {
+TEST(DispatcherSending, a_reply_is_as_large_as_a_request_may_be_and_a_larger_one_is_told_to_who_asked) {
     std::size_t bytes = 0;
     Handlers handlers;
     const auto answer = handlers.add("answer", [](Call&, std::uint64_t, Bytes) {});
     handlers.add("ask", [&](Call& call) { call.reply(answer, 0u, Bytes(std::vector<std::byte>(bytes))); });
     Victim victim(std::move(handlers));
     const auto ask = static_cast<Kind>(static_cast<std::uint32_t>(Kind::first_handler) + 1);
-    bytes = victim.core->message_bytes_max() - 8;
+    bytes = victim.dispatcher->message_bytes_max() - 8;
     victim.hears(1, ask, true);
     victim.poll();
     const auto replies = victim.sent(Kind::first_handler);
     ASSERT_EQ(replies.size(), 1u);
-    EXPECT_EQ(replies[0].rest.size(), victim.core->message_bytes_max());
+    EXPECT_EQ(replies[0].rest.size(), victim.dispatcher->message_bytes_max());
     EXPECT_EQ(replies[0].header.is_request, 0u);
     ++bytes;
     victim.hears(1, ask, true);
@@ -162,7 +162,7 @@ TEST(CoreSending, a_reply_is_as_large_as_a_request_may_be_and_a_larger_one_is_to
     EXPECT_TRUE(has(refused, "handler ask") && has(refused, "largest")) << refused;
 }
 
-TEST(CoreSending, a_handler_may_have_so_much_waiting_and_is_refused_more) {
+TEST(DispatcherSending, a_handler_may_have_so_much_waiting_and_is_refused_more) {
     Result<void> last;
     std::size_t sent = 0;
     Engine* self = nullptr;
@@ -189,7 +189,7 @@ TEST(CoreSending, a_handler_may_have_so_much_waiting_and_is_refused_more) {
 
 // ---- inside of handlers
 
-TEST(CoreHandlers, nothing_that_would_wait_is_allowed_in_a_handler) {
+TEST(DispatcherHandlers, nothing_that_would_wait_is_allowed_in_a_handler) {
     Engine* self = nullptr;
     SegmentId id = 0;
     int looks = 0;
@@ -197,46 +197,46 @@ TEST(CoreHandlers, nothing_that_would_wait_is_allowed_in_a_handler) {
     Handlers handlers;
     handlers.add("misbehave", [&](Call&) {
         const auto is_refused = [](const auto& result) { return !result && has(result.error().text(), "handler"); };
-        Core& core = self->core();
+        Dispatcher& dispatcher = self->dispatcher();
         std::array<std::byte, 64> own{};
-        const Core::Where there(1, id, 0);
+        const global_ptr<std::byte> there(1, id, 0);
         const GetPiece piece{there, own};
         Flag flag = 0;
-        EXPECT_TRUE(is_refused(core.get(there, own)));
-        EXPECT_TRUE(is_refused(core.get_strided(there, own.data(), {8, 2, 16, 16})));
-        EXPECT_TRUE(is_refused(core.get_pieces({&piece, 1})));
-        EXPECT_TRUE(is_refused(core.atomic(there, {Atomic::add, 8, 1, 0})));
-        EXPECT_TRUE(is_refused(core.sync(never)));
-        EXPECT_TRUE(is_refused(core.wait_flag(flag, 1, never)));
-        EXPECT_TRUE(is_refused(core.barriers().wait(core.barriers().arrive(), never)));
-        EXPECT_TRUE(is_refused(core.barriers().barrier(never)));
-        EXPECT_TRUE(is_refused(core.make_segment(1, 1)));
-        EXPECT_TRUE(is_refused(core.free_segment(id)));
+        EXPECT_TRUE(is_refused(dispatcher.memory().get(there, own)));
+        EXPECT_TRUE(is_refused(dispatcher.memory().get_strided(there, own.data(), {8, 2, 16, 16})));
+        EXPECT_TRUE(is_refused(dispatcher.memory().get_pieces({&piece, 1})));
+        EXPECT_TRUE(is_refused(dispatcher.memory().atomic(there, {Atomic::add, 8, 1, 0})));
+        EXPECT_TRUE(is_refused(dispatcher.operations().sync(never)));
+        EXPECT_TRUE(is_refused(dispatcher.flags().wait(flag, 1, never)));
+        EXPECT_TRUE(is_refused(dispatcher.barriers().wait(dispatcher.barriers().arrive(), never)));
+        EXPECT_TRUE(is_refused(dispatcher.barriers().barrier(never)));
+        EXPECT_TRUE(is_refused(dispatcher.segments().make(1, 1)));
+        EXPECT_TRUE(is_refused(dispatcher.segments().free(id)));
         EXPECT_TRUE(is_refused(self->invoke(1, *square, 3L).get()));
         EXPECT_FALSE(self->wait_until([&] { return ++looks > 1; })) << "it looks once";
-        EXPECT_EQ(core.poll(), 0u) << "another handler would run inside of this one";
+        EXPECT_EQ(dispatcher.poll(), 0u) << "another handler would run inside of this one";
     });
     handlers.add("next", [&](Call&) { EXPECT_NE(looks, 0); });
     square = handlers.function("square", [](long value) { return value * value; });
     Victim victim(std::move(handlers));
     self = &*victim.engine;
-    id = victim.core->add_segment(4096)->id;
+    id = victim.dispatcher->segments().add(4096)->id;
     victim.hears(1, Kind::first_handler, true);
     victim.hears(1, static_cast<Kind>(static_cast<std::uint32_t>(Kind::first_handler) + 1), true);
     victim.poll();
     EXPECT_EQ(looks, 1);
 }
 
-TEST(CoreHandlers, a_plain_message_from_a_handler_goes_now_or_is_refused) {
-    Core* core = nullptr;
+TEST(DispatcherHandlers, a_plain_message_from_a_handler_goes_now_or_is_refused) {
+    Dispatcher* dispatcher = nullptr;
     std::vector<bool> sent;
     Handlers handlers;
     handlers.add("send", [&](Call&) {
         const Bytes nothing;
-        sent.push_back(core->send_message(1, {&nothing, 1}).has_value());
+        sent.push_back(dispatcher->messages().send_plain(1, {&nothing, 1}).has_value());
     });
     Victim victim(std::move(handlers));
-    core = victim.core;
+    dispatcher = victim.dispatcher;
     victim.hears(2, Kind::first_handler, true);
     victim.poll();
     victim.channel.refuse(1);
@@ -247,7 +247,7 @@ TEST(CoreHandlers, a_plain_message_from_a_handler_goes_now_or_is_refused) {
 
 // ---- the end
 
-TEST(CoreEnd, who_leaves_tells_what_it_has_handled_and_that_there_will_be_no_answer) {
+TEST(DispatcherEnd, who_leaves_tells_what_it_has_handled_and_that_there_will_be_no_answer) {
     Handlers handlers;
     const auto square = handlers.function("square", [](long value) { return value * value; });
     Victim victim(std::move(handlers));
@@ -264,18 +264,18 @@ TEST(CoreEnd, who_leaves_tells_what_it_has_handled_and_that_there_will_be_no_ans
     EXPECT_EQ(answer.get().error().text(), "there is no answer: the job has ended");
 }
 
-TEST(CoreEnd, who_leaves_waits_until_what_waits_to_be_sent_has_gone) {
+TEST(DispatcherEnd, who_leaves_waits_until_what_waits_to_be_sent_has_gone) {
     Handlers handlers;
     handlers.function("square", [](long value) { return value * value; });
     Victim victim(std::move(handlers));
-    const auto made = victim.core->add_segment(1 << 20);
+    const auto made = victim.dispatcher->segments().add(1 << 20);
     ASSERT_TRUE(made);
     const std::vector<std::byte> content(5000);
     victim.channel.refuse(1);
     victim.channel.refuse(2);
     victim.hears(1, Kind::ask, Ask{asked, 0, 0}, write_archive(3L));
     victim.poll();
-    ASSERT_TRUE(victim.core->start_put({2, made->id, 0}, content, {}));
+    ASSERT_TRUE(victim.dispatcher->memory().start_put({2, made->id, 0}, content, {}));
     std::thread room([&] {
         std::this_thread::sleep_for(5ms);
         victim.channel.refuse(1, false);
@@ -292,7 +292,7 @@ TEST(CoreEnd, who_leaves_waits_until_what_waits_to_be_sent_has_gone) {
 
 // ---- errors of others
 
-TEST(CoreErrors, the_first_is_told_by_the_next_sync_and_the_others_are_logged) {
+TEST(DispatcherErrors, the_first_is_told_by_the_next_sync_and_the_others_are_logged) {
     Victim victim;
     const std::string told = said([&] {
         for (const std::string_view text : {"first", "second"})
@@ -300,33 +300,33 @@ TEST(CoreErrors, the_first_is_told_by_the_next_sync_and_the_others_are_logged) {
         victim.poll();
     });
     EXPECT_TRUE(has(told, "node 1: second")) << told;
-    const auto synced = victim.core->sync(now());
+    const auto synced = victim.dispatcher->operations().sync(now());
     ASSERT_FALSE(synced);
     EXPECT_EQ(synced.error().text(), "node 1: first");
-    EXPECT_TRUE(victim.core->sync(now()));
+    EXPECT_TRUE(victim.dispatcher->operations().sync(now()));
 }
 
-TEST(CoreErrors, sync_names_who_has_not_handled_all) {
+TEST(DispatcherErrors, sync_names_who_has_not_handled_all) {
     Handlers handlers;
     const auto take = handlers.add("take", [](Call&) {});
     Victim victim(std::move(handlers));
     ASSERT_TRUE(victim.engine->send(2, take));
-    const auto synced = victim.core->sync(now());
+    const auto synced = victim.dispatcher->operations().sync(now());
     ASSERT_FALSE(synced);
     EXPECT_TRUE(has(synced.error().text(), "node 2") && !has(synced.error().text(), "node 1")) << synced.error().text();
     EXPECT_EQ(victim.sent(Kind::please).size(), 1u) << "it asks for the count, once";
 }
 
-TEST(CoreErrors, start_sync_sets_its_flag_when_all_is_done_and_not_before) {
+TEST(DispatcherErrors, start_sync_sets_its_flag_when_all_is_done_and_not_before) {
     Handlers handlers;
     const auto take = handlers.add("take", [](Call&) {});
     Victim victim(std::move(handlers));
     Flag none = 5, first = 5, second = 5;
-    ASSERT_TRUE(victim.core->start_sync(none));
+    ASSERT_TRUE(victim.dispatcher->operations().start_sync(none));
     EXPECT_EQ(load_flag(none), 1u) << "nothing is under way";
     ASSERT_TRUE(victim.engine->send(1, take));
-    ASSERT_TRUE(victim.core->start_sync(first));
-    ASSERT_TRUE(victim.core->start_sync(second));
+    ASSERT_TRUE(victim.dispatcher->operations().start_sync(first));
+    ASSERT_TRUE(victim.dispatcher->operations().start_sync(second));
     victim.poll();
     EXPECT_EQ(load_flag(first) + load_flag(second), 0u);
     victim.handled[1] = 1;
@@ -338,7 +338,7 @@ TEST(CoreErrors, start_sync_sets_its_flag_when_all_is_done_and_not_before) {
 
 // ---- calls of functions
 
-TEST(CoreCalls, a_call_is_answered_once_by_whom_it_was_sent_to) {
+TEST(DispatcherCalls, a_call_is_answered_once_by_whom_it_was_sent_to) {
     Handlers handlers;
     const auto square = handlers.function("square", [](long value) { return value * value; });
     Victim victim(std::move(handlers));
@@ -363,7 +363,7 @@ TEST(CoreCalls, a_call_is_answered_once_by_whom_it_was_sent_to) {
     EXPECT_EQ(*answer.get(now()), 9);
 }
 
-TEST(CoreCalls, an_answer_that_is_none_is_an_error_that_says_so) {
+TEST(DispatcherCalls, an_answer_that_is_none_is_an_error_that_says_so) {
     Handlers handlers;
     const auto words = handlers.function("words", [](int) { return std::vector<std::string>(); });
     Victim victim(std::move(handlers));
@@ -377,7 +377,7 @@ TEST(CoreCalls, an_answer_that_is_none_is_an_error_that_says_so) {
     EXPECT_TRUE(has(got.error().text(), "function words on node 1")) << got.error().text();
 }
 
-TEST(CoreCalls, a_function_that_does_not_exist_is_refused_and_counted) {
+TEST(DispatcherCalls, a_function_that_does_not_exist_is_refused_and_counted) {
     int calls = 0;
     Handlers handlers;
     handlers.function("note", [&](int) { ++calls; });
@@ -396,7 +396,7 @@ TEST(CoreCalls, a_function_that_does_not_exist_is_refused_and_counted) {
     EXPECT_EQ(calls, 1);
 }
 
-TEST(CoreCalls, what_a_function_throws_is_told_to_who_asked_and_so_are_arguments_that_are_none) {
+TEST(DispatcherCalls, what_a_function_throws_is_told_to_who_asked_and_so_are_arguments_that_are_none) {
     Handlers handlers;
     handlers.function("fail", [](int number) {
         if (number == 1) throw std::runtime_error("on purpose");
@@ -414,12 +414,12 @@ TEST(CoreCalls, what_a_function_throws_is_told_to_who_asked_and_so_are_arguments
     EXPECT_TRUE(has(refusal_of(write_archive(1, 'x')), "there are more bytes than values"));
 }
 
-TEST(CoreCalls, an_answer_is_as_large_as_a_message_may_be_and_a_larger_one_is_an_error) {
+TEST(DispatcherCalls, an_answer_is_as_large_as_a_message_may_be_and_a_larger_one_is_an_error) {
     Handlers handlers;
     handlers.function("fill", [](std::uint64_t bytes) { return std::string(bytes, 'x'); });
     Victim victim(std::move(handlers));
     const std::uint64_t most =
-        victim.core->message_bytes_max() - sizeof(std::uint64_t); // a string has its size before it
+        victim.dispatcher->message_bytes_max() - sizeof(std::uint64_t); // a string has its size before it
     victim.hears(1, Kind::ask, Ask{asked, 0, 0}, write_archive(most));
     victim.poll();
     EXPECT_EQ(victim.sent(Kind::answer).size(), 1u);
@@ -432,14 +432,14 @@ TEST(CoreCalls, an_answer_is_as_large_as_a_message_may_be_and_a_larger_one_is_an
     EXPECT_TRUE(victim.sent(Kind::ask).empty());
 }
 
-TEST(CoreCalls, a_call_counts_as_handled_when_it_has_run_and_not_before) {
+TEST(DispatcherCalls, a_call_counts_as_handled_when_it_has_run_and_not_before) {
     Victim* self = nullptr;
     Handlers handlers;
     handlers.function("look", [&](int) {
         self->hears(1, Kind::please);
-        EXPECT_FALSE(self->core->wait_until([] { return false; }, now())); // handles what has come
+        EXPECT_FALSE(self->dispatcher->wait_until([] { return false; }, now())); // handles what has come
         EXPECT_TRUE(self->sent(Kind::credit).empty()) << "there is nothing to tell yet";
-        EXPECT_FALSE(self->core->in_handler());
+        EXPECT_FALSE(self->dispatcher->in_handler());
     });
     Victim victim(std::move(handlers));
     self = &victim;
@@ -452,24 +452,24 @@ TEST(CoreCalls, a_call_counts_as_handled_when_it_has_run_and_not_before) {
     EXPECT_EQ(header.handled, 1u);
 }
 
-TEST(CoreCalls, functions_that_wait_run_inside_of_each_other_so_deep_and_no_deeper) {
+TEST(DispatcherCalls, functions_that_wait_run_inside_of_each_other_so_deep_and_no_deeper) {
     constexpr int limit = 32, calls = 40;
     int depth = 0, deepest = 0, ran = 0;
     bool is_over = false;
-    Core* core = nullptr;
+    Dispatcher* dispatcher = nullptr;
     Handlers handlers;
     handlers.function("wait", [&](int) {
         ++ran;
         deepest = std::max(deepest, ++depth);
         if (depth >= limit && !is_over) {
-            core->wait_until([&] { return depth > limit; }, now() + 5ms);
+            dispatcher->wait_until([&] { return depth > limit; }, now() + 5ms);
             is_over = true; // whoever waits goes on
         }
-        core->wait_until([&] { return is_over; }, now() + loopback::far_away);
+        dispatcher->wait_until([&] { return is_over; }, now() + loopback::far_away);
         --depth;
     });
     Victim victim(std::move(handlers));
-    core = victim.core;
+    dispatcher = victim.dispatcher;
     for (int i = 0; i < calls; ++i)
         victim.hears(1, Kind::ask, Ask{{static_cast<std::uint32_t>(i), 0}, 0, 0}, write_archive(i));
     victim.poll();
@@ -479,49 +479,49 @@ TEST(CoreCalls, functions_that_wait_run_inside_of_each_other_so_deep_and_no_deep
     EXPECT_EQ(victim.sent(Kind::answer).size(), static_cast<std::size_t>(calls));
 }
 
-TEST(CoreCalls, one_that_is_forgotten_is_not_answered) {
+TEST(DispatcherCalls, one_that_is_forgotten_is_not_answered) {
     Handlers handlers;
     const auto square = handlers.function("square", [](long value) { return value * value; });
     Victim victim(std::move(handlers));
     int answered = 0;
     const auto number =
-        victim.core->calls().ask(1, square.index(), write_archive(3L), [&](const Result<Bytes>&) { ++answered; });
+        victim.dispatcher->calls().ask(1, square.index(), write_archive(3L), [&](const Result<Bytes>&) { ++answered; });
     ASSERT_TRUE(number);
     const OperationId id = victim.sent(Kind::ask)[0].head<Ask>().operation;
-    EXPECT_TRUE(victim.core->forget(*number));
-    EXPECT_FALSE(victim.core->forget(*number)) << "it is forgotten already";
+    EXPECT_TRUE(victim.dispatcher->forget(*number));
+    EXPECT_FALSE(victim.dispatcher->forget(*number)) << "it is forgotten already";
     victim.handled[1] = 1;
     victim.hears(1, Kind::answer, Done{id, 0}, write_archive(9L), false);
     victim.poll();
     EXPECT_EQ(answered, 0);
-    EXPECT_TRUE(victim.core->sync(now())) << "nor is it waited for";
+    EXPECT_TRUE(victim.dispatcher->operations().sync(now())) << "nor is it waited for";
 }
 
 // ---- losses
 
 /// Polls so often that losses are noticed, and then known for good.
 void look_for_losses(Victim& victim) {
-    for (int i = 0; i < 2 * 256; ++i) victim.core->poll();
+    for (int i = 0; i < 2 * 256; ++i) victim.dispatcher->poll();
 }
 
-TEST(CoreLosses, what_a_lost_node_sent_before_comes_first) {
+TEST(DispatcherLosses, what_a_lost_node_sent_before_comes_first) {
     int handled = 0;
     Handlers handlers;
     handlers.add("take", [&](Call&) { ++handled; });
     Victim victim(std::move(handlers));
     victim.channel.lose(1);
     victim.hears(1, Kind::first_handler, true);
-    EXPECT_FALSE(victim.core->is_gone(1));
-    victim.core->poll();
-    for (int i = 0; i < 256; ++i) victim.core->poll();
+    EXPECT_FALSE(victim.dispatcher->peers().is_gone(1));
+    victim.dispatcher->poll();
+    for (int i = 0; i < 256; ++i) victim.dispatcher->poll();
     EXPECT_EQ(handled, 1);
-    EXPECT_FALSE(victim.core->is_gone(1)) << "it may have sent more";
-    for (int i = 0; i < 256; ++i) victim.core->poll();
-    EXPECT_TRUE(victim.core->is_gone(1));
-    EXPECT_FALSE(victim.core->is_gone(2));
+    EXPECT_FALSE(victim.dispatcher->peers().is_gone(1)) << "it may have sent more";
+    for (int i = 0; i < 256; ++i) victim.dispatcher->poll();
+    EXPECT_TRUE(victim.dispatcher->peers().is_gone(1));
+    EXPECT_FALSE(victim.dispatcher->peers().is_gone(2));
 }
 
-TEST(CoreLosses, all_that_needs_a_lost_node_fails_by_its_name_and_what_needs_others_does_not) {
+TEST(DispatcherLosses, all_that_needs_a_lost_node_fails_by_its_name_and_what_needs_others_does_not) {
     Handlers handlers;
     const auto take = handlers.add("take", [](Call&) {});
     const auto square = handlers.function("square", [](long value) { return value * value; });
@@ -530,50 +530,50 @@ TEST(CoreLosses, all_that_needs_a_lost_node_fails_by_its_name_and_what_needs_oth
     ASSERT_TRUE(victim.engine->send(1, take));
     std::uint64_t word = 0;
     Flag given = 0;
-    ASSERT_TRUE(victim.core->offer(1, 1, bytes_of(word), &given, 1));
+    ASSERT_TRUE(victim.dispatcher->rendezvous().offer(1, 1, bytes_of(word), &given, 1));
     victim.channel.lose(1);
     look_for_losses(victim);
     ASSERT_TRUE(lost.is_ready());
     EXPECT_EQ(lost.get().error().text(), "call: node 1 has left, or is lost");
     EXPECT_FALSE(other.is_ready());
-    const auto told = victim.core->sync(now());
+    const auto told = victim.dispatcher->operations().sync(now());
     ASSERT_FALSE(told);
     EXPECT_EQ(told.error().text(), "offer: node 1 has left, or is lost");
-    EXPECT_EQ(victim.core->under_way(1), 0u);
+    EXPECT_EQ(victim.dispatcher->under_way(1), 0u);
     EXPECT_FALSE(victim.engine->send(1, take));
 }
 
-TEST(CoreLosses, requests_that_were_under_way_are_told_of_unless_something_else_is) {
+TEST(DispatcherLosses, requests_that_were_under_way_are_told_of_unless_something_else_is) {
     Handlers handlers;
     const auto take = handlers.add("take", [](Call&) {});
     Victim victim(std::move(handlers));
     ASSERT_TRUE(victim.engine->send(1, take));
     victim.channel.lose(1);
     look_for_losses(victim);
-    const auto told = victim.core->sync(now());
+    const auto told = victim.dispatcher->operations().sync(now());
     ASSERT_FALSE(told);
     EXPECT_TRUE(has(told.error().text(), "node 1 has left, or is lost; what was sent to it last may not have arrived"));
-    EXPECT_TRUE(victim.core->sync(now())) << "once";
+    EXPECT_TRUE(victim.dispatcher->operations().sync(now())) << "once";
 }
 
-TEST(CoreLosses, a_node_that_owed_nothing_is_not_missed) {
+TEST(DispatcherLosses, a_node_that_owed_nothing_is_not_missed) {
     Victim victim;
     victim.channel.lose(1);
     look_for_losses(victim);
-    EXPECT_TRUE(victim.core->sync(now()));
+    EXPECT_TRUE(victim.dispatcher->operations().sync(now()));
 }
 
-TEST(CoreLosses, those_that_owe_something_are_spoken_to_now_and_then_and_others_are_not) {
+TEST(DispatcherLosses, those_that_owe_something_are_spoken_to_now_and_then_and_others_are_not) {
     Handlers handlers;
     const auto take = handlers.add("take", [](Call&) {});
     Victim victim(std::move(handlers));
     ASSERT_TRUE(victim.engine->send(1, take));
     victim.channel.take_sent();
     look_for_losses(victim);
-    EXPECT_EQ(victim.core->looks(), 0u) << "it is not time yet";
+    EXPECT_EQ(victim.dispatcher->peers().looks(), 0u) << "it is not time yet";
     victim.time = loopback::far_away.count();
     look_for_losses(victim);
-    EXPECT_EQ(victim.core->looks(), 1u);
+    EXPECT_EQ(victim.dispatcher->peers().looks(), 1u);
     const auto nudges = victim.sent(Kind::nudge);
     ASSERT_EQ(nudges.size(), 1u);
     EXPECT_EQ(nudges[0].to, 1u);
@@ -589,4 +589,4 @@ TEST(CoreLosses, those_that_owe_something_are_spoken_to_now_and_then_and_others_
 }
 
 } // namespace
-} // namespace kumi::engine::core_test
+} // namespace kumi::engine::dispatcher_test

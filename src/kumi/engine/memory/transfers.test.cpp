@@ -1,6 +1,6 @@
 // What goes out in pieces: how much of it at once, in which order, and what it is told to whom.
 
-#include "kumi/engine/core.hpp"
+#include "kumi/engine/dispatcher.hpp"
 
 #include "loopback/victim.hpp"
 
@@ -15,10 +15,10 @@ using loopback::Victim;
 constexpr OperationId asked{7, 9}; // a peer's own
 
 /// One segment, large enough for all.
-class CoreTransfers : public testing::Test {
+class DispatcherTransfers : public testing::Test {
 protected:
-    explicit CoreTransfers(const Victim::Options& options = {}) : victim(Handlers(handlers()), options) {
-        const auto made = victim.core->add_segment(content.size());
+    explicit DispatcherTransfers(const Victim::Options& options = {}) : victim(Handlers(handlers()), options) {
+        const auto made = victim.dispatcher->segments().add(content.size());
         EXPECT_TRUE(made);
         id = made->id;
         memory = made->bytes;
@@ -31,8 +31,8 @@ protected:
     }
     /// The node says that it has handled all that was sent to it.
     void credit(Node node) {
-        const auto turn = victim.core->take_turn();
-        given[node] += static_cast<std::uint16_t>(victim.core->under_way(node));
+        const auto turn = victim.dispatcher->take_turn();
+        given[node] += static_cast<std::uint16_t>(victim.dispatcher->under_way(node));
         victim.handled[node] = given[node];
         victim.hears(node, Kind::credit);
     }
@@ -45,22 +45,23 @@ protected:
     std::vector<std::uint16_t> given = std::vector<std::uint16_t>(4);
 };
 
-TEST_F(CoreTransfers, a_long_put_leaves_a_quarter_of_the_requests_to_others) {
-    ASSERT_TRUE(victim.core->start_put({1, id, 0}, content, {}));
+TEST_F(DispatcherTransfers, a_long_put_leaves_a_quarter_of_the_requests_to_others) {
+    ASSERT_TRUE(victim.dispatcher->memory().start_put({1, id, 0}, content, {}));
     victim.poll();
     ASSERT_EQ(puts(), requests_max * 3 / 4);
     Handlers names;
     const auto take = names.add("take", [](Call&) {});
     for (std::uint32_t i = 0; i < requests_max / 4; ++i) ASSERT_TRUE(victim.engine->send(1, take)) << i;
-    EXPECT_EQ(victim.core->under_way(1), requests_max);
+    EXPECT_EQ(victim.dispatcher->under_way(1), requests_max);
     credit(1);
     victim.poll();
     EXPECT_EQ(puts(), content.size() / chunk_bytes - requests_max * 3 / 4) << "the rest of it";
 }
 
-TEST_F(CoreTransfers, transfers_to_one_node_take_turns) {
-    ASSERT_TRUE(victim.core->start_put({1, id, 0}, Bytes(content).first(20 * chunk_bytes), {}));
-    ASSERT_TRUE(victim.core->start_put({1, id, 32 * chunk_bytes}, Bytes(content).first(20 * chunk_bytes), {}));
+TEST_F(DispatcherTransfers, transfers_to_one_node_take_turns) {
+    ASSERT_TRUE(victim.dispatcher->memory().start_put({1, id, 0}, Bytes(content).first(20 * chunk_bytes), {}));
+    ASSERT_TRUE(
+        victim.dispatcher->memory().start_put({1, id, 32 * chunk_bytes}, Bytes(content).first(20 * chunk_bytes), {}));
     victim.poll();
     std::size_t in_a_row = 0, longest = 0;
     bool was_first = true;
@@ -75,12 +76,13 @@ TEST_F(CoreTransfers, transfers_to_one_node_take_turns) {
     EXPECT_LE(longest, 8u) << "the second did not wait for the first";
 }
 
-TEST_F(CoreTransfers, so_many_transfers_to_one_node_take_turns_and_others_wait_in_line) {
+TEST_F(DispatcherTransfers, so_many_transfers_to_one_node_take_turns_and_others_wait_in_line) {
     victim.channel.refuse(1);
     for (std::uint64_t i = 0; i < 17; ++i)
-        ASSERT_TRUE(victim.core->start_put({1, id, i * 5 * chunk_bytes}, Bytes(content).first(5 * chunk_bytes), {}));
+        ASSERT_TRUE(victim.dispatcher->memory().start_put({1, id, i * 5 * chunk_bytes},
+                                                          Bytes(content).first(5 * chunk_bytes), {}));
     victim.channel.refuse(1, false);
-    victim.core->poll();
+    victim.dispatcher->poll();
     const auto pieces = victim.sent(Kind::put);
     EXPECT_EQ(pieces.size(), 16 * 4u);
     for (const auto& piece : pieces) EXPECT_LT(piece.head<Put>().to.offset, 16 * 5 * chunk_bytes);
@@ -89,10 +91,10 @@ TEST_F(CoreTransfers, so_many_transfers_to_one_node_take_turns_and_others_wait_i
     EXPECT_EQ(puts(), 17 * 5 - 16 * 4u) << "and all get there";
 }
 
-TEST_F(CoreTransfers, a_long_get_asks_for_so_many_pieces_at_once) {
+TEST_F(DispatcherTransfers, a_long_get_asks_for_so_many_pieces_at_once) {
     std::vector<std::byte> target(40 * chunk_bytes);
     Flag arrived = 0;
-    ASSERT_TRUE(victim.core->start_get({1, id, 0}, target, &arrived));
+    ASSERT_TRUE(victim.dispatcher->memory().start_get({1, id, 0}, target, &arrived));
     victim.poll();
     auto gets = victim.sent(Kind::get);
     ASSERT_EQ(gets.size(), 16u);
@@ -112,24 +114,24 @@ TEST_F(CoreTransfers, a_long_get_asks_for_so_many_pieces_at_once) {
     }
     EXPECT_EQ(load_flag(arrived), 1u);
     EXPECT_TRUE(std::ranges::equal(target, Bytes(content).first(target.size())));
-    EXPECT_TRUE(victim.core->sync(now()));
+    EXPECT_TRUE(victim.dispatcher->operations().sync(now()));
 }
 
-TEST_F(CoreTransfers, sync_waits_for_a_transfer_that_has_not_left) {
+TEST_F(DispatcherTransfers, sync_waits_for_a_transfer_that_has_not_left) {
     victim.channel.refuse(1);
-    ASSERT_TRUE(victim.core->start_put({1, id, 0}, Bytes(content).first(5000), {}));
-    EXPECT_FALSE(victim.core->sync(now()));
+    ASSERT_TRUE(victim.dispatcher->memory().start_put({1, id, 0}, Bytes(content).first(5000), {}));
+    EXPECT_FALSE(victim.dispatcher->operations().sync(now()));
     victim.channel.refuse(1, false);
     victim.poll();
-    EXPECT_FALSE(victim.core->sync(now())) << "it is under way";
+    EXPECT_FALSE(victim.dispatcher->operations().sync(now())) << "it is under way";
     credit(1);
     victim.poll();
-    EXPECT_TRUE(victim.core->sync(now()));
+    EXPECT_TRUE(victim.dispatcher->operations().sync(now()));
 }
 
 // ---- copies for others
 
-TEST_F(CoreTransfers, a_copy_to_a_third_node_is_done_when_that_has_handled_its_last_piece) {
+TEST_F(DispatcherTransfers, a_copy_to_a_third_node_is_done_when_that_has_handled_its_last_piece) {
     std::ranges::copy(content, memory.begin());
     victim.hears(1, Kind::copy, Copy{asked, {id, 0, 0}, 2, 0, {id, 0, 64}, 2 * chunk_bytes, {}});
     victim.poll();
@@ -155,7 +157,7 @@ TEST_F(CoreTransfers, a_copy_to_a_third_node_is_done_when_that_has_handled_its_l
     EXPECT_EQ(done[0].head<Done>().operation, asked);
 }
 
-TEST_F(CoreTransfers, a_copy_that_its_target_refuses_is_told_to_who_asked_for_it) {
+TEST_F(DispatcherTransfers, a_copy_that_its_target_refuses_is_told_to_who_asked_for_it) {
     victim.hears(1, Kind::copy, Copy{asked, {id, 0, 0}, 2, 0, {id, 0, 64}, 100, {}});
     victim.poll();
     const auto pieces = victim.sent(Kind::put);
@@ -171,11 +173,11 @@ TEST_F(CoreTransfers, a_copy_that_its_target_refuses_is_told_to_who_asked_for_it
 
 // ---- rendezvous
 
-TEST_F(CoreTransfers, an_offer_is_given_to_whom_it_was_made_under_its_key_and_oldest_first) {
+TEST_F(DispatcherTransfers, an_offer_is_given_to_whom_it_was_made_under_its_key_and_oldest_first) {
     Flag first = 0, second = 0, other = 0;
-    ASSERT_TRUE(victim.core->offer(5, 1, Bytes(content).first(10), &first, 1));
-    ASSERT_TRUE(victim.core->offer(5, 1, Bytes(content).subspan(10, 20), &second, 1));
-    ASSERT_TRUE(victim.core->offer(6, 1, Bytes(content).first(30), &other, 1));
+    ASSERT_TRUE(victim.dispatcher->rendezvous().offer(5, 1, Bytes(content).first(10), &first, 1));
+    ASSERT_TRUE(victim.dispatcher->rendezvous().offer(5, 1, Bytes(content).subspan(10, 20), &second, 1));
+    ASSERT_TRUE(victim.dispatcher->rendezvous().offer(6, 1, Bytes(content).first(30), &other, 1));
     victim.hears(2, Kind::want, Want{5, {landing_bit | 1, 4, 0}, 100, asked});
     victim.hears(1, Kind::want, Want{7, {landing_bit | 1, 4, 0}, 100, asked});
     victim.poll();
@@ -198,24 +200,24 @@ TEST_F(CoreTransfers, an_offer_is_given_to_whom_it_was_made_under_its_key_and_ol
     EXPECT_EQ(done.value, 10u);
 }
 
-TEST_F(CoreTransfers, an_offer_that_is_one_byte_too_large_is_told_to_both) {
+TEST_F(DispatcherTransfers, an_offer_that_is_one_byte_too_large_is_told_to_both) {
     Flag given = 0;
     victim.hears(1, Kind::want, Want{5, {landing_bit, 0, 0}, 9, asked});
     victim.poll();
-    ASSERT_TRUE(victim.core->offer(5, 1, Bytes(content).first(10), &given, 1));
+    ASSERT_TRUE(victim.dispatcher->rendezvous().offer(5, 1, Bytes(content).first(10), &given, 1));
     victim.poll();
     const std::string refused = victim.refusal(1, asked);
     EXPECT_NE(refused.find("10 bytes"), std::string::npos) << refused;
-    EXPECT_FALSE(victim.core->sync(now()));
+    EXPECT_FALSE(victim.dispatcher->operations().sync(now()));
     EXPECT_EQ(load_flag(given), 0u);
 }
 
-TEST_F(CoreTransfers, a_flag_that_has_its_value_already_loses_it_until_it_is_true_again) {
+TEST_F(DispatcherTransfers, a_flag_that_has_its_value_already_loses_it_until_it_is_true_again) {
     Flag given = 1, arrived = 0;
-    ASSERT_TRUE(victim.core->offer(5, 1, Bytes(content).first(10), &given, 1));
+    ASSERT_TRUE(victim.dispatcher->rendezvous().offer(5, 1, Bytes(content).first(10), &given, 1));
     EXPECT_EQ(load_flag(given), 0u);
     std::vector<std::byte> target(10);
-    ASSERT_TRUE(victim.core->accept(6, 2, target, &arrived, 0));
+    ASSERT_TRUE(victim.dispatcher->rendezvous().accept(6, 2, target, &arrived, 0));
     EXPECT_NE(load_flag(arrived), 0u);
     const auto wants = victim.sent(Kind::want);
     ASSERT_EQ(wants.size(), 1u);
@@ -227,8 +229,8 @@ TEST_F(CoreTransfers, a_flag_that_has_its_value_already_loses_it_until_it_is_tru
     EXPECT_EQ(load_flag(arrived), 0u);
 }
 
-TEST_F(CoreTransfers, who_wants_something_names_a_landing) {
-    ASSERT_TRUE(victim.core->offer(5, 1, Bytes(content).first(10), nullptr, 1));
+TEST_F(DispatcherTransfers, who_wants_something_names_a_landing) {
+    ASSERT_TRUE(victim.dispatcher->rendezvous().offer(5, 1, Bytes(content).first(10), nullptr, 1));
     victim.hears(1, Kind::want, Want{5, {id, 0, 0}, 100, asked});
     victim.poll();
     EXPECT_NE(victim.refusal(1), "");
@@ -237,7 +239,7 @@ TEST_F(CoreTransfers, who_wants_something_names_a_landing) {
     EXPECT_EQ(puts(), 1u) << "the offer is still there";
 }
 
-TEST_F(CoreTransfers, so_many_may_want_something_and_one_more_is_refused) {
+TEST_F(DispatcherTransfers, so_many_may_want_something_and_one_more_is_refused) {
     constexpr std::uint64_t most = 1 << 16;
     for (std::uint64_t key = 0; key < most; ++key)
         victim.hears(1 + key % 2, Kind::want, Want{key, {landing_bit, 0, 0}, 100, asked});
@@ -246,12 +248,12 @@ TEST_F(CoreTransfers, so_many_may_want_something_and_one_more_is_refused) {
     victim.hears(1, Kind::want, Want{0, {landing_bit, 0, 0}, 100, asked});
     victim.poll();
     EXPECT_NE(victim.refusal(1, asked).find("too much"), std::string::npos);
-    ASSERT_TRUE(victim.core->offer(0, 1, Bytes(content).first(10), nullptr, 1)); // one less
+    ASSERT_TRUE(victim.dispatcher->rendezvous().offer(0, 1, Bytes(content).first(10), nullptr, 1)); // one less
     for (int i = 0; i < 2; ++i) victim.hears(1, Kind::want, Want{99'999'999, {landing_bit, 0, 0}, 100, asked});
     victim.poll();
     EXPECT_EQ(victim.sent(Kind::failed).size(), 1u) << "one finds room";
     victim.channel.lose(2);
-    for (int i = 0; i < 2 * 256; ++i) victim.core->poll();
+    for (int i = 0; i < 2 * 256; ++i) victim.dispatcher->poll();
     for (std::uint64_t key = 0; key < most / 2; ++key)
         victim.hears(1, Kind::want, Want{key, {landing_bit, 0, 0}, 100, asked});
     victim.poll();
@@ -261,16 +263,16 @@ TEST_F(CoreTransfers, so_many_may_want_something_and_one_more_is_refused) {
 // ---- broadcast
 
 /// Node 1 of four, which passes what comes from node 0 on to node 3.
-class CoreBroadcasts : public CoreTransfers {
+class DispatcherBroadcasts : public DispatcherTransfers {
 protected:
-    CoreBroadcasts() : CoreTransfers({.nodes = 4, .self = 1}) {}
+    DispatcherBroadcasts() : DispatcherTransfers({.nodes = 4, .self = 1}) {}
     void hears_broadcast(std::size_t bytes, const Notice& notice = {}) {
         victim.hears(0, Kind::broadcast, Broadcast{asked, 0, 0, {id, 0, 0}, notice}, Bytes(content).first(bytes));
         victim.poll();
     }
 };
 
-TEST_F(CoreBroadcasts, what_comes_is_written_passed_on_and_told_to_be_done_when_all_below_have_it) {
+TEST_F(DispatcherBroadcasts, what_comes_is_written_passed_on_and_told_to_be_done_when_all_below_have_it) {
     hears_broadcast(1000);
     EXPECT_TRUE(std::ranges::equal(memory.first(1000), Bytes(content).first(1000)));
     const auto passed = victim.sent(Kind::broadcast);
@@ -291,7 +293,7 @@ TEST_F(CoreBroadcasts, what_comes_is_written_passed_on_and_told_to_be_done_when_
     EXPECT_EQ(done[0].head<Done>().operation, asked);
 }
 
-TEST_F(CoreBroadcasts, what_fails_below_or_here_is_told_to_where_it_came_from) {
+TEST_F(DispatcherBroadcasts, what_fails_below_or_here_is_told_to_where_it_came_from) {
     hears_broadcast(1000);
     const auto passed = victim.sent(Kind::broadcast);
     ASSERT_EQ(passed.size(), 1u);
@@ -307,25 +309,25 @@ TEST_F(CoreBroadcasts, what_fails_below_or_here_is_told_to_where_it_came_from) {
     EXPECT_NE(victim.refusal(0, asked).find("flag"), std::string::npos);
 }
 
-TEST_F(CoreBroadcasts, who_discards_writes_nothing_sets_no_flag_and_passes_it_on) {
-    victim.core->discard_broadcasts(true);
+TEST_F(DispatcherBroadcasts, who_discards_writes_nothing_sets_no_flag_and_passes_it_on) {
+    victim.dispatcher->broadcasts().discard(true);
     hears_broadcast(1000, {Notice::Kind::set, id, 2048, 1});
     EXPECT_TRUE(std::ranges::all_of(memory.first(4096), [](std::byte byte) { return byte == std::byte{0}; }));
     ASSERT_EQ(victim.sent(Kind::broadcast).size(), 1u);
-    victim.core->discard_broadcasts(false);
+    victim.dispatcher->broadcasts().discard(false);
     hears_broadcast(1000, {Notice::Kind::set, id, 2048, 1});
     EXPECT_TRUE(std::ranges::equal(memory.first(1000), Bytes(content).first(1000)));
     EXPECT_EQ(memory[2048], std::byte{1});
 }
 
-TEST_F(CoreTransfers, a_broadcast_has_so_many_pieces_on_their_way_and_its_notice_on_the_last) {
+TEST_F(DispatcherTransfers, a_broadcast_has_so_many_pieces_on_their_way_and_its_notice_on_the_last) {
     const std::size_t pieces = 12;
-    ASSERT_TRUE(victim.core->broadcast({0, id, 0}, Bytes(content).first(pieces * chunk_bytes),
+    ASSERT_TRUE(victim.dispatcher->broadcasts().start({0, id, 0}, Bytes(content).first(pieces * chunk_bytes),
                                        {Notice::Kind::set, id, content.size() - 8, 1}));
     victim.poll();
     auto sent = victim.sent(Kind::broadcast); // to both others
     ASSERT_EQ(sent.size(), 2 * 8u);
-    EXPECT_FALSE(victim.core->sync(now()));
+    EXPECT_FALSE(victim.dispatcher->operations().sync(now()));
     for (std::size_t i = 0; i < sent.size(); ++i) {
         const Broadcast head = sent[i].head<Broadcast>();
         EXPECT_EQ(head.notice.kind,
@@ -337,7 +339,7 @@ TEST_F(CoreTransfers, a_broadcast_has_so_many_pieces_on_their_way_and_its_notice
         EXPECT_LE(sent.size(), std::min<std::size_t>(2 * pieces, 2 * 8 + i + 1)) << "one more for each that all have";
     }
     EXPECT_EQ(sent.size(), 2 * pieces);
-    EXPECT_TRUE(victim.core->sync(now()));
+    EXPECT_TRUE(victim.dispatcher->operations().sync(now()));
 }
 
 } // namespace

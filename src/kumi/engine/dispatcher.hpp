@@ -1,0 +1,243 @@
+#pragma once
+
+// The engine behind its face (engine.hpp). The dispatcher gives each message that arrives to a service, or to a handler
+// of the program, and sends what services want to send. Its parts:
+//
+//   ProgressLoop     which thread makes progress, and when: it has the turn
+//   Outbox           messages to other nodes, and credits
+//   PeerWatch        which nodes are lost, and when silent nodes are sent a keep-alive
+//   ActiveMessages   messages of the program
+//
+// and the services that every engine has: barriers, calls, operations (what this node has begun and others complete),
+// and those of remote memory. Layers above add their own. Everything except the memory of this host requires the turn.
+
+#include "kumi/base/function_ref.hpp"
+#include "kumi/base/result.hpp"
+#include "kumi/engine/active_messages.hpp"
+#include "kumi/engine/barrier_service.hpp"
+#include "kumi/engine/calls.hpp"
+#include "kumi/engine/memory/broadcasts.hpp"
+#include "kumi/engine/memory/flags.hpp"
+#include "kumi/engine/memory/remote_memory.hpp"
+#include "kumi/engine/memory/rendezvous.hpp"
+#include "kumi/engine/memory/segments.hpp"
+#include "kumi/engine/memory_map.hpp"
+#include "kumi/engine/operation_service.hpp"
+#include "kumi/engine/outbox.hpp"
+#include "kumi/engine/outgoing.hpp"
+#include "kumi/engine/peer_watch.hpp"
+#include "kumi/engine/progress.hpp"
+#include "kumi/engine/progress_loop.hpp"
+#include "kumi/engine/service.hpp"
+#include "kumi/pm/channel.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace kumi::engine {
+
+/// What nodes find out about each other when they join.
+struct Agreed {
+    std::vector<std::uint32_t> handlers;  // the number on the wire of each handler of this node
+    std::vector<std::uint32_t> functions; // and of each function
+    std::vector<std::string> hosts;       // by node, for people; may be empty
+    std::vector<Node> firsts;             // by node: the first of the nodes that share its memory; may be empty
+
+    /// As far as the names of their hosts tell.
+    bool share_host(Node a, Node b) const noexcept {
+        return std::max(a, b) < hosts.size() && hosts[a] == hosts[b];
+    }
+};
+
+class Dispatcher final : public Progress, private Work {
+public:
+    struct Options {
+        pm::Patience patience;
+        ProgressOptions progress;
+        /// How often nodes that owe an answer are sent a keep-alive.
+        Duration keepalive_every = std::chrono::seconds(1);
+        std::function<Instant()> clock = now; // for keep-alives
+    };
+    static Result<std::unique_ptr<Dispatcher>> open(pm::Channel& channel, Handlers&& handlers, const Options& options);
+    /// Sends what waits, for some seconds at most, and ends the background thread.
+    ~Dispatcher();
+    /// What all nodes have agreed on, before any of them starts. Without it each node assumes that others have its own
+    /// handlers in the same order.
+    void set_agreement(Agreed agreed);
+    const Agreed& agreed() const noexcept { return agreed_; }
+    /// Starts the background thread.
+    void start() { loop_.start(); }
+
+    Node node() const noexcept { return channel_.self(); }
+    Node nodes() const noexcept { return nodes_; }
+    pm::Channel& channel() noexcept { return channel_; }
+    std::size_t message_bytes_max() const noexcept { return message_bytes_max_; }
+    /// "node 3 on b0"
+    std::string name_of(Node node) const;
+    Result<void> check_node(const char* what, Node node) const;
+
+    // ---- its parts
+
+    ActiveMessages& messages() noexcept { return messages_; }
+    OperationService& operations() noexcept { return operations_; }
+    BarrierService& barriers() noexcept { return barriers_; }
+    Calls& calls() noexcept { return calls_; }
+    MemoryMap& map() noexcept { return *map_; }
+    Segments& segments() noexcept { return segments_; }
+    Flags& flags() noexcept { return flags_; }
+    RemoteMemory& memory() noexcept { return memory_; }
+    Rendezvous& rendezvous() noexcept { return rendezvous_; }
+    Broadcasts& broadcasts() noexcept { return broadcasts_; }
+    const PeerWatch& peers() const noexcept { return peers_; }
+    ProgressLoop& loop() noexcept { return loop_; }
+    Outbox& outbox(const Turn&) noexcept { return outbox_; }
+
+    // ---- for services
+
+    /// Before start(), and in the same order on all nodes. The service must live until the engine has ended.
+    [[nodiscard]] Port add_service(Service& service);
+    /// For as long as the turn lives no other thread runs handlers. A thread may take it more than once.
+    [[nodiscard]] Turn take_turn() noexcept { return Turn(loop_); }
+    /// The channel says that `node` has left or is lost. What it sent before may still have to be handled.
+    bool is_lost(Node node) const noexcept { return channel_.lost(node); }
+    /// Sends an empty message: a network reports a dead node only when something is sent to it. Requires the turn.
+    void send_keepalive(Node node) noexcept;
+    /// Tells `node` to look at its flags.
+    void send_nudge(const Turn& turn, Node node) noexcept;
+    /// Sends a request that begins with a header. Waits for room; with the turn, the request itself waits in the
+    /// outbox. An error: the node is lost, or too much waits.
+    Result<void> request(Node to, MutableBytes head, Bytes body);
+    /// A message makes no sense. The user is told once.
+    void note_unsound(Node source) noexcept;
+
+    // ---- old names
+    std::uint64_t looks() const noexcept { return peers_.looks(); }
+    bool is_gone(Node node) const noexcept { return peers_.is_gone(node); }
+    std::uint64_t under_way(Node to) const noexcept { return outbox_.requested(to) - outbox_.handled(to); }
+    bool share_host(Node a, Node b) const noexcept { return agreed_.share_host(a, b); }
+    auto run_here(std::uint32_t number, Node source, Bytes arguments) {
+        return messages_.run_here(number, source, arguments);
+    }
+    bool reaches(Node node) const noexcept { return map_->reaches(node); }
+    std::byte* local(global_ptr<std::byte> where, std::size_t bytes) noexcept { return segments_.local(where, bytes); }
+    bool has_handler(std::uint32_t number) const noexcept { return messages_.has(number); }
+    std::uint32_t number_of(std::uint32_t handler) const noexcept { return messages_.number_of(handler); }
+    const std::vector<Node>& firsts() const noexcept { return agreed_.firsts; }
+    void call_background(const Turn& turn) noexcept { loop_.call(turn); }
+    Result<std::uint64_t> allocate(std::size_t count, std::size_t each) { return segments_.allocate(count, each); }
+    Result<void> release(global_ptr<std::byte> memory) { return segments_.release(memory); }
+    const Handlers& handlers() const noexcept { return messages_.handlers(); }
+
+    // ---- progress
+
+    /// Handles what has arrived. Returns how many messages.
+    std::size_t poll();
+    /// Handles what has arrived, unless this is inside a handler.
+    void make_progress(const Turn& turn) noexcept;
+    void flush();
+    bool wait_until(base::FunctionRef<bool()> done, Instant deadline) override {
+        return loop_.serve_until(done, deadline);
+    }
+    void wake() noexcept override;
+    bool in_handler() const noexcept override { return loop_.has_turn(); }
+    bool forget(std::uint64_t asked) override;
+
+private:
+    friend class ActiveMessages;
+    friend class Port;
+
+    Dispatcher(pm::Channel& channel, Handlers&& handlers, const Options& options, std::unique_ptr<MemoryMap> map);
+
+    // Work
+    std::size_t work(const Turn& turn) noexcept override;
+    bool prepare_sleep(const Turn& turn, bool is_background) noexcept override;
+    void end_sleep(const Turn& turn, bool is_background) noexcept override;
+    Duration sleep_max() const noexcept override { return peers_.keepalive_every(); }
+    bool run_tasks() noexcept override { return calls_.run_task(); }
+    bool has_tasks(const Turn& turn) const noexcept override { return calls_.has_tasks(turn); }
+
+    void on_arrival(const Turn& turn, pm::Message& message) noexcept;
+    Handled handle(const Turn& turn, Node source, const Header& header, Bytes body, pm::Message& message);
+    bool go_on_services(const Turn& turn) noexcept;
+    bool notice_losses(const Turn& turn);
+    void on_gone(const Turn& turn, Node node, bool is_new);
+    void check_silent_peers(const Turn& turn);
+    bool try_send(Node to, Kind kind, MutableBytes message, Bytes payload) noexcept {
+        if (to >= nodes_ || message.size() + payload.size() > message_bytes_max_ + sizeof(Header)) [[unlikely]]
+            return false;
+        write_header(message, kind, true);
+        const Turn turn(loop_);
+        return outbox_.try_request(to, message, payload);
+    }
+
+    /// A service, as it was added. Its place is the same on all nodes.
+    struct Added {
+        Service* service;
+        bool wants_progress = false;
+    };
+
+    static constexpr std::size_t head_bytes_max = 256; // of anything that carries data
+
+    pm::Channel& channel_;
+    Node nodes_;
+    std::size_t message_bytes_max_;
+    Agreed agreed_;
+    std::unique_ptr<MemoryMap> map_;
+    Outbox outbox_;
+    PeerWatch peers_;
+    unsigned empty_polls_ = 0;
+    bool background_watches_ = false; // the background sleeps and is woken when a flag changes
+    bool has_told_unsound_ = false;
+    std::vector<Added> services_;
+    unsigned services_waiting_ = 0; // services that want progress
+
+    ActiveMessages messages_;
+    // Services, in the order of their ranges in wire.hpp.
+    BarrierService barriers_{*this};
+    Calls calls_{*this};
+    OperationService operations_{*this};
+    Segments segments_{*this, *map_};
+    Flags flags_{*this, *map_};
+    RemoteMemory memory_{*this, *map_, segments_, flags_};
+    Rendezvous rendezvous_{*this, memory_};
+    Broadcasts broadcasts_{*this, segments_, flags_, memory_};
+
+    ProgressLoop loop_; // last: its thread uses all the rest
+};
+
+inline bool ActiveMessages::try_send(Node to, std::uint32_t handler, MutableBytes message, Bytes payload) noexcept {
+    return dispatcher_.try_send(to, kind_of(handler), message, payload);
+}
+
+inline bool Port::try_send(Node to, std::uint16_t kind, MutableBytes message, Bytes payload) noexcept {
+    return dispatcher_->try_send(to, wire_kind(kind), message, payload);
+}
+
+template <class Head>
+Result<void> Port::request(Node to, std::uint16_t kind, const Head& head, Bytes body) {
+    auto message = outgoing(wire_kind(kind), true, head);
+    return dispatcher_->request(to, message.bytes(), body);
+}
+
+template <class Head>
+bool Port::try_request(const Turn& turn, Node to, std::uint16_t kind, const Head& head, Bytes body) noexcept {
+    auto message = outgoing(wire_kind(kind), true, head);
+    return dispatcher_->outbox(turn).try_request(to, message.bytes(), body);
+}
+
+template <class Head>
+bool Port::queue(const Turn& turn, Node to, std::uint16_t kind, const Head& head, Bytes body) {
+    auto message = outgoing(wire_kind(kind), true, head);
+    return dispatcher_->outbox(turn).request(to, message.bytes(), body);
+}
+
+template <class Head>
+void Port::reply(const Turn& turn, Node to, std::uint16_t kind, const Head& head, Bytes body) {
+    auto message = outgoing(wire_kind(kind), false, head);
+    dispatcher_->outbox(turn).reply(to, message.bytes(), body);
+}
+
+} // namespace kumi::engine

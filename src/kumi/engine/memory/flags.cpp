@@ -1,0 +1,90 @@
+#include "kumi/engine/memory/flags.hpp"
+
+#include "kumi/base/memory_policy.hpp"
+#include "kumi/engine/dispatcher.hpp"
+#include "kumi/engine/memory_map.hpp"
+
+#include <optional>
+
+namespace kumi::engine {
+
+bool Flags::apply(Node node, const Notice& notice) noexcept {
+    if (notice.kind == Notice::Kind::none) return true;
+    const std::size_t bytes = notice.kind == Notice::Kind::set ? sizeof(Flag) : sizeof(Counter);
+    std::byte* const where = map_.find(node, notice.segment, notice.offset, bytes);
+    if (where == nullptr || reinterpret_cast<std::uintptr_t>(where) % alignof(Flag) != 0) return false;
+    if (notice.kind == Notice::Kind::set) {
+        store_flag(*reinterpret_cast<Flag*>(where), notice.value);
+    } else {
+        Counter& counter = *reinterpret_cast<Counter*>(where);
+        // Release and acquire: the last notice shows the data of all.
+        if (std::atomic_ref(counter.missing).fetch_sub(1, std::memory_order_acq_rel) != 1) return true;
+        store_flag(counter.flag, 1);
+    }
+    nudge(node);
+    return true;
+}
+
+Result<void> Flags::check(const char* what, Node node, const Notice& notice) const {
+    if (notice.kind == Notice::Kind::none) return {};
+    const std::size_t bytes = notice.kind == Notice::Kind::set ? sizeof(Flag) : sizeof(Counter);
+    if (notice.offset % alignof(Flag) == 0 && map_.contains(node, notice.segment, notice.offset, bytes)) return {};
+    return error("{} at {}: there is no flag or counter at {} of segment {}", what, dispatcher_.name_of(node),
+                 notice.offset, notice.segment);
+}
+
+Error Flags::explain(const char* what, Node node, const Notice& notice) const {
+    return error("{} at {}: there is no flag or counter at {} of segment {}; the data is there", what,
+                 dispatcher_.name_of(node), notice.offset, notice.segment);
+}
+
+void Flags::expect(Counter& counter, std::int64_t arrivals) {
+    store_flag(counter.flag, 0);
+    if (std::atomic_ref(counter.missing).fetch_add(arrivals, std::memory_order_acq_rel) != -arrivals) return;
+    store_flag(counter.flag, 1);
+    nudge(dispatcher_.node());
+}
+
+Result<void> Flags::wait(const Flag& flag, Flag value, Instant deadline) {
+    if (load_flag(flag) == value) return {};
+    if (dispatcher_.in_handler()) return error("waiting for a flag: a handler must not wait");
+    bool is_set = false;          // its next value may come before this thread looks again
+    std::optional<Error> failure; // one of the threads that wait takes it, and the others go on
+    const auto is_over = [&](const Turn& turn) {
+        if (is_set || (is_set = load_flag(flag) == value)) return true;
+        if (!failure) failure = dispatcher_.operations().take_error(turn);
+        return failure.has_value();
+    };
+    dispatcher_.loop().serve_until(is_over, deadline);
+    if (is_set) return {};
+    if (failure) return error("waiting for a flag: {}", failure->text());
+    return error("waiting for a flag: it is {} and not {} after the time given", load_flag(flag), value);
+}
+
+// ---- sleepers
+
+void Flags::nudge(Node node) noexcept {
+    base::MachineMemory::full_fence(); // partner: the fence in begin_watch()
+    nudge_after_fence(node);
+}
+
+void Flags::nudge_after_fence(Node node) noexcept {
+    SharedPage& page = map_.page(node);
+    if (page.watching.load(std::memory_order_relaxed) == 0) return; // ordered by the fence
+    if (page.watching.exchange(0) == 0) return;                     // another thread or node does it
+    const Turn turn = dispatcher_.take_turn();
+    if (node == dispatcher_.node()) return dispatcher_.loop().wake_waiters(turn);
+    dispatcher_.send_nudge(turn, node);
+}
+
+void Flags::begin_watch(const Turn&) noexcept {
+    ++watchers_;
+    map_.page(dispatcher_.node()).watching.store(1);
+    base::MachineMemory::full_fence(); // partner: the fence in nudge()
+}
+
+void Flags::end_watch(const Turn&) noexcept {
+    if (--watchers_ == 0) map_.page(dispatcher_.node()).watching.store(0);
+}
+
+} // namespace kumi::engine

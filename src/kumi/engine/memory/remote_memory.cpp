@@ -1,0 +1,503 @@
+#include "kumi/engine/memory/remote_memory.hpp"
+
+#include "kumi/engine/dispatcher.hpp"
+#include "kumi/engine/memory/flags.hpp"
+#include "kumi/engine/memory/segments.hpp"
+#include "kumi/engine/memory_map.hpp"
+#include "kumi/engine/word_copy.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <utility>
+
+namespace kumi::engine {
+namespace {
+
+constexpr std::uint16_t put_kind = kind_in_service(Kind::put);
+constexpr std::uint16_t put_strided_kind = kind_in_service(Kind::put_strided);
+constexpr std::uint16_t get_kind = kind_in_service(Kind::get);
+constexpr std::uint16_t got_kind = kind_in_service(Kind::got);
+constexpr std::uint16_t atomic_kind = kind_in_service(Kind::atomic);
+constexpr std::uint16_t copy_kind = kind_in_service(Kind::copy);
+
+template <class Word>
+std::uint64_t apply_to(std::byte* where, const Atomic& what) noexcept {
+    const std::atomic_ref<Word> word(*reinterpret_cast<Word*>(where));
+    const auto operand = static_cast<Word>(what.operand);
+    switch (what.kind) {
+    case Atomic::add: return word.fetch_add(operand);
+    case Atomic::swap: return word.exchange(operand);
+    case Atomic::compare_exchange: {
+        auto expected = static_cast<Word>(what.expected);
+        word.compare_exchange_strong(expected, operand);
+        return expected;
+    }
+    }
+    return 0;
+}
+
+bool is_sound(const Atomic& what, const std::byte* where) noexcept {
+    return (what.bytes == 4 || what.bytes == 8) && what.kind <= Atomic::compare_exchange &&
+           reinterpret_cast<std::uintptr_t>(where) % what.bytes == 0;
+}
+
+std::uint64_t apply_atomic(const Atomic& what, std::byte* where) noexcept {
+    return what.bytes == 4 ? apply_to<std::uint32_t>(where, what) : apply_to<std::uint64_t>(where, what);
+}
+
+/// How far blocks reach: from the lowest byte, before `start` where the stride is negative, to the end of the highest.
+struct Reach {
+    std::uint64_t before = 0;
+    std::uint64_t bytes = 0;
+    bool is_sound = false;
+};
+Reach reach_of(std::uint64_t block_bytes, std::uint64_t count, std::int64_t stride) noexcept {
+    constexpr std::uint64_t most = std::uint64_t{1} << 48; // more addresses than there are
+    if (count == 0 || block_bytes == 0) return {0, 0, true};
+    const std::uint64_t step = stride < 0 ? 0 - static_cast<std::uint64_t>(stride) : static_cast<std::uint64_t>(stride);
+    if (block_bytes > most || count > most || (step != 0 && count - 1 > most / step)) return {};
+    const std::uint64_t span = (count - 1) * step;
+    return {stride < 0 ? span : 0, span + block_bytes, true};
+}
+
+Place place_of(global_ptr<std::byte> where) noexcept { return {where.segment(), 0, where.offset()}; }
+
+std::string explain_notice(const Notice& notice) {
+    return fmt::format("put: there is no flag or counter at {} of segment {}; the data is there", notice.offset,
+                       notice.segment);
+}
+
+} // namespace
+
+RemoteMemory::RemoteMemory(Dispatcher& dispatcher, MemoryMap& map, Segments& segments, Flags& flags)
+    : dispatcher_(dispatcher), operations_(dispatcher.operations()), port_(dispatcher.add_service(*this)), map_(map),
+      segments_(segments), flags_(flags), transfers_(dispatcher, port_) {}
+
+Handled RemoteMemory::on_message(const Turn& turn, Node source, std::uint16_t kind, Bytes body) {
+    switch (kind) {
+    case put_kind: return handled_if(on_put(turn, source, body));
+    case put_strided_kind: return handled_if(on_put_strided(turn, source, body));
+    case get_kind: return handled_if(on_get(turn, source, body));
+    case got_kind: return handled_if(on_got(turn, source, body));
+    case atomic_kind: return handled_if(on_atomic(turn, source, body));
+    case copy_kind: return handled_if(on_copy(turn, source, body));
+    default: return Handled::no;
+    }
+}
+
+inline bool RemoteMemory::reaches(Node node) const noexcept { return map_.reaches(node); }
+
+OperationId RemoteMemory::begin(Operation operation) {
+    const Turn turn = dispatcher_.take_turn();
+    return operations_.begin(turn, std::move(operation));
+}
+
+void RemoteMemory::end(OperationId id) {
+    const Turn turn = dispatcher_.take_turn();
+    operations_.end(turn, id);
+}
+
+Result<void> RemoteMemory::wait_for(OperationId id) {
+    const auto done = operations_.wait_for(id);
+    return done ? Result<void>() : Result<void>(done.error());
+}
+
+// ---- put
+
+Result<void> RemoteMemory::put(Where to, Bytes source, const Notice& notice) {
+    if (to.node() < dispatcher_.nodes() && reaches(to.node())) {
+        std::byte* const where = map_.find(to.node(), to.segment(), to.offset(), source.size());
+        if (where == nullptr) [[unlikely]]
+            return segments_.check("put", to, source.size());
+        copy_in(where, source);
+        if (!flags_.apply(to.node(), notice)) return flags_.explain("put", to.node(), notice);
+        return {};
+    }
+    if (auto good = segments_.check("put", to, source.size()); !good) return good;
+    if (auto good = flags_.check("put", to.node(), notice); !good) return good;
+    for (std::size_t at = 0;;) {
+        const std::size_t bytes = std::min(transfers_.piece_bytes(), source.size() - at);
+        const bool is_last = at + bytes == source.size();
+        const Put head{no_operation, {to.segment(), 0, to.offset() + at}, is_last ? notice : Notice{}};
+        if (auto sent = port_.request(to.node(), put_kind, head, source.subspan(at, bytes)); !sent) return sent;
+        at += bytes;
+        if (!is_last) continue;
+        // The target waits for the notice, and this thread may not call again for long.
+        if (notice.kind != Notice::Kind::none) dispatcher_.flush();
+        return {};
+    }
+}
+
+Result<void> RemoteMemory::start_put(Where to, Bytes source, const Notice& notice) {
+    if (auto good = segments_.check("put", to, source.size()); !good) return good;
+    if (auto good = flags_.check("put", to.node(), notice); !good) return good;
+    if (reaches(to.node()) || source.size() <= 1024) return put(to, source, notice);
+    transfers_.start(
+        {.node = to.node(), .place = place_of(to), .source = source.data(), .bytes = source.size(), .notice = notice});
+    return {};
+}
+
+Result<void> RemoteMemory::put_pieces(std::span<const PutPiece> pieces, const Notice& notice) {
+    for (const PutPiece& piece : pieces)
+        if (piece.to.node() != pieces.front().to.node())
+            return error("put of many pieces: they go to node {} and to node {}, and must go to one",
+                         pieces.front().to.node(), piece.to.node());
+    for (std::size_t i = 0; i < pieces.size(); ++i)
+        if (auto done = put(pieces[i].to, pieces[i].source, i + 1 == pieces.size() ? notice : Notice{}); !done)
+            return done;
+    return {};
+}
+
+bool RemoteMemory::on_put(const Turn& turn, Node source, Bytes body) {
+    Put what;
+    if (!read_value(body, what)) return false;
+    const Bytes data = body.subspan(sizeof what);
+    std::byte* const where = find_place(turn, source, what.to, data.size());
+    if (where == nullptr) {
+        operations_.refuse(turn, source, what.operation, fmt::format("put: {}", explain_place(what.to, data.size())));
+        return true;
+    }
+    copy_in(where, data);
+    if (!flags_.apply(dispatcher_.node(), what.notice))
+        operations_.refuse(turn, source, what.operation, explain_notice(what.notice));
+    return true;
+}
+
+std::byte* RemoteMemory::find_place(const Turn& turn, Node source, const Place& place, std::uint64_t bytes) noexcept {
+    if ((place.segment & landing_bit) == 0) return map_.find(dispatcher_.node(), place.segment, place.offset, bytes);
+    const Operation* const operation = operations_.find(turn, {place.segment & ~landing_bit, place.generation});
+    if (operation == nullptr || !operation->is_from(source)) return nullptr;
+    if (bytes > operation->bytes || place.offset > operation->bytes - bytes) return nullptr;
+    if (operation->block_bytes != 0) return nullptr; // its memory is not in one piece
+    return operation->target + place.offset;
+}
+
+std::string RemoteMemory::explain_place(const Place& place, std::uint64_t bytes) const {
+    if ((place.segment & landing_bit) != 0) return "nothing is expected there";
+    return map_.explain(dispatcher_.node(), place.segment, place.offset, bytes);
+}
+
+// ---- get
+
+Result<void> RemoteMemory::get(Where from, MutableBytes target) {
+    if (from.node() < dispatcher_.nodes() && reaches(from.node())) {
+        const std::byte* const where = map_.find(from.node(), from.segment(), from.offset(), target.size());
+        if (where == nullptr) [[unlikely]]
+            return segments_.check("get", from, target.size());
+        copy_out(target.data(), {where, target.size()});
+        return {};
+    }
+    if (auto good = segments_.check("get", from, target.size()); !good) return good;
+    if (dispatcher_.in_handler()) return error("get: a handler must not wait; start_get() does not");
+    if (target.empty()) return {};
+    const OperationId id = begin_get(from, target, {.is_waited_for = true});
+    return wait_for(id);
+}
+
+Result<void> RemoteMemory::start_get(Where from, MutableBytes target, Flag* flag) {
+    if (flag != nullptr) store_flag(*flag, 0);
+    if (from.node() < dispatcher_.nodes() && (reaches(from.node()) || target.empty())) {
+        auto got = get(from, target);
+        if (got && flag != nullptr) store_flag(*flag, 1);
+        return got;
+    }
+    if (auto good = segments_.check("get", from, target.size()); !good) return good;
+    begin_get(from, target, {.flag = flag});
+    return {};
+}
+
+OperationId RemoteMemory::begin_get(Where from, MutableBytes target, Operation operation) {
+    operation.peer = from.node();
+    operation.what = "get";
+    operation.target = target.data();
+    operation.bytes = operation.left = target.size();
+    const bool is_waited_for = operation.is_waited_for;
+    const Turn turn = dispatcher_.take_turn();
+    const OperationId id = operations_.begin(turn, std::move(operation));
+    transfers_.start({.kind = Transfer::Kind::get,
+                      .node = from.node(),
+                      .place = place_of(from),
+                      .bytes = target.size(),
+                      .operation = id},
+                     !is_waited_for);
+    return id;
+}
+
+bool RemoteMemory::on_get(const Turn& turn, Node source, Bytes body) {
+    Get what;
+    if (!read_value(body, what)) return false;
+    const Reach reach = reach_of(what.bytes, what.count, what.stride);
+    if (!reach.is_sound || what.from.offset < reach.before || what.bytes > transfers_.piece_bytes() ||
+        what.count > transfers_.piece_bytes() || what.bytes * what.count > transfers_.piece_bytes())
+        return false;
+    const Place lowest{what.from.segment, what.from.generation, what.from.offset - reach.before};
+    std::byte* const where =
+        (what.from.segment & landing_bit) != 0 ? nullptr : find_place(turn, source, lowest, reach.bytes);
+    if (where == nullptr) {
+        operations_.refuse(turn, source, what.operation, fmt::format("get: {}", explain_place(lowest, reach.bytes)));
+        return true;
+    }
+    const Got head{what.operation, what.position};
+    const std::byte* const start = where + reach.before;
+    if (what.count == 1) {
+        std::array<std::byte, 8> word;
+        const bool is_word = what.bytes <= word.size();
+        if (is_word) copy_out(word.data(), {start, what.bytes});
+        port_.reply(turn, source, got_kind, head, {is_word ? word.data() : start, what.bytes});
+        return true;
+    }
+    std::vector<std::byte> blocks(what.bytes * what.count);
+    for (std::uint64_t i = 0; i < what.count && what.bytes != 0; ++i)
+        std::memcpy(blocks.data() + i * what.bytes, start + static_cast<std::int64_t>(i) * what.stride, what.bytes);
+    port_.reply(turn, source, got_kind, head, blocks);
+    return true;
+}
+
+bool RemoteMemory::on_got(const Turn& turn, Node source, Bytes body) {
+    Got what;
+    if (!read_value(body, what)) return false;
+    const Bytes data = body.subspan(sizeof what);
+    Operation* const operation = operations_.find(turn, what.operation);
+    if (operation == nullptr) return true;                                         // it has failed already
+    if (operation->target == nullptr || !operation->is_from(source)) return false; // no data is to come for it
+    if (data.size() > operation->left || what.position > operation->bytes - data.size()) return false;
+    if (operation->block_bytes == 0) {
+        kumi::copy_bytes(operation->target + what.position, data);
+    } else {
+        if (what.position % operation->block_bytes != 0 || data.size() % operation->block_bytes != 0) return false;
+        auto index = static_cast<std::int64_t>(what.position / operation->block_bytes);
+        for (std::size_t at = 0; at < data.size(); at += operation->block_bytes, ++index)
+            std::memcpy(operation->target + index * operation->stride, data.data() + at, operation->block_bytes);
+    }
+    operation->left -= data.size();
+    if (operation->left == 0) operations_.complete(turn, what.operation);
+    return true;
+}
+
+Result<void> RemoteMemory::get_pieces(std::span<const GetPiece> pieces) {
+    // All are under way at once, and waited for together.
+    std::vector<OperationId> begun;
+    Result<void> outcome;
+    for (const GetPiece& piece : pieces) {
+        const bool is_near = piece.from.node() < dispatcher_.nodes() && reaches(piece.from.node());
+        if (is_near || piece.target.empty() || dispatcher_.in_handler()) outcome = get(piece.from, piece.target);
+        else if (outcome = segments_.check("get", piece.from, piece.target.size()); outcome)
+            begun.push_back(begin_get(piece.from, piece.target, {.is_waited_for = true}));
+        if (!outcome) break;
+    }
+    for (const OperationId id : begun)
+        if (auto got = wait_for(id); !got && outcome) outcome = std::move(got);
+    return outcome;
+}
+
+// ---- copy
+
+Result<void> RemoteMemory::copy(Where from, Where to, std::size_t bytes, const Notice& notice) {
+    if (auto good = segments_.check("copy from", from, bytes); !good) return good;
+    if (auto good = segments_.check("copy to", to, bytes); !good) return good;
+    if (auto good = flags_.check("copy", to.node(), notice); !good) return good;
+    if (reaches(from.node())) {
+        const std::byte* const source = map_.find(from.node(), from.segment(), from.offset(), bytes);
+        return start_put(to, {source, bytes}, notice);
+    }
+    if (reaches(to.node()) && bytes != 0) {
+        std::byte* const target = map_.find(to.node(), to.segment(), to.offset(), bytes);
+        begin_get(from, {target, bytes}, {.answered = [this, to, notice](const Result<Bytes>& done) {
+                      const Turn turn = dispatcher_.take_turn();
+                      if (!done) return operations_.note_error(turn, done.error());
+                      if (!flags_.apply(to.node(), notice))
+                          operations_.note_error(turn, flags_.explain("copy", to.node(), notice));
+                  }});
+        return {};
+    }
+    const OperationId id = begin({.peer = from.node(), .what = "copy"});
+    auto sent =
+        port_.request(from.node(), copy_kind, Copy{id, place_of(from), to.node(), 0, place_of(to), bytes, notice});
+    if (!sent) end(id);
+    return sent;
+}
+
+bool RemoteMemory::on_copy(const Turn& turn, Node source, Bytes body) {
+    Copy what;
+    if (!read_value(body, what) || what.target >= dispatcher_.nodes() || (what.from.segment & landing_bit) != 0 ||
+        (what.to.segment & landing_bit) != 0)
+        return false;
+    const std::byte* const from = find_place(turn, source, what.from, what.bytes);
+    if (from == nullptr) {
+        operations_.refuse(turn, source, what.operation, fmt::format("copy: {}", explain_place(what.from, what.bytes)));
+        return true;
+    }
+    if (reaches(what.target)) {
+        const Where to(what.target, what.to.segment, what.to.offset);
+        if (auto done = put(to, {from, what.bytes}, what.notice); !done)
+            operations_.refuse(turn, source, what.operation, done.error().text());
+        else operations_.reply_done(turn, source, what.operation);
+        return true;
+    }
+    const auto tell = [this, source, asked = what.operation](const Result<Bytes>& done) {
+        const Turn turn_now = dispatcher_.take_turn();
+        if (done) operations_.reply_done(turn_now, source, asked);
+        else operations_.refuse(turn_now, source, asked, done.error().text());
+    };
+    const OperationId id = operations_.begin(turn, {.peer = what.target, .what = "copy", .answered = tell});
+    transfers_.start({.node = what.target,
+                      .place = what.to,
+                      .source = from,
+                      .bytes = what.bytes,
+                      .notice = what.notice,
+                      .operation = id});
+    return true;
+}
+
+// ---- strided
+
+Result<void> RemoteMemory::put_strided(Where to, const std::byte* source, const Strided& shape, const Notice& notice) {
+    const Reach reach = reach_of(shape.block_bytes, shape.count, shape.target_stride);
+    if (!reach.is_sound || to.offset() < reach.before)
+        return error("put of {} blocks of {} bytes, {} apart: they reach outside every segment", shape.count,
+                     shape.block_bytes, shape.target_stride);
+    const Where lowest(to.node(), to.segment(), to.offset() - reach.before);
+    if (auto good = segments_.check("put", lowest, reach.bytes); !good) return good;
+    if (auto good = flags_.check("put", to.node(), notice); !good) return good;
+    if (shape.count == 0 || shape.block_bytes == 0) return put(lowest, {}, notice);
+    if (reaches(to.node())) {
+        std::byte* const where =
+            map_.find(lowest.node(), lowest.segment(), lowest.offset(), reach.bytes) + reach.before;
+        for (std::size_t i = 0; i < shape.count; ++i)
+            copy_in(where + static_cast<std::ptrdiff_t>(i) * shape.target_stride,
+                    {source + static_cast<std::ptrdiff_t>(i) * shape.source_stride, shape.block_bytes});
+        return flags_.apply(to.node(), notice) ? Result<void>()
+                                               : Result<void>(flags_.explain("put", to.node(), notice));
+    }
+    const std::size_t blocks_max = std::max<std::size_t>(1, transfers_.piece_bytes() / shape.block_bytes);
+    std::vector<std::byte> packed;
+    for (std::size_t first = 0; first < shape.count;) {
+        const std::size_t count = std::min(blocks_max, shape.count - first);
+        const std::uint64_t offset = to.offset() + first * static_cast<std::uint64_t>(shape.target_stride);
+        const std::byte* const start = source + static_cast<std::ptrdiff_t>(first) * shape.source_stride;
+        const bool is_last = first + count == shape.count;
+        if (count == 1) {
+            if (auto sent =
+                    put({to.node(), to.segment(), offset}, {start, shape.block_bytes}, is_last ? notice : Notice{});
+                !sent)
+                return sent;
+        } else {
+            packed.resize(count * shape.block_bytes);
+            for (std::size_t i = 0; i < count; ++i)
+                std::memcpy(packed.data() + i * shape.block_bytes,
+                            start + static_cast<std::ptrdiff_t>(i) * shape.source_stride, shape.block_bytes);
+            const PutStrided head{
+                {to.segment(), 0, offset}, is_last ? notice : Notice{}, shape.block_bytes, shape.target_stride};
+            if (auto sent = port_.request(to.node(), put_strided_kind, head, packed); !sent) return sent;
+        }
+        first += count;
+    }
+    if (notice.kind != Notice::Kind::none) dispatcher_.flush(); // as in put()
+    return {};
+}
+
+bool RemoteMemory::on_put_strided(const Turn& turn, Node source, Bytes body) {
+    PutStrided what;
+    if (!read_value(body, what)) return false;
+    const Bytes data = body.subspan(sizeof what);
+    if (what.block_bytes == 0 || data.size() % what.block_bytes != 0) return false;
+    const std::uint64_t count = data.size() / what.block_bytes;
+    const Reach reach = reach_of(what.block_bytes, count, what.stride);
+    if (!reach.is_sound || what.to.offset < reach.before || (what.to.segment & landing_bit) != 0) return false;
+    const Place lowest{what.to.segment, 0, what.to.offset - reach.before};
+    std::byte* where = find_place(turn, source, lowest, reach.bytes);
+    if (where == nullptr) {
+        operations_.refuse(turn, source, no_operation, fmt::format("put: {}", explain_place(lowest, reach.bytes)));
+        return true;
+    }
+    where += reach.before;
+    for (std::uint64_t i = 0; i < count; ++i)
+        copy_in(where + static_cast<std::int64_t>(i) * what.stride,
+                data.subspan(i * what.block_bytes, what.block_bytes));
+    if (!flags_.apply(dispatcher_.node(), what.notice))
+        operations_.refuse(turn, source, no_operation, explain_notice(what.notice));
+    return true;
+}
+
+Result<void> RemoteMemory::get_strided(Where from, std::byte* target, const Strided& shape) {
+    const Reach reach = reach_of(shape.block_bytes, shape.count, shape.source_stride);
+    if (!reach.is_sound || from.offset() < reach.before)
+        return error("get of {} blocks of {} bytes, {} apart: they reach outside every segment", shape.count,
+                     shape.block_bytes, shape.source_stride);
+    const Where lowest(from.node(), from.segment(), from.offset() - reach.before);
+    if (auto good = segments_.check("get", lowest, reach.bytes); !good) return good;
+    if (shape.count == 0 || shape.block_bytes == 0) return {};
+    const bool is_here = reaches(from.node());
+    if (is_here || shape.block_bytes > transfers_.piece_bytes() / 2) {
+        for (std::size_t i = 0; i < shape.count; ++i) {
+            const Where block(from.node(), from.segment(),
+                              from.offset() + i * static_cast<std::uint64_t>(shape.source_stride));
+            if (auto got =
+                    get(block, {target + static_cast<std::ptrdiff_t>(i) * shape.target_stride, shape.block_bytes});
+                !got)
+                return got;
+        }
+        return {};
+    }
+    if (dispatcher_.in_handler()) return error("get: a handler must not wait");
+    const std::uint64_t bytes = shape.block_bytes * shape.count;
+    const OperationId id = begin({.peer = from.node(),
+                                  .what = "get",
+                                  .target = target,
+                                  .bytes = bytes,
+                                  .left = bytes,
+                                  .block_bytes = shape.block_bytes,
+                                  .stride = shape.target_stride,
+                                  .is_waited_for = true});
+    const std::size_t blocks_max = transfers_.piece_bytes() / shape.block_bytes;
+    for (std::size_t first = 0; first < shape.count; first += blocks_max) {
+        const std::size_t count = std::min(blocks_max, shape.count - first);
+        const Place place{from.segment(), 0, from.offset() + first * static_cast<std::uint64_t>(shape.source_stride)};
+        const Get head{id, place, shape.block_bytes, count, shape.source_stride, first * shape.block_bytes};
+        if (auto sent = port_.request(from.node(), get_kind, head); !sent) {
+            end(id); // what still comes finds nothing
+            return sent;
+        }
+    }
+    return wait_for(id);
+}
+
+// ---- atomic operations
+
+Result<std::uint64_t> RemoteMemory::atomic(Where word, const Atomic& what) {
+    if (auto good = segments_.check("atomic operation", word, what.bytes); !good) return good.error();
+    if (word.offset() % what.bytes != 0)
+        return error("atomic operation at {}: the word at {} of segment {} is not aligned to its {} bytes",
+                     dispatcher_.name_of(word.node()), word.offset(), word.segment(), what.bytes);
+    if (reaches(word.node())) {
+        std::byte* const where = map_.find(word.node(), word.segment(), word.offset(), what.bytes);
+        const std::uint64_t before = apply_atomic(what, where);
+        flags_.nudge(word.node()); // it may be a flag that somebody waits for
+        return before;
+    }
+    if (dispatcher_.in_handler()) return error("atomic operation: a handler must not wait for what it answers");
+    const OperationId id = begin({.peer = word.node(), .what = "atomic operation", .is_waited_for = true});
+    if (auto sent = port_.request(word.node(), atomic_kind, AtomicRequest{id, place_of(word), what}); !sent) {
+        end(id);
+        return sent.error();
+    }
+    return operations_.wait_for(id);
+}
+
+bool RemoteMemory::on_atomic(const Turn& turn, Node source, Bytes body) {
+    AtomicRequest request;
+    if (!read_value(body, request) || (request.word.segment & landing_bit) != 0) return false;
+    std::byte* const where = find_place(turn, source, request.word, request.what.bytes);
+    if (where == nullptr || !is_sound(request.what, where)) {
+        operations_.refuse(turn, source, request.operation,
+                           where == nullptr
+                               ? fmt::format("atomic operation: {}", explain_place(request.word, request.what.bytes))
+                               : std::string("atomic operation: not a word of 4 or 8 bytes, aligned"));
+        return true;
+    }
+    operations_.reply_done(turn, source, request.operation, apply_atomic(request.what, where));
+    return true;
+}
+
+} // namespace kumi::engine

@@ -1,0 +1,80 @@
+#pragma once
+
+// Puts, gets, copies and atomic operations on the memory of other nodes.
+//
+// The calling thread accesses the memory of this host by loads and stores, without the turn. For memory of other hosts
+// there are messages: each carries at most one chunk of data, the notice travels with the last, and the target checks
+// every place that a message names.
+
+#include "kumi/base/bytes.hpp"
+#include "kumi/base/result.hpp"
+#include "kumi/engine/global_ptr.hpp"
+#include "kumi/engine/memory.hpp"
+#include "kumi/engine/memory/transfers.hpp"
+#include "kumi/engine/operations.hpp"
+#include "kumi/engine/service.hpp"
+
+#include <span>
+#include <string>
+
+namespace kumi::engine {
+
+class Flags;
+class MemoryMap;
+class OperationService;
+class Segments;
+
+class RemoteMemory final : public Service {
+public:
+    using Where = global_ptr<std::byte>;
+
+    RemoteMemory(Dispatcher& dispatcher, MemoryMap& map, Segments& segments, Flags& flags);
+
+    Result<void> put(Where to, Bytes source, const Notice& notice);
+    Result<void> start_put(Where to, Bytes source, const Notice& notice);
+    Result<void> put_strided(Where to, const std::byte* source, const Strided& shape, const Notice& notice);
+    Result<void> put_pieces(std::span<const PutPiece> pieces, const Notice& notice);
+    Result<void> get(Where from, MutableBytes target);
+    Result<void> start_get(Where from, MutableBytes target, Flag* flag);
+    Result<void> get_strided(Where from, std::byte* target, const Strided& shape);
+    Result<void> get_pieces(std::span<const GetPiece> pieces);
+    Result<void> copy(Where from, Where to, std::size_t bytes, const Notice& notice);
+    Result<std::uint64_t> atomic(Where word, const Atomic& what);
+
+    /// What goes out in pieces.
+    Transfers& transfers() noexcept { return transfers_; }
+
+    /// Memory of this node, as a message of `source` names it. Null: there is none. A landing belongs to one operation,
+    /// and only the node that the operation waits for may write there.
+    std::byte* find_place(const Turn& turn, Node source, const Place& place, std::uint64_t bytes) noexcept;
+    /// Why find_place() has found nothing.
+    std::string explain_place(const Place& place, std::uint64_t bytes) const;
+
+private:
+    Handled on_message(const Turn& turn, Node source, std::uint16_t kind, Bytes body) override;
+    bool go_on(const Turn& turn) noexcept override { return transfers_.go_on(turn); }
+    void on_lost(const Turn& turn, Node node) noexcept override { transfers_.give_up(turn, node); }
+
+    bool on_put(const Turn& turn, Node source, Bytes body);
+    bool on_put_strided(const Turn& turn, Node source, Bytes body);
+    bool on_get(const Turn& turn, Node source, Bytes body);
+    bool on_got(const Turn& turn, Node source, Bytes body);
+    bool on_atomic(const Turn& turn, Node source, Bytes body);
+    bool on_copy(const Turn& turn, Node source, Bytes body);
+
+    bool reaches(Node node) const noexcept;
+    OperationId begin(Operation operation);
+    void end(OperationId id);
+    OperationId begin_get(Where from, MutableBytes target, Operation operation);
+    Result<void> wait_for(OperationId id);
+
+    Dispatcher& dispatcher_;
+    OperationService& operations_;
+    Port port_;
+    MemoryMap& map_;
+    Segments& segments_;
+    Flags& flags_;
+    Transfers transfers_;
+};
+
+} // namespace kumi::engine

@@ -1,0 +1,84 @@
+#include "kumi/engine/memory/segments.hpp"
+
+#include "kumi/base/machine.hpp"
+#include "kumi/engine/dispatcher.hpp"
+#include "kumi/engine/memory_map.hpp"
+
+namespace kumi::engine {
+
+Result<void> Segments::check(const char* what, Where where, std::uint64_t bytes) const {
+    if (where.node() < dispatcher_.nodes() && map_.contains(where.node(), where.segment(), where.offset(), bytes))
+        [[likely]]
+        return {};
+    if (where.node() >= dispatcher_.nodes())
+        return error("{}: there is no node {}, this job has 0 to {}", what, where.node(), dispatcher_.nodes() - 1);
+    return error("{} at {}: {}", what, dispatcher_.name_of(where.node()),
+                 map_.explain(where.node(), where.segment(), where.offset(), bytes));
+}
+
+std::byte* Segments::local(Where where, std::size_t bytes) noexcept {
+    if (where.node() >= dispatcher_.nodes() || !map_.reaches(where.node())) return nullptr;
+    return map_.find(where.node(), where.segment(), where.offset(), bytes);
+}
+
+Result<MadeSegment> Segments::add(std::uint64_t bytes) {
+    const Turn turn = dispatcher_.take_turn();
+    const auto id = map_.make(bytes);
+    if (!id) return id.error();
+    return MadeSegment{*id, {map_.find(dispatcher_.node(), *id, 0, bytes), bytes}};
+}
+
+Result<MadeSegment> Segments::make(std::size_t count, std::size_t bytes_each) {
+    if (dispatcher_.in_handler()) return error("making a segment: a handler must not wait");
+    std::size_t bytes = 0;
+    const bool fits = !__builtin_mul_overflow(count, bytes_each, &bytes);
+    auto made = fits ? add(bytes)
+                     : Result<MadeSegment>(
+                           error("making a segment of {} times {} bytes: no machine has that many", count, bytes_each));
+    // All must have it before anybody uses it; and all must have the same.
+    const std::uint64_t told = made ? bytes + 1 : 0;
+    const auto agreed = dispatcher_.barriers().agree(told);
+    if (agreed && agreed->lowest == agreed->highest && made) return made;
+    if (made) {
+        const Turn turn = dispatcher_.take_turn();
+        map_.drop(made->id);
+    }
+    if (!made) return made.error();
+    if (!agreed) return agreed.error();
+    if (agreed->lowest == 0)
+        return error("making a segment of {}: another node has no memory for it", base::readable_bytes(bytes));
+    return error("making a segment: this node asks for {} bytes, others for {} to {}; all must ask for the same", bytes,
+                 agreed->lowest - 1, agreed->highest - 1);
+}
+
+Result<void> Segments::free(SegmentId segment) {
+    if (dispatcher_.in_handler()) return error("freeing a segment: a handler must not wait");
+    const bool is_known = segment != 0 && map_.find(dispatcher_.node(), segment, 0, 1) != nullptr;
+    // What this node has under way arrives first; then all have come, and nobody needs it any more.
+    auto done = dispatcher_.operations().sync(never);
+    const auto agreed = dispatcher_.barriers().agree(is_known ? segment : 0);
+    if (!is_known) return error("freeing segment {}: there is no such segment (any more)", segment);
+    if (!agreed) return agreed.error();
+    if (agreed->lowest != agreed->highest) return error("freeing segment {}: not all nodes free the same one", segment);
+    const Turn turn = dispatcher_.take_turn();
+    map_.drop(segment);
+    return done;
+}
+
+Result<std::uint64_t> Segments::allocate(std::size_t count, std::size_t bytes_each) {
+    std::size_t bytes = 0;
+    if (__builtin_mul_overflow(count, bytes_each, &bytes))
+        return error("allocating {} times {} bytes: no machine has that many", count, bytes_each);
+    const Turn turn = dispatcher_.take_turn();
+    return map_.allocate(bytes);
+}
+
+Result<void> Segments::release(Where memory) {
+    if (memory.segment() != 0 || memory.node() != dispatcher_.node())
+        return error("releasing heap memory: this was allocated by node {}, and only there it is released",
+                     memory.node());
+    const Turn turn = dispatcher_.take_turn();
+    return map_.release(memory.offset());
+}
+
+} // namespace kumi::engine

@@ -1,0 +1,124 @@
+#include "kumi/engine/memory/transfers.hpp"
+
+#include "kumi/engine/dispatcher.hpp"
+#include "kumi/engine/memory/flags.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace kumi::engine {
+namespace {
+
+/// Requests to one node that transfers may have under way.
+constexpr std::uint64_t transfer_pieces_max = requests_max * 3 / 4;
+/// Pieces of one get: what the target may have to send at once.
+constexpr std::uint64_t get_pieces_max = 16;
+/// Transfers to one node that take turns; more wait in line.
+constexpr std::size_t transfers_active_max = 16;
+
+} // namespace
+
+Transfers::Transfers(Dispatcher& dispatcher, Port port) noexcept
+    : dispatcher_(dispatcher), port_(port), piece_bytes_(std::min(chunk_bytes, dispatcher.message_bytes_max())) {}
+
+void Transfers::start(Transfer transfer, bool is_in_background) {
+    const Turn turn = dispatcher_.take_turn();
+    transfers_[transfer.node].push_back(std::move(transfer));
+    dispatcher_.operations().hold(turn);
+    port_.want_progress(turn, true);
+    if (go_on(turn)) dispatcher_.loop().wake_waiters(turn); // flags that other threads wait for may have been set
+    if (!transfers_.empty() && is_in_background) dispatcher_.loop().on_duty(turn);
+}
+
+bool Transfers::go_on(const Turn& turn) {
+    bool any = false;
+    for (auto node = transfers_.begin(); node != transfers_.end();) {
+        any |= go_on_to(turn, node->second);
+        if (node->second.empty()) node = transfers_.erase(node);
+        else ++node;
+    }
+    port_.want_progress(turn, !transfers_.empty());
+    return any;
+}
+
+/// Some pieces of each, as long as there is room; of those that came first, if they are many.
+bool Transfers::go_on_to(const Turn& turn, List& transfers) {
+    bool any = false;
+    std::size_t active = 0;
+    for (auto transfer = transfers.begin(); transfer != transfers.end() && active < transfers_active_max;) {
+        for (int pieces = 0; pieces < 4 && send_piece(turn, *transfer); ++pieces) any = true;
+        if (finish(turn, *transfer)) {
+            transfer = transfers.erase(transfer);
+            dispatcher_.operations().release(turn);
+            any = true;
+        } else {
+            ++transfer;
+            ++active;
+        }
+    }
+    return any;
+}
+
+void Transfers::give_up(const Turn& turn, Node lost) noexcept {
+    const auto node = transfers_.find(lost);
+    if (node == transfers_.end()) return;
+    for (std::size_t i = 0; i < node->second.size(); ++i) dispatcher_.operations().release(turn);
+    transfers_.erase(node);
+    port_.want_progress(turn, !transfers_.empty());
+}
+
+bool Transfers::send_piece(const Turn& turn, Transfer& transfer) {
+    if (transfer.has_gone) return false;
+    const std::uint64_t bytes = std::min(piece_bytes_, transfer.bytes - transfer.next);
+    const Outbox& outbox = dispatcher_.outbox(turn);
+    if (outbox.requested(transfer.node) - outbox.handled(transfer.node) >= transfer_pieces_max) return false;
+    const bool was_sent = transfer.kind == Transfer::Kind::put ? send_put_piece(turn, transfer, bytes)
+                                                               : send_get_piece(turn, transfer, bytes);
+    if (!was_sent) return false;
+    transfer.next += bytes;
+    transfer.has_gone = transfer.next == transfer.bytes;
+    transfer.last_request = outbox.requested(transfer.node);
+    return true;
+}
+
+bool Transfers::send_put_piece(const Turn& turn, Transfer& transfer, std::uint64_t bytes) {
+    const bool is_last = transfer.next + bytes == transfer.bytes;
+    Place place = transfer.place;
+    place.offset += transfer.next;
+    const Put head{transfer.operation, place, is_last ? transfer.notice : Notice{}};
+    return port_.try_request(turn, transfer.node, kind_in_service(Kind::put), head,
+                             {transfer.source + transfer.next, bytes});
+}
+
+bool Transfers::send_get_piece(const Turn& turn, Transfer& transfer, std::uint64_t bytes) {
+    const Operation* const operation = dispatcher_.operations().find(turn, transfer.operation);
+    if (operation == nullptr) return transfer.next = transfer.bytes - bytes, true; // it has failed: ask for no more
+    const std::uint64_t come = operation->bytes - operation->left;
+    if (transfer.next - come >= get_pieces_max * piece_bytes_) return false;
+    Place place = transfer.place;
+    place.offset += transfer.next;
+    const Get head{transfer.operation, place, bytes, 1, 0, transfer.next};
+    return port_.try_request(turn, transfer.node, kind_in_service(Kind::get), head);
+}
+
+/// Tells whoever waits for this transfer how far it is. True: there is nothing more to do for it.
+bool Transfers::finish(const Turn& turn, Transfer& transfer) {
+    if (!transfer.has_gone) return false;
+    const bool is_put = transfer.kind == Transfer::Kind::put;
+    if (is_put && transfer.notice.kind != Notice::Kind::none) dispatcher_.flush(); // the target waits for the notice
+    if (transfer.flag != nullptr) store_flag(*std::exchange(transfer.flag, nullptr), transfer.flag_value);
+    OperationService& operations = dispatcher_.operations();
+    if (transfer.want.index != no_operation.index)
+        operations.reply_done(turn, transfer.node, std::exchange(transfer.want, no_operation), transfer.bytes);
+    if (!is_put) return true; // the operation knows how much has come
+    if (transfer.operation == no_operation) return true;
+    if (operations.find(turn, transfer.operation) == nullptr) return true; // failed
+    if (dispatcher_.outbox(turn).handled(transfer.node) < transfer.last_request) {
+        dispatcher_.outbox(turn).ask_for_credit(transfer.node);
+        return false;
+    }
+    operations.complete(turn, transfer.operation);
+    return true;
+}
+
+} // namespace kumi::engine

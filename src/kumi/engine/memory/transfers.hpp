@@ -1,0 +1,64 @@
+#pragma once
+
+// Large puts and gets go out in pieces, in the background, as there is room. Pieces of all transfers to one node take
+// turns, and leave some of the requests that the node takes to small messages.
+
+#include "kumi/engine/memory.hpp"
+#include "kumi/engine/service.hpp"
+#include "kumi/engine/wire.hpp"
+
+#include <list>
+#include <map>
+
+namespace kumi::engine {
+
+struct Transfer {
+    enum class Kind { put, get };
+
+    Kind kind = Kind::put;
+    Node node = 0; // where to, or where from
+    Place place{}; // there
+    const std::byte* source = nullptr;
+    std::uint64_t bytes = 0;
+    std::uint64_t next = 0; // the first byte that has not gone
+    bool has_gone = false;  // all of it
+    Notice notice{};
+    OperationId operation = no_operation; // to be completed when all of it has been handled there
+    std::uint64_t last_request = 0;
+    OperationId want = no_operation; // of the node where it goes, which is to be told how much it was
+    Flag* flag = nullptr;            // to be set when the source may be changed
+    Flag flag_value = 1;
+};
+
+class Transfers {
+public:
+    /// `port` is that of the remote memory: pieces are its puts and gets.
+    Transfers(Dispatcher& dispatcher, Port port) noexcept;
+
+    /// `is_in_background`: no thread waits for it, so the background has to go on with it.
+    void start(Transfer transfer, bool is_in_background = true);
+    /// Sends pieces for which there is room. True: some were sent.
+    bool go_on(const Turn& turn);
+    bool has_any_to(const Turn&, Node node) const noexcept { return transfers_.contains(node); }
+    /// Drops all transfers to a node that is lost.
+    void give_up(const Turn& turn, Node lost) noexcept;
+
+    /// Data bytes of one message.
+    std::uint64_t piece_bytes() const noexcept { return piece_bytes_; }
+
+private:
+    using List = std::list<Transfer>;
+
+    bool go_on_to(const Turn& turn, List& transfers);
+    bool send_piece(const Turn& turn, Transfer& transfer);
+    bool send_put_piece(const Turn& turn, Transfer& transfer, std::uint64_t bytes);
+    bool send_get_piece(const Turn& turn, Transfer& transfer, std::uint64_t bytes);
+    bool finish(const Turn& turn, Transfer& transfer);
+
+    Dispatcher& dispatcher_;
+    Port port_;
+    std::uint64_t piece_bytes_;
+    std::map<Node, List> transfers_; // by the other node
+};
+
+} // namespace kumi::engine
