@@ -9,12 +9,12 @@ namespace kumi::bench {
 /// What the nodes of a job find out together. Collective: all nodes make the same calls in the same order.
 class Together {
 public:
-    explicit Together(Job& job) : job_(job), words_(must(job.segment<std::int64_t>(2))) {}
+    explicit Together(Job& job) : job_(job), words_(must(job.memory().segment<std::int64_t>(2))) {}
 
     /// Node 0's number, at all nodes.
     std::int64_t as_first_says(std::int64_t mine) {
         if (job_.node() == 0)
-            for (Node node = 0; node < job_.nodes(); ++node) must(job_.write(words_.at(node, said), mine));
+            for (Node node = 0; node < job_.nodes(); ++node) must(job_.memory().write(words_.at(node, said), mine));
         must(job_.sync());
         must(job_.barrier());
         const std::int64_t first_says = words_[said];
@@ -25,7 +25,7 @@ public:
     /// Over all nodes; at node 0.
     double mean(double mine) {
         constexpr double parts = 1e6;
-        must(job_.fetch_add(words_.at(0, sum), static_cast<std::int64_t>(mine * parts)));
+        must(job_.memory().fetch_add(words_.at(0, sum), static_cast<std::int64_t>(mine * parts)));
         must(job_.barrier());
         const double mean = static_cast<double>(words_[sum]) / parts / job_.nodes();
         must(job_.barrier());

@@ -36,9 +36,9 @@ int main(int argc, char** argv) {
 
     const auto rows_of = [&](kumi::Node node) { return size * (node + 1) / nodes - size * node / nodes; };
     Strip strip{.width = size + 2, .rows = rows_of(self), .rows_max = size / nodes + 1};
-    const auto plates = kumi::must(job.segment<double>(strip.size()));
-    const auto from_above = kumi::must(job.segment<kumi::Flag>(2));
-    const auto from_below = kumi::must(job.segment<kumi::Flag>(2));
+    const auto plates = kumi::must(job.memory().segment<double>(strip.size()));
+    const auto from_above = kumi::must(job.memory().segment<kumi::Flag>(2));
+    const auto from_below = kumi::must(job.memory().segment<kumi::Flag>(2));
     strip.cells = plates.local().data();
     if (self == 0) strip.heat(0);
 
@@ -57,11 +57,11 @@ int main(int argc, char** argv) {
             const auto step_at_cuts = [&] {
                 for (const Cut& cut : mine) strip.step(time, cut.row);
                 for (const Cut& cut : mine) // not before: with the first of them its neighbour may go on
-                    kumi::must(job.put(
+                    kumi::must(job.memory().put(
                         plates.at(cut.neighbour, strip.index(time + 1, cut.row_there)), strip.row(time + 1, cut.row),
                         kumi::Notice::set(cut.arrived_there.at(cut.neighbour, (time + 1) % 2), time + 1)));
             };
-            for (const Cut& cut : mine) kumi::must(job.wait(cut.arrived[time % 2], time));
+            for (const Cut& cut : mine) kumi::must(job.memory().wait(cut.arrived[time % 2], time));
             if (mode == "overlap") step_at_cuts();
             for (std::size_t row = first; row <= last; ++row)
                 if (std::ranges::find(mine, row, &Cut::row) == mine.end()) strip.step(time, row);
@@ -79,12 +79,12 @@ int main(int argc, char** argv) {
     kumi::must(job.barrier());
     const double seconds = std::chrono::duration<double>(kumi::now() - start).count();
 
-    const auto outcomes = kumi::must(job.segment<Outcome>(nodes));
-    const auto arrived = kumi::must(job.segment<kumi::Counter>(1));
-    kumi::must(job.write(outcomes.at(0, self), strip.outcome(steps), kumi::Notice::count(arrived.at(0))));
+    const auto outcomes = kumi::must(job.memory().segment<Outcome>(nodes));
+    const auto arrived = kumi::must(job.memory().segment<kumi::Counter>(1));
+    kumi::must(job.memory().write(outcomes.at(0, self), strip.outcome(steps), kumi::Notice::count(arrived.at(0))));
     if (self == 0) {
-        job.expect(arrived[0], nodes);
-        kumi::must(job.wait(arrived[0].flag));
+        job.memory().expect(arrived[0], nodes);
+        kumi::must(job.memory().wait(arrived[0].flag));
         Outcome all;
         for (const Outcome& outcome : outcomes.local()) all.add(outcome);
         fmt::print("nodes {}, threads {}, {}: {:.3f} s\n", nodes, threads, mode, seconds);

@@ -57,8 +57,8 @@ struct Band {
 class Worker {
 public:
     explicit Worker(Job& job)
-        : job_(job), rows_(width / job.nodes()), cells_(must(job.segment<double>(2 * square_cells()))),
-          flags_(must(job.segment<Flag>(4))), band_{{&cells_[0], &cells_[square_cells()]}, rows_} {}
+        : job_(job), rows_(width / job.nodes()), cells_(must(job.memory().segment<double>(2 * square_cells()))),
+          flags_(must(job.memory().segment<Flag>(4))), band_{{&cells_[0], &cells_[square_cells()]}, rows_} {}
 
     /// Seconds that a step takes.
     double run(Way way, std::size_t threads) {
@@ -122,11 +122,11 @@ private:
         const std::size_t theirs = side == before ? rows_ + 1 : 0;
         const auto place = cells_.at(to, step % 2 * square_cells() + theirs * width);
         const double* const ours = band_.row(step, side == before ? 1 : rows_);
-        must(job_.put(place, std::span(ours, width),
+        must(job_.memory().put(place, std::span(ours, width),
                       Notice::set(flags_.at(to, flag(step, side == before ? behind : before)), step + 1)));
     }
     void hear(std::uint64_t step, Side side) {
-        if (has(side)) must(job_.wait(flags_[flag(step, side)], step + 1));
+        if (has(side)) must(job_.memory().wait(flags_[flag(step, side)], step + 1));
     }
     static std::size_t flag(std::uint64_t step, Side side) { return step % 2 * 2 + side; }
 

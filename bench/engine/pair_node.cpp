@@ -15,16 +15,17 @@ constexpr Node target = 1;
 class RemoteWords {
 public:
     explicit RemoteWords(Job& job)
-        : job_(job), words_(must(job.segment<std::uint64_t>(large_words))), sum_(must(job.segment<std::uint64_t>(1))) {}
+        : job_(job), words_(must(job.memory().segment<std::uint64_t>(large_words))),
+          sum_(must(job.memory().segment<std::uint64_t>(1))) {}
 
     void put(const std::uint64_t* from, std::size_t bytes) {
-        must(job_.put(words_.at(target), std::span(from, bytes / sizeof *from)));
+        must(job_.memory().put(words_.at(target), std::span(from, bytes / sizeof *from)));
     }
     void get(std::uint64_t* to, std::size_t bytes) {
-        must(job_.get(words_.at(target), std::span(to, bytes / sizeof *to)));
+        must(job_.memory().get(words_.at(target), std::span(to, bytes / sizeof *to)));
     }
     void flush() { must(job_.sync()); }
-    std::uint64_t fetch_add() { return must(job_.fetch_add(sum_.at(target), 1)); }
+    std::uint64_t fetch_add() { return must(job_.memory().fetch_add(sum_.at(target), 1)); }
 
     /// Until the caller may go on, of a put that is on its way.
     double issue_seconds() {
@@ -33,7 +34,7 @@ public:
         std::uint64_t issued = 0;
         const auto end = MeasuringClock::now() + engine_window;
         for (auto start = MeasuringClock::now(); start < end; start = MeasuringClock::now()) {
-            for (std::uint64_t i = 0; i < puts; ++i) must(job_.write(words_.at(target, i), i));
+            for (std::uint64_t i = 0; i < puts; ++i) must(job_.memory().write(words_.at(target, i), i));
             issuing += MeasuringClock::now() - start;
             issued += puts;
             flush();
@@ -50,7 +51,7 @@ private:
 /// A word and the flag that tells of it go to and fro, in one cache line.
 class Notes {
 public:
-    explicit Notes(Job& job) : job_(job), words_(must(job.segment<std::uint64_t>(2))) {}
+    explicit Notes(Job& job) : job_(job), words_(must(job.memory().segment<std::uint64_t>(2))) {}
 
     /// What one way takes.
     double seconds(std::uint64_t count) {
@@ -59,7 +60,7 @@ public:
         for (const std::uint64_t last = number_ + count; number_ < last;) {
             ++number_;
             if (job_.node() == 0) send();
-            must(job_.wait(words_[1], number_));
+            must(job_.memory().wait(words_[1], number_));
             if (words_[0] != number_) must(Result<void>(error("a flag came before what it tells of")));
             if (job_.node() == 1) send();
         }
@@ -69,7 +70,7 @@ public:
 private:
     void send() {
         const Node other = 1 - job_.node();
-        must(job_.write(words_.at(other), number_, Notice::set(words_.at(other, 1), number_)));
+        must(job_.memory().write(words_.at(other), number_, Notice::set(words_.at(other, 1), number_)));
     }
 
     Job& job_;

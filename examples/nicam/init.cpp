@@ -10,11 +10,11 @@ kumi::Job nicam_init() {
 
 /// Memory that others reach is asked for, not locked.
 void nicam_lock_memory(kumi::Job& job) {
-    const auto everywhere = kumi::must(job.segment<double>(1000)); // all nodes have it
-    const auto mine = kumi::must(job.allocate<double>(1000));      // only this one has it, and others reach it
+    const auto everywhere = kumi::must(job.memory().segment<double>(1000)); // all nodes have it
+    const auto mine = kumi::must(job.memory().allocate<double>(1000));      // only this one has it, and others reach it
     const bool is_zeroed = everywhere[0] == 0 && everywhere[999] == 0;
-    kumi::must(job.release(mine));
-    kumi::must(job.free(everywhere));
+    kumi::must(job.memory().release(mine));
+    kumi::must(job.memory().free(everywhere));
     row(job, "nicam_lock_memory", is_zeroed && mine.node() == job.node());
 }
 

@@ -11,11 +11,11 @@ void nicam_bcopy_src_and_dst(kumi::Job& job) {
     std::array<kumi::Node, 2> theirs{};
     kumi::Flag taken = 0, arrived = 0;
     constexpr std::uint64_t key = 17;
-    kumi::must(job.offer(key, next, std::as_bytes(std::span(mine)), &taken));
-    kumi::must(job.accept(key, before, std::as_writable_bytes(std::span(theirs)), &arrived));
-    kumi::must(job.wait(arrived));
+    kumi::must(job.memory().offer(key, next, std::as_bytes(std::span(mine)), &taken));
+    kumi::must(job.memory().accept(key, before, std::as_writable_bytes(std::span(theirs)), &arrived));
+    kumi::must(job.memory().wait(arrived));
     row(job, "nicam_bcopy_dst", theirs[0] == before && theirs[1] == 1000);
-    kumi::must(job.wait(taken)); // now `mine` may change
+    kumi::must(job.memory().wait(taken)); // now `mine` may change
     row(job, "nicam_bcopy_src", taken == 1);
 }
 

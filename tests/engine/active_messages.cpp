@@ -95,13 +95,13 @@ TEST_P(ActiveMessages, after_sync_requests_have_been_handled) {
         Handlers handlers;
         const auto take = handlers.add("take", [&](Call&) { ++handled; });
         Engine engine = open(channel, std::move(handlers));
-        const auto seen = good(engine.segment<int>(1));
+        const auto seen = good(engine.memory().segment<int>(1));
         for (int i = 1; i <= 50; ++i) {
             good(engine.barrier());
             if (engine.node() == 0) {
                 good(engine.send(1, take));
                 good(engine.sync());
-                good(engine.write(seen.at(1), i));
+                good(engine.memory().write(seen.at(1), i));
                 good(engine.sync());
             }
             good(engine.barrier());
@@ -339,8 +339,8 @@ TEST_P(ActiveMessages, waiting_inside_a_handler_is_refused) {
         Self self;
         Handlers handlers;
         const auto misbehave = handlers.add("misbehave", [&](Call&) {
-            expect_error(self.engine->wait(never_set), {"handler"});
-            expect_error(self.engine->segment<int>(10), {"handler"});
+            expect_error(self.engine->memory().wait(never_set), {"handler"});
+            expect_error(self.engine->memory().segment<int>(10), {"handler"});
             expect_error(self.engine->barrier(), {"handler"}); // it has arrived all the same, as the others do
             ++handled;
         });
@@ -364,12 +364,12 @@ TEST_P(ActiveMessages, a_handler_may_put_and_reply_what_it_read) {
             ++answers;
         });
         const auto ask = handlers.add("ask", [&](Call& call) {
-            good(self.engine->write(words.at(call.source(), 1 + self.engine->node()), words[0]));
+            good(self.engine->memory().write(words.at(call.source(), 1 + self.engine->node()), words[0]));
             call.reply(answer, words[0]);
         });
         Engine engine = open(channel, std::move(handlers));
         self.engine = &engine;
-        words = good(engine.segment<std::uint64_t>(4));
+        words = good(engine.memory().segment<std::uint64_t>(4));
         words[0] = engine.node() * 10u;
         good(engine.barrier());
         for (Node to = 0; to < 3; ++to) good(engine.send(to, ask));

@@ -16,13 +16,13 @@ TEST_P(Barriers, nobody_leaves_before_all_have_come) {
     for (Node nodes = 1; nodes <= 7; ++nodes) {
         run(nodes, [](Channel& channel) {
             Engine engine = open(channel);
-            const auto come = good(engine.segment<std::uint64_t>(1));
+            const auto come = good(engine.memory().segment<std::uint64_t>(1));
             std::mt19937_64 random(seed() + engine.node());
             for (std::uint64_t round = 1; round <= static_cast<std::uint64_t>(10 * scale); ++round) {
                 if (random() % 10 == 0) std::this_thread::sleep_for(std::chrono::microseconds(random() % 1000));
-                good(engine.fetch_add(come.at(0), 1));
+                good(engine.memory().fetch_add(come.at(0), 1));
                 good(engine.barrier(deadline()));
-                EXPECT_GE(good(engine.fetch_add(come.at(0), 0)), round * engine.nodes());
+                EXPECT_GE(good(engine.memory().fetch_add(come.at(0), 0)), round * engine.nodes());
             }
             good(engine.barrier());
         });
@@ -33,13 +33,13 @@ TEST_P(Barriers, many_may_be_under_way_and_they_complete_in_order) {
     run(5, [](Channel& channel) {
         Engine engine = open(channel);
         constexpr std::uint64_t count = 200;
-        const auto come = good(engine.segment<std::uint64_t>(count));
+        const auto come = good(engine.memory().segment<std::uint64_t>(count));
         std::mt19937_64 random(seed() + engine.node());
         std::deque<BarrierToken> under_way;
         std::uint64_t arrived = 0, done = 0;
         while (done < count) {
             if (arrived < count && arrived - done < 60 && random() % 3 != 0) {
-                good(engine.fetch_add(come.at(0, arrived++), 1));
+                good(engine.memory().fetch_add(come.at(0, arrived++), 1));
                 under_way.push_back(engine.arrive());
                 continue;
             }
@@ -48,7 +48,7 @@ TEST_P(Barriers, many_may_be_under_way_and_they_complete_in_order) {
             EXPECT_TRUE(!engine.test(any) || engine.test(under_way.front())) << "they complete in order";
             if (random() % 2 == 0) good(engine.wait(under_way.front(), deadline()));
             for (; !under_way.empty() && engine.test(under_way.front()); under_way.pop_front(), ++done)
-                EXPECT_EQ(good(engine.read(come.at(0, done))), 5u) << "barrier " << done;
+                EXPECT_EQ(good(engine.memory().read(come.at(0, done))), 5u) << "barrier " << done;
         }
         good(engine.barrier());
     });
@@ -57,13 +57,13 @@ TEST_P(Barriers, many_may_be_under_way_and_they_complete_in_order) {
 TEST_P(Barriers, a_node_computes_between_coming_and_leaving) {
     run(3, [](Channel& channel) {
         Engine engine = open(channel);
-        const auto flags = good(engine.segment<Flag>(1));
+        const auto flags = good(engine.memory().segment<Flag>(1));
         for (Flag round = 1; round <= 5; ++round) {
-            if (engine.node() == 2) good(engine.wait(flags[0], round, deadline())); // comes last
+            if (engine.node() == 2) good(engine.memory().wait(flags[0], round, deadline())); // comes last
             const BarrierToken token = engine.arrive();
             if (engine.node() == 0) {
                 EXPECT_FALSE(engine.test(token)) << "node 2 cannot have come";
-                good(engine.set_flag(flags.at(2), round));
+                good(engine.memory().set_flag(flags.at(2), round));
             }
             // nothing waits
             for (const Instant end = deadline(); !engine.test(token) && now() < end;)
@@ -79,7 +79,7 @@ TEST_P(Barriers, some_nodes_meet_without_the_others) {
     run(6, [](Channel& channel) {
         Engine engine = open(channel);
         const std::vector<std::vector<Node>> sets{{0, 2, 4}, {5, 3, 1}, {4, 5}, {0, 1, 2, 3, 4, 5}, {2}, {3, 0, 5, 1}};
-        const auto come = good(engine.segment<std::uint64_t>(sets.size()));
+        const auto come = good(engine.memory().segment<std::uint64_t>(sets.size()));
         for (std::uint64_t round = 1; round <= static_cast<std::uint64_t>(5 * scale); ++round)
             for (std::size_t i = 0; i < sets.size(); ++i) {
                 std::vector<Node> members = sets[i];
@@ -88,9 +88,9 @@ TEST_P(Barriers, some_nodes_meet_without_the_others) {
                 std::rotate(members.begin(),
                             members.begin() + static_cast<std::ptrdiff_t>(engine.node() % members.size()),
                             members.end());
-                good(engine.fetch_add(come.at(0, i), 1));
+                good(engine.memory().fetch_add(come.at(0, i), 1));
                 good(engine.wait(good(engine.arrive(members)), deadline()));
-                EXPECT_GE(good(engine.fetch_add(come.at(0, i), 0)), round * members.size());
+                EXPECT_GE(good(engine.memory().fetch_add(come.at(0, i), 0)), round * members.size());
             }
         good(engine.barrier());
     });
@@ -127,12 +127,12 @@ TEST_P(Barriers, sets_that_make_no_sense_are_refused) {
 TEST_P(Barriers, a_wait_ends_at_its_deadline_and_says_who_has_not_come) {
     run(3, [](Channel& channel) {
         Engine engine = open(channel);
-        const auto flags = good(engine.segment<Flag>(1));
-        if (engine.node() == 2) good(engine.wait(flags[0], 1, deadline()));
+        const auto flags = good(engine.memory().segment<Flag>(1));
+        if (engine.node() == 2) good(engine.memory().wait(flags[0], 1, deadline()));
         const BarrierToken token = engine.arrive();
         if (engine.node() == 0) {
             expect_error(engine.wait(token, now() + 30ms), {"barrier", "node"});
-            good(engine.set_flag(flags.at(2)));
+            good(engine.memory().set_flag(flags.at(2)));
         }
         good(engine.wait(token, deadline())); // it goes on all the same
         good(engine.barrier());
@@ -146,24 +146,24 @@ TEST_P(Barriers, who_leaves_after_a_barrier_is_not_missed) {
         Handlers handlers;
         const auto take = handlers.add("take", [&](Call&) { ++handled; });
         Engine engine = open(channel, std::move(handlers));
-        const auto memory = good(engine.segment<std::byte>(1000));
+        const auto memory = good(engine.memory().segment<std::byte>(1000));
         const std::vector<std::byte> content(250);
         for (Node to = 0; to < 4; ++to) {
             good(engine.send(to, take));
-            good(engine.put(memory.at(to, engine.node() * 250), content));
+            good(engine.memory().put(memory.at(to, engine.node() * 250), content));
         }
         good(engine.sync(deadline()));
         good(engine.barrier(deadline()));
         EXPECT_EQ(handled, 4);
         if (engine.node() == 0) { // node 1 passes it on to node 3
-            good(engine.broadcast(memory.at(0), content));
+            good(engine.memory().broadcast(memory.at(0), content));
             good(engine.sync(deadline()));
         }
         good(engine.barrier(deadline()));
         if (engine.node() != 1) return;
         std::this_thread::sleep_for(30ms);
         good(engine.sync(deadline()));
-        good(engine.write(memory.here(), std::byte{1})); // it goes on, alone
+        good(engine.memory().write(memory.here(), std::byte{1})); // it goes on, alone
         good(engine.sync(deadline()));
     });
 }

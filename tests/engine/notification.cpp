@@ -18,10 +18,10 @@ TEST_P(Notification, a_flag_is_never_seen_before_its_data) {
     run(3, [](Channel& channel) {
         Engine engine = open(channel);
         constexpr std::size_t largest = 200'000;
-        const auto memory = good(engine.segment<std::byte>(largest));
-        const auto outgoing = good(engine.segment<std::byte>(largest));
-        const auto arrived = good(engine.segment<Flag>(1));
-        const auto taken = good(engine.segment<Flag>(1));
+        const auto memory = good(engine.memory().segment<std::byte>(largest));
+        const auto outgoing = good(engine.memory().segment<std::byte>(largest));
+        const auto arrived = good(engine.memory().segment<Flag>(1));
+        const auto taken = good(engine.memory().segment<Flag>(1));
         const Node next = (engine.node() + 1) % 3, before = (engine.node() + 2) % 3;
         std::mt19937_64 random(seed()); // the same choices everywhere
         for (std::uint64_t round = 1; round <= static_cast<std::uint64_t>(40 * scale); ++round) {
@@ -30,18 +30,18 @@ TEST_P(Notification, a_flag_is_never_seen_before_its_data) {
             const Bytes source = outgoing.local().first(bytes);
             const Notice notice = Notice::set(arrived.at(next), round);
             switch (random() % 4) {
-            case 0: good(engine.put(memory.at(next), source, notice)); break;
-            case 1: good(engine.start_put(memory.at(next), source, notice)); break;
-            case 2: good(engine.copy(outgoing.here(), memory.at(next), bytes, notice)); break;
+            case 0: good(engine.memory().put(memory.at(next), source, notice)); break;
+            case 1: good(engine.memory().start_put(memory.at(next), source, notice)); break;
+            case 2: good(engine.memory().copy(outgoing.here(), memory.at(next), bytes, notice)); break;
             default: // flags go after what was put before
-                good(engine.put(memory.at(next), source));
-                good(engine.set_flag(arrived.at(next), round));
+                good(engine.memory().put(memory.at(next), source));
+                good(engine.memory().set_flag(arrived.at(next), round));
             }
-            good(engine.wait(arrived[0], round, deadline()));
+            good(engine.memory().wait(arrived[0], round, deadline()));
             ASSERT_TRUE(is_pattern(memory.local().first(bytes), round + before))
                 << bytes << " bytes in round " << round;
-            good(engine.set_flag(taken.at(before), round));
-            good(engine.wait(taken[0], round, deadline()));
+            good(engine.memory().set_flag(taken.at(before), round));
+            good(engine.memory().wait(taken[0], round, deadline()));
             good(engine.sync());
         }
         good(engine.barrier());
@@ -51,11 +51,12 @@ TEST_P(Notification, a_flag_is_never_seen_before_its_data) {
 TEST_P(Notification, a_flag_can_be_watched_by_a_thread_that_calls_nothing) {
     run(2, [](Channel& channel) {
         Engine engine = open(channel);
-        const auto memory = good(engine.segment<std::byte>(100'000));
-        const auto flags = good(engine.segment<Flag>(1));
+        const auto memory = good(engine.memory().segment<std::byte>(100'000));
+        const auto flags = good(engine.memory().segment<Flag>(1));
         const Node other = 1 - engine.node();
         for (std::uint64_t round = 1; round <= 20; ++round) {
-            good(engine.put(memory.at(other), pattern(memory.size(), round), Notice::set(flags.at(other), round)));
+            good(engine.memory().put(memory.at(other), pattern(memory.size(), round),
+                                     Notice::set(flags.at(other), round)));
             bool came = false;
             std::thread watcher([&] {
                 for (const Instant end = deadline(); !came && now() < end;) {
@@ -74,9 +75,9 @@ TEST_P(Notification, a_flag_can_be_watched_by_a_thread_that_calls_nothing) {
 TEST_P(Notification, a_wait_that_is_in_vain_ends_at_its_deadline) {
     run(2, [](Channel& channel) {
         Engine engine = open(channel);
-        const auto flags = good(engine.segment<Flag>(1));
+        const auto flags = good(engine.memory().segment<Flag>(1));
         const Instant end = now() + 20ms;
-        expect_error(engine.wait(flags[0], 5, end), {});
+        expect_error(engine.memory().wait(flags[0], 5, end), {});
         EXPECT_GE(now(), end);
         EXPECT_FALSE(engine.wait_until([] { return false; }, now() + 10ms));
         good(engine.barrier());
@@ -86,14 +87,14 @@ TEST_P(Notification, a_wait_that_is_in_vain_ends_at_its_deadline) {
 TEST_P(Notification, a_thread_that_sleeps_is_woken_by_its_flag) {
     run(2, [](Channel& channel) {
         Engine engine = open(channel, {}, {.spin_max = 0us});
-        const auto flags = good(engine.segment<Flag>(1));
+        const auto flags = good(engine.memory().segment<Flag>(1));
         const Node other = 1 - engine.node();
         std::mt19937_64 random(seed() + engine.node());
         for (Flag round = 1; round <= static_cast<Flag>(80 * scale); ++round) {
-            if (engine.node() == 1) good(engine.wait(flags[0], round, deadline()));
+            if (engine.node() == 1) good(engine.memory().wait(flags[0], round, deadline()));
             for (auto spins = random() % (round % 8 == 0 ? 20'000 : 200); spins > 0; --spins) pm::relax();
-            good(engine.set_flag(flags.at(other), round));
-            if (engine.node() == 0) good(engine.wait(flags[0], round, deadline()));
+            good(engine.memory().set_flag(flags.at(other), round));
+            if (engine.node() == 0) good(engine.memory().wait(flags[0], round, deadline()));
         }
         good(engine.barrier());
     });
@@ -105,7 +106,7 @@ TEST_P(Notification, many_threads_wait_for_a_flag_each) {
         constexpr std::size_t threads = 4;
         const Flag rounds = static_cast<Flag>(20 * scale);
         // two each: the other may be ahead by a round, not by two
-        const auto flags = good(engine.segment<Flag>(2 * threads));
+        const auto flags = good(engine.memory().segment<Flag>(2 * threads));
         const Node other = 1 - engine.node();
         std::vector<std::thread> all;
         for (std::size_t thread = 0; thread < threads; ++thread)
@@ -113,8 +114,8 @@ TEST_P(Notification, many_threads_wait_for_a_flag_each) {
                 try {
                     for (Flag round = 1; round <= rounds; ++round) {
                         const std::size_t index = 2 * thread + round % 2;
-                        good(engine.set_flag(flags.at(other, index), round));
-                        good(engine.wait(flags[index], round, deadline()));
+                        good(engine.memory().set_flag(flags.at(other, index), round));
+                        good(engine.memory().wait(flags[index], round, deadline()));
                     }
                 } catch (const Stop&) {
                 }
@@ -132,24 +133,25 @@ TEST_P(Notification, an_error_ends_one_wait_and_no_other) {
         const auto fail = handlers.add("fail", [](Call&) { throw std::runtime_error("on purpose"); });
         Engine engine = open(channel, std::move(handlers));
         constexpr std::size_t threads = 4;
-        const auto flags = good(engine.segment<Flag>(threads));
-        const auto ready = good(engine.segment<Flag>(1));
+        const auto flags = good(engine.memory().segment<Flag>(threads));
+        const auto ready = good(engine.memory().segment<Flag>(1));
         if (engine.node() == 0) {
             std::vector<std::thread> all;
             for (std::size_t thread = 0; thread < threads; ++thread)
                 all.emplace_back([&, thread] {
-                    const auto waited = engine.wait(flags[thread], 1, deadline());
+                    const auto waited = engine.memory().wait(flags[thread], 1, deadline());
                     if (!waited) expect_error(waited, {"on purpose"}), ++failed;
                     else EXPECT_EQ(load_flag(flags[thread]), 1u);
                 });
             good(engine.send(1, fail));
             while (failed == 0 && now() < deadline()) std::this_thread::sleep_for(1ms);
-            good(engine.set_flag(ready.at(1)));
+            good(engine.memory().set_flag(ready.at(1)));
             for (std::thread& thread : all) thread.join();
             EXPECT_EQ(failed, 1);
         } else {
-            good(engine.wait(ready[0], 1, deadline()));
-            for (std::size_t thread = 0; thread < threads; ++thread) good(engine.set_flag(flags.at(0, thread)));
+            good(engine.memory().wait(ready[0], 1, deadline()));
+            for (std::size_t thread = 0; thread < threads; ++thread)
+                good(engine.memory().set_flag(flags.at(0, thread)));
         }
         settle(engine);
     });
@@ -158,21 +160,21 @@ TEST_P(Notification, an_error_ends_one_wait_and_no_other) {
 TEST_P(Notification, a_counter_sets_its_flag_at_exactly_as_many_arrivals_as_were_expected) {
     run(2, [](Channel& channel) {
         Engine engine = open(channel);
-        const auto words = good(engine.segment<std::uint64_t>(1));
-        const auto counters = good(engine.segment<Counter>(1));
+        const auto words = good(engine.memory().segment<std::uint64_t>(1));
+        const auto counters = good(engine.memory().segment<Counter>(1));
         const Node other = 1 - engine.node();
         for (std::int64_t expected = 1; expected <= 12; ++expected) {
             const std::int64_t early = expected / 3; // arrivals before they are expected
             for (std::int64_t i = 0; i < early; ++i)
-                good(engine.write(words.at(other), 1, Notice::count(counters.at(other))));
+                good(engine.memory().write(words.at(other), 1, Notice::count(counters.at(other))));
             settle(engine);
-            engine.expect(counters[0], expected);
+            engine.memory().expect(counters[0], expected);
             EXPECT_EQ(load_flag(counters[0].flag), expected == early ? 1u : 0u);
             good(engine.barrier());
             for (std::int64_t i = early; i < expected; ++i) {
                 EXPECT_EQ(load_flag(counters[0].flag), 0u) << i << " of " << expected;
                 good(engine.barrier());
-                good(engine.write(words.at(other), 1, Notice::count(counters.at(other))));
+                good(engine.memory().write(words.at(other), 1, Notice::count(counters.at(other))));
                 settle(engine);
             }
             EXPECT_EQ(load_flag(counters[0].flag), 1u);
@@ -185,17 +187,17 @@ TEST_P(Notification, a_counter_sets_its_flag_at_exactly_as_many_arrivals_as_were
 TEST_P(Notification, counters_that_all_nodes_count_up_at_once_miss_nothing) {
     run(4, [](Channel& channel) {
         Engine engine = open(channel);
-        const auto words = good(engine.segment<std::uint64_t>(2 * 4)); // by round, and by who writes them
-        const auto counters = good(engine.segment<Counter>(2));
+        const auto words = good(engine.memory().segment<std::uint64_t>(2 * 4)); // by round, and by who writes them
+        const auto counters = good(engine.memory().segment<Counter>(2));
         const std::int64_t each = 50;
         for (std::size_t round = 0; round < static_cast<std::size_t>(4 * scale); ++round) {
             for (std::int64_t i = 0; i < each; ++i)
                 for (Node to = 0; to < 4; ++to)
-                    good(engine.write(words.at(to, round % 2 * 4 + engine.node()),
+                    good(engine.memory().write(words.at(to, round % 2 * 4 + engine.node()),
                                       round * 1000 + static_cast<std::uint64_t>(i),
                                       Notice::count(counters.at(to, round % 2))));
-            engine.expect(counters[round % 2], 4 * each);
-            good(engine.wait(counters[round % 2].flag, 1, deadline()));
+            engine.memory().expect(counters[round % 2], 4 * each);
+            good(engine.memory().wait(counters[round % 2].flag, 1, deadline()));
             for (Node from = 0; from < 4; ++from)
                 EXPECT_GE(words[round % 2 * 4 + from], round * 1000) << "from node " << from;
         }
@@ -209,24 +211,24 @@ TEST_P(Notification, counters_that_all_nodes_count_up_at_once_miss_nothing) {
 TEST_P(Notification, start_sync_sets_its_flag_when_all_that_was_begun_is_done) {
     run(3, [](Channel& channel) {
         Engine engine = open(channel);
-        const auto memory = good(engine.segment<std::byte>(300'000 * 3));
+        const auto memory = good(engine.memory().segment<std::byte>(300'000 * 3));
         const auto content = pattern(300'000, engine.node());
         std::array<Flag, 3> done{};
         for (std::size_t i = 0; i < 3; ++i) {
             const Node to = static_cast<Node>(engine.node() + i) % 3;
-            good(engine.start_put(memory.at(to, engine.node() * content.size()), content));
+            good(engine.memory().start_put(memory.at(to, engine.node() * content.size()), content));
             good(engine.start_sync(done[i]));
         }
-        good(engine.wait(done[2], 1, deadline()));
+        good(engine.memory().wait(done[2], 1, deadline()));
         for (const Flag& flag : done) EXPECT_EQ(load_flag(flag), 1u) << "they come in order";
         for (Node to = 0; to < 3; ++to) {
             std::vector<std::byte> got(content.size());
-            good(engine.get(memory.at(to, engine.node() * content.size()), got));
+            good(engine.memory().get(memory.at(to, engine.node() * content.size()), got));
             EXPECT_EQ(got, content);
         }
         Flag at_once = 0;
         good(engine.start_sync(at_once)); // nothing is under way
-        good(engine.wait(at_once, 1, deadline()));
+        good(engine.memory().wait(at_once, 1, deadline()));
         good(engine.barrier());
     });
 }
@@ -243,13 +245,13 @@ TEST_P(Notification, large_transfers_do_not_hold_up_small_messages) {
         const auto ask =
             handlers.add("ask", [&](Call& call, Flag round) { call.reply(answer, load_flag(flags[0]) != round); });
         Engine engine = open(channel, std::move(handlers));
-        const auto memory = good(engine.segment<std::byte>(bytes));
-        flags = good(engine.segment<Flag>(1));
+        const auto memory = good(engine.memory().segment<std::byte>(bytes));
+        flags = good(engine.memory().segment<Flag>(1));
         good(engine.barrier());
         const std::vector<std::byte> content(bytes);
         for (Flag round = 1; engine.node() == 0 && round <= 10 && !was_first; ++round) {
-            good(engine.start_put(memory.at(1), content, Notice::set(flags.at(1), round)));
-            if (good(engine.read(flags.at(1))) == round) break; // such memory is reached at once
+            good(engine.memory().start_put(memory.at(1), content, Notice::set(flags.at(1), round)));
+            if (good(engine.memory().read(flags.at(1))) == round) break; // such memory is reached at once
             answered = false;
             good(engine.send(1, ask, round));
             EXPECT_TRUE(engine.wait_until([&] { return answered; }, deadline()));

@@ -130,8 +130,8 @@ TEST(OneThread, what_is_asked_of_a_lost_node_fails_by_its_name_and_all_else_goes
             std::vector<std::byte> content(200'000), target(200'000);
             Engine engine = open_alone(channel, std::move(handlers));
             const Node self = engine.node();
-            const auto memory = good(engine.segment<std::byte>(content.size()));
-            const auto words = good(engine.segment<std::uint64_t>(1));
+            const auto memory = good(engine.memory().segment<std::byte>(content.size()));
+            const auto words = good(engine.memory().segment<std::uint64_t>(1));
             good(engine.barrier());
             has_begun = true;
             std::mt19937_64 random(seed + self);
@@ -145,15 +145,16 @@ TEST(OneThread, what_is_asked_of_a_lost_node_fails_by_its_name_and_all_else_goes
                 world.note(self, std::string(names[what]) + " with node " + std::to_string(to));
                 const bool ok = [&] {
                     switch (what) {
-                    case 0: return check(engine.put(memory.at(to), Bytes(content).first(bytes)));
-                    case 1: return check(engine.get(memory.at(to), MutableBytes(target).first(bytes)));
-                    case 2: return check(engine.fetch_add(words.at(to), 1));
+                    case 0: return check(engine.memory().put(memory.at(to), Bytes(content).first(bytes)));
+                    case 1: return check(engine.memory().get(memory.at(to), MutableBytes(target).first(bytes)));
+                    case 2: return check(engine.memory().fetch_add(words.at(to), 1));
                     case 3: return check(engine.send(to, take, Bytes(content).first(bytes / 2)));
-                    case 4: return check(engine.start_put(memory.at(to), Bytes(content).first(bytes)));
-                    case 5: return check(engine.start_get(memory.at(to), MutableBytes(target).first(bytes)));
+                    case 4: return check(engine.memory().start_put(memory.at(to), Bytes(content).first(bytes)));
+                    case 5: return check(engine.memory().start_get(memory.at(to), MutableBytes(target).first(bytes)));
                     case 6:
-                        return check(engine.copy(memory.at(to), memory.at(others[random() % others.size()]), bytes));
-                    case 7: return check(engine.broadcast(memory.at(0), Bytes(content).first(bytes)));
+                        return check(
+                            engine.memory().copy(memory.at(to), memory.at(others[random() % others.size()]), bytes));
+                    case 7: return check(engine.memory().broadcast(memory.at(0), Bytes(content).first(bytes)));
                     default: return check(engine.sync());
                     }
                 }();
@@ -177,12 +178,12 @@ TEST(OneThread, what_is_asked_of_a_lost_node_fails_by_its_name_and_all_else_goes
             good(engine.wait(good(engine.arrive(others))));
             const Node next = others[(static_cast<std::size_t>(std::ranges::find(others, self) - others.begin()) + 1) %
                                      others.size()];
-            good(engine.write(words.at(next), 4711));
+            good(engine.memory().write(words.at(next), 4711));
             good(engine.send(next, take, Bytes{}));
             good(engine.sync());
             good(engine.wait(good(engine.arrive(others))));
             EXPECT_EQ(words[0], 4711u);
-            expect_error(engine.read(words.at(victim)), {"node " + std::to_string(victim)});
+            expect_error(engine.memory().read(words.at(victim)), {"node " + std::to_string(victim)});
             good(engine.wait(good(engine.arrive(others))));
         });
     });
@@ -208,17 +209,17 @@ TEST(OneThread, whoever_waits_for_a_lost_node_is_told) {
             }
             world.note(engine.node(), engine.node() == 0 ? "accept" : "offer");
             if (engine.node() == 0) {
-                good(engine.accept(1, 2, std::as_writable_bytes(std::span(&target, 1)), &arrived));
-                expect_error(engine.wait(arrived, 1, deadline()), {"node 2"});
+                good(engine.memory().accept(1, 2, std::as_writable_bytes(std::span(&target, 1)), &arrived));
+                expect_error(engine.memory().wait(arrived, 1, deadline()), {"node 2"});
             } else {
-                good(engine.offer(1, 2, bytes_of(content), &given));
-                expect_error(engine.wait(given, 1, deadline()), {"node 2"});
+                good(engine.memory().offer(1, 2, bytes_of(content), &given));
+                expect_error(engine.memory().wait(given, 1, deadline()), {"node 2"});
             }
             const std::vector<Node> both{0, 1};
             world.note(engine.node(), "a barrier of two");
             good(engine.wait(good(engine.arrive(both))));
             world.note(engine.node(), "a segment");
-            expect_error(engine.segment<int>(1), {"node 2"}); // all must take part
+            expect_error(engine.memory().segment<int>(1), {"node 2"}); // all must take part
             good(engine.wait(good(engine.arrive(both))));
         });
     });
@@ -362,20 +363,20 @@ TEST(OneThread, a_program_that_only_polls_gets_everything_done) {
         };
         constexpr std::size_t bytes = 300'000;
         std::vector<global_ptr<std::byte>> memory;
-        for (Engine& engine : engines) memory.push_back(good(engine.allocate<std::byte>(bytes)));
+        for (Engine& engine : engines) memory.push_back(good(engine.memory().allocate<std::byte>(bytes)));
         const auto content = pattern(bytes, seed);
         std::vector<std::byte> target(bytes), taken(1000);
         Flag put_done = 0, got = 0, given = 0, arrived = 0;
-        good(engines[0].start_put(memory[1], content));
+        good(engines[0].memory().start_put(memory[1], content));
         good(engines[0].start_sync(put_done));
         good(engines[2].send(1, asks[2], 21u));
-        good(engines[1].accept(9, 2, taken, &arrived));
-        good(engines[2].offer(9, 1, Bytes(content).first(1000), &given));
+        good(engines[1].memory().accept(9, 2, taken, &arrived));
+        good(engines[2].memory().offer(9, 1, Bytes(content).first(1000), &given));
         poll_until([&] {
             return load_flag(put_done) == 1 && load_flag(arrived) == 1 && load_flag(given) == 1 && answers[2] == 42;
         });
         EXPECT_TRUE(is_pattern(taken, seed));
-        good(engines[2].start_get(memory[1], target, &got));
+        good(engines[2].memory().start_get(memory[1], target, &got));
         poll_until([&] { return load_flag(got) == 1; });
         EXPECT_EQ(target, content);
         std::vector<BarrierToken> tokens;

@@ -19,23 +19,24 @@ public:
     /// Collective.
     RandomMemory(const RandomMemory&) = delete;
     RandomMemory(Engine& engine, std::mt19937_64& random) : engine_(engine), random_(random), nodes_(engine.nodes()) {
-        const auto segment = good(engine.segment<std::byte>(nodes_ * region_bytes + guard_bytes));
-        const auto heaps = good(engine.segment<global_ptr<std::byte>>(nodes_));
-        flags_ = good(engine.segment<Flag>(nodes_));
-        counters_ = good(engine.segment<Counter>(nodes_));
-        noticed_ = good(engine.segment<std::int64_t>(nodes_));
-        wide_ = good(engine.segment<std::uint64_t>(2 * words));
-        narrow_ = good(engine.segment<std::int32_t>(2 * words));
+        const auto segment = good(engine.memory().segment<std::byte>(nodes_ * region_bytes + guard_bytes));
+        const auto heaps = good(engine.memory().segment<global_ptr<std::byte>>(nodes_));
+        flags_ = good(engine.memory().segment<Flag>(nodes_));
+        counters_ = good(engine.memory().segment<Counter>(nodes_));
+        noticed_ = good(engine.memory().segment<std::int64_t>(nodes_));
+        wide_ = good(engine.memory().segment<std::uint64_t>(2 * words));
+        narrow_ = good(engine.memory().segment<std::int32_t>(2 * words));
         guard_ = segment.local().last(guard_bytes);
         fill_pattern(guard_, 99);
-        const auto heap = good(engine.allocate<std::byte>(nodes_ * region_bytes));
-        for (Node node = 0; node < nodes_; ++node) good(engine.write(heaps.at(node, engine.node()), heap));
+        const auto heap = good(engine.memory().allocate<std::byte>(nodes_ * region_bytes));
+        for (Node node = 0; node < nodes_; ++node) good(engine.memory().write(heaps.at(node, engine.node()), heap));
         settle(engine);
         for (Node node = 0; node < nodes_; ++node)
             for (const auto& base : {segment.at(node), heaps[node]})
                 regions_.push_back({base + static_cast<std::ptrdiff_t>(engine.node() * region_bytes),
                                     std::vector<std::byte>(region_bytes)});
-        for (Region& region : regions_) good(engine.put(region.base, region.model)); // heaps are not always zeroed
+        // heaps are not always zeroed
+        for (Region& region : regions_) good(engine.memory().put(region.base, region.model));
         added_wide_.resize(nodes_ * words);
         added_narrow_.resize(nodes_ * words);
         notices_.resize(nodes_);
@@ -73,15 +74,15 @@ public:
         sync();
         for (Region& region : regions_) {
             std::vector<std::byte> now(region_bytes);
-            good(engine_.get(region.base, now));
+            good(engine_.memory().get(region.base, now));
             EXPECT_TRUE(now == region.model) << "the memory of node " << region.base.node();
         }
         for (Node node = 0; node < nodes_; ++node) {
             for (std::size_t i = 0; i < words; ++i) {
-                good(engine_.fetch_add(wide_.at(node, words + i), added_wide_[node * words + i]));
-                good(engine_.fetch_add(narrow_.at(node, words + i), added_narrow_[node * words + i]));
+                good(engine_.memory().fetch_add(wide_.at(node, words + i), added_wide_[node * words + i]));
+                good(engine_.memory().fetch_add(narrow_.at(node, words + i), added_narrow_[node * words + i]));
             }
-            good(engine_.write(noticed_.at(node, engine_.node()), notices_[node]));
+            good(engine_.memory().write(noticed_.at(node, engine_.node()), notices_[node]));
         }
         settle(engine_);
         for (std::size_t i = 0; i < words; ++i) {
@@ -91,7 +92,7 @@ public:
         for (Node node = 0; node < nodes_; ++node) {
             EXPECT_EQ(counters_[node].missing, -noticed_[node]) << "arrivals from node " << node;
             EXPECT_EQ(counters_[node].flag, 0u) << "nothing was expected yet";
-            engine_.expect(counters_[node], noticed_[node]);
+            engine_.memory().expect(counters_[node], noticed_[node]);
             EXPECT_EQ(load_flag(counters_[node].flag), 1u);
         }
         EXPECT_TRUE(is_pattern(guard_, 99)) << "somebody wrote where nobody should";
@@ -155,21 +156,21 @@ private:
         const Range range = any_range(any_size());
         const Bytes content = change(region, range);
         std::vector<std::byte> source(content.begin(), content.end());
-        good(engine_.put(at(region, range), source, any_notice(region.base.node())));
+        good(engine_.memory().put(at(region, range), source, any_notice(region.base.node())));
         std::ranges::fill(source, std::byte{0xEE});
     }
     void start_put() {
         Region& region = any_region();
         const Range range = any_range(any_size());
         const Bytes source = change_and_keep(region, range);
-        good(engine_.start_put(at(region, range), source, any_notice(region.base.node())));
+        good(engine_.memory().start_put(at(region, range), source, any_notice(region.base.node())));
     }
     void write() {
         Region& region = any_region();
         const Range range = any_range(8);
         std::uint64_t value = 0;
         read_value(change(region, range), value);
-        good(engine_.write(at(region, range).as<std::uint64_t>(), value, any_notice(region.base.node())));
+        good(engine_.memory().write(at(region, range).as<std::uint64_t>(), value, any_notice(region.base.node())));
     }
     void put_strided() {
         Region& region = any_region();
@@ -184,7 +185,7 @@ private:
             const Bytes block = change(region, {begin, begin + shape.block_bytes});
             std::ranges::copy(block, source.begin() + static_cast<std::ptrdiff_t>(i) * shape.source_stride);
         }
-        good(engine_.put_strided(at(region, all), source.data(), shape, any_notice(region.base.node())));
+        good(engine_.memory().put_strided(at(region, all), source.data(), shape, any_notice(region.base.node())));
     }
     void get_strided() {
         Region& region = any_region();
@@ -198,7 +199,7 @@ private:
             std::copy_n(region.model.begin() + static_cast<std::ptrdiff_t>(all.begin) +
                             static_cast<std::ptrdiff_t>(i) * shape.source_stride,
                         shape.block_bytes, expected.begin() + static_cast<std::ptrdiff_t>(i) * shape.target_stride);
-        good(engine_.get_strided(at(region, all), target.data(), shape));
+        good(engine_.memory().get_strided(at(region, all), target.data(), shape));
         EXPECT_EQ(target, expected);
     }
     /// Ranges of one region that do not touch.
@@ -217,7 +218,7 @@ private:
         std::vector<PutPiece> pieces;
         for (const Range& range : ranges) make_way(region, range);
         for (const Range& range : ranges) pieces.push_back({at(region, range), change_and_keep(region, range)});
-        if (!pieces.empty()) good(engine_.put_pieces(pieces, any_notice(region.base.node())));
+        if (!pieces.empty()) good(engine_.memory().put_pieces(pieces, any_notice(region.base.node())));
     }
     void get_pieces() {
         std::vector<GetPiece> pieces;
@@ -230,7 +231,7 @@ private:
             pieces.push_back({at(region, from.back().second),
                               targets.emplace_back(from.back().second.end - from.back().second.begin)});
         }
-        good(engine_.get_pieces(pieces));
+        good(engine_.memory().get_pieces(pieces));
         for (std::size_t i = 0; i < from.size(); ++i) expect_model(*from[i].first, from[i].second, targets[i]);
     }
     void copy() {
@@ -245,7 +246,7 @@ private:
         to.written.push_back(target);
         std::copy_n(from.model.begin() + static_cast<std::ptrdiff_t>(source.begin), bytes,
                     to.model.begin() + static_cast<std::ptrdiff_t>(target.begin));
-        good(engine_.copy(at(from, source), at(to, target), bytes, any_notice(to.base.node())));
+        good(engine_.memory().copy(at(from, source), at(to, target), bytes, any_notice(to.base.node())));
     }
     void broadcast() {
         const Range range = any_range(any_size());
@@ -256,14 +257,14 @@ private:
             std::ranges::copy(content, regions_[i].model.begin() + static_cast<std::ptrdiff_t>(range.begin));
             regions_[i].written.push_back(range);
         }
-        good(engine_.broadcast(at(regions_[0], range), content));
+        good(engine_.memory().broadcast(at(regions_[0], range), content));
     }
     void get() {
         Region& region = any_region();
         const Range range = any_range(any_size());
         make_way(region, range);
         std::vector<std::byte> target(range.end - range.begin);
-        good(engine_.get(at(region, range), target));
+        good(engine_.memory().get(at(region, range), target));
         expect_model(region, range, target);
     }
     void start_get() {
@@ -274,23 +275,23 @@ private:
         Get& begun = gets_.emplace_back(Get{std::vector<std::byte>(range.end - range.begin), {}, 0});
         begun.expected.assign(region.model.begin() + static_cast<std::ptrdiff_t>(range.begin),
                               region.model.begin() + static_cast<std::ptrdiff_t>(range.end));
-        good(engine_.start_get(at(region, range), begun.target, &begun.flag));
+        good(engine_.memory().start_get(at(region, range), begun.target, &begun.flag));
         if (random_() % 2 != 0) return;
-        good(engine_.wait(begun.flag, 1, deadline()));
+        good(engine_.memory().wait(begun.flag, 1, deadline()));
         EXPECT_EQ(begun.target, begun.expected);
     }
     void read() {
         Region& region = any_region();
         const Range range = any_range(4);
         make_way(region, range);
-        const auto value = good(engine_.read(at(region, range).as<std::uint32_t>()));
+        const auto value = good(engine_.memory().read(at(region, range).as<std::uint32_t>()));
         expect_model(region, range, bytes_of(value));
     }
     /// By plain stores and loads, where that can be.
     void store() {
         Region& region = any_region();
         const Range range = any_range(any_size());
-        std::byte* const memory = engine_.local(at(region, range), range.end - range.begin);
+        std::byte* const memory = engine_.memory().local(at(region, range), range.end - range.begin);
         if (memory == nullptr) return;
         make_way(region, range);
         expect_model(region, range, {memory, range.end - range.begin});
@@ -302,8 +303,8 @@ private:
         const Node node = static_cast<Node>(random_() % nodes_);
         const std::size_t word = random_() % words;
         const auto amount = static_cast<std::int32_t>(random_() % 2000) - 1000;
-        good(engine_.fetch_add(wide_.at(node, word), static_cast<std::uint64_t>(amount)));
-        good(engine_.fetch_add(narrow_.at(node, word), amount));
+        good(engine_.memory().fetch_add(wide_.at(node, word), static_cast<std::uint64_t>(amount)));
+        good(engine_.memory().fetch_add(narrow_.at(node, word), amount));
         added_wide_[node * words + word] += static_cast<std::uint64_t>(amount);
         added_narrow_[node * words + word] += amount;
     }
@@ -311,9 +312,9 @@ private:
     void exchange() {
         const Node node = static_cast<Node>(random_() % nodes_);
         const std::size_t word = random_() % words;
-        std::uint64_t seen = good(engine_.fetch_add(wide_.at(node, word), 0));
+        std::uint64_t seen = good(engine_.memory().fetch_add(wide_.at(node, word), 0));
         for (std::uint64_t before;
-             (before = good(engine_.compare_exchange(wide_.at(node, word), seen, seen + 7))) != seen;)
+             (before = good(engine_.memory().compare_exchange(wide_.at(node, word), seen, seen + 7))) != seen;)
             seen = before;
         added_wide_[node * words + word] += 7;
     }

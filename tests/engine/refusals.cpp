@@ -15,8 +15,9 @@ constexpr std::size_t words_count = 100;
 /// Three segments, with a pattern in the outer ones.
 struct Ground {
     explicit Ground(Engine& its)
-        : engine(its), before(good(its.segment<std::uint64_t>(words_count))),
-          words(good(its.segment<std::uint64_t>(words_count))), after(good(its.segment<std::uint64_t>(words_count))) {
+        : engine(its), before(good(its.memory().segment<std::uint64_t>(words_count))),
+          words(good(its.memory().segment<std::uint64_t>(words_count))),
+          after(good(its.memory().segment<std::uint64_t>(words_count))) {
         fill_pattern(std::as_writable_bytes(before.local()), 1);
         fill_pattern(std::as_writable_bytes(words.local()), 2);
         fill_pattern(std::as_writable_bytes(after.local()), 3);
@@ -30,7 +31,7 @@ struct Ground {
         EXPECT_TRUE(is_pattern(std::as_bytes(after.local()), 3));
         good(engine.barrier());
         const Node other = (engine.node() + 1) % engine.nodes();
-        good(engine.write(words.at(other, 5), 55));
+        good(engine.memory().write(words.at(other, 5), 55));
         settle(engine);
         EXPECT_EQ(words[5], 55u);
         good(engine.barrier());
@@ -52,20 +53,21 @@ void expect_refused(Engine& engine, global_ptr<std::uint64_t> where, global_ptr<
     std::vector<std::uint64_t> content(8);
     std::byte* const raw = reinterpret_cast<std::byte*>(content.data());
     const auto bytes = where.as<std::byte>();
-    expect_error_by_sync(engine, engine.put(where, content), words, from);
-    expect_error_by_sync(engine, engine.start_put(where, content), words, from);
-    expect_error_by_sync(engine, engine.put_strided(bytes, raw, {16, 4, 16, 16}), words, from);
-    expect_error_by_sync(engine, engine.put_pieces(std::vector<PutPiece>{{bytes, std::as_bytes(std::span(content))}}),
-                         words, from);
-    expect_error_by_sync(engine, engine.get(where, content), words, from);
-    expect_error_by_sync(engine, engine.start_get(where, content), words, from);
-    expect_error_by_sync(engine, engine.get_strided(bytes, raw, {16, 4, 16, 16}), words, from);
+    expect_error_by_sync(engine, engine.memory().put(where, content), words, from);
+    expect_error_by_sync(engine, engine.memory().start_put(where, content), words, from);
+    expect_error_by_sync(engine, engine.memory().put_strided(bytes, raw, {16, 4, 16, 16}), words, from);
     expect_error_by_sync(engine,
-                         engine.get_pieces(std::vector<GetPiece>{{bytes, std::as_writable_bytes(std::span(content))}}),
+                         engine.memory().put_pieces(std::vector<PutPiece>{{bytes, std::as_bytes(std::span(content))}}),
                          words, from);
-    expect_error_by_sync(engine, engine.copy(where, sound, 8), words, from);
-    expect_error_by_sync(engine, engine.copy(sound, where, 8), words, from);
-    EXPECT_EQ(engine.local(where, 8), nullptr);
+    expect_error_by_sync(engine, engine.memory().get(where, content), words, from);
+    expect_error_by_sync(engine, engine.memory().start_get(where, content), words, from);
+    expect_error_by_sync(engine, engine.memory().get_strided(bytes, raw, {16, 4, 16, 16}), words, from);
+    expect_error_by_sync(
+        engine, engine.memory().get_pieces(std::vector<GetPiece>{{bytes, std::as_writable_bytes(std::span(content))}}),
+        words, from);
+    expect_error_by_sync(engine, engine.memory().copy(where, sound, 8), words, from);
+    expect_error_by_sync(engine, engine.memory().copy(sound, where, 8), words, from);
+    EXPECT_EQ(engine.memory().local(where, 8), nullptr);
 }
 
 TEST_P(Refusals, memory_outside_a_segment) {
@@ -82,8 +84,10 @@ TEST_P(Refusals, memory_outside_a_segment) {
                            {"segment", name});
             expect_refused(engine, {node, ground.words.id(), std::uint64_t{1} << 40}, sound, {"segment", name});
             expect_refused(engine, ground.words.at(node) - 1, sound, {"segment", name});
-            expect_error_by_sync(engine, engine.fetch_add(ground.words.at(node, words_count), 1), {"segment", name});
-            expect_error_by_sync(engine, engine.set_flag(ground.words.at(node, words_count)), {"segment", name});
+            expect_error_by_sync(engine, engine.memory().fetch_add(ground.words.at(node, words_count), 1),
+                                 {"segment", name});
+            expect_error_by_sync(engine, engine.memory().set_flag(ground.words.at(node, words_count)),
+                                 {"segment", name});
         }
         ground.check();
     });
@@ -104,17 +108,17 @@ TEST_P(Refusals, memory_beyond_a_heap) {
     run(2, [](Channel& channel) {
         Engine engine = open(channel);
         Ground ground(engine);
-        const auto mine = good(engine.allocate<std::uint64_t>(10));
+        const auto mine = good(engine.memory().allocate<std::uint64_t>(10));
         good(engine.barrier());
         for (const std::uint64_t offset :
              {std::uint64_t{1} << 28, std::uint64_t{1} << 45, std::numeric_limits<std::uint64_t>::max() - 31})
             for (const Node node : {0u, 1u})
                 expect_refused(engine, {node, 0, offset}, ground.words.here(),
                                {"heap", "node " + std::to_string(node)});
-        expect_error(engine.release(mine + 1), {});
-        expect_error(engine.release(mine.on(1 - engine.node())), {});
-        good(engine.release(mine));
-        expect_error(engine.release(mine), {}); // twice
+        expect_error(engine.memory().release(mine + 1), {});
+        expect_error(engine.memory().release(mine.on(1 - engine.node())), {});
+        good(engine.memory().release(mine));
+        expect_error(engine.memory().release(mine), {}); // twice
         ground.check();
     });
 }
@@ -126,10 +130,10 @@ TEST_P(Refusals, nodes_that_do_not_exist) {
         for (const Node node : {Node{2}, Node{1000}}) {
             const std::string name = "node " + std::to_string(node);
             expect_refused(engine, ground.words.at(node), ground.words.here(), {name});
-            expect_error(engine.fetch_add(ground.words.at(node), 1), {name});
-            expect_error(engine.set_flag(ground.words.at(node)), {name});
-            expect_error(engine.offer(1, node, {}), {name});
-            expect_error(engine.accept(1, node, {}), {name});
+            expect_error(engine.memory().fetch_add(ground.words.at(node), 1), {name});
+            expect_error(engine.memory().set_flag(ground.words.at(node)), {name});
+            expect_error(engine.memory().offer(1, node, {}), {name});
+            expect_error(engine.memory().accept(1, node, {}), {name});
         }
         expect_refused(engine, global_ptr<std::uint64_t>{}, ground.words.here(), {}); // leads nowhere
         ground.check();
@@ -143,13 +147,14 @@ TEST_P(Refusals, words_that_are_not_aligned) {
         for (const Node node : {0u, 1u}) {
             const auto odd = (ground.words.at(node).as<std::byte>() + 4).as<std::uint64_t>();
             const auto odder = (ground.words.at(node).as<std::byte>() + 2).as<std::uint32_t>();
-            expect_error_by_sync(engine, engine.fetch_add(odd, 1), {"align"});
-            expect_error_by_sync(engine, engine.swap(odder, 1), {"align"});
-            expect_error_by_sync(engine, engine.compare_exchange(odd, 0, 1), {"align"});
-            expect_error_by_sync(engine, engine.set_flag(odd), {"segment"});
+            expect_error_by_sync(engine, engine.memory().fetch_add(odd, 1), {"align"});
+            expect_error_by_sync(engine, engine.memory().swap(odder, 1), {"align"});
+            expect_error_by_sync(engine, engine.memory().compare_exchange(odd, 0, 1), {"align"});
+            expect_error_by_sync(engine, engine.memory().set_flag(odd), {"segment"});
             const std::size_t own = 9 + engine.node(); // the data arrives; nobody else writes there
             expect_error_by_sync(
-                engine, engine.write(ground.words.at(node, own), Ground::content(own), Notice::set(odd)), {"segment"});
+                engine, engine.memory().write(ground.words.at(node, own), Ground::content(own), Notice::set(odd)),
+                {"segment"});
         }
         ground.check();
     });
@@ -164,11 +169,12 @@ TEST_P(Refusals, notices_for_flags_that_are_nowhere) {
             const auto place = ground.words.at(node, own);
             const std::uint64_t same = Ground::content(own); // the data may arrive, or not
             const auto beyond = ground.words.at(node, words_count);
-            expect_error_by_sync(engine, engine.write(place, same, Notice::set(beyond)), {"segment"});
-            expect_error_by_sync(engine, engine.write(place, same, Notice::count(beyond.as<Counter>())), {"segment"});
-            expect_error_by_sync(engine, engine.write(place, same, Notice::count((beyond - 1).as<Counter>())),
+            expect_error_by_sync(engine, engine.memory().write(place, same, Notice::set(beyond)), {"segment"});
+            expect_error_by_sync(engine, engine.memory().write(place, same, Notice::count(beyond.as<Counter>())),
                                  {"segment"});
-            expect_error_by_sync(engine, engine.copy(place, place, 1, Notice::set(beyond)), {"segment"});
+            expect_error_by_sync(engine, engine.memory().write(place, same, Notice::count((beyond - 1).as<Counter>())),
+                                 {"segment"});
+            expect_error_by_sync(engine, engine.memory().copy(place, place, 1, Notice::set(beyond)), {"segment"});
         }
         ground.check();
     });
@@ -186,12 +192,12 @@ TEST_P(Refusals, shapes_that_leave_a_segment_in_between) {
               Strided{8, 3, 8, std::numeric_limits<std::ptrdiff_t>::max() / 2},
               Strided{8, 3, 8, std::numeric_limits<std::ptrdiff_t>::min() / 2},
               Strided{16, std::size_t{1} << 60, 0, 16}, Strided{std::size_t{1} << 62, 4, 0, 0}}) {
-            expect_error_by_sync(engine, engine.put_strided(start, source.data(), shape), {});
+            expect_error_by_sync(engine, engine.memory().put_strided(start, source.data(), shape), {});
             const Strided back{shape.block_bytes, shape.count, shape.target_stride, shape.source_stride};
-            expect_error_by_sync(engine, engine.get_strided(start, target.data(), back), {});
+            expect_error_by_sync(engine, engine.memory().get_strided(start, target.data(), back), {});
         }
-        good(engine.put_strided(start, source.data(), {8, 0, 8, 8})); // nothing is no error
-        good(engine.put_strided(start, source.data(), {0, 5, 8, 8}));
+        good(engine.memory().put_strided(start, source.data(), {8, 0, 8, 8})); // nothing is no error
+        good(engine.memory().put_strided(start, source.data(), {0, 5, 8, 8}));
         ground.check();
     });
 }
@@ -202,10 +208,10 @@ TEST_P(Refusals, more_memory_than_there_is) {
         Ground ground(engine);
         for (const std::size_t count :
              {std::size_t{1} << 44, std::size_t{1} << 60, std::numeric_limits<std::size_t>::max()}) {
-            expect_error(engine.segment<std::uint64_t>(count), {});
-            expect_error(engine.allocate<std::uint64_t>(count), {});
+            expect_error(engine.memory().segment<std::uint64_t>(count), {});
+            expect_error(engine.memory().allocate<std::uint64_t>(count), {});
         }
-        const auto still = good(engine.segment<std::uint64_t>(10));
+        const auto still = good(engine.memory().segment<std::uint64_t>(10));
         EXPECT_EQ(still.size(), 10u);
         ground.check();
     });
@@ -215,17 +221,18 @@ TEST_P(Refusals, segments_that_differ_between_nodes) {
     run(3, [](Channel& channel) {
         Engine engine = open(channel);
         Ground ground(engine);
-        expect_error(engine.segment<std::uint64_t>(engine.node() == 1 ? 11 : 10), {"80", "88", "same"});
-        const auto one = good(engine.segment<std::uint64_t>(10)), other = good(engine.segment<std::uint64_t>(10));
+        expect_error(engine.memory().segment<std::uint64_t>(engine.node() == 1 ? 11 : 10), {"80", "88", "same"});
+        const auto one = good(engine.memory().segment<std::uint64_t>(10)),
+                   other = good(engine.memory().segment<std::uint64_t>(10));
         EXPECT_NE(one.id(), other.id());
-        expect_error(engine.free(engine.node() == 2 ? one : other), {"not all nodes"});
-        good(engine.write(one.at((engine.node() + 1) % 3), 7)); // both are still there
-        good(engine.write(other.at((engine.node() + 1) % 3), 8));
+        expect_error(engine.memory().free(engine.node() == 2 ? one : other), {"not all nodes"});
+        good(engine.memory().write(one.at((engine.node() + 1) % 3), 7)); // both are still there
+        good(engine.memory().write(other.at((engine.node() + 1) % 3), 8));
         settle(engine);
         EXPECT_EQ(one[0] + other[0], 15u);
         good(engine.barrier());
-        good(engine.free(other));
-        expect_error(engine.free(other), {"segment"});
+        good(engine.memory().free(other));
+        expect_error(engine.memory().free(other), {"segment"});
         ground.check();
     });
 }
@@ -237,7 +244,7 @@ TEST_P(Refusals, pieces_for_several_nodes) {
         const std::uint64_t same = ground.words[0];
         const std::vector<PutPiece> pieces{{ground.words.at(0).as<std::byte>(), bytes_of(same)},
                                            {ground.words.at(1).as<std::byte>(), bytes_of(same)}};
-        expect_error(engine.put_pieces(pieces), {"node"});
+        expect_error(engine.memory().put_pieces(pieces), {"node"});
         ground.check();
     });
 }

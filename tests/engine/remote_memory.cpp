@@ -14,16 +14,16 @@ class RemoteMemory : public EngineTest {};
 TEST_P(RemoteMemory, a_segment_is_zeroed_and_alike_on_all_nodes) {
     run(3, [](Channel& channel) {
         Engine engine = open(channel);
-        const auto first = good(engine.segment<std::uint64_t>(1000));
-        const auto second = good(engine.segment<char>(1));
-        const auto large = good(engine.segment<double>(300'000));
+        const auto first = good(engine.memory().segment<std::uint64_t>(1000));
+        const auto second = good(engine.memory().segment<char>(1));
+        const auto large = good(engine.memory().segment<double>(300'000));
         EXPECT_NE(first.id(), second.id());
         EXPECT_EQ(first.size(), 1000u);
         EXPECT_TRUE(std::ranges::all_of(first.local(), [](auto word) { return word == 0; }));
         EXPECT_TRUE(std::ranges::all_of(large.local(), [](auto cell) { return cell == 0; }));
         first[999] = 5 + engine.node();
         good(engine.barrier());
-        for (Node node = 0; node < 3; ++node) EXPECT_EQ(good(engine.read(first.at(node, 999))), 5 + node);
+        for (Node node = 0; node < 3; ++node) EXPECT_EQ(good(engine.memory().read(first.at(node, 999))), 5 + node);
         EXPECT_EQ(first.here(7), first.at(engine.node(), 7));
         good(engine.barrier());
     });
@@ -33,21 +33,21 @@ TEST_P(RemoteMemory, puts_and_gets_of_every_size_carry_what_they_should_and_no_m
     run(2, [](Channel& channel) {
         Engine engine = open(channel);
         constexpr std::size_t largest = 1'000'000, guard = 64;
-        const auto memory = good(engine.segment<std::byte>(largest + 2 * guard));
+        const auto memory = good(engine.memory().segment<std::byte>(largest + 2 * guard));
         const Node other = 1 - engine.node();
         const auto sizes = interesting_sizes(largest);
         for (std::size_t i = 0; i < sizes.size(); ++i) {
             const std::size_t offset = guard - i % 9;
             std::vector<std::byte> content = pattern(sizes[i], i + engine.node());
             const auto place = memory.at(other, offset);
-            good(i % 2 == 0 ? engine.put(place, content) : engine.start_put(place, content));
+            good(i % 2 == 0 ? engine.memory().put(place, content) : engine.memory().start_put(place, content));
             if (i % 2 == 0) std::ranges::fill(content, std::byte{0xEE}); // the source is ours again
             settle(engine);
             EXPECT_TRUE(is_pattern(memory.local().subspan(offset, sizes[i]), i + other)) << sizes[i];
             EXPECT_EQ(memory[offset - 1], std::byte{0}) << sizes[i];
             EXPECT_EQ(memory[offset + sizes[i]], std::byte{0}) << sizes[i];
             std::vector<std::byte> got(sizes[i] + 1, std::byte{0xAA});
-            good(engine.get(place, MutableBytes(got).first(sizes[i])));
+            good(engine.memory().get(place, MutableBytes(got).first(sizes[i])));
             EXPECT_TRUE(is_pattern(Bytes(got).first(sizes[i]), i + engine.node())) << sizes[i];
             EXPECT_EQ(got.back(), std::byte{0xAA});
             good(engine.barrier());
@@ -63,14 +63,14 @@ TEST_P(RemoteMemory, gets_that_were_begun_are_done_when_their_flags_say_so) {
         std::vector<std::vector<std::byte>> got(count, std::vector<std::byte>(bytes));
         std::array<Flag, count> flags{};
         Engine engine = open(channel);
-        const auto memory = good(engine.segment<std::byte>(bytes * count));
+        const auto memory = good(engine.memory().segment<std::byte>(bytes * count));
         for (std::size_t i = 0; i < count; ++i)
             fill_pattern(memory.local().subspan(i * bytes, bytes), i + engine.node());
         good(engine.barrier());
         for (std::size_t i = 0; i < count; ++i)
-            good(engine.start_get(memory.at(static_cast<Node>(i % 3), i * bytes), got[i], &flags[i]));
+            good(engine.memory().start_get(memory.at(static_cast<Node>(i % 3), i * bytes), got[i], &flags[i]));
         for (const std::size_t i : {7u, 0u, 11u}) {
-            good(engine.wait(flags[i], 1, deadline()));
+            good(engine.memory().wait(flags[i], 1, deadline()));
             EXPECT_TRUE(is_pattern(got[i], i + i % 3));
         }
         good(engine.sync());
@@ -86,8 +86,8 @@ TEST_P(RemoteMemory, copies_run_between_any_two_nodes) {
     run(4, [](Channel& channel) {
         Engine engine = open(channel);
         constexpr std::size_t bytes = 150'000;
-        const auto memory = good(engine.segment<std::byte>(bytes * 2));
-        const auto arrived = good(engine.segment<Counter>(1));
+        const auto memory = good(engine.memory().segment<std::byte>(bytes * 2));
+        const auto arrived = good(engine.memory().segment<Counter>(1));
         for (Node from = 0; from < 4; ++from)
             for (Node to = 0; to < 4; ++to) {
                 fill_pattern(memory.local().first(bytes), from * 4 + to + engine.node());
@@ -95,10 +95,11 @@ TEST_P(RemoteMemory, copies_run_between_any_two_nodes) {
                 good(engine.barrier());
                 const Node by = (from * 7 + to) % 4; // often a third node
                 if (engine.node() == by)
-                    good(engine.copy(memory.at(from), memory.at(to, bytes), bytes, Notice::count(arrived.at(to))));
+                    good(engine.memory().copy(memory.at(from), memory.at(to, bytes), bytes,
+                                              Notice::count(arrived.at(to))));
                 if (engine.node() == to) {
-                    engine.expect(arrived[0], 1);
-                    good(engine.wait(arrived[0].flag, 1, deadline()));
+                    engine.memory().expect(arrived[0], 1);
+                    good(engine.memory().wait(arrived[0].flag, 1, deadline()));
                     EXPECT_TRUE(is_pattern(memory.local().last(bytes), from * 4 + to + from))
                         << from << " to " << to << " by " << by;
                 }
@@ -111,17 +112,17 @@ TEST_P(RemoteMemory, what_is_copied_within_a_segment_may_overlap) {
     run(2, [](Channel& channel) {
         Engine engine = open(channel);
         constexpr std::size_t bytes = 10'000; // in one piece
-        const auto memory = good(engine.segment<std::byte>(bytes + 100));
+        const auto memory = good(engine.memory().segment<std::byte>(bytes + 100));
         for (const Node node : {0u, 1u}) {
             fill_pattern(memory.local().first(bytes), 1);
             good(engine.barrier());
-            if (engine.node() == 0) good(engine.copy(memory.at(node), memory.at(node, 33), bytes));
+            if (engine.node() == 0) good(engine.memory().copy(memory.at(node), memory.at(node, 33), bytes));
             settle(engine);
             EXPECT_TRUE(engine.node() != node || is_pattern(memory.local().subspan(33, bytes), 1))
                 << "forth on node " << node;
             fill_pattern(memory.local().subspan(33, bytes), 2);
             good(engine.barrier());
-            if (engine.node() == 0) good(engine.copy(memory.at(node, 33), memory.at(node), bytes));
+            if (engine.node() == 0) good(engine.memory().copy(memory.at(node, 33), memory.at(node), bytes));
             settle(engine);
             EXPECT_TRUE(engine.node() != node || is_pattern(memory.local().first(bytes), 2)) << "back on node " << node;
             good(engine.barrier());
@@ -134,26 +135,26 @@ TEST_P(RemoteMemory, strided_blocks_go_where_they_should) {
         Engine engine = open(channel);
         // of a matrix at the other node; a column of it goes there and back
         constexpr std::size_t rows = 70, columns = 50;
-        const auto matrix = good(engine.segment<std::uint32_t>(rows * columns));
+        const auto matrix = good(engine.memory().segment<std::uint32_t>(rows * columns));
         const Node other = 1 - engine.node();
         std::vector<std::uint32_t> column(rows);
         std::iota(column.begin(), column.end(), 1000u);
         const Strided to_there{4, rows, 4, 4 * columns}, from_there{4, rows, 4 * columns, 4};
-        good(
-            engine.put_strided(matrix.at(other, 3).as<std::byte>(), std::as_bytes(std::span(column)).data(), to_there));
+        good(engine.memory().put_strided(matrix.at(other, 3).as<std::byte>(), std::as_bytes(std::span(column)).data(),
+                                         to_there));
         settle(engine);
         for (std::size_t row = 0; row < rows; ++row)
             for (std::size_t i = 0; i < columns; ++i)
                 ASSERT_EQ(matrix[row * columns + i], i == 3 ? 1000 + row : 0) << row << "," << i;
         std::vector<std::uint32_t> back(rows);
-        good(engine.get_strided(matrix.at(other, 3).as<std::byte>(), std::as_writable_bytes(std::span(back)).data(),
-                                from_there));
+        good(engine.memory().get_strided(matrix.at(other, 3).as<std::byte>(),
+                                         std::as_writable_bytes(std::span(back)).data(), from_there));
         EXPECT_EQ(back, column);
         // Backwards, and with large blocks.
         constexpr std::size_t block = 4 * columns;
         const auto tile = pattern(block * rows, 5);
         good(engine.barrier());
-        good(engine.put_strided(matrix.at(other, (rows - 1) * columns).as<std::byte>(), tile.data(),
+        good(engine.memory().put_strided(matrix.at(other, (rows - 1) * columns).as<std::byte>(), tile.data(),
                                 {block, rows, block, -std::ptrdiff_t{block}}));
         settle(engine);
         const Bytes here = std::as_bytes(matrix.local());
@@ -168,8 +169,8 @@ TEST_P(RemoteMemory, strided_blocks_go_where_they_should) {
 TEST_P(RemoteMemory, pieces_arrive_together_before_their_notice) {
     run(2, [](Channel& channel) {
         Engine engine = open(channel);
-        const auto memory = good(engine.segment<std::byte>(400'000));
-        const auto flags = good(engine.segment<Flag>(1));
+        const auto memory = good(engine.memory().segment<std::byte>(400'000));
+        const auto flags = good(engine.memory().segment<Flag>(1));
         const Node other = 1 - engine.node();
         const std::vector<std::pair<std::size_t, std::size_t>> places{
             {10, 1}, {100, 0}, {200, 3000}, {5000, 200'000}, {390'000, 10'000}};
@@ -179,15 +180,15 @@ TEST_P(RemoteMemory, pieces_arrive_together_before_their_notice) {
         for (const auto& [offset, bytes] : places) contents.push_back(pattern(bytes, offset));
         for (std::size_t i = 0; i < places.size(); ++i)
             puts.push_back({memory.at(other, places[i].first), contents[i]});
-        good(engine.put_pieces(puts, Notice::set(flags.at(other))));
-        good(engine.wait(flags[0], 1, deadline()));
+        good(engine.memory().put_pieces(puts, Notice::set(flags.at(other))));
+        good(engine.memory().wait(flags[0], 1, deadline()));
         for (const auto& [offset, bytes] : places)
             EXPECT_TRUE(is_pattern(memory.local().subspan(offset, bytes), offset)) << bytes;
         good(engine.sync());
         std::vector<std::vector<std::byte>> got;
         for (const auto& [offset, bytes] : places) got.emplace_back(bytes);
         for (std::size_t i = 0; i < places.size(); ++i) gets.push_back({memory.at(other, places[i].first), got[i]});
-        good(engine.get_pieces(gets));
+        good(engine.memory().get_pieces(gets));
         EXPECT_EQ(got, contents);
         good(engine.barrier());
     });
@@ -196,29 +197,29 @@ TEST_P(RemoteMemory, pieces_arrive_together_before_their_notice) {
 TEST_P(RemoteMemory, a_heap_grows_and_its_memory_is_reached_by_pointers_that_were_sent) {
     run(3, [](Channel& channel) {
         Engine engine = open(channel);
-        const auto pointers = good(engine.segment<global_ptr<std::uint64_t>>(60));
+        const auto pointers = good(engine.memory().segment<global_ptr<std::uint64_t>>(60));
         const Node next = (engine.node() + 1) % 3, before = (engine.node() + 2) % 3;
         std::vector<global_ptr<std::uint64_t>> mine;
         for (std::size_t i = 0; i < 60; ++i) {
-            mine.push_back(good(engine.allocate<std::uint64_t>(i % 7 == 0 ? 50'000 : 1 + i)));
+            mine.push_back(good(engine.memory().allocate<std::uint64_t>(i % 7 == 0 ? 50'000 : 1 + i)));
             EXPECT_EQ(mine.back().node(), engine.node());
-            good(engine.write(pointers.at(next, i), mine.back()));
+            good(engine.memory().write(pointers.at(next, i), mine.back()));
         }
         settle(engine);
         for (std::size_t i = 0; i < 60; ++i) {
             EXPECT_EQ(pointers[i].node(), before);
-            good(engine.write(pointers[i], engine.node() * 1000 + i));
+            good(engine.memory().write(pointers[i], engine.node() * 1000 + i));
         }
         settle(engine);
         for (std::size_t i = 0; i < 60; ++i) {
-            const std::uint64_t* const word = engine.local(mine[i]);
+            const std::uint64_t* const word = engine.memory().local(mine[i]);
             ASSERT_NE(word, nullptr);
             EXPECT_EQ(*word, next * 1000 + i);
-            EXPECT_EQ(good(engine.read(mine[i])), next * 1000 + i);
+            EXPECT_EQ(good(engine.memory().read(mine[i])), next * 1000 + i);
         }
         good(engine.barrier());
-        for (const auto& pointer : mine) good(engine.release(pointer));
-        const auto again = good(engine.allocate<std::uint64_t>(50'000)); // of what was given back
+        for (const auto& pointer : mine) good(engine.memory().release(pointer));
+        const auto again = good(engine.memory().allocate<std::uint64_t>(50'000)); // of what was given back
         EXPECT_LE(again.offset(), mine.back().offset());
         good(engine.barrier());
     });
@@ -227,13 +228,13 @@ TEST_P(RemoteMemory, a_heap_grows_and_its_memory_is_reached_by_pointers_that_wer
 TEST_P(RemoteMemory, local_memory_is_memory_of_this_node_and_of_those_that_share_it) {
     run(2, [](Channel& channel) {
         Engine engine = open(channel);
-        const auto words = good(engine.segment<int>(10));
-        ASSERT_EQ(engine.local(words.here(3)), &words[3]);
-        EXPECT_EQ(engine.local(words.here(3), 8), nullptr) << "it ends before";
-        EXPECT_EQ(engine.local(words.at(2, 0)), nullptr) << "no such node";
+        const auto words = good(engine.memory().segment<int>(10));
+        ASSERT_EQ(engine.memory().local(words.here(3)), &words[3]);
+        EXPECT_EQ(engine.memory().local(words.here(3), 8), nullptr) << "it ends before";
+        EXPECT_EQ(engine.memory().local(words.at(2, 0)), nullptr) << "no such node";
         const Node other = 1 - engine.node();
-        if (int* const theirs = engine.local(words.at(other, 5))) *theirs = 55;
-        else good(engine.write(words.at(other, 5), 55));
+        if (int* const theirs = engine.memory().local(words.at(other, 5))) *theirs = 55;
+        else good(engine.memory().write(words.at(other, 5), 55));
         settle(engine);
         EXPECT_EQ(words[5], 55);
         good(engine.barrier());
@@ -244,17 +245,18 @@ TEST_P(RemoteMemory, atomic_operations_of_all_nodes_and_threads_add_up) {
     run(3, [](Channel& channel) {
         Engine engine = open(channel);
         const std::uint64_t count = 40 * scale;
-        const auto words = good(engine.segment<std::uint64_t>(4));
-        const auto shorts = good(engine.segment<std::int32_t>(2));
-        const auto tickets = good(engine.segment<std::uint8_t>(3 * 2 * count));
+        const auto words = good(engine.memory().segment<std::uint64_t>(4));
+        const auto shorts = good(engine.memory().segment<std::int32_t>(2));
+        const auto tickets = good(engine.memory().segment<std::uint8_t>(3 * 2 * count));
         const auto work = [&](Node target) {
             try {
                 for (std::uint64_t i = 0; i < count; ++i) {
-                    const std::uint64_t ticket = good(engine.fetch_add(words.at(0), 1)); // each number once
-                    good(engine.write(tickets.at(0, ticket), 1));
-                    good(engine.fetch_add(shorts.at(target, 1), -3));
+                    const std::uint64_t ticket = good(engine.memory().fetch_add(words.at(0), 1)); // each number once
+                    good(engine.memory().write(tickets.at(0, ticket), 1));
+                    good(engine.memory().fetch_add(shorts.at(target, 1), -3));
                     for (std::uint64_t seen = 0;;) { // plus 5, by hand
-                        const std::uint64_t before = good(engine.compare_exchange(words.at(target, 1), seen, seen + 5));
+                        const std::uint64_t before =
+                            good(engine.memory().compare_exchange(words.at(target, 1), seen, seen + 5));
                         if (before == seen) break;
                         seen = before;
                     }
@@ -282,18 +284,18 @@ TEST_P(RemoteMemory, what_is_swapped_in_is_swapped_out_once) {
     run(3, [](Channel& channel) {
         Engine engine = open(channel);
         const std::int64_t count = 100 * scale;
-        const auto words = good(engine.segment<std::int64_t>(2));
+        const auto words = good(engine.memory().segment<std::int64_t>(2));
         std::int64_t in = 0, out = 0;
         for (std::int64_t i = 0; i < count; ++i) {
             const std::int64_t token = 1 + i * 3 + engine.node();
             in += token;
-            out += good(engine.swap(words.at(0), token));
+            out += good(engine.memory().swap(words.at(0), token));
         }
-        good(engine.fetch_add(words.at(1, 0), in));
-        good(engine.fetch_add(words.at(1, 1), out));
+        good(engine.memory().fetch_add(words.at(1, 0), in));
+        good(engine.memory().fetch_add(words.at(1, 1), out));
         good(engine.barrier());
-        EXPECT_EQ(good(engine.read(words.at(1, 0))),
-                  good(engine.read(words.at(1, 1))) + good(engine.read(words.at(0))));
+        EXPECT_EQ(good(engine.memory().read(words.at(1, 0))),
+                  good(engine.memory().read(words.at(1, 1))) + good(engine.memory().read(words.at(0))));
         good(engine.barrier());
     });
 }
@@ -302,20 +304,20 @@ TEST_P(RemoteMemory, segments_that_were_given_back_are_refused_and_others_go_on)
     run(2, [](Channel& channel) {
         Engine engine = open(channel);
         const Node other = 1 - engine.node();
-        const auto stays = good(engine.segment<std::uint64_t>(100));
+        const auto stays = good(engine.memory().segment<std::uint64_t>(100));
         for (int round = 0; round < 5; ++round) {
-            const auto gone = good(engine.segment<std::uint64_t>(100'000));
+            const auto gone = good(engine.memory().segment<std::uint64_t>(100'000));
             EXPECT_EQ(gone[99'999], 0u) << "zeroed, though used before";
             good(engine.barrier());
-            good(engine.put(gone.at(other), std::vector<std::uint64_t>(100'000, 7)));
-            good(engine.free(gone)); // after what is under way
-            expect_error_by_sync(engine, engine.write(gone.at(other), 1), {"segment"});
-            expect_error_by_sync(engine, engine.read(gone.at(other)), {"segment"});
-            expect_error_by_sync(engine, engine.fetch_add(gone.at(other), 1), {"segment"});
-            EXPECT_EQ(engine.local(gone.here()), nullptr);
+            good(engine.memory().put(gone.at(other), std::vector<std::uint64_t>(100'000, 7)));
+            good(engine.memory().free(gone)); // after what is under way
+            expect_error_by_sync(engine, engine.memory().write(gone.at(other), 1), {"segment"});
+            expect_error_by_sync(engine, engine.memory().read(gone.at(other)), {"segment"});
+            expect_error_by_sync(engine, engine.memory().fetch_add(gone.at(other), 1), {"segment"});
+            EXPECT_EQ(engine.memory().local(gone.here()), nullptr);
             good(engine.barrier());
         }
-        good(engine.write(stays.at(other, 99), 5));
+        good(engine.memory().write(stays.at(other, 99), 5));
         settle(engine);
         EXPECT_EQ(stays[99], 5u);
         good(engine.barrier());

@@ -22,13 +22,13 @@ TEST_P(Rendezvous, either_side_may_come_first) {
             const auto content = pattern(sizes[i], i + engine.node());
             std::vector<std::byte> target(sizes[i]);
             Flag given = 0, arrived = 0;
-            const auto offer = [&] { good(engine.offer(i % 5, other, content, &given, i + 1)); };
-            const auto accept = [&] { good(engine.accept(i % 5, other, target, &arrived, i + 1)); };
+            const auto offer = [&] { good(engine.memory().offer(i % 5, other, content, &given, i + 1)); };
+            const auto accept = [&] { good(engine.memory().accept(i % 5, other, target, &arrived, i + 1)); };
             if (i % 2 == 0) offer(), good(engine.barrier()), accept();
             else accept(), good(engine.barrier()), offer();
-            good(engine.wait(arrived, i + 1, deadline()));
+            good(engine.memory().wait(arrived, i + 1, deadline()));
             EXPECT_TRUE(is_pattern(target, i + other)) << sizes[i];
-            good(engine.wait(given, i + 1, deadline()));
+            good(engine.memory().wait(given, i + 1, deadline()));
         }
         good(engine.barrier());
     });
@@ -46,21 +46,21 @@ TEST_P(Rendezvous, offers_of_a_key_are_taken_oldest_first_and_others_do_not_wait
         Engine engine = open(channel);
         for (std::uint64_t i = 0; i < count; ++i) {
             contents[i] = i + 1;
-            good(engine.offer(7, other, bytes_of(contents[i]), &given[i]));
+            good(engine.memory().offer(7, other, bytes_of(contents[i]), &given[i]));
         }
-        good(engine.offer(8, other, bytes_of(alone), &alone_given));
-        good(engine.accept(8, other, std::as_writable_bytes(std::span(&got_alone, 1)), &alone_arrived));
-        good(engine.wait(alone_arrived, 1, deadline()));
+        good(engine.memory().offer(8, other, bytes_of(alone), &alone_given));
+        good(engine.memory().accept(8, other, std::as_writable_bytes(std::span(&got_alone, 1)), &alone_arrived));
+        good(engine.memory().wait(alone_arrived, 1, deadline()));
         EXPECT_EQ(got_alone, alone);
-        good(engine.wait(alone_given, 1, deadline()));
+        good(engine.memory().wait(alone_given, 1, deadline()));
         EXPECT_EQ(load_flag(given[0]), 0u) << "nobody has accepted it";
         good(engine.barrier());
         for (std::uint64_t i = 0; i < count; ++i)
-            good(engine.accept(7, other, std::as_writable_bytes(std::span(&targets[i], 1)), &arrived[i]));
+            good(engine.memory().accept(7, other, std::as_writable_bytes(std::span(&targets[i], 1)), &arrived[i]));
         for (std::uint64_t i = 0; i < count; ++i) {
-            good(engine.wait(arrived[i], 1, deadline()));
+            good(engine.memory().wait(arrived[i], 1, deadline()));
             EXPECT_EQ(targets[i], i + 1);
-            good(engine.wait(given[i], 1, deadline()));
+            good(engine.memory().wait(given[i], 1, deadline()));
         }
         good(engine.barrier());
     });
@@ -73,14 +73,14 @@ TEST_P(Rendezvous, the_same_key_means_different_things_between_different_nodes) 
         Engine engine = open(channel);
         for (Node to = 0; to < 3; ++to) { // this node too
             mine[to] = engine.node() * 10 + to;
-            good(engine.offer(1, to, bytes_of(mine[to]), &given[to]));
+            good(engine.memory().offer(1, to, bytes_of(mine[to]), &given[to]));
         }
         for (const Node from : {2u, 0u, 1u})
-            good(engine.accept(1, from, std::as_writable_bytes(std::span(&got[from], 1)), &arrived[from]));
+            good(engine.memory().accept(1, from, std::as_writable_bytes(std::span(&got[from], 1)), &arrived[from]));
         for (Node from = 0; from < 3; ++from) {
-            good(engine.wait(arrived[from], 1, deadline()));
+            good(engine.memory().wait(arrived[from], 1, deadline()));
             EXPECT_EQ(got[from], from * 10 + engine.node());
-            good(engine.wait(given[from], 1, deadline()));
+            good(engine.memory().wait(given[from], 1, deadline()));
         }
         good(engine.barrier());
     });
@@ -122,19 +122,19 @@ TEST_P(Rendezvous, many_at_once_in_any_order_all_find_their_partners) {
                 Item& item = offers[o++];
                 item.bytes =
                     pattern(size_of(item, engine.node(), item.peer), content_of(item, engine.node(), item.peer));
-                good(engine.offer(item.key, item.peer, item.bytes, &item.flag));
+                good(engine.memory().offer(item.key, item.peer, item.bytes, &item.flag));
             } else {
                 Item& item = accepts[a++];
                 item.bytes.resize(size_of(item, item.peer, engine.node()));
-                good(engine.accept(item.key, item.peer, item.bytes, &item.flag));
+                good(engine.memory().accept(item.key, item.peer, item.bytes, &item.flag));
             }
         }
         for (Item& item : accepts) {
-            good(engine.wait(item.flag, 1, deadline()));
+            good(engine.memory().wait(item.flag, 1, deadline()));
             EXPECT_TRUE(is_pattern(item.bytes, content_of(item, item.peer, engine.node())))
                 << item.bytes.size() << " bytes from node " << item.peer;
         }
-        for (Item& item : offers) good(engine.wait(item.flag, 1, deadline()));
+        for (Item& item : offers) good(engine.memory().wait(item.flag, 1, deadline()));
         good(engine.barrier());
     });
 }
@@ -145,15 +145,15 @@ TEST_P(Rendezvous, an_offer_that_does_not_fit_is_an_error_that_tells_both_sizes)
         if (engine.node() == 0) {
             std::vector<std::byte> target(1000, std::byte{0xAA});
             Flag arrived = 0;
-            good(engine.accept(3, 1, MutableBytes(target).first(500), &arrived));
-            expect_error(engine.wait(arrived, 1, deadline()), {"500", "777"});
+            good(engine.memory().accept(3, 1, MutableBytes(target).first(500), &arrived));
+            expect_error(engine.memory().wait(arrived, 1, deadline()), {"500", "777"});
             EXPECT_EQ(target[500], std::byte{0xAA});
             EXPECT_EQ(load_flag(arrived), 0u);
         } else {
             const auto content = pattern(777, 1);
             Flag given = 0;
-            good(engine.offer(3, 0, content, &given));
-            expect_error(engine.wait(given, 1, deadline()), {"500", "777"});
+            good(engine.memory().offer(3, 0, content, &given));
+            expect_error(engine.memory().wait(given, 1, deadline()), {"500", "777"});
         }
         good(engine.barrier());
     });

@@ -311,8 +311,8 @@ TEST(MulticastsInOneThread, on_one_host_a_content_is_written_once_and_its_memory
             member.handlers.add("note", [](Call&, Bytes content) { EXPECT_TRUE(is_pattern(content, 7)); });
         member.open(channel, world.setup());
         const auto first_free = [&] {
-            const auto memory = good(member.engine->allocate<char>(1));
-            good(member.engine->release(memory));
+            const auto memory = good(member.engine->memory().allocate<char>(1));
+            good(member.engine->memory().release(memory));
             return memory.offset();
         };
         good(member.engine->barrier());
@@ -342,7 +342,7 @@ TEST(MulticastsInOneThread, where_the_heap_of_a_host_has_no_room_a_content_goes_
         });
         member.open(channel, world.setup());
         if (channel.self() == 0) {
-            (void)good(member.engine->allocate<char>(engine_test::HostMemory::bytes_each / 2 - bytes / 2));
+            (void)good(member.engine->memory().allocate<char>(engine_test::HostMemory::bytes_each / 2 - bytes / 2));
             EXPECT_TRUE(good(member.groups->multicast({0, 1, 2}, note, Bytes(pattern(bytes, 7))).get()).empty());
             EXPECT_GT(channel.sent(1).bytes + channel.sent(2).bytes, bytes);
         }

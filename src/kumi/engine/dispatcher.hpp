@@ -18,7 +18,7 @@
 #include "kumi/engine/calls.hpp"
 #include "kumi/engine/memory/broadcasts.hpp"
 #include "kumi/engine/memory/flags.hpp"
-#include "kumi/engine/memory/remote_memory.hpp"
+#include "kumi/engine/memory/memory_service.hpp"
 #include "kumi/engine/memory/rendezvous.hpp"
 #include "kumi/engine/memory/segments.hpp"
 #include "kumi/engine/memory_map.hpp"
@@ -88,7 +88,7 @@ public:
     MemoryMap& map() noexcept { return *map_; }
     Segments& segments() noexcept { return segments_; }
     Flags& flags() noexcept { return flags_; }
-    RemoteMemory& memory() noexcept { return memory_; }
+    MemoryService& memory() noexcept { return memory_; }
     Rendezvous& rendezvous() noexcept { return rendezvous_; }
     Broadcasts& broadcasts() noexcept { return broadcasts_; }
     const PeerWatch& peers() const noexcept { return peers_; }
@@ -201,7 +201,7 @@ private:
     OperationService operations_{*this};
     Segments segments_{*this, *map_};
     Flags flags_{*this, *map_};
-    RemoteMemory memory_{*this, *map_, segments_, flags_};
+    MemoryService memory_{*this, *map_, segments_, flags_};
     Rendezvous rendezvous_{*this, memory_};
     Broadcasts broadcasts_{*this, segments_, flags_, memory_};
 

@@ -40,73 +40,8 @@ Result<void> Engine::send_packed(Node to, std::uint32_t handler, MutableBytes me
     return dispatcher_->messages().send(to, handler, message, payload);
 }
 
-Result<Engine::MadeSegment> Engine::make_segment(std::size_t count, std::size_t bytes_each) {
-    const auto made = dispatcher_->segments().make(count, bytes_each);
-    if (!made) return made.error();
-    return MadeSegment{made->id, made->bytes};
-}
-Result<void> Engine::free_segment(SegmentId segment) { return dispatcher_->segments().free(segment); }
-Result<std::uint64_t> Engine::allocate_bytes(std::size_t count, std::size_t bytes_each) {
-    return dispatcher_->segments().allocate(count, bytes_each);
-}
-Result<void> Engine::release_bytes(global_ptr<std::byte> memory) { return dispatcher_->segments().release(memory); }
-std::byte* Engine::local_bytes(global_ptr<std::byte> where, std::size_t bytes) noexcept {
-    return dispatcher_->segments().local(where, bytes);
-}
-
-Result<void> Engine::put_bytes(global_ptr<std::byte> to, Bytes source, const Notice& notice) {
-    return dispatcher_->memory().put(to, source, notice);
-}
-Result<void> Engine::start_put_bytes(global_ptr<std::byte> to, Bytes source, const Notice& notice) {
-    return dispatcher_->memory().start_put(to, source, notice);
-}
-Result<void> Engine::get_bytes(global_ptr<std::byte> from, MutableBytes target) {
-    return dispatcher_->memory().get(from, target);
-}
-Result<void> Engine::start_get_bytes(global_ptr<std::byte> from, MutableBytes target, Flag* flag) {
-    return dispatcher_->memory().start_get(from, target, flag);
-}
-Result<void> Engine::copy_bytes(global_ptr<std::byte> from, global_ptr<std::byte> to, std::size_t bytes,
-                                const Notice& notice) {
-    return dispatcher_->memory().copy(from, to, bytes, notice);
-}
-Result<void> Engine::put_strided(global_ptr<std::byte> to, const std::byte* source, const Strided& shape,
-                                 const Notice& notice) {
-    return dispatcher_->memory().put_strided(to, source, shape, notice);
-}
-Result<void> Engine::get_strided(global_ptr<std::byte> from, std::byte* target, const Strided& shape) {
-    return dispatcher_->memory().get_strided(from, target, shape);
-}
-
-Result<void> Engine::put_pieces(std::span<const PutPiece> pieces, const Notice& notice) {
-    return dispatcher_->memory().put_pieces(pieces, notice);
-}
-
-Result<void> Engine::get_pieces(std::span<const GetPiece> pieces) { return dispatcher_->memory().get_pieces(pieces); }
-
-Result<std::uint64_t> Engine::atomic_bytes(global_ptr<std::byte> word, const Atomic& what) {
-    return dispatcher_->memory().atomic(word, what);
-}
-
-Result<void> Engine::set_flag(global_ptr<Flag> flag, Flag value) {
-    return dispatcher_->memory().put(flag.as<std::byte>(), {}, Notice::set(flag, value));
-}
-Result<void> Engine::wait(const Flag& flag, Flag value, Instant deadline) {
-    return dispatcher_->flags().wait(flag, value, deadline);
-}
-void Engine::expect(Counter& counter, std::int64_t arrivals) { dispatcher_->flags().expect(counter, arrivals); }
 Result<void> Engine::sync(Instant deadline) { return dispatcher_->operations().sync(deadline); }
 Result<void> Engine::start_sync(Flag& flag) { return dispatcher_->operations().start_sync(flag); }
-Result<void> Engine::offer(std::uint64_t key, Node to, Bytes source, Flag* flag, Flag value) {
-    return dispatcher_->rendezvous().offer(key, to, source, flag, value);
-}
-Result<void> Engine::accept(std::uint64_t key, Node from, MutableBytes target, Flag* flag, Flag value) {
-    return dispatcher_->rendezvous().accept(key, from, target, flag, value);
-}
-Result<void> Engine::broadcast_bytes(global_ptr<std::byte> to, Bytes source, const Notice& notice) {
-    return dispatcher_->broadcasts().start(to, source, notice);
-}
-void Engine::discard_broadcasts(bool discard) noexcept { dispatcher_->broadcasts().discard(discard); }
 
 BarrierToken Engine::arrive() { return dispatcher_->barriers().arrive(); }
 Result<void> Engine::barrier(Instant deadline) { return dispatcher_->barriers().barrier(deadline); }

@@ -1,101 +1,202 @@
 #pragma once
 
-// The words of remote memory: segments, and what is told to whom when data has arrived.
+// Memory that other nodes reach, and access to theirs: job.memory(). A Memory is a small value; it must not be used after
+// its job has ended. All functions are for any thread. Nodes of this host access each other's memory by plain loads and
+// stores; messages carry the data to other hosts.
 
 #include "kumi/base/bytes.hpp"
+#include "kumi/base/clock.hpp"
+#include "kumi/base/result.hpp"
 #include "kumi/engine/global_ptr.hpp"
+#include "kumi/engine/memory/words.hpp"
+#include "kumi/pm/node.hpp"
 
-#include <atomic>
+#include <concepts>
 #include <cstdint>
 #include <span>
+#include <type_traits>
 
-namespace kumi {
+namespace kumi::engine {
 
-/// A word in a segment that is set when something has happened. Plain memory: any thread may look at it, by
-/// load_flag(), at any time; waiting for it without burning a core is Job::wait().
-using Flag = std::uint64_t;
+using pm::Node;
+class Dispatcher;
 
-inline Flag load_flag(const Flag& flag) noexcept {
-    // Acquire: partner of the release in the engine's set_flag(): who sees the flag sees the data.
-    return std::atomic_ref<Flag>(const_cast<Flag&>(flag)).load(std::memory_order_acquire);
-}
-
-/// Sets its flag to 1 after as many arrivals as Job::expect() said, in whatever order the two happen. In a segment;
-/// zero at first.
-struct Counter {
-    std::int64_t missing = 0; // arrivals; below zero: they came before they were expected
-    Flag flag = 0;
-};
-
-/// What happens at the target once data is there.
-struct Notice {
-    enum class Kind : std::uint32_t { none, set, count };
-
-    Kind kind = Kind::none;
-    SegmentId segment = 0; // on the target, as the data
-    std::uint64_t offset = 0;
-    std::uint64_t value = 0;
-
-    /// Sets a flag on the node where the data goes.
-    static Notice set(global_ptr<Flag> flag, Flag value = 1) noexcept {
-        return {Kind::set, flag.segment(), flag.offset(), value};
-    }
-    /// Counts one arrival there.
-    static Notice count(global_ptr<Counter> counter) noexcept {
-        return {Kind::count, counter.segment(), counter.offset(), 0};
-    }
-};
-static_assert(sizeof(Notice) == 24);
-
-/// What is done to a word of 4 or 8 bytes, atomically.
-struct Atomic {
-    enum Kind : std::uint32_t { add, swap, compare_exchange };
-
-    Kind kind;
-    std::uint32_t bytes;
-    std::uint64_t operand;
-    std::uint64_t expected; // for compare_exchange
-};
-
-/// Memory that every node has, of the same size, under the same number. Made by Job::segment().
+/// Words that remote atomic operations work on.
 template <class T>
-class Segment {
-public:
-    Segment() = default;
-    Segment(SegmentId id, pm::Node self, std::span<T> local) noexcept : id_(id), self_(self), local_(local) {}
+concept AtomicWord = (sizeof(T) == 4 || sizeof(T) == 8) && std::integral<T>;
 
-    SegmentId id() const noexcept { return id_; }
-    std::size_t size() const noexcept { return local_.size(); }
-    /// This node's own part: ordinary memory.
-    std::span<T> local() const noexcept { return local_; }
-    T& operator[](std::size_t index) const noexcept { return local_[index]; }
-    /// An element of `node`'s part.
-    global_ptr<T> at(pm::Node node, std::size_t index = 0) const noexcept { return {node, id_, index * sizeof(T)}; }
-    /// An element of this node's own.
-    global_ptr<T> here(std::size_t index = 0) const noexcept { return at(self_, index); }
+template <class T>
+concept Value = std::is_trivially_copyable_v<T>;
+
+/// What the templates below call.
+namespace by_bytes {
+using Where = global_ptr<std::byte>;
+
+Node node_of(Dispatcher& dispatcher) noexcept;
+Result<MadeSegment> make_segment(Dispatcher& dispatcher, std::size_t count, std::size_t bytes_each);
+Result<void> free_segment(Dispatcher& dispatcher, SegmentId segment);
+Result<std::uint64_t> allocate(Dispatcher& dispatcher, std::size_t count, std::size_t bytes_each);
+Result<void> release(Dispatcher& dispatcher, Where memory);
+std::byte* local(Dispatcher& dispatcher, Where where, std::size_t bytes) noexcept;
+Result<void> put(Dispatcher& dispatcher, Where to, Bytes source, const Notice& notice);
+Result<void> start_put(Dispatcher& dispatcher, Where to, Bytes source, const Notice& notice);
+Result<void> get(Dispatcher& dispatcher, Where from, MutableBytes target);
+Result<void> start_get(Dispatcher& dispatcher, Where from, MutableBytes target, Flag* flag);
+Result<void> copy(Dispatcher& dispatcher, Where from, Where to, std::size_t bytes, const Notice& notice);
+Result<std::uint64_t> atomic(Dispatcher& dispatcher, Where word, const Atomic& what);
+Result<void> broadcast(Dispatcher& dispatcher, Where to, Bytes source, const Notice& notice);
+} // namespace by_bytes
+
+class Memory {
+public:
+    explicit Memory(Dispatcher& dispatcher) noexcept : dispatcher_(&dispatcher) {}
+
+    // ---- segments: all nodes make the same calls in the same order
+
+    /// Makes a segment of `count` zeroed Ts on each node. Waits for all nodes.
+    template <Value T>
+    Result<Segment<T>> segment(std::size_t count) {
+        const auto made = by_bytes::make_segment(*dispatcher_, count, sizeof(T));
+        if (!made) return made.error();
+        T* const first = reinterpret_cast<T*>(made->bytes.data());
+        return Segment<T>(made->id, by_bytes::node_of(*dispatcher_), std::span<T>(first, count));
+    }
+    /// Frees a segment, after everything that any node has under way has arrived. Later accesses are errors.
+    template <class T>
+    Result<void> free(const Segment<T>& segment) {
+        return by_bytes::free_segment(*dispatcher_, segment.id());
+    }
+
+    // ---- the heap of this node: memory that only this node has, and that other nodes reach too. It grows.
+
+    template <Value T>
+    Result<global_ptr<T>> allocate(std::size_t count = 1) {
+        const auto offset = by_bytes::allocate(*dispatcher_, count, sizeof(T));
+        if (!offset) return offset.error();
+        return global_ptr<T>(by_bytes::node_of(*dispatcher_), 0, *offset);
+    }
+    template <class T>
+    Result<void> release(global_ptr<T> memory) {
+        return by_bytes::release(*dispatcher_, memory.template as<std::byte>());
+    }
+    /// The memory itself, for plain loads and stores: of this node, and of other nodes of this host. Null for nodes of
+    /// other hosts, and where the pointer names no memory.
+    template <class T>
+    T* local(global_ptr<T> where, std::size_t count = 1) {
+        return reinterpret_cast<T*>(
+            by_bytes::local(*dispatcher_, where.template as<std::byte>(), count * sizeof(T)));
+    }
+
+    // ---- puts and gets; an aligned word of 4 or 8 bytes is read and written whole
+
+    /// Copies `source`, any memory of this process, to the memory of a node. The source may be changed as soon as this
+    /// returns. The data is there when the notice says so, or after sync().
+    template <Value T>
+    Result<void> put(global_ptr<T> to, std::span<const std::type_identity_t<T>> source, const Notice& notice = {}) {
+        return by_bytes::put(*dispatcher_, to.template as<std::byte>(), std::as_bytes(source), notice);
+    }
+    /// Puts one value.
+    template <Value T>
+    Result<void> write(global_ptr<T> to, const std::type_identity_t<T>& value, const Notice& notice = {}) {
+        return by_bytes::put(*dispatcher_, to.template as<std::byte>(), bytes_of(value), notice);
+    }
+    /// Begins a put: the source must stay as it is until sync(). Small messages do not wait behind it.
+    template <Value T>
+    Result<void> start_put(global_ptr<T> to, std::span<const std::type_identity_t<T>> source,
+                           const Notice& notice = {}) {
+        return by_bytes::start_put(*dispatcher_, to.template as<std::byte>(), std::as_bytes(source), notice);
+    }
+
+    /// Copies from the memory of a node. Waits for the data.
+    template <Value T>
+    Result<void> get(global_ptr<T> from, std::span<std::type_identity_t<T>> target) {
+        return by_bytes::get(*dispatcher_, from.template as<std::byte>(), std::as_writable_bytes(target));
+    }
+    /// Gets one value.
+    template <Value T>
+    Result<T> read(global_ptr<T> from) {
+        T value;
+        if (auto got = get(from, std::span<T>(&value, 1)); !got) return got.error();
+        return value;
+    }
+    /// Begins a get: the data is there after sync(), or when `flag` (any word of this node, or null) is 1.
+    template <Value T>
+    Result<void> start_get(global_ptr<T> from, std::span<std::type_identity_t<T>> target, Flag* flag = nullptr) {
+        return by_bytes::start_get(*dispatcher_, from.template as<std::byte>(), std::as_writable_bytes(target), flag);
+    }
+
+    /// Begins a copy between the memory of two nodes, neither of which need be this one. The notice is carried out on
+    /// the node of `to`.
+    template <Value T>
+    Result<void> copy(global_ptr<T> from, global_ptr<T> to, std::size_t count, const Notice& notice = {}) {
+        return by_bytes::copy(*dispatcher_, from.template as<std::byte>(), to.template as<std::byte>(),
+                              count * sizeof(T), notice);
+    }
+
+    /// Blocks at equal distances. Strides are in bytes.
+    Result<void> put_strided(global_ptr<std::byte> to, const std::byte* source, const Strided& shape,
+                             const Notice& notice = {});
+    Result<void> get_strided(global_ptr<std::byte> from, std::byte* target, const Strided& shape);
+
+    /// Many pieces at once. All pieces of a put go to one node; the notice is carried out after all of them.
+    Result<void> put_pieces(std::span<const PutPiece> pieces, const Notice& notice = {});
+    Result<void> get_pieces(std::span<const GetPiece> pieces);
+
+    // ---- atomic operations, against each other and against std::atomic_ref at the target. The word must be aligned.
+    //      They return what was there before.
+
+    template <AtomicWord T>
+    Result<T> fetch_add(global_ptr<T> word, std::type_identity_t<T> amount) {
+        return atomic<T>(word, {Atomic::add, sizeof(T), static_cast<std::uint64_t>(amount), 0});
+    }
+    template <AtomicWord T>
+    Result<T> swap(global_ptr<T> word, std::type_identity_t<T> value) {
+        return atomic<T>(word, {Atomic::swap, sizeof(T), static_cast<std::uint64_t>(value), 0});
+    }
+    /// Stores `desired` if `expected` is there.
+    template <AtomicWord T>
+    Result<T> compare_exchange(global_ptr<T> word, std::type_identity_t<T> expected, std::type_identity_t<T> desired) {
+        return atomic<T>(word, {Atomic::compare_exchange, sizeof(T), static_cast<std::uint64_t>(desired),
+                                static_cast<std::uint64_t>(expected)});
+    }
+
+    // ---- notification: flags signal completion; waiting for one does not spin
+
+    /// Sets a flag of a node, after everything that this node has put there before.
+    Result<void> set_flag(global_ptr<Flag> flag, Flag value = 1);
+    /// Waits until a flag of this node has that value.
+    Result<void> wait(const Flag& flag, Flag value = 1, Instant deadline = never);
+    /// Sets the counter's flag to 0. The flag becomes 1 after this many arrivals, earlier ones included.
+    void expect(Counter& counter, std::int64_t arrivals);
+
+    // ---- rendezvous by key: neither side knows where the other has the data
+
+    /// Gives `source`, which must stay until `flag` is `value`, to the accept() of `key` on `to`.
+    Result<void> offer(std::uint64_t key, Node to, Bytes source, Flag* flag = nullptr, Flag value = 1);
+    /// Takes the oldest offer of `from` under `key`. The data is there when `flag` is `value`.
+    Result<void> accept(std::uint64_t key, Node from, MutableBytes target, Flag* flag = nullptr, Flag value = 1);
+
+    // ---- broadcast into memory
+
+    /// Begins to copy `source` to the same place on all nodes, this one included. The source must stay until sync();
+    /// then the data is on all nodes that do not discard broadcasts.
+    template <Value T>
+    Result<void> broadcast(global_ptr<T> to, std::span<const std::type_identity_t<T>> source,
+                           const Notice& notice = {}) {
+        return by_bytes::broadcast(*dispatcher_, to.template as<std::byte>(), std::as_bytes(source), notice);
+    }
+    /// From now on this node passes broadcasts of other nodes on, but stores no data and sets no flag.
+    void discard_broadcasts(bool discard) noexcept;
 
 private:
-    SegmentId id_ = 0;
-    pm::Node self_ = 0;
-    std::span<T> local_;
+    template <class T>
+    Result<T> atomic(global_ptr<T> word, const Atomic& what) {
+        const auto before = by_bytes::atomic(*dispatcher_, word.template as<std::byte>(), what);
+        if (!before) return before.error();
+        return static_cast<T>(*before);
+    }
+
+    Dispatcher* dispatcher_;
 };
 
-/// One of many pieces that are put, or got, together.
-struct PutPiece {
-    global_ptr<std::byte> to;
-    Bytes source;
-};
-struct GetPiece {
-    global_ptr<std::byte> from;
-    MutableBytes target;
-};
-
-/// Blocks of equal size at equal distances: a column, a tile of a matrix.
-struct Strided {
-    std::size_t block_bytes;
-    std::size_t count;
-    std::ptrdiff_t source_stride; // bytes from the start of one block to that of the next
-    std::ptrdiff_t target_stride;
-};
-
-} // namespace kumi
+} // namespace kumi::engine

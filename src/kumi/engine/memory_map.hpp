@@ -8,7 +8,7 @@
 #include "kumi/base/bytes.hpp"
 #include "kumi/base/result.hpp"
 #include "kumi/engine/free_ranges.hpp"
-#include "kumi/engine/memory.hpp"
+#include "kumi/engine/memory/words.hpp"
 #include "kumi/engine/shared_page.hpp"
 #include "kumi/pm/channel.hpp"
 

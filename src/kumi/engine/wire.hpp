@@ -8,7 +8,7 @@
 // requests_max requests to another under way, so what a node may have to answer for is bounded, and answers always find
 // room.
 
-#include "kumi/engine/memory.hpp"
+#include "kumi/engine/memory/words.hpp"
 
 #include <cstdint>
 

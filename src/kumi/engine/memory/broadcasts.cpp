@@ -2,7 +2,7 @@
 
 #include "kumi/engine/dispatcher.hpp"
 #include "kumi/engine/memory/flags.hpp"
-#include "kumi/engine/memory/remote_memory.hpp"
+#include "kumi/engine/memory/memory_service.hpp"
 #include "kumi/engine/memory/segments.hpp"
 #include "kumi/engine/word_copy.hpp"
 
@@ -23,7 +23,7 @@ constexpr std::size_t waiting_bytes_wanted = 4 << 20;
 
 } // namespace
 
-Broadcasts::Broadcasts(Dispatcher& dispatcher, Segments& segments, Flags& flags, RemoteMemory& memory)
+Broadcasts::Broadcasts(Dispatcher& dispatcher, Segments& segments, Flags& flags, MemoryService& memory)
     : dispatcher_(dispatcher), port_(dispatcher.add_service(*this)), segments_(segments), flags_(flags),
       memory_(memory) {}
 

@@ -6,7 +6,7 @@
 #include "kumi/base/bytes.hpp"
 #include "kumi/base/result.hpp"
 #include "kumi/engine/global_ptr.hpp"
-#include "kumi/engine/memory.hpp"
+#include "kumi/engine/memory/words.hpp"
 #include "kumi/engine/operations.hpp"
 #include "kumi/engine/service.hpp"
 #include "kumi/engine/wire.hpp"
@@ -17,12 +17,12 @@
 namespace kumi::engine {
 
 class Flags;
-class RemoteMemory;
+class MemoryService;
 class Segments;
 
 class Broadcasts final : public Service {
 public:
-    Broadcasts(Dispatcher& dispatcher, Segments& segments, Flags& flags, RemoteMemory& memory);
+    Broadcasts(Dispatcher& dispatcher, Segments& segments, Flags& flags, MemoryService& memory);
 
     /// Only begins: `source` must stay as it is until sync().
     Result<void> start(global_ptr<std::byte> to, Bytes source, const Notice& notice);
@@ -50,7 +50,7 @@ private:
     Port port_;
     Segments& segments_;
     Flags& flags_;
-    RemoteMemory& memory_;
+    MemoryService& memory_;
     std::list<Sending> sendings_; // a list: the answers to pieces refer to theirs
     std::atomic<bool> discards_{false};
 };

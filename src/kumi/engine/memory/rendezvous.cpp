@@ -2,11 +2,11 @@
 
 #include "kumi/engine/dispatcher.hpp"
 #include "kumi/engine/memory/flags.hpp"
-#include "kumi/engine/memory/remote_memory.hpp"
+#include "kumi/engine/memory/memory_service.hpp"
 
 namespace kumi::engine {
 
-Rendezvous::Rendezvous(Dispatcher& dispatcher, RemoteMemory& memory)
+Rendezvous::Rendezvous(Dispatcher& dispatcher, MemoryService& memory)
     : dispatcher_(dispatcher), port_(dispatcher.add_service(*this)), memory_(memory) {}
 
 Result<void> Rendezvous::offer(std::uint64_t key, Node to, Bytes source, Flag* flag, Flag value) {

@@ -5,7 +5,7 @@
 
 #include "kumi/base/bytes.hpp"
 #include "kumi/base/result.hpp"
-#include "kumi/engine/memory.hpp"
+#include "kumi/engine/memory/words.hpp"
 #include "kumi/engine/service.hpp"
 #include "kumi/engine/wire.hpp"
 
@@ -15,11 +15,11 @@
 
 namespace kumi::engine {
 
-class RemoteMemory;
+class MemoryService;
 
 class Rendezvous final : public Service {
 public:
-    Rendezvous(Dispatcher& dispatcher, RemoteMemory& memory);
+    Rendezvous(Dispatcher& dispatcher, MemoryService& memory);
 
     Result<void> offer(std::uint64_t key, Node to, Bytes source, Flag* flag, Flag value);
     Result<void> accept(std::uint64_t key, Node from, MutableBytes target, Flag* flag, Flag value);
@@ -42,7 +42,7 @@ private:
 
     Dispatcher& dispatcher_;
     Port port_;
-    RemoteMemory& memory_;
+    MemoryService& memory_;
     std::map<Meeting, std::deque<Offer>> offers_; // that nobody has accepted yet
     std::map<Meeting, std::deque<Want>> wants_;   // accepts of other nodes that wait for an offer
     std::size_t wants_waiting_ = 0;

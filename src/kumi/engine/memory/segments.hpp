@@ -5,7 +5,7 @@
 #include "kumi/base/bytes.hpp"
 #include "kumi/base/result.hpp"
 #include "kumi/engine/global_ptr.hpp"
-#include "kumi/engine/memory.hpp"
+#include "kumi/engine/memory/words.hpp"
 
 #include <cstdint>
 
@@ -13,12 +13,6 @@ namespace kumi::engine {
 
 class Dispatcher;
 class MemoryMap;
-
-/// What Segments::make() has made: this node's part of a segment.
-struct MadeSegment {
-    SegmentId id;
-    MutableBytes bytes;
-};
 
 class Segments {
 public:

@@ -3,7 +3,7 @@
 // Large puts and gets go out in pieces, in the background, as there is room. Pieces of all transfers to one node take
 // turns, and leave some of the requests that the node takes to small messages.
 
-#include "kumi/engine/memory.hpp"
+#include "kumi/engine/memory/words.hpp"
 #include "kumi/engine/service.hpp"
 #include "kumi/engine/wire.hpp"
 

@@ -1,4 +1,4 @@
-#include "kumi/engine/memory/remote_memory.hpp"
+#include "kumi/engine/memory/memory_service.hpp"
 
 #include "kumi/engine/dispatcher.hpp"
 #include "kumi/engine/memory/flags.hpp"
@@ -70,11 +70,11 @@ std::string explain_notice(const Notice& notice) {
 
 } // namespace
 
-RemoteMemory::RemoteMemory(Dispatcher& dispatcher, MemoryMap& map, Segments& segments, Flags& flags)
+MemoryService::MemoryService(Dispatcher& dispatcher, MemoryMap& map, Segments& segments, Flags& flags)
     : dispatcher_(dispatcher), operations_(dispatcher.operations()), port_(dispatcher.add_service(*this)), map_(map),
       segments_(segments), flags_(flags), transfers_(dispatcher, port_) {}
 
-Handled RemoteMemory::on_message(const Turn& turn, Node source, std::uint16_t kind, Bytes body) {
+Handled MemoryService::on_message(const Turn& turn, Node source, std::uint16_t kind, Bytes body) {
     switch (kind) {
     case put_kind: return handled_if(on_put(turn, source, body));
     case put_strided_kind: return handled_if(on_put_strided(turn, source, body));
@@ -86,26 +86,26 @@ Handled RemoteMemory::on_message(const Turn& turn, Node source, std::uint16_t ki
     }
 }
 
-inline bool RemoteMemory::reaches(Node node) const noexcept { return map_.reaches(node); }
+inline bool MemoryService::reaches(Node node) const noexcept { return map_.reaches(node); }
 
-OperationId RemoteMemory::begin(Operation operation) {
+OperationId MemoryService::begin(Operation operation) {
     const Turn turn = dispatcher_.take_turn();
     return operations_.begin(turn, std::move(operation));
 }
 
-void RemoteMemory::end(OperationId id) {
+void MemoryService::end(OperationId id) {
     const Turn turn = dispatcher_.take_turn();
     operations_.end(turn, id);
 }
 
-Result<void> RemoteMemory::wait_for(OperationId id) {
+Result<void> MemoryService::wait_for(OperationId id) {
     const auto done = operations_.wait_for(id);
     return done ? Result<void>() : Result<void>(done.error());
 }
 
 // ---- put
 
-Result<void> RemoteMemory::put(Where to, Bytes source, const Notice& notice) {
+Result<void> MemoryService::put(Where to, Bytes source, const Notice& notice) {
     if (to.node() < dispatcher_.nodes() && reaches(to.node())) {
         std::byte* const where = map_.find(to.node(), to.segment(), to.offset(), source.size());
         if (where == nullptr) [[unlikely]]
@@ -129,7 +129,7 @@ Result<void> RemoteMemory::put(Where to, Bytes source, const Notice& notice) {
     }
 }
 
-Result<void> RemoteMemory::start_put(Where to, Bytes source, const Notice& notice) {
+Result<void> MemoryService::start_put(Where to, Bytes source, const Notice& notice) {
     if (auto good = segments_.check("put", to, source.size()); !good) return good;
     if (auto good = flags_.check("put", to.node(), notice); !good) return good;
     if (reaches(to.node()) || source.size() <= 1024) return put(to, source, notice);
@@ -138,7 +138,7 @@ Result<void> RemoteMemory::start_put(Where to, Bytes source, const Notice& notic
     return {};
 }
 
-Result<void> RemoteMemory::put_pieces(std::span<const PutPiece> pieces, const Notice& notice) {
+Result<void> MemoryService::put_pieces(std::span<const PutPiece> pieces, const Notice& notice) {
     for (const PutPiece& piece : pieces)
         if (piece.to.node() != pieces.front().to.node())
             return error("put of many pieces: they go to node {} and to node {}, and must go to one",
@@ -149,7 +149,7 @@ Result<void> RemoteMemory::put_pieces(std::span<const PutPiece> pieces, const No
     return {};
 }
 
-bool RemoteMemory::on_put(const Turn& turn, Node source, Bytes body) {
+bool MemoryService::on_put(const Turn& turn, Node source, Bytes body) {
     Put what;
     if (!read_value(body, what)) return false;
     const Bytes data = body.subspan(sizeof what);
@@ -164,7 +164,7 @@ bool RemoteMemory::on_put(const Turn& turn, Node source, Bytes body) {
     return true;
 }
 
-std::byte* RemoteMemory::find_place(const Turn& turn, Node source, const Place& place, std::uint64_t bytes) noexcept {
+std::byte* MemoryService::find_place(const Turn& turn, Node source, const Place& place, std::uint64_t bytes) noexcept {
     if ((place.segment & landing_bit) == 0) return map_.find(dispatcher_.node(), place.segment, place.offset, bytes);
     const Operation* const operation = operations_.find(turn, {place.segment & ~landing_bit, place.generation});
     if (operation == nullptr || !operation->is_from(source)) return nullptr;
@@ -173,14 +173,14 @@ std::byte* RemoteMemory::find_place(const Turn& turn, Node source, const Place& 
     return operation->target + place.offset;
 }
 
-std::string RemoteMemory::explain_place(const Place& place, std::uint64_t bytes) const {
+std::string MemoryService::explain_place(const Place& place, std::uint64_t bytes) const {
     if ((place.segment & landing_bit) != 0) return "nothing is expected there";
     return map_.explain(dispatcher_.node(), place.segment, place.offset, bytes);
 }
 
 // ---- get
 
-Result<void> RemoteMemory::get(Where from, MutableBytes target) {
+Result<void> MemoryService::get(Where from, MutableBytes target) {
     if (from.node() < dispatcher_.nodes() && reaches(from.node())) {
         const std::byte* const where = map_.find(from.node(), from.segment(), from.offset(), target.size());
         if (where == nullptr) [[unlikely]]
@@ -195,7 +195,7 @@ Result<void> RemoteMemory::get(Where from, MutableBytes target) {
     return wait_for(id);
 }
 
-Result<void> RemoteMemory::start_get(Where from, MutableBytes target, Flag* flag) {
+Result<void> MemoryService::start_get(Where from, MutableBytes target, Flag* flag) {
     if (flag != nullptr) store_flag(*flag, 0);
     if (from.node() < dispatcher_.nodes() && (reaches(from.node()) || target.empty())) {
         auto got = get(from, target);
@@ -207,7 +207,7 @@ Result<void> RemoteMemory::start_get(Where from, MutableBytes target, Flag* flag
     return {};
 }
 
-OperationId RemoteMemory::begin_get(Where from, MutableBytes target, Operation operation) {
+OperationId MemoryService::begin_get(Where from, MutableBytes target, Operation operation) {
     operation.peer = from.node();
     operation.what = "get";
     operation.target = target.data();
@@ -224,7 +224,7 @@ OperationId RemoteMemory::begin_get(Where from, MutableBytes target, Operation o
     return id;
 }
 
-bool RemoteMemory::on_get(const Turn& turn, Node source, Bytes body) {
+bool MemoryService::on_get(const Turn& turn, Node source, Bytes body) {
     Get what;
     if (!read_value(body, what)) return false;
     const Reach reach = reach_of(what.bytes, what.count, what.stride);
@@ -254,7 +254,7 @@ bool RemoteMemory::on_get(const Turn& turn, Node source, Bytes body) {
     return true;
 }
 
-bool RemoteMemory::on_got(const Turn& turn, Node source, Bytes body) {
+bool MemoryService::on_got(const Turn& turn, Node source, Bytes body) {
     Got what;
     if (!read_value(body, what)) return false;
     const Bytes data = body.subspan(sizeof what);
@@ -275,7 +275,7 @@ bool RemoteMemory::on_got(const Turn& turn, Node source, Bytes body) {
     return true;
 }
 
-Result<void> RemoteMemory::get_pieces(std::span<const GetPiece> pieces) {
+Result<void> MemoryService::get_pieces(std::span<const GetPiece> pieces) {
     // All are under way at once, and waited for together.
     std::vector<OperationId> begun;
     Result<void> outcome;
@@ -293,7 +293,7 @@ Result<void> RemoteMemory::get_pieces(std::span<const GetPiece> pieces) {
 
 // ---- copy
 
-Result<void> RemoteMemory::copy(Where from, Where to, std::size_t bytes, const Notice& notice) {
+Result<void> MemoryService::copy(Where from, Where to, std::size_t bytes, const Notice& notice) {
     if (auto good = segments_.check("copy from", from, bytes); !good) return good;
     if (auto good = segments_.check("copy to", to, bytes); !good) return good;
     if (auto good = flags_.check("copy", to.node(), notice); !good) return good;
@@ -318,7 +318,7 @@ Result<void> RemoteMemory::copy(Where from, Where to, std::size_t bytes, const N
     return sent;
 }
 
-bool RemoteMemory::on_copy(const Turn& turn, Node source, Bytes body) {
+bool MemoryService::on_copy(const Turn& turn, Node source, Bytes body) {
     Copy what;
     if (!read_value(body, what) || what.target >= dispatcher_.nodes() || (what.from.segment & landing_bit) != 0 ||
         (what.to.segment & landing_bit) != 0)
@@ -352,7 +352,7 @@ bool RemoteMemory::on_copy(const Turn& turn, Node source, Bytes body) {
 
 // ---- strided
 
-Result<void> RemoteMemory::put_strided(Where to, const std::byte* source, const Strided& shape, const Notice& notice) {
+Result<void> MemoryService::put_strided(Where to, const std::byte* source, const Strided& shape, const Notice& notice) {
     const Reach reach = reach_of(shape.block_bytes, shape.count, shape.target_stride);
     if (!reach.is_sound || to.offset() < reach.before)
         return error("put of {} blocks of {} bytes, {} apart: they reach outside every segment", shape.count,
@@ -397,7 +397,7 @@ Result<void> RemoteMemory::put_strided(Where to, const std::byte* source, const 
     return {};
 }
 
-bool RemoteMemory::on_put_strided(const Turn& turn, Node source, Bytes body) {
+bool MemoryService::on_put_strided(const Turn& turn, Node source, Bytes body) {
     PutStrided what;
     if (!read_value(body, what)) return false;
     const Bytes data = body.subspan(sizeof what);
@@ -420,7 +420,7 @@ bool RemoteMemory::on_put_strided(const Turn& turn, Node source, Bytes body) {
     return true;
 }
 
-Result<void> RemoteMemory::get_strided(Where from, std::byte* target, const Strided& shape) {
+Result<void> MemoryService::get_strided(Where from, std::byte* target, const Strided& shape) {
     const Reach reach = reach_of(shape.block_bytes, shape.count, shape.source_stride);
     if (!reach.is_sound || from.offset() < reach.before)
         return error("get of {} blocks of {} bytes, {} apart: they reach outside every segment", shape.count,
@@ -465,7 +465,7 @@ Result<void> RemoteMemory::get_strided(Where from, std::byte* target, const Stri
 
 // ---- atomic operations
 
-Result<std::uint64_t> RemoteMemory::atomic(Where word, const Atomic& what) {
+Result<std::uint64_t> MemoryService::atomic(Where word, const Atomic& what) {
     if (auto good = segments_.check("atomic operation", word, what.bytes); !good) return good.error();
     if (word.offset() % what.bytes != 0)
         return error("atomic operation at {}: the word at {} of segment {} is not aligned to its {} bytes",
@@ -485,7 +485,7 @@ Result<std::uint64_t> RemoteMemory::atomic(Where word, const Atomic& what) {
     return operations_.wait_for(id);
 }
 
-bool RemoteMemory::on_atomic(const Turn& turn, Node source, Bytes body) {
+bool MemoryService::on_atomic(const Turn& turn, Node source, Bytes body) {
     AtomicRequest request;
     if (!read_value(body, request) || (request.word.segment & landing_bit) != 0) return false;
     std::byte* const where = find_place(turn, source, request.word, request.what.bytes);

@@ -9,7 +9,7 @@
 #include "kumi/base/bytes.hpp"
 #include "kumi/base/result.hpp"
 #include "kumi/engine/global_ptr.hpp"
-#include "kumi/engine/memory.hpp"
+#include "kumi/engine/memory/words.hpp"
 #include "kumi/engine/memory/transfers.hpp"
 #include "kumi/engine/operations.hpp"
 #include "kumi/engine/service.hpp"
@@ -24,11 +24,11 @@ class MemoryMap;
 class OperationService;
 class Segments;
 
-class RemoteMemory final : public Service {
+class MemoryService final : public Service {
 public:
     using Where = global_ptr<std::byte>;
 
-    RemoteMemory(Dispatcher& dispatcher, MemoryMap& map, Segments& segments, Flags& flags);
+    MemoryService(Dispatcher& dispatcher, MemoryMap& map, Segments& segments, Flags& flags);
 
     Result<void> put(Where to, Bytes source, const Notice& notice);
     Result<void> start_put(Where to, Bytes source, const Notice& notice);
