@@ -124,7 +124,7 @@ Result<void> MemoryMap::grow_heap(std::uint64_t bytes) {
     SharedPage& page = this->page(self_);
     const std::uint64_t size = page.heap_bytes.load();
     const std::uint64_t room = window_bytes_ - starts_[0].load() - size;
-    const std::uint64_t missing = bytes - std::min(bytes, heap_ranges_.free_before(size));
+    const std::uint64_t missing = bytes - std::min(bytes, heap_ranges_.length_before(size));
     const std::uint64_t more = std::max({round_up(missing, page_bytes), heap_step, round_up(size / 4, page_bytes)});
     const std::uint64_t step = std::min(more, room);
     if (step < missing)

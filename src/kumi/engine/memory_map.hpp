@@ -6,8 +6,8 @@
 // straight to them. Places are checked here before anybody touches them, whoever named them.
 
 #include "kumi/base/bytes.hpp"
+#include "kumi/base/range_set.hpp"
 #include "kumi/base/result.hpp"
-#include "kumi/engine/free_ranges.hpp"
 #include "kumi/engine/memory/words.hpp"
 #include "kumi/engine/shared_page.hpp"
 #include "kumi/pm/channel.hpp"
@@ -97,10 +97,10 @@ private:
     Table starts_; // in windows
     Table sizes_;  // 0: no such segment, or not any more
     SegmentId next_segment_ = 1;
-    FreeRanges segment_ranges_;
+    base::RangeSet segment_ranges_;
 
     std::map<std::uint64_t, std::uint64_t> allocated_; // in the heap
-    FreeRanges heap_ranges_;
+    base::RangeSet heap_ranges_;
 };
 
 } // namespace kumi::engine

@@ -15,9 +15,9 @@
 // takes nothing from it; the first message wakes it, it sees that somebody waits, and naps. So a node that computes is
 // answered at once, one that has just left a wait after two naps at the latest, and on_duty() calls it earlier.
 
+#include "kumi/base/biased_lock.hpp"
 #include "kumi/base/clock.hpp"
 #include "kumi/base/thread_mark.hpp"
-#include "kumi/engine/turn_lock.hpp"
 #include "kumi/pm/channel.hpp"
 #include "kumi/pm/wait.hpp"
 
@@ -197,7 +197,7 @@ private:
     unsigned polls_per_clock_; // reading the clock costs more than an empty poll of memory
     bool can_own_ = false; // the lock
 
-    TurnLock<base::MachineMemory> lock_;
+    base::BiasedLock<base::MachineMemory, base::Visits::may_end> lock_;
     std::atomic<const void*> owner_{nullptr}; // of the lock: the first thread of the program that came
     std::atomic<const void*> background_mark_{nullptr};
     std::atomic<unsigned> wanted_{0};

@@ -45,7 +45,7 @@ public:
     Call(const Call&) = delete;
     Call& operator=(const Call&) = delete;
     ~Call() {
-        if (is_first_) channel_.bias_.leave();
+        if (is_first_) channel_.bias_.unlock_as_owner_once();
     }
 
     /// No locks are needed: others wait until it is over.
@@ -387,7 +387,8 @@ void CompositeChannel::watch_networks(Instant time) noexcept {
 /// True: this thread is alone until it leaves.
 inline bool CompositeChannel::enter() const noexcept {
     // Relaxed: a thread always sees its own mark.
-    if (first_thread_.load(std::memory_order_relaxed) == base::thread_mark()) [[likely]] return bias_.enter();
+    if (first_thread_.load(std::memory_order_relaxed) == base::thread_mark()) [[likely]]
+        return bias_.try_lock_as_owner_again();
     return enter_first();
 }
 
@@ -395,9 +396,9 @@ inline bool CompositeChannel::enter() const noexcept {
 bool CompositeChannel::enter_first() const noexcept {
     if (shared_.load()) return false;
     const void* nobody = nullptr;
-    if (first_thread_.compare_exchange_strong(nobody, base::thread_mark())) return bias_.enter();
-    bias_.revoke();
-    while (bias_.is_inside()) ::sched_yield();
+    if (first_thread_.compare_exchange_strong(nobody, base::thread_mark())) return bias_.try_lock_as_owner_again();
+    bias_.begin_visit();
+    while (!bias_.is_owner_outside()) ::sched_yield();
     shared_.store(true);
     call_sleeper(); // if the first one sleeps, it did not know that others would come
     return false;

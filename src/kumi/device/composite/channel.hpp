@@ -9,7 +9,7 @@
 // the networks, among which messages may move, have one together. The order is receiving_, then a link's; whoever holds
 // a link's waits for nothing. So a handler may send, on the same link (this thread has its lock already) and on others.
 // It must not wait for another thread that sends: a lock may be held while it runs. A thread that is alone takes no
-// locks (bias.hpp).
+// locks (base/biased_lock.hpp).
 //
 // Sleep. A thread that is alone sleeps on all links at once, until one of them or wake() ends it. Where there are
 // several threads one takes from a link what another waits for, and their sleeps end after a millisecond at the latest:
@@ -18,7 +18,7 @@
 // Serialized. Where the callers have a lock of their own none of this is needed: every caller is alone. Then the
 // channel can be slept on from outside, by one descriptor that stands for all links.
 
-#include "kumi/device/composite/bias.hpp"
+#include "kumi/base/biased_lock.hpp"
 #include "kumi/device/composite/descriptor_set.hpp"
 #include "kumi/device/composite/host_memory.hpp"
 #include "kumi/device/composite/interface_watch.hpp"
@@ -173,7 +173,7 @@ private:
     Instant sleep_deadline_{};                  // the same: of who sleeps
 
     mutable std::atomic<const void*> first_thread_{nullptr};
-    mutable Bias<base::MachineMemory> bias_;  // of the first thread
+    mutable base::BiasedLock<base::MachineMemory, base::Visits::never_end> bias_; // its owner is the first thread
     mutable std::atomic<bool> shared_{false}; // others have come since
 };
 

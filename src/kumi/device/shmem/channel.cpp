@@ -350,15 +350,15 @@ Result<MutableBytes> ShmemChannel::expose(std::uint64_t offset, std::size_t byte
         return error("exposing {} of memory behind {}: there are addresses for {}; raise KUMI_SHMEM_EXPOSED (is there "
                      "a limit: ulimit -f?)",
                      base::readable_bytes(bytes), base::readable_bytes(offset), base::readable_bytes(window_bytes()));
-    const std::uint64_t end = offset + (bytes + page_bytes - 1) / page_bytes * page_bytes;
-    if (exposed_.missing(offset, end) > base::memory_available_bytes())
+    const std::uint64_t reserved_bytes = (bytes + page_bytes - 1) / page_bytes * page_bytes;
+    if (exposed_.missing(offset, reserved_bytes) > base::memory_available_bytes())
         return error("exposing {} of memory: this host has only {} left", base::readable_bytes(bytes),
                      base::readable_bytes(base::memory_available_bytes()));
     std::byte* window = segment_->window(self_);
     if (window == nullptr) return error("exposing memory: no addresses left (is there a limit: ulimit -v?)");
-    if (exposed_.missing(offset, end) > 0)
-        if (auto reserved = segment_->reserve_window(self_, offset, end - offset); !reserved) return reserved.error();
-    exposed_.add(offset, end);
+    if (exposed_.missing(offset, reserved_bytes) > 0)
+        if (auto reserved = segment_->reserve_window(self_, offset, reserved_bytes); !reserved) return reserved.error();
+    exposed_.add(offset, reserved_bytes);
     return MutableBytes(window + offset, bytes);
 }
 
@@ -367,7 +367,7 @@ void ShmemChannel::conceal(std::uint64_t offset, std::size_t bytes) noexcept {
                 bytes <= window_bytes() - offset);
     if (bytes == 0) return;
     segment_->release_window(self_, offset, bytes);
-    exposed_.remove(offset, offset + bytes);
+    exposed_.remove(offset, bytes);
 }
 
 Result<void> ShmemChannel::reach(Node node) {

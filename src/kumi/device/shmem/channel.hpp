@@ -4,8 +4,8 @@
 // rings that its doorbell names and at no others, so idle peers cost nothing. Messages that do not fit a ring
 // travel in a buffer of the sender's, which the receiver reads in place; the ring carries where it is.
 
+#include "kumi/base/range_set.hpp"
 #include "kumi/device/shmem/buffers.hpp"
-#include "kumi/device/shmem/ranges.hpp"
 #include "kumi/device/shmem/segment.hpp"
 #include "kumi/pm/channel.hpp"
 
@@ -111,7 +111,7 @@ private:
     std::vector<Node> refused_;        // destinations whose lines_refused is not zero
     std::size_t buffer_refused_ = 0;   // not zero: the last try_reserve() found no buffer of this size
     std::atomic<bool> woken_{false};   // wake() was called
-    Ranges exposed_;                   // of the window
+    base::RangeSet exposed_;           // of the window
     std::uint64_t sends_refused_ = 0;
     std::uint64_t sleeps_ = 0;
     pm::Traits traits_;

@@ -1,17 +1,18 @@
-#include "kumi/engine/free_ranges.hpp"
+#include "kumi/base/range_set.hpp"
 
 #include "simulation/seeds.hpp"
 
+#include <bitset>
 #include <gtest/gtest.h>
 #include <random>
 #include <string>
 #include <vector>
 
-namespace kumi::engine {
+namespace kumi::base {
 namespace {
 
-TEST(FreeRanges, the_lowest_that_fits_is_taken) {
-    FreeRanges ranges;
+TEST(RangeSet, the_lowest_that_fits_is_taken) {
+    RangeSet ranges;
     ranges.add(100, 10);
     ranges.add(0, 5);
     ranges.add(50, 20);
@@ -22,8 +23,8 @@ TEST(FreeRanges, the_lowest_that_fits_is_taken) {
     EXPECT_EQ(ranges.take(10), 100u);
 }
 
-TEST(FreeRanges, what_is_added_joins_both_neighbours_and_nothing_that_it_does_not_touch) {
-    FreeRanges ranges;
+TEST(RangeSet, what_is_added_joins_both_neighbours_and_nothing_that_it_does_not_touch) {
+    RangeSet ranges;
     ranges.add(0, 10);
     ranges.add(20, 10);
     EXPECT_EQ(ranges.take(11), std::nullopt);
@@ -35,21 +36,21 @@ TEST(FreeRanges, what_is_added_joins_both_neighbours_and_nothing_that_it_does_no
     EXPECT_EQ(ranges.take(0), std::nullopt) << "nothing is no range";
 }
 
-TEST(FreeRanges, what_would_grow_is_what_ends_there) {
-    FreeRanges ranges;
-    EXPECT_EQ(ranges.free_before(10), 0u);
+TEST(RangeSet, what_would_grow_is_what_ends_there) {
+    RangeSet ranges;
+    EXPECT_EQ(ranges.length_before(10), 0u);
     ranges.add(4, 6);
-    EXPECT_EQ(ranges.free_before(10), 6u);
-    EXPECT_EQ(ranges.free_before(11), 0u);
-    EXPECT_EQ(ranges.free_before(9), 0u);
-    EXPECT_EQ(ranges.free_before(4), 0u);
+    EXPECT_EQ(ranges.length_before(10), 6u);
+    EXPECT_EQ(ranges.length_before(11), 0u);
+    EXPECT_EQ(ranges.length_before(9), 0u);
+    EXPECT_EQ(ranges.length_before(4), 0u);
 }
 
-TEST(FreeRanges, no_unit_is_given_twice_and_none_is_lost) {
+TEST(RangeSet, no_unit_is_given_twice_and_none_is_lost) {
     constexpr std::size_t units = 200;
     simulation::for_each_seed(20, [&](std::uint64_t seed) {
         std::mt19937_64 random(seed);
-        FreeRanges ranges;
+        RangeSet ranges;
         ranges.add(0, units);
         std::string model(units, '.'); // free
         std::vector<std::pair<std::uint64_t, std::uint64_t>> taken;
@@ -73,5 +74,25 @@ TEST(FreeRanges, no_unit_is_given_twice_and_none_is_lost) {
     });
 }
 
+TEST(RangeSet, what_is_added_is_there_until_it_is_removed) {
+    const auto seed = std::random_device{}();
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937 random(seed);
+    constexpr std::size_t most = 40;
+    RangeSet ranges;
+    std::bitset<most> expected;
+    for (int i = 0; i < 20'000; ++i) {
+        const std::size_t first = random() % most, end = random() % (most + 1); // some are empty
+        const bool added = random() % 2 == 0;
+        const std::size_t count = end > first ? end - first : 0;
+        added ? ranges.add(first, count) : ranges.remove(first, count);
+        for (std::size_t at = first; at < end; ++at) expected.set(at, added);
+        const std::size_t from = random() % most, to = random() % (most + 1);
+        std::uint64_t missing = 0;
+        for (std::size_t at = from; at < to; ++at) missing += expected.test(at) ? 0 : 1;
+        ASSERT_EQ(ranges.missing(from, to > from ? to - from : 0), missing) << from << " to " << to;
+    }
+}
+
 } // namespace
-} // namespace kumi::engine
+} // namespace kumi::base
