@@ -10,7 +10,7 @@
 #include "work.hpp"
 
 #include "kumi/base/machine.hpp"
-#include "kumi/device/udp/crypto.hpp"
+#include "kumi/device/udp/seal/crypto.hpp"
 #include "kumi/device/udp/udp.hpp"
 #include "kumi/pm/channel.hpp"
 #include "kumi/pm/wait.hpp"

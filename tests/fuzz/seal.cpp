@@ -8,7 +8,7 @@
 
 #include "fuzz/input.hpp"
 #include "kumi/base/assert.hpp"
-#include "kumi/device/udp/seal.hpp"
+#include "kumi/device/udp/seal/seal.hpp"
 
 #include <cstddef>
 #include <deque>

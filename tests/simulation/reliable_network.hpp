@@ -3,7 +3,7 @@
 // Reliable endpoints joined by a simulated wire. Time is a number that moves from event to event, and everything that
 // is random comes from one seed: a run is a function of it.
 
-#include "kumi/reliable/endpoint.hpp"
+#include "kumi/reliable/endpoint/endpoint.hpp"
 
 #include <cstdint>
 #include <deque>

@@ -2,11 +2,11 @@
 
 #include "kumi/base/number_text.hpp"
 #include "kumi/boot/alone.hpp"
-#include "kumi/boot/foreign.hpp"
+#include "kumi/boot/foreign/foreign_job.hpp"
 #include "kumi/boot/launcher.hpp"
-#include "kumi/boot/pmi.hpp"
-#include "kumi/boot/pmix.hpp"
 #include "kumi/boot/started.hpp"
+#include "kumi/boot/store/pmi.hpp"
+#include "kumi/boot/store/pmix.hpp"
 
 #include <cstdlib>
 #include <fcntl.h>

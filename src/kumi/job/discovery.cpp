@@ -1,7 +1,7 @@
 #include "kumi/job/discovery.hpp"
 
 #include "kumi/base/interfaces.hpp"
-#include "kumi/boot/shared_page.hpp"
+#include "kumi/boot/foreign/shared_page.hpp"
 #include "kumi/cluster/survey.hpp"
 
 #include <algorithm>

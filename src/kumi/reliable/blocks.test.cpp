@@ -1,5 +1,5 @@
 #include "kumi/reliable/blocks.hpp"
-#include "kumi/reliable/node_ring.hpp"
+#include "kumi/reliable/endpoint/node_ring.hpp"
 
 #include <gtest/gtest.h>
 #include <thread>

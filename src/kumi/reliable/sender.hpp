@@ -12,10 +12,10 @@
 #include "kumi/base/clock.hpp"
 #include "kumi/base/function_ref.hpp"
 #include "kumi/reliable/blocks.hpp"
-#include "kumi/reliable/congestion.hpp"
 #include "kumi/reliable/counters.hpp"
 #include "kumi/reliable/packet.hpp"
-#include "kumi/reliable/round_trip.hpp"
+#include "kumi/reliable/path/congestion.hpp"
+#include "kumi/reliable/path/round_trip.hpp"
 
 #include <vector>
 

@@ -1,7 +1,7 @@
 // Composites of encrypted networks: no key may ever meet a nonce twice, whatever happens to the networks.
 
 #include "kumi/device/composite/composite.hpp"
-#include "kumi/device/udp/crypto.hpp"
+#include "kumi/device/udp/seal/crypto.hpp"
 #include "kumi/device/udp/udp.hpp"
 #include "kumi/pm/wait.hpp"
 #include "loopback/meeting.hpp"

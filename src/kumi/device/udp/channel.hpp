@@ -6,12 +6,12 @@
 #include "kumi/base/descriptor.hpp"
 #include "kumi/device/udp/faults.hpp"
 #include "kumi/device/udp/options.hpp"
-#include "kumi/device/udp/seal.hpp"
+#include "kumi/device/udp/seal/seal.hpp"
 #include "kumi/device/udp/socket.hpp"
 #include "kumi/pm/channel.hpp"
 #include "kumi/pm/device.hpp"
 #include "kumi/pm/silence.hpp"
-#include "kumi/reliable/endpoint.hpp"
+#include "kumi/reliable/endpoint/endpoint.hpp"
 
 #include <atomic>
 #include <deque>

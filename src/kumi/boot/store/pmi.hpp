@@ -1,0 +1,17 @@
+#pragma once
+
+#include "kumi/base/descriptor.hpp"
+#include "kumi/base/function_ref.hpp"
+#include "kumi/boot/store/key_values.hpp"
+
+#include <chrono>
+#include <memory>
+
+namespace kumi::boot {
+
+/// The store of a launcher that speaks PMI-1: hydra's mpiexec, srun --mpi=pmi2, flux. `variable` is getenv, or a
+/// test's; PMI_FD names a socket that this process inherited, PMI_PORT one to connect to. No library is needed for it.
+Result<std::unique_ptr<KeyValues>> open_pmi(base::FunctionRef<const char*(const char*)> variable,
+                                            std::chrono::milliseconds answer_max);
+
+} // namespace kumi::boot

@@ -1,0 +1,248 @@
+#include "kumi/reliable/endpoint/endpoint.hpp"
+
+#include "kumi/base/assert.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace kumi::reliable {
+namespace {
+
+constexpr std::size_t idle_bytes_max = std::size_t{64} << 20;
+
+std::size_t capacity_for(std::size_t bytes) noexcept { return std::size_t{1} << BlockPool::size_class_of(bytes); }
+
+/// Two packets must fit into what the peer grants at any time.
+std::uint32_t fitting(std::uint32_t packet_bytes, std::uint32_t credit_own_part) noexcept {
+    return std::clamp((credit_own_part / 2 - weight_of(0)) & ~7u, packet_bytes_min, packet_bytes);
+}
+
+/// What one peer may have sent that is not read yet: even in the smallest packets no more of them than a window. While
+/// readers keep messages a peer's packets are acknowledged but not read, so its window alone does not see to that.
+std::uint32_t unread_weight_max(const EndpointOptions& options) noexcept {
+    return options.window_packets_max * weight_of(sizeof(PacketHeader) + sizeof(RecordHeader));
+}
+
+/// How often a message that waits for memory, and a peer whose host says that it is not there, are looked at.
+constexpr Duration look_interval = std::chrono::milliseconds(20);
+
+constexpr std::size_t queue_bytes = std::size_t{1} << 19;
+
+std::size_t queue_bytes_max(const EndpointOptions& options) noexcept {
+    // A message that is copied lies in between its packets' headers.
+    const std::size_t head_share = options.message_bytes_max / (packet_bytes_min - piece_head_bytes) + 1;
+    return std::max(queue_bytes, 2 * capacity_for(options.message_bytes_max + head_share * piece_head_bytes));
+}
+
+} // namespace
+
+Endpoint::Endpoint(const EndpointOptions& options)
+    : options_(options), pool_(idle_bytes_max),
+      own_part_(std::min(CreditPool::own_part(options.receive_bytes, options.nodes, packet_bytes_min),
+                         unread_weight_max(options))),
+      credits_(options.receive_bytes, options.nodes, own_part_, unread_weight_max(options), options.first_sequence),
+      peers_(options.nodes), ready_(options.nodes) {
+    KUMI_ASSERT((options.window_packets_max & (options.window_packets_max - 1)) == 0);
+    KUMI_ASSERT(options.window_packets_max <= ack_words_max * 64); // or else what arrived would be taken for lost
+    timed_.reserve(options.nodes);
+    open_.reserve(options.nodes);
+    stalled_.reserve(options.nodes);
+    checks_.reserve(options.nodes);
+    touched_.reserve(options.nodes);
+    narrow_.reserve(options.nodes);
+}
+
+Introduction Endpoint::introduction() const noexcept {
+    return {.incarnation = options_.incarnation, .credit_own_part = own_part_};
+}
+
+void Endpoint::introduce(Node peer, const Introduction& introduction) {
+    const PathSize path(introduction.sure_bytes, fitting(introduction.packet_bytes, introduction.credit_own_part));
+    const SenderOptions sending{.packet_bytes = path.bytes(),
+                                .window_packets_max = options_.window_packets_max,
+                                .queue_bytes = queue_bytes,
+                                .credit_own_part = introduction.credit_own_part,
+                                .first_sequence = options_.first_sequence,
+                                .hold_max = options_.hold_max};
+    const ReceiverOptions receiving{.peer = peer,
+                                    .window_packets_max = options_.window_packets_max,
+                                    .message_bytes_max = options_.message_bytes_max,
+                                    .held_bytes_max = capacity_for(options_.message_bytes_max),
+                                    .aside_bytes_max = 2 * options_.receive_bytes,
+                                    .first_sequence = options_.first_sequence,
+                                    .ack_delay_max = options_.ack_delay_max};
+    auto made = std::make_unique<Peer>(pool_, sending, receiving, path);
+    made->incarnation = introduction.incarnation;
+    made->transmission = options_.first_sequence + 1;
+    made->heard_at = awake_;
+    if (const auto& old = peers_[peer]) { // the lists that it is in
+        made->ready = old->ready;
+        made->timed = old->timed;
+        made->open = old->open;
+        made->stalled = old->stalled;
+        made->touched = old->touched;
+        old->receiver.clear();
+        made->receiver.on_kept(old->receiver.held_bytes());
+        credits_.reset(peer);
+    }
+    peers_[peer] = std::move(made);
+}
+
+std::size_t Endpoint::bytes_per_peer_max(const EndpointOptions& options) noexcept {
+    return sizeof(Peer) + Sender::slots_bytes_max(options.window_packets_max) +
+           options.window_packets_max * sizeof(Block*) + queue_bytes_max(options) + Sender::packed_bytes_most +
+           capacity_for(options.message_bytes_max) + 2 * options.receive_bytes +
+           capacity_for(packet_bytes_max); // a packet that comes in parts
+}
+
+// ---- state
+
+void Endpoint::set_packet_bytes(Node node, std::uint32_t bytes, Instant now) noexcept {
+    Peer& peer = *peers_[node];
+    peer.path.set_limit(fitting(bytes, peer.sender.credit_own_part()), now);
+    peer.sender.set_packet_bytes(peer.path.bytes());
+}
+
+void Endpoint::begin_talk(Node node, Instant now) noexcept {
+    Peer& peer = *peers_[node];
+    peer.talked = true;
+    peer.path.begin(now);
+    if (peer.path.next_probe() <= now) make_ready(node);
+}
+
+/// Draws the consequences of what was found out about the path.
+void Endpoint::on_path(Node node) noexcept {
+    Peer& peer = *peers_[node];
+    if (peer.path.bytes() != peer.sender.packet_bytes()) peer.sender.set_packet_bytes(peer.path.bytes());
+    if (peer.path.take_narrow() && std::ranges::find(narrow_, node) == narrow_.end()) narrow_.push_back(node);
+}
+
+std::optional<Node> Endpoint::next_narrow_path() noexcept {
+    if (narrow_.empty()) return std::nullopt;
+    const Node node = narrow_.back();
+    narrow_.pop_back();
+    return node;
+}
+
+bool Endpoint::all_arrived() const noexcept {
+    return std::all_of(peers_.begin(), peers_.end(),
+                       [](const auto& peer) { return peer->gone != Gone::no || peer->sender.idle(); });
+}
+
+// ---- lists
+
+void Endpoint::make_ready(Node peer) noexcept {
+    if (std::exchange(peers_[peer]->ready, true)) return;
+    ready_.push(peer);
+}
+
+void Endpoint::watch(Node peer, Instant deadline) noexcept {
+    if (deadline == never) return;
+    deadline_ = std::min(deadline_, deadline);
+    if (!std::exchange(peers_[peer]->timed, true)) timed_.push_back(peer);
+}
+
+void Endpoint::touch(Node peer) noexcept {
+    if (!std::exchange(peers_[peer]->touched, true)) touched_.push_back(peer);
+}
+
+Instant Endpoint::deadline_of(Node node, Instant now) const noexcept {
+    const Peer& peer = *peers_[node];
+    const Instant ack = peer.receiver.ack_deadline();
+    const bool is_looked_at = peer.starving.since != Instant{} || peer.refused.is_on;
+    const Instant look = is_looked_at ? now + look_interval : never;
+    // What is ready already waits for the driver, not for the time.
+    // Probes go along with messages: nobody is woken for them alone.
+    const bool may_probe = !peer.sender.idle() && !(peer.ready && peer.path.next_probe() <= now);
+    const Instant probe = may_probe ? peer.path.next_probe() : never;
+    return std::min({peer.sender.deadline(now), peer.ready && ack <= now ? never : ack, look, probe});
+}
+
+// ---- messages out
+
+std::byte* Endpoint::try_reserve(Node to, std::size_t bytes) noexcept {
+    KUMI_ASSERT(bytes <= options_.message_bytes_max);
+    if (is_gone(to)) return nullptr;
+    Sender& sender = peers_[to]->sender;
+    std::byte* const room = sender.try_reserve(bytes);
+    note_memory(to, room == nullptr && sender.found_no_memory() ? bytes : 0, room != nullptr ? bytes : 0, true);
+    return room;
+}
+
+void Endpoint::commit(Node to, std::size_t bytes, Instant now) noexcept {
+    Peer& peer = *peers_[to];
+    if (is_gone(to)) return peer.sender.cancel();
+    if (!peer.sender.waits_for_peer()) peer.asked(awake_, now);
+    peer.sender.commit(bytes);
+    after_commit(to, now);
+}
+
+void Endpoint::cancel(Node to) noexcept { peers_[to]->sender.cancel(); }
+
+bool Endpoint::try_send(Node to, const Pieces& message, Instant now) noexcept {
+    Peer& peer = *peers_[to];
+    if (is_gone(to)) return false;
+    if (!peer.sender.waits_for_peer()) peer.asked(awake_, now);
+    const bool is_long = message.size() > peer.sender.append_bytes_max();
+    const bool is_taken = is_long ? peer.sender.try_append_long(message) : peer.sender.try_append(message);
+    note_memory(to, !is_taken && peer.sender.found_no_memory() ? message.size() : 0, is_taken ? message.size() : 0,
+                true);
+    if (is_taken) after_commit(to, now);
+    return is_taken;
+}
+
+void Endpoint::after_commit(Node to, Instant now) noexcept {
+    Peer& peer = *peers_[to];
+    if (peer.sender.is_urgent(now)) peer.sender.close_open_packet();
+    if (peer.sender.has_closed()) make_ready(to);
+    if (peer.sender.has_open() && !std::exchange(peer.open, true)) open_.push_back(to);
+}
+
+void Endpoint::flush() noexcept {
+    for (const Node node : open_) {
+        Peer& peer = *peers_[node];
+        peer.open = false;
+        if (!peer.sender.has_open()) continue;
+        peer.sender.close_open_packet();
+        make_ready(node);
+    }
+    open_.clear();
+}
+
+/// The whole way of a small message when nothing else is under way: what try_send(), next_series() and on_sent() do
+/// together, in one piece. A system call leaves the caches full of the system's own code, so every line that need not
+/// run counts twice.
+Bytes Endpoint::try_send_now(Node to, const Pieces& message, Instant now) noexcept {
+    Peer& peer = *peers_[to];
+    Sender& sender = peer.sender;
+    Receiver& receiver = peer.receiver;
+    const bool plain = peer.gone == Gone::no && !peer.ask && !receiver.has_aside();
+    const bool has_credit = credits_.exposure(to) > own_part_ / 2; // else the peer is to be granted more
+    if (!plain || !has_credit || message.size() > sender.append_bytes_max()) return {};
+    const auto packet_bytes = static_cast<std::uint32_t>(sizeof(PacketHeader) + record_bytes(message.size()));
+    std::byte* const packet = sender.send_alone(packet_bytes, peer.transmission, now);
+    if (packet == nullptr) return {};
+    peer.asked(awake_, now);
+    note_talk(to, now);
+    ++peer.counters.packets_sent;
+    peer.counters.bytes_sent += packet_bytes;
+
+    write_record(packet + sizeof(PacketHeader), message);
+    PacketHeader header;
+    header.sequence = sender.last_sequence();
+    header.flags = flag::data;
+    header.bytes = static_cast<std::uint16_t>(packet_bytes);
+    address(to, header, credits_.line(to), false, now);
+    OutPacket whole{packet, packet_bytes, {}, false};
+    finish(peer, header, whole, 0);
+    ++peer.transmission;
+    watch(to, sender.timeout_deadline());
+    return {packet, packet_bytes};
+}
+
+void Endpoint::on_not_sent(Node to) noexcept {
+    peers_[to]->sender.send_again();
+    make_ready(to);
+}
+
+} // namespace kumi::reliable

@@ -1,0 +1,60 @@
+#pragma once
+
+// How much may be under way to one peer, and how fast. On a LAN nothing is wrong most of the time, and then this is
+// out of the way: the window opens until only the receiver's credit limits, and nothing is paced. Single losses are
+// repaired and mean nothing: wires, radio and switches lose packets without being full. What means congestion is a
+// round trip (of some packets) in which more than a tenth was lost, a round trip that takes many times the shortest
+// one, or silence; then the window shrinks and packets are spread over the round trip until it has grown back.
+
+#include "kumi/base/clock.hpp"
+#include "kumi/reliable/packet.hpp"
+#include "kumi/reliable/path/round_trip.hpp"
+
+#include <algorithm>
+#include <cstdint>
+
+namespace kumi::reliable {
+
+class Congestion {
+public:
+    static constexpr std::uint32_t window_bytes_min = 16 * 1024;
+    static constexpr std::uint32_t window_bytes_start = 256 * 1024;
+    static constexpr std::uint32_t window_bytes_max = 8 * 1024 * 1024;
+
+    /// `first`: transmissions start behind it.
+    explicit Congestion(Sequence first = 0) : round_end_(first) {}
+
+    std::uint32_t window_bytes() const noexcept { return window_bytes_; }
+
+    /// `first_of_next_round` is the next transmission: once it has arrived, a round trip is over.
+    /// True: the window was made smaller.
+    bool on_arrived(std::uint32_t bytes, Sequence latest, Sequence first_of_next_round,
+                    const RoundTrip& round_trip) noexcept;
+    void on_sample(Duration round_trip) noexcept { round_least_ = std::min(round_least_, round_trip); }
+    void on_lost(std::uint32_t bytes) noexcept {
+        lost_bytes_ += bytes;
+        lost_packet_bytes_ = std::max(lost_packet_bytes_, bytes);
+    }
+    /// Nothing was heard although it was asked for, again and again.
+    void on_silence() noexcept;
+
+    /// When the next packets may leave; in the past when they may now.
+    Instant paced_until() const noexcept { return paced_until_; }
+    void on_sent(std::uint32_t bytes, Instant now, const RoundTrip& round_trip) noexcept;
+
+private:
+    bool end_round(const RoundTrip& round_trip) noexcept;
+
+    std::uint32_t window_bytes_ = window_bytes_start;
+    bool starting_ = true;   // nothing went wrong so far
+    bool congested_ = false; // paced
+    Sequence round_end_;
+    std::uint64_t round_bytes_ = 0;   // that arrived in this round
+    std::uint64_t arrived_bytes_ = 0; // in the rounds that are not judged yet
+    std::uint64_t lost_bytes_ = 0;
+    std::uint32_t lost_packet_bytes_ = 0; // the largest of these packets
+    Duration round_least_ = Duration::max();
+    Instant paced_until_{};
+};
+
+} // namespace kumi::reliable
