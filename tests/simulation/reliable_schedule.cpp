@@ -25,12 +25,12 @@ ReliableSchedule::ReliableSchedule(std::uint64_t seed)
     choose_ways();
     choose_troubles();
     if (random_.chance(0.5)) keeps_ = 0.7, keeps_for_ = random_.time(100us, 200ms);
-    const std::uint32_t own_part = network_[0].introduction().credit_own_part;
-    own_parts_fit_ = std::size_t{own_part} * options_.nodes <= options_.endpoint.receive_bytes;
+    const std::uint32_t guaranteed = network_[0].introduction().credit_guaranteed;
+    own_parts_fit_ = std::size_t{guaranteed} * options_.nodes <= options_.endpoint.receive_bytes;
     network_.on_message = [this](Node at, const Arrival& arrival) { on_message(at, arrival); };
     network_.on_turn = [this](Node node) { on_turn(node); };
     network_.on_packet = [this](const PacketHeader& header) { on_packet(header); };
-    said_.resize(ways_.size(), Said{.credit = own_part});
+    said_.resize(ways_.size(), Said{.credit = guaranteed});
 }
 
 NetworkOptions ReliableSchedule::choose_options(Random& random) {
@@ -275,8 +275,8 @@ void ReliableSchedule::check_memory(Node node) {
     const Endpoint& endpoint = network_[node];
     if (endpoint.bytes_used() > options_.nodes * Endpoint::bytes_per_peer_max(options_.endpoint))
         fail(fmt::format("node {} uses {} bytes", node, endpoint.bytes_used()));
-    if (own_parts_fit_ && endpoint.credits().exposure_of_all() > options_.endpoint.receive_bytes)
-        fail(fmt::format("node {} has granted {} of {} bytes", node, endpoint.credits().exposure_of_all(),
+    if (own_parts_fit_ && endpoint.credits().outstanding_of_all() > options_.endpoint.receive_bytes)
+        fail(fmt::format("node {} has granted {} of {} bytes", node, endpoint.credits().outstanding_of_all(),
                          options_.endpoint.receive_bytes));
     for (Node peer = 0; peer < options_.nodes; ++peer)
         if (endpoint.gone(peer) != Gone::no)

@@ -58,13 +58,13 @@ void BlockPool::give_back(Block* block) noexcept {
 }
 
 void BlockPool::give_back_from_outside(Block* block) noexcept {
-    // Release: partner of the acquire in collect(), which hands the block's memory to its next user.
-    block->next = outside_.load(std::memory_order_relaxed); // the exchange checks it
+    // Release: partner of the acquire in collect(), which gives the block's memory to its next user.
+    block->next = outside_.load(std::memory_order_relaxed); // the compare-exchange checks it
     while (!outside_.compare_exchange_weak(block->next, block, std::memory_order_release, std::memory_order_relaxed)) {}
 }
 
 Block* BlockPool::collect() noexcept {
-    if (outside_.load(std::memory_order_relaxed) == nullptr) return nullptr; // a look; the exchange below decides
+    if (outside_.load(std::memory_order_relaxed) == nullptr) return nullptr; // a hint; the exchange below decides
     // Acquire: partner of the release in give_back_from_outside().
     return outside_.exchange(nullptr, std::memory_order_acquire);
 }

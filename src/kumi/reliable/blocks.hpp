@@ -1,7 +1,7 @@
 #pragma once
 
-// Memory for messages and packets. A block is filled by its sender, sent from, kept for retransmission, and goes back
-// when the receiver has it all; on the other side a block is what a long message is put together in.
+// Memory for messages and packets. A sender fills a block, sends from it, keeps it for retransmission, and returns it
+// when the receiver has acknowledged all of it. A receiver reassembles a long message in a block.
 
 #include <atomic>
 #include <cstddef>
@@ -9,15 +9,15 @@
 
 namespace kumi::reliable {
 
-/// A piece of memory with room for a list.
+/// A piece of memory, with a link for lists.
 struct Block {
     Block* next = nullptr;
     std::uint32_t bytes = 0;   // in use
-    std::uint32_t cut = 0;     // of these, given a sequence already
-    std::uint32_t node = 0;    // whom it is charged to
+    std::uint32_t cut = 0;     // of these, already cut into packets
+    std::uint32_t node = 0;    // the peer whose memory limit the block counts against
     std::uint8_t size_class = 0;
-    bool is_long = false;      // one message in pieces, not several that share a packet
-    // not 0: whole packets with their headers, one every so many bytes; 0: a message as it is
+    bool is_long = false;      // one message in pieces, not small messages that share a packet
+    // not 0: the block holds whole packets with room for their headers, one every `stride` bytes; 0: one plain message
     std::uint32_t stride = 0;
 
     std::byte* data() noexcept { return reinterpret_cast<std::byte*>(this) + data_offset; }
@@ -27,31 +27,32 @@ struct Block {
 };
 static_assert(sizeof(Block) <= Block::data_offset);
 
-/// Blocks by powers of two. What was given back is used again, the warmest first.
+/// Allocates blocks whose capacities are powers of two. Reuses the block that was returned last, which is most likely
+/// in the caches.
 class BlockPool {
 public:
-    /// Keeps at most `idle_bytes_max` that nobody uses.
+    /// Keeps at most `idle_bytes_max` of unused blocks.
     explicit BlockPool(std::size_t idle_bytes_max) : idle_bytes_max_(idle_bytes_max) {}
     BlockPool(const BlockPool&) = delete;
     BlockPool& operator=(const BlockPool&) = delete;
     ~BlockPool();
 
-    /// From now on it is as if the system had no more than that: for tests.
+    /// For tests: from now on take() fails as if the system had only `bytes`.
     void limit(std::size_t bytes) noexcept { bytes_max_ = bytes; }
     /// Null when the system has no memory.
     Block* take(std::size_t bytes) noexcept;
     void give_back(Block* block) noexcept;
 
-    /// From any thread: collect() finds it.
+    /// Returns a block from any thread. The owner's thread finds it with collect().
     void give_back_from_outside(Block* block) noexcept;
-    /// What came from outside since the last call, as a list; the caller gives each back.
+    /// The blocks that other threads have returned since the last call, as a list. The caller must give_back() each.
     Block* collect() noexcept;
 
-    /// A look, from the owner's thread: collect() decides.
+    /// A hint for the owner's thread: collect() is likely to return blocks.
     bool has_outside() const noexcept { return outside_.load(std::memory_order_relaxed) != nullptr; }
 
     std::size_t bytes_used() const noexcept { return bytes_used_; }
-    /// How many were given back so far: whoever was refused one looks whether it has changed.
+    /// How many blocks have been returned so far. A caller that was refused a block can wait for this to change.
     std::uint64_t given_back() const noexcept { return given_back_; }
 
     static std::uint8_t size_class_of(std::size_t bytes) noexcept;
@@ -68,7 +69,7 @@ private:
     std::atomic<Block*> outside_{nullptr};
 };
 
-/// First in, first out, through the blocks' own links.
+/// First-in first-out queue of blocks, linked through Block::next.
 class BlockQueue {
 public:
     bool empty() const noexcept { return first_ == nullptr; }

@@ -1,12 +1,13 @@
 #pragma once
 
-// Who may send how much to this node, so that what all peers together have under way fits where it waits (the
-// socket's buffer). Half of the capacity belongs to the peers in equal parts, used or not: a peer that has been quiet
-// may always send its part at once. The other half is lent to those that send just now, in equal parts too. A peer's
-// grant is a line that only moves forward: the total weight of packets up to which it may send.
+// Decides how much each peer may send to this node, so that everything under way from all peers fits where it waits
+// (the socket's buffer). Half of the capacity is guaranteed to the peers in equal parts, used or not: a peer that has
+// been quiet may always send that much at once. The other half is lent, also in equal parts, to the peers that are
+// sending now. Credit is told to a peer as a limit that only grows: the total weight of packets up to which it may
+// send.
 //
-// A loan ends when it was used, or by time: a sender that was quiet for `quiet_sender` falls back to its own part by
-// itself, and after the longer `quiet_peer` this side takes it that it has.
+// A loan ends when it has been used, or by time. A sender that was quiet for `quiet_sender` falls back to its
+// guaranteed credit by itself. After the longer `quiet_peer` the receiver assumes that the sender has done so.
 
 #include "kumi/base/clock.hpp"
 #include "kumi/reliable/packet.hpp"
@@ -21,37 +22,38 @@ public:
     static constexpr Duration quiet_sender = std::chrono::milliseconds(20);
     static constexpr Duration quiet_peer = std::chrono::milliseconds(200);
 
-    /// A part below what one packet needs would stop a peer for good.
-    static std::uint32_t own_part(std::size_t capacity_bytes, Node peers, std::size_t packet_bytes) noexcept;
+    /// The credit that each peer is guaranteed. It is never less than two packets need, because less than one would
+    /// stop a peer for good.
+    static std::uint32_t guaranteed(std::size_t capacity_bytes, Node peers, std::size_t packet_bytes) noexcept;
 
-    /// No peer gets more than `peer_max` at once. Lines start at `first`.
-    CreditPool(std::size_t capacity_bytes, Node peers, std::uint32_t own_part, std::uint32_t peer_max,
+    /// No peer has more than `peer_max` outstanding. Limits start at `first`.
+    CreditPool(std::size_t capacity_bytes, Node peers, std::uint32_t guaranteed, std::uint32_t peer_max,
                std::uint32_t first = 0);
 
-    /// `weight` from `peer` is out of the way.
+    /// Packets of `weight` from `peer` have been read.
     void on_consumed(Node peer, std::uint32_t weight, Instant now) noexcept;
 
-    /// `peer` starts anew.
+    /// `peer` has a new incarnation, and starts with its guaranteed credit.
     void reset(Node peer) noexcept;
 
-    /// The line that `peer` was told last.
-    std::uint32_t line(Node peer) const noexcept { return peers_[peer].line; }
-    /// The line to tell `peer` now.
+    /// The limit that `peer` was told last.
+    std::uint32_t limit(Node peer) const noexcept { return peers_[peer].limit; }
+    /// Raises the limit of `peer` as far as possible, and returns it to be told.
     std::uint32_t grant(Node peer) noexcept;
 
-    /// What `peer` was told last is this far ahead of what it has used up.
-    std::uint32_t exposure(Node peer) const noexcept { return peers_[peer].line - peers_[peer].consumed; }
-    /// What a grant would add to that line now.
+    /// Credit that `peer` was told and has not used.
+    std::uint32_t outstanding(Node peer) const noexcept { return peers_[peer].limit - peers_[peer].consumed; }
+    /// How much grant() would add to the limit now.
     std::uint32_t growth(Node peer) const noexcept;
-    /// One peer's share of the whole now.
+    /// The credit that one sending peer may have outstanding now.
     std::uint32_t share() const noexcept;
 
-    /// All grants that are out; never more than the capacity, unless the own parts alone are.
-    std::uint64_t exposure_of_all() const noexcept;
+    /// Outstanding credit of all peers. Never more than the capacity, unless the guaranteed credit alone is.
+    std::uint64_t outstanding_of_all() const noexcept;
 
 private:
     struct Peer {
-        std::uint32_t line;
+        std::uint32_t limit;
         std::uint32_t consumed;
         bool active = false;
         Instant last_consumed{};
@@ -60,10 +62,10 @@ private:
     std::uint32_t lent(const Peer& peer) const noexcept;
     void end_loans(Instant now) noexcept;
 
-    std::uint32_t own_part_;
+    std::uint32_t guaranteed_;
     std::uint32_t peer_max_;
     std::uint32_t first_;
-    std::uint32_t loans_; // that there are to give
+    std::uint32_t loans_; // weight that may be lent in all
     std::uint64_t lent_ = 0;
     std::vector<Peer> peers_;
     std::vector<Node> active_;

@@ -23,7 +23,8 @@ bool parse(Bytes& bytes, std::uint64_t token, Checked checked, PacketHeader& hea
     if (header.bytes < sizeof header || header.bytes % 8 != 0 || header.bytes > bytes.size()) return false;
     bytes = bytes.first(header.bytes);
     if (checked != Checked::nothing) {
-        // The sum was taken with its own field zero: take it of a copy of the head, and of the rest where it lies.
+        // The checksum was computed with its own field zero: compute it over a copy of the head, and over the rest in
+        // place.
         alignas(8) std::byte head[summed_head_bytes];
         const std::size_t copied = std::min(bytes.size(), summed_head_bytes);
         std::memcpy(head, bytes.data(), copied);

@@ -11,10 +11,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A gap that stays is told again after this time, then after twice as long, and so on.
+/// A gap that persists is reported again after this time, then after twice as long, and so on.
 constexpr Duration ask_again_first = 1ms;
 
-/// Reads the record at the front of `records`: its header, and the bytes that belong to it.
+/// Reads the record at the front of `records`: its header and its content.
 bool read_record(Bytes records, RecordHeader& record, Bytes& content) noexcept {
     if (!read_value(records, record)) return false;
     records = records.subspan(sizeof record);
@@ -41,10 +41,10 @@ void Receiver::on_packet(const PacketHeader& header, Instant now) noexcept {
         latest_ = header.transmission;
         latest_at_ = now;
     }
-    if ((header.flags & flag::please) != 0) ack_deadline_ = now;
+    if ((header.flags & flag::ack_now) != 0) ack_deadline_ = now;
 }
 
-/// Everything about a packet's records that needs no earlier packet.
+/// Checks everything about a packet's records that does not depend on earlier packets.
 bool Receiver::is_sound(Bytes records) const noexcept {
     RecordHeader record;
     Bytes content;
@@ -61,15 +61,16 @@ bool Receiver::is_sound(Bytes records) const noexcept {
     return true;
 }
 
-/// Takes the block that the message which begins in `records` is put together in, if it needs one. False: its reader
-/// keeps too many, or the system has no memory.
+/// Allocates the block for the message that begins in `records`, if it needs one. False: its reader keeps too many
+/// blocks, or the system has no memory.
 bool Receiver::make_room_for(Bytes records) noexcept {
     RecordHeader record{};
     read_value(records, record);
-    if (record.offset != 0) return true; // whole, or a piece of a message that has its block
-    if (record.bytes + piece_head_bytes <= records.size() + sizeof(PacketHeader)) return true; // whole in one piece
+    if (record.offset != 0) return true; // a whole message, or a later piece of a message that has its block
+    // the piece is the whole message
+    if (record.bytes + piece_head_bytes <= records.size() + sizeof(PacketHeader)) return true;
     const std::size_t needed = std::size_t{1} << BlockPool::size_class_of(record.bytes);
-    // One that is being put together makes way: its peer has begun another.
+    // An incomplete message does not count: the peer has begun another one, so it is dropped.
     const std::size_t held = held_bytes_ - (message_ == nullptr ? 0 : message_->capacity());
     if (held != 0 && held + needed > options_.held_bytes_max) return false;
     drop_message();
@@ -81,7 +82,7 @@ bool Receiver::make_room_for(Bytes records) noexcept {
     return true;
 }
 
-/// Its end will not come.
+/// Drops the incomplete message: the rest will not arrive.
 void Receiver::drop_message() noexcept {
     for (Block** const block : {&message_, &room_}) {
         if (*block == nullptr) continue;
@@ -94,11 +95,12 @@ Receiver::Verdict Receiver::on_data(const PacketHeader& header, Bytes records, I
     wanted_bytes_ = 0;
     if (is_before(header.sequence, expected_)) {
         ++counters_.duplicates;
-        ack_deadline_ = now; // our acknowledgement was lost, or is late
+        ack_deadline_ = now; // the acknowledgement was lost, or is late
         return Verdict::duplicate;
     }
     if (!is_sound(records)) return Verdict::malformed;
-    if (joined_ != nullptr && joined_sequence_ == header.sequence) drop_joined(); // it has come as a whole
+    // the packet has arrived in one piece
+    if (reassembly_ != nullptr && reassembly_sequence_ == header.sequence) drop_reassembly();
     const std::uint32_t ahead = header.sequence - expected_;
     if (ahead >= options_.window_packets_max) return Verdict::beyond_window;
     if (ahead == 0 && !stalled_ && make_room_for(records)) {
@@ -106,7 +108,7 @@ Receiver::Verdict Receiver::on_data(const PacketHeader& header, Bytes records, I
         asked_ = 0;
         unacknowledged_weight_ += weight_of(header.bytes);
         acknowledge_by(now + options_.ack_delay_max);
-        if (aside_count_ != 0) ack_deadline_ = now; // a repair: tell what is still missing
+        if (aside_count_ != 0) ack_deadline_ = now; // a retransmission: report what is still missing
         return Verdict::next;
     }
     if (!aside_.empty() && aside(header.sequence) != nullptr) {
@@ -131,7 +133,7 @@ bool Receiver::make_aside() noexcept {
     return true;
 }
 
-/// False: there is no room; it will come again.
+/// False: there is no room; the peer will retransmit the packet.
 bool Receiver::put_aside(Sequence sequence, Bytes records) noexcept {
     const std::size_t needed = std::size_t{1} << BlockPool::size_class_of(records.size());
     if (aside_bytes_ + needed > options_.aside_bytes_max) return false;
@@ -174,7 +176,7 @@ bool Receiver::next_message(Bytes& records, Arrival& arrival) noexcept {
     Bytes content;
     while (!records.empty()) {
         const bool sound = read_record(records, record, content);
-        KUMI_ASSERT(sound); // on_data() has looked
+        KUMI_ASSERT(sound); // checked by on_data()
         records = records.subspan(record_bytes(content.size()));
         if (record.offset == whole_message) {
             arrival = {options_.peer, content, nullptr};
@@ -187,12 +189,12 @@ bool Receiver::next_message(Bytes& records, Arrival& arrival) noexcept {
 
 bool Receiver::read_piece(const RecordHeader& record, Bytes piece, Arrival& arrival) noexcept {
     if (record.offset == 0) {
-        if (piece.size() == record.bytes) { // all in one piece: read where it lies
+        if (piece.size() == record.bytes) { // complete in one piece: read in place
             drop_message();
             arrival = {options_.peer, piece, nullptr};
             return true;
         }
-        KUMI_ASSERT(message_ == nullptr && room_ != nullptr); // by make_room_for()
+        KUMI_ASSERT(message_ == nullptr && room_ != nullptr); // make_room_for() saw to it
         message_ = std::exchange(room_, nullptr);
     }
     if (message_ == nullptr || record.bytes != message_->bytes || record.offset != message_->cut) return false;
@@ -215,15 +217,15 @@ Sequence Receiver::arrived() const noexcept {
 void Receiver::acknowledge(PacketHeader& header, bool with_words, Instant now) noexcept {
     const bool gap = has_gap();
     if (!gap) told_latest_ = latest_, told_latest_at_ = latest_at_;
-    // Without the words, what has arrived behind the gap would look lost: then no later transmission is told than
-    // when there was none.
+    // Without the words, packets that have arrived after the gap would look lost. So `latest` then stays as it was when
+    // there was last no gap.
     const bool tells_all = !gap || with_words;
     header.expected = arrived();
     header.latest = tells_all ? latest_ : told_latest_;
     header.held_us =
         static_cast<std::uint32_t>(std::max<std::int64_t>(0, (now - (tells_all ? latest_at_ : told_latest_at_)) / 1us));
     unacknowledged_weight_ = 0;
-    if (!tells_all) return; // the gap is still to be told
+    if (!tells_all) return; // the gap is still to be reported
     ack_deadline_ = never;
     if (!gap) return;
     ack_deadline_ = now + ask_again_first * (1u << std::min(asked_, 6u));
@@ -233,7 +235,7 @@ void Receiver::acknowledge(PacketHeader& header, bool with_words, Instant now) n
 std::size_t Receiver::write_words(std::byte* to, std::size_t words_max) noexcept {
     if (!has_gap()) return 0;
     const Sequence missing = arrived();
-    const std::uint32_t bits = aside_last_ - missing; // for the sequences behind it, to aside_last_
+    const std::uint32_t bits = aside_last_ - missing; // for the sequences after it, up to aside_last_
     const std::size_t words = std::min<std::size_t>((bits + 63) / 64, words_max);
     for (std::size_t i = 0; i < words; ++i) {
         std::uint64_t word = 0;
@@ -252,53 +254,53 @@ bool Receiver::has_arrived(Sequence sequence) const noexcept {
     return !aside_.empty() && sequence - expected_ < options_.window_packets_max && aside(sequence) != nullptr;
 }
 
-void Receiver::drop_joined() noexcept {
-    if (joined_ != nullptr) pool_.give_back(std::exchange(joined_, nullptr));
+void Receiver::drop_reassembly() noexcept {
+    if (reassembly_ != nullptr) pool_.give_back(std::exchange(reassembly_, nullptr));
 }
 
-Block* Receiver::join(Sequence sequence, Bytes part, Verdict& verdict, Instant now) noexcept {
-    PartHeader head;
+Block* Receiver::on_fragment(Sequence sequence, Bytes part, Verdict& verdict, Instant now) noexcept {
+    FragmentHeader head;
     wanted_bytes_ = 0;
     verdict = Verdict::malformed;
     if (!read_value(part, head)) return nullptr;
     part = part.subspan(sizeof head);
-    if (head.stride < part_bytes_min || head.stride % 8 != 0 || head.bytes % 8 != 0 ||
+    if (head.stride < fragment_bytes_min || head.stride % 8 != 0 || head.bytes % 8 != 0 ||
         head.bytes > packet_bytes_max - sizeof(PacketHeader))
         return nullptr;
     if (head.offset >= head.bytes || head.offset % head.stride != 0) return nullptr;
     if (part.size() != std::min<std::size_t>(head.stride, head.bytes - head.offset)) return nullptr;
     if (has_arrived(sequence)) {
-        if (joined_sequence_ == sequence) drop_joined();
+        if (reassembly_sequence_ == sequence) drop_reassembly();
         ++counters_.duplicates;
         ack_deadline_ = now;
         return verdict = Verdict::duplicate, nullptr;
     }
     if (sequence - expected_ >= options_.window_packets_max) return verdict = Verdict::beyond_window, nullptr;
-    const bool is_of_joined = joined_ != nullptr && joined_sequence_ == sequence && joined_stride_ == head.stride &&
-                              joined_->bytes == head.bytes;
+    const bool is_of_reassembly = reassembly_ != nullptr && reassembly_sequence_ == sequence &&
+                                  reassembly_stride_ == head.stride && reassembly_->bytes == head.bytes;
     verdict = Verdict::put_aside;
-    if (!is_of_joined) {
-        drop_joined();
-        joined_ = pool_.take(head.bytes);
-        if (joined_ == nullptr) return wanted_bytes_ = head.bytes, nullptr;
-        joined_->bytes = head.bytes;
-        joined_->cut = 0;
-        joined_sequence_ = sequence;
-        joined_stride_ = head.stride;
-        joined_parts_ = {};
+    if (!is_of_reassembly) {
+        drop_reassembly();
+        reassembly_ = pool_.take(head.bytes);
+        if (reassembly_ == nullptr) return wanted_bytes_ = head.bytes, nullptr;
+        reassembly_->bytes = head.bytes;
+        reassembly_->cut = 0;
+        reassembly_sequence_ = sequence;
+        reassembly_stride_ = head.stride;
+        reassembly_has_ = {};
     }
     const std::size_t place = head.offset / head.stride;
-    std::uint64_t& word = joined_parts_[place / 64];
+    std::uint64_t& word = reassembly_has_[place / 64];
     const std::uint64_t bit = std::uint64_t{1} << place % 64;
     if ((word & bit) != 0) return nullptr;
     word |= bit;
-    std::memcpy(joined_->data() + head.offset, part.data(), part.size());
-    joined_->cut += static_cast<std::uint32_t>(part.size());
-    return joined_->cut == joined_->bytes ? std::exchange(joined_, nullptr) : nullptr;
+    std::memcpy(reassembly_->data() + head.offset, part.data(), part.size());
+    reassembly_->cut += static_cast<std::uint32_t>(part.size());
+    return reassembly_->cut == reassembly_->bytes ? std::exchange(reassembly_, nullptr) : nullptr;
 }
 
 void Receiver::clear() noexcept {
-    drop_joined();
+    drop_reassembly();
     for (Block*& block : aside_)
         if (block != nullptr) pool_.give_back(std::exchange(block, nullptr));
     aside_count_ = 0;

@@ -1,9 +1,9 @@
 #pragma once
 
-// The receiving half of the way from one peer. Packets in order are read where they lie. What comes before its turn is
-// put aside until the gap is closed, and the gap is told at once. Long messages are put together in a block of their
-// own, which is there before its first piece is acknowledged. A message for whose block there is no room (its reader
-// keeps too many, or the system has no memory) waits, with all behind it, as if it had come too early.
+// The receiving half of the connection to one peer. Packets in order are read in place. Packets that arrive early are
+// put aside until the gap is closed, and the gap is reported at once. A long message is put together in a block of its
+// own, which is allocated before the first piece is acknowledged. A message for which there is no block (its reader
+// keeps too many, or the system has no memory) waits, with everything after it, as if it had arrived early.
 
 #include "kumi/base/clock.hpp"
 #include "kumi/reliable/blocks.hpp"
@@ -19,13 +19,14 @@ struct ReceiverOptions {
     Node peer = 0;
     std::uint32_t window_packets_max = 2048;
     std::size_t message_bytes_max = 0;
-    std::size_t held_bytes_max = 0;  // blocks of messages that are being put together or were kept
-    std::size_t aside_bytes_max = 0; // packets that came before their turn
+    // most memory in blocks of incomplete messages, and of messages that the reader keeps
+    std::size_t held_bytes_max = 0;
+    std::size_t aside_bytes_max = 0; // most memory in packets that arrived early
     Sequence first_sequence = 0;
     Duration ack_delay_max{};
 };
 
-/// A whole message: in a block of its own, or else in the packet that brought it.
+/// A complete message: in a block of its own, or else in the packet that brought it.
 struct Arrival {
     Node source = 0;
     Bytes bytes;
@@ -43,48 +44,50 @@ public:
 
     enum class Verdict : std::uint8_t { next, put_aside, duplicate, beyond_window, malformed };
 
-    /// Takes note of any sound packet of the peer.
+    /// Notes that a valid packet of any kind has arrived.
     void on_packet(const PacketHeader& header, Instant now) noexcept;
-    /// Takes a data packet. `next`: it is the one in turn, and its records are to be read now with next_message().
+    /// Takes a data packet. `next`: the packet is in order, and the caller must read its records now with
+    /// next_message().
     Verdict on_data(const PacketHeader& header, Bytes records, Instant now) noexcept;
 
-    /// Takes a part of a packet. An incomplete packet of another sequence is forgotten. Answers the block with all
-    /// records when all parts are there, which the caller gives back. Null: `verdict` says why not; put_aside: others
-    /// are to come.
-    Block* join(Sequence sequence, Bytes part, Verdict& verdict, Instant now) noexcept;
+    /// Takes a fragment of a packet. Forgets an incomplete packet with another sequence. Returns the block with all
+    /// records when all fragments have arrived; the caller returns it to the pool. Null: `verdict` is the reason;
+    /// put_aside means that other fragments are missing.
+    Block* on_fragment(Sequence sequence, Bytes part, Verdict& verdict, Instant now) noexcept;
 
-    /// Reads on in the records of a packet in turn; false when they are used up.
+    /// Reads the next message from the records of a packet in order. False when there are no more.
     bool next_message(Bytes& records, Arrival& arrival) noexcept;
-    /// The packet whose turn it is now, if it came before; the caller gives it back to the pool. Its records start at
-    /// data(), its weight is weight_of(bytes + sizeof(PacketHeader)).
+    /// The packet that is next in order, if it arrived early; the caller returns it to the pool. Its records start at
+    /// data(), and its weight is weight_of(bytes + sizeof(PacketHeader)).
     Block* take_aside() noexcept;
-    /// A packet is put aside though it is its turn: there was no room for its message.
+    /// True while the packet that is next in order is put aside because there is no room for its message.
     bool is_stalled() const noexcept { return stalled_; }
-    /// What the system had no memory for when on_data() or take_aside() last looked; 0 if it had.
+    /// Size of the message for which the system had no memory in the last on_data() or take_aside(); 0 if it had.
     std::size_t wanted_bytes() const noexcept { return wanted_bytes_; }
 
-    /// A message's block was given back.
+    /// The reader has returned the block of a message.
     void on_released(const Block& block) noexcept { held_bytes_ -= block.capacity(); }
-    /// The reader still has blocks from the peer's earlier life.
+    /// The reader still keeps blocks of this size from the peer's earlier incarnation.
     void on_kept(std::size_t bytes) noexcept { held_bytes_ += bytes; }
 
     // ---- acknowledgements out
 
-    /// When an acknowledgement is due; `never` when none is owed.
+    /// When an acknowledgement is due; `never` if none is owed.
     Instant ack_deadline() const noexcept { return ack_deadline_; }
     void acknowledge_by(Instant when) noexcept { ack_deadline_ = std::min(ack_deadline_, when); }
-    /// Packets came before their turn, or wait for room.
+    /// Packets arrived early, or wait for room.
     bool has_aside() const noexcept { return aside_count_ != 0; }
     bool has_gap() const noexcept { return aside_count_ != 0 && is_before(arrived(), aside_last_); }
-    /// Writes what has arrived into `header`; `with_words`, or without a gap, nothing is owed any more.
+    /// Writes what has arrived into `header`. With `with_words`, or if there is no gap, no acknowledgement is owed any
+    /// more.
     void acknowledge(PacketHeader& header, bool with_words, Instant now) noexcept;
-    /// Writes selective acknowledgement; answers how many words. Before acknowledge().
+    /// Writes the words of selective acknowledgement, and returns their number. Must be called before acknowledge().
     std::size_t write_words(std::byte* to, std::size_t words_max) noexcept;
 
     std::uint32_t unacknowledged_weight() const noexcept { return unacknowledged_weight_; }
     std::size_t aside_bytes() const noexcept { return aside_bytes_; }
     std::size_t held_bytes() const noexcept { return held_bytes_; }
-    /// The peer is gone; what has come of it is still there to be read.
+    /// The peer is gone; messages that have arrived can still be read.
     void stop_acknowledging() noexcept { ack_deadline_ = never; }
     void clear() noexcept;
 
@@ -92,42 +95,43 @@ private:
     bool is_sound(Bytes records) const noexcept;
     bool make_room_for(Bytes records) noexcept;
     bool has_arrived(Sequence sequence) const noexcept;
-    void drop_joined() noexcept;
+    void drop_reassembly() noexcept;
     bool make_aside() noexcept;
     bool put_aside(Sequence sequence, Bytes records) noexcept;
     void drop_message() noexcept;
     bool read_piece(const RecordHeader& record, Bytes piece, Arrival& arrival) noexcept;
     Block*& aside(Sequence sequence) noexcept { return aside_[sequence & (aside_.size() - 1)]; }
     Block* aside(Sequence sequence) const noexcept { return aside_[sequence & (aside_.size() - 1)]; }
-    /// The first sequence that has not arrived; ahead of expected_ only while stalled.
+    /// The first sequence that has not arrived. Differs from expected_ only while stalled.
     Sequence arrived() const noexcept;
 
     BlockPool& pool_;
     ReceiverOptions options_;
     PeerCounters& counters_;
-    Sequence expected_; // whose turn it is
-    std::vector<Block*> aside_; // by sequence; empty until something comes early
+    Sequence expected_; // the sequence that is next in order
+    std::vector<Block*> aside_; // by sequence; empty until a packet arrives early
     std::uint32_t aside_count_ = 0;
-    Sequence aside_last_ = 0; // the furthest ahead
+    Sequence aside_last_ = 0; // the highest sequence
     std::size_t aside_bytes_ = 0;
     bool stalled_ = false;
 
-    Block* joined_ = nullptr; // parts of a packet; its `cut` says how many bytes are there
-    Sequence joined_sequence_ = 0;
-    std::uint16_t joined_stride_ = 0;
-    std::array<std::uint64_t, (packet_bytes_max / part_bytes_min + 64) / 64> joined_parts_{}; // bits, by their place
-    Block* room_ = nullptr;    // for the message whose first piece is about to be read
-    Block* message_ = nullptr; // being put together; its `cut` says how far
+    Block* reassembly_ = nullptr; // fragments of a packet; its `cut` counts the bytes that have arrived
+    Sequence reassembly_sequence_ = 0;
+    std::uint16_t reassembly_stride_ = 0;
+    // bits of the fragments that have arrived
+    std::array<std::uint64_t, (packet_bytes_max / fragment_bytes_min + 64) / 64> reassembly_has_{};
+    Block* room_ = nullptr;    // block for the message whose first piece is about to be read
+    Block* message_ = nullptr; // incomplete; its `cut` counts the bytes that have arrived
     std::size_t wanted_bytes_ = 0;
     std::size_t held_bytes_ = 0;
 
     Sequence latest_;
     Instant latest_at_{};
-    Sequence told_latest_; // when there was no gap last
+    Sequence told_latest_; // as it was when there was last no gap
     Instant told_latest_at_{};
     Instant ack_deadline_ = never;
     std::uint32_t unacknowledged_weight_ = 0;
-    unsigned asked_ = 0; // times in a row that a gap was told
+    unsigned asked_ = 0; // times in a row that the gap was reported
 };
 
 } // namespace kumi::reliable

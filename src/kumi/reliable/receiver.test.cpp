@@ -390,7 +390,7 @@ TEST(Receiver, a_packet_in_turn_is_acknowledged_within_the_delay_and_others_do_n
 
 TEST(Receiver, a_gap_a_repair_a_duplicate_and_a_sender_that_asks_are_answered_at_once) {
     OneReceiver one;
-    one.take(0, whole_of(8), noon, flag::data | flag::please);
+    one.take(0, whole_of(8), noon, flag::data | flag::ack_now);
     EXPECT_EQ(one.receiver.ack_deadline(), noon) << "it asks";
     one.acknowledgement();
     one.take(2, whole_of(8), noon + 1s);
@@ -513,7 +513,7 @@ TEST(Receiver, packets_are_counted) {
 
 /// Of a packet's records, as a part of them arrives.
 Content part_of(const Content& records, std::size_t stride, std::size_t offset) {
-    const PartHeader header{static_cast<std::uint16_t>(records.size()), static_cast<std::uint16_t>(stride),
+    const FragmentHeader header{static_cast<std::uint16_t>(records.size()), static_cast<std::uint16_t>(stride),
                             static_cast<std::uint32_t>(offset)};
     Content part(sizeof header);
     std::memcpy(part.data(), &header, sizeof header);
@@ -526,7 +526,7 @@ Content part_of(const Content& records, std::size_t stride, std::size_t offset) 
 struct Parts : OneReceiver {
     /// True: with this one the packet is complete, and was taken.
     bool join(Sequence sequence, const Content& part) {
-        Block* const joined = receiver.join(sequence, part, verdict, noon);
+        Block* const joined = receiver.on_fragment(sequence, part, verdict, noon);
         if (joined == nullptr) return false;
         const Content all(joined->data(), joined->data() + joined->bytes);
         pool.give_back(joined);
@@ -581,7 +581,7 @@ TEST(Receiver, parts_of_another_packet_or_another_size_begin_anew) {
 TEST(Receiver, parts_that_make_no_sense_are_malformed_and_take_no_memory) {
     const Content records = whole_of(960);
     const auto with = [&](std::uint16_t bytes, std::uint16_t stride, std::uint32_t offset, std::size_t content) {
-        const PartHeader header{bytes, stride, offset};
+        const FragmentHeader header{bytes, stride, offset};
         Content part(sizeof header + content);
         std::memcpy(part.data(), &header, sizeof header);
         return part;

@@ -14,15 +14,15 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t slots_at_first = 64;
 constexpr std::uint32_t overtaking_max = 256;
-/// Arrivals after which overtaking is believed to be rarer.
+/// After this many arrivals overtaking_ is reduced.
 constexpr std::uint32_t arrivals_per_easing = 512;
 
 } // namespace
 
 Sender::Sender(BlockPool& pool, const SenderOptions& options, PeerCounters& counters)
     : pool_(pool), options_(options), counters_(counters), first_(options.first_sequence), unsent_(first_),
-      next_(first_), parted_(options.first_sequence - 1), weight_sent_(options.first_sequence),
-      credit_(options.first_sequence + options.credit_own_part), congestion_(options.first_sequence),
+      next_(first_), fragmented_(options.first_sequence - 1), weight_sent_(options.first_sequence),
+      credit_(options.first_sequence + options.credit_guaranteed), congestion_(options.first_sequence),
       latest_(options.first_sequence) {
     set_packet_bytes(options.packet_bytes);
 }
@@ -36,13 +36,13 @@ void Sender::set_packet_bytes(std::uint32_t bytes) noexcept {
     KUMI_ASSERT(bytes >= packet_bytes_min && bytes <= packet_bytes_max && bytes % 8 == 0);
     options_.packet_bytes = bytes;
     packed_bytes_max_ = std::min<std::size_t>(bytes, packed_bytes_most);
-    parted_bytes_ = 0; // parts of another size do not go together
+    fragmented_bytes_ = 0; // fragments of different sizes cannot be reassembled
 }
 
 // ---- messages in
 
 Block* Sender::take(std::size_t bytes) noexcept {
-    // The first slots are there before the first message is taken.
+    // The first slots must exist before the first message is accepted.
     Block* const block = slots_.empty() && !grow_slots() ? nullptr : pool_.take(bytes);
     if (block == nullptr) return found_no_memory_ = true, nullptr;
     queue_bytes_ += block->capacity();
@@ -65,7 +65,7 @@ void Sender::commit(std::size_t bytes) noexcept {
     Block* const block = reserved_;
     KUMI_ASSERT(block != nullptr);
     reserved_ = nullptr;
-    if (bytes <= append_bytes_max()) { // it has room by right: the reservation takes it
+    if (bytes <= append_bytes_max()) { // has room for certain: the reservation holds it
         if (!fits_open_packet(bytes)) close_open_packet();
         if (append(Bytes(block->data(), bytes))) return give_back(block);
     }
@@ -89,7 +89,7 @@ bool Sender::try_append(const Pieces& message) noexcept {
     return append(message);
 }
 
-/// Adds to the open packet, or to a new one if there is none; false when the system has no memory.
+/// Adds the message to the open packet, or to a new one if there is none. False if the system has no memory.
 bool Sender::append(const Pieces& message) noexcept {
     if (open_ == nullptr) {
         open_ = take(packed_bytes_max_);
@@ -114,7 +114,7 @@ bool Sender::try_append_long(const Pieces& message) noexcept {
         const RecordHeader record{static_cast<std::uint32_t>(message.size()), static_cast<std::uint32_t>(offset)};
         const std::size_t piece = std::min(piece_max, message.size() - offset);
         std::memcpy(at + sizeof(PacketHeader), &record, sizeof record);
-        std::memset(at + piece_head_bytes + padded(piece) - 8, 0, 8); // what the last word has too much
+        std::memset(at + piece_head_bytes + padded(piece) - 8, 0, 8); // the padding
         message.copy_part(at + piece_head_bytes, offset, piece);
     }
     block->bytes = static_cast<std::uint32_t>(bytes);
@@ -141,21 +141,21 @@ bool Sender::grow_slots() noexcept {
     try {
         more.resize(count);
     } catch (const std::bad_alloc&) {
-        return false; // then fewer are under way at once
+        return false; // then fewer packets are under way at once
     }
     for (Sequence i = first_; i != next_; ++i) more[i & (more.size() - 1)] = slot(i);
     slots_ = std::move(more);
     return true;
 }
 
-/// Gives the next piece of the queue a sequence.
+/// Cuts the next packet from the queue and gives it a sequence.
 bool Sender::cut() noexcept {
     if (queue_.empty()) return false;
     if (next_ - first_ == slots_.size() && !grow_slots()) return false;
     Block* const block = queue_.front();
     Slot& cut = slot(next_);
     cut = Slot{.block = block, .offset = block->cut, .bytes = 0, .sent_at = {}, .transmission = 0, .ends_block = false,
-               .arrived = false, .lost = false, .again = false, .in_burst = false};
+               .arrived = false, .lost = false, .retransmitted = false, .in_burst = false};
     if (block->stride != 0) {
         cut.bytes = std::min(block->bytes - block->cut, block->stride);
         block->cut += cut.bytes;
@@ -171,22 +171,22 @@ bool Sender::cut() noexcept {
     return true;
 }
 
-std::uint32_t Sender::credit_line(Instant now) const noexcept {
-    const std::uint32_t own_line = weight_sent_ + options_.credit_own_part;
+std::uint32_t Sender::credit_limit(Instant now) const noexcept {
+    const std::uint32_t guaranteed_limit = weight_sent_ + options_.credit_guaranteed;
     const bool quiet = first_ == unsent_ && now - last_sent_ > CreditPool::quiet_sender;
-    return quiet && is_before(own_line, credit_) ? own_line : credit_;
+    return quiet && is_before(guaranteed_limit, credit_) ? guaranteed_limit : credit_;
 }
 
 bool Sender::may_leave_next(Instant now) noexcept {
-    const Sequence sequence = unsent_ + static_cast<Sequence>(prepared_again_ ? 0 : prepared_whole_);
+    const Sequence sequence = unsent_ + static_cast<Sequence>(prepared_retransmits_ ? 0 : prepared_whole_);
     if (sequence == next_ && !cut()) return false;
     const Slot& next = slot(sequence);
     const std::uint64_t under_way = under_way_bytes_ + prepared_bytes_;
     if (under_way != 0 && under_way + next.bytes > congestion_.window_bytes()) return false;
     if (congestion_.paced_until() > now) return false;
     const std::uint32_t line = weight_sent_ + prepared_weight_ + weight_of(next.bytes);
-    if (!is_before(credit_line(now), line)) return true;
-    // Nothing that is under way will bring the answer that brings credit: ask for it after a while.
+    if (!is_before(credit_limit(now), line)) return true;
+    // No packet is under way whose acknowledgement could bring credit: ask for it after a while.
     if (first_ == unsent_ && prepared_count_ == 0 && timeout_deadline_ == never)
         timeout_deadline_ = now + round_trip_.timeout(tries_);
     return false;
@@ -194,12 +194,12 @@ bool Sender::may_leave_next(Instant now) noexcept {
 
 bool Sender::next_packet(std::size_t room, Instant now, PacketHeader& header, OutPacket& packet,
                          std::byte* head_memory) noexcept {
-    if (prepared_count_ == 0) prepared_again_ = repairs_ != 0;
+    if (prepared_count_ == 0) prepared_retransmits_ = repairs_ != 0;
     if (prepared_count_ == series_max) return false;
     Sequence sequence = unsent_ + static_cast<Sequence>(prepared_whole_);
-    if (prepared_count_ != 0 && prepared_[prepared_count_ - 1].part_end != 0) {
+    if (prepared_count_ != 0 && prepared_[prepared_count_ - 1].fragment_end != 0) {
         sequence = prepared_[prepared_count_ - 1].sequence;
-    } else if (prepared_again_) {
+    } else if (prepared_retransmits_) {
         if (prepared_whole_ == repairs_) return false;
         sequence = prepared_count_ == 0 ? first_ : prepared_[prepared_count_ - 1].sequence + 1;
         while (!slot(sequence).lost) ++sequence;
@@ -207,31 +207,31 @@ bool Sender::next_packet(std::size_t room, Instant now, PacketHeader& header, Ou
         return false;
     }
     const Slot& next = slot(sequence);
-    std::uint32_t part_end = 0;
+    std::uint32_t fragment_end = 0;
     if (next.bytes > options_.packet_bytes) [[unlikely]] {
-        part_end = describe_part(sequence, room, header, packet, head_memory);
-        if (part_end == 0) return false;
-        if (part_end == next.bytes - sizeof(PacketHeader)) part_end = 0;
+        fragment_end = describe_fragment(sequence, room, header, packet, head_memory);
+        if (fragment_end == 0) return false;
+        if (fragment_end == next.bytes - sizeof(PacketHeader)) fragment_end = 0;
     } else {
         if (next.bytes > room) return false;
         describe(sequence, header, packet, head_memory);
     }
-    if (prepared_again_ && tries_ != 0) header.flags |= flag::please;
-    prepared_[prepared_count_++] = {sequence, part_end};
-    if (part_end != 0) return true;
+    if (prepared_retransmits_ && tries_ != 0) header.flags |= flag::ack_now;
+    prepared_[prepared_count_++] = {sequence, fragment_end};
+    if (fragment_end != 0) return true;
     ++prepared_whole_;
     prepared_bytes_ += next.bytes;
     prepared_weight_ += weight_of(next.bytes);
-    const std::uint32_t often = bytes_per_please();
-    const std::uint32_t since = since_please_ + prepared_bytes_;
-    if (!prepared_again_ && since / often != (since - next.bytes) / often) header.flags |= flag::please;
+    const std::uint32_t often = bytes_per_ack_request();
+    const std::uint32_t since = bytes_since_ack_request_ + prepared_bytes_;
+    if (!prepared_retransmits_ && since / often != (since - next.bytes) / often) header.flags |= flag::ack_now;
     return true;
 }
 
 void Sender::describe(Sequence sequence, PacketHeader& header, OutPacket& packet, std::byte* head_memory) noexcept {
     const Slot& which = slot(sequence);
     header.sequence = sequence;
-    header.flags = static_cast<std::uint8_t>(flag::data | (which.lost ? flag::again : 0));
+    header.flags = static_cast<std::uint8_t>(flag::data | (which.lost ? flag::retransmission : 0));
     header.bytes = static_cast<std::uint16_t>(which.bytes);
     if (which.block->stride != 0) {
         packet = {which.block->data() + which.offset, which.bytes, {}, which.block->is_long};
@@ -243,29 +243,31 @@ void Sender::describe(Sequence sequence, PacketHeader& header, OutPacket& packet
               true};
 }
 
-/// The peer joins the parts of one packet at a time.
-bool Sender::is_parted_under_way() const noexcept {
-    if (is_before(parted_, first_) || !is_before(parted_, unsent_)) return false;
-    const Slot& sent = slot(parted_);
+/// True while a packet that was sent in fragments is under way. The peer reassembles one packet at a time.
+bool Sender::is_fragmented_under_way() const noexcept {
+    if (is_before(fragmented_, first_) || !is_before(fragmented_, unsent_)) return false;
+    const Slot& sent = slot(fragmented_);
     return !sent.arrived && !sent.lost;
 }
 
-/// The next part, if it may leave and has room; answers where in the packet's records it ends, or 0.
-std::uint32_t Sender::describe_part(Sequence sequence, std::size_t room, PacketHeader& header, OutPacket& packet,
+/// Prepares the next fragment, if it may be sent and fits into `room`. Returns where it ends in the packet's records,
+/// or 0.
+std::uint32_t Sender::describe_fragment(Sequence sequence, std::size_t room, PacketHeader& header, OutPacket& packet,
                                     std::byte* head_memory) noexcept {
     const Slot& which = slot(sequence);
     const bool goes_on = prepared_count_ != 0 && prepared_[prepared_count_ - 1].sequence == sequence;
-    if (!goes_on && (prepared_count_ != 0 || is_parted_under_way())) return 0;
+    if (!goes_on && (prepared_count_ != 0 || is_fragmented_under_way())) return 0;
     const auto stride = static_cast<std::uint16_t>(options_.packet_bytes - piece_head_bytes);
-    std::uint32_t from = goes_on ? prepared_[prepared_count_ - 1].part_end : parted_ == sequence ? parted_bytes_ : 0;
-    if (from % stride != 0) from = 0; // the parts before it were of another size
-    const PartHeader part{static_cast<std::uint16_t>(which.bytes - sizeof(PacketHeader)), stride, from};
+    const std::uint32_t already_sent = fragmented_ == sequence ? fragmented_bytes_ : 0;
+    std::uint32_t from = goes_on ? prepared_[prepared_count_ - 1].fragment_end : already_sent;
+    if (from % stride != 0) from = 0; // the fragments before it had another size
+    const FragmentHeader part{static_cast<std::uint16_t>(which.bytes - sizeof(PacketHeader)), stride, from};
     const std::uint32_t bytes = std::min<std::uint32_t>(part.bytes - from, stride);
     const bool is_last = from + bytes == part.bytes;
     if (piece_head_bytes + bytes > room) return 0;
     header.sequence = sequence;
-    header.flags = static_cast<std::uint8_t>(flag::data | flag::part | (which.lost ? flag::again : 0) |
-                                             (is_last ? flag::please : 0));
+    header.flags = static_cast<std::uint8_t>(flag::data | flag::fragment | (which.lost ? flag::retransmission : 0) |
+                                             (is_last ? flag::ack_now : 0));
     header.bytes = static_cast<std::uint16_t>(piece_head_bytes + bytes);
     std::memcpy(head_memory + sizeof(PacketHeader), &part, sizeof part);
     std::byte* const content = which.block->data() + which.offset;
@@ -274,7 +276,7 @@ std::uint32_t Sender::describe_part(Sequence sequence, std::size_t room, PacketH
                   which.block->is_long};
     } else if (from != 0) {
         packet = {head_memory, piece_head_bytes, Bytes(content + from - sizeof(RecordHeader), bytes), true};
-    } else { // the record's own header is not in memory
+    } else { // the record's header is not in the block
         constexpr std::size_t copied = head_bytes_max - piece_head_bytes - sizeof(RecordHeader);
         const RecordHeader record{which.block->bytes, which.offset};
         std::memcpy(head_memory + piece_head_bytes, &record, sizeof record);
@@ -285,22 +287,22 @@ std::uint32_t Sender::describe_part(Sequence sequence, std::size_t room, PacketH
 }
 
 void Sender::on_sent(std::size_t count, Sequence transmission, bool in_burst, Instant now) noexcept {
-    if (!prepared_again_) credit_ = credit_line(now);
+    if (!prepared_retransmits_) credit_ = credit_limit(now);
     std::uint32_t bytes = 0;
     for (std::size_t i = 0; i < count; ++i) {
-        if (prepared_[i].part_end != 0) [[unlikely]] {
-            parted_ = prepared_[i].sequence;
-            parted_bytes_ = prepared_[i].part_end;
+        if (prepared_[i].fragment_end != 0) [[unlikely]] {
+            fragmented_ = prepared_[i].sequence;
+            fragmented_bytes_ = prepared_[i].fragment_end;
             continue;
         }
-        if (parted_ == prepared_[i].sequence) parted_bytes_ = 0;
+        if (fragmented_ == prepared_[i].sequence) fragmented_bytes_ = 0;
         Slot& sent = slot(prepared_[i].sequence);
         sent.sent_at = now;
         sent.transmission = transmission + static_cast<Sequence>(i);
         bytes += sent.bytes;
-        if (prepared_again_) {
+        if (prepared_retransmits_) {
             sent.lost = false;
-            sent.again = true;
+            sent.retransmitted = true;
             --repairs_;
             ++counters_.repairs_sent;
             continue;
@@ -310,7 +312,7 @@ void Sender::on_sent(std::size_t count, Sequence transmission, bool in_burst, In
         ++unsent_;
     }
     under_way_bytes_ += bytes;
-    since_please_ = (since_please_ + bytes) % bytes_per_please();
+    bytes_since_ack_request_ = (bytes_since_ack_request_ + bytes) % bytes_per_ack_request();
     congestion_.on_sent(bytes, now, round_trip_);
     forget_prepared();
     last_sent_ = now;
@@ -319,11 +321,11 @@ void Sender::on_sent(std::size_t count, Sequence transmission, bool in_burst, In
 
 std::byte* Sender::send_alone(std::uint32_t packet_bytes, Sequence transmission, Instant now) noexcept {
     const bool alone = idle() && !slots_.empty() && congestion_.paced_until() <= now;
-    if (!alone || queue_bytes_ != 0 || is_before(credit_line(now), weight_sent_ + weight_of(packet_bytes)))
+    if (!alone || queue_bytes_ != 0 || is_before(credit_limit(now), weight_sent_ + weight_of(packet_bytes)))
         return nullptr;
     Block* const block = take(packet_bytes);
     if (block == nullptr) return nullptr;
-    credit_ = credit_line(now);
+    credit_ = credit_limit(now);
     block->bytes = block->cut = block->stride = packet_bytes;
     slot(next_) = Slot{.block = block,
                        .offset = 0,
@@ -333,7 +335,7 @@ std::byte* Sender::send_alone(std::uint32_t packet_bytes, Sequence transmission,
                        .ends_block = true,
                        .arrived = false,
                        .lost = false,
-                       .again = false,
+                       .retransmitted = false,
                        .in_burst = false};
     unsent_ = ++next_;
     under_way_bytes_ += packet_bytes;
@@ -352,14 +354,15 @@ void Sender::tolerate_overtaking() noexcept {
 
 std::uint32_t Sender::on_arrived(Slot& arrived, const PacketHeader& header, Instant now) noexcept {
     arrived.arrived = true;
-    if (arrived.lost) { // marked, but it was only late
+    if (arrived.lost) { // marked as lost, but it was only late
         arrived.lost = false;
         --repairs_;
         tolerate_overtaking();
     } else {
         under_way_bytes_ -= arrived.bytes;
     }
-    if (arrived.again && is_before(header.latest, arrived.transmission)) { // the first one came, not the repair
+    // the first transmission arrived, not the repair
+    if (arrived.retransmitted && is_before(header.latest, arrived.transmission)) {
         ++counters_.repairs_needless;
         tolerate_overtaking();
     }
@@ -370,7 +373,7 @@ std::uint32_t Sender::on_arrived(Slot& arrived, const PacketHeader& header, Inst
             congestion_.on_sample(sample);
         }
     }
-    if (arrived.in_burst && !arrived.again) burst_arrived_ = true, bursts_lost_alone_ = 0;
+    if (arrived.in_burst && !arrived.retransmitted) burst_arrived_ = true, bursts_lost_alone_ = 0;
     else if (std::exchange(burst_lost_, false) && !burst_arrived_) ++bursts_lost_alone_;
     if (++arrivals_ % arrivals_per_easing == 0 && overtaking_ != 0) overtaking_ -= overtaking_ / 8 + 1;
     return arrived.bytes;
@@ -380,7 +383,7 @@ bool Sender::on_news(const PacketHeader& header, Bytes words, Sequence next_tran
     if (is_before(unsent_, header.expected) || !is_before(header.latest, next_transmission)) return false;
     if (is_before(credit_, header.credit)) {
         credit_ = header.credit;
-        if (first_ == unsent_) timeout_deadline_ = never, tries_ = 0; // what waited for credit need not ask for it
+        if (first_ == unsent_) timeout_deadline_ = never, tries_ = 0; // there is credit now: no need to ask for it
     }
     const bool later = is_before(latest_, header.latest);
     if (later) latest_ = header.latest, silent_tries_ = 0;
@@ -407,7 +410,7 @@ bool Sender::on_news(const PacketHeader& header, Bytes words, Sequence next_tran
             bytes += on_arrived(slot(sequence), header, now);
         }
     }
-    // The first has never arrived; a peer that says so all the same is taken at its word.
+    // The first packet cannot have arrived behind itself; a peer that says so is believed.
     for (; first_ != unsent_ && slot(first_).arrived; ++first_) {
         --arrived_ahead_;
         if (slot(first_).ends_block) give_back(slot(first_).block);
@@ -426,7 +429,7 @@ bool Sender::on_news(const PacketHeader& header, Bytes words, Sequence next_tran
 void Sender::find_lost(std::uint32_t overtaking, Instant now) noexcept {
     suspect_deadline_ = never;
     if (first_ == unsent_) return;
-    if (arrived_ahead_ == 0 && !is_before(slot(first_).transmission, latest_)) return; // nothing was overtaken
+    if (arrived_ahead_ == 0 && !is_before(slot(first_).transmission, latest_)) return; // no packet was overtaken
     for (Sequence i = first_; i != unsent_; ++i) {
         Slot& candidate = slot(i);
         if (candidate.arrived || candidate.lost || !is_before(candidate.transmission, latest_)) continue;
@@ -440,7 +443,7 @@ void Sender::mark_lost(Slot& lost) noexcept {
     ++repairs_;
     under_way_bytes_ -= lost.bytes;
     congestion_.on_lost(lost.bytes);
-    if (lost.in_burst && !lost.again) burst_lost_ = true;
+    if (lost.in_burst && !lost.retransmitted) burst_lost_ = true;
 }
 
 // ---- time
@@ -460,15 +463,16 @@ bool Sender::on_time(Instant now) noexcept {
     ++counters_.timeouts;
     if (++silent_tries_ >= 3) congestion_.on_silence();
     timeout_deadline_ = now + round_trip_.timeout(tries_);
-    if (first_ == unsent_) return true; // credit is what is missing
+    if (first_ == unsent_) return true; // only credit is missing
     if (!slot(first_).lost) mark_lost(slot(first_));
-    else if (is_parted_under_way()) mark_lost(slot(parted_)); // the first one waits for it, if it is too large, too
+    // the first one waits for it, if it is too large as well
+    else if (is_fragmented_under_way()) mark_lost(slot(fragmented_));
     return false;
 }
 
 namespace {
 
-/// Calls with each message of a block.
+/// Calls `what` with each message of a block.
 void each_message(Block& block, base::FunctionRef<void(Bytes)> what) {
     if (block.stride == 0) return what(Bytes(block.data(), block.bytes));
     if (!block.is_long) {
@@ -494,7 +498,7 @@ void each_message(Block& block, base::FunctionRef<void(Bytes)> what) {
 } // namespace
 
 void Sender::each_unarrived(base::FunctionRef<void(Bytes)> what) const {
-    const Block* last = nullptr; // a block has several slots, and may still be cut
+    const Block* last = nullptr; // a block may have several slots, and be in the queue as well
     const auto look_at = [&](Block* block) {
         if (block != last) each_message(*block, what);
         last = block;
@@ -513,7 +517,7 @@ void Sender::clear() noexcept {
     repairs_ = arrived_ahead_ = 0;
     under_way_bytes_ = 0;
     forget_prepared();
-    parted_bytes_ = 0;
+    fragmented_bytes_ = 0;
     suspect_deadline_ = timeout_deadline_ = never;
     tries_ = silent_tries_ = 0;
 }

@@ -1,13 +1,14 @@
 #pragma once
 
-// The sending half of the way to one peer. Messages wait in blocks; small ones share a block that is a packet already.
-// Blocks are cut into packets as the window, the peer's credit and congestion allow; each packet has a slot until the
-// peer has it. The block that a message was written to is sent from, and sent from again.
+// The sending half of the connection to one peer. Messages wait in blocks; small ones share a block that already has
+// the format of a packet. Blocks are cut into packets as far as the window, the peer's credit and congestion allow.
+// Each packet has a slot until the peer has acknowledged it. Packets are sent, and retransmitted, from the block that
+// the message was written to.
 //
 //      first_          unsent_            next_
-//   ---- | ---------------- | --------------- |--- queue_ ---> open_
-//   done   under way, or    cut, not yet       blocks without    the packet that small
-//          arrived, or lost handed out         sequence          messages are added to
+// ---- | ---------------- | --------------- |--- queue_ ---> open_
+//   done   under way, or    cut, not yet       blocks that are  the packet that small
+//          arrived, or lost  sent               not yet cut       messages are added to
 
 #include "kumi/base/clock.hpp"
 #include "kumi/base/function_ref.hpp"
@@ -16,29 +17,11 @@
 #include "kumi/reliable/packet.hpp"
 #include "kumi/reliable/path/congestion.hpp"
 #include "kumi/reliable/path/round_trip.hpp"
+#include "kumi/reliable/sender_options.hpp"
 
 #include <vector>
 
 namespace kumi::reliable {
-
-/// One packet as it leaves: two pieces of memory, valid until the sender is called again.
-struct OutPacket {
-    std::byte* head;
-    std::size_t head_bytes;
-    Bytes body; // multiple of 8; empty when the head is all
-    bool is_piece; // of a long message
-
-    std::size_t bytes() const noexcept { return head_bytes + body.size(); }
-};
-
-struct SenderOptions {
-    std::uint32_t packet_bytes = 1472;
-    std::uint32_t window_packets_max = 2048;
-    std::size_t queue_bytes = 0;       // blocks of messages that are not done; or two messages, if that is more
-    std::uint32_t credit_own_part = 0; // what the peer grants at any time
-    Sequence first_sequence = 0;
-    Duration hold_max{};
-};
 
 class Sender {
     struct Slot {
@@ -49,8 +32,8 @@ class Sender {
         Sequence transmission;
         bool ends_block;
         bool arrived;
-        bool lost; // to be sent again
-        bool again;
+        bool lost; // to be retransmitted
+        bool retransmitted;
         bool in_burst;
     };
 
@@ -62,78 +45,80 @@ public:
 
     // ---- messages in
 
-    /// Room for a message; null is back-pressure. At most one at a time.
+    /// Reserves room for a message. Null is back-pressure. Only one reservation at a time.
     std::byte* try_reserve(std::size_t bytes) noexcept;
     void commit(std::size_t bytes) noexcept;
     void cancel() noexcept;
-    /// Copies a message that fits a packet.
+    /// Copies a message that fits into one packet.
     bool try_append(const Pieces& message) noexcept;
-    /// Copies a longer one, in between the headers of its packets: so a burst of them is one piece of memory, which the
-    /// system takes nearly twice as fast as one gathered from many.
+    /// Copies a longer message, with room for the headers of its packets in between. So a burst of them is one piece of
+    /// memory, which the system sends nearly twice as fast as one that is gathered from many.
     bool try_append_long(const Pieces& message) noexcept;
-    /// The largest message for try_append().
+    /// The largest message that try_append() takes.
     std::size_t append_bytes_max() const noexcept {
         return packed_bytes_max_ - sizeof(PacketHeader) - sizeof(RecordHeader);
     }
 
-    /// Whether what was committed should leave now, or may wait for company.
-    /// Behind what is about to leave it waits: more may follow, and nothing is lost by it.
+    /// Whether the messages in the open packet should be sent now, or may wait for others to share the packet. They
+    /// wait while other packets are about to be sent: more messages may follow, and the wait costs nothing.
     bool is_urgent(Instant now) const noexcept {
         return !has_closed() && (first_ == next_ || now - last_sent_ > options_.hold_max);
     }
     bool has_open() const noexcept { return open_ != nullptr; }
-    /// Something waits that is not held back.
+    /// True if something waits to be sent, apart from the open packet.
     bool has_closed() const noexcept { return unsent_ != next_ || !queue_.empty(); }
-    /// Ends the waiting for company.
+    /// Closes the open packet, so that it can be sent.
     void close_open_packet() noexcept;
 
-    /// A message was refused because the system had no memory, and not for want of room here.
+    /// The last message was refused because the system had no memory, not because the queue was full.
     bool found_no_memory() const noexcept { return found_no_memory_; }
 
     // ---- packets out
 
-    /// The next packet of at most `room` bytes that may leave; false: none. Of `header` it sets what is about data.
-    /// Repairs come first, and never in the same series as new packets. Before on_sent() nothing has left, and the
-    /// series may be got again after forget_prepared(). `head_memory` has head_bytes_max. A packet that is larger
-    /// than packets may be now leaves in parts, in one series or several; the next such packet follows when the peer
-    /// has it.
+    /// The next packet of at most `room` bytes that may be sent; false if there is none. Sets the fields of `header`
+    /// that are about data. Retransmissions come first, and never in one series with new packets. Nothing counts as
+    /// sent before on_sent(); forget_prepared() starts the series again. `head_memory` has head_bytes_max bytes. A
+    /// packet that is larger than the path allows now is sent in fragments, in one series or several; the next such
+    /// packet follows when the peer has acknowledged this one.
     bool next_packet(std::size_t room, Instant now, PacketHeader& header, OutPacket& packet,
                      std::byte* head_memory) noexcept;
-    /// The first `count` of the series left, with transmissions from `transmission` on.
+    /// The first `count` packets of the series were sent, with transmission numbers from `transmission` on.
     void on_sent(std::size_t count, Sequence transmission, bool in_burst, Instant now) noexcept;
     bool has_prepared() const noexcept { return prepared_count_ != 0; }
     void forget_prepared() noexcept { prepared_count_ = prepared_whole_ = 0, prepared_bytes_ = prepared_weight_ = 0; }
     bool has_repairs() const noexcept { return repairs_ != 0; }
-    /// Behind the series that was got something waits.
+    /// True if something waits to be sent after the prepared series.
     bool has_more_after_prepared() const noexcept {
-        if (prepared_again_) return repairs_ > prepared_whole_ || has_closed();
+        if (prepared_retransmits_) return repairs_ > prepared_whole_ || has_closed();
         return next_ - unsent_ > prepared_whole_ || !queue_.empty();
     }
-    /// Behind the series that was got nothing may leave before the peer answers: because of the window, or because
+    /// True if nothing can be sent after the prepared series before the peer answers, because of the window, or because
     /// there is little room left for more messages.
     bool is_stuck_after_prepared(Instant now) noexcept {
-        if (prepared_again_) return false;
+        if (prepared_retransmits_) return false;
         if (has_more_after_prepared()) return !may_leave_next(now);
-        return queue_bytes_ * 2 >= options_.queue_bytes && since_please_ + prepared_bytes_ >= options_.queue_bytes / 8;
+        return queue_bytes_ * 2 >= options_.queue_bytes &&
+               bytes_since_ack_request_ + prepared_bytes_ >= options_.queue_bytes / 8;
     }
-    /// Whether next_packet() would give one.
+    /// True if next_packet() would return a packet.
     bool may_send(Instant now) noexcept { return repairs_ != 0 || may_leave_next(now); }
-    /// A block for small messages is no larger, even where packets may be: it is held until the peer has it.
+    /// Largest block for small messages, even where packets may be larger: the block is held until the peer has
+    /// acknowledged it.
     static constexpr std::size_t packed_bytes_most = 8192;
-    /// The longest series.
+    /// Most packets in a series.
     static constexpr std::size_t series_max = 64;
 
-    /// Takes a block for one packet of that size and counts it as sent, if it may leave now and nothing else is under
-    /// way or waits; null: not so. The caller fills it.
+    /// Allocates a block for one packet of that size and counts it as sent, if it may be sent now and nothing else is
+    /// under way or waits. Otherwise null. The caller fills the block.
     std::byte* send_alone(std::uint32_t packet_bytes, Sequence transmission, Instant now) noexcept;
     Sequence last_sequence() const noexcept { return next_ - 1; }
-    /// What send_alone() counted did not leave.
+    /// The packet of send_alone() was not sent after all: retransmit it.
     void send_again() noexcept { mark_lost(slot(next_ - 1)); }
     Instant timeout_deadline() const noexcept { return timeout_deadline_; }
 
     // ---- acknowledgements in
 
-    /// False: it speaks of packets that were never sent.
+    /// Handles the acknowledgement in `header` and `words`. False if it acknowledges packets that were never sent.
     bool on_ack(const PacketHeader& header, Bytes words, Sequence next_transmission, Instant now) noexcept {
         const bool is_news = header.expected != first_ || header.latest != latest_ || is_before(credit_, header.credit);
         return is_news || !words.empty() ? on_news(header, words, next_transmission, now) : true;
@@ -141,34 +126,35 @@ public:
 
     // ---- time
 
-    /// What on_time() waits for.
+    /// When on_time() must be called.
     Instant deadline(Instant now) const noexcept;
-    /// True: the peer is to be asked for an answer, though there is no packet to send again.
+    /// Handles timeouts. True: the peer must be asked for an answer, although there is no packet to retransmit.
     bool on_time(Instant now) noexcept;
 
     // ---- state
 
     bool idle() const noexcept { return first_ == next_ && queue_.empty() && open_ == nullptr; }
-    /// Something was sent that has not been acknowledged, or waits for credit.
+    /// True if something was sent that has not been acknowledged, or waits for credit.
     bool waits_for_peer() const noexcept { return first_ != unsent_ || has_closed(); }
-    /// Calls with each message that the peer may not have, the oldest first.
+    /// Calls `what` with each message that the peer may not have received, the oldest first.
     void each_unarrived(base::FunctionRef<void(Bytes)> what) const;
-    /// Forgets everything: the peer is gone.
+    /// Forgets all messages: the peer is gone.
     void clear() noexcept;
     void set_packet_bytes(std::uint32_t bytes) noexcept;
-    /// Of the oldest packet that is under way; 0 if there is none.
+    /// Size of the oldest packet that is under way; 0 if there is none.
     std::uint32_t first_bytes() const noexcept { return first_ == unsent_ ? 0 : slot(first_).bytes; }
     std::uint32_t packet_bytes() const noexcept { return options_.packet_bytes; }
 
     const RoundTrip& round_trip() const noexcept { return round_trip_; }
     const Congestion& congestion() const noexcept { return congestion_; }
     std::size_t queue_bytes() const noexcept { return queue_bytes_; }
-    std::uint32_t credit_own_part() const noexcept { return options_.credit_own_part; }
+    std::uint32_t credit_guaranteed() const noexcept { return options_.credit_guaranteed; }
     static constexpr std::size_t slots_bytes_max(std::size_t window_packets) noexcept {
         return window_packets * sizeof(Slot);
     }
     unsigned timeouts_in_a_row() const noexcept { return tries_; }
-    /// How often packets of bursts were lost and, after that, single ones arrived, while never one of a burst did.
+    /// How often packets of a burst were lost and single packets arrived after that, while no packet of a burst ever
+    /// arrived.
     unsigned bursts_lost_alone() const noexcept { return bursts_lost_alone_; }
 
 private:
@@ -176,7 +162,7 @@ private:
     const Slot& slot(Sequence sequence) const noexcept { return slots_[sequence & (slots_.size() - 1)]; }
     bool has_room(std::size_t bytes) noexcept {
         found_no_memory_ = false;
-        // Little enough to stay in the caches, but two of any size: one on its way, one being filled.
+        // Small enough to stay in the caches, but enough for two messages of any size: one under way, one being filled.
         const std::size_t needed = std::size_t{1} << BlockPool::size_class_of(bytes);
         return queue_bytes_ + needed <= (needed * 2 > options_.queue_bytes ? needed * 2 : options_.queue_bytes);
     }
@@ -189,14 +175,14 @@ private:
     bool cut() noexcept;
     bool grow_slots() noexcept;
     bool may_leave_next(Instant now) noexcept;
-    /// How often the peer is asked to acknowledge at once: in time for the window, and for what waits for room here.
-    std::uint32_t bytes_per_please() const noexcept {
+    /// Bytes between requests to acknowledge at once: in time for the window, and for messages that wait for room here.
+    std::uint32_t bytes_per_ack_request() const noexcept {
         return std::min<std::uint32_t>(congestion_.window_bytes() / 2, 256 * 1024);
     }
-    std::uint32_t credit_line(Instant now) const noexcept;
+    std::uint32_t credit_limit(Instant now) const noexcept;
     void describe(Sequence sequence, PacketHeader& header, OutPacket& packet, std::byte* head_memory) noexcept;
-    bool is_parted_under_way() const noexcept;
-    std::uint32_t describe_part(Sequence sequence, std::size_t room, PacketHeader& header, OutPacket& packet,
+    bool is_fragmented_under_way() const noexcept;
+    std::uint32_t describe_fragment(Sequence sequence, std::size_t room, PacketHeader& header, OutPacket& packet,
                                 std::byte* head_memory) noexcept;
     std::uint32_t on_arrived(Slot& slot, const PacketHeader& header, Instant now) noexcept;
     void tolerate_overtaking() noexcept;
@@ -215,42 +201,44 @@ private:
     std::size_t queue_bytes_ = 0;
     bool found_no_memory_ = false;
 
-    std::vector<Slot> slots_; // a power of two of them; grows to the window
+    std::vector<Slot> slots_; // their number is a power of two, and grows up to the window
     Sequence first_;
     Sequence unsent_;
     Sequence next_;
-    std::uint32_t repairs_ = 0;       // slots that are lost
-    std::uint32_t arrived_ahead_ = 0; // slots that have arrived behind a gap
+    std::uint32_t repairs_ = 0;       // slots that are marked as lost
+    std::uint32_t arrived_ahead_ = 0; // slots that have arrived after a gap
     std::uint64_t under_way_bytes_ = 0;
-    /// Got by next_packet(), not yet reported as sent.
+    /// A packet returned by next_packet() and not yet reported as sent.
     struct Prepared {
         Sequence sequence;
-        std::uint32_t part_end; // of its records; 0: with this one all of the packet has left
+        // where the fragment ends in the packet's records; 0: the packet is complete with it
+        std::uint32_t fragment_end;
     };
     Prepared prepared_[series_max];
     std::size_t prepared_count_ = 0;
-    std::size_t prepared_whole_ = 0;  // complete packets: one whose last part is not in the series does not count
-    Sequence parted_;                 // the last packet of which parts have left
-    std::uint32_t parted_bytes_ = 0;  // how much of its records; 0: all
-    bool prepared_again_ = false;
+    // complete packets; a packet whose last fragment is not in the series does not count
+    std::size_t prepared_whole_ = 0;
+    Sequence fragmented_;                 // the last packet of which fragments were sent
+    std::uint32_t fragmented_bytes_ = 0;  // bytes of its records that were sent; 0: all
+    bool prepared_retransmits_ = false;
     std::uint32_t prepared_bytes_ = 0;
     std::uint32_t prepared_weight_ = 0;
     std::uint32_t weight_sent_;
-    std::uint32_t since_please_ = 0; // bytes sent since the peer was last asked to acknowledge at once
-    std::uint32_t credit_; // the line that the peer told
+    std::uint32_t bytes_since_ack_request_ = 0; // since the peer was last asked to acknowledge at once
+    std::uint32_t credit_; // the limit that the peer told
 
     RoundTrip round_trip_;
     Congestion congestion_;
-    std::uint32_t overtaking_ = 0; // transmissions by which one may overtake another before that counts as lost
-    std::uint32_t arrivals_ = 0;   // since it was last made smaller
-    Sequence latest_;              // transmission that the peer has told to have arrived
-    Instant suspect_deadline_ = never; // then what was overtaken is lost
+    std::uint32_t overtaking_ = 0; // how many transmissions may overtake a packet before it counts as lost
+    std::uint32_t arrivals_ = 0;   // since overtaking_ was last reduced
+    Sequence latest_;              // latest transmission that the peer has reported as arrived
+    Instant suspect_deadline_ = never; // then packets that were overtaken count as lost
     Instant timeout_deadline_ = never;
     unsigned tries_ = 0;
-    unsigned silent_tries_ = 0; // that nothing answered
+    unsigned silent_tries_ = 0; // timeouts in a row without any answer
     Instant last_sent_{};
-    bool burst_arrived_ = false;   // at least once
-    bool burst_lost_ = false;      // since a single packet last arrived
+    bool burst_arrived_ = false;   // a packet of a burst has arrived, at least once
+    bool burst_lost_ = false;      // a packet of a burst was lost since a single packet last arrived
     unsigned bursts_lost_alone_ = 0;
 };
 

@@ -18,7 +18,7 @@ SenderOptions sending(Sequence first = 0) {
     return {.packet_bytes = 1024,
             .window_packets_max = 2048,
             .queue_bytes = 1 << 19,
-            .credit_own_part = plenty,
+            .credit_guaranteed = plenty,
             .first_sequence = first,
             .hold_max = 50us};
 }
@@ -206,7 +206,7 @@ TEST(Sender, packets_leave_up_to_the_credit_and_not_a_byte_beyond) {
     for (const Sequence first : {0u, 0xFFFF'FF00u}) {
         const std::uint32_t weight = weight_of(sizeof(PacketHeader) + 16); // of a message of 8 bytes
         SenderOptions options = sending(first);
-        options.credit_own_part = 2 * weight;
+        options.credit_guaranteed = 2 * weight;
         OneSender one(options);
         for (int i = 0; i < 6; ++i) one.say();
         EXPECT_EQ(one.all().size(), 2u);
@@ -223,7 +223,7 @@ TEST(Sender, packets_leave_up_to_the_credit_and_not_a_byte_beyond) {
 TEST(Sender, a_packet_alone_needs_credit_too) {
     const std::uint32_t bytes = sizeof(PacketHeader) + 16;
     SenderOptions options = sending();
-    options.credit_own_part = 3 * weight_of(bytes) - 1;
+    options.credit_guaranteed = 3 * weight_of(bytes) - 1;
     OneSender one(options);
     one.say();
     one.all();
@@ -240,7 +240,7 @@ TEST(Sender, a_sender_that_was_quiet_for_20_ms_has_only_its_own_part_left) {
     const std::uint32_t weight = weight_of(sizeof(PacketHeader) + 16);
     for (const bool is_quiet : {false, true}) {
         SenderOptions options = sending();
-        options.credit_own_part = 2 * weight;
+        options.credit_guaranteed = 2 * weight;
         OneSender one(options);
         one.say();
         one.all();
@@ -254,7 +254,7 @@ TEST(Sender, a_sender_that_was_quiet_for_20_ms_has_only_its_own_part_left) {
 TEST(Sender, one_that_has_something_under_way_is_not_quiet) {
     const std::uint32_t weight = weight_of(sizeof(PacketHeader) + 16);
     SenderOptions options = sending();
-    options.credit_own_part = 2 * weight;
+    options.credit_guaranteed = 2 * weight;
     OneSender one(options);
     one.say();
     one.say();
@@ -267,7 +267,7 @@ TEST(Sender, one_that_has_something_under_way_is_not_quiet) {
 TEST(Sender, one_without_credit_asks_for_it_again_and_again_and_stops_when_it_has_some) {
     const std::uint32_t weight = weight_of(sizeof(PacketHeader) + 16);
     SenderOptions options = sending();
-    options.credit_own_part = weight;
+    options.credit_guaranteed = weight;
     OneSender one(options);
     one.say();
     one.all();
@@ -349,8 +349,8 @@ TEST(Sender, packets_are_the_same_when_they_are_sent_again_however_many_there_ar
         for (std::size_t i = 0; i < again.size(); ++i) {
             ASSERT_EQ(again[i].header.sequence, sent[i].header.sequence);
             ASSERT_EQ(again[i].content, sent[i].content) << i;
-            ASSERT_NE(again[i].header.flags & flag::again, 0);
-            ASSERT_EQ(sent[i].header.flags & flag::again, 0);
+            ASSERT_NE(again[i].header.flags & flag::retransmission, 0);
+            ASSERT_EQ(sent[i].header.flags & flag::retransmission, 0);
         }
         EXPECT_EQ(one.counters.repairs_sent, 299u);
     }
@@ -507,7 +507,7 @@ TEST(Sender, without_an_answer_the_first_packet_is_sent_again_after_a_timeout_th
         EXPECT_FALSE(one.sender.on_time(due));
         const auto repairs = one.series(due);
         ASSERT_EQ(one.sequences(repairs), Sequences{0});
-        EXPECT_NE(repairs[0].header.flags & flag::please, 0) << "the peer is to answer at once";
+        EXPECT_NE(repairs[0].header.flags & flag::ack_now, 0) << "the peer is to answer at once";
         EXPECT_EQ(one.sender.timeouts_in_a_row(), i);
         EXPECT_EQ(one.counters.timeouts, i);
         wait = std::min<Duration>(wait * 2, 250ms);
@@ -744,14 +744,14 @@ TEST(Sender, a_peer_is_asked_to_acknowledge_at_once_when_half_a_window_has_left)
     ASSERT_EQ(packets.size(), 256u);
     Sequences asking;
     for (const SentPacket& packet : packets)
-        if ((packet.header.flags & flag::please) != 0) asking.push_back(packet.header.sequence);
+        if ((packet.header.flags & flag::ack_now) != 0) asking.push_back(packet.header.sequence);
     EXPECT_EQ(asking, (Sequences{127, 255}));
 }
 
 TEST(Sender, one_that_can_send_no_more_before_an_answer_says_so) {
     const std::uint32_t weight = weight_of(sizeof(PacketHeader) + 16);
     SenderOptions options = sending();
-    options.credit_own_part = 2 * weight;
+    options.credit_guaranteed = 2 * weight;
     OneSender one(options);
     for (int i = 0; i < 3; ++i) one.say();
     PacketHeader header{};
@@ -841,8 +841,8 @@ TEST(Sender, packets_of_another_size_begin_with_the_next_message) {
         ASSERT_EQ(packets.size(), packet < 2 ? 3u : 3u + 1u + 7u) << packet;
         for (std::size_t i = 0; i < 3; ++i) {
             EXPECT_EQ(packets[i].header.sequence, packet);
-            EXPECT_EQ(packets[i].header.flags & flag::part, flag::part);
-            EXPECT_EQ(packets[i].header.flags & flag::please, i == 2 ? flag::please : 0);
+            EXPECT_EQ(packets[i].header.flags & flag::fragment, flag::fragment);
+            EXPECT_EQ(packets[i].header.flags & flag::ack_now, i == 2 ? flag::ack_now : 0);
         }
         EXPECT_EQ(packets[0].header.bytes, 512u);
         EXPECT_EQ(packets[2].header.bytes, piece_head_bytes + 968 - 2 * 448);
@@ -877,7 +877,7 @@ TEST(Sender, parts_that_did_not_leave_with_one_series_leave_with_the_next) {
     ASSERT_TRUE(one.sender.try_append_long(Bytes(some_bytes(900))));
     one.sender.set_packet_bytes(512);
     const auto offset_of = [](const SentPacket& packet) {
-        PartHeader part;
+        FragmentHeader part;
         std::memcpy(&part, packet.content.data(), sizeof part);
         return part.offset;
     };

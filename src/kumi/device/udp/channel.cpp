@@ -56,7 +56,7 @@ reliable::EndpointOptions endpoint_options(const Options& options, Node self, No
             .receive_bytes = receive_bytes,
             .silence_max = options.silence_max,
             .has_alternatives = options.has_alternatives,
-            .starving_max = options.starving_max};
+            .memory_wait_max = options.memory_wait_max};
 }
 
 } // namespace
@@ -105,7 +105,7 @@ Hello UdpChannel::hello() const noexcept {
     const reliable::Introduction mine = endpoint_.introduction();
     return {.address = socket_.local().wire(),
             .incarnation = mine.incarnation,
-            .credit_own_part = mine.credit_own_part,
+            .credit_guaranteed = mine.credit_guaranteed,
             .encrypt = options_.encrypt ? 1u : 0u,
             .version = hello_version,
             .seal = seal_ != nullptr ? seal_->offer() : SealOffer{}};
@@ -139,7 +139,7 @@ Result<void> UdpChannel::meet(std::span<const Hello> hellos) {
         const bool is_far = node != self_ && addresses_[node].host_text() != socket_.local().host_text() &&
                             !addresses_[node].is_loopback();
         const bool is_tried = is_far || (node != self_ && options_.faults.largest != 0);
-        endpoint_.introduce(node, {hello.incarnation, hello.credit_own_part, packet_bytes,
+        endpoint_.introduce(node, {hello.incarnation, hello.credit_guaranteed, packet_bytes,
                                    is_tried ? packet_bytes_for(sure_path_bytes) : reliable::packet_bytes_max});
         offers.push_back(hello.seal);
     }
@@ -272,7 +272,7 @@ void UdpChannel::give_up_keyless(const reliable::Series& series, Instant time) n
 bool UdpChannel::send_packets(const reliable::Series& series, std::span<const Datagram> datagrams,
                               Instant time) noexcept {
     const Address& to = addresses_[series.to];
-    const bool burst = datagrams.size() > 1 && socket_.has_bursts() && !series.again;
+    const bool burst = datagrams.size() > 1 && socket_.has_bursts() && !series.is_retransmission;
     std::size_t count = datagrams.size();
     Socket::Sent sent = Socket::Sent::all;
     if (count == 1) sent = socket_.send(to, datagrams[0]);
@@ -365,7 +365,7 @@ std::size_t UdpChannel::poll(pm::Handler handler, std::size_t messages_max) noex
         transmit(time);
     }
     if (silent_ > 0) [[unlikely]] look_for_silence(time); // an answer may have come, and stopped all timers
-    if (fates_told_ != endpoint_.fates()) [[unlikely]] tell_starved();
+    if (fates_told_ != endpoint_.gone_count()) [[unlikely]] tell_starved();
     polling_ = false;
     if (is_slept_on_) [[unlikely]] tell_sleeper();
     return handed_out;
@@ -466,19 +466,20 @@ void UdpChannel::check_bursts(Node peer) noexcept {
 
 /// Peers that are gone for want of memory, here or there.
 void UdpChannel::tell_starved() noexcept {
-    fates_told_ = endpoint_.fates();
+    fates_told_ = endpoint_.gone_count();
     for (Node peer = 0; peer < nodes_; ++peer) {
         const reliable::Gone gone = endpoint_.gone(peer);
-        const bool is_here = gone == reliable::Gone::starved;
-        if ((!is_here && gone != reliable::Gone::starves) || std::exchange(starved_told_[peer], std::uint8_t{1}) != 0)
+        const bool is_here = gone == reliable::Gone::no_memory_here;
+        if (!is_here && gone != reliable::Gone::no_memory_there) continue;
+        if (std::exchange(starved_told_[peer], std::uint8_t{1}) != 0)
             continue;
         if (is_here)
             base::log_warning("udp: there has been no memory for a message of {} {} node {} at {} for {} s, so that "
                               "node is given up: "
                               "this host needs more memory, or the job smaller messages",
                               base::readable_bytes(endpoint_.wanted_bytes(peer)),
-                              endpoint_.starved_sending(peer) ? "to" : "from", peer, addresses_[peer].host_text(),
-                              endpoint_.options().starving_max / 1s);
+                              endpoint_.wanted_for_sending(peer) ? "to" : "from", peer, addresses_[peer].host_text(),
+                              endpoint_.options().memory_wait_max / 1s);
         else
             base::log_warning("udp: node {} at {} has no memory for what it is sent, and has given this node up", peer,
                               addresses_[peer].host_text());
@@ -488,14 +489,14 @@ void UdpChannel::tell_starved() noexcept {
 bool UdpChannel::arm() noexcept {
     flush();
     if (!has_something_to_do()) return true;
-    fates_seen_ = endpoint_.fates();
+    fates_seen_ = endpoint_.gone_count();
     refused_ = false;
     return false;
 }
 
 /// Other than to sleep.
 bool UdpChannel::has_something_to_do() const noexcept {
-    if (fates_seen_ != endpoint_.fates()) return true; // who waits for a node may wait in vain
+    if (fates_seen_ != endpoint_.gone_count()) return true; // who waits for a node may wait in vain
     // What was refused may have found room since: then its sender is to try again.
     if (refused_ && refused_at_ != endpoint_.rooms_made()) return true;
     return !batches_.empty() || !to_self_.empty() || endpoint_.is_reading();

@@ -28,7 +28,7 @@ using pm::Node;
 struct Hello {
     Address::Wire address;
     std::uint32_t incarnation;
-    std::uint32_t credit_own_part;
+    std::uint32_t credit_guaranteed;
     std::uint32_t encrypt;
     std::uint32_t version;
     SealOffer seal; // if it encrypts

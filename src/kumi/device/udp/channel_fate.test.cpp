@@ -223,7 +223,7 @@ TEST(UdpFate, a_silent_peer_that_dies_is_not_said_to_answer_again) {
 
 /// Node 0 sends 1 MiB to node 1 and both poll until one is given up, and then for a moment.
 std::string said_when_memory_is_short_on(Node node) {
-    const auto channels = open_in_one_process(std::vector<std::string>(2, "127.0.0.1"), {.starving_max = 1s});
+    const auto channels = open_in_one_process(std::vector<std::string>(2, "127.0.0.1"), {.memory_wait_max = 1s});
     EXPECT_TRUE(channels);
     dynamic_cast<UdpChannel&>(*(*channels)[node]).limit_memory(1000);
     pm::Channel &sender = *(*channels)[0], &receiver = *(*channels)[1];

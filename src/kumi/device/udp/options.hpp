@@ -51,7 +51,7 @@ struct Options {
     std::size_t message_bytes_max = 0;               // 0: 16 MiB, less with more than 16 nodes
     /// A peer that is asked and silent for so long is gone, unless its host answers; 0: never.
     Duration silence_max = std::chrono::seconds(60);
-    Duration starving_max = std::chrono::seconds(10); // a message for which there is no memory for so long is an error
+    Duration memory_wait_max = std::chrono::seconds(10); // an error, if there is no memory for a message for so long
     bool has_alternatives = false; // see pm::Ways
     Faults faults;
 };

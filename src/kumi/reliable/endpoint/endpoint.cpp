@@ -12,24 +12,24 @@ constexpr std::size_t idle_bytes_max = std::size_t{64} << 20;
 
 std::size_t capacity_for(std::size_t bytes) noexcept { return std::size_t{1} << BlockPool::size_class_of(bytes); }
 
-/// Two packets must fit into what the peer grants at any time.
-std::uint32_t fitting(std::uint32_t packet_bytes, std::uint32_t credit_own_part) noexcept {
-    return std::clamp((credit_own_part / 2 - weight_of(0)) & ~7u, packet_bytes_min, packet_bytes);
+/// The packet size, reduced so that two packets fit into the credit that the peer guarantees.
+std::uint32_t fitting(std::uint32_t packet_bytes, std::uint32_t credit_guaranteed) noexcept {
+    return std::clamp((credit_guaranteed / 2 - weight_of(0)) & ~7u, packet_bytes_min, packet_bytes);
 }
 
-/// What one peer may have sent that is not read yet: even in the smallest packets no more of them than a window. While
-/// readers keep messages a peer's packets are acknowledged but not read, so its window alone does not see to that.
+/// Most weight of packets from one peer that are not read yet. It is a window of the smallest packets. The window alone
+/// does not ensure this: while readers keep messages, packets are acknowledged but not read.
 std::uint32_t unread_weight_max(const EndpointOptions& options) noexcept {
     return options.window_packets_max * weight_of(sizeof(PacketHeader) + sizeof(RecordHeader));
 }
 
-/// How often a message that waits for memory, and a peer whose host says that it is not there, are looked at.
+/// How often messages that wait for memory are tried again, and peers are checked whose host says that nobody listens.
 constexpr Duration look_interval = std::chrono::milliseconds(20);
 
 constexpr std::size_t queue_bytes = std::size_t{1} << 19;
 
 std::size_t queue_bytes_max(const EndpointOptions& options) noexcept {
-    // A message that is copied lies in between its packets' headers.
+    // A copied message lies between the headers of its packets.
     const std::size_t head_share = options.message_bytes_max / (packet_bytes_min - piece_head_bytes) + 1;
     return std::max(queue_bytes, 2 * capacity_for(options.message_bytes_max + head_share * piece_head_bytes));
 }
@@ -38,12 +38,12 @@ std::size_t queue_bytes_max(const EndpointOptions& options) noexcept {
 
 Endpoint::Endpoint(const EndpointOptions& options)
     : options_(options), pool_(idle_bytes_max),
-      own_part_(std::min(CreditPool::own_part(options.receive_bytes, options.nodes, packet_bytes_min),
+      guaranteed_(std::min(CreditPool::guaranteed(options.receive_bytes, options.nodes, packet_bytes_min),
                          unread_weight_max(options))),
-      credits_(options.receive_bytes, options.nodes, own_part_, unread_weight_max(options), options.first_sequence),
+      credits_(options.receive_bytes, options.nodes, guaranteed_, unread_weight_max(options), options.first_sequence),
       peers_(options.nodes), ready_(options.nodes) {
     KUMI_ASSERT((options.window_packets_max & (options.window_packets_max - 1)) == 0);
-    KUMI_ASSERT(options.window_packets_max <= ack_words_max * 64); // or else what arrived would be taken for lost
+    KUMI_ASSERT(options.window_packets_max <= ack_words_max * 64); // else packets that arrived would be taken for lost
     timed_.reserve(options.nodes);
     open_.reserve(options.nodes);
     stalled_.reserve(options.nodes);
@@ -53,15 +53,15 @@ Endpoint::Endpoint(const EndpointOptions& options)
 }
 
 Introduction Endpoint::introduction() const noexcept {
-    return {.incarnation = options_.incarnation, .credit_own_part = own_part_};
+    return {.incarnation = options_.incarnation, .credit_guaranteed = guaranteed_};
 }
 
 void Endpoint::introduce(Node peer, const Introduction& introduction) {
-    const PathSize path(introduction.sure_bytes, fitting(introduction.packet_bytes, introduction.credit_own_part));
+    const PathSize path(introduction.sure_bytes, fitting(introduction.packet_bytes, introduction.credit_guaranteed));
     const SenderOptions sending{.packet_bytes = path.bytes(),
                                 .window_packets_max = options_.window_packets_max,
                                 .queue_bytes = queue_bytes,
-                                .credit_own_part = introduction.credit_own_part,
+                                .credit_guaranteed = introduction.credit_guaranteed,
                                 .first_sequence = options_.first_sequence,
                                 .hold_max = options_.hold_max};
     const ReceiverOptions receiving{.peer = peer,
@@ -75,7 +75,7 @@ void Endpoint::introduce(Node peer, const Introduction& introduction) {
     made->incarnation = introduction.incarnation;
     made->transmission = options_.first_sequence + 1;
     made->heard_at = awake_;
-    if (const auto& old = peers_[peer]) { // the lists that it is in
+    if (const auto& old = peers_[peer]) { // it stays in the lists that it is in
         made->ready = old->ready;
         made->timed = old->timed;
         made->open = old->open;
@@ -92,14 +92,14 @@ std::size_t Endpoint::bytes_per_peer_max(const EndpointOptions& options) noexcep
     return sizeof(Peer) + Sender::slots_bytes_max(options.window_packets_max) +
            options.window_packets_max * sizeof(Block*) + queue_bytes_max(options) + Sender::packed_bytes_most +
            capacity_for(options.message_bytes_max) + 2 * options.receive_bytes +
-           capacity_for(packet_bytes_max); // a packet that comes in parts
+           capacity_for(packet_bytes_max); // a packet that arrives in fragments
 }
 
 // ---- state
 
 void Endpoint::set_packet_bytes(Node node, std::uint32_t bytes, Instant now) noexcept {
     Peer& peer = *peers_[node];
-    peer.path.set_limit(fitting(bytes, peer.sender.credit_own_part()), now);
+    peer.path.set_limit(fitting(bytes, peer.sender.credit_guaranteed()), now);
     peer.sender.set_packet_bytes(peer.path.bytes());
 }
 
@@ -110,7 +110,7 @@ void Endpoint::begin_talk(Node node, Instant now) noexcept {
     if (peer.path.next_probe() <= now) make_ready(node);
 }
 
-/// Draws the consequences of what was found out about the path.
+/// Applies what was found out about the path to the sender, and to the list of narrow paths.
 void Endpoint::on_path(Node node) noexcept {
     Peer& peer = *peers_[node];
     if (peer.path.bytes() != peer.sender.packet_bytes()) peer.sender.set_packet_bytes(peer.path.bytes());
@@ -149,10 +149,10 @@ void Endpoint::touch(Node peer) noexcept {
 Instant Endpoint::deadline_of(Node node, Instant now) const noexcept {
     const Peer& peer = *peers_[node];
     const Instant ack = peer.receiver.ack_deadline();
-    const bool is_looked_at = peer.starving.since != Instant{} || peer.refused.is_on;
+    const bool is_looked_at = peer.memory_wait.since != Instant{} || peer.refused.is_on;
     const Instant look = is_looked_at ? now + look_interval : never;
-    // What is ready already waits for the driver, not for the time.
-    // Probes go along with messages: nobody is woken for them alone.
+    // A peer that is ready waits for the driver, not for a time. Probes are sent along with messages: the driver is not
+    // woken for them alone.
     const bool may_probe = !peer.sender.idle() && !(peer.ready && peer.path.next_probe() <= now);
     const Instant probe = may_probe ? peer.path.next_probe() : never;
     return std::min({peer.sender.deadline(now), peer.ready && ack <= now ? never : ack, look, probe});
@@ -209,15 +209,14 @@ void Endpoint::flush() noexcept {
     open_.clear();
 }
 
-/// The whole way of a small message when nothing else is under way: what try_send(), next_series() and on_sent() do
-/// together, in one piece. A system call leaves the caches full of the system's own code, so every line that need not
-/// run counts twice.
+/// Sends a small message when nothing else is under way: what try_send(), next_series() and on_sent() do together.
+/// After a system call the caches are full of the system's code, so every line of code that is not run counts twice.
 Bytes Endpoint::try_send_now(Node to, const Pieces& message, Instant now) noexcept {
     Peer& peer = *peers_[to];
     Sender& sender = peer.sender;
     Receiver& receiver = peer.receiver;
     const bool plain = peer.gone == Gone::no && !peer.ask && !receiver.has_aside();
-    const bool has_credit = credits_.exposure(to) > own_part_ / 2; // else the peer is to be granted more
+    const bool has_credit = credits_.outstanding(to) > guaranteed_ / 2; // else the peer must be granted more
     if (!plain || !has_credit || message.size() > sender.append_bytes_max()) return {};
     const auto packet_bytes = static_cast<std::uint32_t>(sizeof(PacketHeader) + record_bytes(message.size()));
     std::byte* const packet = sender.send_alone(packet_bytes, peer.transmission, now);
@@ -232,7 +231,7 @@ Bytes Endpoint::try_send_now(Node to, const Pieces& message, Instant now) noexce
     header.sequence = sender.last_sequence();
     header.flags = flag::data;
     header.bytes = static_cast<std::uint16_t>(packet_bytes);
-    address(to, header, credits_.line(to), false, now);
+    address(to, header, credits_.limit(to), false, now);
     OutPacket whole{packet, packet_bytes, {}, false};
     finish(peer, header, whole, 0);
     ++peer.transmission;

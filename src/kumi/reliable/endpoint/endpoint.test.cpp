@@ -181,7 +181,7 @@ TEST(Endpoint, a_peer_that_is_gone_costs_no_memory_but_for_what_can_still_be_rea
     wire.run_for(50us);
     ASSERT_EQ(wire.sizes.size(), 1u);
     for (const Node node : {1u, 2u})
-        wire.inject(0, forged({.flags = flag::bye, .source = node, .destination = 0, .transmission = 1000}, {}));
+        wire.inject(0, forged({.flags = flag::farewell, .source = node, .destination = 0, .transmission = 1000}, {}));
     wire.run_for(100us);
     EXPECT_EQ(wire[0].gone(1), Gone::left);
     EXPECT_EQ(wire[0].receiver(2).held_bytes() + wire[0].receiver(2).aside_bytes(), 0u);
@@ -316,7 +316,7 @@ TEST(Endpoint, a_stream_asks_to_be_acknowledged_four_times_per_window_and_no_mor
         if (header.source != 0) return;
         window = std::min(window, wire[0].sender(1).congestion().window_bytes());
         ++sent;
-        if ((header.flags & flag::please) != 0) ++asked;
+        if ((header.flags & flag::ack_now) != 0) ++asked;
     };
     ASSERT_TRUE(wire.send_bytes(0, 1, 4'000'000));
     ASSERT_TRUE(wire.arrives(1, 100ms));

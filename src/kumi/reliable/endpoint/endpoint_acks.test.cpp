@@ -91,7 +91,7 @@ NetworkOptions of_a_millisecond() {
 TEST(Repair, a_gap_is_told_at_once_and_closed_within_a_round_trip) {
     Wire wire(of_a_millisecond());
     wire.loses = [](const PacketHeader& header) {
-        return header.source == 0 && header.sequence == 5 && (header.flags & flag::again) == 0;
+        return header.source == 0 && header.sequence == 5 && (header.flags & flag::retransmission) == 0;
     };
     ASSERT_TRUE(wire.send_bytes(0, 1, 28'000));
     ASSERT_TRUE(wire.arrives(1, 1s));
@@ -104,7 +104,7 @@ TEST(Repair, a_gap_is_told_at_once_and_closed_within_a_round_trip) {
 TEST(Repair, several_gaps_are_closed_at_once) {
     Wire wire(of_a_millisecond());
     wire.loses = [](const PacketHeader& header) {
-        return header.source == 0 && header.sequence % 3 == 1 && (header.flags & flag::again) == 0;
+        return header.source == 0 && header.sequence % 3 == 1 && (header.flags & flag::retransmission) == 0;
     };
     ASSERT_TRUE(wire.send_bytes(0, 1, 60'000));
     ASSERT_TRUE(wire.arrives(1, 1s));
@@ -131,7 +131,7 @@ TEST(Repair, a_repair_that_is_lost_is_repaired_without_the_timer_while_traffic_g
 TEST(Repair, the_end_of_a_burst_that_is_lost_is_sent_again_after_a_timeout) {
     Wire wire(of_a_millisecond());
     wire.loses = [](const PacketHeader& header) {
-        return header.source == 0 && header.sequence == 9 && (header.flags & flag::again) == 0;
+        return header.source == 0 && header.sequence == 9 && (header.flags & flag::retransmission) == 0;
     };
     ASSERT_TRUE(wire.send_bytes(0, 1, 14'000)); // ten packets
     ASSERT_TRUE(wire.arrives(1, 1s));

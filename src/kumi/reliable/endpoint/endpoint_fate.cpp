@@ -1,4 +1,4 @@
-// Time, and what becomes of peers.
+// Endpoint: timers, and whether peers are gone.
 
 #include "kumi/reliable/endpoint/endpoint.hpp"
 
@@ -10,21 +10,21 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A longer time between two looks at the clock means that this process was stopped, or computed, and it counts as
-/// this much: timers are never further apart than a second.
+/// A longer time between two calls of on_time() means that this process was stopped, or computed. It counts as this
+/// much, because timers are never further apart than a second.
 constexpr Duration awake_step_max = 1500ms;
 /// Anybody can send an ICMP message which says that nobody listens at a peer's port, and a firewall may do so for a
 /// while. So the peer itself is asked, this often.
 constexpr Duration refused_ask = 50ms;
 /// A peer that has not answered for this long, while such messages kept coming, is gone.
 constexpr Duration refused_time = 1s;
-/// A node that closes waits for acknowledgements only, and most of its peers leave when it does: it waits less.
+/// A node that closes waits only for acknowledgements, and most of its peers leave when it does: it waits less.
 constexpr Duration refused_time_closing = 300ms;
-/// ICMP messages that are further apart do not belong together. Hosts send one a second or so.
+/// ICMP messages that are further apart are independent events. A host sends about one a second.
 constexpr Duration refused_pause = 3s;
-/// A program that waits for memory tries more often than this.
-constexpr Duration starving_pause = 3s;
-/// A packet that is lost so often in a row may be too large for the path.
+/// A program that waits for memory tries again sooner than this; later, the wait is over.
+constexpr Duration memory_wait_pause = 3s;
+/// A packet that is lost this often in a row may be too large for the path.
 constexpr unsigned timeouts_to_doubt = 2;
 /// A host that is alive answers within this time.
 constexpr Duration host_answer_time = 100ms;
@@ -62,45 +62,45 @@ void Endpoint::on_peer_time(Node node, Instant now) noexcept {
     Peer& peer = *peers_[node];
     const unsigned timeouts = peer.sender.timeouts_in_a_row();
     if (peer.sender.on_time(now)) peer.ask = true;
-    const bool is_one_more = peer.sender.timeouts_in_a_row() > timeouts; // this is called for other reasons, too
+    const bool is_one_more = peer.sender.timeouts_in_a_row() > timeouts; // on_time() is called for other reasons, too
     if (is_one_more && timeouts + 1 >= timeouts_to_doubt && peer.sender.first_bytes() > packet_bytes_min) {
         peer.path.doubt(now);
-        if (peer.path.is_out()) peer.ask = true; // all that passes may be questions, and one may have got lost
+        if (peer.path.is_out()) peer.ask = true; // only bare packets may pass, and the last one may be lost
     }
     if (peer.ask || peer.receiver.ack_deadline() <= now || peer.path.next_probe() <= now || peer.sender.may_send(now))
         make_ready(node);
     if (peer.sender.waits_for_peer()) check_life(node);
     if (peer.refused.is_on) check_refused(node, now);
-    if (peer.starving.since != Instant{} && !is_gone(node)) check_memory(node, now);
+    if (peer.memory_wait.since != Instant{} && !is_gone(node)) check_memory(node, now);
 }
 
 void Endpoint::on_memory(Node node, std::size_t wanted_bytes, std::size_t got_bytes, bool is_sending) noexcept {
     Peer& peer = *peers_[node];
     if (wanted_bytes == 0) {
-        if (got_bytes >= peer.starving.bytes && is_sending == peer.starving.is_sending) peer.starving = {};
+        if (got_bytes >= peer.memory_wait.bytes && is_sending == peer.memory_wait.is_sending) peer.memory_wait = {};
         return;
     }
-    peer.starving.bytes = wanted_bytes;
-    peer.starving.is_sending = is_sending;
-    peer.starving.is_new = true;
+    peer.memory_wait.bytes = wanted_bytes;
+    peer.memory_wait.is_sending = is_sending;
+    peer.memory_wait.is_new = true;
     touch(node);
 }
 
 void Endpoint::settle_memory(Peer& peer, Instant now) noexcept {
-    Peer::Starving& starving = peer.starving;
-    if (starving.since == Instant{} || now - starving.seen > starving_pause) starving.since = now;
-    starving.seen = now;
-    starving.is_new = false;
+    Peer::MemoryWait& wait = peer.memory_wait;
+    if (wait.since == Instant{} || now - wait.seen > memory_wait_pause) wait.since = now;
+    wait.seen = now;
+    wait.is_new = false;
 }
 
 void Endpoint::check_memory(Node node, Instant now) noexcept {
     Peer& peer = *peers_[node];
-    if (now - peer.starving.seen > starving_pause) {
-        peer.starving = {};
+    if (now - peer.memory_wait.seen > memory_wait_pause) {
+        peer.memory_wait = {};
         return;
     }
-    if (peer.starving.seen - peer.starving.since < options_.starving_max) return;
-    lose(node, Gone::starved);
+    if (peer.memory_wait.seen - peer.memory_wait.since < options_.memory_wait_max) return;
+    lose(node, Gone::no_memory_here);
     peer.owes_farewell = true;
     make_ready(node);
 }
@@ -109,7 +109,7 @@ void Endpoint::check_life(Node node) noexcept {
     Peer& peer = *peers_[node];
     if (options_.silence_max == Duration{0}) return;
     const Duration silent = awake_ - peer.heard_at;
-    // However long the last look was ago: its host is asked first, and has time to answer.
+    // Before a peer is called silent, its host is asked and has time to answer, however long the last check was ago.
     const bool was_asked = peer.checked_at > peer.heard_at && awake_ - peer.checked_at >= host_answer_time;
     if (silent >= options_.silence_max && was_asked) {
         peer.silent = true;
@@ -150,7 +150,7 @@ void Endpoint::on_refused(Node node, Instant now) noexcept {
 void Endpoint::check_refused(Node node, Instant now) noexcept {
     Peer& peer = *peers_[node];
     if (now - peer.refused.seen > refused_pause) {
-        peer.refused.is_on = false; // its host says so no more
+        peer.refused.is_on = false; // the host has stopped saying so
         return;
     }
     if (peer.refused.seen - peer.refused.since >= (is_closing_ ? refused_time_closing : refused_time))
@@ -164,29 +164,30 @@ void Endpoint::check_refused(Node node, Instant now) noexcept {
 void Endpoint::lose(Node node, Gone reason) noexcept {
     Peer& peer = *peers_[node];
     peer.gone = reason;
-    ++fates_;
-    const bool may_go_elsewhere = reason == Gone::refused || reason == Gone::starved || reason == Gone::starves;
+    ++gone_count_;
+    const bool may_go_elsewhere = reason == Gone::refused || reason == Gone::no_memory_here ||
+                                  reason == Gone::no_memory_there;
     const bool is_kept = options_.has_alternatives && may_go_elsewhere;
     if (!is_kept) peer.sender.clear();
     peer.receiver.stop_acknowledging();
     forget_unreadable(node);
 }
 
-/// A peer that was called gone still speaks, and does not know: without a word it would wait for this node for ever,
-/// whose host is alive.
-void Endpoint::on_late_word(Node node) noexcept {
+/// A peer that this node considers gone still sends, and does not know. Without a farewell it would wait for this node
+/// for ever, because this host is alive.
+void Endpoint::on_packet_of_gone_peer(Node node) noexcept {
     Peer& peer = *peers_[node];
     if (options_.has_alternatives || (peer.gone != Gone::silent && peer.gone != Gone::refused)) return;
     peer.owes_farewell = true;
     make_ready(node);
 }
 
-/// Of a peer that is gone, what lies behind a gap will never be read; nor what waits for memory, if that was why it is
-/// gone.
+/// Drops packets of a gone peer that can never be read: those after a gap, and those that wait for memory, if the lack
+/// of memory is why the peer is gone.
 void Endpoint::forget_unreadable(Node node) noexcept {
     Receiver& receiver = peers_[node]->receiver;
     const bool is_read = reading_.active && reading_.peer == node;
-    const bool is_awaited = receiver.is_stalled() && peers_[node]->gone != Gone::starved;
+    const bool is_awaited = receiver.is_stalled() && peers_[node]->gone != Gone::no_memory_here;
     if (!is_read && !is_awaited) receiver.clear();
 }
 

@@ -54,7 +54,7 @@ TEST(Fate, a_peer_that_has_restarted_is_gone) {
     wire.wake(1);
     wire.run_for(1ms);
     EXPECT_EQ(wire[0].gone(1), Gone::restarted);
-    EXPECT_EQ(wire[0].fates(), 1u);
+    EXPECT_EQ(wire[0].gone_count(), 1u);
     EXPECT_FALSE(wire.say(0, 1, "hello"));
     EXPECT_EQ(wire[0].try_reserve(1, 10), nullptr);
 }
@@ -287,7 +287,7 @@ TEST(Fate, a_host_is_asked_before_its_peer_is_called_gone_however_short_the_sile
 TEST(Fate, a_message_that_was_being_written_when_its_peer_went_is_dropped) {
     Wire wire;
     ASSERT_NE(wire[0].try_reserve(1, 100), nullptr);
-    wire.inject(0, forged({.flags = flag::bye, .source = 1, .destination = 0, .transmission = 1}, {}));
+    wire.inject(0, forged({.flags = flag::farewell, .source = 1, .destination = 0, .transmission = 1}, {}));
     wire.run_for(1ms);
     wire[0].commit(1, 100, wire.now(0));
     wire[0].flush();
@@ -401,7 +401,7 @@ TEST(Fate, a_peer_that_is_introduced_again_is_granted_what_is_its_own_and_heard_
     for (int i = 0; i < 5; ++i) ASSERT_TRUE(wire.send_bytes(1, 0, 20'000));
     ASSERT_TRUE(wire.arrives(5, 1s));
     wire.restart(1, true);
-    EXPECT_EQ(wire[0].credits().exposure(1), wire[0].introduction().credit_own_part);
+    EXPECT_EQ(wire[0].credits().outstanding(1), wire[0].introduction().credit_guaranteed);
     EXPECT_EQ(wire[0].gone(1), Gone::no);
     ASSERT_TRUE(wire.send_bytes(1, 0, 20'000));
     ASSERT_TRUE(wire.send_bytes(0, 1, 30'000));

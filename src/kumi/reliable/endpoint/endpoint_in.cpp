@@ -1,4 +1,4 @@
-// Packets in.
+// Endpoint: incoming packets, and the messages read from them.
 
 #include "kumi/reliable/endpoint/endpoint.hpp"
 
@@ -24,7 +24,7 @@ std::size_t Endpoint::on_packet(Bytes datagram, Instant now) noexcept {
         return drop(Drop::stale);
     }
     if (is_gone(node)) {
-        if ((header.flags & flag::bye) == 0) on_late_word(node);
+        if ((header.flags & flag::farewell) == 0) on_packet_of_gone_peer(node);
         return drop(Drop::late);
     }
 
@@ -39,20 +39,20 @@ std::size_t Endpoint::on_packet(Bytes datagram, Instant now) noexcept {
     note_talk(node, now);
     peer.refused.is_on = false;
     peer.receiver.on_packet(header, now);
-    if (is_probe) peer.probe = header.sequence, peer.owes_probed = true, make_ready(node);
-    if (!is_data && (header.flags & flag::probed) != 0) peer.path.on_answer(header.sequence, now), on_path(node);
+    if (is_probe) peer.probe = header.sequence, peer.owes_probe_answer = true, make_ready(node);
+    if (!is_data && (header.flags & flag::probe_answer) != 0) peer.path.on_answer(header.sequence, now), on_path(node);
     if (peer.path.on_latest(header.latest, now)) [[unlikely]] on_path(node);
-    if ((header.flags & flag::bye) != 0)
-        return lose(node, (header.flags & flag::starved) != 0 ? Gone::starves : Gone::left), packet.size();
-    Block* joined = nullptr; // a packet that has come in parts
-    if (is_data && (header.flags & flag::part) != 0) [[unlikely]] {
+    if ((header.flags & flag::farewell) != 0)
+        return lose(node, (header.flags & flag::no_memory) != 0 ? Gone::no_memory_there : Gone::left), packet.size();
+    Block* reassembled = nullptr; // a packet that arrived in fragments
+    if (is_data && (header.flags & flag::fragment) != 0) [[unlikely]] {
         Receiver::Verdict verdict;
-        joined = peer.receiver.join(header.sequence, rest, verdict, now);
+        reassembled = peer.receiver.on_fragment(header.sequence, rest, verdict, now);
         if (verdict == Receiver::Verdict::malformed) drops_.count(Drop::malformed);
         if (verdict == Receiver::Verdict::beyond_window) drops_.count(Drop::beyond_window);
-        if (joined == nullptr)
+        if (reassembled == nullptr)
             return note_memory(node, peer.receiver.wanted_bytes(), 0, false), touch(node), packet.size();
-        rest = Bytes(joined->data(), joined->bytes);
+        rest = Bytes(reassembled->data(), reassembled->bytes);
         header.bytes = static_cast<std::uint16_t>(sizeof header + rest.size());
     }
     if (is_data) {
@@ -61,26 +61,26 @@ std::size_t Endpoint::on_packet(Bytes datagram, Instant now) noexcept {
                     verdict == Receiver::Verdict::next ? options_.message_bytes_max : 0, false);
         switch (verdict) {
         case Receiver::Verdict::next:
-            begin_reading(node, rest, std::exchange(joined, nullptr), weight_of(header.bytes), now);
+            begin_reading(node, rest, std::exchange(reassembled, nullptr), weight_of(header.bytes), now);
             break;
-        case Receiver::Verdict::put_aside: read_on(node, now); break; // notes that it is stalled, if it is
+        case Receiver::Verdict::put_aside: read_on(node, now); break; // notes that the receiver is stalled, if it is
         case Receiver::Verdict::beyond_window: drops_.count(Drop::beyond_window); break;
         case Receiver::Verdict::malformed: drops_.count(Drop::malformed); break;
         case Receiver::Verdict::duplicate: break;
         }
-        if (joined != nullptr) pool_.give_back(joined);
+        if (reassembled != nullptr) pool_.give_back(reassembled);
     }
     touch(node);
     return packet.size();
 }
 
-/// Draws the consequences of packets: once for all that came in one go.
+/// Updates deadlines and the ready list of all peers that packets came from, once for all packets of one batch.
 void Endpoint::settle(Instant now) noexcept {
     for (const Node node : touched_) {
         Peer& peer = *peers_[node];
         peer.touched = false;
         if (is_gone(node)) continue;
-        if (peer.starving.is_new) [[unlikely]] settle_memory(peer, now);
+        if (peer.memory_wait.is_new) [[unlikely]] settle_memory(peer, now);
         if (peer.sender.has_repairs() || (peer.sender.has_closed() && peer.sender.may_send(now))) make_ready(node);
         acknowledge_if_due(node, now);
         watch(node, deadline_of(node, now));
@@ -91,10 +91,10 @@ void Endpoint::settle(Instant now) noexcept {
 void Endpoint::acknowledge_if_due(Node node, Instant now) noexcept {
     Peer& peer = *peers_[node];
     if (peer.receiver.ack_deadline() <= now) return make_ready(node);
-    if (peer.receiver.unacknowledged_weight() < own_part_ / 8) return; // cannot be much; the most common case
-    // The peer may be left with little: a quarter of what it can have now is worth a packet.
+    if (peer.receiver.unacknowledged_weight() < guaranteed_ / 8) return; // too little to matter; the most common case
+    // The peer may have little credit left: a quarter more than it has is worth a packet.
     const std::uint32_t growth = credits_.growth(node);
-    const bool worth_telling = growth != 0 && growth >= (growth + credits_.exposure(node)) / 4;
+    const bool worth_telling = growth != 0 && growth >= (growth + credits_.outstanding(node)) / 4;
     if (worth_telling || peer.receiver.unacknowledged_weight() >= credits_.share() / 4)
         peer.receiver.acknowledge_by(now);
     if (peer.receiver.ack_deadline() <= now) make_ready(node);
@@ -110,7 +110,7 @@ void Endpoint::end_reading() noexcept {
     if (reading_.block != nullptr) pool_.give_back(std::exchange(reading_.block, nullptr));
 }
 
-/// Goes on with what came before its turn, if it is its turn now.
+/// Reads the packet that is next in order, if it arrived early and was put aside.
 bool Endpoint::read_on(Node node, Instant now) noexcept {
     Peer& peer = *peers_[node];
     if (reading_.active) return true;
@@ -130,7 +130,7 @@ bool Endpoint::read_next(Arrival& arrival, Instant now) noexcept {
         const Node node = reading_.peer;
         Receiver& receiver = peers_[node]->receiver;
         if (receiver.next_message(reading_.records, arrival)) {
-            // The last of its packet, and nothing waits behind it: that is all, and nobody need ask again.
+            // The last message of its packet, with nothing put aside behind it: spare the caller another call.
             if (reading_.records.empty() && reading_.block == nullptr && !receiver.has_aside()) reading_.active = false;
             return true;
         }
@@ -145,7 +145,7 @@ bool Endpoint::read_next(Arrival& arrival, Instant now) noexcept {
     return false;
 }
 
-/// Goes on with somebody for whose message there was no room, if there is now.
+/// Continues with a peer whose message waited for room, if there is room now.
 bool Endpoint::read_stalled(Instant now) noexcept {
     for (std::size_t i = 0; i < stalled_.size();) {
         const Node node = stalled_[i];

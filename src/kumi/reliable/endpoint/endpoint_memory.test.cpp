@@ -46,10 +46,10 @@ TEST(ReceiverMemory, if_it_does_not_pass_both_sides_know_why) {
         Wire wire;
         send_to_a_node_with(bytes, wire);
         EXPECT_TRUE(wire.run_until([&] { return wire[0].gone(1) != Gone::no; }, 20s)) << bytes;
-        EXPECT_EQ(wire[1].gone(0), Gone::starved) << bytes;
+        EXPECT_EQ(wire[1].gone(0), Gone::no_memory_here) << bytes;
         EXPECT_EQ(wire[1].wanted_bytes(0), large) << bytes;
-        EXPECT_FALSE(wire[1].starved_sending(0)) << bytes;
-        EXPECT_EQ(wire[0].gone(1), Gone::starves) << bytes;
+        EXPECT_FALSE(wire[1].wanted_for_sending(0)) << bytes;
+        EXPECT_EQ(wire[0].gone(1), Gone::no_memory_there) << bytes;
         EXPECT_GE(wire.time(), 10s) << bytes;
         EXPECT_TRUE(wire.sizes.empty()) << bytes;
         EXPECT_FALSE(wire.say(0, 1, "hello?"));
@@ -71,7 +71,7 @@ TEST(ReceiverMemory, one_peer_that_starves_is_no_reason_to_lose_others) {
         wire.wake(2);
         wire.run_for(100ms);
     }
-    EXPECT_EQ(wire[1].gone(0), Gone::starved);
+    EXPECT_EQ(wire[1].gone(0), Gone::no_memory_here);
     EXPECT_EQ(wire[1].gone(2), Gone::no);
     EXPECT_EQ(wire.sizes.size(), 150u);
 }
@@ -102,11 +102,11 @@ TEST(SenderMemory, a_message_that_finds_none_for_ten_seconds_is_an_error_that_sa
     EXPECT_FALSE(try_for(9500ms, wire));
     EXPECT_EQ(wire[0].gone(1), Gone::no);
     EXPECT_FALSE(try_for(1s, wire));
-    EXPECT_EQ(wire[0].gone(1), Gone::starved);
+    EXPECT_EQ(wire[0].gone(1), Gone::no_memory_here);
     EXPECT_EQ(wire[0].wanted_bytes(1), large);
-    EXPECT_TRUE(wire[0].starved_sending(1));
+    EXPECT_TRUE(wire[0].wanted_for_sending(1));
     wire.run_for(1s);
-    EXPECT_EQ(wire[1].gone(0), Gone::starves) << "the other side is told";
+    EXPECT_EQ(wire[1].gone(0), Gone::no_memory_there) << "the other side is told";
 }
 
 TEST(SenderMemory, one_that_finds_some_in_time_starts_the_time_anew) {
@@ -157,7 +157,7 @@ TEST(SenderMemory, small_messages_that_find_some_do_not_hide_that_a_large_one_do
         wire.wake(0);
         wire.run_for(100ms);
     }
-    EXPECT_EQ(wire[0].gone(1), Gone::starved);
+    EXPECT_EQ(wire[0].gone(1), Gone::no_memory_here);
 }
 
 TEST(SenderMemory, want_of_room_is_not_want_of_memory) {

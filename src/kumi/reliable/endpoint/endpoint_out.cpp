@@ -1,4 +1,4 @@
-// Packets out.
+// Endpoint: outgoing packets.
 
 #include "kumi/reliable/endpoint/endpoint.hpp"
 
@@ -12,15 +12,15 @@
 namespace kumi::reliable {
 namespace {
 
-/// What one sendmsg(2) may carry, with room for what encryption adds to each packet.
+/// Most bytes of a series: what one sendmsg(2) may carry, with room for what encryption adds to each packet.
 constexpr std::size_t series_bytes_max = 62'900;
 
-/// What a probe is filled up with.
+/// Content of probes.
 alignas(64) std::byte zeros[packet_bytes_max];
 
 } // namespace
 
-/// Writes everything into `header` that is not about the packet's content.
+/// Sets all fields of `header` that are not about the packet's content.
 void Endpoint::address(Node node, PacketHeader& header, std::uint32_t credit, bool tells_gaps, Instant now) noexcept {
     Peer& peer = *peers_[node];
     header.token = options_.token;
@@ -64,11 +64,11 @@ bool Endpoint::next_series(Series& series, Instant now) noexcept {
         }
         const bool ack_due = peer.receiver.ack_deadline() <= now;
         const bool gap_due = ack_due && peer.receiver.has_gap();
-        if (!gap_due && !peer.owes_probed && fill_series(node, series, now)) {
-            if (peer.sender.has_more_after_prepared() || peer.ask) make_ready(node); // at the end of the line
+        if (!gap_due && !peer.owes_probe_answer && fill_series(node, series, now)) {
+            if (peer.sender.has_more_after_prepared() || peer.ask) make_ready(node); // at the end of the queue
             return true;
         }
-        if (ack_due || peer.ask || peer.owes_probed) {
+        if (ack_due || peer.ask || peer.owes_probe_answer) {
             fill_bare(node, series, now);
             if (peer.sender.has_closed() || peer.sender.has_repairs()) make_ready(node);
             return true;
@@ -85,7 +85,7 @@ bool Endpoint::fill_series(Node node, Series& series, Instant now) noexcept {
     PacketHeader header;
     series.to = node;
     series.count = 0;
-    series.again = peer.sender.has_repairs();
+    series.is_retransmission = peer.sender.has_repairs();
     peer.sender.forget_prepared();
     while (series.count < Sender::series_max) {
         const std::size_t i = series.count;
@@ -97,12 +97,12 @@ bool Endpoint::fill_series(Node node, Series& series, Instant now) noexcept {
         const std::size_t bytes = series.packets[i].bytes();
         ++series.count;
         left -= std::min(left, bytes);
-        if (i != 0 && bytes < room) break; // smaller than the first: the last
+        if (i != 0 && bytes < room) break; // smaller than the first, so it must be the last
         room = bytes;
     }
     if (series.count == 0) return false;
     if (peer.sender.is_stuck_after_prepared(now)) {
-        header.flags |= flag::please;
+        header.flags |= flag::ack_now;
         finish(peer, header, series.packets[series.count - 1], series.count - 1);
     }
     return true;
@@ -117,21 +117,21 @@ void Endpoint::fill_bare(Node node, Series& series, Instant now) noexcept {
     address(node, header, credits_.grant(node), true, now);
     header.ack_words = static_cast<std::uint8_t>(words);
     header.bytes = static_cast<std::uint16_t>(sizeof header + words * 8);
-    if (std::exchange(peer.ask, false)) header.flags |= flag::please;
-    if (std::exchange(peer.owes_probed, false)) {
-        header.flags |= flag::probed;
+    if (std::exchange(peer.ask, false)) header.flags |= flag::ack_now;
+    if (std::exchange(peer.owes_probe_answer, false)) {
+        header.flags |= flag::probe_answer;
         header.sequence = peer.probe;
     }
     series.to = node;
     series.count = 1;
-    series.again = false;
+    series.is_retransmission = false;
     series.packets[0] = {memory, header.bytes, {}, false};
     peer.sender.forget_prepared();
     finish(peer, header, series.packets[0], 0);
 }
 
-/// The probe is lost if the peer has what was sent behind it, and has not answered the probe. So the peer is asked for
-/// an answer, too.
+/// Fills a probe, and asks the peer for an answer by a packet after it: the probe is lost if that one arrives and the
+/// probe is not answered.
 void Endpoint::fill_probe(Node node, Series& series, Instant now) noexcept {
     Peer& peer = *peers_[node];
     const std::uint32_t bytes = peer.path.probe_bytes();
@@ -140,12 +140,12 @@ void Endpoint::fill_probe(Node node, Series& series, Instant now) noexcept {
     std::byte* const memory = series.heads[0];
     std::memset(memory, 0, piece_head_bytes);
     address(node, header, credits_.grant(node), false, now);
-    header.flags = flag::probe | flag::please;
+    header.flags = flag::probe | flag::ack_now;
     header.bytes = static_cast<std::uint16_t>(bytes);
     header.sequence = peer.path.probe_number();
     series.to = node;
     series.count = 1;
-    series.again = false;
+    series.is_retransmission = false;
     series.packets[0] = {memory, piece_head_bytes, Bytes(zeros, bytes - piece_head_bytes), true};
     peer.sender.forget_prepared();
     finish(peer, header, series.packets[0], 0);
@@ -156,8 +156,8 @@ void Endpoint::fill_farewell(Node node, Series& series, Instant now) noexcept {
     fill_bare(node, series, now);
     PacketHeader header;
     std::memcpy(&header, series.packets[0].head, sizeof header);
-    header.flags |= flag::bye;
-    if (peers_[node]->gone == Gone::starved) header.flags |= flag::starved;
+    header.flags |= flag::farewell;
+    if (peers_[node]->gone == Gone::no_memory_here) header.flags |= flag::no_memory;
     finish(*peers_[node], header, series.packets[0], 0);
 }
 
@@ -167,8 +167,8 @@ void Endpoint::on_sent(const Series& series, std::size_t count, bool in_burst, I
         PacketHeader header;
         std::memcpy(&header, series.packets[0].head, sizeof header);
         const bool is_bare = (header.flags & flag::data) == 0;
-        if (is_bare && (header.flags & flag::please) != 0) peer.ask = true;
-        if (is_bare && (header.flags & flag::probed) != 0) peer.owes_probed = true;
+        if (is_bare && (header.flags & flag::ack_now) != 0) peer.ask = true;
+        if (is_bare && (header.flags & flag::probe_answer) != 0) peer.owes_probe_answer = true;
         peer.sender.forget_prepared();
         if (is_gone(series.to)) return;
         peer.receiver.acknowledge_by(now);

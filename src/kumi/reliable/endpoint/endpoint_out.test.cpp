@@ -71,7 +71,7 @@ struct TwoEnds {
             ASSERT_EQ(parsed.destination_incarnation, 5u);
             ASSERT_EQ(parsed.transmission, header(0).transmission + i);
             if ((parsed.flags & flag::data) != 0) {
-                ASSERT_EQ((parsed.flags & flag::again) != 0, series.again);
+                ASSERT_EQ((parsed.flags & flag::retransmission) != 0, series.is_retransmission);
             } else {
                 ASSERT_EQ(series.count, 1u);
             }
@@ -272,7 +272,7 @@ TEST(EndpointOut, goodbye_is_said_twice_to_those_that_were_talked_to_and_are_the
         while (end.next_farewell(series, more)) {
             PacketHeader header;
             std::memcpy(&header, series.packets[0].head, sizeof header);
-            EXPECT_NE(header.flags & flag::bye, 0);
+            EXPECT_NE(header.flags & flag::farewell, 0);
             told.push_back(series.to);
         }
         told.push_back(99);
@@ -281,17 +281,17 @@ TEST(EndpointOut, goodbye_is_said_twice_to_those_that_were_talked_to_and_are_the
 }
 
 TEST(EndpointOut, two_packets_fit_what_a_peer_grants_at_any_time_or_they_are_the_smallest) {
-    for (const std::uint32_t own_part :
+    for (const std::uint32_t guaranteed :
          {2 * weight_of(512), 2 * weight_of(1000), 2 * weight_of(1000) - 1, 2 * weight_of(1472), 1u << 20}) {
         Endpoint end(EndpointOptions{.nodes = 2});
-        end.introduce(0, {.credit_own_part = own_part});
-        end.introduce(1, {.credit_own_part = own_part, .packet_bytes = 1472});
+        end.introduce(0, {.credit_guaranteed = guaranteed});
+        end.introduce(1, {.credit_guaranteed = guaranteed, .packet_bytes = 1472});
         const std::uint32_t bytes = end.packet_bytes(1);
         EXPECT_EQ(bytes % 8, 0u);
-        EXPECT_LE(2 * weight_of(bytes), own_part);
-        EXPECT_TRUE(bytes == 1472 || 2 * weight_of(bytes + 8) > own_part) << bytes;
+        EXPECT_LE(2 * weight_of(bytes), guaranteed);
+        EXPECT_TRUE(bytes == 1472 || 2 * weight_of(bytes + 8) > guaranteed) << bytes;
         end.set_packet_bytes(1, 65'472, Instant{});
-        EXPECT_LE(2 * weight_of(end.packet_bytes(1)), own_part);
+        EXPECT_LE(2 * weight_of(end.packet_bytes(1)), guaranteed);
         end.set_packet_bytes(1, 600, Instant{});
         EXPECT_LE(end.packet_bytes(1), 600u);
     }
@@ -307,9 +307,9 @@ TEST(EndpointOut, room_that_is_made_and_a_peer_that_goes_are_seen_by_who_was_ref
     rooms = two[0].rooms_made();
     two[0].give_up(1);
     EXPECT_NE(two[0].rooms_made(), rooms);
-    EXPECT_EQ(two[0].fates(), 1u);
+    EXPECT_EQ(two[0].gone_count(), 1u);
     two[0].give_up(1);
-    EXPECT_EQ(two[0].fates(), 1u);
+    EXPECT_EQ(two[0].gone_count(), 1u);
 }
 
 TEST(EndpointOut, the_last_packet_that_may_leave_asks_for_an_answer_and_those_before_it_do_not) {
@@ -319,8 +319,8 @@ TEST(EndpointOut, the_last_packet_that_may_leave_asks_for_an_answer_and_those_be
     ASSERT_TRUE(two.send(0, 20'000));
     ASSERT_TRUE(two.next(0));
     ASSERT_EQ(two.series.count, 2u);
-    EXPECT_EQ(two.header(0).flags & flag::please, 0);
-    EXPECT_NE(two.header(1).flags & flag::please, 0);
+    EXPECT_EQ(two.header(0).flags & flag::ack_now, 0);
+    EXPECT_NE(two.header(1).flags & flag::ack_now, 0);
     two[0].on_sent(two.series, 2, true, two.now);
     two.deliver(2);
     EXPECT_EQ(two.carry(1), 1u) << "it is answered at once";

@@ -7,7 +7,7 @@
 
 namespace kumi::reliable {
 
-/// First in, first out, for as many nodes as there are: each is in it once at most, so it never grows.
+/// First-in first-out queue of nodes. Each node is in it at most once, so it never grows.
 class NodeRing {
 public:
     explicit NodeRing(Node nodes) : places_(nodes) {}

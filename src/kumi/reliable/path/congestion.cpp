@@ -7,18 +7,18 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Packets that leave together though they are paced.
+/// Bytes that may be sent together although packets are paced.
 constexpr std::uint32_t burst_bytes = 32 * 1024;
-/// Of fewer packets, one or two that are lost are a tenth by chance.
+/// With fewer packets, one or two losses would be a tenth by chance.
 constexpr std::uint32_t packets_to_judge = 64;
-/// Above the shortest round trip by this factor and this time, a queue stands somewhere.
+/// A round trip longer than the shortest by this factor and this time means that there is a queue somewhere.
 constexpr int queue_factor = 8;
 constexpr Duration queue_time = 20ms;
-/// And above this, packets wait somewhere for no use: a larger window would only make them wait longer, and push what
-/// is under way out of the caches.
+/// Above this, packets wait somewhere without use: a larger window would make them wait longer, and push the data under
+/// way out of the caches.
 constexpr int waiting_factor = 2;
 constexpr Duration waiting_time = 50us;
-/// Between two series that are paced.
+/// Longest pause between two paced series.
 constexpr Duration pause_max = 20ms;
 
 } // namespace
@@ -27,7 +27,7 @@ bool Congestion::on_arrived(std::uint32_t bytes, Sequence latest, Sequence first
                             const RoundTrip& round_trip) noexcept {
     round_bytes_ += bytes;
     if (is_before(latest, round_end_)) return false;
-    if (round_bytes_ + lost_bytes_ < window_bytes_min) return false; // tells nothing: the round goes on
+    if (round_bytes_ + lost_bytes_ < window_bytes_min) return false; // too little to judge: the round goes on
     round_end_ = first_of_next_round;
     return end_round(round_trip);
 }
@@ -45,7 +45,7 @@ bool Congestion::end_round(const RoundTrip& round_trip) noexcept {
     if (lossy) window_bytes_ = std::max(window_bytes_min, window_bytes_ / 10 * 7);
     else if (queued) window_bytes_ = std::max(window_bytes_min, window_bytes_ / 8 * 7);
     else if (waiting) window_bytes_ = std::max(std::min(window_bytes_, window_bytes_start), window_bytes_ / 8 * 7);
-    // Only a window that was made use of grows.
+    // Only a window that was used grows.
     else if (round_bytes_ * 2 >= window_bytes_)
         window_bytes_ = std::min(window_bytes_max, starting_ ? window_bytes_ * 2 : window_bytes_ + window_bytes_ / 8);
     if (lossy || queued) congested_ = true, starting_ = false;
@@ -59,15 +59,15 @@ bool Congestion::end_round(const RoundTrip& round_trip) noexcept {
 void Congestion::on_silence() noexcept {
     window_bytes_ = std::max(window_bytes_min, window_bytes_ / 2);
     congested_ = true;
-    starting_ = true; // and opens quickly when the peer is back
+    starting_ = true; // so the window grows quickly when the peer is back
 }
 
 void Congestion::on_sent(std::uint32_t bytes, Instant now, const RoundTrip& round_trip) noexcept {
     if (!congested_) return;
-    // A window per round trip, a little faster so that pacing is not what limits.
+    // One window per round trip, a little faster so that pacing is not the limit.
     const Duration gap = round_trip.smooth() * bytes / window_bytes_ * 4 / 5;
     const Duration credit = round_trip.smooth() * burst_bytes / window_bytes_;
-    // The window is what limits; a round trip that was long for once must not stop the sender for many of them.
+    // The window is the limit. One long round trip must not stop the sender for many round trips.
     paced_until_ = std::min(std::max(paced_until_, now - credit) + gap, now + pause_max);
 }
 

@@ -1,10 +1,11 @@
 #pragma once
 
-// How much may be under way to one peer, and how fast. On a LAN nothing is wrong most of the time, and then this is
-// out of the way: the window opens until only the receiver's credit limits, and nothing is paced. Single losses are
-// repaired and mean nothing: wires, radio and switches lose packets without being full. What means congestion is a
-// round trip (of some packets) in which more than a tenth was lost, a round trip that takes many times the shortest
-// one, or silence; then the window shrinks and packets are spread over the round trip until it has grown back.
+// Decides how much may be under way to one peer, and how fast it is sent. On a LAN there is no congestion most of the
+// time, and then this class does nothing: the window grows until only the receiver's credit limits, and nothing is
+// paced. Single losses are repaired and do not count, because wires, radio and switches lose packets without being
+// full. Congestion is one of these: a round trip (of enough packets) in which more than a tenth was lost, a round trip
+// that takes many times the shortest one, or silence. Then the window shrinks, and packets are spread over the round
+// trip until the window has grown back.
 
 #include "kumi/base/clock.hpp"
 #include "kumi/reliable/packet.hpp"
@@ -21,13 +22,13 @@ public:
     static constexpr std::uint32_t window_bytes_start = 256 * 1024;
     static constexpr std::uint32_t window_bytes_max = 8 * 1024 * 1024;
 
-    /// `first`: transmissions start behind it.
+    /// Transmissions start after `first`.
     explicit Congestion(Sequence first = 0) : round_end_(first) {}
 
     std::uint32_t window_bytes() const noexcept { return window_bytes_; }
 
-    /// `first_of_next_round` is the next transmission: once it has arrived, a round trip is over.
-    /// True: the window was made smaller.
+    /// The peer has acknowledged `bytes`. `first_of_next_round` is the next transmission: the round trip ends when it
+    /// has arrived. True: the window was reduced.
     bool on_arrived(std::uint32_t bytes, Sequence latest, Sequence first_of_next_round,
                     const RoundTrip& round_trip) noexcept;
     void on_sample(Duration round_trip) noexcept { round_least_ = std::min(round_least_, round_trip); }
@@ -35,10 +36,10 @@ public:
         lost_bytes_ += bytes;
         lost_packet_bytes_ = std::max(lost_packet_bytes_, bytes);
     }
-    /// Nothing was heard although it was asked for, again and again.
+    /// Several requests for an answer timed out in a row.
     void on_silence() noexcept;
 
-    /// When the next packets may leave; in the past when they may now.
+    /// When the next packets may be sent; in the past if they may be sent now.
     Instant paced_until() const noexcept { return paced_until_; }
     void on_sent(std::uint32_t bytes, Instant now, const RoundTrip& round_trip) noexcept;
 
@@ -46,13 +47,13 @@ private:
     bool end_round(const RoundTrip& round_trip) noexcept;
 
     std::uint32_t window_bytes_ = window_bytes_start;
-    bool starting_ = true;   // nothing went wrong so far
+    bool starting_ = true;   // no congestion so far, so the window doubles each round trip
     bool congested_ = false; // paced
     Sequence round_end_;
-    std::uint64_t round_bytes_ = 0;   // that arrived in this round
-    std::uint64_t arrived_bytes_ = 0; // in the rounds that are not judged yet
+    std::uint64_t round_bytes_ = 0;   // acknowledged in this round
+    std::uint64_t arrived_bytes_ = 0; // acknowledged in rounds that were too short to be judged
     std::uint64_t lost_bytes_ = 0;
-    std::uint32_t lost_packet_bytes_ = 0; // the largest of these packets
+    std::uint32_t lost_packet_bytes_ = 0; // the largest lost packet
     Duration round_least_ = Duration::max();
     Instant paced_until_{};
 };

@@ -7,13 +7,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Packets get lost for other reasons too, and small ones may overtake a large one.
+/// A size is too large after this many lost probes: packets get lost for other reasons too, and small ones may overtake
+/// a large one.
 constexpr unsigned tries_max = 3;
-/// Between them, and longer each time: what made one probe get lost may still be so for the next.
+/// Pause between probes of one size, longer each time: what made one probe get lost may still last.
 constexpr Duration pause = 20ms;
-/// The search ends when the size is known so well.
+/// The search ends when the size is known this precisely.
 constexpr std::uint32_t close_enough = 32;
-/// A path that carries less than the hosts is tried again after this time: a switch may have been replaced.
+/// A path that carries less than the hosts is probed again after this time: a switch may have been replaced.
 constexpr Duration raise_again = 10min;
 
 } // namespace
@@ -47,7 +48,7 @@ void PathSize::try_next(std::uint32_t bytes, Instant when) noexcept {
     next_at_ = when;
 }
 
-/// Between the largest size that passes and the smallest that does not.
+/// Binary search between the largest size that passes and the smallest that does not.
 void PathSize::search(Instant now) noexcept {
     if (too_large_ > limit_ && bytes_ < limit_) return try_next(limit_, now);
     if (bytes_ + close_enough < too_large_ && bytes_ < limit_)
@@ -64,10 +65,10 @@ void PathSize::on_probe_sent(Sequence number, Sequence transmission) noexcept {
 }
 
 void PathSize::on_answer(Sequence number, Instant now) noexcept {
-    // it may come late, when the next has left
+    // the answer may come late, after the next probe was sent
     const bool is_of_this_size = number - first_number_ <= number_ - first_number_;
     if (probe_bytes_ == 0 || !is_of_this_size) return;
-    if (probe_bytes_ >= too_large_) too_large_ = limit_ + 8; // the path carries more than it did
+    if (probe_bytes_ >= too_large_) too_large_ = limit_ + 8; // the path carries more than before
     bytes_ = std::max(bytes_, probe_bytes_);
     search(now);
 }

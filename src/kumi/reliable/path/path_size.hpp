@@ -7,49 +7,50 @@
 
 namespace kumi::reliable {
 
-/// How large packets to one peer may be. What the hosts' interfaces say is a limit only: a switch between them may
-/// carry less, and drop larger packets without a word. So packets begin with a size that surely passes, larger ones are
-/// tried by probes (RFC 8899), and a size that passed is tried again when packets get lost.
+/// Finds out how large packets to one peer may be. What the hosts' interfaces report is only an upper limit: a switch
+/// between them may carry less, and drop larger packets silently. So packets start at a size that certainly passes,
+/// larger sizes are tried by probes (RFC 8899), and a size that passed is tried again when packets get lost.
 ///
-/// No clock says that a probe is lost, for the peer may only be busy: it is lost when the peer has received what was
-/// sent after it, and does not answer it.
+/// A probe does not time out, because the peer may only be busy. A probe is lost when the peer has received something
+/// that was sent after it, and has not answered it.
 class PathSize {
 public:
-    /// Packets of up to `sure_bytes` pass as long as none are lost; with packet_bytes_max nothing is ever tried.
+    /// Packets of up to `sure_bytes` are assumed to pass until some are lost. With packet_bytes_max there are no probes
+    /// at all.
     PathSize(std::uint32_t sure_bytes, std::uint32_t limit_bytes) noexcept;
 
-    /// What packets may have now.
+    /// Largest packet that may be sent now.
     std::uint32_t bytes() const noexcept { return bytes_; }
     std::uint32_t limit() const noexcept { return limit_; }
-    /// Packets of this size do not pass; above limit() if all do, or nothing is known.
+    /// Packets of this size do not pass. Above limit() if all sizes pass, or nothing is known.
     std::uint32_t too_large() const noexcept { return too_large_; }
 
-    /// Packets are sent to the peer from now on.
+    /// Starts probing: packets are sent to the peer from now on.
     void begin(Instant now) noexcept;
-    /// The hosts, or a router on the way, carry no more than that.
+    /// The hosts, or a router between them, carry no more than `bytes`.
     void set_limit(std::uint32_t bytes, Instant now) noexcept;
-    /// Packets get lost again and again.
+    /// Packets were lost several times in a row: the path may have become smaller.
     void doubt(Instant now) noexcept;
 
-    /// When the next probe is to be sent; `never`: none, or one is under way.
+    /// When the next probe is due; `never` if there is none, or one is under way.
     Instant next_probe() const noexcept { return is_out_ ? never : next_at_; }
     std::uint32_t probe_bytes() const noexcept { return probe_bytes_; }
     Sequence probe_number() const noexcept { return number_; }
-    /// The probe of that number has left. It says nothing any more if another is to be tried meanwhile.
+    /// The probe `number` was sent. Ignored if another probe is due by now.
     void on_probe_sent(Sequence number, Sequence transmission) noexcept;
-    /// A probe is under way.
+    /// True while a probe is under way.
     bool is_out() const noexcept { return is_out_; }
 
-    /// The peer answers a probe.
+    /// The peer has answered the probe `number`.
     void on_answer(Sequence number, Instant now) noexcept;
-    /// The peer has received that transmission. True: so the probe is lost.
+    /// The peer has received the transmission `latest`. True if the probe is lost therefore.
     bool on_latest(Sequence latest, Instant now) noexcept {
         const bool is_lost = is_out_ && is_before(transmission_, latest);
         if (is_lost) [[unlikely]] on_probe_lost(now);
         return is_lost;
     }
 
-    /// Asked once, after each search: whether it has ended below the limit.
+    /// True once after each search that ended below the limit.
     bool take_narrow() noexcept { return std::exchange(is_narrow_, false); }
 
 private:
@@ -62,10 +63,10 @@ private:
     std::uint32_t bytes_;
     std::uint32_t too_large_;
     std::uint32_t probe_bytes_ = 0;
-    Sequence first_number_ = 1; // of the probes of this size
-    Sequence number_ = 0;       // of the probe that is under way or comes next
-    Sequence transmission_ = 0; // in which it left
-    unsigned tries_ = 0;        // of this size that were lost
+    Sequence first_number_ = 1; // number of the first probe of this size
+    Sequence number_ = 0;       // of the probe that is under way, or of the next one
+    Sequence transmission_ = 0; // of the probe that is under way
+    unsigned tries_ = 0;        // lost probes of this size
     bool is_out_ = false;
     bool is_narrow_ = false;
     Instant next_at_ = never;

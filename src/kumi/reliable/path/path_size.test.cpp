@@ -267,7 +267,7 @@ TEST(PathSizes, packets_under_way_when_the_path_begins_to_lose_large_ones_arrive
     wire.set_path_bytes(1472);
     bool had_parts = false;
     wire.on_packet = [&](const PacketHeader& header) {
-        had_parts |= (header.flags & (flag::data | flag::part)) == (flag::data | flag::part);
+        had_parts |= (header.flags & (flag::data | flag::fragment)) == (flag::data | flag::fragment);
     };
     std::vector<std::byte> long_one(100'000), small(3000);
     for (std::size_t i = 0; i < long_one.size(); ++i) long_one[i] = static_cast<std::byte>(i * 7 / 5);
@@ -303,7 +303,7 @@ TEST(PathSizes, what_came_in_parts_is_given_back_as_whole_packets) {
     bool had_parts = false;
     std::uint32_t line = 0; // to which node 0 may send, says node 1
     wire.on_packet = [&](const PacketHeader& header) {
-        const bool is_part = (header.flags & flag::part) != 0;
+        const bool is_part = (header.flags & flag::fragment) != 0;
         if (header.source == 1) line = header.credit;
         else if ((header.flags & flag::data) != 0 && !is_part) weights[header.sequence] = weight_of(header.bytes);
         had_parts |= is_part;
@@ -335,7 +335,7 @@ TEST(PathSizes, where_only_questions_pass_they_are_repeated_until_one_does) {
     int questions = 0;
     wire.loses = [&](const PacketHeader& header) {
         const bool is_question =
-            header.source == 0 && (header.flags & (flag::data | flag::please | flag::probe)) == flag::please;
+            header.source == 0 && (header.flags & (flag::data | flag::ack_now | flag::probe)) == flag::ack_now;
         return is_question && ++questions <= 3;
     };
     ASSERT_TRUE(wire.send_bytes(0, 1, 100'000));

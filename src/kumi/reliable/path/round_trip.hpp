@@ -6,7 +6,7 @@
 
 namespace kumi::reliable {
 
-/// How long an answer takes, and how long to wait for one (RFC 6298's estimate with a LAN's bounds).
+/// Estimates how long an answer takes, and how long to wait for one (RFC 6298, with bounds for a LAN).
 class RoundTrip {
 public:
     void on_sample(Duration sample) noexcept {
@@ -18,7 +18,7 @@ public:
         }
         deviation_ += ((sample > smooth_ ? sample - smooth_ : smooth_ - sample) - deviation_) / 4;
         smooth_ += (sample - smooth_) / 8;
-        // Paths change: an old minimum fades slowly.
+        // Paths change, so an old minimum grows slowly.
         least_ = sample < least_ ? sample : least_ + least_ / 4096;
     }
 
@@ -26,8 +26,9 @@ public:
     Duration smooth() const noexcept { return known() ? smooth_ : std::chrono::milliseconds(1); }
     Duration least() const noexcept { return known() ? least_ : smooth(); }
 
-    /// When to send again what nobody has answered, after `tries` of it. A path that was interrupted is found to work
-    /// again within 250 ms; where answers take long it is four times as long as they take, up to a second.
+    /// How long to wait for an answer before packets are retransmitted, after `tries` retransmissions. At most 250 ms,
+    /// so that a path that was interrupted is used again soon; where answers take long, at most four times as long as
+    /// an answer takes, and never more than a second.
     Duration timeout(unsigned tries) const noexcept {
         using namespace std::chrono_literals;
         const Duration first = known() ? std::max<Duration>(smooth_ + 4 * deviation_, 5ms) : Duration{20ms};
@@ -35,7 +36,7 @@ public:
     }
 
 private:
-    /// A longer one only says that somebody was stopped.
+    /// A longer sample only means that a process was stopped.
     static constexpr Duration sample_max = std::chrono::seconds(1);
 
     Duration smooth_{0};
