@@ -126,10 +126,10 @@ TEST(Udp, a_port_or_an_address_that_is_none_is_named_with_what_to_write) {
     expect_cannot_go_on(run_udp(hello, {"KUMI_UDP_ADDRESS=localhost"}),
                         "udp: localhost: write a numeric address such as 10.0.0.1 or fd00::1");
     expect_cannot_go_on(run_udp(hello, {"KUMI_UDP_ADDRESS=0.0.0.0"}),
-                        "udp: 0.0.0.0 is no address that other nodes can send to: .*");
+                        "udp: other nodes cannot send to 0.0.0.0: .*");
     expect_cannot_go_on(run_udp(hello, {"KUMI_UDP_ADDRESS=192.0.2.1"}),
                         "udp: opening 192.0.2.1:0: .*; this host has no such address: .*");
-    expect_cannot_go_on(run_udp(hello, {"KUMI_UDP_ENCRYPT=maybe"}), "KUMI_UDP_ENCRYPT=maybe: say yes or no");
+    expect_cannot_go_on(run_udp(hello, {"KUMI_UDP_ENCRYPT=maybe"}), "KUMI_UDP_ENCRYPT=maybe: write yes or no");
     expect_cannot_go_on(run_udp(hello, {"KUMI_UDP_BUFFER=much"}), "KUMI_UDP_BUFFER=much: .*");
 }
 

@@ -102,7 +102,7 @@ bool Address::is_any() const noexcept {
 
 bool Address::is_loopback() const noexcept {
     const std::string host = host_text();
-    return family() == AF_INET ? host.starts_with("127.") : host == "::1"; // all of 127.0.0.0/8 is this host's
+    return family() == AF_INET ? host.starts_with("127.") : host == "::1"; // all of 127.0.0.0/8 is this host
 }
 
 socklen_t Address::bytes() const noexcept { return family() == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6); }
@@ -127,7 +127,7 @@ bool operator==(const Address& a, const Address& b) noexcept {
 
 bool is_up(const Address& address) noexcept {
     ifaddrs* all = nullptr;
-    if (::getifaddrs(&all) != 0) return true; // nothing is known
+    if (::getifaddrs(&all) != 0) return true; // not known
     bool found = false;
     for (const ifaddrs* one = all; one != nullptr && !found; one = one->ifa_next) {
         if (one->ifa_addr == nullptr || one->ifa_addr->sa_family != address.family()) continue;

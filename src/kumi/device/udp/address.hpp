@@ -9,16 +9,16 @@
 
 namespace kumi::device::udp {
 
-/// Where a socket is: an IPv4 or IPv6 address and a port.
+/// Address of a socket: an IPv4 or IPv6 address and a port.
 class Address {
 public:
     Address() = default;
     Address(const sockaddr* from, socklen_t bytes) noexcept;
 
-    /// Reads "10.0.0.1", "fd00::1" or "fe80::1%eth0"; no names, so that nobody waits for a name server.
+    /// Parses "10.0.0.1", "fd00::1" or "fe80::1%eth0". Names are refused, so that no call waits for a name server.
     static Result<Address> parse(std::string_view text, std::uint16_t port);
 
-    /// As it goes to other nodes: 24 bytes. False when it makes no sense.
+    /// The form in which addresses are sent to other nodes. from_wire() returns false if it is not valid.
     struct Wire {
         std::uint16_t family; // 4 or 6
         std::uint16_t port;
@@ -35,7 +35,7 @@ public:
     bool is_loopback() const noexcept;
     const sockaddr* data() const noexcept { return reinterpret_cast<const sockaddr*>(&storage_); }
     socklen_t bytes() const noexcept;
-    /// "10.0.0.1:7000", "[fd00::1]:7000"; host_text() without the port.
+    /// "10.0.0.1:7000" or "[fd00::1]:7000"; host_text() without the port.
     std::string text() const;
     std::string host_text() const;
 
@@ -46,7 +46,7 @@ private:
 };
 static_assert(sizeof(Address::Wire) == 24);
 
-/// An interface of this host has that address, is up and has a carrier.
+/// True if an interface of this host has that address, is up, and has a carrier.
 bool is_up(const Address& address) noexcept;
 
 } // namespace kumi::device::udp

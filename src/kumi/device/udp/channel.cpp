@@ -14,24 +14,24 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::uint32_t hello_version = 3;
-/// Datagrams of that size pass nearly everywhere (RFC 8899, BASE_PLPMTU). Whether larger ones do is found out.
+/// Datagrams of this size pass nearly everywhere (RFC 8899, BASE_PLPMTU). Probes find out whether larger ones do.
 constexpr std::uint32_t sure_path_bytes = 1200;
-/// Nobody listens there; a host that is alive says so.
-constexpr std::uint16_t nobodys_port = 1;
-/// How long a channel that closes waits for what it sent to arrive.
+/// No process listens at this port, so a host that is alive answers with an ICMP message.
+constexpr std::uint16_t closed_port = 1;
+/// How long a closing channel waits for its messages to arrive.
 constexpr Duration linger_max = 60s;
-/// Receives that find something, one right after the other, which make it a stream.
+/// This many receives in a row that find something are a stream.
 constexpr unsigned stream_receives = 4;
-/// Of large batches few are taken at a time, so that they stay in the caches.
+/// Few large batches are received at a time, so that they stay in the caches.
 constexpr std::size_t small_batch_bytes = 4096;
 constexpr std::size_t large_batches_max = 4;
-/// How often peers are looked at that may be silent.
+/// How often peers are checked for silence.
 constexpr Duration look_for_silence_every = 100ms;
 constexpr std::size_t message_bytes_all = std::size_t{256} << 20;
 constexpr std::size_t message_bytes_most = std::size_t{16} << 20;
 constexpr std::size_t message_bytes_least = std::size_t{64} << 10;
 
-/// Grows by one every 16 ms: a node that lives again has a larger one.
+/// Grows by one every 16 ms, so a restarted node has a larger one.
 std::uint32_t new_incarnation() noexcept {
     const auto wall = std::chrono::system_clock::now().time_since_epoch();
     return static_cast<std::uint32_t>(std::chrono::duration_cast<std::chrono::milliseconds>(wall).count() / 16);
@@ -48,7 +48,7 @@ reliable::EndpointOptions endpoint_options(const Options& options, Node self, No
             .nodes = nodes,
             .token = keys.token,
             .incarnation = incarnation,
-            // Encryption proves more than a checksum. Damage made on purpose is done before UDP's own sum is taken.
+            // Encryption protects better than a checksum. KUMI_FAULT damages packets before UDP's checksum is computed.
             .checked = options.encrypt                                    ? reliable::Checked::nothing
                        : options.checks_all || options.faults.corrupt > 0 ? reliable::Checked::everything
                                                                           : reliable::Checked::heads,
@@ -68,7 +68,7 @@ Result<std::unique_ptr<UdpChannel>> UdpChannel::bind(const Options& options, Nod
     auto local = Address::parse(options.address, options.port);
     if (!local) return error("udp: {}", local.error().text());
     if (local->is_any())
-        return error("udp: {} is no address that other nodes can send to: name that of one interface", options.address);
+        return error("udp: other nodes cannot send to {}: use the address of one interface", options.address);
     auto socket = Socket::open(*local, options);
     if (!socket) return socket.error();
     base::Descriptor bell(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -88,11 +88,11 @@ UdpChannel::UdpChannel(const Options& options, Node self, Node nodes, const base
                        base::Descriptor bell, std::unique_ptr<Seal> seal)
     : options_(options), self_(self), nodes_(nodes), incarnation_(new_incarnation()), socket_(std::move(socket)),
       endpoint_(endpoint_options(options, self, nodes, keys, incarnation_, socket_.receive_buffer_bytes())),
-      seal_(std::move(seal)), addresses_(nodes), sent_(nodes), starved_told_(nodes), silences_(nodes),
+      seal_(std::move(seal)), addresses_(nodes), sent_(nodes), no_memory_warned_(nodes), silences_(nodes),
       bell_(std::move(bell)) {
     if (options.faults.any()) {
         faults_.emplace(options.faults);
-        faults_->seed(options.faults.seed + self); // not the same trouble for all
+        faults_->seed(options.faults.seed + self); // different faults on each node
     }
     traits_ = {.device = "udp",
                .message_bytes_max = endpoint_.options().message_bytes_max,
@@ -116,15 +116,15 @@ Result<void> UdpChannel::meet(std::span<const Hello> hellos) {
     for (Node node = 0; node < nodes_; ++node) {
         const Hello& hello = hellos[node];
         if (hello.version != hello_version)
-            return error("udp: node {} speaks version {} of the protocol and this one {}: use one version of Kumi",
+            return error("udp: node {} uses version {} of the protocol, this node version {}: use one version of Kumi",
                          node, hello.version, hello_version);
         if (hello.encrypt != (options_.encrypt ? 1u : 0u))
             return error("udp: node {} {} and this one {}: set encrypt alike on all nodes", node,
                          hello.encrypt != 0 ? "encrypts" : "does not encrypt", options_.encrypt ? "does" : "does not");
         if (!Address::from_wire(hello.address, addresses_[node]))
-            return error("udp: node {} tells an address that is none", node);
+            return error("udp: node {} sent an address that is not valid", node);
         if (addresses_[node].family() != socket_.local().family())
-            return error("udp: this node is at {} and node {} at {}: use IPv4 or IPv6 on all nodes",
+            return error("udp: this node is at {} and node {} at {}: use IPv4 on all nodes, or IPv6",
                          socket_.local().host_text(), node, addresses_[node].host_text());
         const bool known =
             node > 0 && addresses_[node].host_text() == addresses_[node - 1].host_text() && node - 1 != self_;
@@ -162,7 +162,7 @@ UdpChannel::~UdpChannel() {
     if (met_) linger();
 }
 
-/// What was sent before is delivered to nodes that go on; then they are told that this one is not there any more.
+/// Waits until messages have arrived at nodes that continue; then tells all peers that this node is leaving.
 void UdpChannel::linger() noexcept {
     const auto forget = [](pm::Message&) {};
     const Instant deadline = now() + linger_max;
@@ -172,7 +172,7 @@ void UdpChannel::linger() noexcept {
         if (poll(forget, pm::all_messages) == 0 && !endpoint_.all_arrived() && arm()) sleep(deadline);
     }
     if (faults_) faults_->flush([&](Node to, Bytes packet) { send_packet(to, packet); });
-    for (int i = 0; i < 2; ++i) // one may get lost; if both do, the closed port tells
+    for (int i = 0; i < 2; ++i) // one may get lost; if both do, the closed port tells the peer
         while (endpoint_.next_farewell(series_, i == 0)) put_on_wire(series_, now());
 }
 
@@ -191,7 +191,7 @@ void UdpChannel::commit(const pm::SendSlot& slot) noexcept {
     endpoint_.commit(slot.to(), slot.bytes().size(), time);
     count_sent(slot.to(), slot.bytes().size());
     if (endpoint_.has_ready()) transmit(time);
-    if (is_slept_on_) [[unlikely]] tell_sleeper();
+    if (is_slept_on_) [[unlikely]] update_sleeper();
 }
 
 void UdpChannel::cancel(const pm::SendSlot& slot) noexcept { endpoint_.cancel(slot.to()); }
@@ -204,21 +204,21 @@ bool UdpChannel::send(Node to, const Pieces& bytes) noexcept {
             count_sent(to, bytes.size());
             if (!socket_.send_plain(addresses_[to], packet)) [[unlikely]]
                 endpoint_.on_not_sent(to);
-            if (is_slept_on_) [[unlikely]] tell_sleeper();
+            if (is_slept_on_) [[unlikely]] update_sleeper();
             return true;
         }
     }
     if (!endpoint_.try_send(to, bytes, time)) return note_refusal(), false;
     count_sent(to, bytes.size());
     if (endpoint_.has_ready()) transmit(time);
-    if (is_slept_on_) [[unlikely]] tell_sleeper();
+    if (is_slept_on_) [[unlikely]] update_sleeper();
     return true;
 }
 
 void UdpChannel::flush() noexcept {
     endpoint_.flush();
     if (endpoint_.has_ready()) transmit(now());
-    if (is_slept_on_) [[unlikely]] tell_sleeper();
+    if (is_slept_on_) [[unlikely]] update_sleeper();
 }
 
 void UdpChannel::transmit(Instant time) noexcept {
@@ -231,7 +231,7 @@ void UdpChannel::transmit(Instant time) noexcept {
         }
 }
 
-/// False when the socket takes nothing at the moment.
+/// False if the socket's send buffer is full.
 bool UdpChannel::put_on_wire(const reliable::Series& series, Instant time) noexcept {
     std::span<const Datagram> datagrams = seal_series(series, time);
     if (datagrams.empty()) return give_up_keyless(series, time), true;
@@ -242,7 +242,7 @@ bool UdpChannel::put_on_wire(const reliable::Series& series, Instant time) noexc
     return true;
 }
 
-/// Nothing, if there is no key for the destination.
+/// The datagrams of the series, encrypted where needed. Empty if there is no key for the destination.
 std::span<const Datagram> UdpChannel::seal_series(const reliable::Series& series, Instant time) noexcept {
     std::byte* at = sealed_.data();
     for (std::size_t i = 0; i < series.count; ++i) {
@@ -261,9 +261,8 @@ std::span<const Datagram> UdpChannel::seal_series(const reliable::Series& series
 }
 
 void UdpChannel::give_up_keyless(const reliable::Series& series, Instant time) noexcept {
-    base::log_warning("udp: no key can be agreed on with node {} at {}, so nothing is sent there: what it offered is "
-                      "no public key, or "
-                      "memory ran out",
+    base::log_warning("udp: cannot agree on a key with node {} at {}, so nothing is sent there: its public key is not "
+                      "valid, or memory ran out",
                       series.to, addresses_[series.to].host_text());
     endpoint_.on_sent(series, series.count, false, time);
     endpoint_.give_up(series.to);
@@ -283,17 +282,17 @@ bool UdpChannel::send_packets(const reliable::Series& series, std::span<const Da
     case Socket::Sent::all:
     case Socket::Sent::dropped: break;
     case Socket::Sent::blocked: return endpoint_.on_sent(series, 0, burst, time), false;
-    case Socket::Sent::too_large: on_too_large(series.to, 0, time); break; // these are lost; their repairs go in parts
+    case Socket::Sent::too_large: on_too_large(series.to, 0, time); break; // lost; retransmissions are fragmented
     case Socket::Sent::burst_refused:
         if (burst) {
-            base::log_warning("udp: the system refuses to cut bursts on the way to {} (UDP_SEGMENT); going on without",
+            base::log_warning("udp: the system refuses to send bursts to {} (UDP_SEGMENT); going on without them",
                               to.host_text());
             socket_.stop_bursts();
         }
         break;
     case Socket::Sent::unreachable:
-        if (!std::exchange(unreachable_told_, true))
-            base::log_warning("udp: cannot send from {} to {} at the moment (is the network up?); trying on",
+        if (!std::exchange(unreachable_warned_, true))
+            base::log_warning("udp: cannot send from {} to {} at the moment (is the network up?); trying again",
                               socket_.local().host_text(), to.text());
         break;
     }
@@ -312,7 +311,7 @@ void UdpChannel::pass_to_self(std::span<const Datagram> datagrams) noexcept {
             to_self_.push_back(std::move(packet));
         }
     } catch (const std::bad_alloc&) {
-        // These are lost, and will be repaired.
+        // These packets are lost, and will be retransmitted.
     }
 }
 
@@ -336,7 +335,7 @@ std::size_t UdpChannel::poll(pm::Handler handler, std::size_t messages_max) noex
     const Instant time = now();
     endpoint_.flush();
     if (endpoint_.has_ready()) transmit(time);
-    bool may_receive = batches_.empty(); // and once: another look would keep an answer waiting
+    bool may_receive = batches_.empty(); // only once: another receive would delay an answer
     std::size_t handed_out = 0;
     reliable::Arrival arrival;
     while (handed_out < messages_max) {
@@ -364,14 +363,14 @@ std::size_t UdpChannel::poll(pm::Handler handler, std::size_t messages_max) noex
         on_time(time);
         transmit(time);
     }
-    if (silent_ > 0) [[unlikely]] look_for_silence(time); // an answer may have come, and stopped all timers
-    if (fates_told_ != endpoint_.gone_count()) [[unlikely]] tell_starved();
+    if (silent_ > 0) [[unlikely]] look_for_silence(time); // an answer may have arrived and stopped all timers
+    if (gone_handled_ != endpoint_.gone_count()) [[unlikely]] warn_of_no_memory();
     polling_ = false;
-    if (is_slept_on_) [[unlikely]] tell_sleeper();
+    if (is_slept_on_) [[unlikely]] update_sleeper();
     return handed_out;
 }
 
-/// Gives the protocol the next datagram that is here; false: there is none.
+/// Gives the next received datagram to the endpoint. False if there is none.
 bool UdpChannel::feed(Instant time) noexcept {
     if (!to_self_.empty()) {
         from_self_ = std::move(to_self_.front());
@@ -380,7 +379,7 @@ bool UdpChannel::feed(Instant time) noexcept {
         return true;
     }
     if (batches_.empty()) return false;
-    if (batches_.front().empty()) ++empty_; // a wake(), or a stranger's
+    if (batches_.front().empty()) ++empty_; // of wake(), or of a stranger
     else batch_at_ += feed_packet(batches_.front().subspan(batch_at_), time);
     if (batch_at_ >= batches_.front().size()) {
         batches_ = batches_.subspan(1);
@@ -389,7 +388,7 @@ bool UdpChannel::feed(Instant time) noexcept {
     return true;
 }
 
-/// Answers how many of the bytes the first packet has; all, if that cannot be told.
+/// Returns the size of the first packet in `bytes`, or of all bytes if that is not known.
 std::size_t UdpChannel::feed_packet(MutableBytes bytes, Instant time) noexcept {
     if (seal_ == nullptr) return endpoint_.on_packet(bytes, time);
     Bytes packet;
@@ -415,32 +414,32 @@ void UdpChannel::deliver(reliable::Arrival& arrival, pm::Handler handler) noexce
 
 void UdpChannel::release(std::uint64_t token) noexcept {
     endpoint_.release(reinterpret_cast<reliable::Block*>(static_cast<std::uintptr_t>(token)));
-    wake(); // a message may have waited for this
+    wake(); // a message may have waited for the block
 }
 
 // ---- time, waiting
 
 void UdpChannel::on_time(Instant time) noexcept {
     endpoint_.on_time(time);
-    while (const auto narrow = endpoint_.next_narrow_path()) tell_narrow_path(*narrow);
+    while (const auto narrow = endpoint_.next_narrow_path()) warn_of_narrow_path(*narrow);
     while (const auto silent = endpoint_.next_host_check())
-        socket_.send(addresses_[*silent].with_port(nobodys_port), {});
+        socket_.send(addresses_[*silent].with_port(closed_port), {});
     if (socket_.has_bursts())
         for (Node peer = 0; peer < nodes_; ++peer)
             if (peer != self_) check_bursts(peer);
     look_for_silence(time);
 }
 
-/// With alternatives, whoever has all the ways to a peer tells the user.
+/// Where there are alternatives, the caller, which knows all of them, warns the user.
 void UdpChannel::look_for_silence(Instant time) noexcept {
     if (options_.has_alternatives || time - looked_for_silence_ < look_for_silence_every) return;
     looked_for_silence_ = time;
     for (Node peer = 0; peer < nodes_; ++peer)
-        if (peer != self_) tell_silence(peer, time);
+        if (peer != self_) warn_of_silence(peer, time);
 }
 
-/// Tells the user of a peer that does not answer, and of one that answers again.
-void UdpChannel::tell_silence(Node peer, Instant time) noexcept {
+/// Warns the user of a peer that does not answer, and reports when it answers again.
+void UdpChannel::warn_of_silence(Node peer, Instant time) noexcept {
     const bool is_lost = lost(peer);
     pm::Silence& silence = silences_[peer];
     const auto news = silence.look(is_lost ? Duration{0} : endpoint_.unanswered(peer, time), time);
@@ -454,34 +453,33 @@ void UdpChannel::tell_silence(Node peer, Instant time) noexcept {
                           silence.seconds(time));
 }
 
-/// Bursts that never arrive while single packets do: the offload of some card or virtual switch is broken.
+/// Turns bursts off if they never arrive while single packets do: the offload of a card or virtual switch is broken.
 void UdpChannel::check_bursts(Node peer) noexcept {
     constexpr unsigned losses_needed = 3;
     if (endpoint_.sender(peer).bursts_lost_alone() < losses_needed) return;
     base::log_warning(
-        "udp: bursts to {} vanish though single packets arrive: some offload (UDP_SEGMENT) is broken; going on without",
+        "udp: bursts to {} get lost although single packets arrive: an offload (UDP_SEGMENT) is broken; going on "
+        "without bursts",
         addresses_[peer].host_text());
     socket_.stop_bursts();
 }
 
-/// Peers that are gone for want of memory, here or there.
-void UdpChannel::tell_starved() noexcept {
-    fates_told_ = endpoint_.gone_count();
+/// Warns of peers that are gone because there was no memory, on this node or on theirs.
+void UdpChannel::warn_of_no_memory() noexcept {
+    gone_handled_ = endpoint_.gone_count();
     for (Node peer = 0; peer < nodes_; ++peer) {
         const reliable::Gone gone = endpoint_.gone(peer);
         const bool is_here = gone == reliable::Gone::no_memory_here;
         if (!is_here && gone != reliable::Gone::no_memory_there) continue;
-        if (std::exchange(starved_told_[peer], std::uint8_t{1}) != 0)
-            continue;
+        if (std::exchange(no_memory_warned_[peer], std::uint8_t{1}) != 0) continue;
         if (is_here)
             base::log_warning("udp: there has been no memory for a message of {} {} node {} at {} for {} s, so that "
-                              "node is given up: "
-                              "this host needs more memory, or the job smaller messages",
+                              "node is given up: this host needs more memory, or the job smaller messages",
                               base::readable_bytes(endpoint_.wanted_bytes(peer)),
                               endpoint_.wanted_for_sending(peer) ? "to" : "from", peer, addresses_[peer].host_text(),
                               endpoint_.options().memory_wait_max / 1s);
         else
-            base::log_warning("udp: node {} at {} has no memory for what it is sent, and has given this node up", peer,
+            base::log_warning("udp: node {} at {} has no memory for a message, and has given this node up", peer,
                               addresses_[peer].host_text());
     }
 }
@@ -489,22 +487,23 @@ void UdpChannel::tell_starved() noexcept {
 bool UdpChannel::arm() noexcept {
     flush();
     if (!has_something_to_do()) return true;
-    fates_seen_ = endpoint_.gone_count();
+    gone_seen_ = endpoint_.gone_count();
     refused_ = false;
     return false;
 }
 
-/// Other than to sleep.
+/// True if the caller must not sleep.
 bool UdpChannel::has_something_to_do() const noexcept {
-    if (fates_seen_ != endpoint_.gone_count()) return true; // who waits for a node may wait in vain
-    // What was refused may have found room since: then its sender is to try again.
+    if (gone_seen_ != endpoint_.gone_count()) return true; // a thread may wait for a node that is gone
+    // A message that was refused may find room now: its sender must try again.
     if (refused_ && refused_at_ != endpoint_.rooms_made()) return true;
     return !batches_.empty() || !to_self_.empty() || endpoint_.is_reading();
 }
 
 void UdpChannel::sleep(Instant deadline) noexcept {
     deadline = std::min(deadline, endpoint_.next_deadline());
-    // Sequentially consistent, as in wake(): either it sees that we sleep, or we see that it was called.
+    // Sequentially consistent, as in wake(): either wake() sees that this thread sleeps, or this thread sees that
+    // wake() was called.
     asleep_.store(Asleep::receiving);
     if (!woken_.exchange(false)) {
         if (blocked_ || endpoint_.next_ack_deadline() != never) {
@@ -519,7 +518,7 @@ void UdpChannel::sleep(Instant deadline) noexcept {
 }
 
 pm::Watched UdpChannel::begin_sleep() noexcept {
-    asleep_.store(Asleep::watching); // as in sleep()
+    asleep_.store(Asleep::watching); // sequentially consistent, as in sleep()
     const bool was_woken = woken_.exchange(false);
     watched_ = {.descriptor = socket_.descriptor(),
                 .or_writable = blocked_,
@@ -532,32 +531,33 @@ pm::Watched UdpChannel::begin_sleep() noexcept {
 void UdpChannel::end_sleep() noexcept {
     is_slept_on_ = false;
     asleep_.store(Asleep::no);
-    woken_.exchange(false); // whoever called before this has ended this sleep, and is seen by who was asleep
+    woken_.exchange(false); // a wake() before this has ended this sleep
     refused_ = false;
     eventfd_t rings;
     if (rung_.exchange(false)) ::eventfd_read(bell_.get(), &rings);
 }
 
-/// Somebody sleeps on the channel, and another thread has used it: what the first one watches may not be all any more.
-void UdpChannel::tell_sleeper() noexcept {
-    if (polling_) return; // there is more to come
+/// Ends the sleep of another thread if it watches too little: this thread has used the channel, and there may be an
+/// earlier deadline or something to do.
+void UdpChannel::update_sleeper() noexcept {
+    if (polling_) return; // poll() calls this again at its end
     const bool sees_all = endpoint_.next_deadline() >= watched_.deadline && (watched_.or_writable || !blocked_);
     if (sees_all && !has_something_to_do()) return;
     is_slept_on_ = false;
     ring();
 }
 
-/// From any thread.
+/// May be called from any thread.
 void UdpChannel::ring() noexcept {
     ::eventfd_write(bell_.get(), 1);
-    rung_.store(true); // after the write: whoever sees it stops the bell, and it does not ring on unknown to anybody
+    rung_.store(true); // after the write: a thread that sees the flag can always reset the bell
 }
 
 void UdpChannel::wake() noexcept {
     woken_.store(true);
     const Asleep asleep = asleep_.load();
-    // An empty datagram to itself: so a sleep is one plain receive, which answers fastest.
-    // a count, no partner
+    // An empty datagram to itself ends a sleep, so a sleep is one plain receive, which has the lowest latency. Relaxed:
+    // only a count.
     if (asleep == Asleep::receiving) nudges_.fetch_add(1, std::memory_order_relaxed), socket_.nudge();
     if (asleep == Asleep::watching) ring();
 }
@@ -568,9 +568,9 @@ void UdpChannel::take_errors(Instant time) noexcept {
     constexpr int errors_max = 64; // at a time
     PathError said;
     for (int i = 0; i < errors_max && socket_.next_error(said); ++i) {
-        const bool about_host = said.error_number == ECONNREFUSED && said.destination.port() == nobodys_port;
+        const bool about_host = said.error_number == ECONNREFUSED && said.destination.port() == closed_port;
         for (Node peer = 0; peer < nodes_; ++peer) {
-            if (about_host && said.destination == addresses_[peer].with_port(nobodys_port))
+            if (about_host && said.destination == addresses_[peer].with_port(closed_port))
                 endpoint_.on_host_alive(peer);
             else if (!(said.destination == addresses_[peer])) continue;
             else if (said.error_number == ECONNREFUSED) endpoint_.on_refused(peer, time);
@@ -579,11 +579,11 @@ void UdpChannel::take_errors(Instant time) noexcept {
     }
 }
 
-/// The path carries less than it did. New packets are made smaller; those that have their sequence already go in parts.
+/// The path carries less than before. New packets are made smaller; those that already have a sequence are fragmented.
 void UdpChannel::on_too_large(Node peer, std::uint32_t path_bytes, Instant time) noexcept {
     if (path_bytes == 0) {
         const auto path = socket_.path_bytes(addresses_[peer]);
-        if (!path) return; // packets that get lost tell more
+        if (!path) return; // losses will show it
         path_bytes = *path;
     }
     const std::uint32_t before = endpoint_.path(peer).limit();
@@ -593,7 +593,7 @@ void UdpChannel::on_too_large(Node peer, std::uint32_t path_bytes, Instant time)
     endpoint_.set_packet_bytes(peer, bytes, time);
 }
 
-void UdpChannel::tell_narrow_path(Node peer) noexcept {
+void UdpChannel::warn_of_narrow_path(Node peer) noexcept {
     const reliable::PathSize& path = endpoint_.path(peer);
     const std::uint32_t seal = options_.encrypt ? seal_bytes : 0;
     const std::string text = fmt::format("udp: from {} to node {} at {} only packets of up to {} bytes arrive, and the "
@@ -601,7 +601,7 @@ void UdpChannel::tell_narrow_path(Node peer) noexcept {
                                          "carries less than the MTU of the hosts; going on with smaller packets",
                                          socket_.local().host_text(), peer, addresses_[peer].host_text(),
                                          path.bytes() + seal, path.limit() + seal);
-    base::log_line(std::exchange(narrow_path_told_, true) ? base::Severity::debug : base::Severity::warning, text);
+    base::log_line(std::exchange(narrow_path_warned_, true) ? base::Severity::debug : base::Severity::warning, text);
 }
 
 // ---- counters

@@ -1,7 +1,7 @@
 #pragma once
 
-// PM over UDP: one socket, one port, whatever the number of peers. The protocol is reliable::Endpoint; this drives it
-// from the socket and the clock. Nothing happens in the background: whoever sends, polls or sleeps moves it on.
+// PM over UDP: one socket and one port for any number of peers. The protocol is reliable::Endpoint; this class drives
+// it from the socket and the clock. There is no background thread: progress is made in calls that send, poll or sleep.
 
 #include "kumi/base/descriptor.hpp"
 #include "kumi/device/udp/faults.hpp"
@@ -24,20 +24,20 @@ namespace kumi::device::udp {
 
 using pm::Node;
 
-/// What a node tells the others of itself when the channel opens.
+/// What a node tells the others about itself when the channel opens.
 struct Hello {
     Address::Wire address;
     std::uint32_t incarnation;
     std::uint32_t credit_guaranteed;
     std::uint32_t encrypt;
     std::uint32_t version;
-    SealOffer seal; // if it encrypts
+    SealOffer seal; // if the node encrypts
 };
 static_assert(sizeof(Hello) == 96);
 
 class UdpChannel final : public pm::Channel, private pm::BufferOwner, private pm::JointSleep, private pm::Ways {
 public:
-    /// Binds the socket; hello() is then to reach the others, and theirs meet().
+    /// Binds the socket. Then all nodes must exchange their hello() and pass all of them to meet().
     static Result<std::unique_ptr<UdpChannel>> bind(const Options& options, Node self, Node nodes,
                                                     const base::JobKeys& keys);
     Result<void> meet(std::span<const Hello> hellos);
@@ -70,11 +70,12 @@ public:
     std::vector<pm::Counter> counters(Node peer) const override;
 
     const reliable::Endpoint& endpoint() const noexcept { return endpoint_; }
-    /// From now on it is as if the system had no more memory than that for messages: for tests.
+    /// For tests: from now on allocation fails as if the system had only `bytes` for messages.
     void limit_memory(std::size_t bytes) noexcept { endpoint_.limit_memory(bytes); }
 
 private:
-    /// Who is asleep waits for a datagram, or watches the socket and the bell from outside.
+    /// How a thread sleeps on the channel: it receives from the socket, or watches the socket and the bell from
+    /// outside.
     enum class Asleep : std::uint8_t { no, receiving, watching };
 
     UdpChannel(const Options& options, Node self, Node nodes, const base::JobKeys& keys, Socket socket,
@@ -110,17 +111,17 @@ private:
     std::size_t feed_packet(MutableBytes bytes, Instant time) noexcept;
     void deliver(reliable::Arrival& arrival, pm::Handler handler) noexcept;
     bool has_something_to_do() const noexcept;
-    void tell_sleeper() noexcept;
+    void update_sleeper() noexcept;
     void ring() noexcept;
     void note_refusal() noexcept { refused_ = true, refused_at_ = endpoint_.rooms_made(); }
     void on_time(Instant time) noexcept;
     void take_errors(Instant time) noexcept;
     void on_too_large(Node peer, std::uint32_t path_bytes, Instant time) noexcept;
-    void tell_narrow_path(Node peer) noexcept;
+    void warn_of_narrow_path(Node peer) noexcept;
     void check_bursts(Node peer) noexcept;
-    void tell_starved() noexcept;
+    void warn_of_no_memory() noexcept;
     void look_for_silence(Instant time) noexcept;
-    void tell_silence(Node peer, Instant time) noexcept;
+    void warn_of_silence(Node peer, Instant time) noexcept;
     void linger() noexcept;
     std::uint32_t packet_bytes_for(std::uint32_t path_bytes) const noexcept;
 
@@ -134,42 +135,42 @@ private:
     std::optional<FaultyWire> faults_;
     std::vector<Address> addresses_; // by node
     std::vector<pm::Traffic> sent_;
-    std::vector<std::uint8_t> starved_told_; // of each node, that its fate was want of memory
+    std::vector<std::uint8_t> no_memory_warned_; // by node: warn_of_no_memory() has warned of it
     std::vector<pm::Silence> silences_;      // by node
-    Node silent_ = 0;                        // nodes that the user was told of
+    Node silent_ = 0;                        // number of nodes of whose silence the user was warned
     Instant looked_for_silence_{};
     pm::Traits traits_;
 
     reliable::Series series_;
-    std::vector<std::byte> sealed_;       // a series as it leaves, when it is encrypted
+    std::vector<std::byte> sealed_;       // an encrypted series
     std::array<Datagram, reliable::Sender::series_max> datagrams_;
     std::deque<std::vector<std::byte>> to_self_;
-    std::vector<std::byte> from_self_;    // being read
-    std::span<const Batch> batches_;      // received and not yet fed
-    std::size_t batch_at_ = 0;            // bytes of the first that have been
-    std::size_t receive_window_ = 1;      // batches to ask for: one while answers matter, more in streams
-    unsigned receives_in_a_row_ = 0;      // that found as many as they asked for
+    std::vector<std::byte> from_self_;    // the packet of to_self_ that is being read
+    std::span<const Batch> batches_;      // received, and not yet given to the endpoint
+    std::size_t batch_at_ = 0;            // bytes of the first batch that were given to it
+    std::size_t receive_window_ = 1;      // batches to ask for: one while latency matters, more in streams
+    unsigned receives_in_a_row_ = 0;      // receives that found as many batches as they asked for
     bool polling_ = false;
-    std::atomic<Asleep> asleep_{Asleep::no}; // or about to be
+    std::atomic<Asleep> asleep_{Asleep::no}; // how a thread sleeps, or is about to
     std::atomic<bool> woken_{false};      // wake() was called since the last sleep
-    // ends a sleep that is watched from outside; other than a datagram, polling leaves it alone
+    // Ends a sleep that watches from outside. Unlike a datagram, polling does not consume it.
     base::Descriptor bell_;
-    std::atomic<bool> rung_{false};       // the bell
-    pm::Watched watched_{};               // by whoever sleeps
-    bool is_slept_on_ = false;            // from begin_sleep() until it ends, or has been told to
+    std::atomic<bool> rung_{false};       // the bell was rung
+    pm::Watched watched_{};               // what the sleeping thread watches
+    bool is_slept_on_ = false;            // from begin_sleep() until the sleep ends, or was told to end
     bool met_ = false;
-    bool is_plain_ = false;               // packets leave as they are
-    bool blocked_ = false;                // the socket takes nothing at the moment
-    bool refused_ = false;                // a message found no room, when rooms_made() was:
+    bool is_plain_ = false;               // packets are sent without encryption and faults
+    bool blocked_ = false;                // the socket's send buffer is full
+    bool refused_ = false;                // a message found no room while rooms_made() was refused_at_
     std::uint64_t refused_at_ = 0;
-    std::uint64_t fates_seen_ = 0;        // by whoever armed
-    std::uint64_t fates_told_ = 0;        // looked at by tell_starved()
-    bool narrow_path_told_ = false;
-    bool unreachable_told_ = false;
-    std::uint64_t foreign_ = 0;           // drops that happen before the protocol sees the packet
+    std::uint64_t gone_seen_ = 0;        // gone_count() at the last arm()
+    std::uint64_t gone_handled_ = 0;        // gone_count() at the last warn_of_no_memory()
+    bool narrow_path_warned_ = false;
+    bool unreachable_warned_ = false;
+    std::uint64_t foreign_ = 0;           // packets dropped before the endpoint sees them
     std::uint64_t forged_ = 0;
-    std::uint64_t empty_ = 0;             // datagrams, of strangers or of wake()
-    std::atomic<std::uint64_t> nudges_{0}; // that wake() sent
+    std::uint64_t empty_ = 0;             // empty datagrams, of strangers or of wake()
+    std::atomic<std::uint64_t> nudges_{0}; // empty datagrams that wake() sent
     std::uint64_t replayed_ = 0;
     std::uint64_t truncated_ = 0;
     std::uint64_t bursts_ = 0;

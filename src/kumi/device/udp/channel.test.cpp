@@ -69,8 +69,8 @@ TEST(UdpChannel, an_address_of_another_host_is_refused) {
 
 TEST(UdpChannel, an_address_that_others_cannot_send_to_is_refused) {
     for (const char* any : {"0.0.0.0", "::"})
-        EXPECT_EQ(refusal({any}), std::string("udp: ") + any +
-                                      " is no address that other nodes can send to: name that of one interface");
+        EXPECT_EQ(refusal({any}),
+                  std::string("udp: other nodes cannot send to ") + any + ": use the address of one interface");
     EXPECT_EQ(refusal({"localhost"}), "udp: localhost: write a numeric address such as 10.0.0.1 or fd00::1");
 }
 
@@ -90,8 +90,8 @@ TEST(UdpChannel, nodes_that_do_not_agree_are_told_about_what) {
     EXPECT_EQ(refusal_of([](Hello& hello) { hello.encrypt = 1; }),
               "udp: node 1 encrypts and this one does not: set encrypt alike on all nodes");
     EXPECT_TRUE(contains(refusal_of([](Hello& hello) { hello.version = 99; }), "use one version of Kumi"));
-    EXPECT_EQ(refusal_of([](Hello& hello) { hello.address.port = 0; }), "udp: node 1 tells an address that is none");
-    EXPECT_TRUE(contains(refusal_of([](Hello& hello) { hello.address.family = 6; }), "use IPv4 or IPv6 on all nodes"));
+    EXPECT_EQ(refusal_of([](Hello& hello) { hello.address.port = 0; }), "udp: node 1 sent an address that is not valid");
+    EXPECT_TRUE(contains(refusal_of([](Hello& hello) { hello.address.family = 6; }), "use IPv4 on all nodes, or IPv6"));
 }
 
 TEST(UdpChannel, sixty_nodes_have_sixty_sockets_and_ports) {
@@ -129,7 +129,8 @@ TEST(UdpChannel, a_buffer_that_the_system_refuses_is_a_warning_that_names_the_sy
             ends.talk(100, 10'000);
         });
         EXPECT_TRUE(contains(said, "kumi: warning: udp: the system grants a socket buffer of ")) << said;
-        EXPECT_TRUE(contains(said, "sysctl -w net.core.rmem_max=" + std::to_string(2 * most) + " allows it\n")) << said;
+        EXPECT_TRUE(contains(said, "sysctl -w net.core.rmem_max=" + std::to_string(2 * most) + " raises the limit\n"))
+            << said;
         std::fflush(nullptr);
         ::_exit(testing::Test::HasFailure() ? 1 : 0);
     }
@@ -164,8 +165,8 @@ TEST(UdpChannel, bursts_that_vanish_are_given_up_with_a_warning_and_everything_a
     if (!has_bursts && !can_burst) KUMI_SKIP(skips::system_lacks("UDP_SEGMENT"));
     EXPECT_TRUE(has_bursts);
     EXPECT_TRUE(contains(said,
-                         "kumi: warning: udp: bursts to 127.0.0.1 vanish though single packets arrive: some offload "
-                         "(UDP_SEGMENT) is broken; going on without\n"))
+                         "kumi: warning: udp: bursts to 127.0.0.1 get lost although single packets arrive: an offload "
+                         "(UDP_SEGMENT) is broken; going on without bursts\n"))
         << said;
 }
 
@@ -358,8 +359,8 @@ TEST(UdpChannel, bursts_that_the_system_refuses_are_given_up_with_a_warning_and_
     });
     EXPECT_EQ(bursts, 1u) << "one was tried";
     EXPECT_EQ(later, 1u) << "and no more";
-    EXPECT_TRUE(contains(said, "kumi: warning: udp: the system refuses to cut bursts on the way to 127.0.0.1 "
-                               "(UDP_SEGMENT); going on without\n"))
+    EXPECT_TRUE(contains(said, "kumi: warning: udp: the system refuses to send bursts to 127.0.0.1 "
+                               "(UDP_SEGMENT); going on without them\n"))
         << said;
 }
 

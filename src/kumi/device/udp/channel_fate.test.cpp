@@ -249,7 +249,7 @@ TEST(UdpFate, a_receiver_without_memory_for_a_message_and_its_sender_say_so_once
                              "so that node is given up"),
               1u)
         << said;
-    EXPECT_EQ(times_in(said, "udp: node 1 at 127.0.0.1 has no memory for what it is sent, and has given this node up"),
+    EXPECT_EQ(times_in(said, "udp: node 1 at 127.0.0.1 has no memory for a message, and has given this node up"),
               1u)
         << said;
     EXPECT_EQ(times_in(said, "\n"), 2u) << said;

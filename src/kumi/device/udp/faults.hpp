@@ -1,6 +1,6 @@
 #pragma once
 
-// Trouble made on purpose: KUMI_FAULT=udp.loss=0.01,udp.reorder=0.05 for users' own tests.
+// Faults made on purpose, for users' own tests: KUMI_FAULT=udp.loss=0.01,udp.reorder=0.05.
 
 #include "kumi/base/function_ref.hpp"
 #include "kumi/base/result.hpp"
@@ -14,11 +14,11 @@
 
 namespace kumi::device::udp {
 
-/// Reads "udp.loss=0.01,udp.duplicate=0.01,udp.reorder=0.05,udp.corrupt=0.001,udp.truncate=0.001,udp.largest=1472,
-/// udp.burst=vanish,udp.seed=7"; what does not start with udp. is somebody else's.
+/// Parses "udp.loss=0.01,udp.duplicate=0.01,udp.reorder=0.05,udp.corrupt=0.001,udp.truncate=0.001,udp.largest=1472,
+/// udp.burst=vanish,udp.seed=7". Ignores parts that do not start with "udp.".
 Result<Faults> parse_faults(std::string_view text);
 
-/// Decides what happens to each packet that leaves.
+/// Decides what happens to each packet that is sent.
 class FaultyWire {
 public:
     using Send = base::FunctionRef<void(pm::Node, Bytes)>;
@@ -29,7 +29,7 @@ public:
     void seed(std::uint64_t seed) { random_.seed(seed); }
     /// Passes the packet to `send` once, twice, changed, later or never.
     void pass(pm::Node to, Bytes packet, Send send);
-    /// What was held back to be overtaken goes.
+    /// Sends the packets that were held back to be overtaken.
     void flush(Send send);
 
 private:
@@ -38,7 +38,7 @@ private:
     struct Held {
         pm::Node to;
         std::vector<std::byte> packet;
-        unsigned overtakers; // to come
+        unsigned overtakers; // packets that are still to overtake it
     };
 
     Faults faults_;

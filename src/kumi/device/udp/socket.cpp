@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::size_t batch_bytes = 65'536;
 constexpr std::size_t udp_header_bytes = 8;
-/// A burst of smaller datagrams whose pieces lie apart is put together here first: the system takes one large piece so
+/// Bursts of smaller datagrams whose pieces are apart are copied together first: the system takes one large piece so
 /// much faster than many small ones that the copy pays.
 constexpr std::size_t gathered_bytes_min = 4096;
 
@@ -40,15 +40,15 @@ int get(int descriptor, int level, int name) noexcept {
     return ::getsockopt(descriptor, level, name, &value, &bytes) == 0 ? value : 0;
 }
 
-/// Asks for a buffer; answers what there is. The system tells twice of what it grants, for its own bookkeeping.
+/// Asks for a buffer, and returns the size granted. The system reports twice of that, for its own bookkeeping.
 std::size_t size_buffer(int descriptor, int name, int force_name, std::size_t wanted, const char* sysctl) {
     const int bytes = static_cast<int>(std::min<std::size_t>(wanted, 1 << 30));
     if (!set(descriptor, SOL_SOCKET, force_name, bytes)) set(descriptor, SOL_SOCKET, name, bytes);
     const auto granted = static_cast<std::size_t>(get(descriptor, SOL_SOCKET, name)) / 2;
     if (granted < wanted)
         base::log_warning(
-            "udp: the system grants a socket buffer of {} where {} are wanted, so many senders at once are "
-            "held back more; sysctl -w {}={} allows it",
+            "udp: the system grants a socket buffer of {} instead of {}, so many senders at once have to wait more; "
+            "sysctl -w {}={} raises the limit",
             base::readable_bytes(granted), base::readable_bytes(wanted), sysctl, wanted);
     return granted;
 }
@@ -63,12 +63,12 @@ void forbid_fragments(int descriptor, int family) noexcept {
 } // namespace
 
 struct Socket::Buffers {
-    // Not a power of two apart: or else all starts would want the same few lines of the caches.
+    // Not a power of two apart, or else all starts would compete for the same few cache lines.
     alignas(64) std::byte bytes[batches_max][batch_bytes + 1600];
     std::array<mmsghdr, batches_max> headers;
     std::array<iovec, batches_max> pieces;
     std::array<Batch, batches_max> batches;
-    alignas(64) std::byte burst[batch_bytes]; // a burst put together
+    alignas(64) std::byte burst[batch_bytes]; // for a burst that is copied together
 };
 
 void Socket::BuffersDeleter::operator()(Buffers* buffers) const noexcept { delete buffers; }
@@ -96,7 +96,7 @@ Result<Socket> Socket::open(const Address& local, const Options& options) {
     socket.receive_buffer_bytes_ =
         size_buffer(descriptor, SO_RCVBUF, SO_RCVBUFFORCE, options.buffer_bytes, "net.core.rmem_max");
     size_buffer(descriptor, SO_SNDBUF, SO_SNDBUFFORCE, options.buffer_bytes, "net.core.wmem_max");
-    // The path's own words about what it cannot deliver, and no cutting on the way.
+    // Ask for error reports of the path, and forbid IP fragmentation.
     family == AF_INET ? set(descriptor, IPPROTO_IP, IP_RECVERR, 1) : set(descriptor, IPPROTO_IPV6, IPV6_RECVERR, 1);
     forbid_fragments(descriptor, family);
     if (options.offload) {
@@ -124,7 +124,7 @@ Result<std::uint32_t> Socket::path_bytes(const Address& peer) const {
     if (!probe || ::bind(probe.get(), from.data(), from.bytes()) != 0 ||
         ::connect(probe.get(), peer.data(), peer.bytes()) != 0)
         return system_error(errno,
-                            fmt::format("udp: finding the way from {} to {}", local_.host_text(), peer.host_text()));
+                            fmt::format("udp: finding the route from {} to {}", local_.host_text(), peer.host_text()));
     const int mtu =
         peer.family() == AF_INET ? get(probe.get(), IPPROTO_IP, IP_MTU) : get(probe.get(), IPPROTO_IPV6, IPV6_MTU);
     const std::size_t headers = ip_header_bytes(peer.family()) + udp_header_bytes;
@@ -137,7 +137,7 @@ Result<std::uint32_t> Socket::path_bytes(const Address& peer) const {
 std::span<const Batch> Socket::receive(std::size_t count) noexcept {
     Buffers& buffers = *buffers_;
     ssize_t got = 0;
-    if (count == 1) { // the plainest call there is: this one is in the way of every answer
+    if (count == 1) { // the cheapest call: every answer waits for it
         got = ::recv(descriptor_.get(), buffers.bytes[0], batch_bytes, MSG_DONTWAIT);
         if (got >= 0) {
             buffers.batches[0] = MutableBytes(buffers.bytes[0], static_cast<std::size_t>(got));
@@ -157,8 +157,8 @@ std::span<const Batch> Socket::receive(std::size_t count) noexcept {
 }
 
 std::span<const Batch> Socket::receive_by(Instant deadline) noexcept {
-    // One call that sleeps and receives: what wakes is there at once. Its time limit is set by another call, so there
-    // are only a few of them, and a sleep may end early.
+    // One call sleeps and receives, so what wakes is received at once. Its time limit is set by another call, so there
+    // are only a few limits, and a sleep may end early.
     constexpr long limits_ms[] = {1, 10, 100, 1000};
     long limit_ms = 0;
     if (deadline != never) {
@@ -168,7 +168,7 @@ std::span<const Batch> Socket::receive_by(Instant deadline) noexcept {
         for (const long candidate : limits_ms)
             if (candidate <= left) limit_ms = candidate;
     }
-    if (limit_ms != std::exchange(patience_ms_, limit_ms)) {
+    if (limit_ms != std::exchange(receive_timeout_ms_, limit_ms)) {
         const timeval limit{limit_ms / 1000, limit_ms % 1000 * 1000};
         ::setsockopt(descriptor_.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     }
@@ -192,21 +192,21 @@ Socket::Sent Socket::classify(int error_number) noexcept {
     switch (error_number) {
     case EAGAIN:
     case EINTR: return Sent::blocked;
-    // The interface's queue was full, or the interface has dropped it: nothing says when that is over, so it is lost
-    // like any other.
+    // The interface's queue was full, or the interface dropped the packet. Nothing tells when that is over, so the
+    // packet counts as lost.
     case ENOBUFS: ++drops_; return Sent::dropped;
-    // the system tells it once more, and wakes sleepers until that is read
+    // The system reports it once more in the error queue, and wakes sleepers until that is read.
     case EMSGSIZE: has_errors_ = true; return Sent::too_large;
     case EIO:
     case EINVAL:
     case ENOPROTOOPT:
     case EOPNOTSUPP: return Sent::burst_refused;
-    default: ++unreachables_; return Sent::unreachable; // no route, no interface: as good as lost
+    default: ++unreachables_; return Sent::unreachable; // no route or interface: counts as lost
     }
 }
 
-/// Calls until it answers 0 or more. An error of an earlier packet, perhaps to another peer, may answer in place of
-/// this one: it is noted, and the call made again.
+/// Makes the call until it returns 0 or more. An error of an earlier packet, perhaps to another peer, may be returned
+/// in its place: then it is noted, and the call is made again.
 template <class Call>
 Socket::Sent Socket::send_by(Call&& call) noexcept {
     for (int tries = 0; tries < 3; ++tries) {
@@ -237,14 +237,14 @@ Socket::Sent Socket::send_burst(const Address& to, std::span<const Datagram> dat
     iovec pieces[2 * datagrams_max];
     std::size_t count = 0;
     const std::size_t datagram_bytes = datagrams[0].head.size() + datagrams[0].body.size();
-    std::byte* put_together =
+    std::byte* gathered =
         datagram_bytes < gathered_bytes_min && !datagrams[0].body.empty() ? buffers_->burst : nullptr;
     const auto add = [&](Bytes piece) {
         iovec* const last = count == 0 ? nullptr : &pieces[count - 1];
         std::byte* at = const_cast<std::byte*>(piece.data());
-        if (put_together != nullptr) {
-            std::memcpy(put_together, piece.data(), piece.size());
-            at = std::exchange(put_together, put_together + piece.size());
+        if (gathered != nullptr) {
+            std::memcpy(gathered, piece.data(), piece.size());
+            at = std::exchange(gathered, gathered + piece.size());
         }
         if (last != nullptr && static_cast<std::byte*>(last->iov_base) + last->iov_len == at)
             last->iov_len += piece.size();

@@ -1,7 +1,7 @@
 #pragma once
 
-// A UDP socket with what Linux offers for speed: bursts that the system cuts into packets (GSO) and puts together
-// again (GRO), several datagrams per call, errors of the path as a queue.
+// A UDP socket that uses what Linux offers for speed: bursts that the system cuts into packets (GSO) and joins again
+// (GRO), several datagrams per call, and a queue of errors that the path reported.
 
 #include "kumi/base/bytes.hpp"
 #include "kumi/base/clock.hpp"
@@ -18,9 +18,9 @@
 
 namespace kumi::device::udp {
 
-/// What came in one go: one datagram, or several of one sender one behind the other. Their own headers tell where each
-/// ends: that is cheaper than asking the system, and works where the system gets it wrong. May be changed, to decrypt
-/// in place.
+/// What one receive brought: one datagram, or several of one sender one after another. The packets' own headers tell
+/// where each ends: that is cheaper than asking the system, and works where the system gets it wrong. The bytes may be
+/// changed, to decrypt in place.
 using Batch = MutableBytes;
 
 /// One datagram to send, in two pieces.
@@ -29,11 +29,11 @@ struct Datagram {
     Bytes body;
 };
 
-/// The path says no about something that was sent earlier.
+/// The path reported an error about a packet that was sent earlier.
 struct PathError {
     Address destination;
     int error_number;
-    std::uint32_t packet_bytes_max; // with EMSGSIZE: what the path carries
+    std::uint32_t packet_bytes_max; // with EMSGSIZE: the largest that the path carries
 };
 
 class Socket {
@@ -43,48 +43,49 @@ public:
     static constexpr std::size_t batches_max = 64;
     static constexpr std::size_t datagrams_max = 64;
 
-    /// Binds. What the system refuses to give is a warning if one can live without it.
+    /// Opens and binds a socket. If the system refuses something that is not essential, there is a warning.
     static Result<Socket> open(const Address& local, const Options& options);
 
     int descriptor() const noexcept { return descriptor_.get(); }
     const Address& local() const noexcept { return local_; }
-    /// As the system grants it.
+    /// The size that the system granted.
     std::size_t receive_buffer_bytes() const noexcept { return receive_buffer_bytes_; }
     bool has_bursts() const noexcept { return has_bursts_; }
     void stop_bursts() noexcept { has_bursts_ = false; }
 
-    /// The largest datagram that the way to `peer` carries without being cut.
+    /// The largest datagram that the path to `peer` carries without IP fragmentation.
     Result<std::uint32_t> path_bytes(const Address& peer) const;
 
-    /// Takes what has come, up to `count` batches; valid until the next call.
+    /// Receives up to `count` batches without waiting. Valid until the next call.
     std::span<const Batch> receive(std::size_t count) noexcept;
-    /// Sleeps until something comes, and takes it, or until about the deadline: the system's ticks may make it some
-    /// milliseconds later. An empty one is only meant to wake.
+    /// Sleeps until something arrives, and receives it, or until about the deadline: the system's ticks may make it
+    /// some milliseconds late. An empty datagram only wakes.
     std::span<const Batch> receive_by(Instant deadline) noexcept;
-    /// Sleeps until something comes, or `or_room` something may be sent, or until the deadline, by a finer clock.
+    /// Sleeps until something arrives, or the deadline, by a finer clock; with `or_room`, also until something may be
+    /// sent.
     void wait(Instant deadline, bool or_room) const noexcept;
 
-    /// One datagram, by the plainest call there is. False: it did not leave; send() says why.
+    /// Sends one datagram by the cheapest system call. False: it was not sent, and send() tells why.
     bool send_plain(const Address& to, Bytes datagram) noexcept {
         if (::sendto(descriptor_.get(), datagram.data(), datagram.size(), MSG_DONTWAIT, to.data(), to.bytes()) >= 0)
             return true;
-        has_errors_ = true; // the answer may be about an earlier packet, and is given only once
+        has_errors_ = true; // the error may be about an earlier packet, and is reported only once
         return false;
     }
-    /// An empty datagram to itself, which ends a sleep. From any thread.
+    /// Sends an empty datagram to itself, which ends a sleep. May be called from any thread.
     void nudge() const noexcept {
         ::sendto(descriptor_.get(), nullptr, 0, MSG_DONTWAIT, local_.data(), local_.bytes());
     }
-    /// One datagram.
+    /// Sends one datagram.
     Sent send(const Address& to, const Datagram& datagram) noexcept;
-    /// Several of one size, the last may be shorter, as one burst.
+    /// Sends several datagrams of one size (the last may be shorter) as one burst.
     Sent send_burst(const Address& to, std::span<const Datagram> datagrams) noexcept;
-    /// Several of any size; answers how many were taken in `count`.
+    /// Sends several datagrams of any size. Sets `count` to how many were sent.
     Sent send_each(const Address& to, std::span<const Datagram> datagrams, std::size_t& count) noexcept;
 
-    /// The next error that the path reported.
+    /// The next error that the path reported; false if there is none.
     bool next_error(PathError& reported) noexcept;
-    /// An earlier send or receive noticed that there are some.
+    /// True if an earlier send or receive noticed that there are errors.
     bool has_errors() const noexcept { return has_errors_; }
 
     /// Datagrams dropped because the receive buffer was full.
@@ -104,7 +105,7 @@ private:
     Sent classify(int error_number) noexcept;
 
     base::Descriptor descriptor_;
-    long patience_ms_ = 0; // how long a receive sleeps at most, as the system knows it; 0: for ever
+    long receive_timeout_ms_ = 0; // the system's limit for a receive; 0: none
     Address local_;
     std::size_t receive_buffer_bytes_ = 0;
     bool has_bursts_ = false;

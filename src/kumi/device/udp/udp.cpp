@@ -59,7 +59,7 @@ open_in_one_process(std::span<const std::string> addresses, const Options& optio
     }
     std::vector<std::unique_ptr<pm::Channel>> channels;
     for (pm::Node node = 0; node < nodes; ++node) {
-        if (auto ready = before_open(node); !ready) return ready.error(); // meeting looks at the way to the others
+        if (auto ready = before_open(node); !ready) return ready.error(); // meet() looks up the routes to the others
         if (auto met = bound[node]->meet(hellos); !met) return met.error();
         channels.push_back(std::move(bound[node]));
     }
@@ -78,7 +78,7 @@ Result<void> set_option(Options& options, const std::string& name, const std::st
     } else if (name == "address") {
         options.address = value;
     } else if (name == "encrypt" || name == "check") {
-        if (value != "yes" && value != "no") return error("say yes or no");
+        if (value != "yes" && value != "no") return error("write yes or no");
         (name == "check" ? options.checks_all : options.encrypt) = value == "yes";
     } else {
         return error("udp knows address, port, encrypt, check and buffer");

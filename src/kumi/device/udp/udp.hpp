@@ -11,7 +11,7 @@
 
 namespace kumi::device::udp {
 
-/// Joins nodes over any IP network, each by one UDP port.
+/// Connects nodes over any IP network, with one UDP port for each node.
 class UdpDevice final : public pm::Device {
 public:
     explicit UdpDevice(Options options = {}) : options_(std::move(options)) {}
@@ -23,17 +23,17 @@ private:
     Options options_;
 };
 
-/// All ends of one channel in this process, one per address: for threads as nodes, or to be shared out by fork().
-/// `before_open` is called before each end's socket is made, and may enter a network namespace.
+/// Opens a channel for all nodes in this process, one per address: for threads as nodes, or to be shared out by fork().
+/// `before_open` is called before the socket of each node is made, and may enter a network namespace.
 Result<std::vector<std::unique_ptr<pm::Channel>>> open_in_one_process(
     std::span<const std::string> addresses, const Options& options = {},
     base::FunctionRef<Result<void>(pm::Node)> before_open = [](pm::Node) { return Result<void>{}; });
 
-/// Sets one by its name, which is address, port, encrypt or check (yes or no), or buffer (a size such as 4M).
+/// Sets one option by its name: address, port, encrypt or check (yes or no), or buffer (a size such as 4M).
 Result<void> set_option(Options& options, const std::string& name, const std::string& value);
 
-/// The options with what KUMI_UDP_ADDRESS, KUMI_UDP_PORT, KUMI_UDP_ENCRYPT and KUMI_UDP_CHECK (yes or no),
-/// KUMI_UDP_BUFFER (a size such as 4M), KUMI_SILENCE (seconds) and KUMI_FAULT say.
+/// The default options, changed by KUMI_UDP_ADDRESS, KUMI_UDP_PORT, KUMI_UDP_ENCRYPT and KUMI_UDP_CHECK (yes or no),
+/// KUMI_UDP_BUFFER (a size such as 4M), KUMI_SILENCE (seconds) and KUMI_FAULT.
 Result<Options> options_from_environment();
 
 } // namespace kumi::device::udp

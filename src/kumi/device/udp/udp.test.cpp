@@ -61,7 +61,7 @@ TEST_F(UdpEnvironment, what_makes_no_sense_is_named_with_what_to_write) {
                   std::string("KUMI_UDP_PORT=") + port + ": write a whole number from 0 to 65535");
     for (const char* choice : {"", "1", "true", "Yes"})
         for (const char* name : {"KUMI_UDP_ENCRYPT", "KUMI_UDP_CHECK"})
-            EXPECT_EQ(refusal(name, choice), std::string(name) + "=" + choice + ": say yes or no");
+            EXPECT_EQ(refusal(name, choice), std::string(name) + "=" + choice + ": write yes or no");
     for (const char* seconds : {"", "-1", "1.5", "1000001", "60s"})
         EXPECT_EQ(refusal("KUMI_SILENCE", seconds),
                   std::string("KUMI_SILENCE=") + seconds + ": write a whole number from 0 to 1000000");

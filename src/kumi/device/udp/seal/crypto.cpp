@@ -66,7 +66,7 @@ Result<PrivateKey> PrivateKey::make() {
     if (!made.state_->key ||
         EVP_PKEY_get_raw_public_key(made.state_->key.get(), raw(made.public_key_.data()), &bytes) != 1 ||
         bytes != made.public_key_.size())
-        return error("OpenSSL has no X25519 here; encrypt = false does without");
+        return error("OpenSSL has no X25519 here; encrypt = false turns encryption off");
     return made;
 }
 
@@ -79,7 +79,7 @@ std::optional<Secret> PrivateKey::agree(const PublicKey& theirs) const noexcept 
                          EVP_PKEY_derive_set_peer(context.get(), other.get()) == 1 &&
                          EVP_PKEY_derive(context.get(), raw(shared.bytes.data()), &bytes) == 1 &&
                          bytes == shared.bytes.size();
-    // also if `theirs` is one of the few points that make the same secret with every key
+    // also fails if `theirs` is one of the few points that give the same secret with every key
     if (!is_made) return std::nullopt;
     return shared;
 }
@@ -101,7 +101,7 @@ std::optional<Secret> derive(Bytes secret, Bytes salt, Bytes info) noexcept {
 
 // ---- packets
 
-/// Nothing but what OpenSSL keeps of a key, under a name of our own.
+/// OpenSSL's state of a key.
 struct Aead::State {
     static EVP_CIPHER_CTX* of(State* state) noexcept { return reinterpret_cast<EVP_CIPHER_CTX*>(state); }
 };

@@ -1,7 +1,7 @@
 #pragma once
 
-// What Kumi uses of OpenSSL; crypto.cpp is the only source that knows it. A build without OpenSSL has is_available()
-// false, and everything else here fails.
+// What Kumi uses of OpenSSL. Only crypto.cpp includes it. In a build without OpenSSL is_available() is false, and
+// everything else here fails.
 
 #include "kumi/base/bytes.hpp"
 #include "kumi/base/result.hpp"
@@ -17,7 +17,7 @@ using Nonce = std::array<std::byte, 12>;
 using PublicKey = std::array<std::byte, 32>;
 inline constexpr std::size_t tag_bytes = 16;
 
-/// 32 bytes that are erased when they are not needed any more.
+/// 32 bytes that are erased when the object is destroyed.
 struct Secret {
     std::array<std::byte, 32> bytes{};
 
@@ -30,11 +30,11 @@ struct Secret {
 enum class Cipher : std::uint32_t { aes_256_gcm = 1, chacha20_poly1305 = 2 };
 
 bool is_available() noexcept;
-/// The processor has instructions for AES. Without them ChaCha20 is faster, and takes the same time whatever the key
-/// is.
+/// True if the processor has instructions for AES. Without them ChaCha20 is faster, and its time does not depend on the
+/// key.
 bool has_fast_aes() noexcept;
 
-/// A key for X25519 that lives as long as this object.
+/// A private key for X25519, which exists as long as this object.
 class PrivateKey {
 public:
     static Result<PrivateKey> make();
@@ -43,7 +43,8 @@ public:
     ~PrivateKey();
 
     const PublicKey& public_key() const noexcept { return public_key_; }
-    /// What only this key's owner and that one's can compute; nothing if `theirs` is no sound public key.
+    /// The secret that only the owners of this key and of `theirs` can compute. Nothing if `theirs` is not a valid
+    /// public key.
     std::optional<Secret> agree(const PublicKey& theirs) const noexcept;
 
 private:
@@ -53,10 +54,10 @@ private:
     PublicKey public_key_{};
 };
 
-/// HKDF with SHA-256 (RFC 5869): a secret for the purpose that `info` names, which tells nothing about others.
+/// HKDF with SHA-256 (RFC 5869): a secret for the purpose that `info` names, which reveals nothing about others.
 std::optional<Secret> derive(Bytes secret, Bytes salt, Bytes info) noexcept;
 
-/// One key, for packets in one direction.
+/// Authenticated encryption with one key, for packets in one direction.
 class Aead {
 public:
     enum class Use : std::uint8_t { closes, opens };
@@ -66,13 +67,13 @@ public:
     Aead& operator=(Aead&&) noexcept;
     ~Aead();
 
-    /// False: out of memory, or OpenSSL was built or is set up without that cipher.
+    /// False: out of memory, or this OpenSSL does not have that cipher.
     bool set(Cipher cipher, const Secret& key, Use use) noexcept;
     explicit operator bool() const noexcept { return state_ != nullptr; }
 
-    /// Encrypts head and body to `out`, one behind the other, and a tag behind them; vouches for `clear`, too.
+    /// Encrypts head and body to `out`, one after the other, followed by a tag that authenticates them and `clear`.
     void close(const Nonce& nonce, Bytes clear, Bytes head, Bytes body, std::byte* out) noexcept;
-    /// Decrypts `content`, which a tag follows, in place. False: somebody else made it.
+    /// Decrypts `content`, which is followed by its tag, in place. False: it is not authentic.
     bool open(const Nonce& nonce, Bytes clear, MutableBytes content) noexcept;
 
 private:

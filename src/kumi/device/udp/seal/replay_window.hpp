@@ -5,7 +5,7 @@
 
 namespace kumi::device::udp {
 
-/// Remembers which numbers have been seen: the largest, and the 2,048 before it.
+/// Remembers which packet numbers have been seen: the largest, and the 2,048 before it.
 class ReplayWindow {
 public:
     static constexpr std::uint64_t width = 2048;
@@ -15,7 +15,7 @@ public:
         if (next_ - number > width) return false;
         return (bits_[number / 64 % (width / 64)] >> (number % 64) & 1) == 0;
     }
-    /// None as large as this has been seen.
+    /// True if no number as large as this has been seen.
     bool is_newest(std::uint64_t number) const noexcept { return number >= next_; }
 
     void note(std::uint64_t number) noexcept {
@@ -31,7 +31,7 @@ public:
     }
 
 private:
-    std::uint64_t next_ = 0; // everything from here on is new
+    std::uint64_t next_ = 0; // all numbers from here on are new
     std::uint64_t bits_[width / 64] = {};
 };
 

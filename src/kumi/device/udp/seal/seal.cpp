@@ -17,7 +17,7 @@ using crypto::Secret;
 
 static_assert(reliable::packet_bytes_max + seal_bytes <= 0xFFFF); // SealHeader::bytes
 
-/// What a direction's first secret is made for.
+/// What the first secret of a direction is derived from.
 struct Purpose {
     char label[16] = "kumi udp pair";
     std::uint64_t token;
@@ -43,27 +43,27 @@ std::optional<Secret> derive(const Secret& secret, std::string_view purpose) noe
 
 } // namespace
 
-/// Both directions between this node and another.
+/// The state of both directions between this node and another.
 struct Seal::Pair {
     Cipher cipher = Cipher::aes_256_gcm;
 
     // To the other node.
-    Secret secret_out; // of the key after this one
-    Secret key_out;    // only while somebody watches
+    Secret secret_out; // gives the next key
+    Secret key_out;    // only while Rekeying::on_use is set
     Aead closing;
     std::uint64_t epoch_out = 0;
-    std::uint64_t packets = 0; // sealed with this key
+    std::uint64_t packets = 0; // encrypted with this key
     std::uint64_t number = 0;  // of the next packet
-    Instant since{};           // of this key's first packet
-    bool is_seen = false;      // this epoch, by the other node
+    Instant since{};           // time of this key's first packet
+    bool is_seen = false;      // the other node has seen this epoch
 
     // From it.
-    Secret secret_in; // of the key after `next`, or after `current` if there is no next yet
+    Secret secret_in; // gives the key after `next`, or after `current` if there is no next yet
     std::uint64_t epoch_in = 0;
     Aead late, current, next;
     ReplayWindow window;
 
-    /// The first key of each direction.
+    /// Makes the first key of each direction.
     bool start(bool is_watched) noexcept {
         return advance_out(is_watched) && make_key(secret_in, current, Aead::Use::opens, nullptr);
     }
@@ -75,7 +75,8 @@ struct Seal::Pair {
         return true;
     }
 
-    /// Makes the key of `secret`, and of `secret` the one behind it. False, for want of memory: all is as it was.
+    /// Makes the key that `secret` gives, and replaces `secret` by the following one. False if there was no memory:
+    /// nothing has changed then.
     bool make_key(Secret& secret, Aead& aead, Aead::Use use, Secret* kept) noexcept {
         const auto key = derive(secret, "kumi udp key");
         const auto following = derive(secret, "kumi udp next");
@@ -87,7 +88,7 @@ struct Seal::Pair {
         return true;
     }
 
-    /// For a packet of that epoch, its last 8 bits; nullptr if there can be none.
+    /// The key for a packet of that epoch (modulo 256); null if there is none.
     Aead* opening_for(std::uint8_t epoch) noexcept {
         switch (static_cast<std::int8_t>(epoch - static_cast<std::uint8_t>(epoch_in))) {
         case 0: return &current;
@@ -97,7 +98,7 @@ struct Seal::Pair {
         }
     }
 
-    /// A packet of `next` was genuine.
+    /// A packet with the key `next` was authentic: the sender uses that key now.
     void turn_to_next() noexcept {
         late = std::move(current);
         current = std::move(next);
@@ -108,8 +109,8 @@ struct Seal::Pair {
 
 struct Seal::Peer {
     SealOffer offer;
-    std::unique_ptr<Pair> pair{}; // once they have talked
-    bool is_hopeless = false;     // no key can be made
+    std::unique_ptr<Pair> pair{}; // after the first packet
+    bool is_hopeless = false;     // no key can be agreed on
 };
 
 Seal::Seal(const Options& options, const base::JobKeys& keys, pm::Node self, crypto::PrivateKey own)
@@ -127,7 +128,7 @@ Result<std::unique_ptr<Seal>> Seal::make(const Options& options, const base::Job
     const std::string purpose = "kumi udp network " + options.network;
     const auto network = crypto::derive(keys.secret, {}, bytes_of(std::string_view(purpose)));
     const auto name = network ? derive(*network, "kumi udp name") : std::nullopt;
-    if (!name) return error("udp: OpenSSL has no HKDF here; encrypt = false does without");
+    if (!name) return error("udp: OpenSSL has no HKDF here; encrypt = false turns encryption off");
     seal->network_ = *network;
     std::memcpy(&seal->name_, name->bytes.data(), sizeof seal->name_);
     return seal;
@@ -190,8 +191,8 @@ std::size_t Seal::close(pm::Node to, Bytes head, Bytes body, std::byte* out, Ins
     Pair* const pair = pair_with(to);
     if (pair == nullptr) return 0;
     if (pair->packets == 0) pair->since = time;
-    const bool is_worn = pair->packets >= rekeying_.packets || time - pair->since >= rekeying_.after;
-    if (is_worn && pair->is_seen && pair->advance_out(rekeying_.on_use != nullptr)) [[unlikely]] {
+    const bool is_due = pair->packets >= rekeying_.packets || time - pair->since >= rekeying_.after;
+    if (is_due && pair->is_seen && pair->advance_out(rekeying_.on_use != nullptr)) [[unlikely]] {
         ++pair->epoch_out;
         pair->since = time;
     }
@@ -222,7 +223,7 @@ Seal::Opened Seal::open(MutableBytes datagram, Bytes& packet) noexcept {
     const MutableBytes content = datagram.subspan(sizeof header, datagram.size() - seal_bytes);
     if (aead == nullptr || !aead->open(nonce_of(header.number), datagram.first(sizeof header), content))
         return Opened::forged;
-    // An older packet may say what was true 256 epochs ago.
+    // Not of an older packet, which may report an epoch of 256 epochs ago.
     if (pair->window.is_newest(header.number))
         pair->is_seen = header.seen == static_cast<std::uint8_t>(pair->epoch_out);
     pair->window.note(header.number);
