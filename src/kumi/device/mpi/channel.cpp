@@ -10,9 +10,9 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr Duration others_wait_max = 2s;  // for others, who may have more to do
-constexpr Duration sending_wait_max = 8s; // more, until what was sent has gone
-constexpr Duration finalize_silence_max = 10s; // then it says for whom it waits
+constexpr Duration others_wait_max = 2s;  // for the other nodes to leave
+constexpr Duration sending_wait_max = 8s; // in addition, until everything was sent
+constexpr Duration finalize_silence_max = 10s; // then the node reports for which nodes it waits
 
 } // namespace
 
@@ -40,7 +40,8 @@ int MpiChannel::on_deleted(MPI_Comm, int, void* value, void*) noexcept {
             fail(error("MPI_Finalize was called by a node that had not left its job: let kumi::Job end before that")));
     Endpoint* const endpoint = attachment->left_behind.get();
     if (endpoint == nullptr || endpoint->close(now() + finalize_silence_max)) return MPI_SUCCESS;
-    // Nor would MPI_Finalize end before the others call it, and who does so without having left ends the program.
+    // MPI_Finalize would not end either before the others call it, and a node that calls it without having left ends
+    // the program.
     const auto staying = endpoint->staying();
     base::log_warning("node {} waits in MPI_Finalize for others to leave the job{}{}", endpoint->self(),
                       staying.empty() ? "" : ": nodes ", fmt::join(staying, ", "));

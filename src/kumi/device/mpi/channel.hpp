@@ -1,7 +1,7 @@
 #pragma once
 
-// An endpoint as a channel that may be closed while others go on. What cannot end before they leave too is handed to
-// MPI_Finalize, by an attribute of MPI_COMM_SELF: these are deleted first thing there.
+// An endpoint as a channel that can be closed while other nodes go on. What cannot end before they leave too is left to
+// MPI_Finalize, by an attribute of MPI_COMM_SELF: MPI_Finalize deletes these first.
 
 #include "kumi/base/result.hpp"
 #include "kumi/device/mpi/endpoint.hpp"
@@ -13,7 +13,7 @@ namespace kumi::device::mpi {
 
 class MpiChannel final : public pm::Channel {
 public:
-    /// `own` is for nobody else.
+    /// `own` must not be used by anything else.
     MpiChannel(MPI_Comm own, const Options& options);
     ~MpiChannel() override;
 
@@ -34,7 +34,7 @@ public:
     std::vector<pm::Counter> counters() const override { return endpoint_->counters(); }
 
 private:
-    /// What MPI_Finalize finds.
+    /// The value of the attribute, which MPI_Finalize deletes.
     struct Attachment {
         bool is_open = true;
         std::unique_ptr<Endpoint> left_behind;
@@ -43,7 +43,7 @@ private:
 
     std::unique_ptr<Endpoint> endpoint_;
     int key_ = MPI_KEYVAL_INVALID;
-    Attachment* attachment_; // belongs to the attribute
+    Attachment* attachment_; // owned by the attribute
 };
 
 } // namespace kumi::device::mpi

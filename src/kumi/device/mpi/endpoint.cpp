@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr std::uint32_t large_to_one_max = 2; // one that is filled while the other goes
+constexpr std::uint32_t large_to_one_max = 2; // one is filled while the other is sent
 constexpr std::uint32_t yields_max = 64;      // before naps
 constexpr Duration nap_min = 10us;
 constexpr Duration nap_max = 200us;
@@ -38,7 +38,7 @@ Endpoint::Endpoint(MPI_Comm own, const Options& options)
     : comm_(own),
       options_(options), traits_{.device = "mpi",
                                  .message_bytes_max = options.message_bytes_max,
-                                 // Each way a window inside MPI, and another one here behind a large message.
+                                 // In each direction one window inside MPI, and one here behind a large message.
                                  .bytes_per_peer_max =
                                      2 * (window_packets * (options.packet_bytes + options.page_bytes + sizeof(Held)) +
                                           sizeof(Peer)),
@@ -78,7 +78,7 @@ std::byte* Endpoint::packet(std::uint32_t index) noexcept {
                    options_.page_bytes];
 }
 
-/// Null when there is no memory.
+/// Null if there is no memory.
 std::byte* Endpoint::large_buffer(std::uint32_t index) noexcept {
     auto& buffer = large_buffers_[index];
     if (!buffer) buffer.reset(new (std::nothrow) std::byte[options_.message_bytes_max]);
@@ -92,14 +92,14 @@ pm::SendSlot Endpoint::try_reserve(Node to, std::size_t bytes) noexcept {
     Peer& peer = peers_[to];
     const bool is_large = bytes > options_.page_bytes - sizeof(PacketHeader);
     const bool is_page_sized = !is_large && bytes > options_.packet_bytes - sizeof(PacketHeader);
-    Part& sends = is_page_sized ? page_sends_ : sends_;
+    IndexPool& sends = is_page_sized ? page_sends_ : sends_;
     if (peer.has_left) return {};
     if (peer.next - peer.taken >= window_packets - 1) return refuse();
     if (is_large && peer.large_under_way == large_to_one_max) return refuse();
-    // others are to get some too
+    // leave some for the other nodes
     if (is_page_sized && peer.pages_under_way >= std::max(1u, options_.page_sends_max / 2)) return refuse();
     const auto is_full = [&] { return !sends.has_free() || (is_large && !large_sends_.has_free()); };
-    if (is_full() && !is_polling_) collect(); // what poll() hands out is bounded by what it found at first
+    if (is_full() && !is_polling_) collect(); // not in poll(), which delivers only what it found at its start
     if (is_full()) return refuse();
     if (!is_large) {
         const std::uint32_t index = sends.take();
@@ -153,7 +153,7 @@ void Endpoint::cancel(const pm::SendSlot& slot) noexcept {
     on_room();
 }
 
-/// What it carries is there already.
+/// Sends a packet whose content has been written.
 void Endpoint::send_packet(Node to, std::uint32_t index, Kind kind, std::size_t bytes) noexcept {
     know(to);
     Peer& peer = peers_[to];
@@ -233,7 +233,7 @@ std::size_t Endpoint::poll(pm::Handler handler, std::size_t messages_max) noexce
     return handed_out;
 }
 
-/// True when a message was handed out.
+/// True if a message was delivered.
 bool Endpoint::on_packet(const Ready& ready, pm::Handler handler) noexcept {
     const auto [index, bytes, source] = ready;
     PacketHeader header{};
@@ -246,7 +246,7 @@ bool Endpoint::on_packet(const Ready& ready, pm::Handler handler) noexcept {
     }
     know(source);
     Peer& peer = peers_[source];
-    // Credits may complete in another order than they were sent in.
+    // Credit packets may complete out of order.
     if (const std::uint32_t more = header.taken - peer.taken; more != 0 && more <= peer.next - peer.taken) {
         peer.taken = header.taken;
         on_room();
@@ -292,7 +292,7 @@ void Endpoint::begin_large_receives() noexcept {
     while (!announced_.empty() && large_receives_.has_free()) {
         const std::uint32_t index = large_receives_.take();
         std::byte* const buffer = large_buffer(index);
-        if (buffer == nullptr) return large_receives_.give_back(index); // the next time that one is given back
+        if (buffer == nullptr) return large_receives_.give_back(index); // tried again when the next buffer is returned
         const LargeMessage message = announced_.front();
         announced_.pop_front();
         Held& packet = peers_[message.node].arrivals.held(message.sequence);
@@ -308,7 +308,7 @@ void Endpoint::give_back_large_receive(std::uint32_t index) noexcept {
     begin_large_receives();
 }
 
-/// Of the node whose turn it is; true when a message was handed out.
+/// Delivers a held message of the node whose turn it is. True if there was one.
 bool Endpoint::hand_out_held(pm::Handler handler) noexcept {
     const Node source = deliverable_.front();
     Peer& peer = peers_[source];
@@ -343,7 +343,7 @@ void Endpoint::on_taken(Node source) noexcept {
     if (!std::exchange(peer.is_owed_credit, true)) owed_.push_back(source);
 }
 
-/// To those that nothing else has told.
+/// Sends credit to the nodes to which no other packet has carried it.
 void Endpoint::give_credits() noexcept {
     std::erase_if(owed_, [this](Node node) {
         Peer& peer = peers_[node];
@@ -363,7 +363,7 @@ void Endpoint::give_credits() noexcept {
 void Endpoint::release(std::uint64_t token) noexcept {
     const std::lock_guard lock(kept_back_mutex_);
     kept_back_.push_back(static_cast<std::uint32_t>(token));
-    has_kept_back_.store(true, std::memory_order_release); // partner: the look in take_back_kept(), which then locks
+    has_kept_back_.store(true, std::memory_order_release); // partner: the load in take_back_kept(), which then locks
 }
 
 void Endpoint::take_back_kept() noexcept {
@@ -392,7 +392,7 @@ void Endpoint::sleep(Instant deadline) noexcept {
         return;
     }
     if (woken_.exchange(0) != 0) return;
-    // Relaxed: how long to nap is no more than a guess.
+    // Relaxed: the length of a nap is only a guess.
     const std::uint32_t sleeps = idle_sleeps_.fetch_add(1, std::memory_order_relaxed);
     if (sleeps < yields_max) {
         ::sched_yield();

@@ -9,17 +9,17 @@
 
 namespace kumi::device::mpi {
 
-/// Why no channel can be opened over it: MPI is not running, or this is no communicator of one group. The others may
-/// find nothing wrong and wait for this node, as with any collective call that not all make.
+/// Checks that a channel can be opened over `comm`: MPI is running, and `comm` is a communicator of one group. The
+/// other nodes may find nothing wrong and wait for this node, as in any collective call that not all nodes make.
 Result<void> check(MPI_Comm comm);
 
-/// Opens this node's end of a channel that joins the ranks of `comm`, by MPI's own messages. Collective: all ranks call
-/// it. Messages travel on a duplicate of `comm`, so they never meet others that the program sends; errors on it end the
+/// Opens this node's end of a channel between the ranks of `comm`, over MPI's messages. Collective: all ranks must call
+/// it. Messages use a duplicate of `comm`, so they never meet messages of the program. MPI errors on it end the
 /// program.
 ///
-/// The channel must be closed before MPI_Finalize, and all nodes close theirs, in any order. Who closes waits up to 10
-/// s until what it sent has gone, and up to 2 s for the others; where they stay longer MPI_Finalize does the rest,
-/// which waits for the others anyway.
+/// All nodes must close the channel before MPI_Finalize, in any order. A node that closes waits up to 10 s until
+/// everything it sent has left, and up to 2 s for the other nodes. If they stay longer, MPI_Finalize does the rest; it
+/// waits for the others anyway.
 Result<std::unique_ptr<pm::Channel>> open(MPI_Comm comm, const Options& options = {});
 
 } // namespace kumi::device::mpi

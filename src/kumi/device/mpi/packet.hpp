@@ -1,14 +1,15 @@
 #pragma once
 
-// What MPI carries for a channel: packets, small ones and pages, which differ in nothing but their tag and the receives
-// that are posted for them; so MPI takes small buffers for small packets. They do not complete in the order in which
-// they were sent, and so they have sequences. A large message is a packet that announces it and, with a tag of its own,
-// a second one of nothing but its bytes.
+// The format of a channel's MPI messages. There are packets, small ones and pages, which differ only in their tag and
+// in the receives that are posted for them, so that MPI uses small buffers for small packets. They may complete out of
+// order, and so they have sequences. A large message is a packet that announces it, and a second MPI message, with a
+// tag of its own, that has only its bytes.
 //
-// Flow control. Of the packets that take a sequence at most window_packets - 1 may be under way from one node to
-// another: sent, and not taken by the handler there. Every packet tells how many of the other direction were taken; one
-// of kind `credit` does nothing else, and goes when half the window was taken and nothing else went. So what waits
-// inside MPI, or here behind a large message, is bounded for each pair. The last place of the window is for `goodbye`.
+// Flow control. At most window_packets - 1 packets with a sequence may be under way from one node to another: sent, and
+// not yet taken by the handler there. Every packet reports how many packets of the other direction were taken. A packet
+// of kind `credit` does only that, and is sent when half the window was taken and no other packet was sent. So what
+// waits inside MPI, or here behind a large message, is bounded for each pair of nodes. The last place of the window is
+// for `goodbye`.
 
 #include <cstddef>
 #include <cstdint>
@@ -16,16 +17,16 @@
 namespace kumi::device::mpi {
 
 enum class Kind : std::uint32_t {
-    small,   // the message follows
-    large,   // it comes by itself
-    goodbye, // the last one of its sender, who takes nothing any more either
+    small,   // the message follows the header
+    large,   // the message comes in an MPI message of its own
+    goodbye, // the last packet of its sender, which takes nothing any more either
     credit,  // has no sequence
 };
 
-/// First bytes of every packet, in the byte order of the job's machines, which is one.
+/// First bytes of every packet. All machines of a job have one byte order.
 struct PacketHeader {
     std::uint32_t sequence; // wraps
-    std::uint32_t taken;    // packets of the other direction that were; wraps
+    std::uint32_t taken;    // how many packets of the other direction were taken; wraps
     Kind kind;
     std::uint32_t bytes; // of the message
 };
@@ -35,7 +36,7 @@ inline constexpr std::uint32_t window_packets = 32; // a power of two, so that s
 
 inline constexpr int packet_tag = 1;
 inline constexpr int page_tag = 2;
-/// Of the bytes of a large message.
+/// Tag of the bytes of a large message.
 constexpr int large_tag(std::uint32_t sequence) noexcept { return static_cast<int>(3 + sequence % window_packets); }
 
 } // namespace kumi::device::mpi

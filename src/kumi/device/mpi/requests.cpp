@@ -6,11 +6,11 @@
 
 namespace kumi::device::mpi {
 
-Part::Part(std::uint32_t first, std::uint32_t count) : first_(first), count_(count) {
+IndexPool::IndexPool(std::uint32_t first, std::uint32_t count) : first_(first), count_(count) {
     for (std::uint32_t index = first; index < end(); ++index) free_.push(index);
 }
 
-std::uint32_t Part::take() noexcept {
+std::uint32_t IndexPool::take() noexcept {
     KUMI_ASSERT(has_free());
     const std::uint32_t index = free_.top();
     free_.pop();

@@ -1,6 +1,6 @@
 #pragma once
 
-// MPI's requests in one table, so that one call looks at all of them. An index is free, or has a request under way.
+// MPI's requests in one table, so that one call checks all of them. An index is free, or has a request under way.
 
 #include "kumi/base/function_ref.hpp"
 
@@ -13,13 +13,13 @@
 
 namespace kumi::device::mpi {
 
-/// A part of the table, whose free indices are given out lowest first: so the table stays short.
-class Part {
+/// A range of indices of the table. Free ones are handed out lowest first, so that the used table stays short.
+class IndexPool {
 public:
-    Part(std::uint32_t first, std::uint32_t count);
+    IndexPool(std::uint32_t first, std::uint32_t count);
 
     bool has_free() const noexcept { return !free_.empty(); }
-    /// Only if there is one.
+    /// Requires has_free().
     std::uint32_t take() noexcept;
     void give_back(std::uint32_t index) noexcept { free_.push(index); }
 
@@ -35,15 +35,15 @@ private:
 
 class Requests {
 public:
-    /// With `one_at_a_time`, collect() tells of no more than one.
+    /// With `one_at_a_time`, collect() reports at most one request.
     explicit Requests(std::uint32_t count, bool one_at_a_time);
 
-    /// For a call that begins something there.
+    /// The request at `index`, for an MPI call that starts it.
     MPI_Request* begin(std::uint32_t index) noexcept;
     MPI_Request& at(std::uint32_t index) noexcept { return requests_[index]; }
 
     using Completed = base::FunctionRef<void(std::uint32_t index, const MPI_Status& status)>;
-    /// Tells which have completed; with `waits`, not before one has. Answers how many.
+    /// Reports the requests that have completed; with `waits`, blocks until one has. Returns their number.
     std::size_t collect(bool waits, Completed completed) noexcept;
 
 private:
@@ -51,7 +51,7 @@ private:
     int collect_one(bool waits) noexcept;
 
     std::vector<MPI_Request> requests_;
-    std::size_t used_ = 0; // behind the last that is under way
+    std::size_t used_ = 0; // one after the last request that is under way
     bool one_at_a_time_;
     std::vector<int> indices_;
     std::vector<MPI_Status> statuses_;

@@ -33,9 +33,10 @@ void BufferHeap::give_back(std::uint32_t unit) noexcept {
 }
 
 void BufferHeap::collect() noexcept {
-    // Relaxed: only a look; an empty stack is the usual case and must not cost an atomic exchange.
+    // Relaxed: only a hint; an empty stack is the usual case and must not cost an atomic exchange.
     if (mailbox_->returned.load(std::memory_order_relaxed) == 0) return;
-    // Acquire: partner of the release in return_buffer(): the receivers are done with these, and the links are there.
+    // Acquire: partner of the release in return_buffer(): the receivers are done with these buffers, and the links are
+    // written.
     std::uint64_t top = mailbox_->returned.exchange(0, std::memory_order_acquire);
     while (top != 0) {
         const auto unit = static_cast<std::uint32_t>(top - 1);
@@ -55,7 +56,7 @@ bool BufferHeap::wait_for(std::size_t bytes) noexcept {
     return false;
 }
 
-// Relaxed: a receiver that sees the old value wakes us once too often.
+// Relaxed: a receiver that sees the old value wakes the owner once too often.
 void BufferHeap::stop_waiting() noexcept { mailbox_->buffer_wanted.store(0, std::memory_order_relaxed); }
 
 std::size_t BufferHeap::units_free() noexcept {
@@ -74,8 +75,9 @@ bool return_buffer(Segment& segment, Node owner, std::uint32_t unit) noexcept {
         // Release: partner of the acquire in collect().
     } while (!mailbox.returned.compare_exchange_weak(top, unit + 1, std::memory_order_release,
                                                      std::memory_order_relaxed));
-    Memory::full_fence(); // partner: the fence in wait_for(): one of us sees the other's store
-    // Acquire: partner of the fence in wait_for(): who sees that the owner waits sees that it said "asleep".
+    Memory::full_fence(); // partner: the fence in wait_for(): one of the two sees the other's store
+    // Acquire: partner of the fence in wait_for(): a receiver that sees that the owner waits also sees that it is
+    // asleep.
     return mailbox.buffer_wanted.load(std::memory_order_acquire) != 0;
 }
 

@@ -15,25 +15,25 @@ namespace {
 constexpr std::uint16_t kind_inline = 1; // the message itself
 constexpr std::uint16_t kind_buffer = 2; // a BufferRecord
 
-/// Where a large message lies among its sender's buffers.
+/// The position of a large message in its sender's buffers.
 struct BufferRecord {
     std::uint64_t bytes;
     std::uint32_t unit;
     std::uint32_t reserved;
 };
 
-// Notes in a SendSlot's token.
+// Values of SendSlot::token().
 constexpr std::uint64_t token_inline = 0; // a buffer's token is its unit + 1
 
-/// Messages taken from one ring before the next gets its turn. It starts with one and doubles while each poll finds
-/// more: a look at the line behind the last message costs a cache miss, which a stream hides and an answer to that
-/// message would have to wait for.
+/// Most messages taken from one ring before the next ring is checked. The limit starts at one and doubles while each
+/// poll finds more: a look at the line after the last message costs a cache miss, which a stream hides but an answer to
+/// that message would wait for.
 constexpr std::uint32_t window_max = 64;
 
-/// Rings that stay watched however quiet they are: a node rarely waits for more than two at a time.
+/// Rings that stay watched although they are quiet: a node rarely waits for more than two at a time.
 constexpr std::size_t quiet_rings_max = 2;
 
-/// Polls after which rings that brought nothing are forgotten.
+/// Polls between two calls of forget_quiet_rings().
 constexpr std::uint32_t polls_between_sweeps = 4096;
 
 constexpr std::uint32_t lines_for(std::size_t bytes) noexcept {
@@ -42,7 +42,7 @@ constexpr std::uint32_t lines_for(std::size_t bytes) noexcept {
 
 constexpr std::uint64_t bit_of(Node node) noexcept { return std::uint64_t{1} << (node % 64); }
 
-/// A record's payload: it runs on through the lines behind the first.
+/// A record's payload, which continues through the lines after the first.
 std::byte* payload(base::RingLine* line) noexcept { return reinterpret_cast<std::byte*>(line) + 8; }
 
 } // namespace
@@ -81,7 +81,7 @@ pm::SendSlot ShmemChannel::refuse(Node to, std::uint32_t lines) noexcept {
     if (out.lines_refused == 0) refused_.push_back(to);
     out.lines_refused = lines;
     ++sends_refused_;
-    // Who sleeps knew nothing of this when it armed.
+    // A thread that sleeps on the channel did not know of this when it armed.
     if (is_slept_on_ && !out.ring.wait_for_room(lines)) wake_node(self_);
     return {};
 }
@@ -134,7 +134,7 @@ bool ShmemChannel::try_send(Node to, Bytes bytes) noexcept {
     if (bytes.size() > inline_bytes_max_) return pm::Channel::try_send(to, bytes);
     KUMI_ASSERT(to < outgoing_.size());
     Writer& ring = outgoing_[to].ring;
-    // With one line, which is the usual case, much of the reservation is known when this is compiled.
+    // With one line, the usual case, much of the reservation is known at compile time.
     const bool short_one = bytes.size() <= sizeof base::RingLine::payload;
     base::RingLine* line = short_one ? ring.try_reserve(1) : ring.try_reserve(lines_for(bytes.size()));
     if (line == nullptr) [[unlikely]]
@@ -146,13 +146,13 @@ bool ShmemChannel::try_send(Node to, Bytes bytes) noexcept {
 }
 
 void ShmemChannel::cancel(const pm::SendSlot& slot) noexcept {
-    // The reserved lines need nothing: the next reservation takes their place.
+    // Reserved lines need not be returned: the next reservation takes their place.
     if (slot.token() != token_inline) buffers_.give_back(static_cast<std::uint32_t>(slot.token() - 1));
 }
 
 // ---- receiving
 
-// Part of poll() in all but name: the call would cost a tenth of a small message.
+// Inlined into poll(): the call would cost a tenth of a small message.
 [[gnu::always_inline]] inline std::size_t ShmemChannel::drain(const Watched& from, pm::Handler handler,
                                                               std::size_t messages_max) noexcept {
     Reader& ring = *from.reader;
@@ -210,7 +210,7 @@ void ShmemChannel::watch_rings(std::size_t word, std::uint64_t bits) noexcept {
 }
 
 void ShmemChannel::forget_quiet_rings() noexcept {
-    // The active ones to the front; they stay, and so do a few quiet ones.
+    // Active rings are moved to the front; they stay, and so do a few quiet ones.
     const auto quiet =
         std::partition(watched_.begin(), watched_.end(), [](const Watched& ring) { return ring.active; });
     const auto staying = std::max<std::ptrdiff_t>(quiet - watched_.begin(), quiet_rings_max);
@@ -222,7 +222,7 @@ void ShmemChannel::forget_quiet_rings() noexcept {
         bell_.unwatch(ring.node / 64, bit_of(ring.node));
     }
     bell_.fence();
-    // The last look: a record from before the fence rang no bell.
+    // Check once more: a record written before the fence rang no bell.
     for (const Watched& ring : forgotten)
         if (ring.reader->front().kind != 0) bell_.watch(ring.node / 64, bit_of(ring.node));
     watched_.resize(static_cast<std::size_t>(staying));
@@ -264,7 +264,7 @@ bool ShmemChannel::arm() noexcept {
     return false;
 }
 
-/// The last look before sleep, after the fence.
+/// Checks after the fence, before sleep, whether there is something to do.
 bool ShmemChannel::something_to_do() noexcept {
     for (const Watched& ring : watched_)
         if (ring.reader->front().kind != 0) return true;
@@ -288,7 +288,7 @@ void ShmemChannel::stop_waiting_for_room() noexcept {
 }
 
 void ShmemChannel::sleep(Instant deadline) noexcept {
-    KUMI_ASSERT(waker_ == nullptr); // nobody would wake the futex
+    KUMI_ASSERT(waker_ == nullptr); // with a waker the futex is never woken
     pm::block(begin_sleep(), deadline);
     end_sleep();
 }
@@ -304,7 +304,7 @@ void ShmemChannel::end_sleep() noexcept {
     is_slept_on_ = false;
     bell_.wake_up();
     stop_waiting_for_room();
-    // Acquire: partner of the store in wake(): a wake-up that this sleep uses up has shown what it was for.
+    // Acquire: partner of the store in wake(): a wake-up that this sleep consumes has made visible what it was for.
     woken_.exchange(false, std::memory_order_acquire);
 }
 
@@ -317,7 +317,7 @@ void ShmemChannel::wake_node(Node node) noexcept {
     if (Button::wake(segment_->mailbox(node).bell)) rouse(node);
 }
 
-/// Wakes a node that is awake in name.
+/// Wakes the thread of a node whose doorbell already says awake.
 void ShmemChannel::rouse(Node node) noexcept {
     if (waker_ != nullptr) waker_->wake(node);
     else base::futex_wake(segment_->mailbox(node).bell.asleep);

@@ -1,8 +1,8 @@
 #pragma once
 
-// PM over shared memory. Between each two nodes and in each direction there is one LineRing; a node looks at the
-// rings that its doorbell names and at no others, so idle peers cost nothing. Messages that do not fit a ring
-// travel in a buffer of the sender's, which the receiver reads in place; the ring carries where it is.
+// PM over shared memory. There is one LineRing for each pair of nodes and each direction. A node polls only the rings
+// that its doorbell names, so idle peers cost nothing. A message that does not fit into a ring is put into a buffer of
+// the sender, which the receiver reads in place; the ring carries its position.
 
 #include "kumi/base/range_set.hpp"
 #include "kumi/device/shmem/buffers.hpp"
@@ -20,7 +20,7 @@ class ShmemChannel final : public pm::Channel,
                            private pm::RemoteMemory,
                            private pm::JointSleep {
 public:
-    /// The segment's part of `self` must have been reserved. With a waker, nodes sleep on this channel and others.
+    /// The part of `self` in the segment must have been reserved. With a waker, nodes sleep on this channel and others.
     ShmemChannel(std::shared_ptr<Segment> segment, Node self, pm::Waker* waker = nullptr);
     ~ShmemChannel() override;
 
@@ -37,7 +37,7 @@ public:
     bool arm() noexcept override;
     void sleep(Instant deadline) noexcept override;
     void wake() noexcept override;
-    /// A node of this host that dies ends the job; there is nothing to tell in between.
+    /// Always false: a node of this host that dies ends the job.
     bool lost(Node) const noexcept override { return false; }
     pm::Traffic sent(Node to) const noexcept override { return outgoing_[to].sent; }
     std::vector<pm::Counter> counters() const override;
@@ -45,7 +45,7 @@ public:
     pm::JointSleep* joint_sleep() noexcept override { return this; }
     pm::RemoteMemory* remote_memory() noexcept override { return this; }
 
-    /// How many rings the next poll() looks at.
+    /// How many rings the next poll() will check.
     std::size_t rings_watched() const noexcept { return watched_.size(); }
 
 private:
@@ -53,20 +53,20 @@ private:
     using Reader = base::RingReader<Memory, base::RingLine>;
     using Button = base::DoorbellButton<Memory>;
 
-    /// Everything about sending to one node.
+    /// State for sending to one node.
     struct Outgoing {
         Writer ring;
         Button bell;
         pm::Traffic sent;
-        std::uint32_t lines_refused = 0; // not zero: the last try_reserve() found no room for this many
+        std::uint32_t lines_refused = 0; // not zero: the last try_reserve() found no room for so many lines
     };
 
-    /// A ring that poll() looks at.
+    /// A ring that poll() checks.
     struct Watched {
         Reader* reader;
         Node node;
-        std::uint32_t window = 1; // messages to take at the next poll
-        bool active = true; // brought a message since quiet rings were last looked for
+        std::uint32_t window = 1; // most messages to take at the next poll
+        bool active = true; // has had a message since the last forget_quiet_rings()
     };
 
     // RemoteMemory
@@ -80,7 +80,7 @@ private:
     pm::Watched begin_sleep() noexcept override;
     void end_sleep() noexcept override;
 
-    // BufferOwner: a kept buffer comes back.
+    // BufferOwner: a kept message was released.
     void release(std::uint64_t token) noexcept override;
 
     void count_and_ring(Node to, std::size_t bytes) noexcept;
@@ -104,14 +104,14 @@ private:
     std::vector<Outgoing> outgoing_; // by destination
     std::vector<Reader> incoming_;   // by source
     base::DoorbellKeeper<Memory> bell_;
-    std::vector<Watched> watched_;            // the rings that poll() looks at, in no order
-    std::vector<std::uint64_t> watched_bits_; // the same as bits, as the doorbell has them
-    std::uint32_t polls_ = 0;                 // since quiet rings were last looked for
+    std::vector<Watched> watched_;            // the rings that poll() checks, in no order
+    std::vector<std::uint64_t> watched_bits_; // the same as bits, as in the doorbell
+    std::uint32_t polls_ = 0;                 // since the last forget_quiet_rings()
     BufferHeap buffers_;
     std::vector<Node> refused_;        // destinations whose lines_refused is not zero
     std::size_t buffer_refused_ = 0;   // not zero: the last try_reserve() found no buffer of this size
     std::atomic<bool> woken_{false};   // wake() was called
-    base::RangeSet exposed_;           // of the window
+    base::RangeSet exposed_;           // ranges of this node's window that are exposed
     std::uint64_t sends_refused_ = 0;
     std::uint64_t sleeps_ = 0;
     pm::Traits traits_;

@@ -47,7 +47,7 @@ std::size_t Layout::window_offset(Node node) const noexcept {
 }
 
 std::uint32_t Layout::record_lines_max() const noexcept {
-    // A sixteenth keeps a ring busy with several; a quarter is all that the ring allows.
+    // With a sixteenth several records fit into a ring; a quarter is the ring's limit.
     return std::min(std::max(static_cast<std::uint32_t>(ring_lines / 16), 4u), base::record_lines_max(ring_lines));
 }
 

@@ -1,8 +1,8 @@
 #pragma once
 
-// Where everything lies in the shared segment of a host. A pure function of the number of nodes and the options:
-// one header page, then per node one part (its doorbell, the rings that lead to it, its buffers for large messages),
-// then per node a window of addresses for exposed memory, which gets its memory when it is exposed.
+// The layout of a host's shared segment, a pure function of the number of nodes and the options: one header page; then
+// for each node one part (its doorbell, the rings that lead to it, its buffers for large messages); then for each node
+// a window of addresses for exposed memory, which gets memory when it is exposed.
 
 #include "kumi/base/doorbell.hpp"
 #include "kumi/base/line_ring.hpp"
@@ -20,9 +20,9 @@ using Memory = base::MachineMemory;
 using pm::Node;
 
 inline constexpr std::size_t page_bytes = 4096;
-inline constexpr std::size_t unit_bytes = 4096; // buffers are handed out in these
+inline constexpr std::size_t unit_bytes = 4096; // buffers are allocated in units
 
-/// First bytes of the segment, written by its maker before anybody else sees it.
+/// First bytes of the segment, written by its creator before any other node sees it.
 struct SegmentHeader {
     std::uint64_t magic;
     std::uint32_t version;
@@ -37,11 +37,11 @@ struct SegmentHeader {
     static constexpr std::uint32_t version_expected = 1;
 };
 
-/// First bytes of a node's part: what other nodes write to reach it. Each member has cache lines of its own.
+/// First bytes of a node's part: what other nodes write to reach it. Each member has its own cache lines.
 struct Mailbox {
     alignas(64) base::DoorbellState<Memory> bell;
-    alignas(64) std::atomic<std::uint64_t> returned; // units of returned buffers, newest first, as index + 1; 0: none
-    alignas(64) std::atomic<std::uint32_t> buffer_wanted; // the node sleeps until a buffer comes back
+    alignas(64) std::atomic<std::uint64_t> returned; // stack of returned buffers: first unit of the newest + 1; 0: none
+    alignas(64) std::atomic<std::uint32_t> buffer_wanted; // the node sleeps until a buffer is returned
 };
 
 struct Layout {
@@ -56,7 +56,7 @@ struct Layout {
     std::size_t attention_words() const noexcept { return (nodes + 63) / 64; }
     std::size_t units() const noexcept { return buffer_bytes / unit_bytes; }
 
-    // Within a part.
+    // Offsets within a part.
     std::size_t attention_offset() const noexcept { return sizeof(Mailbox); }
     std::size_t control_offset(Node writer) const noexcept;
     std::size_t ring_offset(Node writer) const noexcept;
@@ -64,13 +64,13 @@ struct Layout {
     std::size_t buffers_offset() const noexcept;
     std::size_t part_bytes() const noexcept { return buffers_offset() + buffer_bytes; }
 
-    // Within the segment.
+    // Offsets within the segment.
     std::size_t part_offset(Node node) const noexcept { return page_bytes + node * part_bytes(); }
-    std::size_t window_offset(Node node) const noexcept; // each is mapped by itself
-    std::size_t memory_bytes() const noexcept { return part_offset(nodes); }      // what is set aside at open
+    std::size_t window_offset(Node node) const noexcept; // each window is mapped separately
+    std::size_t memory_bytes() const noexcept { return part_offset(nodes); }      // reserved at open
     std::size_t segment_bytes() const noexcept { return window_offset(nodes); }   // with the windows
 
-    /// The longest record, and the largest message that travels inside the ring.
+    /// The longest record, and the largest message that is sent inside the ring.
     std::uint32_t record_lines_max() const noexcept;
     std::size_t inline_bytes_max() const noexcept { return record_lines_max() * sizeof(base::RingLine) - 8; }
 

@@ -21,12 +21,13 @@ Error too_little_memory(const Layout& layout, std::string_view what_limits, std:
                  layout.nodes, base::readable_bytes(layout.memory_bytes()), what_limits, base::readable_bytes(limit));
 }
 
-/// Refuses what there is no memory for. Addresses for windows are no memory, and where there is a limit there are less.
+/// Refuses a layout for which there is no memory. Windows are addresses and not memory: they are made smaller where
+/// there is a limit.
 Result<void> fit_memory(Layout& layout) {
     const std::uint64_t available = base::memory_available_bytes();
     if (layout.memory_bytes() > available) return too_little_memory(layout, "what this host has left", available);
     rlimit file_size{};
-    // Past this limit the system would not answer but kill.
+    // Beyond this limit the system would kill the process instead of returning an error.
     if (::getrlimit(RLIMIT_FSIZE, &file_size) != 0 || layout.segment_bytes() <= file_size.rlim_cur) return {};
     if (layout.window_offset(0) > file_size.rlim_cur)
         return too_little_memory(layout, "the file size limit (ulimit -f)", file_size.rlim_cur);
@@ -42,14 +43,16 @@ Result<std::byte*> map(int descriptor, std::size_t offset, std::size_t bytes) {
                                            base::readable_bytes(bytes)));
 }
 
-/// What messages lie in. A core dump without it is smaller by what all nodes of the host have under way.
+/// Maps the memory for messages, and excludes it from core dumps, which would have the messages of all nodes of the
+/// host.
 Result<std::byte*> map_buffers(int descriptor, const Layout& layout) {
     auto memory = map(descriptor, 0, layout.memory_bytes());
-    if (memory) ::madvise(*memory, layout.memory_bytes(), MADV_DONTDUMP); // if it is refused, dumps are larger
+    if (memory) ::madvise(*memory, layout.memory_bytes(), MADV_DONTDUMP); // if it fails, core dumps are larger
     return memory;
 }
 
-/// Memory that is set aside cannot run out later: a full machine is an error here and never a SIGBUS there.
+/// Reserves memory, which then cannot run out later: if the machine is full there is an error here, and no SIGBUS
+/// later.
 Result<void> reserve(int descriptor, std::size_t offset, std::size_t bytes) {
     while (::fallocate(descriptor, 0, static_cast<off_t>(offset), static_cast<off_t>(bytes)) != 0) {
         if (errno == EINTR) continue;
@@ -136,7 +139,7 @@ void Segment::release_window(Node node, std::size_t offset, std::size_t bytes) n
         done = ::fallocate(descriptor_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, start,
                            static_cast<off_t>(bytes));
     while (done != 0 && errno == EINTR);
-    KUMI_ASSERT(done == 0); // the seals do not forbid it
+    KUMI_ASSERT(done == 0); // the seals allow it
 }
 
 base::Descriptor Segment::duplicate() const {

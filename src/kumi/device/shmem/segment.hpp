@@ -10,24 +10,24 @@
 
 namespace kumi::device::shmem {
 
-/// The memory that the nodes of one host share: a sealed memfd without a name, so it is gone with its last process,
-/// and with all its memory set aside at open, so using it never faults.
+/// The memory that the nodes of one host share: a sealed memfd without a name, so it vanishes with its last process.
+/// All its memory is reserved at open, so using it never faults.
 class Segment final {
 public:
-    /// Makes a segment for `nodes` nodes. Refuses when the machine has not that much memory to spare.
+    /// Creates a segment for `nodes` nodes. Refuses if the machine has not enough free memory.
     static Result<std::shared_ptr<Segment>> create(Node nodes, const Options& options);
-    /// Maps a segment made by another process, after checking that it is one.
+    /// Maps a segment made by another process, after checking that it is valid.
     static Result<std::shared_ptr<Segment>> attach(base::Descriptor descriptor, Node nodes);
 
     Segment(const Segment&) = delete;
     Segment& operator=(const Segment&) = delete;
     ~Segment();
 
-    /// Sets the memory of one node's part aside. Each node does it for its own.
+    /// Reserves the memory of one node's part. Each node does so for its own part.
     Result<void> reserve_part(Node node);
-    /// Sets memory in a node's window aside; what is there already stays.
+    /// Reserves memory in a node's window; memory that is reserved already keeps its content.
     Result<void> reserve_window(Node node, std::size_t offset, std::size_t bytes);
-    /// Gives it back to the system; set aside again it is zero.
+    /// Returns memory to the system. It is zero when it is reserved again.
     void release_window(Node node, std::size_t offset, std::size_t bytes) noexcept;
 
     base::Descriptor duplicate() const;
@@ -45,12 +45,12 @@ public:
     std::span<base::RingLine> ring(Node reader, Node writer) const noexcept {
         return {at<base::RingLine>(reader, layout_.ring_offset(writer)), layout_.ring_lines};
     }
-    /// For each unit of `node`'s buffers: the next returned one, as Mailbox::returned has it.
+    /// For each unit of `node`'s buffers: the next returned buffer, as in Mailbox::returned.
     std::span<std::atomic<std::uint32_t>> links(Node node) const noexcept {
         return {at<std::atomic<std::uint32_t>>(node, layout_.links_offset()), layout_.units()};
     }
     std::byte* buffers(Node node) const noexcept { return at<std::byte>(node, layout_.buffers_offset()); }
-    /// A node's window, mapped when first asked for; null when there are no addresses left. From any thread.
+    /// A node's window, mapped at the first call. Null if there are no addresses left. May be called from any thread.
     std::byte* window(Node node) noexcept;
 
 private:

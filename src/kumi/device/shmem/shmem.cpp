@@ -14,7 +14,7 @@ namespace kumi::device::shmem {
 Result<std::unique_ptr<pm::Channel>> ShmemDevice::open(const pm::Opening& opening) {
     std::shared_ptr<Segment> segment;
     Options options = options_;
-    // Where nodes must sleep to let each other run they sleep often, and sleeping has to be cheap.
+    // Where nodes must sleep to let each other run, they sleep often, and sleeping must be cheap.
     if (!options.fencing && opening.nodes > opening.cores_on_host) options.fencing = base::Fencing::by_writer;
     if (opening.self == 0) {
         auto made = Segment::create(opening.nodes, options);
@@ -38,7 +38,7 @@ Result<std::unique_ptr<pm::Channel>> ShmemDevice::open(const pm::Opening& openin
         segment = *std::move(attached);
     }
     if (auto reserved = segment->reserve_part(opening.self); !reserved) return reserved.error();
-    // Nobody may write to a part before its memory is set aside.
+    // No node may write to a part before its memory is reserved.
     if (auto all = opening.meeting.exchange({}); !all) return all.error();
     return std::unique_ptr<pm::Channel>(
         std::make_unique<ShmemChannel>(std::move(segment), opening.self, opening.waker));
@@ -61,7 +61,7 @@ Result<Options> options_from_environment() {
     if (const char* text = std::getenv("KUMI_SHMEM_MEMORY")) {
         const auto bytes = base::parse_size(text);
         if (!bytes) return error("KUMI_SHMEM_MEMORY={}: {}", text, bytes.error().text());
-        // One knob for both: buffers get four fifths, as in the defaults.
+        // One variable sets both: buffers get four fifths, as in the defaults.
         options.rings_bytes_max = *bytes / 5;
         options.buffers_bytes_max = *bytes - options.rings_bytes_max;
         options.node_buffers_bytes_max = options.buffers_bytes_max;

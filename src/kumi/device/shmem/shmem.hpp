@@ -9,7 +9,7 @@
 
 namespace kumi::device::shmem {
 
-/// Joins the nodes of one host through shared memory, handed over by descriptor.
+/// Connects the nodes of one host through shared memory, which is handed over as a descriptor.
 class ShmemDevice final : public pm::Device {
 public:
     explicit ShmemDevice(Options options = {}) : options_(options) {}
@@ -21,13 +21,13 @@ private:
     Options options_;
 };
 
-/// All ends of one channel in this process, over one mapping: for threads as nodes, and for race detectors, which
-/// see a race only at equal addresses. With wakers, one per node, as Opening has it.
+/// Opens a channel for all nodes in this process, over one mapping: for threads as nodes, and for race detectors, which
+/// see a race only at equal addresses. `wakers` has one per node, as in pm::Opening, or is empty.
 Result<std::vector<std::unique_ptr<pm::Channel>>> open_in_one_process(pm::Node nodes, const Options& options = {},
                                                                       std::span<pm::Waker* const> wakers = {});
 
-/// The options with what KUMI_SHMEM_MEMORY, KUMI_SHMEM_EXPOSED (sizes such as 64M) and KUMI_SHMEM_FENCING
-/// (reader or writer) say.
+/// The default options, changed by KUMI_SHMEM_MEMORY, KUMI_SHMEM_EXPOSED (sizes such as 64M) and KUMI_SHMEM_FENCING
+/// (reader or writer).
 Result<Options> options_from_environment();
 
 } // namespace kumi::device::shmem

@@ -6,7 +6,7 @@
 
 namespace kumi::device::simulated {
 
-/// One node's end of the network.
+/// One node's channel on the network.
 class SimulatedChannel final : public pm::Channel {
 public:
     SimulatedChannel(Network& network, Node self)
@@ -30,10 +30,10 @@ public:
         KUMI_ASSERT(to < nodes() && bytes <= traits_.message_bytes_max);
         const std::lock_guard lock(network_.mutex_);
         if (network_.ends_[self_].lost || network_.is_lost(self_, to)) return {};
-        Network::Pair& pair = network_.pair(self_, to);
+        Network::Direction& direction = network_.direction(self_, to);
         const bool unlucky = std::bernoulli_distribution(network_.options_.refusal_chance)(network_.random_);
-        pair.refused = unlucky || pair.packets.size() >= network_.options_.in_flight_max;
-        if (pair.refused) return {};
+        direction.refused = unlucky || direction.packets.size() >= network_.options_.in_flight_max;
+        if (direction.refused) return {};
         filling_[to].resize(std::max<std::size_t>(bytes, 1));
         return {to, MutableBytes(filling_[to].data(), bytes)};
     }
@@ -58,11 +58,11 @@ public:
         for (; handled < messages_max; ++handled) {
             const Node from = network_.first_source(self_);
             if (from == nodes()) break;
-            Network::Pair& pair = network_.pair(from, self_);
-            if (pair.packets.front().due > network_.time_) break;
-            const std::vector<std::byte> bytes = std::move(pair.packets.front().bytes);
-            pair.packets.pop_front();
-            if (pair.refused) network_.ends_[from].changed.notify_all();
+            Network::Direction& direction = network_.direction(from, self_);
+            if (direction.packets.front().due > network_.time_) break;
+            const std::vector<std::byte> bytes = std::move(direction.packets.front().bytes);
+            direction.packets.pop_front();
+            if (direction.refused) network_.ends_[from].changed.notify_all();
             lock.unlock(); // the handler may send
             pm::Message message(from, bytes);
             handler(message);
@@ -86,7 +86,7 @@ public:
         } else if (!end.changed.wait_until(lock, deadline, something)) {
             return;
         }
-        // Everybody may be asleep: then the clock jumps to what comes next.
+        // All nodes may be asleep, so the clock jumps to the next event.
         network_.time_ = std::max(network_.time_, network_.next_event(self_));
         end.woken = false;
         end.losses_told = network_.losses_known(self_);
@@ -115,7 +115,7 @@ private:
 };
 
 Network::Network(const NetworkOptions& options)
-    : options_(options), random_(options.seed), pairs_(std::size_t{options.nodes} * options.nodes),
+    : options_(options), random_(options.seed), directions_(std::size_t{options.nodes} * options.nodes),
       ends_(options.nodes) {}
 
 Network::~Network() { KUMI_ASSERT(channels_ == 0); }
@@ -129,15 +129,15 @@ std::unique_ptr<pm::Channel> Network::open(Node node) {
 
 void Network::deliver_later(Node from, Node to, std::vector<std::byte> bytes) {
     if (ends_[from].lost || ends_[to].lost) return;
-    Pair& way = pair(from, to);
-    if (pair(to, from).lost_known != never) { // it does not listen, and will say so
-        way.lost_known = std::min(way.lost_known, time_ + options_.loss_detection);
+    Direction& out = direction(from, to);
+    if (direction(to, from).lost_known != never) { // the receiver considers the sender lost, and will tell it
+        out.lost_known = std::min(out.lost_known, time_ + options_.loss_detection);
         return ends_[from].changed.notify_all();
     }
     std::uniform_int_distribution<Duration::rep> delay(options_.delay_min.count(), options_.delay_max.count());
     Instant due = time_ + Duration(delay(random_));
-    if (!way.packets.empty()) due = std::max(due, way.packets.back().due);
-    way.packets.push_back({std::move(bytes), due});
+    if (!out.packets.empty()) due = std::max(due, out.packets.back().due);
+    out.packets.push_back({std::move(bytes), due});
     ends_[to].changed.notify_all();
 }
 
@@ -145,9 +145,9 @@ Node Network::first_source(Node to) {
     Node first = options_.nodes;
     if (ends_[to].lost) return first;
     for (Node from = 0; from < options_.nodes; ++from) {
-        const Pair& way = pair(from, to);
-        if (way.packets.empty() || cut(from, to)) continue;
-        if (first == options_.nodes || way.packets.front().due < pair(first, to).packets.front().due) first = from;
+        const Direction& out = direction(from, to);
+        if (out.packets.empty() || cut(from, to)) continue;
+        if (first == options_.nodes || out.packets.front().due < direction(first, to).packets.front().due) first = from;
     }
     return first;
 }
@@ -155,10 +155,10 @@ Node Network::first_source(Node to) {
 Instant Network::next_event(Node node) {
     if (ends_[node].woken) return time_;
     Instant next = never;
-    if (const Node from = first_source(node); from != options_.nodes) next = pair(from, node).packets.front().due;
+    if (const Node from = first_source(node); from != options_.nodes) next = direction(from, node).packets.front().due;
     for (Node other = 0; other < options_.nodes; ++other) {
-        const Pair& way = pair(node, other);
-        if (way.refused && way.packets.size() < options_.in_flight_max) return time_;
+        const Direction& out = direction(node, other);
+        if (out.refused && out.packets.size() < options_.in_flight_max) return time_;
         if (const Instant known = lost_known(node, other); known > time_) next = std::min(next, known);
     }
     return losses_known(node) > ends_[node].losses_told ? time_ : next;
@@ -170,7 +170,7 @@ std::size_t Network::losses_known(Node self) const {
     return count;
 }
 
-void Network::tell_everybody() {
+void Network::wake_all() {
     for (End& end : ends_) end.changed.notify_all();
 }
 
@@ -180,26 +180,26 @@ void Network::lose(Node node) {
     ends_[node].lost = true;
     ends_[node].lost_known = time_ + options_.loss_detection;
     for (Node other = 0; other < options_.nodes; ++other) {
-        pair(node, other).packets.clear();
-        pair(other, node).packets.clear();
-        pair(other, node).refused = false;
+        direction(node, other).packets.clear();
+        direction(other, node).packets.clear();
+        direction(other, node).refused = false;
     }
-    tell_everybody();
+    wake_all();
 }
 
 void Network::lose_link(Node self, Node other) {
     const std::lock_guard lock(mutex_);
-    Pair& way = pair(self, other);
-    way.lost_known = std::min(way.lost_known, time_);
-    Pair& back = pair(other, self);
-    // it waits for an answer
+    Direction& out = direction(self, other);
+    out.lost_known = std::min(out.lost_known, time_);
+    Direction& back = direction(other, self);
+    // `other` waits for an answer
     if (!back.packets.empty() || back.refused)
         back.lost_known = std::min(back.lost_known, time_ + options_.loss_detection);
-    for (Pair* const direction : {&way, &back}) {
-        direction->packets.clear();
-        direction->refused = false;
+    for (Direction* const each : {&out, &back}) {
+        each->packets.clear();
+        each->refused = false;
     }
-    tell_everybody();
+    wake_all();
 }
 
 void Network::part(const std::vector<Node>& some) {
@@ -211,7 +211,7 @@ void Network::part(const std::vector<Node>& some) {
 void Network::heal() {
     part({});
     const std::lock_guard lock(mutex_);
-    tell_everybody();
+    wake_all();
 }
 
 Instant Network::time() const {
@@ -222,13 +222,13 @@ Instant Network::time() const {
 void Network::advance(Duration duration) {
     const std::lock_guard lock(mutex_);
     time_ += duration;
-    tell_everybody();
+    wake_all();
 }
 
 std::size_t Network::in_flight() const {
     const std::lock_guard lock(mutex_);
     std::size_t total = 0;
-    for (const Pair& way : pairs_) total += way.packets.size();
+    for (const Direction& out : directions_) total += out.packets.size();
     return total;
 }
 

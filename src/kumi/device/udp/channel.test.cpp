@@ -90,7 +90,8 @@ TEST(UdpChannel, nodes_that_do_not_agree_are_told_about_what) {
     EXPECT_EQ(refusal_of([](Hello& hello) { hello.encrypt = 1; }),
               "udp: node 1 encrypts and this one does not: set encrypt alike on all nodes");
     EXPECT_TRUE(contains(refusal_of([](Hello& hello) { hello.version = 99; }), "use one version of Kumi"));
-    EXPECT_EQ(refusal_of([](Hello& hello) { hello.address.port = 0; }), "udp: node 1 sent an address that is not valid");
+    EXPECT_EQ(refusal_of([](Hello& hello) { hello.address.port = 0; }),
+              "udp: node 1 sent an address that is not valid");
     EXPECT_TRUE(contains(refusal_of([](Hello& hello) { hello.address.family = 6; }), "use IPv4 on all nodes, or IPv6"));
 }
 
