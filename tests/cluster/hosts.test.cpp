@@ -288,7 +288,7 @@ TEST_F(Hosts, hosts_and_places_that_are_none) {
     expect_refusal({"--hosts", "one", "-n", "1", "--place", "well", "true"},
                    "--place: well: write pack, spread, or a number like 2-per-host");
     expect_refusal({"--hosts", "one:3", "-n", "3", "--place", "2-per-host", "true"},
-                   "-n 3: 2-per-host: only 2 of 3 nodes find a slot so; .*");
+                   "-n 3: 2-per-host: only 2 of 3 nodes fit; .*");
     expect_refusal({"-n", "1", "--place", "pack", "true"}, "--place: on which hosts\\? .*");
     expect_refusal({"--cluster", file, "--hosts", "one,two", "-n", "1", "true"},
                    "--hosts: " + file + " says nothing of a host two; it has one");

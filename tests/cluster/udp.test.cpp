@@ -109,7 +109,7 @@ TEST(Udp, faults_of_every_kind_are_survived) {
 TEST(Udp, a_device_that_there_is_none_of_is_refused_with_those_that_there_are) {
     const Outcome outcome =
         run({.words = kumi_run({"-n", "2", example("01_hello")}), .environment = {"KUMI_DEVICE=carrier-pigeon"}});
-    expect_cannot_go_on(outcome, "KUMI_DEVICE=carrier-pigeon: there is shmem, udp and composite");
+    expect_cannot_go_on(outcome, "KUMI_DEVICE=carrier-pigeon: write shmem, udp or composite");
 }
 
 TEST(Udp, a_fault_that_makes_no_sense_is_named_with_what_to_write) {

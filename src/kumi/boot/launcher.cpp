@@ -16,8 +16,7 @@ Result<Launcher> find_launcher(base::FunctionRef<const char*(const char*)> varia
     if (variable("PMI_FD") != nullptr || variable("PMI_PORT") != nullptr) return Launcher::pmi1;
     if (variable("SLURM_PROCID") != nullptr && number("SLURM_NTASKS") > 1)
         return error("Slurm runs this as one of {} tasks, but without a way to find the others: start it with srun "
-                     "--mpi=pmix or "
-                     "srun --mpi=pmi2, or with kumi run",
+                     "--mpi=pmix or srun --mpi=pmi2, or with kumi run",
                      number("SLURM_NTASKS"));
     if (number("OMPI_COMM_WORLD_SIZE") > 1)
         return error(
@@ -26,8 +25,8 @@ Result<Launcher> find_launcher(base::FunctionRef<const char*(const char*)> varia
             number("OMPI_COMM_WORLD_SIZE"));
     if (number("PMI_SIZE") > 1)
         return error("a launcher runs this as one of {} processes (PMI_SIZE), but without PMI_FD, PMI_PORT or "
-                     "PMIX_NAMESPACE, which "
-                     "tell them of each other: start it with mpirun, mpiexec.hydra or srun, or with kumi run",
+                     "PMIX_NAMESPACE, which tell them of each other: start it with mpirun, mpiexec.hydra or srun, or "
+                     "with kumi run",
                      number("PMI_SIZE"));
     return Launcher::none;
 }

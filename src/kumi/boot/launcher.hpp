@@ -5,16 +5,17 @@
 
 namespace kumi::boot {
 
-/// Who started this process, by the way in which it can be talked to.
+/// The launcher that started this process, by its protocol.
 enum class Launcher {
-    none, // nobody: a program started by hand
+    none, // the program was started by hand
     kumi_run,
     pmix, // mpirun, prterun, srun --mpi=pmix
     pmi1, // hydra's mpiexec, srun --mpi=pmi2, flux
 };
 
-/// Looks at the variables that launchers leave: `variable` is getenv, or a test's. The innermost launcher wins. One
-/// that is seen but cannot be talked to is an error: each of its processes would take itself for a whole job.
+/// Finds the launcher by the environment variables that launchers set. `variable` is getenv, or a function of a test.
+/// The innermost launcher wins. If a launcher is found whose protocol is not available, that is an error: otherwise
+/// each of its processes would take itself for a whole job.
 Result<Launcher> find_launcher(base::FunctionRef<const char*(const char*)> variable);
 
 } // namespace kumi::boot

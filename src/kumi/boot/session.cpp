@@ -4,7 +4,7 @@
 #include "kumi/boot/alone.hpp"
 #include "kumi/boot/foreign/foreign_job.hpp"
 #include "kumi/boot/launcher.hpp"
-#include "kumi/boot/started.hpp"
+#include "kumi/boot/kumi_run.hpp"
 #include "kumi/boot/store/pmi.hpp"
 #include "kumi/boot/store/pmix.hpp"
 
@@ -15,7 +15,7 @@
 namespace kumi::boot {
 namespace {
 
-/// The socket that `kumi run` left us. Children of this process shall neither see nor use it.
+/// The socket inherited from `kumi run`. Children of this process must not inherit it.
 Result<base::Descriptor> inherited_socket(std::string_view text) {
     const auto number = base::number_in<int>(text);
     if (!number || ::fcntl(*number, F_SETFD, FD_CLOEXEC) != 0)

@@ -1,6 +1,6 @@
 #pragma once
 
-// Who am I, who are the others: the same program finds out by itself, whoever started it.
+// How a node learns its number, and exchanges data with the other nodes, however the program was started.
 
 #include "kumi/base/bytes.hpp"
 #include "kumi/base/descriptor.hpp"
@@ -16,45 +16,45 @@
 
 namespace kumi::boot {
 
-/// Where this node stands in its job.
+/// This node's position in its job.
 struct Standing {
     std::uint32_t node = 0;
     std::uint32_t nodes = 1;
-    std::uint32_t slot = 0; // its number on its host
+    std::uint32_t slot = 0; // number of the node on its host
     std::uint32_t nodes_on_host = 1;
-    std::uint32_t cores_on_host = 1; // for these nodes together
+    std::uint32_t cores_on_host = 1; // of all nodes of the host together
     std::string host;
-    std::vector<std::string> hosts; // the job's, by their lowest nodes
-    bool traffic_wanted = false; // report_traffic() before leaving
-    bool stats_wanted = false;   // report_stats() before leaving
+    std::vector<std::string> hosts; // all hosts of the job, in the order of their lowest nodes
+    bool traffic_wanted = false; // call report_traffic() before leave()
+    bool stats_wanted = false;   // call report_stats() before leave()
     base::JobKeys keys{};
 };
 
-/// This node's line to whoever started it, from joining to leaving. Calls block, to a deadline.
+/// This node's connection to its launcher, from joining to leaving. Calls block until a deadline.
 class Session {
 public:
     virtual ~Session() = default;
 
     virtual const Standing& standing() const noexcept = 0;
 
-    /// Every node of the job gives some bytes and gets all, by node number.
+    /// Collective over all nodes of the job: gives some bytes, and returns those of all nodes, by node number.
     virtual Result<std::vector<std::vector<std::byte>>> exchange(Bytes mine) = 0;
 
-    /// Slot 0 of each host gives a descriptor; the other nodes of the host give none and get a duplicate.
+    /// Collective over the nodes of a host: slot 0 gives a descriptor; the other nodes give none and get a duplicate.
     virtual Result<base::Descriptor> share_on_host(base::Descriptor mine) = 0;
 
     virtual void report_traffic(std::span<const TrafficEntry> entries) = 0;
     virtual void report_stats(std::span<const StatsEntry> entries) = 0;
 
-    /// Says why this node gives up. True when whoever started it tells the user.
+    /// Reports why this node gives up. True if the launcher will tell the user.
     virtual bool report_failure(const Error& reason) = 0;
 
-    /// From now on this node may exit without being missed.
+    /// Leaves: from now on this node may exit without an error.
     virtual void leave() = 0;
 };
 
-/// Finds out how this process was started: by `kumi run`, by another launcher, or by hand, which makes a job of one
-/// node.
+/// Joins the job by the launcher that started this process: `kumi run`, or another one. A program started by hand is a
+/// job of one node.
 Result<std::unique_ptr<Session>> open_session();
 
 } // namespace kumi::boot

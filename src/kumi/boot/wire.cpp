@@ -45,7 +45,7 @@ Result<void> send_frame(int socket, Kind kind, Bytes body, int descriptor) {
     while (!left.empty()) {
         const std::ptrdiff_t sent = send_some(socket, left, descriptor);
         if (sent < 0) return error("kumi run, which started this node, is gone");
-        if (sent > 0) descriptor = -1; // it went with the first byte
+        if (sent > 0) descriptor = -1; // it was sent with the first byte
         left = left.subspan(static_cast<std::size_t>(sent));
         pollfd room{socket, POLLOUT, 0};
         if (!left.empty()) ::poll(&room, 1, -1);
@@ -85,7 +85,7 @@ Result<std::optional<Frame>> FrameReader::next() {
     frame.body.assign(bytes_.begin() + sizeof header, bytes_.begin() + static_cast<std::ptrdiff_t>(whole));
     bytes_.erase(bytes_.begin(), bytes_.begin() + static_cast<std::ptrdiff_t>(whole));
     if (header.descriptors == 1) {
-        if (descriptors_.empty()) return error("a descriptor that was announced did not come: too many open files?");
+        if (descriptors_.empty()) return error("a descriptor that was announced did not arrive: too many open files?");
         frame.descriptor = std::move(descriptors_.front());
         descriptors_.erase(descriptors_.begin());
     }

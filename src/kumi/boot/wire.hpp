@@ -1,7 +1,7 @@
 #pragma once
 
-// What a node and the `kumi run` that started it say to each other, over a Unix stream socket that the node inherits.
-// Frames are a header and a body, and may carry a descriptor. The node asks, `kumi run` answers.
+// The protocol between a node and the `kumi run` that started it, over a Unix stream socket that the node inherits. A
+// frame is a header and a body, and may carry a descriptor. The node asks, and `kumi run` answers.
 //
 //   node                                kumi run
 //   join {version, pid}           ->
@@ -31,10 +31,10 @@
 
 namespace kumi::boot {
 
-/// Names the inherited socket, as a descriptor number.
+/// Environment variable with the descriptor number of the inherited socket.
 inline constexpr const char* socket_variable = "KUMI_BOOT";
 
-/// Both sides must agree on it.
+/// Both sides must have the same version.
 inline constexpr std::uint32_t wire_version = 4;
 
 enum class Kind : std::uint32_t {
@@ -54,12 +54,12 @@ enum class Kind : std::uint32_t {
 struct FrameHeader {
     Kind kind;
     std::uint32_t body_bytes;
-    std::uint32_t descriptors; // 0 or 1: one comes with the header
+    std::uint32_t descriptors; // 0 or 1; the descriptor comes with the header
     std::uint32_t reserved;
 };
 static_assert(sizeof(FrameHeader) == 16);
 
-/// A body larger than this is garbage.
+/// A larger body is an error.
 inline constexpr std::uint32_t body_bytes_max = std::uint32_t{1} << 28;
 
 struct JoinBody {
@@ -67,19 +67,19 @@ struct JoinBody {
     std::int32_t pid;
 };
 
-/// Followed by the names of the job's hosts, by their lowest nodes, each ended by a zero. The only way in which the
-/// keys of a job of `kumi run` travel; to other hosts, through ssh.
+/// Followed by the names of the job's hosts, in the order of their lowest nodes, each ended by a zero. This is the only
+/// way in which the keys of a job of `kumi run` are sent; to other hosts it goes through ssh.
 struct WelcomeBody {
     std::uint32_t node;
     std::uint32_t nodes;
     std::uint32_t slot;
     std::uint32_t nodes_on_host;
-    std::uint32_t cores_on_host; // for all its nodes together
-    std::uint32_t host;          // of those that follow
+    std::uint32_t cores_on_host; // of all nodes of the host together
+    std::uint32_t host;          // index in the names that follow
     std::uint32_t hosts;
     std::uint32_t traffic_wanted;
     std::uint32_t stats_wanted;
-    std::uint32_t answer_seconds_max; // how long the node waits for an answer before it gives up; 0: for ever
+    std::uint32_t answer_seconds_max; // how long the node waits for an answer; 0: for ever
     base::JobKeys keys;
 };
 static_assert(sizeof(WelcomeBody) == 80);
@@ -93,7 +93,7 @@ struct TrafficEntry {
 };
 static_assert(sizeof(TrafficEntry) == 48);
 
-/// What a node counted, on one device. A device that counts nothing says so by an entry without a name.
+/// A counter of one device on a node. A device without counters sends an entry without a name.
 struct StatsEntry {
     std::uint32_t peer; // or whole_channel
     char device[12];    // zero-padded
@@ -102,13 +102,13 @@ struct StatsEntry {
 };
 static_assert(sizeof(StatsEntry) == 56);
 
-/// For a peer: the entry is about no peer but the channel as a whole.
+/// Value of StatsEntry::peer for counters of the whole channel.
 inline constexpr std::uint32_t whole_channel = 0xffffffff;
 
-/// So many entries may be about each peer, and as many about the whole; a report with more is garbage.
+/// Most entries about each peer, and about the whole channel. A report with more is an error.
 inline constexpr std::size_t stats_per_peer_max = 64;
 
-/// Writes text into a zero-padded field, as much of it as leaves one zero.
+/// Writes text into a zero-padded field. The text is cut so that at least one zero remains.
 template <std::size_t Size>
 void put_text(char (&field)[Size], std::string_view text) noexcept {
     text = text.substr(0, Size - 1);
@@ -129,28 +129,29 @@ struct Frame {
     base::Descriptor descriptor;
 };
 
-/// A frame's header and body as they go over the socket.
+/// A frame's header and body as they are sent.
 std::vector<std::byte> encode(Kind kind, Bytes body, bool with_descriptor = false);
 
-/// Puts frames together out of what a socket brings, however it is cut.
+/// Assembles frames from the bytes that a socket delivers in any portions.
 class FrameReader {
 public:
-    /// Reads what is there. False when the other side has closed.
+    /// Reads what has arrived. False if the other side has closed.
     bool read_from(int socket);
 
-    /// The next whole frame. A header that makes no sense is an error.
+    /// The next complete frame, if there is one. An invalid header is an error.
     Result<std::optional<Frame>> next();
 
 private:
     std::vector<std::byte> bytes_;
-    std::vector<base::Descriptor> descriptors_; // in order; each belongs to the next frame that announces one
+    // in order of arrival; each belongs to the next frame that announces one
+    std::vector<base::Descriptor> descriptors_;
 };
 
-/// Sends a whole frame, waiting for room.
+/// Sends a whole frame. Blocks until there is room.
 Result<void> send_frame(int socket, Kind kind, Bytes body, int descriptor = -1);
 
-/// Sends what the socket takes of `bytes` now, with the descriptor on the first byte. Answers how many bytes; -1 when
-/// the other side is gone.
+/// Sends as much of `bytes` as the socket takes now, with the descriptor on the first byte. Returns the number of
+/// bytes; -1 if the other side is gone.
 std::ptrdiff_t send_some(int socket, Bytes bytes, int descriptor = -1) noexcept;
 
 } // namespace kumi::boot

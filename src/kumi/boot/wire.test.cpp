@@ -119,7 +119,7 @@ TEST(Wire, a_frame_has_one_descriptor_or_none) {
     EXPECT_TRUE(read_header({Kind::share, 0, 0, 0}));
     const auto missing = read_header({Kind::share, 0, 1, 0});
     ASSERT_FALSE(missing);
-    EXPECT_EQ(missing.error().text(), "a descriptor that was announced did not come: too many open files?");
+    EXPECT_EQ(missing.error().text(), "a descriptor that was announced did not arrive: too many open files?");
     EXPECT_FALSE(read_header({Kind::share, 0, 2, 0}));
 }
 

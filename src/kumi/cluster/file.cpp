@@ -29,7 +29,7 @@ bool is_name(std::string_view text) noexcept {
     });
 }
 
-/// How many letters differ, by insertion, deletion and change: for "did you mean".
+/// Edit distance of two words (insertions, deletions, changes), for "did you mean".
 std::size_t difference(std::string_view one, std::string_view other) {
     std::vector<std::size_t> row(other.size() + 1);
     for (std::size_t i = 0; i <= other.size(); ++i) row[i] = i;
@@ -51,7 +51,7 @@ std::string did_you_mean(std::string_view word, const Names& names) {
     return fmt::format("write one of: {}", fmt::join(names, ", "));
 }
 
-/// Reads a file's tables into a Cluster. The first thing that is wrong ends it.
+/// Reads the tables of a file into a Cluster. Stops at the first error.
 class Reader {
 public:
     explicit Reader(std::string file) : file_(std::move(file)) {}
@@ -102,7 +102,7 @@ private:
         return {};
     }
 
-    /// Takes `key`, if it is there; `what` says what belongs there.
+    /// Reads the value of `key`, if it is there. `what` names the expected value in errors.
     template <class T, class Value>
     Result<void> take(const toml::table& table, const char* key, const char* what, Value& into) {
         const toml::node* node = table.get(key);
@@ -128,7 +128,7 @@ private:
                                                      "topology", "options", "rate",     "mtu"};
         if (auto good = refuse_others(table, known); !good) return good;
         Network network;
-        // the first is the best, unless told otherwise
+        // the first network is the best, unless the file has priorities
         network.priority = -static_cast<std::int64_t>(cluster_.networks.size());
         std::string letter, topology = "all", rate = "none";
         for (const auto& [key, what, into] : {std::tuple{"name", "a text", &network.name},
@@ -159,7 +159,7 @@ private:
         return {};
     }
 
-    /// Maps tell networks apart by a letter: the one told, or the first of the name that is free.
+    /// Maps show a network as one letter: the one in the file, or the first free letter of the name.
     Result<void> read_letter(const toml::table& table, const std::string& told, Network& network) {
         const auto taken = [&](char letter) {
             return letter == shared_memory_letter ||
@@ -257,7 +257,7 @@ private:
 
     Result<void> set_address(Host& host, NetworkIndex network, std::string& address, const toml::node& where) {
         const auto parsed = base::IpAddress::parse(address.substr(0, address.find('%')));
-        // Behind the % an IPv6 address names an interface.
+        // After a % an IPv6 address has the name of an interface.
         const bool is_scope_good =
             address.find('%') == std::string::npos || (parsed && parsed->size == 16 && !address.ends_with('%'));
         if (!parsed || !is_scope_good)
@@ -293,7 +293,7 @@ private:
     Cluster cluster_;
     std::set<std::string, std::less<>> host_names_;
     std::map<std::pair<NetworkIndex, std::string>, std::string> hosts_by_address_;
-    // bytes of its addresses, and the first host that has one
+    // size of its addresses, and the first host that has one
     std::map<NetworkIndex, std::pair<unsigned, std::string>> families_;
 };
 

@@ -26,12 +26,12 @@
 
 namespace kumi::cluster {
 
-/// Errors start with "FILE:LINE:COLUMN: " and say what to write instead.
+/// Reads a cluster file. Errors start with "FILE:LINE:COLUMN: " and say what to write instead.
 Result<Cluster> read_cluster_file(const std::string& path);
-/// The same of a text; `name` stands for the file in errors.
+/// Parses a text; `name` is the name of the file in errors.
 Result<Cluster> parse_cluster(std::string_view text, const std::string& name);
 
-/// "a,b:2,c[0-3]:4": hosts and their slots. Networks are not known from it.
+/// Parses a list of hosts and their slots, such as "a,b:2,c[0-3]:4". It names no networks.
 Result<Cluster> parse_host_list(std::string_view text);
 
 } // namespace kumi::cluster

@@ -34,7 +34,7 @@ Result<Placement> place(const Cluster& cluster, std::uint32_t nodes, Policy poli
                      plural(cluster.slots()));
     std::vector<std::uint32_t> counts(cluster.hosts.size());
     std::uint32_t left = nodes;
-    // In rounds: each host takes up to `step` more in a round.
+    // In rounds: in each round every host gets up to `step` more nodes.
     const std::uint32_t step = policy.kind_ == Policy::Kind::spread ? 1
                                : policy.kind_ == Policy::Kind::pack ? nodes
                                                                     : policy.count_;
@@ -47,7 +47,7 @@ Result<Placement> place(const Cluster& cluster, std::uint32_t nodes, Policy poli
         }
     } while (left > 0 && !one_round);
     if (left > 0)
-        return error("{}: only {} of {} nodes find a slot so; give hosts more slots, or place them otherwise",
+        return error("{}: only {} of {} nodes fit; give hosts more slots, or use another placement",
                      policy.text(), nodes - left, nodes);
     Placement placement;
     for (HostIndex host = 0; host < counts.size(); ++host)

@@ -1,7 +1,7 @@
 #pragma once
 
-// Which node runs where. The paper leaves a job of four on hosts with four processors three ways: one on each of four
-// hosts, two on each of two, four on one.
+// Decides on which host each node runs. As in the paper, a job of four nodes on hosts with four processors can be
+// placed in three ways: one node on each of four hosts, two on each of two, or four on one.
 
 #include "kumi/cluster/cluster.hpp"
 
@@ -14,24 +14,24 @@
 
 namespace kumi::cluster {
 
-/// One node's place.
+/// Where one node runs.
 struct Seat {
     HostIndex host = 0;
-    std::uint32_t slot = 0; // its number among the nodes of the host
+    std::uint32_t slot = 0; // number of the node on its host
 
     friend bool operator==(const Seat&, const Seat&) = default;
 };
 
-/// By node. Slots of a host are in the order of its nodes. place() gives the nodes of a host numbers in a row; other
-/// launchers may not.
+/// The seats of all nodes, by node. On each host slots are in the order of nodes. place() numbers the nodes of a host
+/// consecutively; other launchers may not.
 using Placement = std::vector<Seat>;
 
 class Policy {
 public:
-    static Policy pack() noexcept { return Policy(Kind::pack, 0); }     // fill a host, then the next
+    static Policy pack() noexcept { return Policy(Kind::pack, 0); }     // fill one host, then the next
     static Policy spread() noexcept { return Policy(Kind::spread, 0); } // as evenly as slots allow
     static Policy per_host(std::uint32_t count) noexcept { return Policy(Kind::per_host, count); }
-    /// "pack", "spread", "2-per-host".
+    /// Parses "pack", "spread" or "2-per-host".
     static Result<Policy> parse(std::string_view text);
 
     std::string text() const;
@@ -45,7 +45,7 @@ private:
     std::uint32_t count_; // per host
 };
 
-/// Seats `nodes` nodes; refuses if there are not enough slots.
+/// Places `nodes` nodes. An error if there are not enough slots.
 Result<Placement> place(const Cluster& cluster, std::uint32_t nodes, Policy policy);
 
 } // namespace kumi::cluster

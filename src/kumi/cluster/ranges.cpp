@@ -7,7 +7,7 @@
 namespace kumi::cluster {
 namespace {
 
-/// The numbers of one part of a bracket, "3" or "08-10", as they are to be written.
+/// Appends the numbers of one item in brackets, "3" or "08-10", as they are to be written.
 Result<void> append_numbers(std::string_view part, std::string_view pattern, std::vector<std::string>& numbers) {
     const std::size_t dash = part.find('-');
     const std::string_view first_text = part.substr(0, dash);

@@ -1,14 +1,14 @@
 #pragma once
 
-// Who reaches whom by what: the paper's rules for channels and routes (sections 4.1 and 4.2), as a pure function of the
-// cluster and the placement.
+// Finds the route between each two nodes by the paper's rules for channels and routes (sections 4.1 and 4.2), as a pure
+// function of the cluster and the placement.
 //
-//   - Nodes of one host talk through shared memory.
-//   - Others use the network of highest priority that joins their hosts, on the channel of the destination's slot.
-//   - Beyond the paper: hosts that no network joins are reached through others, by as few hops as there are. Each hop
-//     is one nearer to the destination than the one before, so that no message goes in circles.
+//   - Nodes of one host use shared memory.
+//   - Other nodes use the network of highest priority between their hosts, on the channel of the destination's slot.
+//   - Beyond the paper: hosts without a common network are reached through other hosts, with as few hops as possible.
+//     Each hop is one nearer to the destination than the one before, so no message goes in circles.
 //
-// What a node finds out when it tries a route (nobody answers there) is not known here; it comes in as `broken`.
+// Whether a route works is not known here. Networks on which a host did not answer are passed in as `broken`.
 
 #include "kumi/cluster/cluster.hpp"
 #include "kumi/cluster/placement.hpp"
@@ -28,15 +28,15 @@ using Node = std::uint32_t;
 struct Route {
     enum class Kind : std::uint8_t { self, shared_memory, direct, relayed, none };
     Kind kind = Kind::none;
-    NetworkIndex network = 0;  // direct: that one; relayed: that of the first hop
+    NetworkIndex network = 0;  // of the first hop
     std::uint32_t channel = 0; // on that network, or of shared memory
-    Node next = 0;             // whom the message is given to: the destination, or the first relay
-    std::uint32_t hops = 0;    // 1 when it is direct
+    Node next = 0;             // the node that gets the message: the destination, or the first relay
+    std::uint32_t hops = 0;    // 1 if the route is direct
 
     friend bool operator==(const Route&, const Route&) = default;
 };
 
-/// A way that was looked at and not taken, with the reason.
+/// A network, or shared memory, that a route does not use, with the reason.
 struct Rejected {
     enum class Why : std::uint8_t { two_hosts, not_best, absent, no_neighbours, silent };
     std::string way; // "lan", "shared memory"
@@ -44,13 +44,13 @@ struct Rejected {
     std::string text; // the reason in words
 };
 
-/// How many channels of each kind have to be opened, in the whole cluster: figure 5 of the paper.
+/// How many channels of each kind must be opened in the whole cluster (figure 5 of the paper).
 struct ChannelCounts {
     std::uint32_t shared_memory = 0;
     std::vector<std::uint32_t> by_network;
 };
 
-/// A network between two hosts on which nobody answered.
+/// A network on which `to` did not answer `from`.
 struct Broken {
     HostIndex from = 0;
     HostIndex to = 0;
@@ -67,58 +67,59 @@ public:
     Node nodes() const noexcept { return static_cast<Node>(placement_.size()); }
 
     Route route(Node from, Node to) const noexcept;
-    /// Whether that network, too, takes messages from one to the other without a relay.
+    /// True if that network, whether the best or not, connects the two nodes without a relay.
     bool may_use(Node from, Node to, NetworkIndex network) const noexcept {
         return !obstacle(placement_[from].host, placement_[to].host, network);
     }
-    /// The paper's notation: "S0", "M1"; ">M1" for a relay's first hop, "-" for oneself, "!" for no way at all.
+    /// The route in the paper's notation: "S0", "M1"; ">M1" for the first hop of a relayed route, "-" for the node
+    /// itself, "!" for no route.
     std::string text(const Route& route) const;
-    /// All other ways, the best first.
+    /// All networks that the route does not use, and shared memory if it does not use that; the best first.
     std::vector<Rejected> rejected(Node from, Node to) const;
     ChannelCounts channels() const;
-    /// Pairs of different nodes that are alike in all that decides about their routes, in the order of their first
-    /// pairs.
+    /// The pairs of different nodes, grouped: the routes of all pairs in a group are decided alike. In the order of the
+    /// first pair of each group.
     struct Decided {
-        Node from = 0, to = 0; // the first of them
+        Node from = 0, to = 0; // the first pair
         std::uint64_t pairs = 0;
     };
     std::vector<Decided> decisions() const;
 
 private:
-    struct Link { // between two hosts
+    struct HostRoute { // the route between two hosts
         bool direct = false;
-        NetworkIndex network = 0;  // the best, if direct
-        std::uint32_t distance = 0; // hops; 0: no way
-        HostIndex next = 0;        // on the way, if it is not direct
+        NetworkIndex network = 0;  // the best one, if direct
+        std::uint32_t distance = 0; // hops; 0: no route
+        HostIndex next = 0;        // the first relay, if not direct
     };
 
-    /// Hosts with nodes that are on the same networks: what holds for one of them holds for all.
-    struct Alike {
+    /// Hosts with nodes that are on the same networks: the routes of one hold for all of them.
+    struct HostClass {
         HostIndex first = 0;
         std::optional<HostIndex> second{};
-        std::vector<Node> nodes{}; // in their order
-        std::uint64_t pairs = 0; // of two different nodes on one host
-        std::size_t slots = 0;   // most nodes on a host
+        std::vector<Node> nodes{}; // in the order of their numbers
+        std::uint64_t pairs = 0; // pairs of different nodes on one host
+        std::size_t slots = 0;   // most nodes on one of the hosts
     };
 
     std::size_t index(HostIndex from, HostIndex to) const noexcept {
-        return std::size_t{alike_of_[from]} * alike_.size() + alike_of_[to];
+        return std::size_t{class_of_[from]} * classes_.size() + class_of_[to];
     }
-    const Link& link(HostIndex from, HostIndex to) const noexcept { return links_[index(from, to)]; }
-    Link& link(HostIndex from, HostIndex to) noexcept { return links_[index(from, to)]; }
+    const HostRoute& host_route(HostIndex from, HostIndex to) const noexcept { return host_routes_[index(from, to)]; }
+    HostRoute& host_route(HostIndex from, HostIndex to) noexcept { return host_routes_[index(from, to)]; }
     std::optional<Rejected::Why> obstacle(HostIndex from, HostIndex to, NetworkIndex network) const noexcept;
-    std::string in_words(Rejected::Why why, HostIndex from, HostIndex to, NetworkIndex network) const;
-    void find_alike();
-    void find_ways_to(HostIndex destination);
+    std::string reason_text(Rejected::Why why, HostIndex from, HostIndex to, NetworkIndex network) const;
+    void find_host_classes();
+    void find_relayed_routes_to(HostIndex destination);
 
     Cluster cluster_;
     Placement placement_;
-    std::vector<Alike> alike_;                       // by their first hosts
-    std::vector<std::uint32_t> alike_of_;            // by host, for those with nodes: its place in alike_
-    std::vector<std::vector<std::uint32_t>> places_; // of a host on a network, by network and host: for topologies
-    std::vector<std::uint32_t> members_;             // by network
+    std::vector<HostClass> classes_;                       // in the order of their first hosts
+    std::vector<std::uint32_t> class_of_;            // by host, if it has nodes: its index in classes_
+    std::vector<std::vector<std::uint32_t>> positions_; // of a host on a network, by network and host, for topologies
+    std::vector<std::uint32_t> members_;             // by network: number of hosts on it
     std::set<Broken> broken_;
-    std::vector<Link> links_;                        // see index()
+    std::vector<HostRoute> host_routes_;                        // see index()
     std::vector<std::vector<Node>> nodes_on_;        // by host and slot
 };
 

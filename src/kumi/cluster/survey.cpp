@@ -15,10 +15,10 @@ namespace {
 using base::Interface;
 using base::IpAddress;
 
-/// A network that is being found: by which of its interfaces each host is on it.
+/// The hosts on a network, and the interface by which each is on it.
 using Members = std::map<HostIndex, const Interface*>;
 
-/// IPv4 first, then by number.
+/// IPv4 first, then by address.
 struct InOrder {
     bool operator()(const base::Subnet& a, const base::Subnet& b) const noexcept {
         return std::tie(a.base.size, a.base, a.bits) < std::tie(b.base.size, b.base, b.bits);
@@ -82,7 +82,7 @@ private:
         return one == other || joined_[one * reports_.size() + other];
     }
 
-    /// Of those that can reach each other by routers only the ones that need it.
+    /// Adds the network through routers, with only the hosts that need it.
     void add_routed(unsigned size) {
         Members all;
         for (HostIndex host = 0; host < reports_.size(); ++host)
@@ -96,7 +96,7 @@ private:
         if (!members.empty()) add({size == 4 ? "routed-ipv4" : "routed-ipv6", std::move(members), true});
     }
 
-    /// Everybody must be reached from host 0, if through others.
+    /// Checks that all hosts can be reached from host 0, if only through others.
     Result<void> check() const {
         std::vector<bool> is_reached(reports_.size());
         std::vector<HostIndex> reached{0};
@@ -140,7 +140,7 @@ private:
     const std::vector<HostReport>& reports_;
     std::map<IpAddress, std::size_t> hosts_with_;
     std::vector<Found> found_;
-    std::vector<bool> joined_; // by two hosts
+    std::vector<bool> joined_; // by two hosts: they share a network
 };
 
 } // namespace

@@ -1,16 +1,16 @@
 #pragma once
 
-// What hosts can tell of themselves, put together to a cluster, where no file describes it. Pure; that the networks
-// which are found so really work, and which is the faster, is found out by whoever opens them.
+// Derives a cluster from what the hosts report about themselves, where no file describes it. Pure: whether these
+// networks really work, and which is the fastest, is found out when they are opened.
 //
-//   - Addresses of two or more hosts in one subnet are a network, named by it: "10.77.1.0/24".
-//   - An address that two hosts have leads to neither for sure, and counts for nothing: so bridges for containers,
-//     which look the same everywhere, join nobody.
-//   - A host that is in a subnet twice is on the network by the first of its addresses.
-//   - Subnets that share their wires are one network, the first, IPv4 before IPv6: whenever all hosts of one are in the
-//     other by the same interfaces.
-//   - Hosts with no subnet in common may still have routers between them. The addresses by which they reach the world
-//     are the last network, "routed-ipv4", or "routed-ipv6", of those hosts.
+//   - Addresses of two or more hosts in one subnet are a network, which is named after the subnet: "10.77.1.0/24".
+//   - An address that two hosts have is ignored, because it may lead to either. So bridges for containers, which are
+//     alike everywhere, connect no hosts.
+//   - A host with two addresses in a subnet is on the network with the first of them.
+//   - Subnets that share their cables are one network, the first of them, IPv4 before IPv6: this is assumed if all
+//     hosts of one subnet are in the other with the same interfaces.
+//   - Hosts without a common subnet may still have routers between them. The addresses by which such hosts reach other
+//     networks are the last network, "routed-ipv4" or "routed-ipv6".
 
 #include "kumi/cluster/cluster.hpp"
 
@@ -23,15 +23,15 @@
 
 namespace kumi::cluster {
 
-/// What a host tells of itself.
+/// What a host reports about itself.
 struct HostReport {
     std::string name;
-    std::uint32_t slots = 1; // nodes there
+    std::uint32_t slots = 1; // nodes on the host
     std::vector<base::Interface> interfaces;
 };
 
-/// The cluster that these hosts are, in their order. Which of its subnets is the better is not known: they are to be
-/// measured. Refuses when some hosts cannot be reached from the others, not even through third ones.
+/// The cluster of these hosts, in their order. The priority of its subnets is not known: they must be measured. An
+/// error if some hosts cannot be reached from the others, not even through third ones.
 Result<Cluster> survey(const std::vector<HostReport>& reports);
 
 } // namespace kumi::cluster

@@ -13,7 +13,7 @@ constexpr std::pair<std::string_view, Topology::Kind> names[] = {{"all", Topolog
                                                                  {"torus", Topology::Kind::torus}};
 constexpr std::uint32_t side_max = 65'536;
 
-/// A number at the front of `text`, which is taken away; 0: there is none.
+/// Reads a number at the front of `text`, and removes it. 0: there is none.
 std::uint32_t take_number(std::string_view& text) noexcept {
     std::uint32_t number = 0;
     const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);

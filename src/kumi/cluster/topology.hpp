@@ -1,7 +1,8 @@
 #pragma once
 
-// Who may talk to whom directly on a network. Most let everybody; but cables may join neighbours only, or one wants to
-// see what a program does on such a machine. The members of a network have places on it, from 0 in the file's order.
+// Which hosts may send to each other directly on a network. On most networks all may. But cables may connect neighbours
+// only, or a user wants to see how a program behaves on such a machine. The members of a network have positions on it,
+// from 0 in the order of the file.
 
 #include "kumi/base/result.hpp"
 
@@ -16,14 +17,14 @@ public:
     enum class Kind : std::uint8_t { all, chain, ring, tree, torus };
 
     Topology() = default;
-    /// "all", "chain", "ring", "tree" (binary), "torus 4x2".
+    /// Parses "all", "chain", "ring", "tree" (binary) or "torus 4x2".
     static Result<Topology> parse(std::string_view text);
 
     Kind kind() const noexcept { return kind_; }
     std::string text() const;
-    /// Whether so many members can be joined like that; a torus must be full.
+    /// An error if so many members cannot have this topology; a torus must be full.
     Result<void> check(std::uint32_t members) const;
-    /// Whether the members at these places, of so many, are neighbours.
+    /// True if the members at these two positions, of so many in all, are neighbours.
     bool joins(std::uint32_t one, std::uint32_t other, std::uint32_t members) const noexcept;
 
 private:

@@ -13,14 +13,14 @@
 namespace kumi::job {
 namespace {
 
-using boot::PageMark;
+using boot::PageId;
 
-/// A host with more addresses tells the first ones.
+/// A host with more addresses reports only the first ones.
 constexpr std::size_t interfaces_max = 256;
 
-/// What a node tells. In slot 0 so many interfaces follow, then the host's name.
+/// What a node reports. From slot 0 it is followed by the interfaces and the host's name.
 struct ReportHead {
-    PageMark host; // the same on all nodes that map the page of slot 0; zeros: this node cannot go on
+    PageId host; // equal on all nodes that can map the page of slot 0; zeros: this node cannot go on
     std::uint32_t slot;
     std::uint32_t interfaces;
 };
@@ -34,22 +34,22 @@ struct InterfaceBody {
 };
 static_assert(sizeof(InterfaceBody) == 44);
 
-/// Slot 0 hands a page to the other nodes of its host, which read there what names it.
-Result<PageMark> find_host(boot::Session& session) {
+/// Finds the id of this node's host: slot 0 shares a page with the other nodes of the host, which read the id there.
+Result<PageId> find_host(boot::Session& session) {
     if (session.standing().slot != 0) {
         const auto page = session.share_on_host({});
         if (!page) return page.error();
         return boot::read_shared_page(*page);
     }
-    auto mark = boot::make_page_mark();
-    if (!mark) return mark;
-    auto page = boot::make_shared_page(*mark);
+    auto id = boot::make_page_id();
+    if (!id) return id;
+    auto page = boot::make_shared_page(*id);
     if (!page) return page.error();
     if (auto given = session.share_on_host(*std::move(page)); !given) return given.error();
-    return mark;
+    return id;
 }
 
-std::vector<std::byte> encode(const PageMark& host, const std::vector<base::Interface>& interfaces,
+std::vector<std::byte> encode(const PageId& host, const std::vector<base::Interface>& interfaces,
                               const boot::Standing& standing) {
     const std::size_t count = std::min(interfaces.size(), interfaces_max);
     const ReportHead head{host, standing.slot, static_cast<std::uint32_t>(count)};
@@ -67,7 +67,7 @@ std::vector<std::byte> encode(const PageMark& host, const std::vector<base::Inte
     return report;
 }
 
-/// The interfaces and the name; false when they make no sense.
+/// Reads the interfaces and the name. False if they are not valid.
 bool decode(Bytes report, cluster::HostReport& host) {
     ReportHead head{};
     if (!read_value(report, head) || head.interfaces > interfaces_max) return false;
@@ -87,21 +87,21 @@ bool decode(Bytes report, cluster::HostReport& host) {
     return true;
 }
 
-/// Seats the nodes, and finds what the hosts tell.
-Result<cluster::Placement> seat(const std::vector<std::vector<std::byte>>& told,
+/// Derives the placement and the host reports from the reports of all nodes.
+Result<cluster::Placement> place_nodes(const std::vector<std::vector<std::byte>>& reports,
                                 std::vector<cluster::HostReport>& hosts) {
-    std::map<PageMark, cluster::HostIndex> known;
+    std::map<PageId, cluster::HostIndex> known;
     cluster::Placement placement;
-    for (std::size_t node = 0; node < told.size(); ++node) {
+    for (std::size_t node = 0; node < reports.size(); ++node) {
         ReportHead head{};
-        if (!read_value(told[node], head))
-            return error("node {} does not look around: are all nodes of one version?", node);
-        if (head.host == PageMark{}) return error("node {} cannot go on, and says why", node);
+        if (!read_value(reports[node], head))
+            return error("node {} sent no report: do all nodes have one version of Kumi?", node);
+        if (head.host == PageId{}) return error("node {} cannot go on; its own message says why", node);
         const auto [entry, is_new] = known.emplace(head.host, static_cast<cluster::HostIndex>(hosts.size()));
-        if (is_new && !decode(told[node], hosts.emplace_back(cluster::HostReport{{}, 0, {}})))
-            return error("node {} tells nothing of its host: are all nodes of one version?", node);
+        if (is_new && !decode(reports[node], hosts.emplace_back(cluster::HostReport{{}, 0, {}})))
+            return error("the report of node {} is not valid: do all nodes have one version of Kumi?", node);
         if (head.slot != hosts[entry->second].slots++)
-            return error("node {} has slot {}, which is not the next of its host", node, head.slot);
+            return error("node {} has slot {}, which is not the next one on its host", node, head.slot);
         placement.push_back({entry->second, head.slot});
     }
     return placement;
@@ -109,22 +109,22 @@ Result<cluster::Placement> seat(const std::vector<std::vector<std::byte>>& told,
 
 } // namespace
 
-Result<Surroundings> look_around(boot::Session& session) {
-    // Who fails says so to the others, which shall not wait for it.
+Result<PlacedCluster> discover_cluster(boot::Session& session) {
+    // A node that fails tells the others, so that they do not wait for it.
     const auto host = find_host(session);
     const auto interfaces = session.standing().slot == 0 ? base::running_interfaces() : std::vector<base::Interface>{};
     const bool is_good = host && interfaces;
-    const auto told =
+    const auto reports =
         session.exchange(is_good ? encode(*host, *interfaces, session.standing()) : encode({}, {}, session.standing()));
     if (!host) return host.error();
     if (!interfaces) return interfaces.error();
-    if (!told) return told.error();
+    if (!reports) return reports.error();
     std::vector<cluster::HostReport> hosts;
-    auto placement = seat(*told, hosts);
+    auto placement = place_nodes(*reports, hosts);
     if (!placement) return placement.error();
     auto cluster = cluster::survey(hosts);
     if (!cluster) return cluster.error();
-    return Surroundings{*std::move(cluster), *std::move(placement)};
+    return PlacedCluster{*std::move(cluster), *std::move(placement)};
 }
 
 } // namespace kumi::job

@@ -1,9 +1,9 @@
 #pragma once
 
-// What a job on several hosts finds out by itself when no file describes them: which nodes are on one host, because
-// they can map the same memory, and which networks join the hosts, by their addresses. All nodes come to the same
-// result. That the networks carry anything, and which carries more, is left to the composite, which tries and measures
-// them.
+// Finds the cluster and the placement of a job on several hosts that no file describes: which nodes are on one host,
+// because they can map the same memory; and which networks connect the hosts, by their addresses. All nodes get the
+// same result. Whether the networks work, and which has more bandwidth, is left to the composite device, which tries
+// and measures them.
 
 #include "kumi/base/result.hpp"
 #include "kumi/boot/session.hpp"
@@ -12,12 +12,12 @@
 
 namespace kumi::job {
 
-struct Surroundings {
+struct PlacedCluster {
     cluster::Cluster cluster;
     cluster::Placement placement;
 };
 
-/// All nodes call it together.
-Result<Surroundings> look_around(boot::Session& session);
+/// Collective: all nodes must call it.
+Result<PlacedCluster> discover_cluster(boot::Session& session);
 
 } // namespace kumi::job

@@ -41,7 +41,7 @@ TEST(LookAround, nodes_that_read_the_same_mark_are_on_one_host) {
         theirs[slot_at] = std::byte{1};
         return Reports{mine, theirs};
     });
-    const auto found = look_around(session);
+    const auto found = discover_cluster(session);
     ASSERT_TRUE(found) << found.error().text();
     ASSERT_EQ(found->cluster.hosts.size(), 1u);
     EXPECT_EQ(found->cluster.hosts[0].name, "here");
@@ -56,7 +56,7 @@ TEST(LookAround, an_equal_name_makes_no_host) {
         theirs[0] ^= std::byte{1};
         return Reports{mine, theirs};
     });
-    const auto found = look_around(session); // and they have the same addresses, too
+    const auto found = discover_cluster(session); // and they have the same addresses, too
     ASSERT_FALSE(found);
     EXPECT_EQ(found.error().text().find("hosts here and here have no addresses in one subnet: "), 0u)
         << found.error().text();
@@ -73,14 +73,14 @@ TEST(LookAround, a_node_that_cannot_map_memory_says_so_and_all_give_up) {
             return Reports{mine, mine};
         },
         base::Descriptor(::open("/dev/null", O_RDWR | O_CLOEXEC)));
-    const auto found = look_around(session);
+    const auto found = discover_cluster(session);
     ASSERT_FALSE(found);
     EXPECT_EQ(found.error().text(), "the memory handed over is not a page of Kumi's");
 
     FakeSession other(node_0_of_2(), [&](std::vector<std::byte> mine) { return Reports{mine, said}; });
-    const auto refused = look_around(other);
+    const auto refused = discover_cluster(other);
     ASSERT_FALSE(refused);
-    EXPECT_EQ(refused.error().text(), "node 1 cannot go on, and says why");
+    EXPECT_EQ(refused.error().text(), "node 1 cannot go on; its own message says why");
 }
 
 TEST(LookAround, a_report_that_makes_no_sense_is_refused) {
@@ -91,16 +91,16 @@ TEST(LookAround, a_report_that_makes_no_sense_is_refused) {
             damage(theirs);
             return Reports{mine, theirs};
         });
-        return look_around(session).error().text();
+        return discover_cluster(session).error().text();
     };
     EXPECT_EQ(look([](auto& report) { report.resize(3); }),
-              "node 1 does not look around: are all nodes of one version?");
+              "node 1 sent no report: do all nodes have one version of Kumi?");
     EXPECT_EQ(look([](auto& report) { report.resize(24), report[20] = std::byte{1}; }),
-              "node 1 tells nothing of its host: are all nodes of one version?");
+              "the report of node 1 is not valid: do all nodes have one version of Kumi?");
     EXPECT_EQ(look([](auto& report) { report[23] = std::byte{0xff}; }),
-              "node 1 tells nothing of its host: are all nodes of one version?");
+              "the report of node 1 is not valid: do all nodes have one version of Kumi?");
     EXPECT_EQ(look([](auto& report) { report[slot_at] = std::byte{7}; }),
-              "node 1 has slot 7, which is not the next of its host");
+              "node 1 has slot 7, which is not the next one on its host");
 }
 
 /// An interface as a report has it: "10.0.0.1/BITS" of so many bytes.
@@ -126,8 +126,8 @@ bool is_understood(std::uint32_t interfaces, const std::function<void(std::vecto
         for (std::uint32_t i = 0; i < added; ++i) add(theirs);
         return Reports{mine, theirs};
     });
-    const auto found = look_around(session);
-    return found || found.error().text() != "node 1 tells nothing of its host: are all nodes of one version?";
+    const auto found = discover_cluster(session);
+    return found || found.error().text() != "the report of node 1 is not valid: do all nodes have one version of Kumi?";
 }
 
 TEST(LookAround, a_host_tells_of_256_interfaces_and_not_of_one_more) {

@@ -41,7 +41,7 @@ Result<std::unique_ptr<pm::Device>> make_udp() {
     return std::unique_ptr<pm::Device>(std::make_unique<device::udp::UdpDevice>(*options));
 }
 
-/// UDP on one of the cluster's networks.
+/// Makes the UDP device for one of the cluster's networks.
 Result<std::unique_ptr<pm::Device>> make_udp(const cluster::Network& network, const std::string& address,
                                              Duration silence_max) {
     auto options = device::udp::options_from_environment();
@@ -55,15 +55,15 @@ Result<std::unique_ptr<pm::Device>> make_udp(const cluster::Network& network, co
     return std::unique_ptr<pm::Device>(std::make_unique<device::udp::UdpDevice>(*std::move(options)));
 }
 
-/// Where a node is, as it tells the others.
-struct Place {
-    std::uint32_t host; // in the cluster file
+/// Where a node runs, as it reports to the others.
+struct SeatReport {
+    std::uint32_t host; // index in the cluster file
     std::uint32_t slot;
-    std::uint64_t cluster; // all must mean the same one
+    std::uint64_t cluster; // fingerprint of the cluster; must be equal on all nodes
 };
 
-/// A number that two clusters share only if they are the same in all that routes depend on.
-std::uint64_t number_of(const Cluster& cluster) {
+/// A hash of everything in a cluster that routes depend on.
+std::uint64_t fingerprint_of(const Cluster& cluster) {
     std::string text;
     for (const cluster::Network& network : cluster.networks)
         text += fmt::format("{} {} {} {}\n", network.name, network.device, network.encrypt, network.topology.text());
@@ -72,48 +72,50 @@ std::uint64_t number_of(const Cluster& cluster) {
     return base::fnv1a(text);
 }
 
-/// Its entry in the file: by its whole name, or without the domain.
+/// Finds the entry of this host in the file, by its full name or without the domain.
 Result<std::uint32_t> find_own_host(const Cluster& cluster, const std::string& file, const std::string& name) {
     for (const std::string& known : {name, name.substr(0, name.find('.'))})
         if (const auto found = cluster.find_host(known)) return *found;
     return error("this host is {}, and {} describes none of that name: add it, or correct its name there", name, file);
 }
 
-/// Tells the others where this node is, and learns where they are. One that does not know says so, and all give up: the
-/// others shall not wait for it.
-Result<Placement> exchange_places(const Result<Cluster>& cluster, const std::string& file, boot::Session& session) {
+/// Tells the other nodes where this node runs, and learns where they run. A node that does not know reports that, and
+/// all give up, so that the others do not wait for it.
+Result<Placement> exchange_seats(const Result<Cluster>& cluster, const std::string& file, boot::Session& session) {
     constexpr std::uint32_t unknown = 0xffffffff;
     const boot::Standing& standing = session.standing();
     const auto host = cluster ? find_own_host(*cluster, file, standing.host) : Result<std::uint32_t>(cluster.error());
-    const Place mine = host ? Place{*host, standing.slot, number_of(*cluster)} : Place{unknown, 0, 0};
+    SeatReport mine{unknown, 0, 0};
+    if (host) mine = {*host, standing.slot, fingerprint_of(*cluster)};
     const auto told = session.exchange(bytes_of(mine));
     if (!host) return host.error();
     if (!told) return told.error();
     Placement placement;
     std::vector<std::uint32_t> nodes_on(cluster->hosts.size());
     for (Node node = 0; node < standing.nodes; ++node) {
-        Place place{};
-        const bool read = read_value((*told)[node], place);
-        if (read && place.host == unknown)
-            return error("node {} cannot go on: {} says nothing of its host, or it cannot read it", node, file);
-        if (!read || place.cluster != mine.cluster || place.host >= cluster->hosts.size())
-            return error("node {} has another cluster file: let {} name the same on all nodes", node, cluster_variable);
-        if (place.slot != nodes_on[place.host]++)
-            return error("two hosts take themselves for {} of {}: give each its own entry there",
-                         cluster->hosts[place.host].name, file);
-        placement.push_back({place.host, place.slot});
+        SeatReport report{};
+        const bool read = read_value((*told)[node], report);
+        if (read && report.host == unknown)
+            return error("node {} cannot go on: {} does not describe its host, or cannot be read there", node, file);
+        if (!read || report.cluster != mine.cluster || report.host >= cluster->hosts.size())
+            return error("node {} has another cluster file: set {} to the same file on all nodes", node,
+                         cluster_variable);
+        if (report.slot != nodes_on[report.host]++)
+            return error("two hosts have the name {} in {}: give each its own entry there",
+                         cluster->hosts[report.host].name, file);
+        placement.push_back({report.host, report.slot});
     }
     return placement;
 }
 
-Result<Surroundings> read_surroundings(const char* file, boot::Session& session) {
+Result<PlacedCluster> read_placed_cluster(const char* file, boot::Session& session) {
     auto cluster = cluster::read_cluster_file(file);
-    auto placement = exchange_places(cluster, file, session);
+    auto placement = exchange_seats(cluster, file, session);
     if (!placement) return placement.error();
-    return Surroundings{*std::move(cluster), *std::move(placement)};
+    return PlacedCluster{*std::move(cluster), *std::move(placement)};
 }
 
-/// "a, b, c", or the first few of many.
+/// "a, b, c", or the first few of many names.
 std::string names_of(const std::vector<std::string>& hosts) {
     constexpr std::size_t shown_max = 8;
     const std::size_t shown = std::min(hosts.size(), shown_max);
@@ -121,7 +123,7 @@ std::string names_of(const std::vector<std::string>& hosts) {
                        shown < hosts.size() ? ", ..." : "");
 }
 
-/// What keeps the composite from joining all nodes.
+/// An error if this node has no route to another one.
 Result<void> check_routes(const Cluster& cluster, const Routing& routing, Node self) {
     for (Node to = 0; to < routing.nodes(); ++to) {
         const Route route = routing.route(self, to);
@@ -134,9 +136,9 @@ Result<void> check_routes(const Cluster& cluster, const Routing& routing, Node s
     return {};
 }
 
-/// The nodes that send something through this one.
-std::vector<Node> find_served(const Routing& routing, Node self) {
-    std::vector<bool> is_served; // by host: its nodes send by the same ways
+/// The nodes that send messages through this one.
+std::vector<Node> find_nodes_served(const Routing& routing, Node self) {
+    std::vector<bool> is_served; // by host: its nodes have the same routes
     std::vector<bool> is_known;
     std::vector<Node> served;
     for (Node from = 0; from < routing.nodes(); ++from) {
@@ -154,7 +156,7 @@ std::vector<Node> find_served(const Routing& routing, Node self) {
     return served;
 }
 
-/// Who passes on what this node has for each other one, and for whom it does.
+/// The relays on the paths from this node to each other one, and the nodes that this node relays for.
 device::composite::CompositeDevice::Relays find_relays(const Cluster& cluster, const Placement& placement, Node self,
                                                        const std::vector<device::composite::Silent>& silent) {
     std::vector<cluster::Broken> broken;
@@ -171,10 +173,10 @@ device::composite::CompositeDevice::Relays find_relays(const Cluster& cluster, c
         for (Route route = routing.route(self, to); route.kind == Route::Kind::relayed;
              route = routing.route(route.next, to))
             paths[to].push_back(route.next);
-    return {std::move(paths), find_served(routing, self)};
+    return {std::move(paths), find_nodes_served(routing, self)};
 }
 
-/// The job's own word counts, then that of the cluster file.
+/// KUMI_SILENCE, if it is set; else the value of the cluster file; else the default.
 Result<Duration> find_silence_max(const Cluster& cluster) {
     const auto options = device::udp::options_from_environment();
     if (!options) return options.error();
@@ -182,7 +184,8 @@ Result<Duration> find_silence_max(const Cluster& cluster) {
     return is_told || !cluster.silence_seconds ? options->silence_max : std::chrono::seconds(*cluster.silence_seconds);
 }
 
-/// One plan for shared memory and one for each network that joins some of the job's hosts, the same on all nodes.
+/// Makes the composite device: one plan for shared memory and one for each network between hosts of the job, equal on
+/// all nodes.
 Result<std::unique_ptr<pm::Device>> plan_composite(const Cluster& cluster, const Routing& routing, Node self) {
     const auto host_of = [&](Node node) { return routing.placement()[node].host; };
     const auto silence_max = find_silence_max(cluster);
@@ -217,7 +220,7 @@ Result<std::unique_ptr<pm::Device>> plan_composite(const Cluster& cluster, const
     });
     const char* const stripes = std::getenv("KUMI_STRIPES");
     const std::string_view wanted = stripes != nullptr ? stripes : "no";
-    if (wanted != "yes" && wanted != "no") return error("KUMI_STRIPES={}: say yes or no", wanted);
+    if (wanted != "yes" && wanted != "no") return error("KUMI_STRIPES={}: write yes or no", wanted);
     device->set_stripes(wanted == "yes");
     std::vector<std::string> names;
     for (Node node = 0; node < routing.nodes(); ++node)
@@ -230,20 +233,20 @@ Result<std::unique_ptr<pm::Device>> plan_composite(const Cluster& cluster, const
 Result<std::unique_ptr<pm::Device>> make_composite(boot::Session& session) {
     const boot::Standing& standing = session.standing();
     const char* const file = std::getenv(cluster_variable);
-    if (standing.nodes_on_host == standing.nodes) { // whatever networks there are, memory is better
+    if (standing.nodes_on_host == standing.nodes) { // shared memory is better than any network
         const Cluster alone{.networks = {},
                             .hosts = {{.name = standing.host, .slots = standing.nodes, .addresses = {}}}};
         return plan_composite(alone, Routing(alone, *cluster::place(alone, standing.nodes, cluster::Policy::pack())),
                               standing.node);
     }
-    auto found = file != nullptr ? read_surroundings(file, session) : look_around(session);
+    auto found = file != nullptr ? read_placed_cluster(file, session) : discover_cluster(session);
     if (!found) return found.error();
     const Routing routing(found->cluster, std::move(found->placement));
     if (auto good = check_routes(found->cluster, routing, standing.node); !good) return good.error();
     return plan_composite(found->cluster, routing, standing.node);
 }
 
-/// The device that joins all nodes, and whether they have their slots' numbers on it.
+/// The device that connects all nodes, and whether nodes have their slot numbers on it.
 struct Choice {
     std::unique_ptr<pm::Device> device;
     bool within_host = false;
@@ -255,9 +258,10 @@ Result<Choice> choose_device(boot::Session& session) {
     const char* const text = std::getenv("KUMI_DEVICE");
     const std::string_view name = text != nullptr ? text : one_host ? "shmem" : "composite";
     if (name != "shmem" && name != "udp" && name != "composite")
-        return error("KUMI_DEVICE={}: there is shmem, udp and composite", name);
+        return error("KUMI_DEVICE={}: write shmem, udp or composite", name);
     if (name == "shmem" && !one_host)
-        return error("KUMI_DEVICE=shmem: nodes are on {} hosts ({}), and shared memory joins those of one; unset it",
+        return error("KUMI_DEVICE=shmem: the nodes are on {} hosts ({}), and shared memory is within one host; unset "
+                     "it",
                      standing.hosts.size(), names_of(standing.hosts));
     auto device = name == "shmem" ? make_shmem() : name == "udp" ? make_udp() : make_composite(session);
     if (!device) return device.error();

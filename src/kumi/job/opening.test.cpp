@@ -63,19 +63,19 @@ std::string reason_of(boot::Session& session) {
 TEST(OpenChannel, a_device_that_there_is_not_is_refused_by_name) {
     const Setting device("KUMI_DEVICE", "myrinet");
     PlacesSession session(one_of_two_hosts());
-    EXPECT_EQ(reason_of(session), "KUMI_DEVICE=myrinet: there is shmem, udp and composite");
+    EXPECT_EQ(reason_of(session), "KUMI_DEVICE=myrinet: write shmem, udp or composite");
 }
 
 TEST(OpenChannel, shared_memory_does_not_join_two_hosts) {
     const Setting device("KUMI_DEVICE", "shmem");
     PlacesSession session(one_of_two_hosts());
     EXPECT_EQ(reason_of(session),
-              "KUMI_DEVICE=shmem: nodes are on 2 hosts (a, b), and shared memory joins those of one; unset it");
+              "KUMI_DEVICE=shmem: the nodes are on 2 hosts (a, b), and shared memory is within one host; unset it");
     boot::Standing many = one_of_two_hosts();
     many.hosts = {"a", "b", "c", "d", "e", "f", "g", "h", "i"};
     PlacesSession large(many);
-    EXPECT_EQ(reason_of(large), "KUMI_DEVICE=shmem: nodes are on 9 hosts (a, b, c, d, e, f, g, h, ...), and shared "
-                                "memory joins those of one; unset it");
+    EXPECT_EQ(reason_of(large), "KUMI_DEVICE=shmem: the nodes are on 9 hosts (a, b, c, d, e, f, g, h, ...), and "
+                                "shared memory is within one host; unset it");
 }
 
 TEST(OpenChannel, stripes_are_wanted_or_not) {
@@ -83,7 +83,7 @@ TEST(OpenChannel, stripes_are_wanted_or_not) {
     boot::Standing alone = one_of_two_hosts();
     alone.nodes_on_host = 2;
     PlacesSession session(alone);
-    EXPECT_EQ(reason_of(session), "KUMI_STRIPES=perhaps: say yes or no");
+    EXPECT_EQ(reason_of(session), "KUMI_STRIPES=perhaps: write yes or no");
 }
 
 /// A cluster file that is gone after the test.
@@ -120,7 +120,7 @@ TEST(OpenChannel, places_that_do_not_fit_the_file_are_refused_by_node) {
         PlacesSession session(one_of_two_hosts(), other);
         return reason_of(session);
     };
-    const std::string another = "node 1 has another cluster file: let KUMI_CLUSTER name the same on all nodes";
+    const std::string another = "node 1 has another cluster file: set KUMI_CLUSTER to the same file on all nodes";
     EXPECT_EQ(reason([](ToldPlace mine) { return as_told({1, 0, mine.cluster}); }), "that was believed");
     EXPECT_EQ(reason([](ToldPlace mine) { return as_told({0, 1, mine.cluster}); }), "that was believed");
     EXPECT_EQ(reason([](ToldPlace mine) {
@@ -136,9 +136,9 @@ TEST(OpenChannel, places_that_do_not_fit_the_file_are_refused_by_node) {
               }),
               another);
     EXPECT_EQ(reason([](ToldPlace) { return as_told({0xffffffff, 0, 0}); }),
-              fmt::format("node 1 cannot go on: {} says nothing of its host, or it cannot read it", file.name));
+              fmt::format("node 1 cannot go on: {} does not describe its host, or cannot be read there", file.name));
     const std::string twice =
-        fmt::format("two hosts take themselves for a of {}: give each its own entry there", file.name);
+        fmt::format("two hosts have the name a in {}: give each its own entry there", file.name);
     EXPECT_EQ(reason([](ToldPlace mine) { return as_told({0, 0, mine.cluster}); }), twice);
     EXPECT_EQ(reason([](ToldPlace mine) { return as_told({0, 2, mine.cluster}); }), twice);
 }

@@ -6,9 +6,9 @@
 // the message was written to.
 //
 //      first_          unsent_            next_
-// ---- | ---------------- | --------------- |--- queue_ ---> open_
-//   done   under way, or    cut, not yet       blocks that are  the packet that small
-//          arrived, or lost  sent               not yet cut       messages are added to
+//   ---- | ---------------- | --------------- |--- queue_ ---> open_
+//   done   under way, or    cut, not yet       blocks that are   the packet that small
+//          arrived, or lost sent               not yet cut       messages are added to
 
 #include "kumi/base/clock.hpp"
 #include "kumi/base/function_ref.hpp"

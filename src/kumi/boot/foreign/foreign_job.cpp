@@ -16,46 +16,47 @@
 namespace kumi::boot {
 namespace {
 
-constexpr std::uint32_t card_version = 1;
+constexpr std::uint32_t info_version = 1;
 
-/// What a node leaves first. Followed by `cores_bytes` of its cores' bitmap, then by its host's name.
-struct CardHead {
+/// The first value that a node puts into the store. Followed by `cores_bytes` of the bitmap of its cores, then by the
+/// name of its host.
+struct NodeInfoHead {
     std::uint32_t version;
     std::uint32_t cores_bytes;
-    HostMark host;
-    DoorName door;
-    base::JobKeys keys; // node 0's are the job's; the others leave none
+    HostId host;
+    ListenerName listener;
+    base::JobKeys keys; // of the job, from node 0; zero from the others
 };
 
-struct Card {
-    CardHead head{};
+struct NodeInfo {
+    NodeInfoHead head{};
     std::vector<std::byte> cores;
     std::string host_name;
 };
 
-/// What a node says at the leader's door.
-struct Knock {
+/// What a node sends to the leader's socket.
+struct Greeting {
     std::uint64_t token;
     std::uint32_t node;
     std::uint32_t reserved;
 };
 
-std::vector<std::byte> encode_card(const Card& card) {
+std::vector<std::byte> encode_info(const NodeInfo& info) {
     std::vector<std::byte> bytes;
-    for (const Bytes part : {bytes_of(card.head), Bytes(card.cores), bytes_of(std::string_view(card.host_name))})
+    for (const Bytes part : {bytes_of(info.head), Bytes(info.cores), bytes_of(std::string_view(info.host_name))})
         bytes.insert(bytes.end(), part.begin(), part.end());
     return bytes;
 }
 
-Result<Card> decode_card(Bytes bytes, std::uint32_t node) {
-    Card card;
-    if (!read_value(bytes, card.head) || card.head.version != card_version ||
-        card.head.cores_bytes > bytes.size() - sizeof card.head)
+Result<NodeInfo> decode_info(Bytes bytes, std::uint32_t node) {
+    NodeInfo info;
+    if (!read_value(bytes, info.head) || info.head.version != info_version ||
+        info.head.cores_bytes > bytes.size() - sizeof info.head)
         return error("node {} joins with another version of Kumi: build all programs of a job with the same one", node);
-    const Bytes rest = bytes.subspan(sizeof card.head);
-    card.cores.assign(rest.begin(), rest.begin() + card.head.cores_bytes);
-    card.host_name = text_of(rest.subspan(card.head.cores_bytes));
-    return card;
+    const Bytes rest = bytes.subspan(sizeof info.head);
+    info.cores.assign(rest.begin(), rest.begin() + info.head.cores_bytes);
+    info.host_name = text_of(rest.subspan(info.head.cores_bytes));
+    return info;
 }
 
 class ForeignSession final : public Session {
@@ -63,13 +64,13 @@ public:
     ForeignSession(std::unique_ptr<KeyValues> store, std::chrono::milliseconds answer_max)
         : store_(std::move(store)), answer_max_(answer_max) {}
 
-    Result<void> join(const HostMark& host) {
+    Result<void> join(const HostId& host) {
         standing_.node = store_->node();
         standing_.nodes = store_->nodes();
-        const auto door = open_door();
-        if (!door) return door.error();
-        if (auto met = exchange_cards(host, door->name); !met) return met.error();
-        if (auto found = find_host(*door); !found) return found.error();
+        const auto listener = open_listener();
+        if (!listener) return listener.error();
+        if (auto met = exchange_infos(host, listener->name); !met) return met.error();
+        if (auto found = find_host(*listener); !found) return found.error();
         return {};
     }
 
@@ -93,16 +94,17 @@ public:
     }
 
     Result<base::Descriptor> share_on_host(base::Descriptor mine) override {
-        if (standing_.slot != 0) return take_over(to_leader_.get(), now() + answer_max_, name_of(leader_));
+        if (standing_.slot != 0) return receive_descriptor(to_leader_.get(), now() + answer_max_, name_of(leader_));
         for (const Member& member : members_)
-            if (auto given = hand_over(member.socket.get(), mine.get(), name_of(member.node)); !given)
+            if (auto given = send_descriptor(member.socket.get(), mine.get(), name_of(member.node)); !given)
                 return given.error();
         return base::Descriptor{};
     }
 
-    void report_traffic(std::span<const TrafficEntry>) override {} // nobody here draws it
+    void report_traffic(std::span<const TrafficEntry>) override {} // only kumi run asks for it
     void report_stats(std::span<const StatsEntry>) override {}
-    bool report_failure(const Error&) override { return false; } // the program tells; the launcher sees it exit
+    // the program reports it itself; the launcher sees it exit
+    bool report_failure(const Error&) override { return false; }
     void leave() override { store_->leave(); }
 
 private:
@@ -111,102 +113,102 @@ private:
         base::Descriptor socket;
     };
 
-    std::string name_of(std::uint32_t node) const { return fmt::format("node {} on {}", node, cards_[node].host_name); }
+    std::string name_of(std::uint32_t node) const { return fmt::format("node {} on {}", node, infos_[node].host_name); }
 
-    Result<void> exchange_cards(const HostMark& host, const DoorName& door) {
-        Card mine;
+    Result<void> exchange_infos(const HostId& host, const ListenerName& listener) {
+        NodeInfo mine;
         mine.cores = base::cores_allowed_bitmap();
         mine.host_name = base::host_name();
-        mine.head = {card_version, static_cast<std::uint32_t>(mine.cores.size()), host, door, {}};
+        mine.head = {info_version, static_cast<std::uint32_t>(mine.cores.size()), host, listener, {}};
         if (standing_.node == 0) {
             const auto keys = base::make_job_keys();
             if (!keys) return keys.error();
             mine.head.keys = *keys;
         }
-        const auto all = exchange(encode_card(mine));
+        const auto all = exchange(encode_info(mine));
         if (!all) return all.error();
         for (std::uint32_t node = 0; node < standing_.nodes; ++node) {
-            auto card = decode_card((*all)[node], node);
-            if (!card) return card.error();
-            cards_.push_back(*std::move(card));
+            auto info = decode_info((*all)[node], node);
+            if (!info) return info.error();
+            infos_.push_back(*std::move(info));
         }
-        standing_.keys = cards_[0].head.keys;
-        standing_.host = cards_[standing_.node].host_name;
+        standing_.keys = infos_[0].head.keys;
+        standing_.host = infos_[standing_.node].host_name;
         return {};
     }
 
-    /// The lowest node that says it is on this host.
+    /// The lowest node whose host id is that of this node.
     std::uint32_t likely_leader() const {
         std::uint32_t node = 0;
-        while (cards_[node].head.host != cards_[standing_.node].head.host) ++node;
+        while (infos_[node].head.host != infos_[standing_.node].head.host) ++node;
         return node;
     }
 
-    Result<void> find_host(const Door& door) {
+    Result<void> find_host(const Listener& listener) {
         leader_ = likely_leader();
         Result<void> met;
         if (leader_ != standing_.node) {
-            const Knock words{standing_.keys.token, standing_.node, 0};
-            auto socket = knock(cards_[leader_].head.door, bytes_of(words));
+            const Greeting greeting{standing_.keys.token, standing_.node, 0};
+            auto socket = connect_to(infos_[leader_].head.listener, bytes_of(greeting));
             if (socket) to_leader_ = *std::move(socket);
             else met = socket.error();
         }
         if (auto knocked = store_->fence(); !knocked) return knocked.error();
         if (leader_ == standing_.node) {
-            if (auto answered = answer_knocks(door); !answered) return answered.error();
+            if (auto answered = answer_connections(listener); !answered) return answered.error();
         } else if (!met || !(met = map_leaders_page())) {
-            base::log_debug("{} is on another host, though that looks like this one: {}", name_of(leader_),
+            base::log_debug("{} is on another host, although its host looks like this one: {}", name_of(leader_),
                             met.error().text());
             leader_ = standing_.node;
         }
         const auto leaders = exchange(bytes_of(leader_));
         if (!leaders) return leaders.error();
-        return stand(*leaders);
+        return derive_standing(*leaders);
     }
 
-    /// What the leader's page says: its door's name, which nobody else has.
+    /// Checks that the leader's page can be mapped, and has the name of the leader's socket, which no other page has.
     Result<void> map_leaders_page() const {
-        const auto page = take_over(to_leader_.get(), now() + answer_max_, name_of(leader_));
+        const auto page = receive_descriptor(to_leader_.get(), now() + answer_max_, name_of(leader_));
         if (!page) return page.error();
-        const auto mark = read_shared_page(*page);
-        if (!mark) return mark.error();
-        if (*mark != cards_[leader_].head.door) return error("its memory says something else here");
+        const auto id = read_shared_page(*page);
+        if (!id) return id.error();
+        if (*id != infos_[leader_].head.listener) return error("its memory has another content here");
         return {};
     }
 
-    /// Hands everybody a page of memory, to see whether they can map it.
-    Result<void> answer_knocks(const Door& door) {
-        const auto page = make_shared_page(door.name);
+    /// Sends a page of memory to every node that has connected, so that they can try to map it.
+    Result<void> answer_connections(const Listener& listener) {
+        const auto page = make_shared_page(listener.name);
         if (!page) return page.error();
-        while (auto visitor = next_visitor(door)) {
-            Knock words{};
-            if (!read_value(visitor->words, words) || words.token != standing_.keys.token ||
-                words.node >= standing_.nodes)
+        while (auto connection = next_connection(listener)) {
+            Greeting greeting{};
+            if (!read_value(connection->greeting, greeting) || greeting.token != standing_.keys.token ||
+                greeting.node >= standing_.nodes)
                 continue;
-            const auto known = [&](const Member& member) { return member.node == words.node; };
-            if (words.node == standing_.node || std::any_of(members_.begin(), members_.end(), known)) continue;
-            if (hand_over(visitor->socket.get(), page->get(), name_of(words.node)))
-                members_.push_back({words.node, std::move(visitor->socket)});
+            const auto known = [&](const Member& member) { return member.node == greeting.node; };
+            if (greeting.node == standing_.node || std::any_of(members_.begin(), members_.end(), known)) continue;
+            if (send_descriptor(connection->socket.get(), page->get(), name_of(greeting.node)))
+                members_.push_back({greeting.node, std::move(connection->socket)});
         }
         return {};
     }
 
-    /// Works out the standing from what every node says its leader is.
-    Result<void> stand(const std::vector<std::vector<std::byte>>& leaders) {
+    /// Derives this node's standing from the leader that each node has reported.
+    Result<void> derive_standing(const std::vector<std::vector<std::byte>>& leaders) {
         standing_.nodes_on_host = 0;
         std::vector<std::byte> cores;
         for (std::uint32_t node = 0; node < standing_.nodes; ++node) {
             std::uint32_t leader = 0;
             if (!read_value(leaders[node], leader) || leader > node)
                 return error("node {} does not say which host it is on", node);
-            if (leader == node) standing_.hosts.push_back(cards_[node].host_name);
+            if (leader == node) standing_.hosts.push_back(infos_[node].host_name);
             if (leader != leader_) {
                 std::erase_if(members_, [&](const Member& member) { return member.node == node; });
                 continue;
             }
             if (node == standing_.node) standing_.slot = standing_.nodes_on_host;
             ++standing_.nodes_on_host;
-            const std::vector<std::byte>& more = cards_[node].cores;
+            const std::vector<std::byte>& more = infos_[node].cores;
             cores.resize(std::max(cores.size(), more.size()));
             for (std::size_t i = 0; i < more.size(); ++i) cores[i] |= more[i];
         }
@@ -219,31 +221,31 @@ private:
     std::unique_ptr<KeyValues> store_;
     std::chrono::milliseconds answer_max_;
     Standing standing_;
-    std::vector<Card> cards_; // by node
-    unsigned round_ = 0;      // of exchange
+    std::vector<NodeInfo> infos_; // by node
+    unsigned round_ = 0;      // of exchange()
     std::uint32_t leader_ = 0;
-    base::Descriptor to_leader_;  // unless this node leads
-    std::vector<Member> members_; // if it does: the others of its host
+    base::Descriptor to_leader_;  // unless this node is the leader
+    std::vector<Member> members_; // if it is: the other nodes of its host
 };
 
 } // namespace
 
-Result<HostMark> this_host() {
-    HostMark mark;
+Result<HostId> this_host() {
+    HostId id;
     std::ifstream file("/proc/sys/kernel/random/boot_id");
     struct stat network {};
-    if (file.read(mark.boot_id.data(), static_cast<std::streamsize>(mark.boot_id.size())) &&
+    if (file.read(id.boot_id.data(), static_cast<std::streamsize>(id.boot_id.size())) &&
         ::stat("/proc/self/ns/net", &network) == 0) {
-        mark.network_device = network.st_dev;
-        mark.network_inode = network.st_ino;
-        return mark;
+        id.network_device = network.st_dev;
+        id.network_inode = network.st_ino;
+        return id;
     }
-    if (::getrandom(mark.boot_id.data(), mark.boot_id.size(), 0) != static_cast<ssize_t>(mark.boot_id.size()))
+    if (::getrandom(id.boot_id.data(), id.boot_id.size(), 0) != static_cast<ssize_t>(id.boot_id.size()))
         return system_error(errno, "naming this host (getrandom)");
-    return mark;
+    return id;
 }
 
-Result<std::unique_ptr<Session>> join_foreign_job(std::unique_ptr<KeyValues> store, const HostMark& host,
+Result<std::unique_ptr<Session>> join_foreign_job(std::unique_ptr<KeyValues> store, const HostId& host,
                                                   std::chrono::milliseconds answer_max) {
     auto session = std::make_unique<ForeignSession>(std::move(store), answer_max);
     if (auto joined = session->join(host); !joined) return joined.error();

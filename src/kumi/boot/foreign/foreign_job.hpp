@@ -1,19 +1,21 @@
 #pragma once
 
-// A job that somebody else's launcher started. All that is asked of the launcher is a store of keys and values, so
-// every launcher makes the same session. Joining goes in three fences:
+// A job that was started by another launcher than `kumi run`. All that Kumi needs of the launcher is a store of keys
+// and values, so every launcher gives the same kind of session. Nodes join in three fences:
 //
-//   1. Each node leaves a card: what its host is, the door it listens at, its cores; node 0 adds the job's keys.
-//   2. Nodes whose cards name the same host knock at the lowest of them, the leader.
-//   3. The leader, which finds all knocks waiting after the second fence, hands a page of memory to each. Whoever could
-//      map it is on the leader's host; whoever could not is alone on a host of its own. Each says which.
+// 1. Each node puts information about itself into the store: its host, the name of the Unix socket at which it listens,
+//    and its cores. Node 0 adds the job's keys.
+// 2. Nodes that name the same host connect to the lowest of them, the leader, which finds all connections waiting after
+//    the second fence.
+// 3. The leader sends each of them a page of memory. A node that can map the page is on the leader's host; a node that
+//    cannot is alone on a host of its own. Each node tells all others which is the case.
 //
-// So nodes count as one host when they really share memory, and not because their names are alike: names of hosts
-// repeat, and containers on one machine may or may not reach each other.
+// So nodes count as one host when they really share memory, and not because the names of their hosts are equal: names
+// of hosts repeat, and containers on one machine may or may not reach each other.
 //
-// The keys are as secret as the launcher's store. Any process of this job can read it; between hosts it travels on the
-// launcher's own connections, which hydra, Slurm and Open MPI do not encrypt. On a network where others listen, and
-// only there, that is less than `kumi run` gives.
+// The keys are as secret as the launcher's store. Any process of this job can read it. Between hosts it travels on the
+// launcher's own connections, which hydra, Slurm and Open MPI do not encrypt. So on a network where others listen, and
+// only there, this is less secure than `kumi run`.
 
 #include "kumi/boot/session.hpp"
 #include "kumi/boot/store/key_values.hpp"
@@ -25,23 +27,23 @@
 
 namespace kumi::boot {
 
-/// How long a launcher, or another node, may take to answer.
+/// How long a launcher or another node may take to answer.
 inline constexpr std::chrono::milliseconds foreign_answer_max{60'000};
 
-/// What nodes of one host have in common, unless they are in containers that see it differently.
-struct HostMark {
+/// Identifies a host: equal for nodes of one host, unless they are in containers that see it differently.
+struct HostId {
     std::array<char, 36> boot_id{}; // of the running system
     std::uint64_t network_device = 0;
-    std::uint64_t network_inode = 0; // the namespace in which abstract Unix sockets have their names
+    std::uint64_t network_inode = 0; // of the namespace of abstract Unix sockets
 
-    friend bool operator==(const HostMark&, const HostMark&) = default;
+    friend bool operator==(const HostId&, const HostId&) = default;
 };
 
-/// This process's. Where the system hides it, one that nobody else has.
-Result<HostMark> this_host();
+/// The id of this process's host. Where the system hides it, an id that no other process has.
+Result<HostId> this_host();
 
-/// Joins with whoever shares the store.
-Result<std::unique_ptr<Session>> join_foreign_job(std::unique_ptr<KeyValues> store, const HostMark& host,
+/// Joins the job of all nodes that share the store.
+Result<std::unique_ptr<Session>> join_foreign_job(std::unique_ptr<KeyValues> store, const HostId& host,
                                                   std::chrono::milliseconds answer_max = foreign_answer_max);
 
 } // namespace kumi::boot

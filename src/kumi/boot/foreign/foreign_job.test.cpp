@@ -79,9 +79,9 @@ struct World {
     }
 
     Result<std::unique_ptr<Session>> join(std::uint32_t node) {
-        HostMark mark = *this_host();
-        mark.network_inode = hosts_of_nodes[node];
-        return join_foreign_job(std::make_unique<FakeStore>(shelf, node), mark, shelf.patience);
+        HostId id = *this_host();
+        id.network_inode = hosts_of_nodes[node];
+        return join_foreign_job(std::make_unique<FakeStore>(shelf, node), id, shelf.patience);
     }
 
     /// Every node joins and does `work`.
@@ -186,7 +186,7 @@ TEST(ForeignSession, a_descriptor_reaches_all_nodes_of_its_host_and_no_others) {
 
 TEST(ForeignSession, a_node_whose_descriptors_do_not_arrive_is_on_a_host_of_its_own) {
     World world({1, 1, 1});
-    // Node 0's door leads nowhere for anybody, as between containers that cannot reach each other.
+    // Node 0's listener leads nowhere for anybody, as between containers that cannot reach each other.
     std::array<int, 3> puts{};
     world.shelf.on_put = [&](std::uint32_t node, std::vector<std::byte>& value) {
         if (puts[node]++ == 0 && node == 0)
@@ -222,8 +222,8 @@ TEST(ForeignSession, a_card_of_another_version_is_refused_by_node) {
         << session.error().text();
 }
 
-// Where things are on a card.
-constexpr std::size_t card_version_at = 0, cores_bytes_at = 4, door_at = 64, token_at = 80, card_head_bytes = 120;
+// Where things are in the information of a node.
+constexpr std::size_t info_version_at = 0, cores_bytes_at = 4, listener_at = 64, token_at = 80, info_head_bytes = 120;
 
 template <class T>
 T value_at(const std::vector<std::byte>& bytes, std::size_t at) {
@@ -236,8 +236,8 @@ void put_number(std::vector<std::byte>& bytes, std::size_t at, std::uint32_t num
     std::memcpy(bytes.data() + at, &number, sizeof number);
 }
 
-/// What a node says at a door.
-struct KnockWords {
+/// What a node says at a listener.
+struct SentGreeting {
     std::uint64_t token;
     std::uint32_t node;
     std::uint32_t reserved;
@@ -246,21 +246,21 @@ struct KnockWords {
 TEST(ForeignSession, who_knocks_and_is_no_other_node_of_this_job_gets_nothing_and_disturbs_nobody) {
     World world({1, 1, 1});
     std::vector<base::Descriptor> visits; // before those of the nodes
-    world.shelf.on_put = [&](std::uint32_t node, std::vector<std::byte>& card) {
+    world.shelf.on_put = [&](std::uint32_t node, std::vector<std::byte>& info) {
         if (node != 0 || !visits.empty()) return;
-        const auto door = value_at<DoorName>(card, door_at);
-        const auto token = value_at<std::uint64_t>(card, token_at);
+        const auto listener = value_at<ListenerName>(info, listener_at);
+        const auto token = value_at<std::uint64_t>(info, token_at);
         const auto visit = [&](std::uint64_t said_token, std::uint32_t said_node,
-                               std::size_t bytes = sizeof(KnockWords)) {
-            const KnockWords words{said_token, said_node, 0};
-            auto socket = knock(door, bytes_of(words).first(bytes));
+                               std::size_t bytes = sizeof(SentGreeting)) {
+            const SentGreeting greeting{said_token, said_node, 0};
+            auto socket = connect_to(listener, bytes_of(greeting).first(bytes));
             ASSERT_TRUE(socket) << socket.error().text();
             visits.push_back(*std::move(socket));
         };
         visit(token + 1, 1);                        // of another job
         visit(token, 3);                            // one more than there are nodes
         visit(token, 0);                            // the leader itself
-        visit(token, 1, sizeof(KnockWords) - 1); // cut short
+        visit(token, 1, sizeof(SentGreeting) - 1); // cut short
         visit(token, 1, 0);
     };
     world.run([](Session& session) {
@@ -269,16 +269,16 @@ TEST(ForeignSession, who_knocks_and_is_no_other_node_of_this_job_gets_nothing_an
     });
     ASSERT_EQ(visits.size(), 5u);
     for (std::size_t i = 0; i < visits.size(); ++i)
-        EXPECT_FALSE(take_over(visits[i].get(), now() + 10s, "the leader")) << "visitor " << i;
+        EXPECT_FALSE(receive_descriptor(visits[i].get(), now() + 10s, "the leader")) << "visitor " << i;
 }
 
 TEST(ForeignSession, of_two_who_knock_as_one_node_the_first_is_let_in) {
     World world({1, 1, 1});
     base::Descriptor first;
-    world.shelf.on_put = [&](std::uint32_t node, std::vector<std::byte>& card) {
+    world.shelf.on_put = [&](std::uint32_t node, std::vector<std::byte>& info) {
         if (node != 0 || first) return;
-        const KnockWords words{value_at<std::uint64_t>(card, token_at), 1, 0};
-        auto socket = knock(value_at<DoorName>(card, door_at), bytes_of(words));
+        const SentGreeting greeting{value_at<std::uint64_t>(info, token_at), 1, 0};
+        auto socket = connect_to(value_at<ListenerName>(info, listener_at), bytes_of(greeting));
         ASSERT_TRUE(socket) << socket.error().text();
         first = *std::move(socket);
     };
@@ -311,24 +311,24 @@ TEST(ForeignSession, a_card_with_one_byte_of_cores_more_than_it_has_is_refused) 
         "node 1 joins with another version of Kumi: build all programs of a job with the same one";
     EXPECT_EQ(reason_with(0, [](auto&) {}), "2 on 1 hosts");
     EXPECT_EQ(reason_with(0,
-                          [](auto& card) {
-                              put_number(card, cores_bytes_at,
-                                         static_cast<std::uint32_t>(card.size() - card_head_bytes));
+                          [](auto& info) {
+                              put_number(info, cores_bytes_at,
+                                         static_cast<std::uint32_t>(info.size() - info_head_bytes));
                           }),
               "2 on 1 hosts")
         << "all that follows is cores";
     EXPECT_EQ(reason_with(0,
-                          [](auto& card) {
-                              put_number(card, cores_bytes_at,
-                                         static_cast<std::uint32_t>(card.size() - card_head_bytes + 1));
+                          [](auto& info) {
+                              put_number(info, cores_bytes_at,
+                                         static_cast<std::uint32_t>(info.size() - info_head_bytes + 1));
                           }),
               another);
-    EXPECT_EQ(reason_with(0, [](auto& card) { card.resize(card_head_bytes), put_number(card, cores_bytes_at, 0); }),
+    EXPECT_EQ(reason_with(0, [](auto& info) { info.resize(info_head_bytes), put_number(info, cores_bytes_at, 0); }),
               "2 on 1 hosts");
-    EXPECT_EQ(reason_with(0, [](auto& card) { card.resize(card_head_bytes - 1); }), another);
+    EXPECT_EQ(reason_with(0, [](auto& info) { info.resize(info_head_bytes - 1); }), another);
     EXPECT_EQ(reason_with(0,
-                          [](auto& card) {
-                              put_number(card, card_version_at, value_at<std::uint32_t>(card, card_version_at) + 1);
+                          [](auto& info) {
+                              put_number(info, info_version_at, value_at<std::uint32_t>(info, info_version_at) + 1);
                           }),
               another);
 }
@@ -343,13 +343,13 @@ TEST(ForeignSession, a_node_is_led_by_one_that_is_not_behind_it) {
 
 TEST(ForeignSession, the_cores_of_a_host_are_those_that_any_of_its_nodes_may_use) {
     World world({1, 1, 2});
-    world.shelf.on_put = [](std::uint32_t node, std::vector<std::byte>& card) {
-        if (node != 1 || card.size() < card_head_bytes) return;
+    world.shelf.on_put = [](std::uint32_t node, std::vector<std::byte>& info) {
+        if (node != 1 || info.size() < info_head_bytes) return;
         // One core more, which no real machine has, for the others to see.
-        card.resize(card_head_bytes + value_at<std::uint32_t>(card, cores_bytes_at));
-        card.resize(card_head_bytes + 256);
-        card.back() = std::byte{0b10};
-        put_number(card, cores_bytes_at, 256);
+        info.resize(info_head_bytes + value_at<std::uint32_t>(info, cores_bytes_at));
+        info.resize(info_head_bytes + 256);
+        info.back() = std::byte{0b10};
+        put_number(info, cores_bytes_at, 256);
     };
     world.run([&](Session& session) {
         EXPECT_EQ(session.standing().cores_on_host, base::cores_allowed() + (session.standing().node == 0 ? 1 : 0))

@@ -15,12 +15,12 @@
 namespace kumi::boot {
 namespace {
 
-constexpr std::size_t words_bytes_max = 256;
+constexpr std::size_t greeting_bytes_max = 256;
 
 struct Address {
-    explicit Address(const DoorName& name) {
+    explicit Address(const ListenerName& name) {
         address.sun_family = AF_UNIX;
-        constexpr std::string_view prefix = "kumi-"; // after a zero byte, which says: abstract
+        constexpr std::string_view prefix = "kumi-"; // after a zero byte, which means an abstract name
         std::copy(prefix.begin(), prefix.end(), address.sun_path + 1);
         std::memcpy(address.sun_path + 1 + prefix.size(), name.data(), name.size());
         bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + prefix.size() + name.size());
@@ -43,18 +43,19 @@ bool is_ours(int socket) {
 
 } // namespace
 
-Result<Door> open_door() {
-    Door door{make_socket(), {}};
-    if (!door.socket) return system_error(errno, "opening a Unix socket for the nodes of this host");
-    if (::getrandom(door.name.data(), door.name.size(), 0) != static_cast<ssize_t>(door.name.size()))
+Result<Listener> open_listener() {
+    Listener listener{make_socket(), {}};
+    if (!listener.socket) return system_error(errno, "opening a Unix socket for the nodes of this host");
+    if (::getrandom(listener.name.data(), listener.name.size(), 0) != static_cast<ssize_t>(listener.name.size()))
         return system_error(errno, "naming a Unix socket (getrandom)");
-    const Address address(door.name);
-    if (::bind(door.socket.get(), address.get(), address.bytes) != 0 || ::listen(door.socket.get(), INT_MAX) != 0)
+    const Address address(listener.name);
+    if (::bind(listener.socket.get(), address.get(), address.bytes) != 0 ||
+        ::listen(listener.socket.get(), INT_MAX) != 0)
         return system_error(errno, "opening a Unix socket for the nodes of this host");
-    return door;
+    return listener;
 }
 
-Result<base::Descriptor> knock(const DoorName& name, Bytes words) {
+Result<base::Descriptor> connect_to(const ListenerName& name, Bytes greeting) {
     auto socket = make_socket();
     if (!socket) return system_error(errno, "opening a Unix socket for the nodes of this host");
     const Address address(name);
@@ -64,33 +65,34 @@ Result<base::Descriptor> knock(const DoorName& name, Bytes words) {
         return system_error(errno, "meeting the nodes of this host");
     }
     if (!is_ours(socket.get())) return error("meeting the nodes of this host: a process of another user answers");
-    if (send_some(socket.get(), words) != static_cast<std::ptrdiff_t>(words.size()))
+    if (send_some(socket.get(), greeting) != static_cast<std::ptrdiff_t>(greeting.size()))
         return system_error(errno, "meeting the nodes of this host");
     return socket;
 }
 
-std::optional<Visitor> next_visitor(const Door& door) {
+std::optional<Connection> next_connection(const Listener& listener) {
     while (true) {
-        Visitor visitor{base::Descriptor(::accept4(door.socket.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)),
-                        {}};
-        if (!visitor.socket && (errno == EINTR || errno == ECONNABORTED)) continue;
-        if (!visitor.socket) return std::nullopt;
-        if (!is_ours(visitor.socket.get())) return visitor;
-        visitor.words.resize(words_bytes_max);
-        const ssize_t got = ::recv(visitor.socket.get(), visitor.words.data(), visitor.words.size(), MSG_DONTWAIT);
-        visitor.words.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
-        return visitor;
+        Connection connection;
+        connection.socket.reset(::accept4(listener.socket.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+        if (!connection.socket && (errno == EINTR || errno == ECONNABORTED)) continue;
+        if (!connection.socket) return std::nullopt;
+        if (!is_ours(connection.socket.get())) return connection;
+        std::vector<std::byte>& greeting = connection.greeting;
+        greeting.resize(greeting_bytes_max);
+        const ssize_t got = ::recv(connection.socket.get(), greeting.data(), greeting.size(), MSG_DONTWAIT);
+        greeting.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+        return connection;
     }
 }
 
-Result<void> hand_over(int socket, int descriptor, const std::string& whom) {
-    constexpr std::byte here{1}; // a descriptor needs a byte to travel with
+Result<void> send_descriptor(int socket, int descriptor, const std::string& whom) {
+    constexpr std::byte here{1}; // a descriptor is sent along with at least one byte
     if (send_some(socket, bytes_of(here), descriptor) != 1)
-        return error("handing over shared memory to {}: it is gone, and may have said why", whom);
+        return error("handing over shared memory to {}: that node is gone; its own messages may say why", whom);
     return {};
 }
 
-Result<base::Descriptor> take_over(int socket, Instant deadline, const std::string& who) {
+Result<base::Descriptor> receive_descriptor(int socket, Instant deadline, const std::string& who) {
     while (true) {
         pollfd readable{socket, POLLIN, 0};
         const int ready = ::poll(&readable, 1, milliseconds_until(deadline));

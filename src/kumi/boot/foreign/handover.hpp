@@ -1,9 +1,9 @@
 #pragma once
 
-// How processes of one host that share no parent hand over descriptors. Each listens at a door: a Unix socket with a
-// random name in the abstract namespace, so nothing is left in any file system. Who knows the name knocks, and says
-// something. The host does the answering, not the process: a knock succeeds while the other side is busy elsewhere, and
-// waits there. Processes of other users are turned away, on both sides.
+// How processes of one host without a common parent pass descriptors to each other. Each has a listening Unix socket
+// with a random name in the abstract namespace, so nothing is left in any file system. A process that knows the name
+// connects and sends a greeting. The kernel accepts the connection, not the process: it succeeds while the other
+// process is busy, and waits there. Processes of other users are refused, on both sides.
 
 #include "kumi/base/bytes.hpp"
 #include "kumi/base/clock.hpp"
@@ -17,29 +17,30 @@
 
 namespace kumi::boot {
 
-using DoorName = std::array<std::byte, 16>;
+using ListenerName = std::array<std::byte, 16>;
 
-struct Door {
+struct Listener {
     base::Descriptor socket;
-    DoorName name{};
+    ListenerName name{};
 };
 
-/// Nobody has this name yet, and nobody guesses it.
-Result<Door> open_door();
+/// Opens a listening socket with a random name that cannot be guessed.
+Result<Listener> open_listener();
 
-/// Goes to a door of this host and says `words`. Never waits.
-Result<base::Descriptor> knock(const DoorName& name, Bytes words);
+/// Connects to a listening socket of this host and sends `greeting`. Does not block.
+Result<base::Descriptor> connect_to(const ListenerName& name, Bytes greeting);
 
-struct Visitor {
+struct Connection {
     base::Descriptor socket;
-    std::vector<std::byte> words;
+    std::vector<std::byte> greeting;
 };
 
-/// Who has knocked and spoken by now, if anybody; a visitor of another user has no words. Never waits.
-std::optional<Visitor> next_visitor(const Door& door);
+/// The next waiting connection, if there is one, with its greeting. That of another user's process has no greeting.
+/// Does not block.
+std::optional<Connection> next_connection(const Listener& listener);
 
-/// `whom` and `who` are for the error: "node 3 on vm".
-Result<void> hand_over(int socket, int descriptor, const std::string& whom);
-Result<base::Descriptor> take_over(int socket, Instant deadline, const std::string& who);
+/// Send and receive a descriptor. `whom` and `who` name the other side in errors: "node 3 on vm".
+Result<void> send_descriptor(int socket, int descriptor, const std::string& whom);
+Result<base::Descriptor> receive_descriptor(int socket, Instant deadline, const std::string& who);
 
 } // namespace kumi::boot

@@ -9,32 +9,32 @@
 
 namespace kumi::boot {
 
-Result<PageMark> make_page_mark() {
-    PageMark mark{};
-    if (::getrandom(mark.data(), mark.size(), 0) != static_cast<ssize_t>(mark.size()))
+Result<PageId> make_page_id() {
+    PageId id{};
+    if (::getrandom(id.data(), id.size(), 0) != static_cast<ssize_t>(id.size()))
         return system_error(errno, "marking this host (getrandom)");
-    return mark;
+    return id;
 }
 
-Result<base::Descriptor> make_shared_page(const PageMark& mark) {
+Result<base::Descriptor> make_shared_page(const PageId& id) {
     base::Descriptor page(::memfd_create("kumi-page", MFD_CLOEXEC));
     if (!page) return system_error(errno, "making shared memory (memfd_create)");
-    if (::pwrite(page.get(), mark.data(), mark.size(), 0) != static_cast<ssize_t>(mark.size()))
+    if (::pwrite(page.get(), id.data(), id.size(), 0) != static_cast<ssize_t>(id.size()))
         return system_error(errno, "writing to shared memory");
     return page;
 }
 
-Result<PageMark> read_shared_page(const base::Descriptor& page) {
-    PageMark mark{};
+Result<PageId> read_shared_page(const base::Descriptor& page) {
+    PageId id{};
     struct stat status {};
-    // Past the end of it a look would not fail but kill.
-    if (::fstat(page.get(), &status) != 0 || status.st_size != static_cast<off_t>(mark.size()))
+    // Reading beyond the end of the file would kill the process.
+    if (::fstat(page.get(), &status) != 0 || status.st_size != static_cast<off_t>(id.size()))
         return error("the memory handed over is not a page of Kumi's");
-    void* const memory = ::mmap(nullptr, mark.size(), PROT_READ | PROT_WRITE, MAP_SHARED, page.get(), 0);
+    void* const memory = ::mmap(nullptr, id.size(), PROT_READ | PROT_WRITE, MAP_SHARED, page.get(), 0);
     if (memory == MAP_FAILED) return system_error(errno, "mapping memory of another process of this host");
-    std::memcpy(mark.data(), memory, mark.size());
-    ::munmap(memory, mark.size());
-    return mark;
+    std::memcpy(id.data(), memory, id.size());
+    ::munmap(memory, id.size());
+    return id;
 }
 
 } // namespace kumi::boot

@@ -1,7 +1,7 @@
 #pragma once
 
-// The proof that two processes are on one host: one hands a page of its memory to the other, which maps it and reads
-// there what it says. Names of hosts repeat, and a descriptor that arrives is not yet memory that may be mapped.
+// Proves that two processes are on one host: one sends a page of memory to the other, which maps it and reads the id in
+// it. Names of hosts repeat, and a descriptor that arrives does not prove that its memory can be mapped.
 
 #include "kumi/base/descriptor.hpp"
 #include "kumi/base/result.hpp"
@@ -11,15 +11,15 @@
 
 namespace kumi::boot {
 
-using PageMark = std::array<std::byte, 16>;
+using PageId = std::array<std::byte, 16>;
 
-/// One that nobody else has.
-Result<PageMark> make_page_mark();
+/// A random id that no other page has.
+Result<PageId> make_page_id();
 
-/// Memory that says so, to be handed over.
-Result<base::Descriptor> make_shared_page(const PageMark& mark);
+/// A page of memory that has the id, to be sent to other processes.
+Result<base::Descriptor> make_shared_page(const PageId& id);
 
-/// What the memory that was handed over says.
-Result<PageMark> read_shared_page(const base::Descriptor& page);
+/// Maps a page that was received, and returns its id.
+Result<PageId> read_shared_page(const base::Descriptor& page);
 
 } // namespace kumi::boot

@@ -8,14 +8,14 @@ namespace kumi::boot {
 namespace {
 
 TEST(SharedPage, says_what_was_written_into_it) {
-    const auto mark = make_page_mark(), other = make_page_mark();
-    ASSERT_TRUE(mark && other);
-    EXPECT_NE(*mark, *other);
-    const auto page = make_shared_page(*mark);
+    const auto id = make_page_id(), other = make_page_id();
+    ASSERT_TRUE(id && other);
+    EXPECT_NE(*id, *other);
+    const auto page = make_shared_page(*id);
     ASSERT_TRUE(page) << page.error().text();
     const auto read = read_shared_page(*page);
     ASSERT_TRUE(read) << read.error().text();
-    EXPECT_EQ(*read, *mark);
+    EXPECT_EQ(*read, *id);
 }
 
 TEST(SharedPage, what_is_no_page_or_may_not_be_mapped_is_refused) {
@@ -34,7 +34,7 @@ TEST(SharedPage, has_exactly_the_size_of_a_mark) {
     for (const int more : {-1, 0, 1}) {
         const auto page = make_shared_page({});
         ASSERT_TRUE(page);
-        ASSERT_EQ(::ftruncate(page->get(), static_cast<off_t>(sizeof(PageMark)) + more), 0);
+        ASSERT_EQ(::ftruncate(page->get(), static_cast<off_t>(sizeof(PageId)) + more), 0);
         EXPECT_EQ(read_shared_page(*page).has_value(), more == 0) << more << " bytes more";
     }
 }

@@ -23,8 +23,8 @@ bool fail(Why* why, const char* call, pmix_status_t status) {
     return false;
 }
 
-/// Runs a call of PMIx, which may wait for ever, for a while at most. One that is late is left behind with all it
-/// needs, hence a thread and no reference to anything of the caller's.
+/// Runs a call of PMIx, which may block for ever, with a time limit. A call that is late is left running in its thread
+/// with everything it needs; so it has no reference to anything of the caller's.
 bool within(std::uint32_t milliseconds, const char* call, std::function<pmix_status_t()> work, Why* why) {
     auto task = std::make_shared<std::packaged_task<pmix_status_t()>>(std::move(work));
     auto answer = task->get_future();
@@ -43,7 +43,7 @@ pmix_proc_t process(const Client& client, pmix_rank_t rank) {
     return proc;
 }
 
-/// A value from the server, freed with the last that holds it.
+/// A value from the server, freed with its last owner.
 struct Got {
     ~Got() {
         if (value != nullptr) PMIX_VALUE_RELEASE(value);
@@ -67,7 +67,7 @@ Client* open(std::uint32_t milliseconds, std::uint32_t* node, std::uint32_t* nod
     const auto size = get_value(milliseconds, process(*client, PMIX_RANK_WILDCARD), PMIX_JOB_SIZE, why);
     if (!size) return nullptr;
     if (size->value->type != PMIX_UINT32 || client->self.rank >= size->value->data.uint32) {
-        std::snprintf(why->text, sizeof why->text, "it does not tell which process of how many this is");
+        std::snprintf(why->text, sizeof why->text, "it does not say which process this is, and of how many");
         return nullptr;
     }
     *node = client->self.rank;

@@ -1,6 +1,7 @@
 #pragma once
 
-// What Kumi calls in libkumi-boot-pmix.so. Plain C, so that the plugin links nothing of Kumi and Kumi nothing of PMIx.
+// The functions that Kumi calls in libkumi-boot-pmix.so. Plain C, so that the plugin links nothing of Kumi and Kumi
+// links nothing of PMIx.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,23 +11,23 @@ namespace kumi::boot::pmix {
 inline constexpr const char* plugin_file = "libkumi-boot-pmix.so";
 inline constexpr const char* plugin_symbol = "kumi_boot_pmix_calls";
 
-/// Changes with what follows.
+/// Must change whenever the declarations below change.
 inline constexpr std::uint32_t plugin_version = 1;
 
-/// What went wrong, as part of a line.
+/// The reason of a failure, to be part of an error message.
 struct Why {
     char text[256];
 };
 
 struct Client;
 
-/// Each answers null or false when it failed, and then says why. None takes longer than `milliseconds`.
+/// Each function returns null or false if it failed, and then sets `why`. None takes longer than `milliseconds`.
 struct Calls {
     std::uint32_t version;
     Client* (*open)(std::uint32_t milliseconds, std::uint32_t* node, std::uint32_t* nodes, Why* why);
     bool (*put)(Client* client, const char* key, const void* bytes, std::size_t count, Why* why);
     bool (*fence)(Client* client, std::uint32_t milliseconds, Why* why);
-    /// Hands the value to `take`, before it returns.
+    /// Calls `take` with the value before it returns.
     bool (*get)(Client* client, std::uint32_t milliseconds, std::uint32_t node, const char* key, void* context,
                 void (*take)(void* context, const void* bytes, std::size_t count), Why* why);
     void (*close)(Client* client, std::uint32_t milliseconds);

@@ -22,12 +22,12 @@ namespace {
 
 using base::number_in;
 
-/// Digits in one value at most, whatever the server allows: some cut lines of more than 1,024 bytes.
+/// Most digits in one value, whatever the server allows: some servers cut lines of more than 1,024 bytes.
 constexpr std::int64_t value_digits_max = 512;
-/// Saying goodbye does not hold up a program's end for long.
+/// leave() waits no longer than this, so that it does not delay the end of a program.
 constexpr std::chrono::milliseconds goodbye_max{5'000};
 
-/// 0: ready; otherwise an error number, ETIMEDOUT after the deadline.
+/// Waits for the socket. Returns 0 when it is ready; otherwise an error number, ETIMEDOUT after the deadline.
 int wait_for(int socket, short events, Instant deadline) {
     while (true) {
         pollfd ready{socket, events, 0};
@@ -46,7 +46,7 @@ public:
     std::uint32_t node() const noexcept override { return node_; }
     std::uint32_t nodes() const noexcept override { return nodes_; }
 
-    /// Over a socket that this process inherited. Its children shall not talk in its name.
+    /// Uses a socket that this process inherited. Its children must not use it, too.
     Result<void> inherit(const char* descriptor, const char* rank, const char* size) {
         int kind = 0;
         socklen_t bytes = sizeof kind;
@@ -54,15 +54,14 @@ public:
         if (!number || ::getsockopt(*number, SOL_SOCKET, SO_TYPE, &kind, &bytes) != 0 ||
             ::fcntl(*number, F_SETFD, FD_CLOEXEC) != 0)
             return error("PMI_FD={} names no open socket: only the processes that a launcher starts have it; start the "
-                         "program with "
-                         "mpiexec.hydra, srun --mpi=pmi2 or kumi run, or unset PMI_FD",
+                         "program with mpiexec.hydra, srun --mpi=pmi2 or kumi run, or unset PMI_FD",
                          descriptor);
         socket_.reset(*number);
         return place(number_in<std::uint32_t>(rank == nullptr ? "" : rank),
                      number_in<std::uint32_t>(size == nullptr ? "" : size));
     }
 
-    /// Over a connection of its own. The server tells which process this is.
+    /// Connects to the server, which tells the number of this process.
     Result<void> connect(std::string_view address, const char* id) {
         if (auto connected = connect_to(address); !connected) return connected.error();
         if (auto sent = send(pmi_request("initack", {{"pmiid", id == nullptr ? "0" : id}})); !sent) return sent.error();
@@ -73,7 +72,7 @@ public:
             if (!line) return line.error();
             if (const auto value = line->field("size")) size = number_in<std::uint32_t>(*value);
             if (const auto value = line->field("rank")) rank = number_in<std::uint32_t>(*value);
-            if (line->field("debug")) break; // the last of them
+            if (line->field("debug")) break; // the last line of the answer
         }
         return place(rank, size);
     }
@@ -95,7 +94,7 @@ public:
     }
 
     Result<void> put(std::string_view key, Bytes value) override {
-        // The first piece tells how many digits there are in all.
+        // The first piece starts with the number of digits in all.
         const std::string digits = hex_of(value);
         const std::string whole = fmt::format("{:x}.{}", digits.size(), digits);
         const auto piece_max = static_cast<std::size_t>(digits_max_);
@@ -141,7 +140,7 @@ public:
 
     void leave() override {
         answer_max_ = std::min(answer_max_, goodbye_max);
-        (void)ask("finalize_ack", "finalize"); // if it is gone, so are we
+        (void)ask("finalize_ack", "finalize"); // if the server is gone, there is nothing to leave
         socket_.reset();
     }
 
@@ -158,9 +157,8 @@ private:
 
     Result<void> place(std::optional<std::uint32_t> rank, std::optional<std::uint32_t> size) {
         if (!rank || !size || *rank >= *size)
-            return error("{} does not tell which process of how many this is (PMI_RANK, PMI_SIZE): start the program "
-                         "with mpiexec.hydra, "
-                         "srun --mpi=pmi2 or kumi run",
+            return error("{} does not say which process this is, and of how many (PMI_RANK, PMI_SIZE): start the "
+                         "program with mpiexec.hydra, srun --mpi=pmi2 or kumi run",
                          server_);
         node_ = *rank;
         nodes_ = *size;
@@ -193,7 +191,7 @@ private:
         return system_error(reason, fmt::format("connecting to {}, the launcher of this process", server_));
     }
 
-    /// Asks, and gets the answer that has this name and says no error.
+    /// Sends a command and waits for its answer. An error if the answer has another name or reports an error.
     Result<PmiLine> ask(std::string_view answer, std::string_view command, Fields fields = {}) {
         if (auto sent = send(pmi_request(command, fields)); !sent) return sent.error();
         auto line = receive(command, now() + answer_max_);
@@ -235,20 +233,19 @@ private:
 
     Error gone(std::string_view command) const {
         return error("{}, the launcher of this process, closed the connection at {}: has it ended, or has another "
-                     "program joined in "
-                     "this one's place before?",
+                     "program joined in place of this one before?",
                      server_, command);
     }
     Error silent(std::string_view command) const {
         if (command == "cmd=barrier_in")
-            return error("{}: not all {} processes of this job have come together within {:g} s: did one not call "
+            return error("{}: not all {} processes of this job have joined within {:g} s: did one not call "
                          "kumi::Job::join()?",
                          server_, nodes_, std::chrono::duration<double>(answer_max_).count());
         return error("{}, the launcher of this process, did not answer {} within {:g} s: is it stopped?", server_,
                      command, std::chrono::duration<double>(answer_max_).count());
     }
 
-    std::string server_; // as errors name it
+    std::string server_; // its name in errors
     std::chrono::milliseconds answer_max_;
     base::Descriptor socket_;
     PmiLineReader reader_;

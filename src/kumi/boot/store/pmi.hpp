@@ -9,8 +9,9 @@
 
 namespace kumi::boot {
 
-/// The store of a launcher that speaks PMI-1: hydra's mpiexec, srun --mpi=pmi2, flux. `variable` is getenv, or a
-/// test's; PMI_FD names a socket that this process inherited, PMI_PORT one to connect to. No library is needed for it.
+/// The store of a launcher that uses PMI-1: hydra's mpiexec, srun --mpi=pmi2, flux. `variable` is getenv, or a function
+/// of a test. PMI_FD is the number of a socket that this process inherited, PMI_PORT an address to connect to. Needs no
+/// library.
 Result<std::unique_ptr<KeyValues>> open_pmi(base::FunctionRef<const char*(const char*)> variable,
                                             std::chrono::milliseconds answer_max);
 

@@ -153,7 +153,7 @@ TEST(Pmi, a_barrier_that_never_ends_says_what_may_be_wrong) {
     const auto opened = server.open(50ms);
     ASSERT_TRUE(opened);
     EXPECT_NE(
-        (*opened)->fence().error().text().find("not all 3 processes of this job have come together within 0.05 s"),
+        (*opened)->fence().error().text().find("not all 3 processes of this job have joined within 0.05 s"),
         std::string::npos);
 }
 
@@ -342,7 +342,7 @@ TEST(Pmi, a_server_at_an_address_that_goes_on_and_on_is_not_listened_to_for_ever
     AddressServer server(hello);
     const auto place = server.open({});
     ASSERT_FALSE(place);
-    EXPECT_NE(place.error().text().find("does not tell which process of how many this is"), std::string::npos)
+    EXPECT_NE(place.error().text().find("does not say which process this is, and of how many"), std::string::npos)
         << place.error().text();
     EXPECT_EQ(server.asked(), "0");
 }

@@ -26,7 +26,8 @@ Result<PmiLine> PmiLine::parse(std::string_view text) {
         const std::string_view word = left.substr(0, space);
         left.remove_prefix(std::min(space + 1, left.size()));
         const std::size_t equals = word.find('=');
-        if (equals == std::string_view::npos) continue; // some servers' messages have spaces, against the rule
+        // messages of some servers have spaces, which PMI-1 does not allow
+        if (equals == std::string_view::npos) continue;
         const std::string_view name = word.substr(0, equals);
         const std::string_view value = word.substr(equals + 1);
         if (!line.command_.empty()) line.fields_.emplace_back(name, value);

@@ -1,7 +1,7 @@
 #pragma once
 
-// PMI-1, the text protocol of hydra and others (Flux RFC 13 describes it): a client asks, the server answers, one line
-// each.
+// PMI-1, the text protocol of hydra and others (described by Flux RFC 13). The client asks and the server answers, one
+// line each.
 //
 //   cmd=init pmi_version=1 pmi_subversion=1      cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0
 //   cmd=get_maxes                                cmd=maxes kvsname_max=256 keylen_max=64 vallen_max=1024
@@ -11,7 +11,8 @@
 //   cmd=get kvsname=kvs_1 key=a                  cmd=get_result rc=0 msg=success value=b
 //   cmd=finalize                                 cmd=finalize_ack
 //
-// Here is the pure part: lines from bytes, fields from lines. A value has no spaces, so bytes go as hexadecimal digits.
+// This is the pure part: it makes lines from bytes, and fields from lines. A value has no spaces, so bytes are sent as
+// hexadecimal digits.
 
 #include "kumi/base/bytes.hpp"
 #include "kumi/base/result.hpp"
@@ -26,18 +27,18 @@
 
 namespace kumi::boot {
 
-/// No server sends more in one line.
+/// A longer line is an error: no server sends more.
 inline constexpr std::size_t pmi_line_bytes_max = 65'536;
 
-/// A line that a server sent.
+/// A line from the server.
 class PmiLine {
 public:
-    /// A line without its end. One that does not start with a command is no PMI-1.
+    /// Parses a line without its newline. A line that does not start with a command is an error.
     static Result<PmiLine> parse(std::string_view text);
 
     const std::string& command() const noexcept { return command_; }
     std::optional<std::string_view> field(std::string_view name) const noexcept;
-    /// A field that is a whole number.
+    /// The value of a field, if it is a whole number.
     std::optional<std::int64_t> number(std::string_view name) const noexcept;
 
 private:
@@ -45,16 +46,16 @@ private:
     std::vector<std::pair<std::string, std::string>> fields_;
 };
 
-/// A line to send, with its end.
+/// A line to send, with its newline.
 std::string pmi_request(std::string_view command,
                         std::initializer_list<std::pair<std::string_view, std::string_view>> fields = {});
 
-/// Lines out of what a socket brings, however it is cut.
+/// Assembles lines from the bytes that a socket delivers in any portions.
 class PmiLineReader {
 public:
     void take(Bytes bytes);
 
-    /// The next whole line. A line without end is an error.
+    /// The next complete line, if there is one. A line that is too long is an error.
     Result<std::optional<PmiLine>> next();
 
 private:
@@ -64,7 +65,7 @@ private:
 std::string hex_of(Bytes bytes);
 std::optional<std::vector<std::byte>> bytes_of_hex(std::string_view digits);
 
-/// What people may see of bytes that made no sense.
+/// The start of a text that could not be parsed, printable, for errors.
 std::string shown(std::string_view text);
 
 } // namespace kumi::boot

@@ -11,7 +11,7 @@ namespace kumi::boot {
 namespace {
 
 constexpr const char* folder_variable = "KUMI_PLUGINS";
-/// Saying goodbye does not hold up a program's end for long.
+/// leave() waits no longer than this, so that it does not delay the end of a program.
 constexpr std::chrono::milliseconds goodbye_max{5'000};
 
 class Pmix final : public KeyValues {
@@ -56,35 +56,33 @@ private:
     Error said(std::string_view tried) const {
         const char* const job = std::getenv("PMIX_NAMESPACE");
         return error("{} through PMIx, which this process was started with (PMIX_NAMESPACE={}), failed: {}; is the "
-                     "launcher still there, "
-                     "and do all its processes call kumi::Job::join(), once?",
+                     "launcher still there, and do all its processes call kumi::Job::join(), once?",
                      tried, job == nullptr ? "" : job, why_.text);
     }
 
     const pmix::Calls& calls_;
     std::chrono::milliseconds answer_max_;
-    pmix::Client* client_ = nullptr; // the plugin's
+    pmix::Client* client_ = nullptr; // owned by the plugin
     std::uint32_t node_ = 0;
     std::uint32_t nodes_ = 1;
     pmix::Why why_{};
 };
 
-/// Where the user says; or by the run path of the library or program that this code is in, which leads to the build's
-/// or the installed Kumi's folder; or where Kumi was meant to be installed. Never near the program: it may lie in a
-/// folder beside which anybody can put files.
+/// Loads the plugin from the folder in KUMI_PLUGINS, if it is set. Otherwise by the run path of the library or program
+/// that this code is in, which has the folder of the build or of the installed Kumi; otherwise from the install folder
+/// of this build. Never from a place relative to the program, where others may be able to put files.
 Result<void*> find_plugin() {
     const char* const chosen = std::getenv(folder_variable);
     std::vector<std::string> files{pmix::plugin_file, fmt::format("{}/{}", KUMI_PLUGINS_DIR, pmix::plugin_file)};
     if (chosen != nullptr) files = {fmt::format("{}/{}", chosen, pmix::plugin_file)};
     for (const std::string& file : files) {
         if (void* const plugin = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL)) return plugin;
-        const std::string reason = ::dlerror(); // starts with the file that is missing: the plugin, or what it needs
+        const std::string reason = ::dlerror(); // starts with the missing file: the plugin, or a library that it needs
         if (!reason.starts_with(file))
             return error("loading {}, which speaks PMIx: {}; install libpmix2", file, reason);
     }
     return error("the launcher of this process speaks PMIx, and {}, which Kumi needs for that, is not in {}: install "
-                 "libpmix-dev, then "
-                 "build and install Kumi again, or name its folder by {}; kumi run does without",
+                 "libpmix-dev, then build and install Kumi again, or set {} to its folder; kumi run needs no plugin",
                  pmix::plugin_file, chosen != nullptr ? chosen : KUMI_PLUGINS_DIR, folder_variable);
 }
 
@@ -93,7 +91,7 @@ Result<const pmix::Calls*> load_plugin() {
     if (!plugin) return plugin.error();
     const auto calls = reinterpret_cast<pmix::CallsFunction>(::dlsym(*plugin, pmix::plugin_symbol));
     if (calls == nullptr || calls()->version != pmix::plugin_version)
-        return error("{} is of another version of Kumi than this program: install and build both from the same",
+        return error("{} is of another version of Kumi than this program: build and install both from one version",
                      pmix::plugin_file);
     return calls();
 }

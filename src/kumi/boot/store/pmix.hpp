@@ -7,8 +7,8 @@
 
 namespace kumi::boot {
 
-/// The store of a launcher that speaks PMIx: mpirun, prterun, srun --mpi=pmix. Loads the plugin that knows libpmix, and
-/// never unloads it: libpmix leaves threads.
+/// The store of a launcher that uses PMIx: mpirun, prterun, srun --mpi=pmix. Loads the plugin that links libpmix, and
+/// never unloads it, because libpmix leaves threads running.
 Result<std::unique_ptr<KeyValues>> open_pmix(std::chrono::milliseconds answer_max);
 
 } // namespace kumi::boot

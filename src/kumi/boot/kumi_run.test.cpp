@@ -1,4 +1,4 @@
-#include "kumi/boot/started.hpp"
+#include "kumi/boot/kumi_run.hpp"
 
 #include "kumi/boot/alone.hpp"
 

@@ -4,7 +4,7 @@
 
 namespace kumi::boot {
 
-/// A node that `kumi run` started: joins over the socket that it inherited.
+/// Joins the job of a node that `kumi run` started, over the socket that it inherited.
 Result<std::unique_ptr<Session>> join_started_job(base::Descriptor socket);
 
 } // namespace kumi::boot

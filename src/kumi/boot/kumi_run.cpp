@@ -1,4 +1,4 @@
-#include "kumi/boot/started.hpp"
+#include "kumi/boot/kumi_run.hpp"
 
 #include "kumi/base/clock.hpp"
 
@@ -10,7 +10,7 @@
 namespace kumi::boot {
 namespace {
 
-/// How long `kumi run` may take to say welcome; after that it says itself how patient to be.
+/// How long `kumi run` may take to answer the join. The answer has the limit for later answers.
 constexpr std::chrono::seconds welcome_max{60};
 
 class StartedSession final : public Session {
@@ -71,7 +71,8 @@ public:
     }
 
     void report_traffic(std::span<const TrafficEntry> entries) override {
-        (void)send_frame(socket_.get(), Kind::traffic, std::as_bytes(entries)); // if nobody listens, nobody asks
+        // if kumi run is gone, the report is not needed
+        (void)send_frame(socket_.get(), Kind::traffic, std::as_bytes(entries));
     }
 
     void report_stats(std::span<const StatsEntry> entries) override {
@@ -82,14 +83,16 @@ public:
         return send_frame(socket_.get(), Kind::failed, bytes_of(std::string_view(reason.text()))).has_value();
     }
 
-    void leave() override { (void)send_frame(socket_.get(), Kind::leave, {}); } // if it is gone, so are we
+    // if kumi run is gone, there is nothing to leave
+    void leave() override { (void)send_frame(socket_.get(), Kind::leave, {}); }
 
 private:
     Result<Frame> ask(Kind question, Bytes body, Kind answer, int descriptor = -1) {
         if (auto sent = send_frame(socket_.get(), question, body, descriptor); !sent) return sent.error();
         auto frame = receive();
         if (!frame) return frame;
-        if (frame->kind == Kind::refused) return Error(std::string(text_of(frame->body))).as_told(); // by kumi run
+        // kumi run has told the user
+        if (frame->kind == Kind::refused) return Error(std::string(text_of(frame->body))).as_told();
         if (frame->kind != answer)
             return error("kumi run gave an answer out of turn: two processes join as one node, or versions differ");
         return frame;
@@ -103,7 +106,7 @@ private:
             if (*frame) return std::move(**frame);
             if (auto more = wait_readable(deadline); !more) return more.error();
             if (!reader_.read_from(socket_.get())) {
-                // The last words may have come with the end.
+                // The last frame may have arrived together with the end.
                 auto last = reader_.next();
                 if (last && *last) return std::move(**last);
                 return error("kumi run, which started this node, is gone");
