@@ -64,7 +64,7 @@ std::vector<std::byte> ReliableNetwork::fresh_buffer() {
     return buffer;
 }
 
-/// As a driver does: the short way if there is one.
+/// Sends as a driver does: by try_send_now() if that is possible.
 bool ReliableNetwork::send(Node from, Node to, Bytes message) {
     Member& member = nodes_[from];
     const Bytes packet = to == from ? Bytes{} : member.endpoint->try_send_now(to, message, now(from));
@@ -170,7 +170,7 @@ void ReliableNetwork::read_socket(Node node) {
             if (on_message) on_message(node, arrival);
             else if (arrival.block != nullptr) endpoint.release(arrival.block);
     };
-    read(); // what waited for a release
+    read(); // messages that waited for a release
     std::size_t left = datagrams_per_turn;
     for (; left > 0 && !member.socket.empty(); --left) {
         auto datagram = std::move(member.socket.front());
@@ -190,7 +190,7 @@ void ReliableNetwork::read_socket(Node node) {
 void ReliableNetwork::send_all(Node node) {
     Member& member = nodes_[node];
     for (int i = 0; member.endpoint->next_series(*series_, now(node)); ++i) {
-        KUMI_ASSERT(i < series_per_turn_max); // somebody who always has something to say
+        KUMI_ASSERT(i < series_per_turn_max); // an endpoint that always has something to send
         std::size_t count = series_->count;
         if (member.refuses_until > time_) count = random_.chance(0.5) ? 0 : random_.below(count);
         put_on_wire(*series_, count);

@@ -1,7 +1,7 @@
 #pragma once
 
-// Reliable endpoints joined by a simulated wire. Time is a number that moves from event to event, and everything that
-// is random comes from one seed: a run is a function of it.
+// Reliable endpoints connected by a simulated network. Time is a number that advances from event to event, and all
+// randomness comes from one seed: a run is a function of its seed.
 
 #include "kumi/reliable/endpoint/endpoint.hpp"
 
@@ -23,7 +23,7 @@ using reliable::Node;
 using reliable::PacketHeader;
 using reliable::Series;
 
-/// SplitMix64: small, and good enough to choose by.
+/// SplitMix64: small, and good enough for choices.
 class Random {
 public:
     explicit Random(std::uint64_t seed) : state_(seed) {}
@@ -45,13 +45,13 @@ private:
     std::uint64_t state_;
 };
 
-/// What the wire does to a packet.
+/// What the network does to a packet: probabilities.
 struct Faults {
     double loss = 0;
     double duplicate = 0;
     double corrupt = 0;
     double truncate = 0;
-    double late = 0; // takes up to ten times as long as the others
+    double late = 0; // takes up to ten times as long as other packets
     Duration delay_min = std::chrono::microseconds(10);
     Duration delay_max = std::chrono::microseconds(10);
 };
@@ -59,15 +59,15 @@ struct Faults {
 struct NetworkOptions {
     Node nodes = 2;
     std::uint64_t seed = 1;
-    EndpointOptions endpoint; // of each node, but for what is a node's own
+    EndpointOptions endpoint; // of all nodes; what differs by node is set for each
     std::uint32_t packet_bytes = 1472;
-    std::uint32_t sure_bytes = reliable::packet_bytes_max; // what nodes believe to pass without being tried
-    std::uint32_t path_bytes = reliable::packet_bytes_max; // larger packets vanish between nodes
-    std::size_t socket_bytes = 0; // what a node's socket holds, by weight; 0: receive_bytes
-    Duration packet_cost{0};      // of a node's time
-    double link_bytes_per_us = 0; // into each node; 0: no limit
+    std::uint32_t sure_bytes = reliable::packet_bytes_max; // what nodes assume to pass without a probe
+    std::uint32_t path_bytes = reliable::packet_bytes_max; // larger packets are lost between nodes
+    std::size_t socket_bytes = 0; // capacity of a node's socket, by weight; 0: receive_bytes
+    Duration packet_cost{0};      // time that a node needs for a packet
+    double link_bytes_per_us = 0; // bandwidth into each node; 0: no limit
     std::size_t link_queue_bytes = 0;
-    double coalesce = 0; // series that arrive as one datagram
+    double coalesce = 0; // probability that a series arrives as one datagram
     Faults faults;
 };
 
@@ -76,18 +76,18 @@ public:
     explicit ReliableNetwork(const NetworkOptions& options);
 
     Endpoint& operator[](Node node) { return *nodes_[node].endpoint; }
-    /// A node's own clock.
+    /// The clock of a node.
     Instant now(Node node) const { return Instant{} + std::chrono::hours(1) + time_ + nodes_[node].clock_offset; }
     Duration time() const { return time_; }
 
     // ---- what the nodes do
 
     std::function<void(Node at, const Arrival&)> on_message;
-    /// The application's turn, each time that a node runs.
+    /// Called each time that a node runs, for the application.
     std::function<void(Node)> on_turn;
-    /// True: the wire loses this one.
+    /// True: this packet is lost.
     std::function<bool(const PacketHeader&)> loses;
-    /// Sees each packet that leaves.
+    /// Called with each packet that is sent.
     std::function<void(const PacketHeader&)> on_packet;
     void wake_at(Node node, Duration time) { nodes_[node].wake = std::min(nodes_[node].wake, time); }
     bool send(Node from, Node to, Bytes message);
@@ -95,33 +95,33 @@ public:
     // ---- what is done to them
 
     Faults& faults() { return options_.faults; }
-    /// The node is not run.
+    /// Stops the node for a time.
     void freeze(Node node, Duration duration) { nodes_[node].frozen_until = time_ + duration; }
-    /// Its socket takes nothing, or only a part.
+    /// For a time the node's socket accepts nothing, or only a part of a series.
     void refuse_sending(Node node, Duration duration) { nodes_[node].refuses_until = time_ + duration; }
     void jump_clock(Node node, Duration ahead) { nodes_[node].clock_offset += ahead; }
     void set_path_bytes(std::uint32_t bytes) { options_.path_bytes = bytes; }
     void cut(Node a, Node b, bool apart) { cut_[a * options_.nodes + b] = cut_[b * options_.nodes + a] = apart; }
-    /// The node ends without a word, and starts again with nothing; the others are told if `introduce`.
+    /// Ends a node without a farewell, and starts it again without state. The others are told if `introduce`.
     void restart(Node node, bool introduce);
-    /// A datagram from outside.
+    /// Delivers a datagram from outside.
     void inject(Node to, Bytes datagram, Duration after = Duration{0});
 
     // ---- time
 
-    /// The next thing that happens before `limit`; false: nothing does, and it is `limit` now.
+    /// Handles the next event before `limit`. False: there is none, and the time is `limit` now.
     bool step(Duration limit);
     void run_for(Duration duration);
-    /// True: `done` came true, within `limit`.
+    /// Runs until `done` is true. False if it is not within `limit`.
     bool run_until(const std::function<bool()>& done, Duration limit);
-    /// Nothing will ever happen.
+    /// True if there are no more events.
     bool is_silent() const;
 
     std::uint64_t packets() const { return packets_; }
     std::uint64_t bare_packets() const { return bare_packets_; }
-    /// Packets that a socket, or a link's queue, had no room for.
+    /// Packets for which a socket or a link's queue had no room.
     std::uint64_t overflows() const { return overflows_; }
-    /// The most that a socket has held, by weight.
+    /// The most that any socket has held, by weight.
     std::size_t socket_bytes_most() const { return socket_bytes_most_; }
 
 private:

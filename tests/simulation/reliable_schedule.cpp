@@ -8,7 +8,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Everything has arrived this long after the last trouble.
+/// All messages have arrived this long after the last fault.
 constexpr Duration end_max = 90s;
 
 std::uint64_t word_of(std::uint64_t key, std::uint64_t index) noexcept {
@@ -22,15 +22,15 @@ double seconds(Duration duration) { return std::chrono::duration<double>(duratio
 
 ReliableSchedule::ReliableSchedule(std::uint64_t seed)
     : seed_(seed), random_(seed * 2 + 1), options_(choose_options(random_)), network_(options_) {
-    choose_ways();
+    choose_streams();
     choose_troubles();
     if (random_.chance(0.5)) keeps_ = 0.7, keeps_for_ = random_.time(100us, 200ms);
     const std::uint32_t guaranteed = network_[0].introduction().credit_guaranteed;
-    own_parts_fit_ = std::size_t{guaranteed} * options_.nodes <= options_.endpoint.receive_bytes;
+    guarantees_fit_ = std::size_t{guaranteed} * options_.nodes <= options_.endpoint.receive_bytes;
     network_.on_message = [this](Node at, const Arrival& arrival) { on_message(at, arrival); };
     network_.on_turn = [this](Node node) { on_turn(node); };
     network_.on_packet = [this](const PacketHeader& header) { on_packet(header); };
-    said_.resize(ways_.size(), Said{.credit = guaranteed});
+    sent_totals_.resize(streams_.size(), SentTotals{.credit = guaranteed});
 }
 
 NetworkOptions ReliableSchedule::choose_options(Random& random) {
@@ -58,7 +58,7 @@ NetworkOptions ReliableSchedule::choose_options(Random& random) {
         options.link_bytes_per_us = static_cast<double>(random.between(20, 2000));
         options.link_queue_bytes = random.between(128 << 10, 1 << 20);
     }
-    if (random.chance(0.3)) { // a switch may carry less than the nodes say
+    if (random.chance(0.3)) { // a switch may carry less than the nodes assume
         options.sure_bytes = random.chance(0.5) ? 1200 : reliable::packet_bytes_min;
         if (random.chance(0.7))
             options.path_bytes = static_cast<std::uint32_t>(
@@ -72,19 +72,19 @@ NetworkOptions ReliableSchedule::choose_options(Random& random) {
     if (random.chance(0.4)) faults.late = static_cast<double>(random.below(30)) / 100;
     faults.delay_min = random.time(5us, 200us);
     faults.delay_max = faults.delay_min + (random.chance(0.5) ? random.time(0us, 1ms) : Duration{0});
-    // a far one
+    // a distant peer
     if (endpoint.receive_bytes > 512 << 10 && endpoint.window_packets_max >= 256 && random.chance(0.15))
         faults.delay_min += 20ms, faults.delay_max += 25ms;
     return options;
 }
 
-void ReliableSchedule::choose_ways() {
+void ReliableSchedule::choose_streams() {
     const Node nodes = options_.nodes;
     const std::size_t message_max = options_.endpoint.message_bytes_max;
     const bool many_to_one = random_.chance(0.2);
     for (Node from = 0; from < nodes; ++from)
         for (Node to = 0; to < nodes; ++to) {
-            Way made{.from = from, .to = to, .style = Style::burst, .leads = from < to, .count = 0, .bytes_max = 0};
+            Stream made{.from = from, .to = to, .style = Style::burst, .leads = from < to, .count = 0, .bytes_max = 0};
             if (many_to_one ? to == 0 : random_.chance(from == to ? 0.3 : 0.6)) {
                 made.count = static_cast<std::uint32_t>(random_.between(1, random_.chance(0.5) ? 20 : 200));
                 made.bytes_max = random_.chance(0.4) ? std::min<std::size_t>(message_max, 200) : message_max;
@@ -93,15 +93,15 @@ void ReliableSchedule::choose_ways() {
                 if (made.count * made.bytes_max / 4 > budget)
                     made.count = static_cast<std::uint32_t>(std::max<std::size_t>(1, budget * 4 / made.bytes_max));
             }
-            ways_.push_back(made);
+            streams_.push_back(made);
         }
     for (Node a = 0; a < nodes; ++a)
         for (Node b = a + 1; b < nodes; ++b)
-            if (way(a, b).count != 0 && way(b, a).count != 0 && random_.chance(0.4)) {
-                way(a, b).count = way(b, a).count = std::min(way(a, b).count, way(b, a).count);
-                way(a, b).style = way(b, a).style = Style::ping_pong;
+            if (stream(a, b).count != 0 && stream(b, a).count != 0 && random_.chance(0.4)) {
+                stream(a, b).count = stream(b, a).count = std::min(stream(a, b).count, stream(b, a).count);
+                stream(a, b).style = stream(b, a).style = Style::ping_pong;
             }
-    if (all_received()) ways_[1].count = 5, ways_[1].bytes_max = message_max; // at least somebody says something
+    if (all_received()) streams_[1].count = 5, streams_[1].bytes_max = message_max; // at least one node sends something
 }
 
 void ReliableSchedule::choose_troubles() {
@@ -130,7 +130,7 @@ void ReliableSchedule::choose_troubles() {
         }
         }
     }
-    // Random faults end too, some time after the last of the others.
+    // Random faults end too, some time after the last other fault.
     troubles_.push_back({at + random_.time(50ms, 3s), [this] {
                              const Faults before = network_.faults();
                              network_.faults() = Faults{.delay_min = before.delay_min, .delay_max = before.delay_max};
@@ -140,21 +140,21 @@ void ReliableSchedule::choose_troubles() {
 
 // ---- messages
 
-std::size_t ReliableSchedule::size_of(const Way& way, std::uint32_t index) const {
-    Random random(seed_ ^ (std::uint64_t{way.from} << 40) ^ (std::uint64_t{way.to} << 48) ^ index);
+std::size_t ReliableSchedule::size_of(const Stream& stream, std::uint32_t index) const {
+    Random random(seed_ ^ (std::uint64_t{stream.from} << 40) ^ (std::uint64_t{stream.to} << 48) ^ index);
     const double kind = static_cast<double>(random.below(100));
-    if (kind < 40) return std::min<std::size_t>(way.bytes_max, random.below(33));
-    if (kind < 60) return std::min<std::size_t>(way.bytes_max, random.below(2000));
-    if (kind < 65) return way.bytes_max;
-    // Just about what fills a packet, or several.
+    if (kind < 40) return std::min<std::size_t>(stream.bytes_max, random.below(33));
+    if (kind < 60) return std::min<std::size_t>(stream.bytes_max, random.below(2000));
+    if (kind < 65) return stream.bytes_max;
+    // Sizes around those that fill one packet or several.
     if (kind < 75)
-        return std::min<std::size_t>(way.bytes_max,
+        return std::min<std::size_t>(stream.bytes_max,
                                      options_.packet_bytes * random.between(1, 3) + random.below(160) - 100);
-    return random.below(way.bytes_max + 1);
+    return random.below(stream.bytes_max + 1);
 }
 
-void ReliableSchedule::fill(const Way& way, std::uint32_t index, std::byte* to, std::size_t bytes) const {
-    const std::uint64_t key = word_of(seed_ + way.from * 1000 + way.to, index);
+void ReliableSchedule::fill(const Stream& stream, std::uint32_t index, std::byte* to, std::size_t bytes) const {
+    const std::uint64_t key = word_of(seed_ + stream.from * 1000 + stream.to, index);
     std::size_t at = 0;
     for (; at + 8 <= bytes; at += 8) {
         const std::uint64_t word = word_of(key, at);
@@ -164,9 +164,9 @@ void ReliableSchedule::fill(const Way& way, std::uint32_t index, std::byte* to, 
     if (at != bytes) std::memcpy(to + at, &word, bytes - at);
 }
 
-bool ReliableSchedule::is_intact(const Way& way, std::uint32_t index, Bytes message) const {
-    if (message.size() != size_of(way, index)) return false;
-    const std::uint64_t key = word_of(seed_ + way.from * 1000 + way.to, index);
+bool ReliableSchedule::is_intact(const Stream& stream, std::uint32_t index, Bytes message) const {
+    if (message.size() != size_of(stream, index)) return false;
+    const std::uint64_t key = word_of(seed_ + stream.from * 1000 + stream.to, index);
     std::size_t at = 0;
     for (; at + 8 <= message.size(); at += 8) {
         const std::uint64_t word = word_of(key, at);
@@ -177,7 +177,7 @@ bool ReliableSchedule::is_intact(const Way& way, std::uint32_t index, Bytes mess
 }
 
 void ReliableSchedule::on_message(Node at, const Arrival& arrival) {
-    Way& from = way(arrival.source, at);
+    Stream& from = stream(arrival.source, at);
     if (from.received == from.count) fail(fmt::format("a message too many from {} to {}", from.from, at));
     else if (!is_intact(from, from.received, arrival.bytes))
         fail(fmt::format("message {} from {} to {}, of {} bytes, is not what was sent", from.received, from.from, at,
@@ -192,21 +192,21 @@ void ReliableSchedule::release_some(Node node) {
     std::erase_if(kept_, [&](const Kept& kept) {
         if (kept.at != node) return false;
         if (kept.until > network_.time()) return network_.wake_at(node, kept.until), false;
-        if (!is_intact(*kept.way, kept.index, kept.arrival.bytes)) fail("a message that was kept has changed");
+        if (!is_intact(*kept.stream, kept.index, kept.arrival.bytes)) fail("a message that was kept has changed");
         network_[node].release(kept.arrival.block);
         network_.wake_at(node, network_.time());
         return true;
     });
 }
 
-bool ReliableSchedule::may_send(const Way& out) const {
+bool ReliableSchedule::may_send(const Stream& out) const {
     if (out.sent == out.count) return false;
     if (out.style != Style::ping_pong) return true;
-    const Way& back = ways_[out.to * options_.nodes + out.from];
+    const Stream& back = streams_[out.to * options_.nodes + out.from];
     return out.sent < back.received + (out.leads ? 1 : 0);
 }
 
-bool ReliableSchedule::send(Way& out, std::size_t bytes) {
+bool ReliableSchedule::send(Stream& out, std::size_t bytes) {
     Endpoint& endpoint = network_[out.from];
     const Instant now = network_.now(out.from);
     if (random_.chance(0.5)) {
@@ -226,7 +226,7 @@ bool ReliableSchedule::send(Way& out, std::size_t bytes) {
     return true;
 }
 
-void ReliableSchedule::send_some(Way& out) {
+void ReliableSchedule::send_some(Stream& out) {
     while (may_send(out)) {
         if (out.style == Style::paced && network_.time() < out.next_send)
             return network_.wake_at(out.from, out.next_send);
@@ -238,17 +238,17 @@ void ReliableSchedule::send_some(Way& out) {
 
 void ReliableSchedule::on_turn(Node node) {
     release_some(node);
-    for (Node to = 0; to < options_.nodes; ++to) send_some(way(node, to));
+    for (Node to = 0; to < options_.nodes; ++to) send_some(stream(node, to));
     check_memory(node);
 }
 
 // ---- what must be true
 
-/// Nobody sends more than the other end has granted, or further ahead than it has places for, nor acknowledges what was
-/// never sent. What was told counts from the moment it left, so these bounds are never too narrow.
+/// No node sends more than its peer has granted, or further ahead than the window, nor acknowledges what was never
+/// sent. Values count from the moment they were sent, so these bounds are never too narrow.
 void ReliableSchedule::on_packet(const PacketHeader& header) {
-    Said& mine = said_[header.source * options_.nodes + header.destination];
-    const Said& other = said_[header.destination * options_.nodes + header.source];
+    SentTotals& mine = sent_totals_[header.source * options_.nodes + header.destination];
+    const SentTotals& other = sent_totals_[header.destination * options_.nodes + header.source];
     const std::uint32_t first = options_.endpoint.first_sequence;
     const auto wrong = [&](const char* what) {
         fail(fmt::format("node {} to {}: {}", header.source, header.destination, what));
@@ -275,7 +275,7 @@ void ReliableSchedule::check_memory(Node node) {
     const Endpoint& endpoint = network_[node];
     if (endpoint.bytes_used() > options_.nodes * Endpoint::bytes_per_peer_max(options_.endpoint))
         fail(fmt::format("node {} uses {} bytes", node, endpoint.bytes_used()));
-    if (own_parts_fit_ && endpoint.credits().outstanding_of_all() > options_.endpoint.receive_bytes)
+    if (guarantees_fit_ && endpoint.credits().outstanding_of_all() > options_.endpoint.receive_bytes)
         fail(fmt::format("node {} has granted {} of {} bytes", node, endpoint.credits().outstanding_of_all(),
                          options_.endpoint.receive_bytes));
     for (Node peer = 0; peer < options_.nodes; ++peer)
@@ -284,7 +284,8 @@ void ReliableSchedule::check_memory(Node node) {
 }
 
 bool ReliableSchedule::all_received() const {
-    return std::all_of(ways_.begin(), ways_.end(), [](const Way& way) { return way.received == way.count; });
+    return std::all_of(streams_.begin(), streams_.end(),
+                       [](const Stream& one) { return one.received == one.count; });
 }
 
 std::optional<std::string> ReliableSchedule::run() {
@@ -327,10 +328,11 @@ std::string ReliableSchedule::describe() const {
         options_.socket_bytes, options_.endpoint.window_packets_max, options_.endpoint.first_sequence, faults.loss,
         faults.duplicate, faults.corrupt, faults.truncate, faults.late, faults.delay_min / 1us, faults.delay_max / 1us,
         keeps_, keeps_for_ / 1us, options_.link_bytes_per_us);
-    for (const Way& way : ways_)
-        if (way.count != 0)
-            text += fmt::format("\n  {} to {}: {} of {} sent, {} received, to {} bytes, style {}", way.from, way.to,
-                                way.sent, way.count, way.received, way.bytes_max, static_cast<int>(way.style));
+    for (const Stream& stream : streams_)
+        if (stream.count != 0)
+            text += fmt::format("\n  {} to {}: {} of {} sent, {} received, to {} bytes, style {}", stream.from,
+                                stream.to, stream.sent, stream.count, stream.received, stream.bytes_max,
+                                static_cast<int>(stream.style));
     return text;
 }
 
