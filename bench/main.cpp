@@ -1,17 +1,17 @@
 // kumi-bench: what `kumi bench` starts. A program of its own, so that the command is built without the benchmarks.
 
-#include "composite.hpp"
-#include "composite_node.hpp"
+#include "composite/composite.hpp"
+#include "composite/node.hpp"
 #include "engine/engine.hpp"
 #include "engine/node.hpp"
 #include "group/group.hpp"
 #include "group/node.hpp"
-#include "places.hpp"
-#include "shmem.hpp"
-#include "shmem_node.hpp"
+#include "harness/places.hpp"
+#include "shmem/node.hpp"
+#include "shmem/shmem.hpp"
 #include "simulated/simulated.hpp"
-#include "udp.hpp"
-#include "udp_node.hpp"
+#include "udp/node.hpp"
+#include "udp/udp.hpp"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>

@@ -1,9 +1,8 @@
-#include "node.hpp"
+#include "engine/node.hpp"
 
-#include "compute.hpp"
-
-#include "../measure.hpp"
-#include "../work.hpp"
+#include "contestant/measure.hpp"
+#include "contestant/work.hpp"
+#include "engine/compute.hpp"
 
 #include "kumi/kumi.hpp"
 

@@ -1,10 +1,9 @@
-#include "node.hpp"
+#include "engine/node.hpp"
 
-#include "compute.hpp"
-
-#include "../measure.hpp"
-#include "../together.hpp"
-#include "../work.hpp"
+#include "contestant/measure.hpp"
+#include "contestant/together.hpp"
+#include "contestant/work.hpp"
+#include "engine/compute.hpp"
 
 #include "kumi/base/machine.hpp"
 #include "kumi/kumi.hpp"

@@ -1,7 +1,7 @@
-#include "contestants.hpp"
+#include "engine/contestants.hpp"
 
-#include "../mpi.hpp"
-#include "../words.hpp"
+#include "harness/mpi.hpp"
+#include "harness/words.hpp"
 
 namespace kumi::bench {
 namespace {

@@ -1,7 +1,7 @@
-#include "engine.hpp"
+#include "engine/engine.hpp"
 
-#include "cases.hpp"
-#include "contestants.hpp"
+#include "engine/cases.hpp"
+#include "engine/contestants.hpp"
 
 namespace kumi::bench {
 namespace {

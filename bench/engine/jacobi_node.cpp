@@ -5,10 +5,10 @@
 // There are two squares: a step reads one and writes the other. Ghosts belong to the square that is read, so the next
 // step's may come while this one computes; those of the step after that cannot, for who sends them needs ours first.
 
-#include "node.hpp"
+#include "engine/node.hpp"
 
-#include "../measure.hpp"
-#include "../work.hpp"
+#include "contestant/measure.hpp"
+#include "contestant/work.hpp"
 
 #include "kumi/kumi.hpp"
 

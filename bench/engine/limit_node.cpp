@@ -1,9 +1,8 @@
-#include "node.hpp"
+#include "engine/node.hpp"
 
-#include "onesided.hpp"
-
-#include "../core.hpp"
-#include "../partner.hpp"
+#include "contestant/core.hpp"
+#include "contestant/partner.hpp"
+#include "engine/onesided.hpp"
 
 #include "kumi/base/descriptor.hpp"
 #include "kumi/kumi.hpp"

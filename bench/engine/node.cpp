@@ -1,4 +1,4 @@
-#include "node.hpp"
+#include "engine/node.hpp"
 
 #include "kumi/base/result.hpp"
 

@@ -2,8 +2,8 @@
 
 // What every library with remote memory can do, measured alike for Kumi, MPI and OpenSHMEM.
 
-#include "../measure.hpp"
-#include "../work.hpp"
+#include "contestant/measure.hpp"
+#include "contestant/work.hpp"
 
 #include <cstdint>
 #include <cstdio>

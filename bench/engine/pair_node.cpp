@@ -1,8 +1,7 @@
-#include "node.hpp"
+#include "engine/node.hpp"
 
-#include "onesided.hpp"
-
-#include "../core.hpp"
+#include "contestant/core.hpp"
+#include "engine/onesided.hpp"
 
 #include "kumi/kumi.hpp"
 

@@ -1,9 +1,8 @@
-#include "node.hpp"
+#include "group/node.hpp"
 
-#include "work.hpp"
-
-#include "../together.hpp"
-#include "../work.hpp"
+#include "contestant/together.hpp"
+#include "contestant/work.hpp"
+#include "group/work.hpp"
 
 #include "kumi/group/group.hpp"
 #include "kumi/kumi.hpp"

@@ -1,6 +1,6 @@
-#include "cases.hpp"
+#include "group/cases.hpp"
 
-#include "work.hpp"
+#include "group/work.hpp"
 
 #include <fmt/format.h>
 

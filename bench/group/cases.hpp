@@ -1,6 +1,6 @@
 #pragma once
 
-#include "../job_bench.hpp"
+#include "harness/job_bench.hpp"
 
 namespace kumi::bench {
 

@@ -1,8 +1,7 @@
-#include "group.hpp"
+#include "group/group.hpp"
 
-#include "cases.hpp"
-
-#include "../mpi.hpp"
+#include "group/cases.hpp"
+#include "harness/mpi.hpp"
 
 namespace kumi::bench {
 namespace {

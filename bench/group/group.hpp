@@ -1,7 +1,7 @@
 #pragma once
 
-#include "../options.hpp"
-#include "../table.hpp"
+#include "harness/options.hpp"
+#include "harness/table.hpp"
 
 #include <span>
 #include <string>

@@ -1,9 +1,8 @@
-#include "node.hpp"
+#include "group/node.hpp"
 
-#include "work.hpp"
-
-#include "../measure.hpp"
-#include "../work.hpp"
+#include "contestant/measure.hpp"
+#include "contestant/work.hpp"
+#include "group/work.hpp"
 
 #include "kumi/kumi.hpp"
 

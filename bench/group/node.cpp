@@ -1,6 +1,6 @@
-#include "node.hpp"
+#include "group/node.hpp"
 
-#include "work.hpp"
+#include "group/work.hpp"
 
 #include "kumi/base/result.hpp"
 

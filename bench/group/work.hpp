@@ -3,7 +3,7 @@
 // What Kumi and MPI do alike in `kumi bench group`: the same sets in the same order, the same content. Node 0 is the
 // master, and a member.
 
-#include "../measure.hpp"
+#include "contestant/measure.hpp"
 
 #include <algorithm>
 #include <cstddef>

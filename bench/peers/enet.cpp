@@ -1,6 +1,6 @@
 // udp.rate with ENet: reliable packets, which it puts together into datagrams by itself.
 
-#include "stream.hpp"
+#include "peers/stream.hpp"
 
 #include <cstdint>
 #include <enet/enet.h>

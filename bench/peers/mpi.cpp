@@ -1,12 +1,12 @@
-// The same cases as bench/shmem_node.cpp, bench/udp_node.cpp, bench/exchange_node.cpp, bench/engine and bench/group,
-// written as MPI programs are written. Built once per MPI that is found.
+// The same cases as bench/shmem/node.cpp, bench/udp/node.cpp, bench/composite/exchange_node.cpp, bench/engine and
+// bench/group, written as MPI programs are written. Built once per MPI that is found.
 
-#include "../core.hpp"
-#include "../measure.hpp"
-#include "../work.hpp"
-#include "mpi_group.hpp"
-#include "mpi_onesided.hpp"
-#include "mpi_together.hpp"
+#include "contestant/core.hpp"
+#include "contestant/measure.hpp"
+#include "contestant/work.hpp"
+#include "peers/mpi_group.hpp"
+#include "peers/mpi_onesided.hpp"
+#include "peers/mpi_together.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -3,12 +3,12 @@
 // it, while Kumi's learn it from the message; and unless making them is to be measured, the communicators are there at
 // the start.
 
-#include "mpi_group.hpp"
+#include "peers/mpi_group.hpp"
 
-#include "../group/work.hpp"
-#include "../measure.hpp"
-#include "../work.hpp"
-#include "mpi_together.hpp"
+#include "contestant/measure.hpp"
+#include "contestant/work.hpp"
+#include "group/work.hpp"
+#include "peers/mpi_together.hpp"
 
 #include <algorithm>
 #include <cstdio>

@@ -1,9 +1,9 @@
 // Remote memory as MPI programs use it that do without the target's help: one epoch for all time (lock_all), memory
 // that MPI sets aside, and a flush when something must be there.
 
-#include "mpi_onesided.hpp"
+#include "peers/mpi_onesided.hpp"
 
-#include "../engine/onesided.hpp"
+#include "engine/onesided.hpp"
 
 #include <mpi.h>
 

@@ -1,7 +1,7 @@
 // Remote memory as OpenSHMEM programs use it. Built with Open MPI's.
 
-#include "../core.hpp"
-#include "../engine/onesided.hpp"
+#include "contestant/core.hpp"
+#include "engine/onesided.hpp"
 
 #include <shmem.h>
 

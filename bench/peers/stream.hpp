@@ -2,8 +2,8 @@
 
 // What the peers of udp.rate do alike: one side gives 32-byte messages for ever, the other counts them and reports.
 
-#include "../measure.hpp"
-#include "../work.hpp"
+#include "contestant/measure.hpp"
+#include "contestant/work.hpp"
 
 #include <cstdio>
 #include <string_view>

@@ -1,6 +1,6 @@
 // udp.rate with ZeroMQ: PUSH and PULL over TCP, which puts messages together in a thread of its own.
 
-#include "stream.hpp"
+#include "peers/stream.hpp"
 
 #include <cstdint>
 #include <sched.h>

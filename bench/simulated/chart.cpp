@@ -1,4 +1,4 @@
-#include "chart.hpp"
+#include "simulated/chart.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,9 +1,8 @@
-#include "contest.hpp"
+#include "simulated/contest.hpp"
 
-#include "simulation.hpp"
-
-#include "../measure.hpp"
-#include "../work.hpp"
+#include "contestant/measure.hpp"
+#include "contestant/work.hpp"
+#include "simulated/simulation.hpp"
 
 #include "kumi/mpi.hpp"
 

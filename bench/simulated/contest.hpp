@@ -1,6 +1,6 @@
 #pragma once
 
-#include "machine.hpp"
+#include "simulated/machine.hpp"
 
 #include <cstddef>
 #include <string>

@@ -1,4 +1,4 @@
-#include "machine.hpp"
+#include "simulated/machine.hpp"
 
 #include <simgrid/s4u.hpp>
 #include <string>

@@ -1,6 +1,6 @@
 // One simulation: kumi-bench-simulated WHO MACHINE BYTES MEMBERS.
 
-#include "contest.hpp"
+#include "simulated/contest.hpp"
 
 #include "kumi/base/number_text.hpp"
 

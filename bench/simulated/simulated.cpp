@@ -1,8 +1,7 @@
-#include "simulated.hpp"
+#include "simulated/simulated.hpp"
 
-#include "chart.hpp"
-
-#include "../command.hpp"
+#include "harness/command.hpp"
+#include "simulated/chart.hpp"
 
 #include "kumi/group/tree.hpp"
 

@@ -1,4 +1,4 @@
-#include "simulation.hpp"
+#include "simulated/simulation.hpp"
 
 #include <cstdio>
 #include <cstdlib>

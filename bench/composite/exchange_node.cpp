@@ -1,0 +1,79 @@
+#include "composite/exchange_node.hpp"
+
+#include "contestant/core.hpp"
+#include "contestant/measure.hpp"
+#include "contestant/request_reply.hpp"
+#include "contestant/work.hpp"
+
+#include "kumi/kumi.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace kumi::bench {
+namespace {
+
+/// Whom this node exchanges messages with. Each begins with another one, so that not all send to the same node at once.
+std::vector<Node> partners(const PmJob& job, bool all) {
+    std::vector<Node> others;
+    for (Node distance = 1; distance < job.nodes(); ++distance)
+        if (all || distance == 1 || distance + 1 == job.nodes())
+            others.push_back((job.node() + distance) % job.nodes());
+    return others;
+}
+
+} // namespace
+
+int exchange_node(std::span<const std::string> words) {
+    if (words.size() != 1) return fail(error("kumi-bench node: what is wanted"));
+    const std::string& what = words[0];
+    const std::size_t bytes = std::stoul(what.substr(what.find('.') + 1));
+    const std::size_t count = std::clamp<std::size_t>((1 << 20) / bytes, 10, 1000); // small ones often, or it is chance
+    constexpr std::size_t warm_up_count = 2;
+    auto job = PmJob::join();
+    if (!job) return fail(job.error());
+    std::vector<std::uint64_t> received(job->nodes());
+    const auto count_message = [&](Message& message) { ++received[message.source()]; };
+    job->on_message(count_message);
+    const std::vector<Node> others = partners(*job, what.starts_with("alltoall."));
+    const std::vector<std::byte> message(bytes);
+    Instant start{};
+    for (std::uint64_t number = 1; number <= warm_up_count + count; ++number) {
+        for (const Node other : others)
+            if (auto sent = job->send(other, message); !sent) return fail(sent.error());
+        const auto has_come = [&](Node other) { return received[other] >= number; };
+        const auto is_complete = [&] { return std::all_of(others.begin(), others.end(), has_come); };
+        // Asleep: hosts of the lab share a machine and do not know of each other, so each would spin on its own
+        // account.
+        pm::poll_until(job->channel(), count_message, is_complete, sleeping);
+        if (number == warm_up_count) start = now();
+    }
+    const double seconds = std::chrono::duration<double>(now() - start).count() / static_cast<double>(count);
+    if (job->node() == 0) report(("composite." + what).c_str(), seconds * 1e3);
+    return 0;
+}
+
+int bulk_node(std::span<const std::string> words) {
+    if (words.size() != 1) return fail(error("kumi-bench node: what is wanted"));
+    auto job = PmJob::join();
+    if (!job) return fail(job.error());
+    bind_to_core(job->node()); // here: hosts of one machine do not know of each other
+    bool is_over = false;
+    if (job->node() == 0) {
+        job->on_message([&](Message&) { is_over = true; });
+        const std::vector<std::byte> message(bulk_message_bytes);
+        while (!is_over)
+            if (auto sent = job->send(1, message); !sent) return fail(sent.error());
+        const auto sent = job->send(1, Bytes{}); // the last
+        return sent ? 0 : fail(sent.error());
+    }
+    std::uint64_t received = 0;
+    job->on_message([&](Message& message) { received += message.bytes().size(), is_over = message.bytes().empty(); });
+    const auto more = [&](Instant deadline) { job->wait_until([&] { return now() >= deadline; }, deadline); };
+    report(("composite." + words[0]).c_str(), per_second(received, more) * 1e-6);
+    if (auto sent = job->send(0, Bytes{}); !sent) return fail(sent.error());
+    job->wait_until([&] { return is_over; });
+    return 0;
+}
+
+} // namespace kumi::bench

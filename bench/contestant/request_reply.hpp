@@ -1,0 +1,66 @@
+#pragma once
+
+// Two nodes, one of which asks and the other answers.
+
+#include "contestant/measure.hpp"
+#include "contestant/mix.hpp"
+#include "contestant/processes.hpp"
+
+#include "kumi/base/memory_policy.hpp"
+#include "kumi/pm/channel.hpp"
+#include "kumi/pm/wait.hpp"
+
+#include <memory>
+#include <vector>
+
+namespace kumi::bench {
+
+/// All ends of a channel.
+using Ends = std::vector<std::unique_ptr<pm::Channel>>;
+
+inline constexpr pm::Patience spinning{std::chrono::microseconds(50)};
+inline constexpr pm::Patience sleeping{};
+
+inline constexpr auto ignore = [](pm::Message&) {};
+
+/// Waits for room, if need be.
+inline void send(pm::Channel& channel, pm::Node to, Bytes bytes, pm::Patience patience) {
+    pm::poll_until(
+        channel, ignore, [&] { return channel.try_send(to, bytes); }, patience);
+}
+
+/// Node 0 asks, node 1 answers. `Sizes` says how long messages are.
+template <class Sizes>
+int request_and_reply(const Ends& ends, pm::Patience patience, Sizes ask_sizes, Sizes answer_sizes, auto&& on_seconds) {
+    std::vector<std::byte> bytes(mix_bytes_max);
+    const auto wait = [&](pm::Channel& channel) {
+        bool came = false;
+        pm::poll_until(
+            channel, [&](pm::Message&) { came = true; }, [&] { return came; }, patience);
+    };
+    const auto ask = [&] {
+        base::register_for_heavy_fence(); // as every process that reads shared memory
+        on_seconds(seconds_per_call([&] {
+            send(*ends[0], 1, Bytes(bytes).first(ask_sizes.next()), patience);
+            wait(*ends[0]);
+        }));
+        return 0;
+    };
+    const auto answer = [&] {
+        base::register_for_heavy_fence();
+        while (true) {
+            wait(*ends[1]);
+            send(*ends[1], 0, Bytes(bytes).first(answer_sizes.next()), patience);
+        }
+        return 0;
+    };
+    return run_parts({{ask, 0}, {answer, 1}});
+}
+
+/// Sizes that are all the same.
+struct Always {
+    std::size_t bytes;
+    std::size_t next() const noexcept { return bytes; }
+};
+
+} // namespace kumi::bench

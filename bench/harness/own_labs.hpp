@@ -1,0 +1,28 @@
+#pragma once
+
+#include "harness/options.hpp"
+#include "harness/own_lab.hpp"
+#include "harness/table.hpp"
+
+#include <map>
+#include <string>
+
+namespace kumi::bench {
+
+/// The labs of a benchmark. Each comes up when it is first needed, and stays until all is measured.
+class OwnLabs {
+public:
+    OwnLabs(const BenchOptions& options, Table& table)
+        : folder_(options.labs_folder), kumi_path_(options.kumi_path), table_(table) {}
+
+    /// The lab of that cluster file; null, and noted for the row, where there can be none.
+    const OwnLab* of(const std::string& file, const std::string& row);
+
+private:
+    std::string folder_;
+    std::string kumi_path_;
+    Table& table_;
+    std::map<std::string, Result<OwnLab>> labs_; // by cluster file
+};
+
+} // namespace kumi::bench
