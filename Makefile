@@ -6,10 +6,10 @@ PRESETS_ALL ?= release asan tsan clang cross
 PREFIX ?= /usr/local
 # JOBS=2 builds with two processes; unset, with one per core.
 JOBS ?=
-# make fuzz explores for so long, and make soak.
+# How long `make fuzz` and `make soak` explore.
 FUZZ_SECONDS ?= 600
 MINUTES ?= 10
-# MUTANTS="word ...": only the faults whose name or file has one of these words.
+# MUTANTS="word ...": `make mutants` tries only the faults whose name or file has one of these words.
 MUTANTS ?=
 # KUMI_PACKAGES=no: never install packages.
 export JOBS KUMI_PACKAGES
@@ -25,7 +25,7 @@ formatted = $(shell find src tools examples tests bench -name '*.[ch]pp')
 
 all: release
 
-# A tree that was never configured does without tests, and without the packages they need, until `make check`.
+# The first build has no tests and needs no packages for tests. `make check` adds the tests.
 build/release/build.ninja:
 	@$(packages) core
 	@cmake --preset release -DKUMI_TESTS=OFF >/dev/null
@@ -46,12 +46,12 @@ check-all:
 	@$(packages) core test clang
 	@scripts/check.sh $(PRESETS_ALL)
 
-# Faults that are put into a copy of the sources, one at a time, and the tests that must notice.
+# Puts faults into a copy of the sources, one at a time. Tests must fail with each.
 mutants:
 	@$(packages) core test
 	@scripts/mutants.sh $(MUTANTS)
 
-# Seeds and inputs that nobody has tried.
+# Runs random tests with new seeds, and fuzzers with new inputs.
 soak:
 	@$(packages) core test fuzz
 	@cmake --preset release -DKUMI_TESTS=ON >/dev/null
@@ -60,7 +60,7 @@ soak:
 	@cmake --build build/fuzz $(if $(JOBS),-j $(JOBS)) --target $(fuzzers)
 	@scripts/soak.sh $(MINUTES)
 
-# New inputs that reach new places are added to build/fuzz/*corpus; what it finds wrong is left in build/fuzz as crash-*.
+# The fuzzers add inputs that reach new code to build/fuzz/*corpus. An input that fails is build/fuzz/crash-*.
 fuzz:
 	@$(packages) core fuzz
 	@cmake --preset fuzz >/dev/null
@@ -96,7 +96,8 @@ help:
 	@echo "make mutants    put faults into a copy of the sources, one at a time: the tests must notice each"
 	@echo "make soak       run random tests with new seeds, and fuzzers, for MINUTES ($(MINUTES))"
 	@echo "make bench      measure beside bare sockets, MPI and other libraries"
-	@echo "make fuzz       explore the reliable protocol, the engine and groups with arbitrary messages, FUZZ_SECONDS ($(FUZZ_SECONDS)) each"
+	@echo "make fuzz       explore the reliable protocol, the engine and groups with arbitrary messages," \
+		"FUZZ_SECONDS ($(FUZZ_SECONDS)) each"
 	@echo "make install    install to PREFIX ($(PREFIX)); DESTDIR is honoured"
 	@echo "make format     format all sources with clang-format"
 	@echo "make clean      remove build/"

@@ -15,8 +15,8 @@ if(KUMI_MPI)
     target_link_libraries(headers_alone PRIVATE kumi_with_${KUMI_MPI})
 endif()
 
-# Target not_in_asan: what the preset asan does not compile by clang. bench/main.cpp and the example of MPI are not in it:
-# programs would bring all libraries with them, which asan compiles.
+# Target not_in_asan: the sources that the preset asan does not compile with clang. It leaves out bench/main.cpp and the
+# example of MPI, because a program depends on all libraries, and the preset asan compiles these.
 add_custom_target(not_in_asan DEPENDS headers_alone)
 foreach(target kumi_bench kumi_mpi_mpich kumi_mpi_openmpi)
     if(TARGET ${target})

@@ -1,5 +1,5 @@
-# What `cmake --install` puts where: the library and its headers, the command, the examples, and what build systems ask
-# for (find_package(kumi), pkg-config). The installed tree may be moved: everything is found relative to itself.
+# What `cmake --install` installs, and where: the library and its headers, the command, the examples, and the files for
+# find_package(kumi) and pkg-config. The installed tree may be moved: its files find each other by relative paths.
 include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/kumi)
@@ -9,7 +9,7 @@ install(TARGETS kumi EXPORT kumi-targets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-# The component mpi is a library for the MPI that plain mpicc stands for.
+# The component mpi is a library for the MPI that `mpicc` belongs to.
 if(KUMI_MPI)
     install(TARGETS kumi_mpi_${KUMI_MPI} EXPORT kumi-mpi-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
     install(EXPORT kumi-mpi-targets NAMESPACE kumi:: DESTINATION ${package_dir})
@@ -30,16 +30,17 @@ if(KUMI_COMMAND AND kumi_type STREQUAL "SHARED_LIBRARY")
     set_target_properties(kumi PROPERTIES INSTALL_RPATH "$ORIGIN/kumi")
 endif()
 
-# launch/ and lab/ are the command's own: their code is not in the library.
+# The headers of launch/ and lab/ are not installed: their code is in the command, not in the library.
 install(DIRECTORY src/kumi/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/kumi
         FILES_MATCHING PATTERN "*.hpp"
         PATTERN "internal" EXCLUDE
         PATTERN "*.test.hpp" EXCLUDE
         REGEX "/src/kumi/(launch|lab${mpi_headers})$" EXCLUDE)
 install(DIRECTORY examples/ DESTINATION ${CMAKE_INSTALL_DATADIR}/kumi/examples FILES_MATCHING PATTERN "*.cpp")
-# Where `kumi bench` looks, from its own place: goals, labs, and a program per peer that was found.
+# What `kumi bench` uses, by paths relative to its own: goals, labs, and a program for each peer that was found.
 install(FILES bench/goals.toml DESTINATION share/kumi)
-install(FILES lab/figure3.toml bench/labs/lan_only.toml bench/labs/two_hosts.toml bench/labs/two_networks.toml DESTINATION share/kumi/labs)
+install(FILES lab/figure3.toml bench/labs/lan_only.toml bench/labs/two_hosts.toml bench/labs/two_networks.toml
+        DESTINATION share/kumi/labs)
 install(DIRECTORY ${PROJECT_BINARY_DIR}/libexec/kumi DESTINATION libexec USE_SOURCE_PERMISSIONS OPTIONAL)
 if(TARGET kumi_bench_command)
     install(TARGETS kumi_bench_command RUNTIME DESTINATION libexec/kumi OPTIONAL)
@@ -65,7 +66,7 @@ if(KUMI_MPI)
     install(FILES ${PROJECT_BINARY_DIR}/kumi-mpi.pc DESTINATION ${pkgconfig_dir})
 endif()
 
-# The tree tests install what is built and use it.
+# The tree tests install the build and use the installed files.
 if(TARGET tree_tests)
     add_dependencies(tree_tests kumi kumi_command)
     if(KUMI_MPI)

@@ -1,14 +1,15 @@
-# kumi_unity(TARGET): compiles several of its sources as one, so that what they include is read once.
+# kumi_unity(TARGET): compiles up to 12 sources of TARGET as one, so that their common headers are read once.
 function(kumi_unity target)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ${KUMI_UNITY} UNITY_BUILD_BATCH_SIZE 12)
 endfunction()
 
-# g++ collects its garbage less often: a twelfth of its time, for a quarter more memory (1.5 GiB at most instead of 1.2).
+# g++ collects its garbage less often. That saves a twelfth of its time and takes a quarter more memory (1.5 GiB at most
+# instead of 1.2 GiB).
 add_compile_options("$<$<COMPILE_LANG_AND_ID:CXX,GNU>:SHELL:--param ggc-min-heapsize=1048576>")
 
-# kumi_program(TARGET): a small program that includes kumi/kumi.hpp. That header takes three times as long as the rest of
-# such a program, so it is read once, for the first of them; not with ccache, which cannot keep what comes of that, and
-# not where every source is to be compiled by itself.
+# kumi_program(TARGET): TARGET is a small program that includes kumi/kumi.hpp. To compile that header takes three times
+# as long as to compile the rest of the program, so the header is precompiled for the first of these programs and the
+# others use the result. There is no precompiled header with ccache, which cannot cache it, nor with KUMI_UNITY=OFF.
 function(kumi_program target)
     target_link_libraries(${target} PRIVATE kumi::kumi)
     if(NOT KUMI_UNITY OR CMAKE_CXX_COMPILER_LAUNCHER)
@@ -23,26 +24,27 @@ function(kumi_program target)
     endif()
 endfunction()
 
-# kumi_not_hot(TARGET): little optimisation in release, for code that runs once a job: the compiler's time counts more. None
-# under a sanitizer.
+# kumi_not_hot(TARGET): little optimisation in release, and none under a sanitizer. For code that runs once in a job:
+# there the compiler's time counts more.
 function(kumi_not_hot target)
     target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
     kumi_quick_under_sanitizers(${target})
 endfunction()
 
-# kumi_quick_under_sanitizers(TARGET): what takes longer to compile than to run there.
+# kumi_quick_under_sanitizers(TARGET): no optimisation under a sanitizer. For code that takes longer to compile than to
+# run there.
 function(kumi_quick_under_sanitizers target)
     if(KUMI_SANITIZE)
         target_compile_options(${target} PRIVATE -O0)
     endif()
 endfunction()
 
-# kumi_layer(NAME [TOOL] DEPENDS layer... LIBRARIES target...): one folder of src/kumi as one target. TOOL: for the
-# kumi command only, not part of the library that programs link.
+# kumi_layer(NAME [TOOL] DEPENDS layer... LIBRARIES target...): makes one target of a folder of src/kumi. TOOL: the
+# layer is for the kumi command only, and no part of the library that programs link.
 #
-# Sources are all .cpp files of the folder, and of its folders by theme: those that layers.toml has no entry for. Tests
-# (*.test.cpp) are not among them: they run as one program for all layers. A layer links only what it names; layers.toml
-# says what it may name, and a test holds every include against that.
+# The sources are all .cpp files of the folder and of its folders by theme, which are those without an entry in
+# layers.toml. The tests (*.test.cpp) of all layers are one program. A layer links only the layers that it names.
+# layers.toml says which layers it may name, and a test checks every include against layers.toml.
 function(kumi_layer name)
     cmake_parse_arguments(LAYER "TOOL" "" "DEPENDS;LIBRARIES" ${ARGN})
     file(GLOB sources CONFIGURE_DEPENDS *.cpp)

@@ -1,15 +1,17 @@
-# Every MPI of this system, by what its compiler wrapper says: target kumi_with_NAME is what a program that uses it is
-# compiled and linked with. KUMI_MPIS: their names. KUMI_MPI: the one that plain mpicc stands for, if any.
+# Finds every MPI of this system. The target kumi_with_NAME has the options that the compiler wrapper of the MPI prints;
+# a program that uses this MPI links the target. KUMI_MPIS: the names. KUMI_MPI: the MPI that `mpicc` belongs to, if
+# any.
 #
-# Not by find_package(MPI), which knows of one at a time.
+# find_package(MPI) would find only one.
 function(kumi_find_mpi name wrapper)
     find_program(KUMI_WRAPPER_${name} ${wrapper})
     if(NOT KUMI_WRAPPER_${name})
         return()
     endif()
-    execute_process(COMMAND ${KUMI_WRAPPER_${name}} -show OUTPUT_VARIABLE line ERROR_QUIET RESULT_VARIABLE failed OUTPUT_STRIP_TRAILING_WHITESPACE)
+    execute_process(COMMAND ${KUMI_WRAPPER_${name}} -show OUTPUT_VARIABLE line ERROR_QUIET RESULT_VARIABLE failed
+                    OUTPUT_STRIP_TRAILING_WHITESPACE)
     if(failed)
-        return() # the wrapper is there without what it stands for
+        return() # the wrapper is installed, its MPI is not
     endif()
     get_property(names GLOBAL PROPERTY KUMI_MPIS)
     foreach(other ${names})
@@ -32,7 +34,7 @@ function(kumi_find_mpi name wrapper)
             target_link_options(kumi_with_${name} INTERFACE ${word})
         endif()
     endforeach()
-    # Their C++ bindings are of no use here, and old.
+    # Kumi does not use the C++ bindings of MPI, which are old.
     target_compile_definitions(kumi_with_${name} INTERFACE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
     set_property(GLOBAL APPEND PROPERTY KUMI_MPIS ${name})
     set_property(GLOBAL PROPERTY KUMI_MPI_LINE_${name} "${line}")
@@ -43,6 +45,6 @@ endfunction()
 
 kumi_find_mpi(openmpi mpicc.openmpi)
 kumi_find_mpi(mpich mpicc.mpich)
-kumi_find_mpi(mpi mpicc) # one of these, mostly
+kumi_find_mpi(mpi mpicc) # mostly one of the two above
 get_property(KUMI_MPIS GLOBAL PROPERTY KUMI_MPIS)
 get_property(KUMI_MPI GLOBAL PROPERTY KUMI_MPI_DEFAULT)

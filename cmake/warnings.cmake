@@ -1,4 +1,5 @@
-# What every target of this project is compiled with. Compilers that we know have nothing to say: what they say is an error.
+# Compiler options of every target of this project. Warnings of the compilers that are tested (g++ 12, clang 14) are
+# errors.
 option(KUMI_WERROR "warnings of g++ 12 and clang 14 are errors" ON)
 if(KUMI_WERROR AND ((CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION MATCHES "^12\\.") OR
    (CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION MATCHES "^14\\.")))
@@ -6,8 +7,9 @@ if(KUMI_WERROR AND ((CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER
 endif()
 add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-missing-field-initializers)
 if(KUMI_SANITIZE STREQUAL "address")
-    # Undefined behaviour is an illegal instruction, or a trap, which AddressSanitizer shows as it shows what it finds itself,
-    # told handle_sigill=1:handle_sigtrap=1 in ASAN_OPTIONS. To say in words what is wrong would take g++ a quarter of its time.
+    # Undefined behaviour is compiled to an illegal instruction or a trap. AddressSanitizer reports these as it reports
+    # its own findings if ASAN_OPTIONS has handle_sigill=1:handle_sigtrap=1. To compile messages in words instead would
+    # take g++ a quarter of its time.
     add_compile_options(-fsanitize=address,undefined -fsanitize-undefined-trap-on-error -fno-omit-frame-pointer)
     add_link_options(-fsanitize=address,undefined)
     add_compile_definitions(KUMI_ADDRESS_SANITIZER)
@@ -19,8 +21,9 @@ elseif(KUMI_SANITIZE)
     message(FATAL_ERROR "KUMI_SANITIZE is ${KUMI_SANITIZE}: say address or thread")
 endif()
 if(KUMI_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    add_compile_options(-Wno-maybe-uninitialized) # instrumented library code looks so to g++ 12
+    add_compile_options(-Wno-maybe-uninitialized) # g++ 12 says so of instrumented library code
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND (KUMI_UNITY OR KUMI_TESTS))
-    add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>) # sources that are compiled together look like headers
+    # To g++ a source that is compiled together with others looks like a header.
+    add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
 endif()

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # check.sh PRESET...: builds each preset and runs all its tests. Ends with the line "N passed, M failed".
 #
-# Presets are those of CMakePresets.json; clang only compiles, and cross is what scripts/cross.sh does. A failing test does
-# not keep the other presets from running; a failing build ends the check. More skipped tests than tests/skips.txt allows
-# are failures.
-# At the end stand the slowest tests and objects, and what each part took beside its budget (tests/budgets.txt).
+# The presets are those of CMakePresets.json. The preset clang only compiles. "cross" stands for scripts/cross.sh. After
+# a failed test the check goes on with the next preset; a failed build ends the check. More skipped tests than
+# tests/skips.txt allows are a failure.
+#
+# The last lines list the slowest tests and objects, and the time of each part beside its budget (tests/budgets.txt).
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
@@ -13,35 +14,37 @@ stop() {
     exit 1
 }
 
-# Newer kernels spread addresses wider than g++ 12's ThreadSanitizer can stand; then run without.
+# prefix_of PRESET: the command that must run the programs of PRESET, if any. Newer kernels randomise more bits of
+# addresses than the ThreadSanitizer of g++ 12 supports; there its programs run without randomisation.
 prefix_of() {
     local bits
     bits="$(cat /proc/sys/vm/mmap_rnd_bits 2>/dev/null || echo 0)"
     [ "$1" = tsan ] && [ "$bits" -gt 28 ] && setarch -R true 2>/dev/null && echo "setarch -R"
 }
 
-# Where undefined behaviour was met is shown; see cmake/warnings.cmake.
+# AddressSanitizer shows the place of undefined behaviour; see cmake/warnings.cmake.
 export ASAN_OPTIONS="handle_sigill=1:handle_sigtrap=1${ASAN_OPTIONS:+:$ASAN_OPTIONS}"
 
-# On aarch64 the leak check takes some 3 seconds at the end of every process, an empty one too, and tests start hundreds.
-# ASAN_OPTIONS=detect_leaks=1 has it all the same.
+# On aarch64 the leak check takes some 3 seconds at the end of every process, even of an empty one, and the tests start
+# hundreds of processes. So the leak check is off there; ASAN_OPTIONS=detect_leaks=1 turns it on.
 if [ "$(uname -m)" = aarch64 ] && [[ " $* " == *" asan "* ]]; then
     ASAN_OPTIONS="detect_leaks=0:$ASAN_OPTIONS"
     echo "asan on aarch64: ASAN_OPTIONS=$ASAN_OPTIONS"
 fi
 
-# Tests wait more than they compute, and start processes that spin: more at a time would miss deadlines. Some run alone; see
-# tests/CMakeLists.txt.
+# How many tests run at a time. Tests wait more than they compute, but they start processes that spin: with more tests
+# at a time some would miss their deadlines. Some tests run alone; see tests/CMakeLists.txt.
 test_jobs=3
 
-# ccache, where it is installed, compiles nothing twice.
+# ccache is used where it is installed.
 launcher=()
 ! command -v ccache >/dev/null || launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
 
 # ---- how tests ended
 
-# count REPORT RESULTS: sets good, bad and skipped to how many tests of ctest's REPORT ended so. Those that are whole
-# suites have left a file of their name in RESULTS (see tests/suites.cmake), unless they crashed or were killed.
+# count REPORT RESULTS: sets good, bad and skipped to the number of tests that passed, failed and were skipped. REPORT
+# is ctest's. An entry of REPORT that is a whole suite has a file of its name in RESULTS (see tests/suites.cmake),
+# unless the suite crashed or was killed.
 count() {
     local name status file text tests failures skips
     local suite='<testsuite [^>]* tests="([0-9]+)" failures="([0-9]+)" disabled="[0-9]+" skipped="([0-9]+)"'
@@ -57,7 +60,7 @@ count() {
         case "$status" in
         run) ;;
         fail)
-            # Leaks are found at a process's end, when all TESTs have passed.
+            # A leak is found at the end of a process, after all its TESTs have passed: the leak counts as a test.
             [ ! -s "$file" ] || [ "$failures" -gt 0 ] || tests=$((tests + 1))
             [ "$failures" -gt 0 ] || failures=1
             ;;
@@ -69,57 +72,72 @@ count() {
     done < <(sed -n 's/.*<testcase name="\([^"]*\)".* status="\([a-z]*\)".*/\1\t\2/p' "$1")
 }
 
-# reasons REPORT RESULTS: the reason of every skipped test, a line each, without what follows a colon.
+# reasons REPORT RESULTS: prints the reason of every skipped test, one a line, up to the first colon.
 reasons() {
     {
-        # GoogleTest's own words: "FILE:LINE: Skipped", and the reason on the next line.
-        awk '/<testcase / { is_skipped = / status="(notrun|disabled)"/ } told { print } { told = is_skipped && /: Skipped$/ }' "$1"
+        # GoogleTest prints "FILE:LINE: Skipped", and the reason on the next line.
+        awk '
+            /<testcase / { is_skipped = / status="(notrun|disabled)"/ }
+            is_reason { print }
+            { is_reason = is_skipped && /: Skipped$/ }' "$1"
         [ ! -d "$2" ] || find "$2" -name '*.xml' -exec sed -n 's/.*<skipped message="[^"&]*&#x0A;\([^"&]*\).*/\1/p' {} +
     } | sed 's/: .*//; s/<.*//'
 }
 
-# judge_skips PRESET REPORT RESULTS: fails if a test was skipped for a reason that tests/skips.txt does not allow here,
-# or more often than it does.
+# judge_skips PRESET REPORT RESULTS: fails if more tests were skipped for a reason than tests/skips.txt allows for
+# PRESET.
 judge_skips() {
     local number reason line allowed status=0
     while read -r number reason; do
-        line="$(awk -F ' *[|] *' -v reason="$reason" -v preset="$1" '$1 == reason && ($2 == preset || $2 == "any") { print; exit }' tests/skips.txt)"
+        line="$(awk -F ' *[|] *' -v reason="$reason" -v preset="$1" \
+            '$1 == reason && ($2 == preset || $2 == "any") { print; exit }' tests/skips.txt)"
         allowed="$(cut -d'|' -f3- <<<"$line" | sed 's/^ *//; s/ *$//')"
         if [[ "$allowed" == if\ * ]]; then
             bash -c "${allowed#if }" >/dev/null 2>&1 && continue
             allowed=0
         fi
         [ "$number" -gt "${allowed:-0}" ] || continue
-        echo "check: $1: $number tests were skipped with the reason \"$reason\", and tests/skips.txt allows ${allowed:-0} here" >&2
+        echo "check: $1: $number tests were skipped with the reason \"$reason\"," \
+            "and tests/skips.txt allows ${allowed:-0} here" >&2
         status=1
     done < <(reasons "$2" "$3" | sort | uniq -c)
     return $status
 }
 
-# ---- what took how long
+# ---- how long parts took
 
-# tests_of REPORT: "SECONDS NAME" of every entry of ctest's.
+# tests_of REPORT: prints "SECONDS NAME" for every entry of ctest's REPORT.
 tests_of() { sed -n 's/.*<testcase name="\([^"]*\)".* time="\([0-9.e-]*\)".*/\2 \1/p' "$1" | sed 's/  # GetParam.*//'; }
-# objects_of BUILD: "SECONDS OBJECT" of what was compiled or linked last time; the log keeps what was built before.
-objects_of() { awk 'NR > 1 { seconds[$4] = ($2 - $1) / 1000 } END { for (file in seconds) print seconds[file], file }' "$1/.ninja_log"; }
-slowest() { sort -rn | head -10 | awk -v preset="$1" '{ printf "%-8s %7.1f s  %s\n", preset, $1, substr($0, index($0, $2)) }'; }
+# objects_of BUILD: prints "SECONDS OBJECT" for every object and program, of the last time that it was built. The log of
+# ninja keeps objects of earlier builds.
+objects_of() {
+    awk 'NR > 1 { seconds[$4] = ($2 - $1) / 1000 }
+        END { for (file in seconds) print seconds[file], file }' "$1/.ninja_log"
+}
+# slowest PRESET: prints the ten slowest lines of standard input, which are "SECONDS NAME".
+slowest() {
+    sort -rn | head -10 |
+        awk -v preset="$1" '{ printf "%-8s %7.1f s  %s\n", preset, $1, substr($0, index($0, $2)) }'
+}
 
-# by_part BUILD SUMMARY: seconds of one core that each part of tests/budgets.txt took, by the build's log and by ctest's
-# summary of labels, and its budget.
+# by_part BUILD SUMMARY: prints the seconds of one core that each part of tests/budgets.txt took, and its budget.
+# Compile times are from the log of BUILD, test times from SUMMARY, which is what ctest printed.
 by_part() {
     {
         objects_of "$1" | sed 's/^/object /'
-        # ctest's summary by label: "engine_tests = 12.34 sec*proc (380 tests)".
+        # A line of the summary by label: "engine_tests = 12.34 sec*proc (380 tests)".
         sed -n 's/^\([a-z_]*\) *= *\([0-9.]*\) sec\*proc.*/test \2 \1/p' "$2"
     } | awk '
-        FNR == NR { if ($0 !~ /^#/ && NF >= 5) { part[++count] = $1; compile[$1] = $2; test[$1] = $3; objects[$1] = $4; labels[$1] = $5 } next }
+        FNR == NR && ($0 ~ /^#/ || NF < 5) { next }
+        FNR == NR { part[++count] = $1; compile[$1] = $2; test[$1] = $3; objects[$1] = $4; labels[$1] = $5; next }
         { for (i = 1; i <= count; ++i) {
               p = part[i]
               if ($1 == "object" && $3 ~ objects[p]) { compiled[p] += $2; break }
               if ($1 == "test" && $3 ~ "^(" labels[p] ")$") { tested[p] += $2; break } } }
         END { for (i = 1; i <= count; ++i) { p = part[i]
               over = compiled[p] > compile[p] || tested[p] > test[p] ? "  over its budget" : ""
-              printf "%-12s %8.0f of %4d %8.0f of %4d%s\n", p, compiled[p], compile[p], tested[p], test[p], over } }' tests/budgets.txt -
+              printf "%-12s %8.0f of %4d %8.0f of %4d%s\n",
+                  p, compiled[p], compile[p], tested[p], test[p], over } }' tests/budgets.txt -
 }
 
 # ---- the presets
@@ -131,17 +149,19 @@ for preset in "$@"; do
     start=$SECONDS
     if [ "$preset" = cross ]; then
         scripts/cross.sh || failed=$((failed + 1))
-        table+="$(printf '\n%-10s %8s %8s %8s %10d' cross "$(cat build/cross/passed 2>/dev/null)" '' '' $((SECONDS - start)))"
+        cross_passed="$(cat build/cross/passed 2>/dev/null)"
+        table+="$(printf '\n%-10s %8s %8s %8s %10d' cross "$cross_passed" '' '' $((SECONDS - start)))"
         continue
     fi
     read -ra prefix < <(prefix_of "$preset"; echo)
     echo "== $preset: build"
     tests=(-DKUMI_TESTS=ON) targets=(all)
-    # asan compiles most of it by clang as well.
+    # The preset asan compiles most sources with clang, too.
     [ "$preset" != clang ] || { tests=() targets=(not_in_asan); }
     cmake --preset "$preset" "${tests[@]}" "${launcher[@]}" >/dev/null || stop "configuring $preset failed, see above"
-    # One compiler per core: two more, as ninja would have it, only take each other's caches.
-    "${prefix[@]}" cmake --build "build/$preset" -j "${JOBS:-$(nproc)}" --target "${targets[@]}" || stop "building $preset failed, see above"
+    # One compiler per core. Ninja would start two more, and they would only compete for the caches of the cores.
+    "${prefix[@]}" cmake --build "build/$preset" -j "${JOBS:-$(nproc)}" --target "${targets[@]}" ||
+        stop "building $preset failed, see above"
     built=$((SECONDS - start))
     slow_objects+="$(objects_of "build/$preset" | slowest "$preset")"$'\n'
     if [ "$preset" = clang ]; then
@@ -163,7 +183,7 @@ for preset in "$@"; do
     [ -s "$report" ] || stop "ctest ended with $status in $preset and left no report"
     count "$report" "$results"
     [ $((good + bad + skipped)) -gt 0 ] || stop "$report names no tests"
-    # What ctest finds wrong besides tests must not pass for success.
+    # An error of ctest that is no failed test is a failure, too.
     [ "$status" -eq 0 ] || [ "$bad" -gt 0 ] || stop "ctest ended with $status in $preset though no test failed"
     judge_skips "$preset" "$report" "$results" || bad=$((bad + 1))
     passed=$((passed + good))

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# cross.sh: compiles Kumi for the other architecture, runs its unit tests by emulation, and jobs whose nodes have both.
+# cross.sh: compiles Kumi for the other architecture, runs the unit tests by emulation, and runs jobs whose nodes have
+# different architectures.
 #
-# x86-64 does so for aarch64, and aarch64 for x86-64. The compiler and the emulator are packages of this machine; the
-# other architecture's libraries are only unpacked, into build/cross/root. Where they cannot be had, a line says so and
-# nothing is tested. build/cross/passed has the number of tests that passed.
+# The other architecture is aarch64 on x86-64, and x86-64 on aarch64. The compiler and the emulator are packages of this
+# machine. The libraries of the other architecture are only unpacked, into build/cross/root. If a package cannot be
+# installed or fetched, a line says so and nothing is tested. build/cross/passed has the number of tests that passed.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
@@ -28,12 +29,13 @@ cannot() {
     exit 0
 }
 
-# ---- what it needs
+# ---- packages
 
 scripts/install-packages.sh "cross-$here" >"$work/log" 2>&1 ||
     cannot "$(sed -n "s/^cross-$here: *//p" packages.txt) cannot be installed, see build/cross/log"
 
-# A list of packages of its own, so that this system need not be told of another architecture.
+# apt WORDS: apt-get for the other architecture, with lists of packages of its own. The configuration of this system
+# stays as it is.
 apt() {
     apt-get -q -y -o APT::Architecture="$debian" -o APT::Architectures="$debian" -o Dir::State::status=/dev/null \
         -o Dir::State::lists="$work/lists" -o Dir::Cache="$work/cache" -o Acquire::http::Timeout=30 \
@@ -44,7 +46,8 @@ if [ "$(cat "$root/list" 2>/dev/null)" != "${libraries[*]}" ]; then
     command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null || cannot "there is no apt-get or dpkg-deb"
     rm -rf "$root" "$work/debs"
     mkdir -p "$work/lists/partial" "$work/cache/archives/partial" "$work/debs" "$root"
-    apt update && (cd "$work/debs" && apt download "${libraries[@]}") || cannot "libraries cannot be fetched, see build/cross/log"
+    apt update && (cd "$work/debs" && apt download "${libraries[@]}") ||
+        cannot "libraries cannot be fetched, see build/cross/log"
     for package in "$work"/debs/*.deb; do dpkg-deb -x "$package" "$root" || stop "$package cannot be unpacked"; done
     echo "${libraries[*]}" >"$root/list"
 fi
@@ -52,16 +55,20 @@ fi
 # ---- build
 
 echo "== cross: build for $there"
-cmake -S . -B "$work/build" -G Ninja -DCMAKE_TOOLCHAIN_FILE="$PWD/cmake/cross.cmake" -DKUMI_CROSS="$there" -DKUMI_CROSS_ROOT="$root" \
-    -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE=-O1 -DKUMI_BENCH=OFF >"$work/log" 2>&1 || { cat "$work/log"; stop "configuring failed"; }
+cmake -S . -B "$work/build" -G Ninja -DCMAKE_TOOLCHAIN_FILE="$PWD/cmake/cross.cmake" -DKUMI_CROSS="$there" \
+    -DKUMI_CROSS_ROOT="$root" -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE=-O1 -DKUMI_BENCH=OFF \
+    >"$work/log" 2>&1 || { cat "$work/log"; stop "configuring failed"; }
 programs=(01_hello 02_ring 04_active_messages 05_remote_memory 07_invoke 08_steering)
-cmake --build "$work/build" ${JOBS:+-j "$JOBS"} --target unit_tests "${programs[@]}" || stop "building failed, see above"
-cmake --preset release >/dev/null && cmake --build build/release ${JOBS:+-j "$JOBS"} --target kumi_command "${programs[@]}" ||
+cmake --build "$work/build" ${JOBS:+-j "$JOBS"} --target unit_tests "${programs[@]}" ||
+    stop "building failed, see above"
+cmake --preset release >/dev/null &&
+    cmake --build build/release ${JOBS:+-j "$JOBS"} --target kumi_command "${programs[@]}" ||
     stop "building for $here failed, see above"
 
 # ---- the unit tests
 
-# What the emulator cannot do is listed with its cause; those tests, and those that need minutes of it, run natively only.
+# Some tests run natively only: tests of features that the emulator lacks (tests/not_emulated.txt has them, with the
+# causes), and tests that would take minutes in the emulator.
 not_emulated='*Model.*:*OnTheWire.*'
 not_emulated+="$(sed -n 's/^\([^#].*\)/:\1/p' tests/not_emulated.txt | tr -d '\n')"
 libraries_there="$root/usr/lib/$there-linux-gnu:$root/lib/$there-linux-gnu"
@@ -75,14 +82,18 @@ for ((i = 0; i < shards; ++i)); do
 done
 passed=0
 for ((i = 0; i < shards; ++i)); do
-    wait "${running[i]}" || { grep -v '^\[  *OK' "$work/log.$i" | tail -60; stop "unit tests for $there failed, see above"; }
+    if ! wait "${running[i]}"; then
+        grep -v '^\[  *OK' "$work/log.$i" | tail -60
+        stop "unit tests for $there failed, see above"
+    fi
     passed=$((passed + $(sed -n 's/^\[  PASSED  \] \([0-9]*\) test.*/\1/p' "$work/log.$i")))
 done
 [ "$passed" -gt 1000 ] || stop "only $passed unit tests ran"
 
-# ---- jobs of both
+# ---- jobs of both architectures
 
-# Every second node has this machine's architecture, the others the other one. Each takes the next number.
+# The script "either" runs as each node of a job. It takes the next free number. Nodes with even numbers run the program
+# of this machine's architecture, the others that of the other architecture.
 cat >"$work/either" <<END
 #!/bin/sh
 number=0
@@ -100,7 +111,10 @@ for program in "${programs[@]}"; do
     status=$?
     numbers="$(ls "$EITHER" | wc -l)"
     rm -rf "$EITHER"
-    [ $status -eq 0 ] && [ "$numbers" -eq 4 ] || { cat "$work/log"; stop "a job of both architectures failed: $program"; }
+    if [ $status -ne 0 ] || [ "$numbers" -ne 4 ]; then
+        cat "$work/log"
+        stop "a job of both architectures failed: $program"
+    fi
     passed=$((passed + 1))
 done
 echo "$passed" >"$work/passed"

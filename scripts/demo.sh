@@ -10,23 +10,25 @@ else
     bold='' plain=''
 fi
 
-# show HEADLINE COMMAND...
+# show HEADLINE COMMAND...: prints the headline and the command, then runs the command.
 show() {
     printf '\n%s%s%s\n$ %s\n' "$bold" "$1" "$plain" "${*:2}"
     "${@:2}"
 }
 
-# The same cluster, made of namespaces on this machine: hosts, networks and all.
+# Makes the hosts and networks of lab/figure3.toml of namespaces on this machine, and runs jobs on them.
 demo_lab() {
     export KUMI_LAB=demo
     export KUMI_RSH="$PWD/bin/kumi lab exec"
-    printf '\n%sThat cluster on this machine, made of namespaces: eight hosts, three networks. No root needed.%s\n' "$bold" "$plain"
+    printf '\n%s%s%s\n' "$bold" \
+        "That cluster on this machine, made of namespaces: eight hosts, three networks. No root needed." "$plain"
     if ! kumi lab up ../../lab/figure3.toml; then
         echo "(so the rest of the demo is left out)"
         return
     fi
     trap 'kumi lab down' EXIT
-    show "How long does a message take between every two of its nodes, and over what? (They share this machine's cores: some wait.)" \
+    local question="How long does a message take between every two of its nodes, and over what?"
+    show "$question (They share this machine's cores: some wait.)" \
         kumi run --cluster ../../lab/figure3.toml --no-bind -n 12 examples/matrix
     show "The same program finds the networks by itself when no file tells it." \
         kumi lab exec front kumi run --hosts a0:2,a1,b0 --no-bind -n 4 examples/matrix

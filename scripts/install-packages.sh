@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# install-packages.sh SECTION...: installs what is missing of these sections of packages.txt.
+# install-packages.sh SECTION...: installs the packages of these sections of packages.txt that are missing.
 #
-# Does nothing, and needs no network, when all is there. KUMI_PACKAGES=no trusts that it is, for systems without
-# apt-get.
+# If none is missing, the script does nothing and needs no network. KUMI_PACKAGES=no skips everything, for systems
+# without apt-get.
 set -euo pipefail
 
 list="$(dirname "$0")/../packages.txt"
@@ -52,7 +52,7 @@ apt() {
 install() { apt install --no-install-recommends "${missing[@]}"; }
 
 echo "installing: ${missing[*]}"
-# The lists of packages may be absent or old; find out by trying, for fetching them takes long.
+# The lists of packages may be absent or old. Fetching them takes long, so they are fetched only if installing fails.
 if ! install && ! { apt update && install; }; then
     cat "$log" >&2
     echo "Installing packages failed, see above. Run this, then try again:" >&2

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# mutants.sh [WORD...]: puts one fault at a time into a copy of the sources, and looks whether the tests notice.
-# mutants.sh --check: looks only whether every fault applies to the sources as they are.
+# mutants.sh [WORD...]: puts one fault at a time into a copy of the sources, and checks that a test fails.
+# mutants.sh --check: checks only that every fault applies to the present sources.
 #
 # The faults are blocks of tests/mutants/*.txt:
 #
@@ -19,7 +19,7 @@
 #
 # WORDs select the faults whose name or file contains one of them. Exits with 1 if a fault survives its tests.
 #
-# WORKERS processes share the faults, one per core unless told otherwise; each has a copy of the sources and a build.
+# WORKERS processes share the faults, one process per core by default. Each has a copy of the sources and a build.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
@@ -106,8 +106,9 @@ if [ "${1:-}" = --check ]; then
 fi
 
 copy_sources() {
-    # A file that is the same keeps its time, so it is not compiled again. The file that had the last fault of the last run was restored
-    # after it was compiled: it must keep that time, or its object passes for up to date with the fault in it.
+    # A file that has not changed keeps its time, so that it is not compiled again. This also holds for the file with
+    # the last fault of the last run: it was restored after it was compiled. With an older time its object, which has
+    # the fault, would pass for up to date.
     local file
     while IFS= read -r -d '' file; do
         [ -e "$file" ] && ! cmp -s "$file" "$tree/$file" || continue
@@ -116,11 +117,12 @@ copy_sources() {
     done < <(git ls-files -z --cached --others --exclude-standard)
 }
 
-# put INDEX: the fault is in the copy. restore INDEX: it is no more.
+# put INDEX: puts the fault into the copy. restore INDEX: takes it out again.
 put() {
     local line
     line="$(line_of "$1")"
-    LINE="$line" NEW="${news[$1]}" awk 'NR == ENVIRON["LINE"] { print ENVIRON["NEW"]; next } { print }' "${files[$1]}" >"$tree/${files[$1]}"
+    LINE="$line" NEW="${news[$1]}" awk 'NR == ENVIRON["LINE"] { print ENVIRON["NEW"]; next } { print }' \
+        "${files[$1]}" >"$tree/${files[$1]}"
 }
 restore() { cat "${files[$1]}" >"$tree/${files[$1]}"; }
 
@@ -128,10 +130,12 @@ restore() { cat "${files[$1]}" >"$tree/${files[$1]}"; }
 
 make_target() { cmake --build "$build" ${JOBS:+-j "$JOBS"} --target "$1" >"$build/log" 2>&1; }
 
-# runs PROGRAM FILTER: how that ended: passed, failed, hung, or nothing, if no test is called so.
+# runs PROGRAM FILTER: runs these tests and prints how they ended: passed, failed, hung, or nothing if FILTER names
+# none.
 runs() {
     local output status
-    output="$(cd "$build" && timeout -k 5 "$test_seconds_max" "tests/$1" --gtest_filter="$2" --gtest_brief=1 2>&1 </dev/null)"
+    output="$(cd "$build" && timeout -k 5 "$test_seconds_max" \
+        "tests/$1" --gtest_filter="$2" --gtest_brief=1 2>&1 </dev/null)"
     status=$?
     if [[ "$output" == *" 0 tests from 0 test suites ran"* ]]; then
         echo nothing
@@ -144,14 +148,17 @@ runs() {
     fi
 }
 
-# prepare: the copy, and all that the faults of this worker need is built and passes without them.
+# prepare INDEX...: copies the sources, builds the test programs of these faults, and stops if a test fails without its
+# fault.
 prepare() {
     copy_sources
-    # Little to optimise, much to compile again: one source at a time. With ccache, what was restored is not.
+    # Each fault compiles one file again, so sources are compiled one at a time and without optimisation. ccache spares
+    # the compilation of a restored file.
     local launcher=()
     ! command -v ccache >/dev/null || launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
     cmake -S "$tree" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG="-O0 -g0" -DKUMI_UNITY=OFF \
-        -DKUMI_BENCH=OFF -DKUMI_PEERS=OFF -DKUMI_WERROR=OFF "${launcher[@]}" >/dev/null || stop "configuring failed, see above"
+        -DKUMI_BENCH=OFF -DKUMI_PEERS=OFF -DKUMI_WERROR=OFF "${launcher[@]}" >/dev/null ||
+        stop "configuring failed, see above"
     local i outcome
     declare -A seen=()
     for i in "$@"; do
@@ -159,11 +166,12 @@ prepare() {
         seen["${programs[i]} ${filters[i]}"]=yes
         make_target "${programs[i]}" || { tail -40 "$build/log"; stop "building ${programs[i]} failed, see above"; }
         outcome="$(runs "${programs[i]}" "${filters[i]}")"
-        [ "$outcome" = passed ] || stop "without the fault \"${names[i]}\", ${programs[i]} --gtest_filter=${filters[i]}: $outcome"
+        [ "$outcome" = passed ] ||
+            stop "without the fault \"${names[i]}\", ${programs[i]} --gtest_filter=${filters[i]}: $outcome"
     done
 }
 
-# try INDEX: puts the fault in and says how its test ended.
+# try INDEX: puts the fault in, runs its tests and prints how they ended.
 try() {
     local outcome
     if [ -n "${reasons[$1]}" ]; then
@@ -186,7 +194,8 @@ try() {
     printf '%-10s %s\n' "$outcome" "${names[$1]}"
 }
 
-# work NUMBER: what one of the workers does. Neighbours in the list need the same objects, so each has a stretch of it.
+# work NUMBER: tries the faults of one worker. Neighbours in the list need the same objects, so each worker has a
+# contiguous part of the list.
 work() {
     local i mine=()
     for ((i = ${#names[@]} * $1 / workers; i < ${#names[@]} * ($1 + 1) / workers; ++i)); do mine+=("$i"); done
@@ -215,4 +224,5 @@ wait "$reader"
 count() { grep -c "^$1" "$log"; }
 printf '\n%d faults in %d s: %d killed, %d explained, %d survived\n' ${#names[@]} $SECONDS \
     $(($(count killed) + $(count hangs))) "$(count explained)" "$(count SURVIVES)"
-[ $status -eq 0 ] && [ "$(count SURVIVES)" -eq 0 ] && [ $(($(count killed) + $(count hangs) + $(count explained))) -eq ${#names[@]} ]
+as_wanted=$(($(count killed) + $(count hangs) + $(count explained)))
+[ $status -eq 0 ] && [ "$(count SURVIVES)" -eq 0 ] && [ $as_wanted -eq ${#names[@]} ]

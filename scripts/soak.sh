@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# soak.sh MINUTES: random tests with seeds that nobody has run yet, and fuzzing with new inputs, for about so long.
+# soak.sh MINUTES: runs random tests with new seeds, and fuzzers with new inputs, for about MINUTES.
 #
-# Half of the time goes to fuzzing, half to rounds over all tests that take seeds. Ends at the first failure and says
-# how to see it again. What it explores differs each time, so it is run by hand, and `make check` does not depend on luck.
+# Half of the time goes to fuzzing, half to rounds over all tests that take seeds. The script ends at the first failure
+# and prints how to reproduce it. Every run explores something else. So it is run by hand, and no part of `make check`,
+# whose result must not depend on luck.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
@@ -13,7 +14,7 @@ tests=build/release/tests
 log=build/soak.log
 seed="$(od -An -N6 -tu8 /dev/urandom | tr -d ' ')"
 
-# PROGRAM FILTER: tests that take seeds.
+# The tests that take seeds: "PROGRAM FILTER".
 seeded=(
     "simulation_tests *"
     "unit_tests Barriers.*:Set.*:Archive.*:FreeRanges.*"
@@ -36,8 +37,12 @@ while [ $SECONDS -lt $end ]; do
             echo "soak: $program failed; again: KUMI_FIRST_SEED=$seed $tests/$program --gtest_filter='$filter'" >&2
             exit 1
         fi
-        ! grep -q ' 0 tests from 0 test suites' "$log" || { echo "soak: $program has no tests called $filter" >&2; exit 1; }
-        printf '%-20s seeds from %s on: %s\n' "$program" "$seed" "$(sed -n 's/^\[==========\] \(.*\) ran.*/\1/p' "$log")"
+        if grep -q ' 0 tests from 0 test suites' "$log"; then
+            echo "soak: $program has no tests called $filter" >&2
+            exit 1
+        fi
+        ran="$(sed -n 's/^\[==========\] \(.*\) ran.*/\1/p' "$log")"
+        printf '%-20s seeds from %s on: %s\n' "$program" "$seed" "$ran"
     done
     seed=$((seed + 1000000))
 done

@@ -1,12 +1,14 @@
-# Writes SUITES, which tells ctest to run a test PROGRAM suite by suite, and where a suite has parameters, one of them at a
-# time. An entry's name says how to run it: the program, and the filter. How each TEST ended is written to the folder
-# RESULTS, in a file of the entry's name, for check.sh, which counts them.
-execute_process(COMMAND ${PROGRAM} --gtest_list_tests --gtest_filter=-${EXCLUDE} OUTPUT_VARIABLE list RESULT_VARIABLE status TIMEOUT 60)
+# Writes the file SUITES, with one entry of ctest for each suite of the test PROGRAM, and for each parameter of a suite
+# that has parameters. The name of an entry says how to run it: the program and the filter. The entry writes how each
+# TEST ended to the folder RESULTS, in a file of the entry's name; check.sh counts these.
+execute_process(COMMAND ${PROGRAM} --gtest_list_tests --gtest_filter=-${EXCLUDE}
+                OUTPUT_VARIABLE list RESULT_VARIABLE status TIMEOUT 60)
 if(NOT status EQUAL 0)
     message(FATAL_ERROR "${PROGRAM} does not list its tests: ${status}")
 endif()
 
-# "Suite." and then "  a_test", or "  a_test/parameter  # GetParam() = ...", whose value is nothing to put into a list.
+# The list has lines "Suite." and then "  a_test", or "  a_test/parameter  # GetParam() = ...". What follows "#" is cut
+# off: its characters would break the list.
 string(REGEX REPLACE " +#[^\n]*" "" list "${list}")
 string(REPLACE "\n" ";" list "${list}")
 set(filters)
@@ -26,7 +28,8 @@ set(script)
 foreach(filter IN LISTS filters)
     set(name "${program} ${filter}")
     string(REGEX REPLACE "[^A-Za-z0-9_]" "_" file ${name})
-    string(APPEND script "add_test(\"${name}\" \"${PROGRAM}\" \"--gtest_filter=${filter}-${EXCLUDE}\" \"--gtest_output=xml:${RESULTS}/${file}.xml\")\n"
+    string(APPEND script "add_test(\"${name}\" \"${PROGRAM}\" \"--gtest_filter=${filter}-${EXCLUDE}\" "
+                         "\"--gtest_output=xml:${RESULTS}/${file}.xml\")\n"
                          "set_tests_properties(\"${name}\" PROPERTIES TIMEOUT ${TIMEOUT} LABELS ${program})\n")
 endforeach()
 file(WRITE ${SUITES} "${script}")
