@@ -3,9 +3,13 @@
 #include "tree/read.hpp"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <gtest/gtest.h>
+#include <map>
+#include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace kumi::tree {
@@ -20,6 +24,12 @@ std::vector<fs::path> files(const char* folder, const std::string& ending) {
     for (const auto& entry : fs::recursive_directory_iterator(root / folder))
         if (entry.is_regular_file() && entry.path().string().ends_with(ending)) found.push_back(entry.path());
     return found;
+}
+
+/// The inputs of a fuzzer: bytes, not lines, and as many files as there are inputs.
+bool is_in_fuzz_corpus(const fs::path& file) {
+    return file.parent_path().filename().string().ends_with("corpus") &&
+           file.parent_path().parent_path() == root / "tests/fuzz";
 }
 
 bool says_pragma_once(const std::string& text) { return ("\n" + text).find("\n#pragma once\n") != std::string::npos; }
@@ -97,6 +107,91 @@ TEST(Files, code_in_documents_is_that_of_the_examples_and_so_it_compiles) {
     for (const fs::path& document : files("docs", ".md"))
         for (const std::string& block : code_blocks(read(document)))
             EXPECT_NE(all.find(block), std::string::npos) << document << " has code that no example has:\n" << block;
+}
+
+constexpr std::size_t columns_max = 120;
+
+/// Characters of a line of UTF-8: its bytes, without those that continue a character.
+std::size_t columns_of(std::string_view line) {
+    return static_cast<std::size_t>(std::count_if(
+        line.begin(), line.end(), [](char byte) { return (static_cast<unsigned char>(byte) & 0xc0) != 0x80; }));
+}
+
+/// The numbers of the lines that are too long. A row of a Markdown table may be: it cannot be broken.
+std::vector<int> long_lines(const fs::path& file, const std::string& text) {
+    const bool is_markdown = file.extension() == ".md";
+    std::vector<int> numbers;
+    std::istringstream lines(text);
+    std::string line;
+    for (int number = 1; std::getline(lines, line); ++number)
+        if (columns_of(line) > columns_max && !(is_markdown && line.starts_with("|"))) numbers.push_back(number);
+    return numbers;
+}
+
+/// Sources, scripts, build files, settings and documents. Left out: fuzz corpora; tests/mutants, whose lines are source
+/// lines with a word before them; ARCHITECTURE.md, which still has longer lines.
+std::vector<fs::path> text_files() {
+    constexpr std::array endings{".cpp", ".hpp", ".cmake", ".in", ".json", ".md", ".sh", ".toml", ".txt", "Makefile"};
+    std::vector<fs::path> found;
+    const auto add = [&](const fs::path& file) {
+        const std::string name = file.string();
+        const bool is_text = std::any_of(endings.begin(), endings.end(), [&](auto end) { return name.ends_with(end); });
+        const bool is_left_out =
+            is_in_fuzz_corpus(file) || file.parent_path() == root / "tests/mutants" || file == root / "ARCHITECTURE.md";
+        if (is_text && !is_left_out) found.push_back(file);
+    };
+    for (const char* folder : {"bench", "cmake", "docs", "examples", "lab", "scripts", "src", "tests", "tools"})
+        for (const fs::path& file : files(folder, "")) add(file);
+    for (const auto& entry : fs::directory_iterator(root))
+        if (entry.is_regular_file()) add(entry.path());
+    return found;
+}
+
+TEST(Files, no_line_is_longer_than_120_columns) {
+    const std::string fits(columns_max, 'x'), umlauts = fits.substr(1) + "\u00fc", too_long = fits + "x";
+    EXPECT_EQ(long_lines("a.cpp", fits + "\n" + too_long + "\n" + umlauts + "\n| " + fits), (std::vector{2, 4}));
+    EXPECT_EQ(long_lines("a.md", "| " + fits + "\n" + too_long + "\n"), std::vector{2});
+
+    const auto all = text_files();
+    for (const char* name : {"Makefile", "CMakePresets.json", "src/kumi/kumi.hpp", "scripts/check.sh"})
+        EXPECT_NE(std::find(all.begin(), all.end(), root / name), all.end()) << name;
+    for (const fs::path& file : all)
+        for (const int line : long_lines(file, read(file)))
+            ADD_FAILURE() << file.string() << ":" << line << " has more than " << columns_max << " columns";
+}
+
+constexpr std::size_t files_per_folder_max = 25;
+
+/// Folders with more files than that which are still to be divided by theme, and how many they may have until then.
+const std::map<std::string, std::size_t> undivided{
+    {"src/kumi/base", 52},       {"src/kumi/boot", 33},        {"src/kumi/device/composite", 49},
+    {"src/kumi/device/udp", 27}, {"src/kumi/engine", 66},      {"src/kumi/group", 56},
+    {"src/kumi/lab", 43},        {"src/kumi/launch/host", 28}, {"src/kumi/reliable", 37},
+};
+
+/// Names the folders of `counts` that have too many files.
+std::vector<std::string> crowded(const std::map<std::string, std::size_t>& counts,
+                                 const std::map<std::string, std::size_t>& exceptions) {
+    std::vector<std::string> folders;
+    for (const auto& [folder, count] : counts) {
+        const auto exception = exceptions.find(folder);
+        if (count > (exception == exceptions.end() ? files_per_folder_max : exception->second))
+            folders.push_back(folder);
+    }
+    return folders;
+}
+
+TEST(Files, no_folder_has_more_than_25_files) {
+    const std::map<std::string, std::size_t> made_up{{"a", 25}, {"b", 26}, {"c", 30}, {"d", 31}};
+    EXPECT_EQ(crowded(made_up, {{"c", 30}, {"d", 30}}), (std::vector<std::string>{"b", "d"}));
+
+    std::map<std::string, std::size_t> counts;
+    for (const char* folder : {"src", "bench", "tools", "tests", "examples"})
+        for (const fs::path& file : files(folder, ""))
+            if (!is_in_fuzz_corpus(file)) ++counts[file.parent_path().lexically_relative(root).generic_string()];
+    EXPECT_GE(counts.size(), 30u);
+    for (const std::string& folder : crowded(counts, undivided))
+        ADD_FAILURE() << folder << " has " << counts[folder] << " files: divide it by theme";
 }
 
 } // namespace
