@@ -1,4 +1,5 @@
-// kumi-bench: what `kumi bench` starts. A program of its own, so that the command is built without the benchmarks.
+// kumi-bench, the program that `kumi bench` starts. It is a program of its own, so that the command can be built
+// without the benchmarks.
 
 #include "composite/composite.hpp"
 #include "composite/node.hpp"
@@ -31,12 +32,12 @@ namespace {
 
 constexpr std::array shmem_peers{"openmpi", "mpich"};
 
-/// What can be measured, and beside whom.
+/// A case of `kumi bench`, and the peers that it can be measured against.
 struct BenchCase {
     const char* name;
     std::span<const char* const> peers;
     Table (*run)(const BenchOptions&);
-    std::vector<std::string> (*rows)(); // null: it is measured as a whole
+    std::vector<std::string> (*rows)(); // null: the case is always measured whole
 };
 const std::array bench_cases{BenchCase{"shmem", shmem_peers, run_shmem_bench, nullptr},
                              BenchCase{"udp", udp_peers(), run_udp_bench, udp_rows},
@@ -71,19 +72,19 @@ struct Choices {
 
 int complain(const std::string& text) { return std::fprintf(stderr, "kumi bench: %s\n", text.c_str()), 1; }
 
-/// Shows what is going on, on a terminal only, and takes it away again.
+/// Shows a line of progress if standard error is a terminal. Each line replaces the one before; "" removes it.
 void show_progress(const std::string& text) {
     if (::isatty(STDERR_FILENO) != 0) std::fprintf(stderr, "\r\033[K%s", text.c_str());
 }
 
-/// A peer that the case does not know.
+/// The first peer of `against` that the case does not have; null if it has all.
 const std::string* unknown_peer(const BenchCase& one, const std::vector<std::string>& against) {
     for (const std::string& peer : against)
         if (std::find(one.peers.begin(), one.peers.end(), peer) == one.peers.end()) return &peer;
     return nullptr;
 }
 
-/// What is wrong with the rows that were named; empty if nothing is.
+/// What is wrong with the rows that `--rows` names; empty if nothing is.
 std::string wrong_rows(const BenchCase& one, const std::vector<std::string>& starts) {
     if (starts.empty()) return "";
     if (one.rows == nullptr) return fmt::format("{} is measured as a whole", one.name);
@@ -103,7 +104,7 @@ int run_bench(const Choices& choices) {
     if (const std::string wrong = wrong_rows(chosen, choices.rows); !wrong.empty())
         return complain("--rows: " + wrong), 2;
     std::ofstream json;
-    if (!choices.json_path.empty()) { // before minutes of work, not after
+    if (!choices.json_path.empty()) { // checked now, not after minutes of work
         json.open(choices.json_path);
         if (!json) return complain(fmt::format("--json {}: cannot be written", choices.json_path));
     }
@@ -144,7 +145,7 @@ std::string peers_help() {
     return text;
 }
 
-/// The words of one node of a benchmark: which benchmark, and what the node does there.
+/// Runs one node of a benchmark. `words`: the case, and what the node does there.
 int run_node(std::span<const std::string> words) {
     if (words.empty()) return complain("node: which benchmark, and what?"), 2;
     if (words.front() == "udp") return udp_node(words.subspan(1));
@@ -190,7 +191,7 @@ void add_options(CLI::App& app, Choices& choices) {
 
 int main(int argc, char** argv) {
     using namespace kumi::bench;
-    // A node gets its words as they are.
+    // The words of a node are not parsed as options.
     if (argc > 1 && std::string_view(argv[1]) == "node")
         return run_node(std::vector<std::string>(argv + 2, argv + argc));
     Choices choices;

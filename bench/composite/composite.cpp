@@ -20,12 +20,12 @@ namespace {
 constexpr std::chrono::seconds entry_seconds_max{20};
 constexpr const char* peers_to_name[] = {"openmpi", "mpich"};
 
-/// A row, and who measures it: in a lab, or each in a process of its own.
+/// A row and its contestants, which run in a lab or as processes of this machine.
 struct Case {
     RowKind row;
-    std::string lab = ""; // its cluster file; empty: none is needed
+    std::string lab = ""; // its cluster file; empty: the row needs no lab
     std::vector<Entry> (*entries)(const BenchOptions&, const OwnLab&, const std::string& what) = nullptr;
-    std::vector<Words> repair = {}; // of the lab, afterwards
+    std::vector<Words> repair = {}; // commands that repair the lab afterwards
     bool only_if_named = false;
 
     std::string what() const { return row.id.substr(row.id.find('.') + 1); }
@@ -90,7 +90,7 @@ std::vector<Case> all_cases() {
     return cases;
 }
 
-/// Those whose rows were asked for.
+/// The cases whose rows were asked for.
 std::vector<Case> chosen_cases(const BenchOptions& options) {
     std::vector<Case> cases = all_cases();
     std::erase_if(cases, [&](const Case& one) {
@@ -140,7 +140,7 @@ private:
 
     void measure(const Case& one, const Entry& entry) {
         if (const auto heard = stage_.run(entry, entry_seconds_max)) take(one, entry.who, *heard);
-        else if (entry.who == "kumi") table_.strike(entry.who, one.row.id); // of others what they did reach counts
+        else if (entry.who == "kumi") table_.strike(entry.who, one.row.id); // a peer keeps its values
         for (const Words& words : one.repair)
             if (auto done = labs_.of(one.lab, one.row.id)->ask(words); !done) table_.note(done.error().text());
     }
@@ -178,7 +178,7 @@ private:
         table_.note(fmt::format("{}: {} messages, {} failovers", row, soaked->messages, soaked->failovers));
     }
 
-    BenchOptions options_; // with the peers that are there
+    BenchOptions options_; // with the peers whose programs were found
     std::vector<Case> cases_;
     Table table_;
     Stage stage_;

@@ -9,8 +9,8 @@
 
 namespace kumi::bench {
 
-/// What the composite costs beside the bare devices that it is made of; and, in labs that are made for it, what it does
-/// when networks fail, what the best networks bring, and how MPIs do with several networks.
+/// Measures the cost of the composite beside the devices that it is made of; and, in labs, the pause when a network
+/// fails, the gain of the best networks, and MPIs with several networks.
 Table run_composite_bench(const BenchOptions& options);
 
 /// What `--rows` may name.

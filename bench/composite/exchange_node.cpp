@@ -13,7 +13,8 @@
 namespace kumi::bench {
 namespace {
 
-/// Whom this node exchanges messages with. Each begins with another one, so that not all send to the same node at once.
+/// The nodes that this node exchanges messages with. Each node begins with another one, so that not all send to one
+/// node at once.
 std::vector<Node> partners(const PmJob& job, bool all) {
     std::vector<Node> others;
     for (Node distance = 1; distance < job.nodes(); ++distance)
@@ -28,7 +29,8 @@ int exchange_node(std::span<const std::string> words) {
     if (words.size() != 1) return fail(error("kumi-bench node: what is wanted"));
     const std::string& what = words[0];
     const std::size_t bytes = std::stoul(what.substr(what.find('.') + 1));
-    const std::size_t count = std::clamp<std::size_t>((1 << 20) / bytes, 10, 1000); // small ones often, or it is chance
+    // Small messages are exchanged often, or the result would be chance.
+    const std::size_t count = std::clamp<std::size_t>((1 << 20) / bytes, 10, 1000);
     constexpr std::size_t warm_up_count = 2;
     auto job = PmJob::join();
     if (!job) return fail(job.error());
@@ -43,8 +45,8 @@ int exchange_node(std::span<const std::string> words) {
             if (auto sent = job->send(other, message); !sent) return fail(sent.error());
         const auto has_come = [&](Node other) { return received[other] >= number; };
         const auto is_complete = [&] { return std::all_of(others.begin(), others.end(), has_come); };
-        // Asleep: hosts of the lab share a machine and do not know of each other, so each would spin on its own
-        // account.
+        // The nodes sleep while they wait: the hosts of a lab share a machine and do not know of each other, so all
+        // nodes would spin.
         pm::poll_until(job->channel(), count_message, is_complete, sleeping);
         if (number == warm_up_count) start = now();
     }
@@ -57,7 +59,7 @@ int bulk_node(std::span<const std::string> words) {
     if (words.size() != 1) return fail(error("kumi-bench node: what is wanted"));
     auto job = PmJob::join();
     if (!job) return fail(job.error());
-    bind_to_core(job->node()); // here: hosts of one machine do not know of each other
+    bind_to_core(job->node()); // hosts of a lab, which share a machine, do not know of each other
     bool is_over = false;
     if (job->node() == 0) {
         job->on_message([&](Message&) { is_over = true; });

@@ -5,11 +5,11 @@
 
 namespace kumi::bench {
 
-/// A node of a job in the lab that exchanges messages with all others ("alltoall.BYTES") or with the nodes before and
-/// behind it ("neighbours.BYTES"); node 0 reports the milliseconds that one exchange takes.
+/// Runs a node of a job in a lab. The node exchanges messages with all others ("alltoall.BYTES") or with the nodes
+/// before and after it ("neighbours.BYTES"). Node 0 reports the milliseconds of one exchange.
 int exchange_node(std::span<const std::string> words);
 
-/// A node of a job of two: node 0 sends long messages as fast as they go, node 1 counts them and reports MB/s as
+/// Runs a node of a job of two. Node 0 sends long messages as fast as it can; node 1 counts them and reports MB/s.
 /// `words` names the row.
 int bulk_node(std::span<const std::string> words);
 

@@ -18,17 +18,17 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto beat_time = 100us;
-constexpr auto steady_time = 300ms; // on the better network, before it is cut
-constexpr auto pause_max = 2s;      // beyond which one does not wait for the pause to end
+constexpr auto steady_time = 300ms; // messages use the better network for so long before it is cut
+constexpr auto pause_max = 2s;      // node 1 waits no longer for the end of the pause
 constexpr auto after_cut_time = 1s;
 
 struct Beat {
     std::uint64_t number;
     std::uint32_t is_last;
-    std::uint32_t by_best; // it was given to the better network
+    std::uint32_t by_best; // this message was given to the better network
 };
 
-/// Node 0, until node 1 says something.
+/// Node 0: sends until node 1 answers.
 int beat(PmJob& job, const std::string& best) {
     bool is_over = false;
     job.on_message([&](Message&) { is_over = true; });
@@ -45,13 +45,13 @@ int beat(PmJob& job, const std::string& best) {
     return 1;
 }
 
-/// What node 1 has heard.
+/// What node 1 has received.
 struct Received {
     std::uint64_t expected = 0;
     std::uint64_t wrong = 0;
     Beat latest{};
     Instant at = now();
-    Instant best_since = never; // messages have come by the better network
+    Instant best_since = never; // since then messages have come by the better network
     Duration longest_pause{0};
 
     void on_message(Message& message) {
@@ -80,7 +80,7 @@ bool poll_until(PmJob& job, Done&& done, Instant deadline) {
     return done();
 }
 
-/// Node 1.
+/// Node 1: receives, cuts the network and measures the pause.
 int listen(PmJob& job, const std::string& what, const std::string& network) {
     Received heard;
     job.on_message([&](Message& message) { heard.on_message(message); });
@@ -116,7 +116,7 @@ int failover_node(std::span<const std::string> words) {
     if (words.size() != 2) return fail(error("kumi-bench node: what and the network are wanted"));
     auto job = PmJob::join();
     if (!job) return fail(job.error());
-    bind_to_core(job->node()); // here: hosts of one machine do not know of each other
+    bind_to_core(job->node()); // hosts of a lab, which share a machine, do not know of each other
     return job->node() == 0 ? beat(*job, words[1]) : listen(*job, words[0], words[1]);
 }
 

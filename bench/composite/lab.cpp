@@ -14,7 +14,7 @@ Entry kumi_entry(const BenchOptions& options, const OwnLab& lab, const std::stri
     return {who, what, job_in_lab(options, lab, cluster_file, run_options, words), lab.environment()};
 }
 
-/// The peers that are to be measured, as they are and told.
+/// The entries of the peers: each once left to itself, and once told which network to use.
 std::vector<Entry> mpi_entries(const BenchOptions& options, const OwnLab& lab, const std::string& what,
                                const MpiRun& run) {
     std::vector<Entry> entries;

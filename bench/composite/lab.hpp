@@ -1,6 +1,6 @@
 #pragma once
 
-// Who measures which row of `kumi bench composite` in a lab: command lines for Kumi and for MPIs.
+// The contestants of rows of `kumi bench composite` in a lab: command lines of Kumi and of MPIs.
 
 #include "harness/options.hpp"
 #include "harness/own_lab.hpp"
@@ -11,7 +11,7 @@
 
 namespace kumi::bench {
 
-// The contestants of rows, by what they are after "composite.".
+// Each returns the contestants of a row; `what` is the name of the row without "composite.".
 std::vector<Entry> failover_entries(const BenchOptions& options, const OwnLab& lab, const std::string& what);
 std::vector<Entry> exchange_entries(const BenchOptions& options, const OwnLab& lab, const std::string& what);
 std::vector<Entry> bulk_entries(const BenchOptions& options, const OwnLab& lab, const std::string& what);

@@ -25,12 +25,12 @@ Result<Ends> open_udp(pm::Node nodes) {
     return device::udp::open_in_one_process(std::vector<std::string>(nodes, "127.0.0.1"), {.has_alternatives = true});
 }
 
-/// Composites of shared memory and UDP, both of which join all nodes; messages go by the one that is named.
+/// Composites of shared memory and UDP. Both join all nodes; messages use UDP if `by_udp`.
 Result<Ends> open_composites(pm::Node nodes, bool by_udp) {
     std::vector<pm::Node> all(nodes);
     std::iota(all.begin(), all.end(), pm::Node{0});
     device::composite::Assembly assembly(nodes);
-    for (const bool udp : {!by_udp, by_udp}) { // the later one is used
+    for (const bool udp : {!by_udp, by_udp}) { // the composite uses the last one
         const auto open = [&](std::span<pm::Waker* const> wakers) {
             return udp ? open_udp(nodes) : open_shmem(nodes, wakers);
         };
@@ -45,20 +45,20 @@ int pingpong(const std::string& row, const Ends& ends, std::size_t bytes) {
                              [&](double seconds) { report(row.c_str(), seconds / 2 * 1e9); });
 }
 
-/// A poll that finds nothing, once the channel has noticed that nothing comes.
+/// Seconds of a poll that finds nothing, when the channel has found nothing for a while.
 int idle_poll(const std::string& row, const Ends& ends) {
     report(row.c_str(), seconds_per_call([&] { ends[0]->poll(ignore, pm::all_messages); }) * 1e9);
     std::fflush(nullptr);
-    ::_exit(0); // nobody else is there to close with
+    ::_exit(0); // closing would wait for other nodes, and there are none
 }
 
-/// Joins and leaves.
+/// A node that joins and leaves.
 int join_node() {
     const auto job = PmJob::join();
     return job ? 0 : fail(job.error());
 }
 
-/// What needs nothing but this process: the composite beside its devices.
+/// Rows that need no lab and no job: the composite beside its devices.
 int in_one_process(std::span<const std::string> words) {
     if (words.size() != 2) return fail(error("kumi-bench node: what and who are wanted"));
     const std::string& what = words[0];
@@ -73,7 +73,7 @@ int in_one_process(std::span<const std::string> words) {
     if (what == "poll.64") return idle_poll(row, *ends);
     const int code = pingpong(row, *ends, by_udp ? 64 : 8);
     std::fflush(nullptr);
-    ::_exit(code); // the ends belong to processes that are gone
+    ::_exit(code); // the ends belong to processes that have ended
 }
 
 } // namespace

@@ -17,10 +17,10 @@ namespace {
 using Milliseconds = std::chrono::milliseconds;
 
 constexpr std::chrono::seconds soak_seconds_max{1800};
-// at once, while another begins: more, and there is hardly a network left to go by
+// faults that may last when another begins; with more, hardly a network would be left
 constexpr std::size_t faults_max = 2;
 constexpr unsigned pause_ms_max = 150;
-constexpr Milliseconds recovery_time{500}; // of hosts that were parted
+constexpr Milliseconds recovery_time{500}; // for hosts that no network joined
 
 struct Fault {
     bool mute;
@@ -33,8 +33,8 @@ struct Fault {
     }
 };
 
-/// Faults of a lab, one after the other, some of them at the same time. While several last, the networks that are left
-/// still join all hosts. A fault that parts the hosts by itself lasts alone, and then they have time to recover.
+/// Faults of a lab, some of them at the same time. While several faults last, the networks that are left still join all
+/// hosts. A fault after which no network joins all hosts lasts alone, and the hosts have time to recover from it.
 class Storm {
 public:
     Storm(const OwnLab& lab, const cluster::Cluster& cluster, std::uint64_t seed)
@@ -45,7 +45,7 @@ public:
                     cables_.push_back({host, network, cluster.hosts[host].name, cluster.networks[network].name});
     }
 
-    /// Begins one more fault, and ends others where there would be too many.
+    /// Begins one more fault. Ends others first if there would be too many.
     Result<void> blow() {
         Fault fault = draw();
         while (std::find(faults_.begin(), faults_.end(), fault) != faults_.end()) fault = draw();
@@ -87,9 +87,9 @@ private:
         };
         return is_of(more) || std::any_of(faults_.begin(), faults_.end(), is_of);
     }
-    /// Whether networks join all hosts during the faults there are, and one more.
+    /// Whether networks join all hosts during the present faults and one more.
     bool are_joined_with(const Fault& more) const {
-        std::vector<std::size_t> group(hosts_); // of each host
+        std::vector<std::size_t> group(hosts_); // for each host
         std::iota(group.begin(), group.end(), std::size_t{0});
         for (const Cable& one : cables_)
             for (const Cable& other : cables_) {

@@ -17,14 +17,13 @@ inline constexpr unsigned soak_cycles = 1000;
 struct Soaked {
     unsigned cycles = 0;
     double messages = 0;
-    double wrong = 0; // of these
+    double wrong = 0; // messages of these that were wrong
     double failovers = 0;
     double longest_pause = 0; // seconds between two messages from one node to another
 };
 
-/// The nodes of `job` send each other messages while links go down and up, and hosts are muted, at random. The same
-/// seed gives the same faults in the same order, though not at the same instants. `cluster` is what the lab was made
-/// of.
+/// Runs `job`, whose nodes send each other messages, while links go down and up and hosts are muted at random. Equal
+/// seeds give equal faults in the same order, though not at the same instants. `cluster`: the cluster file of the lab.
 Result<Soaked> soak(const OwnLab& lab, const cluster::Cluster& cluster, const std::vector<std::string>& job,
                     std::uint64_t seed, const std::function<void(const std::string&)>& on_progress);
 

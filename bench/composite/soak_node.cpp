@@ -17,14 +17,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto look_time = 10ms; // how often a node looks whether it is over
+constexpr auto look_time = 10ms; // how often a node checks for the end
 constexpr auto end_time_max = 90s;
-constexpr auto steady_rest = 20ms; // between two messages to one node, unless as many as possible are sent
+constexpr auto steady_rest = 20ms; // between two messages of a steady node to one node
 
 struct Head {
     std::uint64_t number;
     std::uint32_t is_last;
-    std::uint32_t fill; // what all bytes behind it are
+    std::uint32_t fill; // the value of all bytes that follow
 };
 
 std::size_t bytes_behind(std::uint64_t number) {
@@ -32,10 +32,10 @@ std::size_t bytes_behind(std::uint64_t number) {
     return number % 200 == 199 ? 400'000 : sizes[number % std::size(sizes)];
 }
 
-/// What comes from another node, or goes to it.
+/// The traffic with another node.
 struct Stream {
     std::uint64_t next = 0;
-    Instant last = now(); // when something came
+    Instant last = now(); // when a message last came
     bool is_over = false;
 };
 
@@ -48,7 +48,7 @@ public:
 
     Result<void> run(const std::string& end_file, bool is_steady) {
         Instant looked{};
-        std::optional<Instant> began; // the end
+        std::optional<Instant> began; // when the end began
         bool is_over = false;
         while (!all_over(out_)) {
             if (!is_over && now() - looked > look_time) is_over = ::access(end_file.c_str(), F_OK) == 0, looked = now();
@@ -73,7 +73,7 @@ public:
     }
     std::uint64_t received() const noexcept { return received_; }
     std::uint64_t wrong() const noexcept { return wrong_; }
-    /// Between two messages from one node.
+    /// The longest time between two messages from one node.
     double longest_pause() const noexcept { return std::chrono::duration<double>(longest_pause_).count(); }
 
 private:

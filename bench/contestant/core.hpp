@@ -4,7 +4,8 @@
 
 namespace kumi::bench {
 
-/// Binds this process to one of the cores that it may run on, counted from 0 and round again.
+/// Binds this process to one of the cores that it may run on. `index` counts these from 0, and starts again after the
+/// last.
 inline void bind_to_core(unsigned index) {
     cpu_set_t allowed;
     if (::sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;

@@ -1,6 +1,6 @@
 #pragma once
 
-// How long and how often, alike for all contestants of a benchmark.
+// How long and how often something is measured; the same for all contestants of a benchmark.
 
 #include <algorithm>
 #include <chrono>
@@ -15,15 +15,15 @@ using MeasuringClock = std::chrono::steady_clock;
 
 inline constexpr std::chrono::milliseconds warm_up{100};
 inline constexpr std::chrono::milliseconds window{500};
-inline constexpr std::chrono::milliseconds engine_window{150};  // of each of many rows that one run measures
-inline constexpr std::chrono::milliseconds incast_window{1000}; // in which every process has its turns on few cores
-inline constexpr std::chrono::milliseconds loss_window{2000};   // TCP waits 200 ms and more when it has to time out
+inline constexpr std::chrono::milliseconds engine_window{150};  // for each row, where one run measures many
+inline constexpr std::chrono::milliseconds incast_window{1000}; // every process runs several times on few cores
+inline constexpr std::chrono::milliseconds loss_window{2000};   // a timeout of TCP takes 200 ms and more
 
 inline constexpr std::size_t small_message_bytes = 32;
 inline constexpr std::size_t pingpong_bytes = 64;
 inline constexpr std::size_t bulk_message_bytes = 128 << 10; // as iperf3 writes
 
-/// Seconds that one call of `once` takes, over `duration` and after a fifth of it to warm up.
+/// Seconds that one call of `once` takes, on average over `duration`, after a fifth of `duration` to warm up.
 template <class Once>
 double seconds_per_call(Once&& once, std::chrono::milliseconds duration = window) {
     const auto run = [&](auto how_long) {
@@ -42,7 +42,8 @@ double seconds_per_call(Once&& once, std::chrono::milliseconds duration = window
     return run(duration);
 }
 
-/// How fast `count` grows by calls of `take_until(instant)`, which wait and count, from the first arrival on.
+/// How fast `count` grows, from the first arrival on. `take_until(instant)` waits for arrivals until then and counts
+/// them in `count`.
 template <class TakeUntil>
 double per_second(const std::uint64_t& count, TakeUntil&& take_until, std::chrono::milliseconds duration = window) {
     while (count == 0) take_until(MeasuringClock::now() + std::chrono::milliseconds(10));
@@ -53,13 +54,14 @@ double per_second(const std::uint64_t& count, TakeUntil&& take_until, std::chron
     return static_cast<double>(count - before) / Seconds(MeasuringClock::now() - start).count();
 }
 
-/// How many take that long, at so many seconds each.
+/// How many calls fill `duration` if each takes `seconds_each`.
 inline std::int64_t count_in(double duration, double seconds_each) {
     return static_cast<std::int64_t>(std::clamp(duration / seconds_each, 1.0, 1e6));
 }
 
-/// Seconds for each of many that several processes do together. `run(count)` does so many and answers it; few at first,
-/// to find out how many take how long. `agreed(count)` is the first process's count, in all of them.
+/// Seconds of one operation that several processes do together. `run(count)` does `count` operations and returns the
+/// seconds of each. The first runs are short and find out how many operations fill the time. `agreed(count)` returns
+/// the count of the first process at all processes.
 template <class Run, class Agreed>
 double settled_seconds(std::int64_t first_count, Run&& run, Agreed&& agreed) {
     double seconds = run(first_count);
@@ -67,7 +69,7 @@ double settled_seconds(std::int64_t first_count, Run&& run, Agreed&& agreed) {
     return seconds;
 }
 
-/// What `count` times `once` take, each.
+/// Seconds of one call of `once`, on average over `count` calls.
 template <class Once>
 double seconds_each(std::int64_t count, Once&& once) {
     const auto start = MeasuringClock::now();

@@ -11,7 +11,7 @@ namespace kumi::bench {
 
 inline constexpr std::size_t mix_bytes_max = 8192;
 
-/// Sizes drawn from the mix, one after the other and round again. The same seed gives the same sizes.
+/// A sequence of sizes drawn from the mix, which repeats. Equal seeds give equal sizes.
 class Mix {
 public:
     explicit Mix(std::uint32_t seed) {
@@ -22,7 +22,7 @@ public:
     std::size_t next() noexcept { return sizes_[at_++ % sizes_.size()]; }
 
 private:
-    /// Not by std's distributions, which may differ from one library to the next.
+    /// Does not use the distributions of std, which may differ between libraries.
     static std::uint16_t draw(std::mt19937& random) {
         const auto per_mille = random() % 1000;
         const auto between = [&](std::uint32_t least, std::uint32_t most) {

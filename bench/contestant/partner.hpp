@@ -1,6 +1,6 @@
 #pragma once
 
-// Two nodes that send each other messages, with nothing but PM between them.
+// Two nodes that send each other messages by PM alone.
 
 #include "kumi/base/clock.hpp"
 #include "kumi/pm/channel.hpp"
@@ -13,8 +13,8 @@
 
 namespace kumi::bench {
 
-/// The other of two nodes. Empty messages are its arrivals at a barrier, and may run ahead of what we wait for; others
-/// may come with the arrival that they follow.
+/// The other of two nodes. An empty message is its arrival at a barrier. The arrival may come before this node waits
+/// for it, and messages that the other node sent after the barrier may come together with the arrival.
 class Partner {
 public:
     explicit Partner(pm::Channel& channel) : channel_(channel), node_(1 - channel.self()) {}
@@ -22,7 +22,7 @@ public:
     bool is_first() const noexcept { return node_ == 1; }
     pm::Channel& channel() const noexcept { return channel_; }
 
-    /// Spins until there is room.
+    /// Sends a message; spins until there is room for it.
     void send(Bytes bytes) {
         while (!channel_.try_send(node_, bytes)) {
             channel_.poll([this](pm::Message& message) { keep(message); }, pm::all_messages);
@@ -30,7 +30,7 @@ public:
         }
     }
 
-    /// Hands the bytes of messages to `work` until there were `wanted` of them since the last call.
+    /// Calls `work` with the bytes of each message until `wanted` messages have come since the last call.
     template <class Work>
     void take(int wanted, Work&& work) {
         taken_ -= std::exchange(wanted_, wanted);
@@ -54,7 +54,7 @@ public:
 private:
     static constexpr pm::Patience patience{std::chrono::microseconds(50)};
 
-    /// True for an arrival.
+    /// Counts an arrival. False: the message is none.
     bool count(const pm::Message& message) noexcept { return message.bytes().empty() && ++arrivals_ != 0; }
     void keep(pm::Message& message) {
         if (!count(message)) early_.push_back(message.keep());
@@ -66,12 +66,12 @@ private:
     int wanted_ = 0;
     int arrivals_ = 0;
     int barriers_ = 0;
-    std::deque<pm::KeptMessage> early_; // came before they were to be taken
+    std::deque<pm::KeptMessage> early_; // messages that came before take() wanted them
 };
 
 inline double seconds_since(Instant start) { return std::chrono::duration<double>(now() - start).count(); }
 
-/// What one way takes, to and fro, from private memory to private memory.
+/// Seconds of one way of a ping-pong, from private memory to private memory.
 inline double pingpong_seconds(Partner& partner, std::size_t bytes, int count) {
     const std::vector<std::byte> out(bytes);
     std::vector<std::byte> in(bytes);
@@ -86,7 +86,8 @@ inline double pingpong_seconds(Partner& partner, std::size_t bytes, int count) {
     return seconds_since(start) / count / 2;
 }
 
-/// One way from the first, from private memory to private memory, until all have been taken.
+/// Seconds of one of `count` messages from the first node, from private memory to private memory, until the other node
+/// has taken all.
 inline double stream_seconds(Partner& partner, std::size_t bytes, int count) {
     const std::vector<std::byte> out(bytes);
     std::vector<std::byte> in(bytes);

@@ -7,17 +7,17 @@
 
 namespace kumi::bench {
 
-/// What one process of a contestant does; answers its exit code.
+/// One process of a contestant. `work` returns its exit code.
 struct Part {
     std::function<int()> work;
-    std::optional<unsigned> core = std::nullopt; // bound to it
+    std::optional<unsigned> core = std::nullopt; // the core that the process is bound to
 };
 
-/// Runs each part as a process of its own until the first one, which measures, has ended; then ends the others, so
-/// they may go on for ever. A part that fails before ends them all. Answers an exit code.
+/// Runs each part in a process of its own. The first part measures; when it has ended, the others are ended, so their
+/// work may be endless. If a part fails before, all are ended. Returns an exit code.
 int run_parts(const std::vector<Part>& parts);
 
-/// Becomes another program; comes back only when that fails, with an exit code.
+/// Replaces this process by another program. Returns only if that fails, with an exit code.
 int become(const std::vector<std::string>& words);
 
 } // namespace kumi::bench

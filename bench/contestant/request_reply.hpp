@@ -1,6 +1,6 @@
 #pragma once
 
-// Two nodes, one of which asks and the other answers.
+// Requests and replies between two nodes.
 
 #include "contestant/measure.hpp"
 #include "contestant/mix.hpp"
@@ -23,13 +23,13 @@ inline constexpr pm::Patience sleeping{};
 
 inline constexpr auto ignore = [](pm::Message&) {};
 
-/// Waits for room, if need be.
+/// Sends a message; waits for room if there is none.
 inline void send(pm::Channel& channel, pm::Node to, Bytes bytes, pm::Patience patience) {
     pm::poll_until(
         channel, ignore, [&] { return channel.try_send(to, bytes); }, patience);
 }
 
-/// Node 0 asks, node 1 answers. `Sizes` says how long messages are.
+/// Node 0 sends requests, node 1 replies. `Sizes::next()` is the size of the next message.
 template <class Sizes>
 int request_and_reply(const Ends& ends, pm::Patience patience, Sizes ask_sizes, Sizes answer_sizes, auto&& on_seconds) {
     std::vector<std::byte> bytes(mix_bytes_max);
@@ -39,7 +39,7 @@ int request_and_reply(const Ends& ends, pm::Patience patience, Sizes ask_sizes, 
             channel, [&](pm::Message&) { came = true; }, [&] { return came; }, patience);
     };
     const auto ask = [&] {
-        base::register_for_heavy_fence(); // as every process that reads shared memory
+        base::register_for_heavy_fence(); // every process that reads shared memory does so
         on_seconds(seconds_per_call([&] {
             send(*ends[0], 1, Bytes(bytes).first(ask_sizes.next()), patience);
             wait(*ends[0]);
@@ -57,7 +57,7 @@ int request_and_reply(const Ends& ends, pm::Patience patience, Sizes ask_sizes, 
     return run_parts({{ask, 0}, {answer, 1}});
 }
 
-/// Sizes that are all the same.
+/// All messages have this size.
 struct Always {
     std::size_t bytes;
     std::size_t next() const noexcept { return bytes; }

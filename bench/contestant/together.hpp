@@ -6,23 +6,23 @@
 
 namespace kumi::bench {
 
-/// What the nodes of a job find out together. Collective: all nodes make the same calls in the same order.
+/// Numbers that the nodes of a job agree on. Collective: all nodes make the same calls in the same order.
 class Together {
 public:
     explicit Together(Job& job) : job_(job), words_(must(job.memory().segment<std::int64_t>(2))) {}
 
-    /// Node 0's number, at all nodes.
+    /// Returns the number of node 0 at all nodes.
     std::int64_t as_first_says(std::int64_t mine) {
         if (job_.node() == 0)
             for (Node node = 0; node < job_.nodes(); ++node) must(job_.memory().write(words_.at(node, said), mine));
         must(job_.sync());
         must(job_.barrier());
         const std::int64_t first_says = words_[said];
-        must(job_.barrier()); // before it is said anew
+        must(job_.barrier()); // before node 0 writes its next number
         return first_says;
     }
 
-    /// Over all nodes; at node 0.
+    /// The mean over all nodes. Only the result at node 0 counts.
     double mean(double mine) {
         constexpr double parts = 1e6;
         must(job_.memory().fetch_add(words_.at(0, sum), static_cast<std::int64_t>(mine * parts)));
@@ -35,7 +35,7 @@ public:
     }
 
 private:
-    static constexpr std::size_t said = 0, sum = 1; // where in the segment
+    static constexpr std::size_t said = 0, sum = 1; // indices in the segment
 
     Job& job_;
     Segment<std::int64_t> words_;

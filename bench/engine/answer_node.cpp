@@ -26,16 +26,16 @@ int answer_node(const std::string& place) {
     Job job = must(Job::join(std::move(handlers)));
     must(job.barrier());
     if (job.node() == 1) {
-        while (!is_over) compute(1000); // Kumi is not called
+        while (!is_over) compute(1000); // without calls of Kumi
     } else {
-        std::this_thread::sleep_for(20ms); // by then it computes
+        std::this_thread::sleep_for(20ms); // by then the other node computes
         std::vector<double> microseconds;
         for (std::uint64_t number = 1; number <= questions; ++number) {
             const auto start = MeasuringClock::now();
             must(job.send(1, ask, number));
             job.wait_until([&] { return answered == number; });
             microseconds.push_back(Seconds(MeasuringClock::now() - start).count() * 1e6);
-            std::this_thread::sleep_for(500us); // each comes as a surprise
+            std::this_thread::sleep_for(500us); // so that the other node does not expect a request
         }
         report(("engine.answer." + place).c_str(), median_of(std::move(microseconds)));
         must(job.send(1, end));
@@ -47,7 +47,7 @@ int answer_node(const std::string& place) {
 int idle_node(const std::string& place) {
     Job job = must(Job::join());
     must(job.barrier());
-    std::this_thread::sleep_for(200ms); // what the barrier left behind is not meant
+    std::this_thread::sleep_for(200ms); // until the traffic of the barrier is over
     constexpr auto how_long = 2s;
     const double before = cpu_seconds();
     std::this_thread::sleep_for(how_long);

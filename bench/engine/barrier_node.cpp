@@ -22,7 +22,7 @@ double seconds_of(auto&& work) {
     return Seconds(MeasuringClock::now() - start).count();
 }
 
-/// What it takes to look at the clock, when nothing comes between.
+/// Seconds of a look at the clock, undisturbed.
 double clock_seconds() {
     constexpr int batches = 20, looks = 100;
     double least = 1;
@@ -33,13 +33,13 @@ double clock_seconds() {
     return least;
 }
 
-/// A barrier behind which there is enough to do, in parts of its own time.
+/// A barrier that is hidden behind computation. Both numbers are relative to the time of a plain barrier.
 struct Hidden {
-    double visible; // in the calls of a node that arrives, does something else, and waits
-    double cost;    // by which computing takes longer: with what others do meanwhile on the same cores
+    double visible; // time in calls, of a node that arrives, computes and waits
+    double cost;    // by how much the computation takes longer, with what others do on the same cores
 };
 
-/// One node's view of it. In short blocks, of which the median counts: others use this machine, too.
+/// Measures this at one node, in short blocks. The median of the blocks counts, because others use this machine, too.
 class Hiding {
 public:
     Hiding(Job& job, Together& together, double barrier_seconds)
@@ -51,8 +51,8 @@ public:
     Hidden measure() {
         const auto compute_all = [this] { compute(rounds_); };
         const auto sleep = [this] { std::this_thread::sleep_for(Seconds(busy_seconds_)); };
-        // With more nodes than cores, who computes keeps others from arriving. Those who sleep stand for nodes with
-        // cores of their own.
+        // With more nodes than cores, a node that computes keeps others from arriving. There the visible time is
+        // measured with nodes that sleep instead, as if they computed on cores of their own.
         const double nodes_per_core = std::max(1.0, static_cast<double>(job_.nodes()) / base::cores_allowed());
         const bool has_cores = nodes_per_core == 1;
         const double round_seconds = 3 * nodes_per_core * std::max(block_seconds, barrier_seconds_ + busy_seconds_);
@@ -73,7 +73,7 @@ public:
     }
 
 private:
-    static constexpr double block_seconds = 0.0005; // unless one barrier takes longer
+    static constexpr double block_seconds = 0.0005; // more if one barrier takes longer
 
     struct Block {
         double whole;

@@ -4,7 +4,7 @@
 
 namespace kumi::bench {
 
-/// What their nodes do is in engine/node.hpp.
+/// The cases of `kumi bench engine`. engine/node.hpp says what their nodes do.
 std::vector<JobCase> engine_cases();
 
 } // namespace kumi::bench

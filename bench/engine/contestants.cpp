@@ -17,7 +17,7 @@ Entry kumi_entry(const BenchOptions& options, const JobCase& one, const OwnLab* 
     return entry;
 }
 
-/// How Open MPI may do remote memory; what it chooses by itself is not always its best, and fails between hosts.
+/// Settings of remote memory for Open MPI. Its own choice is not always its best, and fails between hosts.
 std::vector<Words> window_settings(const std::string& peer, bool in_lab) {
     if (peer != "openmpi") return {{}};
     const Words by_ucx{"OMPI_MCA_pml=ucx", "OMPI_MCA_osc=ucx", "OMPI_MCA_opal_common_ucx_tls=any",

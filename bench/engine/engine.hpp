@@ -9,8 +9,8 @@
 
 namespace kumi::bench {
 
-/// The engine beside PM, on which it stands, and beside MPI's and OpenSHMEM's remote memory and barriers: on this
-/// machine and in labs, interleaved round by round.
+/// Measures the engine beside PM, which it uses, and beside the remote memory and barriers of MPIs and OpenSHMEM, on
+/// this machine and in labs. In each round the contestants take turns.
 Table run_engine_bench(const BenchOptions& options);
 
 /// What `--rows` may name.

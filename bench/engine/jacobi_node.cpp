@@ -1,9 +1,11 @@
 // Laplace's equation on a square of 1024 x 1024 points by Jacobi's method, as in the NICAM paper (section 5.1, figure
-// 7): each node has a band of rows, each of its threads a part of that, and a row of ghosts on either side holds what
-// the neighbours' outermost rows were. Their rows come while threads compute what does not need them, or before.
+// 7). Each node has a band of rows, and each thread of a node a part of the band. A row of ghosts on either side of the
+// band holds a copy of the neighbour's outermost row. The neighbours' rows come before the threads compute, or while
+// the threads compute the points that do not need them.
 //
-// There are two squares: a step reads one and writes the other. Ghosts belong to the square that is read, so the next
-// step's may come while this one computes; those of the step after that cannot, for who sends them needs ours first.
+// There are two squares: a step reads one and writes the other. Ghosts belong to the square that is read, so the ghosts
+// of the next step may come during this step. Those of the step after the next cannot: their sender first needs the
+// rows that this node sends after this step.
 
 #include "engine/node.hpp"
 
@@ -34,7 +36,7 @@ struct Band {
 
     double* row(std::uint64_t step, std::size_t index) const { return squares[step % 2] + index * width; }
 
-    /// Warm along the first row of the whole and cold elsewhere.
+    /// Warm along the first row of the whole square and cold elsewhere.
     void begin(bool is_first) const {
         for (const std::uint64_t step : {0u, 1u}) {
             std::fill_n(row(step, 0), (rows + 2) * width, 0.0);
@@ -53,7 +55,7 @@ struct Band {
     }
 };
 
-/// This node's band, and what it tells its neighbours.
+/// The band of this node, and the exchange with its neighbours.
 class Worker {
 public:
     explicit Worker(Job& job)
@@ -79,7 +81,7 @@ public:
         work(0);
         others.clear();
         must(job_.barrier());
-        step_ += steps; // even: the first square is read first again
+        step_ += steps; // an even number, so that the next run reads the first square first again
         return Seconds(MeasuringClock::now() - start).count() / steps;
     }
 
@@ -115,7 +117,8 @@ private:
         }
     }
 
-    /// Our outermost row on that side becomes the ghosts of the neighbour there, for whom we are on the other side.
+    /// Puts this node's outermost row on a side into the ghosts of the neighbour there. For the neighbour this node is
+    /// on the other side.
     void tell(std::uint64_t step, Side side) {
         if (!has(side)) return;
         const Node to = side == before ? job_.node() - 1 : job_.node() + 1;
@@ -138,9 +141,9 @@ private:
     std::uint64_t step_ = 0;
 };
 
-/// The whole by one thread, without neighbours.
+/// The whole square computed by one thread, without neighbours.
 struct Alone {
-    double seconds = 0; // that a step takes
+    double seconds = 0; // of a step
     std::vector<double> first_rows;
 
     explicit Alone(std::size_t rows_wanted) {

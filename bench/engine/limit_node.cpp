@@ -14,7 +14,7 @@
 namespace kumi::bench {
 namespace {
 
-/// Large enough for one put, of the kind that processes share.
+/// Shared memory, large enough for one put.
 std::uint64_t* shared_memory() {
     const base::Descriptor file(::memfd_create("kumi-bench", MFD_CLOEXEC));
     if (!file || ::ftruncate(file.get(), large_bytes) != 0)
@@ -33,7 +33,7 @@ double copy_seconds(void* to, const void* from) {
         engine_window);
 }
 
-/// A put is a copy from private to shared memory, and a get is one back.
+/// A put is a copy from private to shared memory, a get is a copy from shared to private memory.
 void report_copies() {
     std::vector<std::uint64_t> mine(large_words);
     std::uint64_t* const shared = shared_memory();
@@ -42,8 +42,8 @@ void report_copies() {
     report("engine.get.1048576.shmem", large_bytes * 1e-6 / copy_seconds(mine.data(), shared));
 }
 
-/// Messages of that size, as many at a time as a stream of puts has between two syncs; taken off the channel into
-/// memory that stays.
+/// A stream of messages of PM, with as many at a time as a stream of puts has between two syncs. The receiver copies
+/// them to memory of its own.
 double bulk_seconds(Partner& partner) {
     constexpr int streams = 20;
     double total = 0;

@@ -1,6 +1,6 @@
 #pragma once
 
-// What every library with remote memory can do, measured alike for Kumi, MPI and OpenSHMEM.
+// Remote memory, measured alike for Kumi, MPI and OpenSHMEM.
 
 #include "contestant/measure.hpp"
 #include "contestant/work.hpp"
@@ -12,11 +12,12 @@
 
 namespace kumi::bench {
 
-inline constexpr int puts_per_flush = 8; // of a stream of large ones
+inline constexpr int puts_per_flush = 8; // in a stream of large puts
 
-/// Measures and reports rows of `kumi bench engine` at `place`, from the process that uses the memory of another, which
-/// meanwhile waits in a barrier. `Memory` is that other one's: put(from, bytes) and get(to, bytes) at its start,
-/// flush() until all that was put is there, fetch_add() of one to a word that is zero at first. Answers an exit code.
+/// Measures and reports rows of `kumi bench engine` at `place`. Runs at a process that uses the memory of another
+/// process, which meanwhile waits in a barrier. `Memory` is the memory of the other process: put(from, bytes) and
+/// get(to, bytes) at its start; flush() waits until all puts are done; fetch_add() adds one to a word that is zero at
+/// first. Returns an exit code.
 template <class Memory>
 int measure_onesided(Memory& memory, const std::string& place) {
     const auto row = [&](const char* what) { return "engine." + std::string(what) + "." + place; };

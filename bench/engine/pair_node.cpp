@@ -10,7 +10,7 @@ namespace {
 
 constexpr Node target = 1;
 
-/// Node 1's memory, for node 0.
+/// The memory of node 1, as node 0 uses it.
 class RemoteWords {
 public:
     explicit RemoteWords(Job& job)
@@ -26,9 +26,9 @@ public:
     void flush() { must(job_.sync()); }
     std::uint64_t fetch_add() { return must(job_.memory().fetch_add(sum_.at(target), 1)); }
 
-    /// Until the caller may go on, of a put that is on its way.
+    /// Seconds of the call alone, of a put that is not waited for.
     double issue_seconds() {
-        constexpr std::uint64_t puts = 64; // then they have to arrive, which is not counted
+        constexpr std::uint64_t puts = 64; // then the node waits until they are done, and that time is not counted
         Seconds issuing{};
         std::uint64_t issued = 0;
         const auto end = MeasuringClock::now() + engine_window;
@@ -47,12 +47,12 @@ private:
     Segment<std::uint64_t> sum_;
 };
 
-/// A word and the flag that tells of it go to and fro, in one cache line.
+/// A word goes to and fro with the flag that signals it, in one cache line.
 class Notes {
 public:
     explicit Notes(Job& job) : job_(job), words_(must(job.memory().segment<std::uint64_t>(2))) {}
 
-    /// What one way takes.
+    /// Seconds of one way.
     double seconds(std::uint64_t count) {
         must(job_.barrier());
         const auto start = MeasuringClock::now();
@@ -87,7 +87,7 @@ int pair_node(const std::string& place) {
         handlers.add("bench.ping", [pong](Call& call, std::uint64_t number) { call.reply(pong, number); });
     Job job = must(Job::join(std::move(handlers)));
     const bool in_lab = place != "shmem";
-    if (in_lab) bind_to_core(job.node()); // here: hosts of one machine do not know of each other
+    if (in_lab) bind_to_core(job.node()); // hosts of a lab, which share a machine, do not know of each other
     const auto row = [&](const char* what) { return "engine." + std::string(what) + "." + place; };
 
     Notes notes(job);

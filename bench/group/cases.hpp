@@ -4,7 +4,7 @@
 
 namespace kumi::bench {
 
-/// What their nodes do is in group/node.hpp.
+/// The cases of `kumi bench group`. group/node.hpp says what their nodes do.
 std::vector<JobCase> group_cases();
 
 } // namespace kumi::bench

@@ -9,8 +9,8 @@
 
 namespace kumi::bench {
 
-/// Multicasts to sets that are chosen as one goes, beside MPI's broadcasts in communicators: on this machine and in a
-/// lab, interleaved round by round.
+/// Measures multicasts to sets that are chosen at each call, beside broadcasts of MPIs in communicators, on this
+/// machine and in a lab. In each round the contestants take turns.
 Table run_group_bench(const BenchOptions& options);
 
 /// What `--rows` may name.

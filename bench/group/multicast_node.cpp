@@ -18,19 +18,19 @@ Set set_of(const std::vector<int>& members) {
     return set;
 }
 
-/// Waits until all members have it.
+/// Waits until all members have a multicast.
 void finish(Future<Set>& multicast) {
     const Set missing = must(multicast.get());
     if (!missing.empty()) must(Result<void>(error("nodes {} did not get a multicast", missing.text())));
 }
 
-/// Node 0, when all others wait.
+/// Node 0, while all others wait.
 class Master {
 public:
     Master(Job& job, const Handler<Bytes>& take)
         : job_(job), take_(take), sets_(random_sets(static_cast<int>(job.nodes()))) {}
 
-    /// From the choice of a set until it is known that all its members have it; one after the other.
+    /// Seconds from the choice of a set until node 0 knows that all members have the multicast; one at a time.
     double seconds(std::size_t bytes) {
         std::vector<std::byte> content(bytes);
         const auto all_sets = [&] {
@@ -68,12 +68,12 @@ int multicast_node(const std::string& metric, std::span<const std::size_t> sizes
         for (const std::size_t bytes : sizes)
             report(fmt::format("group.{}.{}.{}", metric, bytes, place).c_str(), master.seconds(bytes) * 1e6);
     }
-    must(job.barrier()); // in which members wait meanwhile, and nodes that are none
+    must(job.barrier()); // all other nodes wait in this barrier meanwhile
     return 0;
 }
 
 int master_node(const std::string& place) {
-    constexpr std::size_t under_way = 16; // then they have to arrive, which is not counted
+    constexpr std::size_t under_way = 16; // then the node waits until they are done, and that time is not counted
     Handlers handlers;
     const auto take = handlers.add("bench.take", [](Call&, Bytes) {});
     Job job = must(Job::join(std::move(handlers)));

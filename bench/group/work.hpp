@@ -1,7 +1,7 @@
 #pragma once
 
-// What Kumi and MPI do alike in `kumi bench group`: the same sets in the same order, the same content. Node 0 is the
-// master, and a member.
+// What Kumi and MPIs share in `kumi bench group`: equal sets in the same order, equal contents. Node 0 is the master
+// and a member.
 
 #include "contestant/measure.hpp"
 
@@ -22,10 +22,10 @@ inline constexpr std::size_t create_bytes[] = {64};
 inline constexpr std::size_t allreduce_bytes[] = {8, 1048576};
 inline constexpr int sets_in_turn = 8;
 
-/// Of how many nodes each set is.
+/// The number of nodes in each set.
 constexpr int set_nodes(int nodes) { return std::max(2, 3 * nodes / 4); }
 
-/// Chosen at random, but by everybody alike. Each from the lowest member to the highest.
+/// Random sets; all nodes choose the same ones. The members of a set are in ascending order.
 inline std::vector<std::vector<int>> random_sets(int nodes) {
     std::mt19937_64 random(static_cast<std::uint64_t>(nodes));
     std::vector<int> others(static_cast<std::size_t>(nodes - 1));
@@ -40,13 +40,13 @@ inline std::vector<std::vector<int>> random_sets(int nodes) {
     return sets;
 }
 
-/// Writes a number at both ends of a content, so that members can tell whether they have all of it.
+/// Writes a number at both ends of a content, so that members can check that the content is complete.
 inline void stamp(std::span<std::byte> content, std::uint64_t number) {
     std::memcpy(content.data(), &number, sizeof number);
     std::memcpy(content.data() + content.size() - sizeof number, &number, sizeof number);
 }
 
-/// The number; 0: it is not the same at both ends.
+/// The number; 0: the two ends differ.
 inline std::uint64_t stamp_of(std::span<const std::byte> content) {
     std::uint64_t first = 0, last = 0;
     if (content.size() < sizeof first) return 0;
@@ -55,11 +55,11 @@ inline std::uint64_t stamp_of(std::span<const std::byte> content) {
     return first == last ? first : 0;
 }
 
-/// What a sum over all nodes takes, at each of them; `sum_up(mine, sums)` makes one. Nothing: one was wrong.
+/// Seconds of a sum over all nodes, at this node. `sum_up(mine, sums)` computes one. Empty: a sum was wrong.
 template <class SumUp, class Agreed>
 std::optional<double> allreduce_seconds(std::size_t bytes, int nodes, SumUp&& sum_up, Agreed&& agreed) {
     std::vector<double> mine(bytes / sizeof(double)), sums(mine.size());
-    double number = 0; // of the sum, at both ends of what is added
+    double number = 0; // of the sum; stands at both ends of the values
     bool is_right = true;
     const auto once = [&] {
         mine.front() = mine.back() = ++number;

@@ -32,7 +32,7 @@ namespace {
     ::_exit(127);
 }
 
-/// Everything until the other end closes; false at the deadline.
+/// Reads until the other end closes; false at the deadline.
 bool read_all(int from, std::string& text, Instant deadline) {
     std::array<char, 4096> buffer;
     while (true) {
@@ -44,7 +44,7 @@ bool read_all(int from, std::string& text, Instant deadline) {
     }
 }
 
-/// What a failed command said, in one line: the first that has a word in it and is no result.
+/// The first line that a failed command printed which is not empty and no result.
 std::string complaint(const std::string& text) {
     constexpr std::string_view ours = "kumi: ";
     std::istringstream lines(text);

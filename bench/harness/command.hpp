@@ -1,6 +1,6 @@
 #pragma once
 
-// Running one contestant and hearing its results.
+// Runs one contestant and collects its results.
 
 #include "kumi/base/result.hpp"
 
@@ -16,8 +16,8 @@ struct Heard {
     double seconds = 0;                    // how long the command took
 };
 
-/// Runs a command to its end; answers what it printed. An error when it fails, cannot be started, or takes longer than
-/// `seconds_max`.
+/// Runs a command to its end and returns what it printed. An error if the command fails, cannot be started, or takes
+/// longer than `seconds_max`.
 Result<std::string> output_of(const std::vector<std::string>& words, const std::vector<std::string>& environment_added,
                               std::chrono::seconds seconds_max);
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::chrono::seconds job_seconds_max{30};
 
-/// Those of whose rows one was asked for, with these rows.
+/// The cases with a row that was asked for. Each keeps only such rows.
 std::vector<JobCase> chosen_cases(const BenchOptions& options, std::vector<JobCase> cases) {
     for (JobCase& one : cases)
         std::erase_if(one.rows, [&](const RowKind& row) { return !is_asked_for(options, row.id); });
@@ -61,12 +61,12 @@ private:
             const auto heard = stage_.run(entry, job_seconds_max);
             if (heard)
                 for (const auto& [id, value] : heard->results) table_.add(entry.who, id, value);
-            else if (entry.who == "kumi") // of others what they did reach counts
+            else if (entry.who == "kumi") // a peer keeps its values
                 for (const RowKind& row : one.rows) table_.strike(entry.who, row.id);
         }
     }
 
-    BenchOptions options_; // with the peers that are there
+    BenchOptions options_; // with the peers whose programs were found
     JobBench bench_;
     std::vector<JobCase> cases_;
     Table table_;

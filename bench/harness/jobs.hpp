@@ -1,6 +1,6 @@
 #pragma once
 
-// How jobs of Kumi's are started whose nodes are benchmarks: `kumi run OPTIONS kumi-bench node WORDS`.
+// Command lines of jobs whose nodes are benchmarks: `kumi run OPTIONS kumi-bench node WORDS`.
 
 #include "harness/options.hpp"
 #include "harness/own_lab.hpp"
@@ -10,11 +10,11 @@
 
 namespace kumi::bench {
 
-/// On this machine.
+/// A job on this machine.
 std::vector<std::string> job_here(const BenchOptions& options, const std::vector<std::string>& run_options,
                                   const std::vector<std::string>& words);
 
-/// From the front end of a lab, on hosts of that file.
+/// A job on the hosts of `cluster_file`, started at the front end of a lab.
 std::vector<std::string> job_in_lab(const BenchOptions& options, const OwnLab& lab, const std::string& cluster_file,
                                     const std::vector<std::string>& run_options, const std::vector<std::string>& words);
 

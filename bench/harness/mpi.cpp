@@ -12,9 +12,9 @@ std::string program_of(const BenchOptions& options, const std::string& peer) {
     return options.peers_folder + "/kumi-bench-" + peer;
 }
 
-/// The launcher talks by the LAN, when it is told: the only network that joins all hosts.
+/// If it is told, the launcher uses the LAN, the only network that joins all hosts.
 Words openmpi_words(const OwnLab& lab, const MpiRun& run, bool is_told) {
-    // Two hosts of the lab are one machine, and mpirun would bind their first processes to the same core.
+    // The hosts of a lab are one machine. mpirun would bind the first process of each host to the same core.
     Words words{"mpirun.openmpi", "--allow-run-as-root", "--bind-to", "none",    "--mca",
                 "plm_rsh_agent",  lab.agent(),           "--host",    run.hosts, "-n",
                 run.nodes};
@@ -25,7 +25,7 @@ Words openmpi_words(const OwnLab& lab, const MpiRun& run, bool is_told) {
 Words mpich_words(const OwnLab& lab, const MpiRun& run, bool is_told) {
     Words words{"mpiexec.hydra", "-launcher", "ssh", "-launcher-exec", lab.agent(),
                 "-hosts",        run.hosts,   "-n",  run.nodes};
-    // Which of the two counts depends on how it was built.
+    // Which of the two variables counts depends on how MPICH was built.
     if (is_told)
         append(words, {"-iface", "lan", "-genv", "UCX_NET_DEVICES", run.interface, "-genv",
                        "MPIR_CVAR_NEMESIS_TCP_NETWORK_IFACE", run.interface});
@@ -81,7 +81,7 @@ std::vector<Entry> mpi_waiting(const BenchOptions& options, const OwnLab* lab, c
                                const Words& words) {
     const std::vector<Words> settings = waiting_settings(peer);
     if (lab == nullptr) return in_settings(mpi_here(options, peer, nodes, nodes <= 2, words), settings);
-    // In the lab a process does not know with how many others it shares the machine, and must be told to yield.
+    // In a lab a process does not know how many others share the machine, and must be told to yield.
     const MpiRun run{"a0:2,a1:2,a2:2,a3:2,b0,b1,b2,b3", std::to_string(nodes), "lan", words};
     std::vector<Entry> entries;
     for (const bool is_told : {false, true}) {

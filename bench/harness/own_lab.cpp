@@ -24,12 +24,12 @@ namespace fs = std::filesystem;
 constexpr const char* lab_name = "bench";
 constexpr std::chrono::seconds ask_seconds_max{10};
 
-/// The whole life of the lab, in a process that a Ctrl-C at the terminal does not reach: up, a report, until `lifeline`
-/// is closed at the other end, down.
+/// The whole life of the lab: brings it up, reports, waits until `lifeline` is closed at the other end, takes it down.
+/// Runs in a process that a Ctrl-C at the terminal does not reach.
 [[noreturn]] void watch_over(const std::string& folder, const std::string& cluster_file, const std::string& kumi_path,
                              int report, int lifeline) {
     ::setsid();
-    ::signal(SIGPIPE, SIG_IGN); // nobody may be there to be told
+    ::signal(SIGPIPE, SIG_IGN); // the process that reads the report may be gone
     lab::close_others(report, lifeline);
     const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
     for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(nothing, stream);
@@ -74,7 +74,7 @@ OwnLab::~OwnLab() {
 }
 
 Result<void> OwnLab::write_agent() const {
-    // Launchers give options, a host, and words that a shell there puts together.
+    // A launcher gives options, a host, and words for a shell of that host.
     std::ofstream(agent()) << "#!/bin/sh\nwhile [ \"${1#-}\" != \"$1\" ]; do shift; done\nhost=$1; shift\nexec '"
                            << kumi_path_ << "' lab exec \"$host\" \"$*\"\n";
     if (::chmod(agent().c_str(), 0755) != 0) return system_error(errno, "writing " + agent());

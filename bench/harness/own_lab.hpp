@@ -9,26 +9,26 @@
 
 namespace kumi::bench {
 
-/// A lab of this process's own, which nobody else finds. It goes down with this object; when this process is killed, a
-/// process that watches over it takes it down.
+/// A lab that only this process uses. It goes down with this object. If this process is killed, another process, which
+/// watches over the lab, takes it down.
 class OwnLab {
 public:
-    /// Returns when every host is ready; `kumi_path` is that of the kumi command.
+    /// Returns when every host is ready. `kumi_path`: the kumi command.
     static Result<OwnLab> up(const std::string& cluster_file, const std::string& kumi_path);
 
     OwnLab(OwnLab&& other) noexcept;
     OwnLab& operator=(OwnLab&&) = delete;
     ~OwnLab();
 
-    /// With which `kumi lab` finds it.
+    /// The environment in which `kumi lab` finds this lab.
     std::vector<std::string> environment() const;
-    /// The command line that runs `words` on a host of it.
+    /// The command line that runs `words` on a host of this lab.
     std::vector<std::string> on(const std::string& host, const std::vector<std::string>& words) const;
-    /// `kumi lab WORDS`, as in {"link", "a0", "lan", "down"}.
+    /// Runs `kumi lab WORDS`, as in {"link", "a0", "lan", "down"}.
     Result<void> ask(std::vector<std::string> words) const;
-    /// A folder that this machine and all hosts see; gone with the lab.
+    /// A folder that this machine and all hosts see. It is removed with the lab.
     const std::string& folder() const noexcept { return folder_; }
-    /// A program that starts commands on hosts, as ssh would, for launchers of others.
+    /// A program that runs commands on hosts of the lab as ssh would; for the launchers of MPIs.
     std::string agent() const { return folder_ + "/agent"; }
 
 private:
@@ -36,9 +36,9 @@ private:
     Result<void> write_agent() const;
     Result<void> start(const std::string& cluster_file);
 
-    std::string folder_; // empty: moved away
+    std::string folder_; // empty after a move
     std::string kumi_path_;
-    base::Descriptor lifeline_; // when it closes, the lab goes down
+    base::Descriptor lifeline_; // when this closes, the lab goes down
     pid_t watcher_ = -1;
 };
 

@@ -9,13 +9,13 @@
 
 namespace kumi::bench {
 
-/// The labs of a benchmark. Each comes up when it is first needed, and stays until all is measured.
+/// The labs of a benchmark. Each lab comes up when it is first needed and stays until everything is measured.
 class OwnLabs {
 public:
     OwnLabs(const BenchOptions& options, Table& table)
         : folder_(options.labs_folder), kumi_path_(options.kumi_path), table_(table) {}
 
-    /// The lab of that cluster file; null, and noted for the row, where there can be none.
+    /// The lab of a cluster file. Null if it cannot be made; the table then has a note for `row`.
     const OwnLab* of(const std::string& file, const std::string& row);
 
 private:

@@ -13,16 +13,16 @@ namespace kumi::bench {
 /// One contestant in one case.
 struct Entry {
     std::string who;
-    std::string what; // its case, for people
+    std::string what; // the case, for messages
     std::vector<std::string> words;
     std::vector<std::string> environment = {};
 };
 
-/// The same in another order each round: nobody always comes behind the same one.
+/// The entries in another order in each round, so that no contestant always follows the same one.
 std::vector<Entry> in_turn(std::vector<Entry> entries, int round);
 
-/// Where contestants appear, one after the other. What failed once is noted under the table and not tried again: it
-/// would only take its deadline in each round.
+/// Runs contestants, one after the other. A contestant that failed is noted under the table and not run again: it would
+/// take its whole deadline in each round.
 class Stage {
 public:
     Stage(Table& table, std::function<void(const std::string&)> on_progress)

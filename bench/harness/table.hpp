@@ -20,7 +20,7 @@ struct RowKind {
     std::string what; // for the table
 };
 
-/// Those of cases, each of which has a `row`.
+/// The rows of cases. Each case has a member `row`.
 template <class Case>
 std::vector<RowKind> rows_of(const std::vector<Case>& cases) {
     std::vector<RowKind> rows;
@@ -28,25 +28,25 @@ std::vector<RowKind> rows_of(const std::vector<Case>& cases) {
     return rows;
 }
 
-/// Collects what contestants measured, several times each.
+/// Collects the results of contestants, several of each for a row.
 class Table {
 public:
     Table(std::vector<RowKind> rows, std::vector<std::string> peers);
 
-    /// `who` is "kumi", "limit" or a peer, or a peer in one of several settings, as "openmpi#1": of these the best
-    /// counts, row by row. Values for unknown rows are ignored.
+    /// `who` is "kumi", "limit" or a peer; or a peer in one of several settings, as "openmpi#1": in each row the best
+    /// setting counts. Values for unknown rows are ignored.
     void add(const std::string& who, const std::string& id, double value);
-    /// What this contestant measured in this row counts for nothing, for it was wrong once; nor does what follows.
+    /// Discards all values of this contestant in this row, those to come included, because one of its runs was wrong.
     void strike(const std::string& who, const std::string& id);
-    /// A contestant that could not be measured, and why; said once under the table.
+    /// Adds a line under the table, once: a contestant that could not be measured, and why.
     void note(const std::string& text);
 
     std::string text() const;
     std::string json() const;
 
-    /// Holds the rows against a goals file. A goal is NAME_at_most or NAME_at_least: Kumi's median over that of NAME,
-    /// which is "limit", "peer" (the best one) or a peer's name; or "value", Kumi's median itself. What was not
-    /// measured is missed. Answers the report; `missed` counts.
+    /// Compares the rows with a goals file. A goal is NAME_at_most or NAME_at_least: Kumi's median over that of NAME,
+    /// which is "limit", "peer" (the best one) or a peer's name; or "value", Kumi's median itself. A goal of a row that
+    /// was not measured is missed. Returns the report; `missed` is the number of missed goals.
     Result<std::string> check(const std::string& goals_path, int& missed) const;
 
 private:
@@ -55,12 +55,12 @@ private:
         double best;
         std::size_t runs;
     };
-    /// In its best setting, if it has several.
+    /// Of a contestant in its best setting, if it has several.
     std::optional<Summary> summary(const std::string& who, const RowKind& row) const;
     std::optional<double> median(const std::string& who, const RowKind& row) const;
-    /// The better of the peers.
+    /// The median of the best peer.
     std::optional<double> best_peer(const RowKind& row) const;
-    /// What a goal that starts with `name` compares with.
+    /// The value that a goal which starts with `name` compares with.
     std::optional<double> base_of(const std::string& name, const RowKind& row) const;
     std::string check_goal(const RowKind& row, const std::string& key, double wanted, bool& good) const;
 

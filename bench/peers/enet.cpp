@@ -1,4 +1,4 @@
-// udp.rate with ENet: reliable packets, which it puts together into datagrams by itself.
+// udp.rate with ENet: reliable packets, of which ENet puts several into a datagram.
 
 #include "peers/stream.hpp"
 
@@ -9,7 +9,7 @@ namespace {
 
 using namespace kumi::bench;
 
-// ENet queues without a bound, so the taker says how far it is and the giver stays at most this far ahead.
+// ENet queues without a bound. So the receiver reports its progress, and the sender stays at most this far ahead.
 constexpr std::uint32_t ahead_max = 16'384;
 constexpr std::uint32_t acknowledged_each = 2'048;
 

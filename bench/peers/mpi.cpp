@@ -47,7 +47,7 @@ double pingpong_seconds(std::size_t bytes, int count) {
     return seconds_since(start) / count / 2;
 }
 
-/// Windows of non-blocking calls, as the OSU benchmarks do it.
+/// Windows of non-blocking calls, as in the OSU benchmarks.
 double stream_seconds(std::size_t bytes, int count) {
     constexpr int window = 64;
     std::vector<char> buffer(bytes);
@@ -93,7 +93,7 @@ double produce_consume_seconds(int count) {
     return seconds_since(start) / count;
 }
 
-/// The same with blocking calls.
+/// Like produce_consume_seconds(), with blocking calls.
 double produce_consume_blocking_seconds(int count) {
     std::vector<std::uint64_t> buffer(large_words);
     std::uint64_t total = 0;
@@ -124,7 +124,7 @@ void pair() {
     stream_seconds(large_bytes, 100);
     const double copy = stream_seconds(large_bytes, stream_large);
     const double pingpong = pingpong_seconds(large_bytes, pingpongs_large);
-    // Whichever way is the better one for this MPI.
+    // The better of two ways counts.
     const double in_place =
         std::min(produce_consume_seconds(stream_large), produce_consume_blocking_seconds(stream_large));
     if (rank_ != 0) return;
@@ -164,7 +164,7 @@ void net(std::string_view what, const char* row) {
     }
 }
 
-/// A row of `kumi bench engine`, as is the next.
+/// A row of `kumi bench engine`. The next function measures another.
 int onesided(const std::string& place) {
     bind_to_core(static_cast<unsigned>(rank_)); // here, since mpirun takes two hosts on one machine for two machines
     return mpi_onesided(place);

@@ -1,7 +1,7 @@
-// Multicasts as MPI programs do them: a communicator for each set, in which node 0 broadcasts; a reduction of one byte
-// tells it that all have it. This is more than fair to MPI: members know beforehand which set comes next and wait for
-// it, while Kumi's learn it from the message; and unless making them is to be measured, the communicators are there at
-// the start.
+// Multicasts as MPI programs do them: a communicator for each set, in which node 0 broadcasts. By a reduction of one
+// byte node 0 learns that all members have the content. This is more than fair to MPI: its members know beforehand
+// which set comes next and wait for it, while Kumi's members learn the set from the message. And the communicators are
+// made before the measurement, unless the making is measured.
 
 #include "peers/mpi_group.hpp"
 
@@ -37,7 +37,7 @@ class Members {
 public:
     explicit Members(const std::vector<int>& ranks) : ranks_(ranks) {}
 
-    /// Among the members; nobody else takes part.
+    /// A communicator of the members. Other processes take no part.
     void create() {
         MPI_Group world, some;
         MPI_Comm_group(MPI_COMM_WORLD, &world);
@@ -101,7 +101,7 @@ private:
 
     bool creates_;
     int rank_ = own_rank();
-    std::vector<std::optional<Members>> sets_; // none: this process is not in it
+    std::vector<std::optional<Members>> sets_; // empty: this process is no member
     std::uint64_t number_ = 0;
     bool all_came_ = true;
 };

@@ -1,5 +1,5 @@
-// Remote memory as MPI programs use it that do without the target's help: one epoch for all time (lock_all), memory
-// that MPI sets aside, and a flush when something must be there.
+// Remote memory of MPI without the target's help (passive target): one epoch for the whole run (lock_all), memory that
+// MPI allocates, and a flush when puts must be complete.
 
 #include "peers/mpi_onesided.hpp"
 
@@ -11,7 +11,7 @@ namespace kumi::bench {
 namespace {
 
 constexpr int target = 1;
-constexpr MPI_Aint word_at = large_bytes; // behind what is put
+constexpr MPI_Aint word_at = large_bytes; // after the memory for puts
 
 class Window {
 public:

@@ -4,7 +4,7 @@
 
 namespace kumi::bench {
 
-/// Two processes: the first uses a window of the second, and reports. Answers an exit code.
+/// Two processes. The first uses a window of the second, and reports. Returns an exit code.
 int mpi_onesided(const std::string& place);
 
 } // namespace kumi::bench

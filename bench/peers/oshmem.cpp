@@ -1,4 +1,4 @@
-// Remote memory as OpenSHMEM programs use it. Built with Open MPI's.
+// Remote memory of OpenSHMEM. Built with the OpenSHMEM of Open MPI.
 
 #include "contestant/core.hpp"
 #include "engine/onesided.hpp"
@@ -35,7 +35,7 @@ int main(int argc, char** argv) {
     bind_to_core(self);
     SymmetricMemory memory;
     shmem_barrier_all();
-    const int code = self == 0 && argc == 3 ? measure_onesided(memory, argv[2]) : 0; // "onesided", and where
+    const int code = self == 0 && argc == 3 ? measure_onesided(memory, argv[2]) : 0; // argv: "onesided", place
     shmem_barrier_all();
-    shmem_global_exit(code); // Open MPI 4.1's shmem_finalize() may crash over UCX, and with it what was measured
+    shmem_global_exit(code); // shmem_finalize() of Open MPI 4.1 may crash over UCX, and the results would be lost
 }

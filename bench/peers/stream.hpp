@@ -1,6 +1,6 @@
 #pragma once
 
-// What the peers of udp.rate do alike: one side gives 32-byte messages for ever, the other counts them and reports.
+// What the peers of udp.rate share: one side sends 32-byte messages without end, the other counts them and reports.
 
 #include "contestant/measure.hpp"
 #include "contestant/work.hpp"
@@ -10,7 +10,8 @@
 
 namespace kumi::bench {
 
-/// `take(address, row)` and `give(address)` answer exit codes; arguments are "take ADDRESS ROW" or "give ADDRESS".
+/// Calls `take(address, row)` or `give(address)`, which return exit codes. The arguments are "take ADDRESS ROW" or
+/// "give ADDRESS".
 template <class Take, class Give>
 int stream_main(int argc, char** argv, Take&& take, Give&& give) {
     const std::string_view what = argc > 1 ? argv[1] : "";

@@ -1,4 +1,4 @@
-// udp.rate with ZeroMQ: PUSH and PULL over TCP, which puts messages together in a thread of its own.
+// udp.rate with ZeroMQ: PUSH and PULL over TCP. A thread of ZeroMQ puts messages together.
 
 #include "peers/stream.hpp"
 
@@ -31,7 +31,7 @@ int take(const char* host, const char* row) {
     };
     report(row, per_second(count, take_until) * 1e-6);
     std::fflush(stdout);
-    std::_Exit(0); // without the wait for what is still queued
+    std::_Exit(0); // does not wait for queued messages
 }
 
 int give(const char* host) {
@@ -46,7 +46,7 @@ int give(const char* host) {
     return failed("zmq_send");
 }
 
-/// Its threads may use every core: bound to one, they would stand in each other's way.
+/// The threads of ZeroMQ may use every core: on one core they would hinder each other.
 void unbind() {
     cpu_set_t all;
     CPU_ZERO(&all);

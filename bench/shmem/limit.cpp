@@ -44,7 +44,7 @@ std::uint64_t take(const Line& line, std::uint64_t number) {
     return line.data;
 }
 
-/// Two processes hand a number to and fro. Pages differ in where they lie between the cores, so several are tried.
+/// Two processes hand a number to and fro. Pages have different distances from the cores, so several are tried.
 double handover_seconds() {
     constexpr int pages = 8;
     constexpr std::uint64_t count = pingpongs_small / 4;
@@ -80,12 +80,13 @@ double copy_seconds() {
     return seconds_from(start) / stream_large;
 }
 
-/// A word in a page of its own that a process sleeps on.
+/// A word that a process sleeps on, in a page of its own.
 struct alignas(4096) Bed {
     std::atomic<std::uint32_t> round;
 };
 
-/// What the system takes to put one process to sleep and wake the next, round 16 of them, with no message at all.
+/// How long the system takes to put one process to sleep and wake the next, in a ring of 16 processes, without
+/// messages.
 double wake_up_ring_seconds() {
     constexpr std::uint32_t processes = 16;
     constexpr std::uint32_t rounds = ring_rounds;
@@ -122,7 +123,7 @@ double wake_up_ring_seconds() {
 } // namespace
 
 void measure_limits() {
-    report("shmem.ring.16", wake_up_ring_seconds() * 1e6); // first: the next one binds this process
+    report("shmem.ring.16", wake_up_ring_seconds() * 1e6); // comes first, because the next one binds this process
     report("shmem.latency.8", handover_seconds() * 1e9);
     const double copy = copy_seconds();
     for (const char* how : {"copy", "pingpong"})

@@ -2,8 +2,8 @@
 
 namespace kumi::bench {
 
-/// Measures and reports what this machine can do at best between two processes on two cores: handing over one cache
-/// line, copying memory; and passing a wake-up round 16 processes. Nothing of Kumi is in it.
+/// Measures and reports the limits of this machine, without Kumi: how long two processes on two cores take to hand over
+/// one cache line and to copy memory, and how long a wake-up takes to go round 16 processes.
 void measure_limits();
 
 } // namespace kumi::bench

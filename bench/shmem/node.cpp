@@ -13,7 +13,7 @@
 namespace kumi::bench {
 namespace {
 
-/// Filled in place by the producer, summed in place by the consumer.
+/// The producer fills messages in place, the consumer sums them in place.
 double produce_consume_seconds(Partner& partner, int count) {
     pm::Channel& channel = partner.channel();
     std::uint64_t total = 0;
@@ -79,7 +79,7 @@ void ring(PmJob& job) {
     if (job.node() == 0) report("shmem.ring.16", seconds_since(start) / ring_rounds / job.nodes() * 1e6);
 }
 
-/// Node 1 waits for a message that takes a second to come: how much of a core does that cost?
+/// Node 1 waits a second for a message. Reports how much of a core that takes.
 void idle(PmJob& job) {
     bool came = false;
     job.on_message([&](Message&) { came = true; });

@@ -77,7 +77,7 @@ private:
     void measure(const Entry& entry) {
         const auto heard = stage_.run(entry, entry_seconds_max);
         if (!heard) return;
-        // the row is how long it takes
+        // this row is the time that the whole command takes
         if (entry.what == "join") table_.add(entry.who, "shmem.launch.4", heard->seconds * 1e3);
         for (const auto& [id, value] : heard->results) table_.add(entry.who, id, value);
     }

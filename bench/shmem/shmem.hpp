@@ -5,7 +5,7 @@
 
 namespace kumi::bench {
 
-/// Kumi over shared memory beside the limit and MPI, interleaved round by round.
+/// Measures Kumi over shared memory beside the limit and MPI. In each round the contestants take turns.
 Table run_shmem_bench(const BenchOptions& options);
 
 } // namespace kumi::bench

@@ -14,7 +14,7 @@ constexpr double frame_left = 70, frame_right = 560, frame_top = 50, frame_botto
 constexpr double legend_left = frame_right + 20;
 constexpr double picture_width = 800, picture_height = 440;
 
-/// Told apart by everybody, also those who see red and green alike; and by their marks.
+/// Colours that people who cannot tell red from green can tell apart, too. Curves also have different marks.
 constexpr std::array<std::string_view, 5> colours{"#d9532c", "#2f6fb5", "#7a7a7a", "#3d9970", "#a15fb0"};
 constexpr std::array<std::string_view, 5> dashes{"none", "6 3", "2 3", "9 3 2 3", "1 2"};
 

@@ -16,13 +16,13 @@
 namespace kumi::bench {
 namespace {
 
-/// Seconds until all is quiet that came before.
+/// Seconds after which earlier traffic is over.
 constexpr double quiet = 1e-3;
-/// What the simulated MPI sends at once, with room for what SimGrid adds.
+/// The largest message that the simulated MPI sends eagerly, less what SimGrid adds.
 constexpr std::size_t at_once_bytes = 8960;
-/// Up to here the paper sends whole messages.
+/// The paper sends messages up to this size whole.
 constexpr std::size_t paper_whole_bytes = 12288;
-/// As simulation.cpp has it, told to Kumi as somebody would who knows the machine.
+/// The costs of simulation.cpp, given to Kumi as settings.
 constexpr const char* costs = "overhead=0.2,latency=1.2,bandwidth=10000";
 
 /// Of all ranks, which are one process.
@@ -54,12 +54,12 @@ Job join(const Contest& contest, Handlers&& handlers, int rank) {
     mpi::Options options;
     options.channel.sleeps_in_mpi = true;
     options.channel.packet_bytes = at_once_bytes;
-    options.channel.receives = 4; // simulating more takes longer
+    options.channel.receives = 4; // with more, the simulation takes longer
     if (contest.machine.groups > 1) options.cluster = static_cast<std::uint32_t>(rank / contest.machine.nodes_in_group);
     return must(mpi::join(MPI_COMM_WORLD, std::move(handlers), options));
 }
 
-/// What MPICH 3 and 4 choose by default.
+/// The algorithms that MPICH 3 and 4 choose by default.
 std::string mpich_bcast(const Contest& contest) {
     if (contest.bytes <= 12288 || contest.members < 8) return "binomial_tree";
     return contest.bytes <= 524288 && std::has_single_bit(static_cast<unsigned>(contest.members))
@@ -67,8 +67,8 @@ std::string mpich_bcast(const Contest& contest) {
                : "scatter_LR_allgather";
 }
 
-/// SimGrid makes communicators without asking anybody. MPICH's members agree on a free number first: one bit for each,
-/// in all of them.
+/// SimGrid makes communicators without messages. In MPICH the members first agree on a free number: a reduction of one
+/// bit for each number.
 void agree_on_number(MPI_Comm members) {
     std::array<std::uint32_t, 65> free{}, all{};
     MPI_Allreduce(free.data(), all.data(), static_cast<int>(free.size()), MPI_UINT32_T, MPI_BAND, members);
@@ -94,7 +94,7 @@ void multicast_by_kumi(const Contest& contest, const std::string& way) {
             must(job.multicast(members_of(contest), take, Bytes(content)).get());
             end_with(way.empty() ? "multicast" : way.c_str(), contest, last - begun);
         }
-        must(job.barrier()); // in which it waits
+        must(job.barrier()); // this rank waits here
     });
 }
 
@@ -116,7 +116,7 @@ void call_by_kumi(const Contest& contest) {
 }
 
 void broadcast_by_mpi(const Contest& contest, bool creates) {
-    std::vector<std::byte> content(contest.bytes); // of all ranks: nobody looks at it
+    std::vector<std::byte> content(contest.bytes); // shared by all ranks, because none reads it
     const Set set = members_of(contest);
     simulate(contest.machine, mpich_bcast(contest), [&](int rank) {
         const bool is_member = set.contains(static_cast<Node>(rank));
@@ -125,7 +125,7 @@ void broadcast_by_mpi(const Contest& contest, bool creates) {
         if (!is_member) return;
         MPI_Group group = MPI_GROUP_NULL;
         MPI_Comm_group(ready, &group);
-        MPI_Bcast(content.data(), 1, MPI_BYTE, 0, ready); // what it does only once
+        MPI_Bcast(content.data(), 1, MPI_BYTE, 0, ready); // work that MPI does only once
         MPI_Barrier(ready);
         if (rank == 0) begin();
         MPI_Comm used = ready;

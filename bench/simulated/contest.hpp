@@ -14,13 +14,12 @@ struct Contest {
     int members; // evenly spread over the machine
 };
 
-/// A multicast by Kumi, on whose nodes nobody knew of the set before. `way`: "" is the best, "paper" what the paper
-/// does.
+/// A multicast by Kumi to a set that is new to all nodes. `way`: "" is the best way, "paper" the way of the paper.
 [[noreturn]] void multicast_by_kumi(const Contest& contest, const std::string& way);
-/// The same from a node that is no member: until it may go on.
+/// The time of the call of such a multicast, at a node that is no member.
 [[noreturn]] void call_by_kumi(const Contest& contest);
-/// MPI_Bcast by the algorithm that MPICH takes. The communicator is there already, and all members wait in it; or it is
-/// made for this by all of them, who know that and wait for it.
+/// MPI_Bcast by the algorithm that MPICH uses. Either the communicator exists already and all members wait in it; or
+/// all members, which know of it and wait, make the communicator for this broadcast.
 [[noreturn]] void broadcast_by_mpi(const Contest& contest, bool creates);
 
 } // namespace kumi::bench

@@ -9,9 +9,9 @@ namespace {
 namespace sg = simgrid::s4u;
 
 constexpr double port_bytes_s = 10e9;   // each way
-constexpr double port_seconds = 0.4e-6; // to the middle of the group: 1.2 us from end to end, with what MPI takes
+constexpr double port_seconds = 0.4e-6; // to the middle of the group; 1.2 us from end to end, with the time of MPI
 constexpr double group_link_seconds = 0.3e-6;
-constexpr double own_bytes_s = 40e9; // of a node to itself
+constexpr double own_bytes_s = 40e9; // from a node to itself
 constexpr double own_seconds = 0.1e-6;
 
 struct Group {

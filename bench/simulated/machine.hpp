@@ -1,8 +1,8 @@
 #pragma once
 
-// Machines that SimGrid simulates: dragonflies of groups of nodes. Inside a group adaptive routing spreads packets over
-// all its links, which together are wide enough: only the ports of nodes are shared. Between two groups there is one
-// link, which may be thin.
+// Machines that SimGrid simulates: dragonflies of groups of nodes. Inside a group, adaptive routing spreads packets
+// over all links, which together are fast enough: only the ports of nodes are a bottleneck. Between two groups there is
+// one link, which may be slow.
 
 #include <array>
 #include <string_view>
@@ -25,12 +25,12 @@ struct Machine {
     int nodes() const { return member_nodes() + spare_nodes; }
 };
 
-/// The paper's Cray XC30, of which 256 nodes took part: its 360 fit into one group. Many nodes, of which groups are
-/// joined by wide links. And groups whose links one node alone can fill.
+/// Three machines: the paper's Cray XC30, of whose 360 nodes, which are one group, 256 took part; a machine of many
+/// groups joined by fast links; a machine whose links between groups one node alone can fill.
 inline constexpr std::array machines{Machine{"xc30", 1, 256, 0, 1}, Machine{"large", 16, 256, 100},
                                      Machine{"thin", 4, 256, 10}};
 
-/// Makes it, in the simulation that has been begun. Nodes are in the order of groups.
+/// Makes the machine in the present simulation. Nodes are in the order of groups.
 std::vector<simgrid::s4u::Host*> build(const Machine& machine);
 
 } // namespace kumi::bench

@@ -25,7 +25,7 @@ struct Cell {
     std::string machine;
     std::size_t bytes;
     int members;
-    bool has_all_peers; // or MPICH only
+    bool has_all_peers; // false: MPICH only
 
     std::string id() const { return fmt::format("simulated.{}.{}.{}.{}", what, machine, bytes, members); }
     RowKind row() const {
@@ -35,7 +35,7 @@ struct Cell {
         return {id(), "us", true,
                 fmt::format("{} bytes to {} nodes of {}, until the last of them has all", bytes, members, machine)};
     }
-    /// Of single-port networks: latencies as if there were no bytes, and bytes as if there were no latency.
+    /// The limit of networks with one port per node: the time of the latencies alone, plus that of the bytes alone.
     double limit_us() const {
         return group::time_of(static_cast<group::Node>(members), {.gap = 0.2, .hop = 1.2}) +
                static_cast<double>(bytes) * 1e-4;
@@ -78,7 +78,7 @@ std::vector<Run> runs_of(const BenchOptions& options, const std::vector<Cell>& c
     return runs;
 }
 
-/// What was simulated, by contestant and cell; so much at a time as there are cores.
+/// Runs simulations, as many at a time as there are cores, and keeps results by contestant and cell.
 class Results {
 public:
     Results(const BenchOptions& options, const std::vector<Run>& runs, Table& table)
@@ -127,7 +127,7 @@ private:
     std::map<std::pair<std::string, std::string>, double> microseconds_;
 };
 
-/// One picture for each size; those of 80 KB and 8 MB are the paper's.
+/// Draws one figure for each size. Those of 80 KB and 8 MB are in the paper, too.
 void draw(const std::string& folder, const std::vector<Cell>& cells, const Results& results, Table& table) {
     struct Figure {
         std::size_t bytes;

@@ -9,9 +9,9 @@
 
 namespace kumi::bench {
 
-/// Multicasts on simulated machines of hundreds and thousands of nodes, as the dynamic multicast paper measured them in
-/// its figures 8 and 9, and MPI_Bcast beside them: simulated/contest.hpp says who does what. Times are those of the
-/// simulation, the same in every run, so there is one round. With a folder for figures, it draws what the paper draws.
+/// Measures multicasts on simulated machines of hundreds and thousands of nodes, as in figures 8 and 9 of the dynamic
+/// multicast paper, beside MPI_Bcast; simulated/contest.hpp describes the contestants. Times are simulated and equal in
+/// every run, so there is one round. If the options name a folder for figures, draws the figures of the paper.
 Table run_simulated_bench(const BenchOptions& options);
 
 /// What `--rows` may name.

@@ -10,8 +10,8 @@ namespace {
 
 namespace sg = simgrid::s4u;
 
-// What MPI takes on a Cray XC30, more or less. A message of up to 9000 bytes leaves at once and is copied on both
-// sides; a larger one is asked for, which takes three latencies instead of one, and is not copied.
+// Approximate costs of MPI on a Cray XC30. A message of up to 9000 bytes is sent eagerly and copied on both sides. A
+// larger message needs a rendezvous, which takes three latencies instead of one, and is not copied.
 constexpr const char* costs_of_mpi[] = {
     "smpi/os:0:2e-7:1e-10;9000:2e-7:0",
     "smpi/ois:0:2e-7:1e-10;9000:2e-7:0",
@@ -21,7 +21,7 @@ constexpr const char* costs_of_mpi[] = {
     "smpi/send-is-detached-thresh:9000",
 };
 
-// No more than that: programs themselves take no time, nor do calls that only look; and networks are as fast as the
+// Everything else takes no time: neither the programs themselves nor calls that only test. Networks are as fast as the
 // machine says.
 constexpr const char* other_settings[] = {
     "smpi/simulate-computation:no",
@@ -32,7 +32,7 @@ constexpr const char* other_settings[] = {
     "network/crosstraffic:0",
     "network/weight-S:0",
     "network/TCP-gamma:0",
-    // What is not measured, but has to end. As shipped they are linear.
+    // For calls that are not measured but must end soon. The defaults of SimGrid take linear time.
     "smpi/allgather:bruck",
     "smpi/allgatherv:ompi_bruck",
     "smpi/barrier:ompi_bruck",
@@ -51,7 +51,7 @@ void simulate(const Machine& machine, const std::string& bcast, const std::funct
     int count = 2;
     sg::Engine engine(&count, arguments);
     set("network/model:SMPI");
-    smpi_init_options(); // it knows its settings from here on
+    smpi_init_options(); // from here on SimGrid knows its settings
     for (const char* const setting : costs_of_mpi) set(setting);
     for (const char* const setting : other_settings) set(setting);
     set("smpi/bcast:" + bcast);

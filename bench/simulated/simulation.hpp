@@ -7,15 +7,15 @@
 
 namespace kumi::bench {
 
-/// Simulates a machine on every node of which a rank of MPI runs. All ranks are in this process and in one thread, and
-/// take turns when they wait in MPI; time is that of MPI_Wtime. `bcast`: the algorithm of MPI_Bcast, as SimGrid names
-/// it. Does not return: some rank calls end().
+/// Simulates a machine with one rank of MPI on every node. All ranks are in one thread of this process and take turns
+/// when they wait in MPI. MPI_Wtime tells the simulated time. `bcast`: SimGrid's name of the algorithm of MPI_Bcast.
+/// Does not return: some rank calls end().
 [[noreturn]] void simulate(const Machine& machine, const std::string& bcast, const std::function<void(int rank)>& run);
 
-/// Nothing happens on this rank for so long.
+/// This rank does nothing for that time.
 void sleep(double seconds);
 
-/// Ends the simulation, and the process. Nobody leaves before: that takes long, and shows nothing.
+/// Ends the simulation and the process. No rank leaves MPI before, because that takes long and measures nothing.
 [[noreturn]] void end();
 
 } // namespace kumi::bench

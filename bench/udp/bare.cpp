@@ -26,8 +26,9 @@ Result<SocketPair> pair_for(const Task& task, const Network& network) {
     return tcp_pair(network, {});
 }
 
-/// A message to and fro. On a stream the same number of bytes. The limit is a socket that names whom it sends to: one
-/// that serves all peers must, and it costs the system a look at its routes; udp_connected is spared that.
+/// A message to and fro; on a stream, that number of bytes. The limit is a socket that names the destination of each
+/// datagram, because a socket for all peers must do so. That costs the system a look at its routes, which udp_connected
+/// does not need.
 int pingpong(const Task& task, const SocketPair& sockets, Waiting waiting) {
     const bool addressed = task.who == "limit";
     const auto exchange = [&](int socket, bool first) {
@@ -60,8 +61,7 @@ int pingpong(const Task& task, const SocketPair& sockets, Waiting waiting) {
     return run_parts({{ask, 0}, {answer, 1}});
 }
 
-/// Bytes that arrive per second. The receiver takes what there is, spinning as Kumi's does: the sender need not wake
-/// it.
+/// Bytes that arrive per second. The receiver spins, as Kumi's does, so that the sender need not wake it.
 double stream_rate(const SocketPair& sockets, std::chrono::milliseconds duration) {
     Buffer into(256 << 10);
     std::uint64_t bytes = 0;
@@ -87,7 +87,7 @@ int stream(const Task& task, const SocketPair& sockets, std::size_t write_bytes,
     return run_parts({{take, 1}, {give, 0}});
 }
 
-/// Requests and replies of the paper's mix, each behind its length.
+/// Requests and replies with the sizes of the paper's mix. Each message follows its length.
 int mix(const Task& task, const SocketPair& sockets) {
     const auto send_next = [](int socket, Mix& sizes, Buffer& buffer) {
         const auto size = static_cast<std::uint32_t>(sizes.next());
@@ -142,7 +142,7 @@ double burst_rate(const SocketPair& sockets, const Burst& burst) {
         if (burst.bytes > burst.segment_bytes)
             ::setsockopt(sockets[0].get(), SOL_UDP, UDP_SEGMENT, &burst.segment_bytes, sizeof(int));
         const Buffer from(static_cast<std::size_t>(burst.bytes));
-        while (true) (void)::send(sockets[0].get(), from.data(), from.size(), 0); // what is refused is tried again
+        while (true) (void)::send(sockets[0].get(), from.data(), from.size(), 0); // a refused message is sent again
         return 0;
     };
     double rate = 0;
@@ -150,7 +150,7 @@ double burst_rate(const SocketPair& sockets, const Burst& burst) {
     return ::recv(hear.get(), &rate, sizeof rate, MSG_DONTWAIT) == sizeof rate ? rate : 0;
 }
 
-/// What the network carries of bare datagrams, with nobody to see to it that they arrive.
+/// How many bare datagrams the network carries, without any protocol that repairs losses.
 int bulk_limit(const Task& task, const Network& network) {
     constexpr int mtu_payload = 1500 - 28;
     std::vector<Burst> bursts{{mtu_payload, 44 * mtu_payload}};

@@ -5,8 +5,8 @@
 
 namespace kumi::bench {
 
-/// The contestants that are nothing but sockets: the limits ("limit", UDP) and TCP in its variants ("tcp", ...).
-/// Answers an exit code.
+/// Runs a contestant that uses bare sockets: the limits ("limit", UDP) and TCP in its variants ("tcp", ...).
+/// Returns an exit code.
 int run_bare(const Task& task, const Network& network);
 
 } // namespace kumi::bench

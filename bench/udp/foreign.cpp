@@ -27,7 +27,7 @@ Part program_on(const Network& network, unsigned side, Words words) {
             side};
 }
 
-/// Asks iperf3's server, which may need a moment to be there.
+/// Runs iperf3 as a client. Tries again while the server is not ready.
 Result<std::string> ask_iperf3(const std::string& address) {
     constexpr int attempts_max = 40;
     for (int attempt = 1;; ++attempt) {
@@ -52,15 +52,15 @@ int run_iperf3(const Task& task, const Network& network) {
     return run_parts({{client, 0}, program_on(network, 1, {"iperf3", "--server", "--bind", network.address(1)})});
 }
 
-/// Our own program over somebody's library: one side takes and reports, the other gives.
+/// Runs the program for a library on both sides: side 1 takes messages and reports, side 0 sends.
 int run_library(const Task& task, const Network& network, const std::string& program) {
     const std::string address = network.address(1);
     return run_parts({program_on(network, 1, {program, "take", address, task.row()}),
                       program_on(network, 0, {program, "give", address})});
 }
 
-/// What mpirun calls to start its daemon on side 1: a script in memory, so that nothing is left behind. It gives that
-/// side a name of its own, for Open MPI knows hosts by their names.
+/// The script that mpirun calls to start its daemon on side 1. The script is in memory, so that no file is left behind.
+/// It gives side 1 a host name of its own, because Open MPI identifies hosts by their names.
 Result<base::Descriptor> remote_shell(const Network& network) {
     const base::Descriptor writable(::memfd_create("kumi-bench-rsh", MFD_CLOEXEC));
     const std::string script = fmt::format("#!/bin/sh\nshift\nexec nsenter --net={} unshare --uts sh -c "
@@ -102,7 +102,7 @@ int run_openmpi(const Task& task, const Network& network, const std::string& pro
     ::setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
     ::setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
     Part part = program_on(network, 0, words);
-    part.core.reset(); // its ranks bind themselves
+    part.core.reset(); // the ranks bind themselves
     return run_parts({part});
 }
 

@@ -5,8 +5,7 @@
 
 namespace kumi::bench {
 
-/// The peers that are programs of others, or written with their libraries: iperf3, openmpi, enet, zeromq.
-/// Answers an exit code.
+/// Runs a peer: iperf3, or a program that uses Open MPI, ENet or ZeroMQ. Returns an exit code.
 int run_foreign(const Task& task, const Network& network);
 
 } // namespace kumi::bench

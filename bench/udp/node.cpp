@@ -51,7 +51,7 @@ int send_for_ever(Channel& channel, pm::Node to, std::size_t bytes, pm::Patience
     return 0;
 }
 
-/// The same where messages are made in place. What is in them stays as it was: bare senders do not write theirs either.
+/// Sends messages that are made in place. Their content is not written: bare senders do not write theirs either.
 int send_in_place_for_ever(Channel& channel, pm::Node to, std::size_t bytes, pm::Patience patience) {
     while (true) {
         pm::SendSlot slot;
@@ -68,7 +68,7 @@ void take_until(Channel& channel, pm::Handler handler, Instant deadline, pm::Pat
         channel, handler, [&] { return now() >= deadline; }, patience, deadline);
 }
 
-/// One way from node 0 to node 1; `unit` is a number of bytes.
+/// Messages from node 0 to node 1; `unit` is a number of bytes.
 int stream(const Task& task, const Ends& ends, std::size_t message_bytes, double unit) {
     const auto take = [&] {
         std::uint64_t bytes = 0;
@@ -84,7 +84,7 @@ int stream(const Task& task, const Ends& ends, std::size_t message_bytes, double
     return run_parts({{take, 1}, {give, 0}});
 }
 
-/// What arrives at node 0, by source. Node 0's own entry stays zero.
+/// Counts what arrives at node 0, by source. The entry of node 0 stays zero.
 class Arrivals {
 public:
     explicit Arrivals(std::size_t nodes) : bytes_(nodes) {}
@@ -96,7 +96,7 @@ public:
     const std::uint64_t& total() const noexcept { return total_; }
     bool from_all() const noexcept { return std::find(bytes_.begin() + 1, bytes_.end(), 0u) == bytes_.end(); }
     void forget_sources() noexcept { std::fill(bytes_.begin(), bytes_.end(), 0u); }
-    /// The slowest sender's share of the fastest's.
+    /// The rate of the slowest sender over that of the fastest.
     double fairness() const noexcept {
         const auto [least, most] = std::minmax_element(bytes_.begin() + 1, bytes_.end());
         return static_cast<double>(*least) / static_cast<double>(*most);
@@ -107,7 +107,7 @@ private:
     std::uint64_t total_ = 0;
 };
 
-/// Many to one: node 0 counts what comes, by source.
+/// Many nodes send to node 0, which counts messages by source.
 int incast(const Task& task, const Ends& ends) {
     const auto patience = pm::patience_for(static_cast<unsigned>(ends.size()), base::cores_allowed());
     const auto take = [&] {
@@ -130,7 +130,8 @@ int incast(const Task& task, const Ends& ends) {
     return run_parts(parts);
 }
 
-/// What one core encrypts in packets of that network's size, or decrypts if that is slower. Each end does one of them.
+/// How fast one core encrypts packets of the network's size, or decrypts them if that is slower. Each end does one of
+/// the two.
 int cipher_alone(const Task& task) {
     namespace crypto = device::udp::crypto;
     const std::vector<std::byte> plain(task.network == "veth" ? 1'400 : 65'000);
@@ -161,7 +162,7 @@ int cipher_alone(const Task& task) {
 
 int run_kumi(const Task& task, const Network& network) {
     std::vector<unsigned> sides{0, 1};
-    if (task.is("incast") && task.who == "kumi") sides.resize(9, 1); // the limit is what one sender reaches
+    if (task.is("incast") && task.who == "kumi") sides.resize(9, 1); // the limit is the rate of one sender
     device::udp::Options options;
     options.encrypt = task.is_encrypted() && task.who == "kumi"; // the limit is plain
     options.checks_all = task.is_checked() && task.who == "kumi";

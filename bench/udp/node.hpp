@@ -8,10 +8,10 @@
 
 namespace kumi::bench {
 
-/// Runs one contestant of `kumi bench udp`, with all processes that it needs. Answers an exit code.
+/// Runs one contestant of `kumi bench udp`, with all its processes. Returns an exit code.
 int udp_node(std::span<const std::string> words);
 
-/// Kumi itself; "limit" where the limit is Kumi's own figure. Answers an exit code.
+/// Runs Kumi; or "limit", in rows whose limit is a figure of Kumi itself. Returns an exit code.
 int run_kumi(const Task& task, const Network& network);
 
 } // namespace kumi::bench

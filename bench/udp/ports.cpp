@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// From the neighbour nothing but that it is there, to node 0 who is ready, from node 0 the end.
+// Messages: from a neighbour, that it is there; to node 0, that this node is ready; from node 0, the end.
 enum class Word : std::uint32_t { neighbour, ready, end };
 struct Note {
     Word word;
@@ -46,9 +46,9 @@ std::set<std::string> udp_inodes() {
 
 std::size_t udp_sockets_of(const std::vector<pid_t>& processes) {
     const std::set<std::string> udp = udp_inodes();
-    std::set<std::string> found; // one that several processes hold is one
+    std::set<std::string> found; // a socket of several processes counts once
     for (const pid_t pid : processes) {
-        std::error_code gone; // a descriptor may be closed while we look
+        std::error_code gone; // a descriptor may be closed meanwhile
         for (const auto& entry : fs::directory_iterator("/proc/" + std::to_string(pid) + "/fd", gone)) {
             const std::string target = fs::read_symlink(entry.path(), gone).string();
             constexpr std::string_view start = "socket:[";

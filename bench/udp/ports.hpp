@@ -8,10 +8,10 @@
 
 namespace kumi::bench {
 
-/// A node of a job whose node 0 counts the UDP sockets that all of them have open. Answers an exit code.
+/// Runs a node of a job. Node 0 counts the open UDP sockets of all nodes. Returns an exit code.
 int count_ports(const Task& task);
 
-/// How many UDP sockets these processes have open together; one that several of them hold counts once.
+/// The number of UDP sockets that these processes have open. A socket of several processes counts once.
 std::size_t udp_sockets_of(const std::vector<pid_t>& processes);
 
 } // namespace kumi::bench

@@ -56,7 +56,7 @@ Result<SocketPair> tcp_pair(const Network& network, const TcpOptions& options) {
     auto caller = socket_on(network, 0, SOCK_STREAM);
     if (!caller) return caller.error();
     if (auto done = set(*caller, options); !done) return done.error();
-    // The system completes the connection by itself: nobody needs to accept yet.
+    // The system completes the connection before accept() is called.
     if (auto done = connect_to(*caller, *address); !done) return done.error();
     base::Descriptor called(::accept4(listener->get(), nullptr, nullptr, SOCK_CLOEXEC));
     if (!called) return refused("accept");

@@ -1,6 +1,6 @@
 #pragma once
 
-// Bare sockets between the two sides of a network: what the system gives without anything on top.
+// Bare sockets between the two sides of a network.
 
 #include "udp/network.hpp"
 
@@ -22,12 +22,13 @@ struct TcpOptions {
 Result<SocketPair> tcp_pair(const Network& network, const TcpOptions& options);
 Result<SocketPair> udp_pair(const Network& network);
 
-/// Whether a wait keeps its core.
+/// Whether a wait spins or sleeps.
 enum class Waiting { spinning, blocking };
 
-/// Sends all of it; false when the other end is gone.
+/// Sends all bytes. False: the other end is gone.
 bool send_all(int socket, Bytes bytes);
-/// Receives at least `bytes_min` bytes of a stream, or one datagram; answers how many, 0 when the other end is gone.
+/// Receives at least `bytes_min` bytes of a stream, or one datagram. Returns the number of bytes; 0: the other end is
+/// gone.
 std::size_t receive(int socket, MutableBytes into, std::size_t bytes_min, Waiting waiting);
 
 } // namespace kumi::bench

@@ -1,6 +1,7 @@
 #pragma once
 
-// One measurement of `kumi bench udp`: who does what, and where. It travels as the words of `kumi-bench node udp`.
+// One measurement of `kumi bench udp`: what is measured, of which contestant, on which network. These are the words of
+// `kumi-bench node udp`.
 
 #include <optional>
 #include <span>
@@ -11,7 +12,7 @@
 namespace kumi::bench {
 
 struct Task {
-    std::string what;         // "latency.64", "loss.0.1", "encrypted.bulk"; with the network it names the row
+    std::string what;         // "latency.64", "loss.0.1", "encrypted.bulk"; the row is this and the network
     std::string who;          // "kumi", "limit" or a peer
     std::string network;      // "loopback" or "veth"
     std::string peers_folder; // where the peers' programs are
@@ -25,7 +26,7 @@ struct Task {
     std::string row() const { return "udp." + what + "." + network; }
     bool is_encrypted() const { return what.starts_with(encrypted); }
     bool is_checked() const { return what.starts_with(checked); }
-    /// Encrypted, checked as a whole, or not.
+    /// Whether this measures `name`: plain, encrypted or checked.
     bool is(const char* name) const {
         const std::string bare = what.substr(is_encrypted() ? encrypted.size() : is_checked() ? checked.size() : 0);
         return bare == name || bare.starts_with(std::string(name) + ".");

@@ -14,7 +14,7 @@ namespace {
 constexpr std::chrono::seconds entry_seconds_max{15};
 constexpr const char* peers_to_name[] = {"tcp", "iperf3", "openmpi", "enet", "zeromq"};
 
-/// What is measured, by whom, on which networks.
+/// A kind of row, its contestants and its networks.
 struct Kind {
     RowKind row; // its id without "udp." and the network
     Words who;
@@ -60,7 +60,7 @@ std::vector<Kind> kinds() {
     return all;
 }
 
-/// One kind on one network: a row, and who fills it.
+/// A row, which is one kind on one network, and its contestants.
 struct Case {
     RowKind row;
     std::vector<Task> tasks;
@@ -80,7 +80,7 @@ std::vector<Case> all_cases(const std::string& peers_folder) {
     return cases;
 }
 
-/// Those whose rows were asked for.
+/// The cases whose rows were asked for.
 std::vector<Case> chosen_cases(const BenchOptions& options) {
     std::vector<Case> cases = all_cases(options.peers_folder);
     std::erase_if(cases, [&](const Case& one) { return !is_asked_for(options, one.row.id); });
@@ -114,7 +114,7 @@ public:
             for (const Case& one : cases_)
                 for (const Task& task : one.tasks)
                     if (chosen(task.who) && !(task.is("ports") && round > 0))
-                        measure(entry(task)); // a count is always the same
+                        measure(entry(task)); // a count does not vary, so one round is enough
         }
         return std::move(table_);
     }

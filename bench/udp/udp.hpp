@@ -9,8 +9,8 @@
 
 namespace kumi::bench {
 
-/// Kumi over UDP beside bare sockets and other libraries, on a loopback and between two hosts joined by a veth pair,
-/// interleaved round by round.
+/// Measures Kumi over UDP beside bare sockets and other libraries, on a loopback and between two hosts joined by a veth
+/// pair. In each round the contestants take turns.
 Table run_udp_bench(const BenchOptions& options);
 
 /// What `--rows` may name.
