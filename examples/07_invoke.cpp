@@ -27,13 +27,10 @@ int main() {
     if (job.node() == 0) {
         const kumi::Node other = job.nodes() - 1;
         auto counts = job.invoke(other, count_words, std::vector<std::string>{"the cat and the dog", "and the mouse"});
-        // waits for the answer
-        for (const auto& [word, count] : kumi::must(counts.get())) fmt::print("{} {}\n", count, word);
+        for (const auto& [word, count] : kumi::must(counts.get())) fmt::print("{} {}\n", count, word); // get() waits
 
-        auto text = job.invoke(other, divide, 1.0, 8.0).then([](kumi::Result<double> answer) {
-            return fmt::format("an eighth is {}", kumi::must(answer));
-        });
-        fmt::print("{}\n", kumi::must(text.get()));
+        const auto text = [](kumi::Result<double> got) { return fmt::format("an eighth is {}", kumi::must(got)); };
+        fmt::print("{}\n", kumi::must(job.invoke(other, divide, 1.0, 8.0).then(text).get()));
 
         for (auto& answer : job.invoke_all(divide, 1.0, 0.0)) // on all nodes at once
             if (const auto got = answer.get(); !got) fmt::print("{}\n", got.error().text());

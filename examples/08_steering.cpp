@@ -1,6 +1,5 @@
-// A simulation that is steered while it runs: each 20 ms the master picks the workers that matter now, those near the
-// heat, and tells only these; they compute, and answer in time or not. kumi run -n 6 ./08_steering [STEPS]; type where
-// the heat is to go
+// A simulation that is steered while it runs: every 20 ms the master picks the workers near the heat and tells only
+// these, which compute and answer in time or not.  kumi run -n 6 ./08_steering [STEPS]; type where the heat is to go
 #include <cmath>
 #include <cstdlib>
 #include <fmt/format.h>
@@ -13,8 +12,7 @@ int main(int argc, char** argv) {
     kumi::Node self = 0;
     double heat = 0; // of this worker's part of the field
     kumi::Handlers handlers;
-    const auto warm =
-        handlers.add("warm", [&](kumi::Call&, double where) { heat += std::exp(-std::abs(where - self)); });
+    const auto warm = handlers.add("warm", [&](kumi::Call&, double at) { heat += std::exp(-std::abs(at - self)); });
     const auto advance = handlers.function("advance", [&](double seconds) { return heat *= 1 - seconds; });
     const auto add = handlers.function("add", [](double a, double b) { return a + b; });
     auto job = kumi::must(kumi::Job::join(std::move(handlers)));
@@ -27,8 +25,7 @@ int main(int argc, char** argv) {
         kumi::Set workers;
         for (kumi::Node node = 0; node < job.nodes(); ++node)
             if (std::abs(node - centre) < 1.5) workers.add(node);
-        if (workers.empty()) workers.add(0); // all is cold
-
+        if (workers.empty()) workers.add(0);        // all is cold
         (void)job.multicast(workers, warm, centre); // one message leaves, and it goes on
         const auto total = job.reduce(workers, add, advance, 0.02).get(deadline);
         in_time += total ? 1 : 0;
