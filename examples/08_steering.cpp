@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <fmt/format.h>
 #include <iostream>
+#include <kumi/functions.hpp>
 #include <kumi/kumi.hpp>
 #include <poll.h>
 

@@ -1,6 +1,7 @@
 // Functions that other nodes call.
 
 #include "engine/node.hpp"
+#include "kumi/engine/invoke.hpp"
 
 #include <algorithm>
 

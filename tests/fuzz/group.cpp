@@ -9,6 +9,7 @@
 #include "kumi/engine/core.hpp"
 #include "kumi/engine/engine.hpp"
 #include "kumi/engine/wire.hpp"
+#include "kumi/group/gather.hpp"
 #include "kumi/group/group.hpp"
 #include "kumi/group/groups.hpp"
 #include "kumi/group/wire.hpp"

@@ -4,6 +4,7 @@
 
 #include "engine/node.hpp"
 
+#include "kumi/group/gather.hpp"
 #include "kumi/group/groups.hpp"
 
 #include <random>

@@ -1,6 +1,7 @@
 // A job inside a program that MPI has started, beside the program's own MPI calls.
 
 #include "conformance/world.hpp"
+#include "kumi/functions.hpp"
 #include "kumi/mpi.hpp"
 #include "mpi/ranks.hpp"
 

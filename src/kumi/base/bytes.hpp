@@ -1,8 +1,8 @@
 #pragma once
 
-// Values as bytes and back, without casts at the place of use.
+// Values as bytes, and bytes as values: the spans that all messages are made of. Include it to build or read messages
+// without casts.
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -15,7 +15,7 @@ namespace kumi {
 using Bytes = std::span<const std::byte>;
 using MutableBytes = std::span<std::byte>;
 
-/// The bytes of a trivially copyable value. The value must outlive the span.
+/// The bytes of a trivially copyable value. Requires that the value outlives the span.
 template <class T>
     requires std::is_trivially_copyable_v<T>
 Bytes bytes_of(const T& value) noexcept {
@@ -26,7 +26,7 @@ inline Bytes bytes_of(std::string_view text) noexcept {
     return std::as_bytes(std::span<const char>(text.data(), text.size()));
 }
 
-/// The value whose bytes start at `bytes`; false when there are too few of them.
+/// Copies the first bytes of `bytes` into `value`. False when there are fewer than a T has.
 template <class T>
     requires std::is_trivially_copyable_v<T>
 bool read_value(Bytes bytes, T& value) noexcept {
@@ -35,7 +35,7 @@ bool read_value(Bytes bytes, T& value) noexcept {
     return true;
 }
 
-/// memcpy, without the call for the few bytes that most messages have.
+/// Copies like memcpy, but without a function call for 8 to 16 bytes, the size of most messages.
 inline void copy_bytes(std::byte* to, Bytes from) noexcept {
     const std::size_t count = from.size();
     if (count >= 8 && count <= 16) { // two words that overlap
@@ -49,7 +49,7 @@ inline void copy_bytes(std::byte* to, Bytes from) noexcept {
     }
 }
 
-/// A run of bytes in two pieces, of which the first may be empty.
+/// A message in two pieces. The first may be empty.
 struct Pieces {
     Bytes head;
     Bytes body;
@@ -62,10 +62,10 @@ struct Pieces {
         if (!head.empty()) copy_bytes(to, head);
         copy_bytes(to + head.size(), body);
     }
-    /// `count` bytes from `offset` on.
+    /// Copies `count` bytes, beginning with the one at `offset`.
     void copy_part(std::byte* to, std::size_t offset, std::size_t count) const noexcept {
         if (offset < head.size()) {
-            const std::size_t part = std::min(head.size() - offset, count);
+            const std::size_t in_head = head.size() - offset, part = in_head < count ? in_head : count;
             std::memcpy(to, head.data() + offset, part);
             to += part, offset += part, count -= part;
         }

@@ -6,6 +6,10 @@
 
 namespace kumi {
 
+Error format_error(fmt::string_view format, fmt::format_args arguments) {
+    return Error(fmt::vformat(format, arguments));
+}
+
 Error system_error(int error_number, std::string tried) {
     char buffer[128];
     // The GNU strerror_r: returns the text, which may or may not lie in the buffer.

@@ -1,6 +1,7 @@
 #pragma once
 
-#include <algorithm>
+// A list of words, for sets of nodes.
+
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -9,7 +10,7 @@
 
 namespace kumi::base {
 
-/// A list of words as a value, like a vector; few of them take no memory of their own.
+/// A list of words, like std::vector, that allocates nothing for up to `near_max` of them.
 class Words {
 public:
     static constexpr std::uint32_t near_max = 4;
@@ -52,45 +53,46 @@ public:
     void assign(std::span<const std::uint64_t> words) {
         size_ = 0;
         resize(words.size());
-        std::copy(words.begin(), words.end(), begin());
+        if (!words.empty()) std::memcpy(data(), words.data(), words.size_bytes());
     }
-    /// More are zero.
+    /// Changes the size. New words are zero.
     void resize(std::size_t count) {
         if (count > capacity_) grow(count);
-        if (count > size_) std::fill(data() + size_, data() + count, 0);
+        if (count > size_) std::memset(data() + size_, 0, (count - size_) * sizeof(std::uint64_t));
         size_ = static_cast<std::uint32_t>(count);
     }
-    /// Zeros in front of the others.
+    /// Inserts `count` zeros at the front.
     void add_front(std::size_t count) {
         resize(size_ + count);
-        std::copy_backward(begin(), end() - count, end());
-        std::fill_n(begin(), count, 0);
+        std::memmove(data() + count, data(), (size_ - count) * sizeof(std::uint64_t));
+        std::memset(data(), 0, count * sizeof(std::uint64_t));
     }
     void drop_front(std::size_t count) noexcept {
-        std::copy(begin() + count, end(), begin());
         size_ -= static_cast<std::uint32_t>(count);
+        std::memmove(data(), data() + count, size_ * sizeof(std::uint64_t));
     }
     friend bool operator==(const Words& a, const Words& b) noexcept {
-        return std::equal(a.begin(), a.end(), b.begin(), b.end());
+        return a.size_ == b.size_ && std::memcmp(a.data(), b.data(), a.size_ * sizeof(std::uint64_t)) == 0;
     }
 
 private:
     bool is_far() const noexcept { return capacity_ > near_max; }
     void grow(std::size_t count) {
-        const auto capacity = static_cast<std::uint32_t>(std::max<std::size_t>(count, 2 * std::size_t{capacity_}));
+        const std::size_t twice = 2 * std::size_t{capacity_};
+        const auto capacity = static_cast<std::uint32_t>(count > twice ? count : twice);
         auto* const far = new std::uint64_t[capacity];
-        std::copy(begin(), end(), far);
+        std::memcpy(far, data(), size_ * sizeof(std::uint64_t));
         if (is_far()) delete[] far_;
         far_ = far;
         capacity_ = capacity;
     }
-    /// And leaves nothing.
+    /// Moves the words of `other`, which is empty after that.
     void take(Words& other) noexcept {
         copy_near(other);
         capacity_ = std::exchange(other.capacity_, near_max);
         other.size_ = 0;
     }
-    /// All of them, or the pointer: to copy as many as there are would take longer.
+    /// Copies the whole union: all near words, or the pointer. Copying only `size_` words would take longer.
     void copy_near(const Words& other) noexcept {
         std::memcpy(near_, other.near_, sizeof near_);
         size_ = other.size_;

@@ -20,7 +20,6 @@
 
 #include <cereal/cereal.hpp>
 #include <cereal/types/array.hpp>
-#include <cereal/types/complex.hpp>
 #include <cereal/types/deque.hpp>
 #include <cereal/types/list.hpp>
 #include <cereal/types/map.hpp>
@@ -56,10 +55,7 @@ class Writer final : public cereal::OutputArchive<Writer> {
 public:
     explicit Writer(std::vector<std::byte>& bytes) : cereal::OutputArchive<Writer>(this), bytes_(bytes) {}
 
-    void append(const void* data, std::size_t count) {
-        const auto* const from = static_cast<const std::byte*>(data);
-        bytes_.insert(bytes_.end(), from, from + count);
-    }
+    void append(const void* data, std::size_t count);
     void enter() {
         if (++depth_ > archive_depth_max) throw std::length_error("values lie in each other too deeply to be sent");
     }
@@ -226,7 +222,7 @@ void load(Reader& reader, std::vector<T, Allocator>& vector) {
         vector.resize(count);
         reader.take(vector.data(), count * sizeof(T));
     } else {
-        vector.reserve(std::min(count, fill));
+        vector.reserve(count < fill ? count : fill);
         for (std::size_t index = 0; index < count; ++index) reader(vector.emplace_back());
     }
 }

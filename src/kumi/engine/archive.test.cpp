@@ -2,10 +2,26 @@
 
 #include "simulation/seeds.hpp"
 
+#include <array>
 #include <cereal/types/memory.hpp>
+#include <complex>
 #include <cstdlib>
+#include <deque>
+#include <functional>
 #include <gtest/gtest.h>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
 #include <random>
+#include <set>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <variant>
+#include <vector>
 
 namespace kumi::engine {
 namespace {

@@ -3,7 +3,13 @@
 #include "kumi/engine/archive.hpp"
 #include "kumi/engine/parameters.hpp"
 
+#include <array>
+#include <cstring>
+#include <deque>
 #include <gtest/gtest.h>
+#include <list>
+#include <string>
+#include <vector>
 
 namespace kumi::engine::bounds_test {
 namespace {

@@ -2,6 +2,7 @@
 
 #include "kumi/engine/dispatcher.hpp"
 
+#include "kumi/engine/invoke.hpp"
 #include "loopback/victim.hpp"
 
 #include <gtest/gtest.h>

@@ -111,5 +111,3 @@ private:
 };
 
 } // namespace kumi::engine
-
-#include "kumi/engine/invoke.hpp"

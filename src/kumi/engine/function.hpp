@@ -1,18 +1,14 @@
 #pragma once
 
 // Functions that other nodes call, with arguments and answers of any type that an archive takes. Registered by
-// Handlers::function(), called by Engine::invoke().
+// Handlers::function(), called by Engine::invoke(); both are in invoke.hpp.
 
 #include "kumi/base/bytes.hpp"
-#include "kumi/engine/archive.hpp"
-#include "kumi/engine/parameters.hpp"
-#include "kumi/engine/signature.hpp"
+#include "kumi/base/result.hpp"
 
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <tuple>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -47,26 +43,8 @@ struct FunctionEntry {
     std::function<std::vector<std::byte>(Bytes)> run;
 };
 
-/// A callable of these types as other nodes call it. Each argument is given as it is asked for: by value it is moved.
-template <class Answer, class Callable, class... Written>
-auto run_archived(Callable callable, Parameters<Written...>) {
-    static_assert((std::is_default_constructible_v<std::remove_cvref_t<Written>> && ...),
-                  "arguments are made, and then read");
-    return [callable = std::move(callable)](Bytes bytes) mutable {
-        std::tuple<std::remove_cvref_t<Written>...> arguments;
-        std::apply([&](auto&... argument) { read_archive(bytes, argument...); }, arguments);
-        return std::apply(
-            [&](auto&... argument) {
-                if constexpr (std::is_void_v<Answer>) {
-                    callable(static_cast<Written&&>(argument)...);
-                    return std::vector<std::byte>();
-                } else {
-                    return write_archive(callable(static_cast<Written&&>(argument)...));
-                }
-            },
-            arguments);
-    };
-}
+/// The arguments of a call, as an archive has them; or why they cannot be sent.
+using ArgumentBytes = Result<std::vector<std::byte>>;
 
 } // namespace engine
 } // namespace kumi

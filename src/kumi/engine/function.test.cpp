@@ -1,9 +1,22 @@
 #include "kumi/engine/function.hpp"
 
 #include "kumi/engine/handlers.hpp"
+#include "kumi/engine/invoke.hpp"
 
+#include <array>
+#include <complex>
 #include <gtest/gtest.h>
+#include <list>
+#include <map>
 #include <numeric>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <variant>
+#include <vector>
 
 namespace kumi::engine {
 namespace {

@@ -40,11 +40,7 @@ namespace engine {
 class Dispatcher;
 
 /// `numbers` has the number on the wire of each handler, or function. Answers which one has each number.
-inline std::vector<std::uint32_t> inverse_of(const std::vector<std::uint32_t>& numbers) {
-    std::vector<std::uint32_t> inverse(numbers.size());
-    for (std::uint32_t i = 0; i < numbers.size(); ++i) inverse[numbers[i]] = i;
-    return inverse;
-}
+std::vector<std::uint32_t> inverse_of(const std::vector<std::uint32_t>& numbers);
 
 } // namespace engine
 
@@ -92,10 +88,9 @@ public:
     /// that are nothing but their memory, those with a `serialize` as cereal has it. It runs on whatever thread makes
     /// progress, one at a time on each node, but outside of handlers: it may wait, and others then wait for it. What it
     /// throws comes to the caller's future.
+    /// Programs that call it include <kumi/functions.hpp>.
     template <class Callable>
-    auto function(std::string name, Callable callable) {
-        return function(std::move(name), std::move(callable), typename engine::parameters_of<Callable>::type{});
-    }
+    auto function(std::string name, Callable callable);
 
     struct Entry {
         std::string name;
@@ -117,13 +112,7 @@ private:
     }
 
     template <class Callable, class... Parameters>
-    auto function(std::string name, Callable callable, engine::Parameters<Parameters...>) {
-        using Types = engine::parameters_of<Callable>;
-        using Answer = std::remove_cvref_t<typename Types::answer>;
-        functions_.push_back({name, engine::function_text<Answer, Parameters...>(),
-                              engine::run_archived<Answer>(std::move(callable), typename Types::as_written{})});
-        return Function<Answer(Parameters...)>(static_cast<std::uint32_t>(functions_.size() - 1), std::move(name));
-    }
+    auto function(std::string name, Callable callable, engine::Parameters<Parameters...>);
 
     std::vector<Entry> entries_;
     std::vector<engine::FunctionEntry> functions_;

@@ -6,6 +6,11 @@ namespace kumi::engine {
 
 Progress& progress_of(Dispatcher& dispatcher) noexcept { return dispatcher; }
 
+Error not_an_answer(Bytes bytes, const std::string& name, Node from, const char* why) {
+    return error("function {} on node {}: {} bytes came back that are not its answer: {}", name, from, bytes.size(),
+                 why);
+}
+
 Result<std::uint64_t> ask(Dispatcher& dispatcher, Node to, std::uint32_t function, const std::string& name,
                           const ArgumentBytes& arguments, std::function<void(const Result<Bytes>&)> answered) {
     if (!arguments)

@@ -1,15 +1,48 @@
 #pragma once
 
-// Engine::invoke() and invoke_all(): arguments to bytes, bytes to an answer. What knows no types is in invoke.cpp.
+// Handlers::function(), Engine::invoke() and invoke_all(): arguments to bytes, bytes to an answer. What knows no types
+// is in invoke.cpp. Apart from engine.hpp, because cereal takes the compiler a fifth of a second.
 
 #include "kumi/engine/archive.hpp"
 #include "kumi/engine/engine.hpp"
 #include "kumi/engine/function.hpp"
 #include "kumi/engine/future.hpp"
+#include "kumi/engine/handlers.hpp"
+#include "kumi/engine/parameters.hpp"
+#include "kumi/engine/signature.hpp"
+
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
 namespace kumi::engine {
 
-using ArgumentBytes = Result<std::vector<std::byte>>;
+/// A callable of these types as other nodes call it. Each argument is given as it is asked for: by value it is moved.
+template <class Answer, class Callable, class... Written>
+auto run_archived(Callable callable, Parameters<Written...>) {
+    static_assert((std::is_default_constructible_v<std::remove_cvref_t<Written>> && ...),
+                  "arguments are made, and then read");
+    return [callable = std::move(callable)](Bytes bytes) mutable {
+        std::tuple<std::remove_cvref_t<Written>...> arguments;
+        std::apply([&](auto&... argument) { read_archive(bytes, argument...); }, arguments);
+        return std::apply(
+            [&](auto&... argument) {
+                if constexpr (std::is_void_v<Answer>) {
+                    callable(static_cast<Written&&>(argument)...);
+                    return std::vector<std::byte>();
+                } else {
+                    return write_archive(callable(static_cast<Written&&>(argument)...));
+                }
+            },
+            arguments);
+    };
+}
 
 /// Asks for a function on `to`, as Dispatcher does; arguments that cannot be sent are an error, which names function
 /// and node.
@@ -27,6 +60,9 @@ ArgumentBytes write_arguments(const std::type_identity_t<Parameters>&... argumen
     }
 }
 
+/// `from` has sent these bytes as the answer of a function, and they are not one: `why` says so.
+Error not_an_answer(Bytes bytes, const std::string& name, Node from, const char* why);
+
 template <class Answer>
 Result<Answer> read_answer(Bytes bytes, const std::string& name, Node from) {
     try {
@@ -39,8 +75,7 @@ Result<Answer> read_answer(Bytes bytes, const std::string& name, Node from) {
             return answer;
         }
     } catch (const BadBytes& refused) {
-        return error("function {} on node {}: {} bytes came back that are not its answer: {}", name, from, bytes.size(),
-                     refused.what());
+        return not_an_answer(bytes, name, from, refused.what());
     }
 }
 
@@ -76,3 +111,21 @@ std::vector<Future<Answer>> Engine::invoke_all(const Function<Answer(Parameters.
 }
 
 } // namespace kumi::engine
+
+namespace kumi {
+
+template <class Callable>
+auto Handlers::function(std::string name, Callable callable) {
+    return function(std::move(name), std::move(callable), typename engine::parameters_of<Callable>::type{});
+}
+
+template <class Callable, class... Parameters>
+auto Handlers::function(std::string name, Callable callable, engine::Parameters<Parameters...>) {
+    using Types = engine::parameters_of<Callable>;
+    using Answer = std::remove_cvref_t<typename Types::answer>;
+    functions_.push_back({name, engine::function_text<Answer, Parameters...>(),
+                          engine::run_archived<Answer>(std::move(callable), typename Types::as_written{})});
+    return Function<Answer(Parameters...)>(static_cast<std::uint32_t>(functions_.size() - 1), std::move(name));
+}
+
+} // namespace kumi

@@ -8,7 +8,6 @@
 #include <array>
 #include <bit>
 #include <cstring>
-#include <fmt/core.h>
 #include <limits>
 #include <string>
 #include <tuple>
@@ -130,16 +129,17 @@ inline constexpr bool is_character =
 /// bytes on both: by the bits of its significand it is "f16.64" on x86-64 and "f16.113" on aarch64.
 template <class T>
 std::string kind_and_size() {
-    const char* const kind = std::is_same_v<T, bool>        ? "b"
-                             : is_character<T>              ? "c"
-                             : std::is_floating_point_v<T>  ? "f"
-                             : std::is_enum_v<T>            ? "e"
-                             : !std::is_integral_v<T>       ? ""
-                             : std::is_signed_v<T>          ? "i"
-                                                            : "u";
+    std::string text = std::is_same_v<T, bool>       ? "b"
+                       : is_character<T>             ? "c"
+                       : std::is_floating_point_v<T> ? "f"
+                       : std::is_enum_v<T>           ? "e"
+                       : !std::is_integral_v<T>      ? ""
+                       : std::is_signed_v<T>         ? "i"
+                                                     : "u";
+    text += std::to_string(sizeof(T));
     if constexpr (std::is_same_v<T, long double>)
-        return fmt::format("{}{}.{}", kind, sizeof(T), std::numeric_limits<T>::digits);
-    return fmt::format("{}{}", kind, sizeof(T));
+        text.append(".").append(std::to_string(std::numeric_limits<T>::digits));
+    return text;
 }
 
 /// "i8 f8 24 *": kinds and sizes, which two programs must agree on; * is a payload.

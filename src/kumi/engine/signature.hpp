@@ -7,7 +7,23 @@
 #include "kumi/engine/archive.hpp"
 #include "kumi/engine/parameters.hpp"
 
+#include <concepts>
+#include <string>
+#include <string_view>
+
 namespace kumi::engine {
+
+/// Two numbers and nothing else, by their names: std::complex, of which an archive makes the same as of a pair. By its
+/// shape, because <complex> brings streams with it.
+template <class T>
+concept ComplexNumber = std::is_trivially_copyable_v<T> && requires(const T& number) {
+    requires sizeof(T) == 2 * sizeof(typename T::value_type);
+    { number.real() } -> std::same_as<typename T::value_type>;
+    { number.imag() } -> std::same_as<typename T::value_type>;
+};
+
+/// Three texts as one.
+std::string joined(std::string_view before, std::string_view text, std::string_view after = "");
 
 /// One type. Classes that the standard library does not have: "?24" if they travel as memory of that size, otherwise
 /// "?".
@@ -15,8 +31,12 @@ template <class T>
 struct type_text {
     static std::string get() {
         if constexpr (std::is_void_v<T>) return "v";
+        else if constexpr (ComplexNumber<T>) {
+            const std::string each = kind_and_size<typename T::value_type>();
+            return joined("(", each, joined(" ", each, ")"));
+        }
         else if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T>) return kind_and_size<T>();
-        else if constexpr (archive::Plain<T>) return fmt::format("?{}", sizeof(T));
+        else if constexpr (archive::Plain<T>) return joined("?", std::to_string(sizeof(T)));
         else return "?";
     }
 };
@@ -31,12 +51,12 @@ std::string types_text([[maybe_unused]] std::string_view between = " ") {
 
 template <class Char, class Traits, class Allocator>
 struct type_text<std::basic_string<Char, Traits, Allocator>> {
-    static std::string get() { return sizeof(Char) == 1 ? "s" : fmt::format("s{}", sizeof(Char)); }
+    static std::string get() { return joined("s", sizeof(Char) == 1 ? "" : std::to_string(sizeof(Char))); }
 };
 
 template <class T>
 struct sequence_text {
-    static std::string get() { return fmt::format("[{}]", types_text<T>()); }
+    static std::string get() { return joined("[", types_text<T>(), "]"); }
 };
 template <class T, class Allocator>
 struct type_text<std::vector<T, Allocator>> : sequence_text<T> {};
@@ -46,12 +66,12 @@ template <class T, class Allocator>
 struct type_text<std::deque<T, Allocator>> : sequence_text<T> {};
 template <class T, std::size_t count>
 struct type_text<std::array<T, count>> {
-    static std::string get() { return fmt::format("[{} {}]", types_text<T>(), count); }
+    static std::string get() { return joined("[", types_text<T>(), joined(" ", std::to_string(count), "]")); }
 };
 
 template <class... Types>
 struct set_text {
-    static std::string get() { return fmt::format("{{{}}}", types_text<Types...>()); }
+    static std::string get() { return joined("{", types_text<Types...>(), "}"); }
 };
 template <class Key, class... More>
 struct type_text<std::set<Key, More...>> : set_text<Key> {};
@@ -72,25 +92,23 @@ struct type_text<std::unordered_multimap<Key, T, More...>> : set_text<Key, T> {}
 
 template <class... Types>
 struct type_text<std::tuple<Types...>> {
-    static std::string get() { return fmt::format("({})", types_text<Types...>()); }
+    static std::string get() { return joined("(", types_text<Types...>(), ")"); }
 };
 template <class First, class Second>
 struct type_text<std::pair<First, Second>> : type_text<std::tuple<First, Second>> {};
-template <class T>
-struct type_text<std::complex<T>> : type_text<std::tuple<T, T>> {};
 
 template <class... Types>
 struct type_text<std::variant<Types...>> {
-    static std::string get() { return fmt::format("<{}>", types_text<Types...>("|")); }
+    static std::string get() { return joined("<", types_text<Types...>("|"), ">"); }
 };
 template <class T>
 struct type_text<std::optional<T>> {
-    static std::string get() { return fmt::format("<{}>", types_text<T>()); }
+    static std::string get() { return joined("<", types_text<T>(), ">"); }
 };
 
 template <class Answer, class... Types>
 std::string function_text() {
-    return fmt::format("{}({})", types_text<Answer>(), types_text<Types...>());
+    return joined(types_text<Answer>(), joined("(", types_text<Types...>(), ")"));
 }
 
 } // namespace kumi::engine

@@ -10,13 +10,17 @@
 #include "kumi/base/bytes.hpp"
 #include "kumi/base/clock.hpp"
 #include "kumi/base/result.hpp"
-#include "kumi/group/mailbox.hpp"
+#include "kumi/group/combine.hpp"
+#include "kumi/pm/node.hpp"
 
 #include <cstddef>
 #include <span>
 #include <vector>
 
 namespace kumi::group {
+
+using pm::Node;
+struct Membership;
 
 /// In what order values are combined.
 enum class Order : std::uint8_t {

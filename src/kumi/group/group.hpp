@@ -30,17 +30,16 @@
 #include "kumi/base/clock.hpp"
 #include "kumi/base/result.hpp"
 #include "kumi/group/collectives.hpp"
-#include "kumi/group/mailbox.hpp"
 #include "kumi/group/set.hpp"
 
-#include <algorithm>
 #include <concepts>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <memory>
-#include <ranges>
 #include <span>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace kumi::group {
@@ -97,14 +96,20 @@ inline constexpr BitXor bit_xor;
 
 /// One after the other in memory: a span, a vector, an array.
 template <class Range>
-concept Values = std::ranges::contiguous_range<Range> && std::ranges::sized_range<Range> &&
-    std::is_trivially_copyable_v<std::ranges::range_value_t<Range>>;
+concept Values = requires(Range& range) {
+    requires std::is_trivially_copyable_v<typename decltype(std::span(range))::value_type>;
+};
+template <class Range>
+using SpanOf = decltype(std::span(std::declval<Range&>()));
 template <Values Range>
-using ValueOf = std::ranges::range_value_t<Range>;
+using ValueOf = typename SpanOf<Range>::value_type;
 /// Room for values of that type.
 template <class Range, class T>
 concept RoomFor = Values<Range> && std::same_as<ValueOf<Range>, T> &&
-    !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<Range>>>;
+    !std::is_const_v<typename SpanOf<Range>::element_type>;
+/// The ranges in a range of ranges.
+template <class List>
+using PartOf = std::remove_cvref_t<decltype(*std::begin(std::declval<const List&>()))>;
 template <class Function, class T>
 concept OperationOn = std::is_invocable_r_v<T, const Function&, const T&, const T&>;
 
@@ -115,9 +120,9 @@ public:
     explicit Group(std::shared_ptr<Membership> seat) noexcept : seat_(std::move(seat)) {}
 
     /// Of this node.
-    Node rank() const noexcept { return seat_->rank; }
-    Node size() const noexcept { return seat_->size(); }
-    const Set& set() const noexcept { return seat_->set; }
+    Node rank() const noexcept;
+    Node size() const noexcept;
+    const Set& set() const noexcept;
 
     /// All have come.
     Result<void> barrier(Instant deadline = never) { return group::barrier(*seat_, deadline); }
@@ -201,34 +206,32 @@ public:
         return typed<ValueOf<Mine>>(group::gatherv(*seat_, root, bytes(mine), deadline));
     }
     /// `parts`, a range of ranges, is used at the root only.
-    template <std::ranges::input_range List>
-        requires Values<std::ranges::range_value_t<List>> Result<std::vector<ValueOf<std::ranges::range_value_t<List>>>>
-        scatterv(Node root, const List& parts, Instant deadline = never) {
-            using T = ValueOf<std::ranges::range_value_t<List>>;
-            const auto mine = group::scatterv(*seat_, root, list(parts), deadline);
-            if (!mine) return mine.error();
-            return typed<T>(*mine);
-        }
+    template <class List>
+        requires Values<PartOf<List>>
+    Result<std::vector<ValueOf<PartOf<List>>>> scatterv(Node root, const List& parts, Instant deadline = never) {
+        const auto mine = group::scatterv(*seat_, root, list(parts), deadline);
+        if (!mine) return mine.error();
+        return typed<ValueOf<PartOf<List>>>(*mine);
+    }
     template <Values Mine>
     Result<std::vector<std::vector<ValueOf<Mine>>>> allgatherv(const Mine& mine, Instant deadline = never) {
         return typed<ValueOf<Mine>>(group::allgatherv(*seat_, bytes(mine), deadline));
     }
     /// One part for each rank, this one included.
-    template <std::ranges::input_range List>
-        requires Values<std::ranges::range_value_t<List>>
-            Result<std::vector<std::vector<ValueOf<std::ranges::range_value_t<List>>>>>
-            alltoallv(const List& parts, Instant deadline = never) {
-            return typed<ValueOf<std::ranges::range_value_t<List>>>(group::alltoallv(*seat_, list(parts), deadline));
-        }
+    template <class List>
+        requires Values<PartOf<List>>
+    Result<std::vector<std::vector<ValueOf<PartOf<List>>>>> alltoallv(const List& parts, Instant deadline = never) {
+        return typed<ValueOf<PartOf<List>>>(group::alltoallv(*seat_, list(parts), deadline));
+    }
 
 private:
     template <class Range>
     static Bytes bytes(const Range& values) noexcept {
-        return std::as_bytes(std::span(std::ranges::data(values), std::ranges::size(values)));
+        return std::as_bytes(std::span(values));
     }
     template <class Range>
     static MutableBytes room(Range&& values) noexcept {
-        return std::as_writable_bytes(std::span(std::ranges::data(values), std::ranges::size(values)));
+        return std::as_writable_bytes(std::span(values));
     }
     template <class List>
     static std::vector<Bytes> list(const List& parts) {

@@ -1,9 +1,12 @@
 #include "kumi/group/groups.hpp"
 
 #include "kumi/base/fnv.hpp"
-#include "kumi/group/multicasts.hpp"
+#include "kumi/group/gather.hpp"
 #include "kumi/group/group.hpp"
 #include "kumi/group/mailbox.hpp"
+#include "kumi/group/multicasts.hpp"
+
+#include <algorithm>
 
 namespace kumi::group {
 
@@ -74,6 +77,15 @@ std::optional<std::pair<Node, Bytes>> take_value(Bytes& values) {
     values = values.subspan(sizeof head + head.bytes);
     return std::pair{Node{head.node}, value};
 }
+
+std::vector<std::pair<Node, Bytes>> values_by_node(Bytes values) {
+    std::vector<std::pair<Node, Bytes>> all;
+    while (const auto value = take_value(values)) all.push_back(*value);
+    std::ranges::sort(all, {}, [](const auto& value) { return value.first; });
+    return all;
+}
+
+Error nobody_answered(const Set& to) { return error("reduce over {}: none of them answered", to.text()); }
 
 Result<Group> Groups::group(const Set& set) {
     std::vector<std::byte> encoded;

@@ -17,13 +17,12 @@
 #include "kumi/base/result.hpp"
 #include "kumi/engine/future.hpp"
 #include "kumi/engine/handlers.hpp"
-#include "kumi/engine/invoke.hpp"
+#include "kumi/engine/parameters.hpp"
 #include "kumi/group/choice.hpp"
 #include "kumi/group/set.hpp"
 #include "kumi/group/settings.hpp"
 #include "kumi/group/topology.hpp"
 
-#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -137,47 +136,5 @@ private:
     std::unique_ptr<Multicasts> casts_;
     std::unique_ptr<Mailbox> mailbox_;
 };
-
-/// The front of what members answered; nothing when there is no more.
-std::optional<std::pair<Node, Bytes>> take_value(Bytes& values);
-
-template <class Answer, class... Parameters, class... Arguments>
-    requires(sizeof...(Parameters) == sizeof...(Arguments))
-Future<Gathered<Answer>> Groups::gather(const Set& to, const Function<Answer(Parameters...)>& function,
-                                        const Arguments&... arguments) {
-    const auto promise = std::make_shared<engine::Promise<Gathered<Answer>>>(&progress());
-    auto future = promise->future();
-    ask(to, function.index(), {}, engine::write_arguments<Parameters...>(arguments...),
-        [promise, name = function.name()](const Result<Outcome>& outcome) {
-            if (!outcome) return promise->complete(outcome.error()), void();
-            Gathered<Answer> gathered;
-            for (Bytes values = outcome->values; const auto value = take_value(values);) {
-                auto answer = engine::read_answer<Answer>(value->second, name, value->first);
-                if (!answer) return promise->complete(answer.error()), void();
-                gathered.emplace_back(value->first, *std::move(answer));
-            }
-            std::ranges::sort(gathered, {}, [](const auto& answer) { return answer.first; });
-            promise->complete(std::move(gathered));
-        });
-    return future;
-}
-
-template <class Answer, class... Parameters, class... Arguments>
-    requires(sizeof...(Parameters) == sizeof...(Arguments))
-Future<Reduced<Answer>> Groups::reduce(const Set& to, const Function<Answer(Answer, Answer)>& operation,
-                                       const Function<Answer(Parameters...)>& function, const Arguments&... arguments) {
-    const auto promise = std::make_shared<engine::Promise<Reduced<Answer>>>(&progress());
-    auto future = promise->future();
-    ask(to, function.index(), operation.index(), engine::write_arguments<Parameters...>(arguments...),
-        [promise, name = function.name(), to](Result<Outcome> outcome) {
-            if (!outcome) return promise->complete(outcome.error()), void();
-            if (outcome->missing == to)
-                return promise->complete(error("reduce over {}: none of them answered", to.text())), void();
-            auto value = engine::read_answer<Answer>(outcome->values, name, to.first());
-            if (value) promise->complete(Reduced<Answer>{*std::move(value), std::move(outcome->missing)});
-            else promise->complete(value.error());
-        });
-    return future;
-}
 
 } // namespace kumi::group

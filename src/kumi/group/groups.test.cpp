@@ -1,5 +1,6 @@
 #include "kumi/group/groups.hpp"
 
+#include "kumi/group/gather.hpp"
 #include "kumi/group/wire.hpp"
 
 #include <gtest/gtest.h>

@@ -23,6 +23,7 @@
 
 #include "kumi/base/bytes.hpp"
 #include "kumi/engine/core.hpp"
+#include "kumi/group/combine.hpp"
 #include "kumi/group/set.hpp"
 
 #include <cstdint>
@@ -84,11 +85,6 @@ struct Membership {
     ~Membership();
     Node size() const noexcept { return static_cast<Node>(members.size()); }
 };
-
-/// How values are combined: `into` becomes (mine, other), or (other, mine) if the other ones come first. It may be
-/// where `mine` is.
-using Combine = base::FunctionRef<void(std::byte* into, const std::byte* mine, const std::byte* other,
-                                       std::size_t bytes, bool other_is_first)>;
 
 /// A message that is awaited.
 struct Receive {

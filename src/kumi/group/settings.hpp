@@ -1,5 +1,7 @@
 #pragma once
 
+// What a program, or KUMI_GROUPS, can set about multicasts. Include it to give settings to Job::adopt().
+
 #include "kumi/base/result.hpp"
 #include "kumi/group/choice.hpp"
 

@@ -1,0 +1,11 @@
+#pragma once
+
+// Functions that nodes call on each other with C++ values: Handlers::function(), Job::invoke(), invoke_all(), gather()
+// and reduce(). Programs that use them include this header beside kumi/kumi.hpp.
+//
+// Values are numbers, strings, classes that are nothing but their memory, and vectors, arrays, lists, deques, maps,
+// sets, pairs, tuples, optionals and variants of such. Classes with a `serialize` as cereal has it work too, and so do
+// more types of the standard library after #include <cereal/types/...>.
+
+#include "kumi/engine/invoke.hpp"
+#include "kumi/group/gather.hpp"
