@@ -13,8 +13,6 @@ install(TARGETS kumi EXPORT kumi-targets
 if(KUMI_MPI)
     install(TARGETS kumi_mpi_${KUMI_MPI} EXPORT kumi-mpi-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
     install(EXPORT kumi-mpi-targets NAMESPACE kumi:: DESTINATION ${package_dir})
-else()
-    set(mpi_headers "|device/mpi|job/mpi|mpi\\.hpp")
 endif()
 if(KUMI_COMMAND)
     install(TARGETS kumi_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
@@ -30,12 +28,11 @@ if(KUMI_COMMAND AND kumi_type STREQUAL "SHARED_LIBRARY")
     set_target_properties(kumi PROPERTIES INSTALL_RPATH "$ORIGIN/kumi")
 endif()
 
-# The headers of launch/ and lab/ are not installed: their code is in the command, not in the library.
-install(DIRECTORY src/kumi/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/kumi
-        FILES_MATCHING PATTERN "*.hpp"
-        PATTERN "internal" EXCLUDE
-        PATTERN "*.test.hpp" EXCLUDE
-        REGEX "/src/kumi/(launch|lab${mpi_headers})$" EXCLUDE)
+# What programs may include is in public_headers.txt.
+install(CODE "set(KUMI_SOURCE_DIR \"${PROJECT_SOURCE_DIR}\")
+set(KUMI_INCLUDE_DIR \"${CMAKE_INSTALL_INCLUDEDIR}\")
+set(KUMI_MPI \"${KUMI_MPI}\")")
+install(SCRIPT cmake/install_headers.cmake)
 install(DIRECTORY examples/ DESTINATION ${CMAKE_INSTALL_DATADIR}/kumi/examples FILES_MATCHING PATTERN "*.cpp")
 # What `kumi bench` uses, by paths relative to its own: goals, labs, and a program for each peer that was found.
 install(FILES bench/goals.toml DESTINATION share/kumi)

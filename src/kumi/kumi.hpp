@@ -1,6 +1,13 @@
 #pragma once
 
-// Everything that a program needs: #include <kumi/kumi.hpp>
+// Everything that most programs need: the job, its messages, remote memory, groups. Two headers are apart:
+//
+//     #include <kumi/functions.hpp>    calls of functions on other nodes: Handlers::function(), Job::invoke()
+//     #include <kumi/mpi.hpp>          Kumi inside a program that MPI has started; link kumi::mpi
+//
+// Compiling this header takes less than a second; a header of a program that needs one thing, say Result or global_ptr,
+// may include its header alone. cmake/public_headers.txt lists what programs may include. All other headers are Kumi's
+// own and may change at any time.
 
 #include "kumi/base/bytes.hpp"
 #include "kumi/base/clock.hpp"

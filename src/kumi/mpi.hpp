@@ -1,6 +1,6 @@
 #pragma once
 
-// What a program that MPI has started needs to use Kumi: #include <kumi/mpi.hpp>, and link kumi::mpi.
+// Kumi inside a program that MPI has started: kumi/kumi.hpp and kumi::mpi::join(). Link kumi::mpi.
 
 #include "kumi/job/mpi/join.hpp"
 #include "kumi/kumi.hpp"

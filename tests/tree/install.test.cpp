@@ -1,5 +1,5 @@
 // An installed Kumi is usable: what this build installs is moved elsewhere, somebody else's project is built with it,
-// by CMake and by pkg-config, and runs under the installed command.
+// by CMake and by pkg-config, and runs under the installed command. Its headers are those of cmake/public_headers.txt.
 
 #include "skips.hpp"
 #include "tree/read.hpp"
@@ -8,8 +8,11 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <set>
+#include <sstream>
 #include <string>
 #include <unistd.h>
+#include <vector>
 
 namespace kumi::tree {
 namespace {
@@ -32,6 +35,47 @@ std::string compiler() { return cache_value("CMAKE_CXX_COMPILER"); }
 std::string sanitizer_flags() {
     const std::string sanitizer = cache_value("KUMI_SANITIZE");
     return sanitizer.empty() ? "" : "-fsanitize=" + sanitizer + (sanitizer == "address" ? ",undefined" : "");
+}
+
+using Headers = std::set<std::string>; // "kumi/kumi.hpp"
+
+/// What cmake/public_headers.txt says; with or without those of the component mpi.
+Headers public_headers(std::istream&& list, bool with_mpi) {
+    Headers headers;
+    for (std::string line; std::getline(list, line);) {
+        std::istringstream words(line);
+        std::string header, component;
+        words >> header >> component;
+        if (header.empty() || header.front() == '#' || (component == "mpi" && !with_mpi)) continue;
+        headers.insert("kumi/" + header);
+    }
+    return headers;
+}
+Headers public_headers(bool with_mpi) {
+    return public_headers(std::istringstream(read(KUMI_SOURCE_DIR "/cmake/public_headers.txt")), with_mpi);
+}
+
+/// The headers of Kumi that a header with this text includes.
+Headers included_in(const std::string& text) {
+    Headers headers;
+    const std::string start = "#include \"kumi/";
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);)
+        if (line.starts_with(start)) headers.insert(line.substr(10, line.find('"', 10) - 10));
+    return headers;
+}
+
+/// These headers of the tree at `include` and all that they include, directly or not.
+Headers reached_from(const Headers& headers, const fs::path& include) {
+    Headers reached;
+    std::vector<std::string> left(headers.begin(), headers.end());
+    while (!left.empty()) {
+        const std::string header = left.back();
+        left.pop_back();
+        if (!reached.insert(header).second) continue;
+        for (const std::string& next : included_in(read(include / header))) left.push_back(next);
+    }
+    return reached;
 }
 
 class Install : public testing::Test {
@@ -94,6 +138,15 @@ protected:
         const std::string said = run("TMPDIR='{}' timeout 60 {} -n 3 '{}'", work_.string(), launcher, program.string());
         for (int node = 0; node < 3; ++node)
             EXPECT_NE(said.find(fmt::format("node {} of 3: 6 by Kumi, 6 by MPI", node)), std::string::npos) << said;
+    }
+
+    /// All headers that were installed.
+    Headers installed() const {
+        Headers headers;
+        for (const auto& entry : fs::recursive_directory_iterator(prefix() / "include"))
+            if (entry.is_regular_file())
+                headers.insert(fs::relative(entry.path(), prefix() / "include").generic_string());
+        return headers;
     }
 
     fs::path work() const { return work_; }
@@ -164,6 +217,40 @@ TEST_F(Install, headers_come_without_what_is_nobody_elses_business) {
             EXPECT_TRUE(entry.path().string().ends_with(".hpp")) << entry.path();
         }
     }
+}
+
+TEST_F(Install, headers_are_the_public_ones_and_what_these_include) {
+    const Headers expected = reached_from(public_headers(!mpi().empty()), KUMI_SOURCE_DIR "/src"), have = installed();
+    for (const std::string& header : have)
+        EXPECT_TRUE(expected.contains(header)) << header << " is neither public nor included by a public header";
+    for (const std::string& header : expected) EXPECT_TRUE(have.contains(header)) << header << " is missing";
+    EXPECT_EQ(have.contains("kumi/mpi.hpp"), !mpi().empty());
+}
+
+TEST_F(Install, each_public_header_compiles_by_itself) {
+    for (const std::string& header : public_headers(!mpi().empty())) {
+        const std::string file = (work() / "alone.cpp").string();
+        std::ofstream(file) << "#include <" << header << ">\n";
+        run("{} '{}' -std=c++20 -fsyntax-only -Wall -Wextra -Werror -I '{}' '{}'",
+            header == "kumi/mpi.hpp" ? "OMPI_CXX='" + compiler() + "' MPICH_CXX='" + compiler() + "'" : "",
+            header == "kumi/mpi.hpp" ? "mpicxx" : compiler(), (prefix() / "include").string(), file);
+    }
+}
+
+TEST(PublicHeaders, are_read_from_their_list) {
+    const std::string list = "# a comment\nkumi.hpp\n\nmpi.hpp mpi\nbase/bytes.hpp\n";
+    EXPECT_EQ(public_headers(std::istringstream(list), false), (Headers{"kumi/kumi.hpp", "kumi/base/bytes.hpp"}));
+    EXPECT_TRUE(public_headers(std::istringstream(list), true).contains("kumi/mpi.hpp"));
+    EXPECT_EQ(included_in("#include \"kumi/a.hpp\"\n#include <b>\n#include \"kumi/c/d.hpp\" // e\n"),
+              (Headers{"kumi/a.hpp", "kumi/c/d.hpp"}));
+}
+
+TEST(PublicHeaders, are_few_and_each_opens_with_what_it_is_for) {
+    const Headers headers = public_headers(true);
+    EXPECT_GE(headers.size(), 10u);
+    EXPECT_LE(headers.size(), 25u);
+    for (const std::string& header : headers)
+        EXPECT_TRUE(read(fs::path(KUMI_SOURCE_DIR "/src") / header).starts_with("#pragma once\n\n// ")) << header;
 }
 
 } // namespace
