@@ -1,16 +1,17 @@
 #pragma once
 
-// Our own bugs end the program at once, in release builds too: a wrong invariant in a message layer
-// shows up far away from its cause, in somebody else's numbers.
+// Assertions. A broken invariant of Kumi ends the program at once, in release builds too: in a message layer its
+// effects would appear far from the cause, as wrong results of the user's program.
 
 namespace kumi::base {
 
-/// Prints where and what, then aborts.
+/// Prints the place and the condition to standard error, and aborts.
 [[noreturn]] void assertion_failed(const char* condition, const char* file, int line, const char* function) noexcept;
 
 } // namespace kumi::base
 
-/// States what is always true. For our bugs only: what a user or a peer can cause is a Result or a counted drop.
+/// States a condition that always holds. Only for bugs of Kumi: what a user can cause is a Result, and what a peer can
+/// cause is a packet that is counted and dropped.
 #define KUMI_ASSERT(condition)                                                                                         \
     (__builtin_expect(static_cast<bool>(condition), 1)                                                                 \
          ? static_cast<void>(0)                                                                                        \

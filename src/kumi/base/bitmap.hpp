@@ -1,5 +1,7 @@
 #pragma once
 
+// A bitmap of fixed size.
+
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -8,7 +10,7 @@
 
 namespace kumi::base {
 
-/// A fixed number of bits, numbered from zero: sets of nodes, used units of a heap.
+/// A fixed number of bits, numbered from zero. Used for sets of nodes and for the units of a heap that are taken.
 class Bitmap {
 public:
     explicit Bitmap(std::size_t bits = 0) : bits_(bits), words_((bits + 63) / 64) {}

@@ -1,17 +1,20 @@
 #pragma once
 
+// A checksum over packets.
+
 #include "kumi/base/bytes.hpp"
 
 #include <cstdint>
 
 namespace kumi::base {
 
-/// Tells damaged bytes from whole ones; not a protection against malice. CRC-32C over four interleaved lanes of
-/// words, which the processor's own instruction does at memory speed, mixed into one. `head` is a multiple of 32
-/// bytes long unless `body` is empty, and both are multiples of 8: so cutting a packet in two does not change its sum.
+/// The checksum of `head` followed by `body`. It detects damage, not forgery. It is CRC-32C over four interleaved lanes
+/// of words, mixed into one number; the processor's CRC instruction computes the lanes at memory speed. Requires that
+/// both sizes are multiples of 8, and that the size of `head` is a multiple of 32 unless `body` is empty. Then the
+/// checksum does not depend on where a packet is cut in two.
 std::uint32_t checksum(Bytes head, Bytes body = {}) noexcept;
 
-/// The same without the processor's help; for machines that have none, and to test the other.
+/// The same number without the CRC instruction: for processors that lack it, and to test checksum().
 std::uint32_t checksum_by_table(Bytes head, Bytes body = {}) noexcept;
 
 } // namespace kumi::base

@@ -1,5 +1,7 @@
 #pragma once
 
+// File descriptors that close themselves.
+
 #include <sys/socket.h>
 #include <utility>
 #include <vector>
@@ -27,8 +29,8 @@ private:
     int number_ = -1;
 };
 
-/// Takes over the descriptors that came with a message of a Unix socket. None: none came, or there was no room for
-/// them.
+/// Takes ownership of the descriptors that came with a message of a Unix socket. Empty when none came, or when the
+/// message had no room for them.
 std::vector<Descriptor> descriptors_in(msghdr& message);
 
 } // namespace kumi::base

@@ -1,18 +1,18 @@
 #pragma once
 
-// How a reader of many rings looks only at those that matter, and sleeps, without ever missing a record.
+// A doorbell: the reader of many rings polls only the rings in use, and sleeps when none is, without missing a record.
 //
-// The reader owns a bitmap of attention in shared memory, one bit per writer. A set bit means "the reader is
-// going to look at this ring". A writer publishes its record and then looks at its bit: set, and it is done,
-// which is the usual case and costs one load of a line that nobody writes. Not set, and it sets the bit and
-// wakes the reader if that sleeps. Only the reader clears bits: of rings that were quiet, and of all when it
-// falls asleep; then it looks at those rings once more.
+// The reader owns a bitmap in shared memory with one attention bit for each writer. A set bit means that the reader is
+// going to look at that writer's ring. A writer publishes its record and then reads its bit. Usually the bit is set and
+// the writer is done, at the cost of one load from a cache line that nobody writes. Otherwise the writer sets the bit
+// and wakes the reader if the reader sleeps. Only the reader clears bits: those of rings that were quiet, and all of
+// them when it falls asleep. After clearing bits the reader looks at their rings once more.
 //
-// That is Dekker's pattern twice (record against bit, bit against asleep): each side writes, fences, then reads
-// what the other wrote, so at least one of them sees the other. The first fence would cost the writer on every
-// message. So the reader pays for both: its heavy_fence() interrupts the writers' cores, and the writer's
-// fence is a compiler fence. Where readers sleep all the time (more nodes than cores), or the system lacks
-// membarrier, the writer fences and the reader does so too; `Fencing` says which, and both must agree.
+// This is Dekker's pattern twice (record against bit, bit against `asleep`): each side writes, fences, and then reads
+// what the other side wrote, so at least one side sees the other. A fence for every message would cost the writer too
+// much. Therefore the reader pays for both sides: its heavy_fence() interrupts the cores of the writers, and the
+// writer's fence is a compiler fence. Where readers sleep often (more nodes than cores) or the system lacks membarrier,
+// both sides use a full fence. `Fencing` says which, and both sides must agree.
 
 #include "kumi/base/memory_policy.hpp"
 
@@ -23,7 +23,7 @@ namespace kumi::base {
 
 enum class Fencing : std::uint32_t { by_reader, by_writer };
 
-/// The shared part besides the attention words; all zero is "awake".
+/// The shared memory of a doorbell besides its attention words. All zero means that the reader is awake.
 template <class Memory>
 struct DoorbellState {
     typename Memory::template Atomic<std::uint32_t> asleep{0}; // 1: the reader sleeps on this word
@@ -38,7 +38,8 @@ public:
     DoorbellButton(DoorbellState<Memory>& state, Word& word, unsigned bit, Fencing fencing) noexcept
         : state_(&state), word_(&word), mask_(std::uint64_t{1} << bit), fencing_(fencing) {}
 
-    /// Call after each published record. True: the reader slept and is now awake in name: wake it in fact.
+    /// To be called after each published record. True: the reader slept, this writer has marked it awake, and the
+    /// caller must wake its thread.
     bool press() noexcept {
         if (fencing_ == Fencing::by_reader) {
             Memory::light_fence(); // partner: heavy_fence() in DoorbellKeeper::fence()
@@ -48,15 +49,15 @@ public:
         // Relaxed: ordered by the fence above.
         if ((word_->load(std::memory_order_relaxed) & mask_) != 0) [[likely]]
             return false;
-        // Release (in seq_cst): partner of the acquire in fresh(): who sees the bit sees the record.
+        // Release (in seq_cst): partner of the acquire in attention(): a reader that sees the bit sees the record.
         word_->fetch_or(mask_, std::memory_order_seq_cst);
         return wake(*state_);
     }
 
-    /// Wakes a sleeper for another reason than a record. True as in press().
+    /// Wakes the reader for another reason than a record. The answer is that of press().
     static bool wake(DoorbellState<Memory>& state) noexcept {
         if (state.asleep.load(std::memory_order_seq_cst) == 0) return false;
-        return state.asleep.exchange(0, std::memory_order_seq_cst) != 0; // of several wakers one pays
+        return state.asleep.exchange(0, std::memory_order_seq_cst) != 0; // one of several wakers gets true
     }
 
 private:
@@ -77,35 +78,36 @@ public:
 
     std::size_t word_count() const noexcept { return words_.size(); }
 
-    /// The bits of one word that are set besides those `known`.
+    /// The bits of one word that are set and not in `known`.
     std::uint64_t attention(std::size_t word, std::uint64_t known = 0) const noexcept {
-        // Relaxed: nothing new is the usual answer, and an acquire would hold up whatever the poller does next.
+        // Relaxed: usually nothing is new, and an acquire would delay what the reader does next.
         if ((words_[word].load(std::memory_order_relaxed) & ~known) == 0) return 0;
         // Acquire: partner of the fetch_or in press().
         return words_[word].load(std::memory_order_acquire) & ~known;
     }
 
-    /// Clears bits. After fence() each of their rings must be looked at once more, and if there is a
-    /// record, watch() again.
+    /// Clears bits. After that the reader must call fence() and look at each of these rings once more; if one has a
+    /// record, the reader calls watch() for it again.
     void unwatch(std::size_t word, std::uint64_t bits) noexcept {
         // Relaxed: fence() orders it before the last look.
         words_[word].fetch_and(~bits, std::memory_order_relaxed);
     }
 
-    // Relaxed: only this reader clears bits, and a writer that misses this one sets it again.
+    // Relaxed: only this reader clears bits, and a writer that does not see this one set sets it itself.
     void watch(std::size_t word, std::uint64_t bits) noexcept {
         words_[word].fetch_or(bits, std::memory_order_relaxed);
     }
 
-    /// Says "asleep" from now on. Then unwatch() everything, fence(), look once more, and sleep or wake_up().
+    /// Marks the reader asleep. After that the reader calls unwatch() for all bits and fence(), looks at all rings once
+    /// more, and then either sleeps or calls wake_up().
     void fall_asleep() noexcept { state_->asleep.store(1, std::memory_order_seq_cst); }
 
-    // Relaxed: a writer that still sees 1 wakes us once too often.
+    // Relaxed: a writer that still sees 1 wakes the reader once too often, which does no harm.
     void wake_up() noexcept { state_->asleep.store(0, std::memory_order_relaxed); }
 
     void fence() noexcept {
         if (fencing_ == Fencing::by_reader) Memory::heavy_fence();
-        // Also when the reader pays: a bit set by a writer is ordered against `asleep` by seq_cst operations there.
+        // Also when the reader pays: the seq_cst operations of writers order their bit against `asleep`.
         Memory::full_fence();
     }
 

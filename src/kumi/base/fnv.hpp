@@ -1,11 +1,13 @@
 #pragma once
 
+// A hash of texts that is the same on all nodes.
+
 #include <cstdint>
 #include <string_view>
 
 namespace kumi::base {
 
-/// A number that two texts hardly ever share (FNV-1a); the same on all nodes. Not against who means harm.
+/// The FNV-1a hash of `text`: the same on all nodes. It does not resist deliberate collisions.
 constexpr std::uint64_t fnv1a(std::string_view text) noexcept {
     std::uint64_t number = 14'695'981'039'346'656'037u;
     for (const char c : text) number = (number ^ static_cast<unsigned char>(c)) * 1'099'511'628'211u;

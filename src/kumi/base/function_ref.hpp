@@ -1,5 +1,7 @@
 #pragma once
 
+// A reference to a callable, for parameters.
+
 #include <memory>
 #include <type_traits>
 #include <utility>
@@ -9,7 +11,8 @@ namespace kumi::base {
 template <class Signature>
 class FunctionRef;
 
-/// Refers to a callable for the length of one call: two words, no allocation, no ownership.
+/// A parameter type for callables: two words, without allocation and ownership. Requires that the callable outlives the
+/// call that it is passed to.
 template <class Answer, class... Arguments>
 class FunctionRef<Answer(Arguments...)> {
 public:

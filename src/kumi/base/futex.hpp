@@ -1,5 +1,7 @@
 #pragma once
 
+// Sleeping on a word of memory, also of memory that processes share.
+
 #include "kumi/base/clock.hpp"
 
 #include <atomic>
@@ -7,10 +9,10 @@
 
 namespace kumi::base {
 
-/// Sleeps while `word` is `expected`, until a wake or the deadline; may return early. Works between processes.
+/// Sleeps while `word` is `expected`, until futex_wake() or the deadline. May return early. Works between processes.
 void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected, Instant deadline) noexcept;
 
-/// Wakes all who sleep on it.
+/// Wakes all threads that sleep on `word`.
 void futex_wake(std::atomic<std::uint32_t>& word) noexcept;
 
 } // namespace kumi::base

@@ -1,6 +1,6 @@
 #pragma once
 
-// Numbers of IP addresses, and the subnets that hold them. Pure.
+// IP addresses and subnets as values. No system calls.
 
 #include <array>
 #include <compare>
@@ -10,14 +10,14 @@
 
 namespace kumi::base {
 
-/// An IPv4 or IPv6 address; the first `size` bytes, in network order.
+/// An IPv4 or IPv6 address: the first `size` bytes, in network order.
 struct IpAddress {
     std::array<std::uint8_t, 16> bytes{};
     unsigned size = 4; // or 16
 
     static std::optional<IpAddress> parse(const std::string& text);
     std::string text() const;
-    /// Not unspecified (0.0.0.0, ::), not multicast, not broadcast: somebody can have it.
+    /// True when one host can have this address: it is not unspecified (0.0.0.0, ::), multicast or broadcast.
     bool is_of_one_host() const noexcept;
     auto operator<=>(const IpAddress&) const = default;
 };

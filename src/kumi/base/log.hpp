@@ -1,7 +1,7 @@
 #pragma once
 
-// One line, one write(2): lines of many nodes never mix. Only what a user should know unasked is logged
-// (a downgrade, a fault worked around); what is returned as an Error is not.
+// The log. Each line is one write(2), so lines of several nodes never mix. Kumi logs only what users should know
+// without asking (a downgrade, a fault that was worked around). What is returned as an Error is not logged.
 
 #include <fmt/core.h>
 #include <string_view>
@@ -11,7 +11,7 @@ namespace kumi::base {
 
 enum class Severity { debug, warning };
 
-/// Writes "kumi: TEXT" to standard error; debug lines only when KUMI_LOG=debug, none when it is off.
+/// Writes "kumi: TEXT" to standard error. Debug lines are written only when KUMI_LOG=debug; KUMI_LOG=off disables all.
 void log_line(Severity severity, std::string_view text) noexcept;
 
 template <class... Arguments>

@@ -1,6 +1,6 @@
 #pragma once
 
-// What this machine offers to this process: cores, memory, name.
+// What this machine offers to this process: cores, memory, its name.
 
 #include <cstddef>
 #include <cstdint>
@@ -13,14 +13,14 @@ namespace kumi::base {
 /// begins at a multiple of this can be mapped everywhere.
 inline constexpr std::size_t page_bytes_max = 64 << 10;
 
-/// Cores that this process may run on.
+/// The number of cores that this process may run on.
 unsigned cores_allowed() noexcept;
 
-/// The same as a bitmap, core 0 in the lowest bit of the first byte: to find out how many cores several processes have
-/// together. Empty when the system does not tell.
+/// These cores as a bitmap, with core 0 in the lowest bit of the first byte. Several processes find out from their
+/// bitmaps how many cores they have together. Empty when the system does not say.
 std::vector<std::byte> cores_allowed_bitmap();
 
-/// Memory that can still be had without swapping: the system's, or what the control group leaves of it.
+/// The memory that can be allocated without swapping: that of the system, or less if a control group limits it.
 std::uint64_t memory_available_bytes();
 
 std::string host_name();

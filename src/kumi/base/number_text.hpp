@@ -1,5 +1,7 @@
 #pragma once
 
+// Numbers in texts.
+
 #include <charconv>
 #include <cmath>
 #include <optional>
@@ -8,7 +10,7 @@
 
 namespace kumi::base {
 
-/// The number that is all of `text`; nothing when it is no such number, or more follows.
+/// The number that `text` consists of. Nothing when `text` is not such a number, or more text follows it.
 template <class Number>
 std::optional<Number> number_in(std::string_view text) noexcept {
     Number number{};
@@ -17,7 +19,8 @@ std::optional<Number> number_in(std::string_view text) noexcept {
     return number;
 }
 
-/// Takes the decimal number that `text` starts with off it, like 2.5; nothing when there is none, or it is negative.
+/// Removes the decimal number, such as 2.5, that `text` starts with, and answers it. Nothing when there is none, or
+/// when it is negative.
 inline std::optional<double> take_decimal(std::string_view& text) noexcept {
     double number = 0;
     const auto [end, status] =

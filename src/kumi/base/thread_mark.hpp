@@ -1,8 +1,10 @@
 #pragma once
 
+// A cheap name of the calling thread.
+
 namespace kumi::base {
 
-/// Tells threads apart, cheaper than std::this_thread::get_id(): the same for one thread, another for each that lives.
+/// A pointer that identifies the calling thread among all that are alive; cheaper than std::this_thread::get_id().
 inline const void* thread_mark() noexcept {
     static thread_local const char mark = 0;
     return &mark;

@@ -1,6 +1,7 @@
 #pragma once
 
-// The PM message API: what every network looks like to the layers above it.
+// PM, the message layer: what every network looks like to the layers above it. Include it to send messages by hand,
+// with back-pressure, through PmJob::channel().
 
 #include "kumi/base/bytes.hpp"
 #include "kumi/base/clock.hpp"
@@ -21,7 +22,7 @@
 
 namespace kumi::pm {
 
-/// Room for one message: claimed by try_reserve(), filled through bytes(), sent by commit(). Empty when refused.
+/// Room for one message: reserved by try_reserve(), filled through bytes(), sent by commit(). Empty when refused.
 class SendSlot {
 public:
     SendSlot() = default;
@@ -29,10 +30,10 @@ public:
         : data_(bytes.data()), size_(bytes.size()), token_(token), to_(to) {}
 
     explicit operator bool() const noexcept { return data_ != nullptr; }
-    /// Where the message goes; aligned to 8 bytes at least. Holds old bytes until filled.
+    /// Where the message is to be written; aligned to 8 bytes at least. Contains old bytes until it is filled.
     MutableBytes bytes() const noexcept { return {data_, size_}; }
     Node to() const noexcept { return to_; }
-    /// The device's own note.
+    /// For the device that made the slot.
     std::uint64_t token() const noexcept { return token_; }
 
 private:
@@ -42,85 +43,89 @@ private:
     Node to_ = 0;
 };
 
-/// Counted since a channel was opened.
+/// What has been sent since a channel was opened.
 struct Traffic {
     std::uint64_t messages = 0;
     std::uint64_t bytes = 0;
 };
 
-/// Called with each message; see Message for how long the bytes live. It may send on the same channel
-/// (try_… only) and must neither poll it nor throw.
+/// Called with each message; Message says how long the bytes live. A handler may send on the same channel (by the try_…
+/// calls only). It must not poll the channel, and must not throw.
 using Handler = base::FunctionRef<void(Message&)>;
 
-/// Carries whole messages between nodes: reliable, exactly once, in order per (source, destination).
-/// One thread at a time uses a channel, except where a call says otherwise. Nothing blocks but sleep().
+/// Carries whole messages between nodes: reliably, exactly once, and in order for each pair of source and destination.
+/// One thread at a time uses a channel, except where a call says otherwise. Only sleep() blocks.
 class Channel {
 public:
     Channel() = default;
     Channel(const Channel&) = delete;
     Channel& operator=(const Channel&) = delete;
-    /// What was committed before is still delivered, to nodes that go on polling. Kept messages are gone by then.
+    /// What was committed before is still delivered to nodes that go on polling. Requires that all kept messages have
+    /// been destroyed.
     virtual ~Channel() = default;
 
     virtual Node self() const noexcept = 0;
-    /// Number of nodes that the channel joins, self included. A node may send to itself.
+    /// The number of nodes that the channel connects, this node included. A node may send to itself.
     virtual Node nodes() const noexcept = 0;
     virtual const Traits& traits() const noexcept = 0;
 
-    /// Claims room for one message to `to`, to be filled in place and committed. At most one reservation per
-    /// destination at a time. An empty slot is back-pressure, not failure: poll(), then try again. To a lost
-    /// node every reservation is refused.
+    /// Reserves room for one message to `to`, which the caller fills in place and commits. At most one reservation for
+    /// each destination at a time. An empty slot is back-pressure, not failure: the caller calls poll() and tries
+    /// again. Reservations for a lost node are always refused.
     virtual SendSlot try_reserve(Node to, std::size_t bytes) noexcept = 0;
 
-    /// Sends what try_reserve() gave room for. A small message that follows others back to back may be held back a
-    /// little, to share a packet with them; flush(), poll() and arm() send it.
+    /// Sends a message that was written into its slot. A small message that follows others back to back may be held
+    /// back for a moment, to share a packet with them; flush(), poll() and arm() send it.
     virtual void commit(const SendSlot& slot) noexcept = 0;
 
-    /// Gives a reservation up; nothing is sent.
+    /// Gives up a reservation. Nothing is sent.
     virtual void cancel(const SendSlot& slot) noexcept = 0;
 
-    /// Hands out up to `messages_max` messages that have arrived; answers how many.
+    /// Calls `handler` with up to `messages_max` messages that have arrived. Answers how many.
     virtual std::size_t poll(Handler handler, std::size_t messages_max) noexcept = 0;
 
-    /// Says that this node is about to sleep. False: there is something to do already, do not sleep but poll().
+    /// Announces that this node is about to sleep. False: there is something to do already; the caller must not sleep
+    /// but call poll().
     virtual bool arm() noexcept = 0;
 
-    /// Sleeps, after arm() said true, until a message comes, a send that was refused may succeed, a node is lost,
-    /// wake() is called or the deadline passes. May also return for no reason. Senders pay for a wake-up only now.
+    /// Sleeps until a message arrives, a send that was refused may succeed, a node is lost, wake() is called or the
+    /// deadline passes. May also return for no reason. Requires that arm() has answered true. Senders pay for a wake-up
+    /// only while a node sleeps.
     virtual void sleep(Instant deadline) noexcept = 0;
 
-    /// Ends the owner's sleep, or the next one if it is awake. From any thread.
+    /// Ends the sleep of the thread in sleep(), or the next sleep if no thread sleeps. From any thread.
     virtual void wake() noexcept = 0;
 
-    /// True once it is known that `node` will never answer again.
+    /// True when it is known that `node` will never answer again.
     virtual bool lost(Node node) const noexcept = 0;
 
-    /// Has nothing to do with `node` on this channel any more: what was sent to it may not arrive, and what it sends is
-    /// not handed out. For whoever has another way to it; nothing, where ways do not fail.
+    /// Stops all traffic with `node` on this channel: messages that were sent to it may not arrive, and messages from
+    /// it are not delivered. For a caller that has another path to it. Does nothing on devices whose paths do not fail.
     virtual void give_up(Node) noexcept {}
 
-    /// What was committed to `to` so far.
+    /// The messages that were committed to `to` so far.
     virtual Traffic sent(Node to) const noexcept = 0;
-    /// What carries it there, by name: this channel's device, or one of the networks that it is made of.
+    /// The name of what carries messages to a node: this channel's device, or one of the networks that the channel is
+    /// made of.
     virtual std::string_view carrier(Node) const noexcept { return traits().device; }
 
-    /// What the device counts, of the channel as a whole. Each device has counters of its own.
+    /// The counters of the channel as a whole. Each device has its own.
     virtual std::vector<Counter> counters() const { return {}; }
-    /// What it counts about one peer; the same counters in the same order for each. A counter that the whole has too
-    /// is there the sum over the peers.
+    /// The counters of one peer: the same ones in the same order for each peer. A counter that the channel as a whole
+    /// also has is the sum over its peers there.
     virtual std::vector<Counter> counters(Node) const { return {}; }
 
-    /// For whoever sleeps on several channels at once, or while other threads use this one; null where the device
-    /// cannot.
+    /// For a caller that sleeps on several channels at once, or while other threads use this channel. Null where the
+    /// device does not support it.
     virtual JointSleep* joint_sleep() noexcept { return nullptr; }
 
-    /// For whoever has other ways to the same nodes; null where ways do not fail.
+    /// For a caller that has other paths to the same nodes. Null where paths do not fail.
     virtual Ways* ways() noexcept { return nullptr; }
 
-    /// The memory of other nodes, where the device reaches it by itself; otherwise null.
+    /// Access to the memory of other nodes. Null where the device does not have it.
     virtual RemoteMemory* remote_memory() noexcept { return nullptr; }
 
-    /// Copies one message and sends it. False is back-pressure. Small messages go this way faster than by a slot.
+    /// Copies one message and sends it. False is back-pressure. For small messages this is faster than a slot.
     virtual bool try_send(Node to, Bytes bytes) noexcept {
         const SendSlot slot = try_reserve(to, bytes.size());
         if (!slot) return false;
@@ -129,7 +134,7 @@ public:
         return true;
     }
 
-    /// The same for a message in two pieces.
+    /// Sends a message in two pieces.
     virtual bool try_send(Node to, Bytes head, Bytes body) noexcept {
         const SendSlot slot = try_reserve(to, head.size() + body.size());
         if (!slot) return false;
@@ -138,7 +143,7 @@ public:
         return true;
     }
 
-    /// The same for a message that is put together out of more pieces.
+    /// Sends a message in more than two pieces.
     template <class... Pieces>
         requires(sizeof...(Pieces) > 2)
     bool try_send(Node to, const Pieces&... pieces) noexcept {
@@ -150,13 +155,12 @@ public:
         return true;
     }
 
-    /// Sends what was held back so that small messages share a packet. poll() and arm() do it too; for a node that
+    /// Sends small messages that are held back to share a packet. poll() and arm() do it too; this is for a node that
     /// sends and then computes.
     virtual void flush() noexcept {}
 };
 
-/// No limit for poll(): everything that has arrived by now. Bounded all the same: a device hands out at most what
-/// its buffers hold.
+/// No limit for poll(): all messages that have arrived. Still bounded: a device delivers at most what its buffers hold.
 inline constexpr std::size_t all_messages = std::numeric_limits<std::size_t>::max();
 
 } // namespace kumi::pm

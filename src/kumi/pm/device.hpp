@@ -1,6 +1,6 @@
 #pragma once
 
-// How a channel comes to be: a device opens this node's end and meets the other ends.
+// Devices, which open channels: a device opens this node's end and exchanges addresses with the other ends.
 
 #include "kumi/base/bytes.hpp"
 #include "kumi/base/descriptor.hpp"
@@ -14,22 +14,24 @@
 
 namespace kumi::pm {
 
-/// Where the ends of a channel that is being opened meet. Every call is collective: all nodes of the channel make
-/// the same calls in the same order. Each has a deadline, and its error names who did not come.
+/// Lets the ends of a channel exchange data while the channel is opened. Every call is collective: all nodes of the
+/// channel make the same calls in the same order. Each call has a deadline; its error names the nodes that did not
+/// call.
 class Meeting {
 public:
-    /// Every node gives some bytes; every node gets all of them, by node number.
+    /// Gives this node's bytes to all nodes. Answers the bytes of all nodes, by node number.
     virtual Result<std::vector<std::vector<std::byte>>> exchange(Bytes mine) = 0;
 
-    /// Node 0 gives a descriptor, the others nothing; every other node gets a duplicate of it. Nodes of one host only.
+    /// Gives the descriptor of node 0 to the other nodes, each of which gets a duplicate. They pass none. Only for
+    /// nodes of one host.
     virtual Result<base::Descriptor> share(base::Descriptor mine) = 0;
 
 protected:
     ~Meeting() = default;
 };
 
-/// What a device needs to know to open this node's end of a channel. Numbers are the channel's own: on a channel
-/// that joins the nodes of one host they are slots.
+/// What a device needs to open this node's end of a channel. Node numbers are those of the channel: on a channel that
+/// connects the nodes of one host they are slots.
 struct Opening {
     Node self = 0;
     Node nodes = 1;
@@ -49,7 +51,7 @@ public:
 
     virtual std::string_view name() const noexcept = 0;
 
-    /// Opens this node's end and meets the others. Blocks, to the meeting's deadline.
+    /// Opens this node's end and meets the other ends. Blocks until the deadline of the meeting at most.
     virtual Result<std::unique_ptr<Channel>> open(const Opening& opening) = 0;
 };
 

@@ -1,6 +1,7 @@
 #pragma once
 
-// A received message is read where it lies. The handler may look at it until it returns, or keep it.
+// Received messages. A handler reads a message in place, in the buffer of the network, until the handler returns; or it
+// keeps the message. Include it to write such handlers.
 
 #include "kumi/base/bytes.hpp"
 #include "kumi/pm/node.hpp"
@@ -10,7 +11,7 @@
 
 namespace kumi::pm {
 
-/// Who gets a kept buffer back. Implemented by channels.
+/// Gets the buffers of kept messages back. Implemented by channels.
 class BufferOwner {
 public:
     /// From any thread.
@@ -20,15 +21,15 @@ protected:
     ~BufferOwner() = default;
 };
 
-/// A message that outlives its handler. Its buffer goes back when this is destroyed, from whatever thread;
-/// it must not outlive its channel. While it is held the sender has that much less room.
+/// A message that outlives its handler. Its buffer goes back to the channel when this is destroyed, from any thread. It
+/// must not outlive the channel. While it is kept, the sender has less room by its size.
 class KeptMessage {
 public:
     KeptMessage() = default;
-    /// Holds a buffer of the channel's.
+    /// Keeps a buffer of the channel.
     KeptMessage(Node source, Bytes bytes, BufferOwner& owner, std::uint64_t token) noexcept
         : source_(source), bytes_(bytes), owner_(&owner), token_(token) {}
-    /// Holds a copy.
+    /// Keeps a copy of `bytes`.
     KeptMessage(Node source, Bytes bytes);
     KeptMessage(KeptMessage&& other) noexcept { swap(other); }
     KeptMessage& operator=(KeptMessage&& other) noexcept {
@@ -41,7 +42,7 @@ public:
 
     Node source() const noexcept { return source_; }
     Bytes bytes() const noexcept { return bytes_; }
-    /// False after the message was moved away, or for a default one.
+    /// False for a default-constructed message, and for one that was moved from.
     explicit operator bool() const noexcept { return owner_ != nullptr || copy_ != nullptr; }
 
 private:
@@ -60,16 +61,16 @@ private:
     std::unique_ptr<std::byte[]> copy_;
 };
 
-/// A message in its handler's hands.
+/// A message, as its handler gets it.
 class Message {
 public:
     Message(Node source, Bytes bytes, BufferOwner* owner = nullptr, std::uint64_t token = 0) noexcept
         : bytes_(bytes), owner_(owner), token_(token), source_(source) {}
-    /// The same message, for somebody who knows its source by another number. If that one is kept, `same` is too: tell
-    /// it by note_kept().
+    /// The message `same` for a layer that numbers its source differently. If the new message is kept, the caller tells
+    /// `same` by note_kept().
     Message(const Message& same, Node source) noexcept
         : bytes_(same.bytes_), owner_(same.owner_), token_(same.token_), source_(source) {}
-    /// The same for somebody who knows `bytes` of it only.
+    /// As above, for a layer that sees only `bytes` of the message.
     Message(const Message& same, Node source, Bytes bytes) noexcept
         : bytes_(bytes), owner_(same.owner_), token_(same.token_), source_(source) {}
     Message(const Message&) = delete;
@@ -79,8 +80,8 @@ public:
     /// Aligned to 8 bytes at least.
     Bytes bytes() const noexcept { return bytes_; }
 
-    /// Takes the message over, once: without a copy where the device has it in a buffer of its own (large
-    /// messages), with one where it lies in a ring that must move on (small ones).
+    /// Makes the message outlive the handler; at most once. Without a copy where the message has a buffer of its own
+    /// (large messages), with a copy where it lies in a ring of the device (small messages).
     KeptMessage keep();
 
     bool was_kept() const noexcept { return kept_; }

@@ -1,19 +1,21 @@
 #pragma once
 
+// When to tell the user that a node does not answer.
+
 #include "kumi/base/clock.hpp"
 
 #include <cstdint>
 
 namespace kumi::pm {
 
-/// When the user is to be told that a node does not answer, and that it answers again. One object per node.
+/// Decides when the user is told that a node does not answer, and that it answers again. One object for each node.
 class Silence {
 public:
     static constexpr Duration told_after = std::chrono::seconds(2);
 
     enum class News : std::uint8_t { none, began, ended };
 
-    /// `owed`: how long the node has owed an answer.
+    /// Answers what to tell the user now. `owed` is how long the node has owed an answer.
     News look(Duration owed, Instant now) noexcept {
         if ((owed >= told_after) == is_told_) return News::none;
         is_told_ = !is_told_;
@@ -22,7 +24,7 @@ public:
         return News::began;
     }
 
-    /// How long the silence has lasted that look() told of.
+    /// How long the silence that look() has reported has lasted.
     double seconds(Instant now) const noexcept { return std::chrono::duration<double>(now - since_).count(); }
 
 private:

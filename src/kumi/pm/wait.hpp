@@ -1,7 +1,8 @@
 #pragma once
 
-// Spin, then sleep. Spinning answers fastest while there is a core to spare; sleeping lets others run. A host with
-// more nodes than cores has none to spare: there a node sleeps at once.
+// Waiting on a channel: spin first, then sleep. Spinning has the shortest latency while there is a spare core; sleeping
+// lets other processes run. A host with more nodes than cores has no spare core: there a node sleeps at once. Include
+// it to wait on a Channel by hand.
 
 #include "kumi/base/clock.hpp"
 #include "kumi/pm/channel.hpp"
@@ -10,14 +11,14 @@
 
 namespace kumi::pm {
 
-/// How long a node that waits keeps its core before it sleeps.
+/// How long a waiting node spins before it sleeps.
 struct Patience {
     Duration spin_max{0};
 };
 
 Patience patience_for(unsigned nodes_on_host, unsigned cores) noexcept;
 
-/// Tells the core that this is a waiting loop.
+/// Tells the processor that this is a waiting loop.
 inline void relax() noexcept {
 #if defined(__x86_64__)
     __builtin_ia32_pause();
@@ -26,8 +27,8 @@ inline void relax() noexcept {
 #endif
 }
 
-/// Hands out messages until `done()`; false when the deadline came first. Uses next to no processor time while
-/// nothing comes. `done` may look at anything that a handler, or a thread that calls wake(), changes.
+/// Handles messages until `done()` is true. False when the deadline passed first. Uses almost no processor time while
+/// no messages come. `done` may read whatever a handler changes, or a thread that calls wake().
 template <class Done>
 bool poll_until(Channel& channel, Handler handler, Done&& done, Patience patience, Instant deadline = never) {
     constexpr unsigned polls_per_clock = 64; // reading the clock costs more than an empty poll

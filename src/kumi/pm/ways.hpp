@@ -1,7 +1,8 @@
 #pragma once
 
-// What a device knows of its ways to other nodes, for whoever has another way and takes it when one fails. Such a
-// device takes messages by try_send() also to a node for which room is reserved.
+// Paths to other nodes that can fail, an optional interface of devices. For a caller that has other paths to the same
+// nodes and changes to one of them when a path fails. Such a device accepts try_send() to a node also while there is a
+// reservation for that node.
 
 #include "kumi/base/bytes.hpp"
 #include "kumi/base/clock.hpp"
@@ -12,19 +13,22 @@ namespace kumi::pm {
 
 class Ways {
 public:
-    /// What all of them start with is there, and has a carrier, as far as the system says.
+    /// True when the interface of this node that all paths start from exists and has a carrier, as far as the system
+    /// says.
     virtual bool are_up() noexcept = 0;
-    /// How long `to` has owed an answer; 0 if it owes none.
+    /// How long `to` has owed an answer. 0 if it owes none.
     virtual Duration unanswered(Node to, Instant now) const noexcept = 0;
-    /// It has owed an answer for so long that it would be lost, were this the only way; it may come back.
+    /// True when `to` has owed an answer for so long that it would count as lost if this were the only path. It may
+    /// come back.
     virtual bool is_silent(Node to) const noexcept = 0;
-    /// It has said that it goes.
+    /// True when `to` has announced that it leaves.
     virtual bool has_left(Node to) const noexcept = 0;
+    /// True when all messages that were committed to `to` have arrived.
     virtual bool all_arrived(Node to) const noexcept = 0;
-    /// Calls with each message that was committed and may not have arrived, the oldest first. Also after `to` was lost,
-    /// unless it has left.
+    /// Calls `what` with each message to `to` that was committed and may not have arrived, oldest first. Also after
+    /// `to` was lost, unless it has left.
     virtual void each_unarrived(Node to, base::FunctionRef<void(Bytes)> what) const = 0;
-    /// Nothing new will be sent.
+    /// Announces that the caller sends no new messages.
     virtual void begin_close() noexcept {}
 
 protected:
