@@ -1,17 +1,17 @@
 #pragma once
 
-// A one-writer, one-reader ring of cache lines in shared memory. A record takes one or more lines in one
-// piece, so it is filled and read in place. The first eight bytes of its first line are its header, and a
-// header that is not zero is the ready flag: a small message travels in the cache line that announces it.
+// A ring of cache lines in shared memory, for one writer and one reader. A record takes one or more consecutive lines,
+// so it is filled and read in place. The first eight bytes of its first line are its header. A header that is not zero
+// is the ready flag: a small message travels in the cache line that announces it.
 //
 // Invariants
-//  - The reader looks only at the header at its head. The writer clears the header behind a record before it
-//    publishes the record, so old payload at the head is never taken for a header.
-//  - A record never wraps: where it would, a skip record fills the ring's end, published together with it.
-//  - The reader gives lines back in steps of a quarter ring. A record is at most a quarter, so a writer that
-//    finds no room always has at least one such step coming.
+//  - The reader reads only the header at its head. The writer clears the header behind a record before it publishes the
+//    record, so the reader never takes old payload for a header.
+//  - A record never wraps. Where it would, a skip record fills the end of the ring, published together with it.
+//  - The reader gives lines back in steps of a quarter of the ring. A record is at most a quarter of the ring, so a
+//    writer that finds no room will get at least one such step.
 //
-// Who shares what: headers are written by the writer, `consumed` by the reader, and heads and tails are private.
+// The writer writes headers, the reader writes `consumed`; heads and tails are private.
 
 #include "kumi/base/assert.hpp"
 #include "kumi/base/memory_policy.hpp"
@@ -27,7 +27,7 @@ namespace kumi::base {
 struct RecordHeader {
     std::uint32_t bytes = 0; // for the user of the ring
     std::uint16_t lines = 0; // length of the record, header included
-    std::uint16_t kind = 0;  // for the user of the ring; 0 is "nothing here", skip is the ring's own
+    std::uint16_t kind = 0;  // for the user of the ring; 0 means no record, `skip` is for the ring itself
 
     static constexpr std::uint16_t skip = 0xffff;
 
@@ -68,8 +68,8 @@ public:
         KUMI_ASSERT(std::has_single_bit(lines.size()) && lines.size() >= 4);
     }
 
-    /// Finds room for a record; its lines are filled behind the header and published by commit().
-    /// Null when the ring is full. A later try_reserve() replaces a reservation that was not committed.
+    /// Reserves lines for a record, which the caller fills behind the header and publishes by commit(). Null when the
+    /// ring is full. A later try_reserve() replaces a reservation that was not committed.
     Line* try_reserve(std::uint32_t count) noexcept {
         KUMI_ASSERT(count > 0 && count <= record_lines_max(capacity_));
         const std::uint32_t skipped = skipped_before(count);
@@ -85,25 +85,25 @@ public:
         const RecordHeader record{bytes, static_cast<std::uint16_t>(reserved_), kind};
         if (start + reserved_ != cleared_) clear(start + reserved_);
         if (skipped_ == 0) {
-            // Release: partner of the acquire in front(): who sees the header sees the payload.
+            // Release: partner of the acquire in front(): a reader that sees the header sees the payload.
             lines_[index(start)].header.store(record.word(), std::memory_order_release);
         } else {
             const RecordHeader skip{0, static_cast<std::uint16_t>(skipped_), RecordHeader::skip};
-            // Relaxed: nobody looks there before having seen the skip record, whose release orders it.
+            // Relaxed: the reader reads this header only after the skip record, whose release orders it.
             lines_[index(start)].header.store(record.word(), std::memory_order_relaxed);
             // Release: partner of the acquire in front().
             lines_[index(tail_)].header.store(skip.word(), std::memory_order_release);
         }
         tail_ = start + reserved_;
-        // Most records take one line: clear the header behind the next one while nobody waits for it.
+        // Most records take one line: clear the header behind the next record now, while no reader waits for it.
         if (fits(lines_ahead)) {
             clear(tail_ + 1);
             __builtin_prefetch(&lines_[index(tail_ + lines_ahead)], 1);
         }
     }
 
-    /// Says that the writer is going to sleep until `count` lines fit. False: they fit already, do not sleep. A
-    /// reservation stays as it is.
+    /// Announces that the writer sleeps until `count` lines fit. False: they fit already, so the writer must not sleep.
+    /// A reservation stays as it is.
     bool wait_for_room(std::uint32_t count) noexcept {
         // Relaxed: the full fence orders it before the check; partner: the fence in give_back().
         control_->writer_waits.store(1, std::memory_order_relaxed);
@@ -125,14 +125,14 @@ private:
         lines_[index(position)].header.store(0, std::memory_order_relaxed);
         cleared_ = position;
     }
-    /// Lines at the end of the ring that a record of so many does not fit into.
+    /// The number of lines that are skipped at the end of the ring because a record of `count` lines does not fit.
     std::uint32_t skipped_before(std::uint32_t count) const noexcept {
         const std::uint32_t at = index(tail_);
         return at + count <= capacity_ ? 0 : capacity_ - at;
     }
     bool has_room(std::uint32_t count) noexcept {
         if (fits(count + 1)) return true; // one more: the header behind the record is cleared
-        // Acquire: partner of the release in give_back(): the reader is done with the lines that we overwrite.
+        // Acquire: partner of the release in give_back(): the reader is done with the lines that the writer overwrites.
         consumed_ = control_->consumed.load(std::memory_order_acquire);
         return fits(count + 1);
     }
@@ -144,7 +144,7 @@ private:
     RingControl<Memory>* control_;
     std::uint64_t tail_ = 0;     // where the next record starts; counts up for ever
     std::uint64_t cleared_ = 0;  // the header here is zero; at the tail it always is
-    std::uint64_t consumed_ = 0; // what we last saw of control_->consumed
+    std::uint64_t consumed_ = 0; // the last value read from control_->consumed
     std::uint32_t capacity_;
     std::uint32_t skipped_ = 0;  // lines of the skip record before the reserved one
     std::uint32_t reserved_ = 0; // lines of the reserved record
@@ -157,13 +157,13 @@ public:
     RingReader(std::span<Line> lines, RingControl<Memory>& control) noexcept
         : lines_(lines.data()), control_(&control), capacity_(static_cast<std::uint32_t>(lines.size())) {}
 
-    /// A cheap look: true when there is no record yet. Orders nothing.
+    /// True when there is no record yet. Cheap: orders no memory accesses.
     bool empty() const noexcept {
         // Relaxed: front() is asked before anything of a record is read.
         return lines_[index(head_)].header.load(std::memory_order_relaxed) == 0;
     }
 
-    /// The oldest record's header; kind 0 when there is none. Its lines stay until pop().
+    /// The header of the oldest record. Its kind is 0 when there is none. The record stays until pop().
     RecordHeader front() noexcept {
         RecordHeader header = look();
         if (header.kind == RecordHeader::skip) [[unlikely]] {
@@ -176,7 +176,7 @@ public:
     /// The first line of the record that front() announced.
     Line& line() const noexcept { return lines_[index(head_)]; }
 
-    /// Gives the oldest record back. True when the writer sleeps until there is room: wake it.
+    /// Removes the oldest record. True when the writer sleeps until there is room: the caller must wake it.
     bool pop(RecordHeader header) noexcept {
         head_ += header.lines;
         if (head_ - given_back_ < capacity_ / 4) return false;
@@ -193,8 +193,8 @@ private:
         given_back_ = head_;
         // Release: partner of the acquire in try_reserve().
         control_->consumed.store(head_, std::memory_order_release);
-        Memory::full_fence(); // partner: the fence in wait_for_room(): one of us sees the other's store
-        // Acquire: partner of the fence in wait_for_room(): who sees that the writer waits sees that it said "asleep".
+        Memory::full_fence(); // partner: the fence in wait_for_room(): one of the two sides sees the other's store
+        // Acquire: partner of the fence in wait_for_room(): a reader that sees `writer_waits` sees the doorbell asleep.
         return control_->writer_waits.load(std::memory_order_acquire) != 0;
     }
 
@@ -205,7 +205,7 @@ private:
     Line* lines_;
     RingControl<Memory>* control_;
     std::uint64_t head_ = 0;       // the oldest record; counts up for ever
-    std::uint64_t given_back_ = 0; // what we last stored in control_->consumed
+    std::uint64_t given_back_ = 0; // the last value stored in control_->consumed
     std::uint32_t capacity_;
 };
 
