@@ -1,7 +1,6 @@
 // Functions called on other nodes; what they answer, or throw, comes back.      kumi run -n 4 ./07_invoke
 #include <fmt/format.h>
 #include <kumi/functions.hpp>
-#include <kumi/kumi.hpp>
 #include <map>
 #include <sstream>
 #include <stdexcept>

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <iostream>
 #include <kumi/functions.hpp>
-#include <kumi/kumi.hpp>
 #include <poll.h>
 
 int main(int argc, char** argv) {

@@ -1,6 +1,6 @@
 #pragma once
 
-// Everything that most programs need: the job, its messages, remote memory, groups. Two headers are apart:
+// Everything that most programs need: the job, its messages, remote memory, groups. Two headers have more:
 //
 //     #include <kumi/functions.hpp>    calls of functions on other nodes: Handlers::function(), Job::invoke()
 //     #include <kumi/mpi.hpp>          Kumi inside a program that MPI has started; link kumi::mpi

@@ -40,7 +40,11 @@ namespace engine {
 class Dispatcher;
 
 /// `numbers` has the number on the wire of each handler, or function. Answers which one has each number.
-std::vector<std::uint32_t> inverse_of(const std::vector<std::uint32_t>& numbers);
+inline std::vector<std::uint32_t> inverse_of(const std::vector<std::uint32_t>& numbers) {
+    std::vector<std::uint32_t> inverse(numbers.size());
+    for (std::uint32_t i = 0; i < numbers.size(); ++i) inverse[numbers[i]] = i;
+    return inverse;
+}
 
 } // namespace engine
 

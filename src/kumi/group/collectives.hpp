@@ -9,8 +9,8 @@
 
 #include "kumi/base/bytes.hpp"
 #include "kumi/base/clock.hpp"
+#include "kumi/base/function_ref.hpp"
 #include "kumi/base/result.hpp"
-#include "kumi/group/combine.hpp"
 #include "kumi/pm/node.hpp"
 
 #include <cstddef>
@@ -21,6 +21,11 @@ namespace kumi::group {
 
 using pm::Node;
 struct Membership;
+
+/// How values are combined: `into` becomes (mine, other), or (other, mine) if the other ones come first. It may be
+/// where `mine` is.
+using Combine = base::FunctionRef<void(std::byte* into, const std::byte* mine, const std::byte* other,
+                                       std::size_t bytes, bool other_is_first)>;
 
 /// In what order values are combined.
 enum class Order : std::uint8_t {

@@ -23,7 +23,7 @@
 
 #include "kumi/base/bytes.hpp"
 #include "kumi/engine/core.hpp"
-#include "kumi/group/combine.hpp"
+#include "kumi/group/collectives.hpp"
 #include "kumi/group/set.hpp"
 
 #include <cstdint>

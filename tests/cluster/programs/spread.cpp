@@ -2,7 +2,6 @@
 #include <cstdlib>
 #include <fmt/format.h>
 #include <kumi/functions.hpp>
-#include <kumi/kumi.hpp>
 #include <map>
 #include <string>
 
