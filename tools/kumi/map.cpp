@@ -1,10 +1,10 @@
 #include "commands.hpp"
 #include "map_groups.hpp"
+#include "report/cluster_map.hpp"
 #include "version.hpp"
 
 #include "kumi/cluster/file.hpp"
 #include "kumi/cluster/placement.hpp"
-#include "kumi/launch/cluster_map.hpp"
 #include "kumi/launch/run.hpp"
 
 #include <cstdio>
@@ -39,33 +39,34 @@ Result<std::string> draw(const MapOptions& options) {
     const cluster::Routing routing(*cluster, *std::move(placement));
     if (!options.svg_file.empty()) {
         std::ofstream file(options.svg_file);
-        file << launch::map_as_svg(*cluster, routing) << std::flush;
+        file << map_as_svg(*cluster, routing) << std::flush;
         if (!file) return system_error(errno, fmt::format("writing {}", options.svg_file));
     }
     if (!options.route.empty()) {
         for (const cluster::Node node : options.route)
             if (node >= routing.nodes())
                 return error("there is no node {}: they are 0 to {}", node, routing.nodes() - 1);
-        return launch::describe_route(*cluster, routing, options.route[0], options.route[1]);
+        return describe_route(*cluster, routing, options.route[0], options.route[1]);
     }
-    return options.json ? launch::map_as_json(*cluster, routing) : launch::map_as_text(*cluster, routing);
+    return options.json ? map_as_json(*cluster, routing) : map_as_text(*cluster, routing);
 }
 
 /// Starts the nodes of a job, of which the first prints what they measured; answers an exit code.
 int map_groups(const MapOptions& options) {
-    launch::RunOptions job;
+    launch::RunOptions run;
+    launch::JobOptions& job = run.job;
     job.program = std::filesystem::read_symlink("/proc/self/exe");
     job.arguments = {"map-node"};
     job.version = version;
     job.nodes = options.nodes == 0 ? 2 : options.nodes;
-    if (options.cluster_file.empty()) return launch::run(job);
+    if (options.cluster_file.empty()) return launch::run(run);
     const auto cluster = cluster::read_cluster_file(options.cluster_file);
     if (!cluster) return fail(cluster.error());
     if (options.nodes == 0) job.nodes = static_cast<std::uint32_t>(cluster->slots());
     job.cluster_file = options.cluster_file;
     job.place = options.policy;
     job.rsh = options.rsh;
-    return launch::run(job);
+    return launch::run(run);
 }
 
 } // namespace

@@ -1,8 +1,11 @@
 #include "commands.hpp"
-
+#include "kumi/launch/job_run.hpp"
 #include "kumi/launch/run.hpp"
+#include "report/stats_table.hpp"
+#include "report/traffic_map.hpp"
 #include "version.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <fmt/format.h>
@@ -15,11 +18,25 @@ namespace {
 
 constexpr std::uint64_t seconds_max = 1'000'000'000; // as good as no limit, and no sum with it overflows
 
+/// What --traffic and --stats print at the end of a job.
+std::string draw_reports(const launch::JobOptions& options, const launch::JobRun& job) {
+    const bool succeeded = job.how_it_ended().exit_code == 0;
+    std::string text;
+    if (options.report_traffic && succeeded) text += draw_traffic(job.traffic());
+    // When the job failed, what nodes counted may tell why; unless no node had time to report it.
+    const auto& stats = job.stats();
+    const bool reported =
+        std::any_of(stats.begin(), stats.end(), [](const auto& report) { return report.has_value(); });
+    if (options.report_stats && (reported || succeeded)) text += draw_stats(stats);
+    return text;
+}
+
 } // namespace
 
 void add_run_command(CLI::App& app, int& exit_code) {
     CLI::App* command = app.add_subcommand("run", "start a parallel program and watch it until it ends");
-    auto options = std::make_shared<launch::RunOptions>();
+    auto run = std::make_shared<launch::RunOptions>();
+    const std::shared_ptr<launch::JobOptions> options(run, &run->job);
     auto words = std::make_shared<std::vector<std::string>>();
     auto seconds = std::make_shared<long>(options->join_max.count());
     auto start_seconds = std::make_shared<long>(options->start_max.count());
@@ -51,9 +68,9 @@ void add_run_command(CLI::App& app, int& exit_code) {
         ->take_last()
         ->check(whole_number(0, seconds_max, "how many seconds, or 0 for no limit"))
         ->capture_default_str();
-    command->add_flag("-l,--label", options->label, "start each line of output with its node's number: [3] text");
-    command->add_flag("--traffic", options->show_traffic, "at the end, draw who sent how much to whom, over what");
-    command->add_flag("--stats", options->show_stats, "at the end, show what the nodes counted on each device");
+    command->add_flag("-l,--label", run->label, "start each line of output with its node's number: [3] text");
+    command->add_flag("--traffic", options->report_traffic, "at the end, draw who sent how much to whom, over what");
+    command->add_flag("--stats", options->report_stats, "at the end, show what the nodes counted on each device");
     command->add_flag_callback(
         "--no-bind", [options] { options->bind = false; },
         "let the system move nodes between cores; otherwise each gets a core, where there are enough");
@@ -112,7 +129,7 @@ void add_run_command(CLI::App& app, int& exit_code) {
             if (word.starts_with(verbatim_mark)) word.erase(0, 1);
         options->program = words->front();
         options->arguments.assign(words->begin() + 1, words->end());
-        exit_code = launch::run(*options);
+        exit_code = launch::run(*run, [&](const launch::JobRun& job) { return draw_reports(*options, job); });
     });
 }
 

@@ -30,7 +30,7 @@ std::string some_names(const Cluster& cluster) {
 }
 
 /// The hosts that the job may use: those of the file, or those named.
-Result<Cluster> hosts_of(const RunOptions& options, const std::optional<std::string>& cluster_text) {
+Result<Cluster> hosts_of(const JobOptions& options, const std::optional<std::string>& cluster_text) {
     Cluster described;
     if (cluster_text) {
         auto parsed = cluster::parse_cluster(*cluster_text, options.cluster_file);
@@ -56,7 +56,7 @@ std::size_t part_of(const std::vector<Part>& parts, std::uint32_t node) noexcept
 
 bool Plan::is_here() const { return parts.size() == 1 && names_this_host(parts[0].host, base::host_name()); }
 
-Result<Plan> plan_job(const RunOptions& options) {
+Result<Plan> plan_job(const JobOptions& options) {
     if (!options.hosts && options.cluster_file.empty()) {
         if (!options.place.empty()) return error("--place: on which hosts? Name them with --hosts or --cluster");
         return Plan{{{base::host_name(), 0, options.nodes}}, {}};

@@ -3,7 +3,7 @@
 // Who runs what: a job's nodes on its hosts, as the command line has it.
 
 #include "kumi/base/result.hpp"
-#include "kumi/launch/run.hpp"
+#include "kumi/launch/job_options.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -32,7 +32,7 @@ struct Plan {
 };
 
 /// All on this host, unless the options name others.
-Result<Plan> plan_job(const RunOptions& options);
+Result<Plan> plan_job(const JobOptions& options);
 
 /// Whether `name` stands for the host that calls itself `own`, whose domain may be missing on either side.
 bool names_this_host(std::string_view name, std::string_view own) noexcept;

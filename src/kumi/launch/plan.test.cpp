@@ -7,7 +7,7 @@
 namespace kumi::launch {
 namespace {
 
-std::string planned(const RunOptions& options) {
+std::string planned(const JobOptions& options) {
     const auto plan = plan_job(options);
     if (!plan) return plan.error().text();
     std::string text;

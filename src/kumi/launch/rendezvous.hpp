@@ -1,13 +1,13 @@
 #pragma once
 
-// `kumi run`'s side of the joining: a pure state machine. Frames in, frames out; who is missing is there to be asked.
+// The launcher's side of joining: a pure state machine that takes frames and answers frames. It also knows which nodes
+// are missing.
 
 #include "kumi/base/bitmap.hpp"
 #include "kumi/base/keys.hpp"
 #include "kumi/boot/wire.hpp"
 #include "kumi/launch/host/host.hpp"
 #include "kumi/launch/plan.hpp"
-#include "kumi/launch/stats_table.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -15,6 +15,11 @@
 #include <vector>
 
 namespace kumi::launch {
+
+/// What each node sent to the others, by node; empty for a node that did not report.
+using TrafficReports = std::vector<std::vector<boot::TrafficEntry>>;
+/// What each node counted, by node; nothing for a node that did not report.
+using StatsReports = std::vector<std::optional<std::vector<boot::StatsEntry>>>;
 
 struct RendezvousOptions {
     std::vector<Part> parts; // of the job, by host
@@ -34,10 +39,10 @@ class Rendezvous {
 public:
     explicit Rendezvous(RendezvousOptions options);
 
-    /// What the nodes of a host may use together; before the first of them joins.
+    /// How many cores the nodes of a host may use together. Call it before the first of them joins.
     void set_cores(std::size_t part, std::uint32_t cores) { cores_[part] = cores; }
 
-    /// Takes a frame of `node`; answers what is to be sent, to whom.
+    /// Takes a frame of `node`; answers the frames that are to be sent, each with its receiver.
     std::vector<Reply> on_frame(std::uint32_t node, boot::Frame frame);
 
     bool has_joined(std::uint32_t node) const { return joined_.test(node); }
@@ -49,8 +54,8 @@ public:
     /// Why `node` gave up, or why it was refused.
     const std::optional<std::string>& failure(std::uint32_t node) const { return failures_[node]; }
 
-    /// What each node reported on leaving; empty when it did not.
-    const std::vector<std::vector<boot::TrafficEntry>>& traffic() const { return traffic_; }
+    /// What each node reported on leaving.
+    const TrafficReports& traffic() const { return traffic_; }
     const StatsReports& stats() const { return stats_; }
 
 private:
@@ -66,7 +71,7 @@ private:
     base::Bitmap left_;
     base::Bitmap exchanging_; // one round at a time: a node asks again only after its answer
     std::vector<std::vector<std::byte>> exchanged_;
-    std::vector<std::vector<boot::TrafficEntry>> traffic_;
+    TrafficReports traffic_;
     StatsReports stats_;
     std::vector<std::optional<std::string>> failures_;
 };

@@ -1,28 +1,31 @@
 #include "kumi/launch/run.hpp"
 
-#include "kumi/base/keys.hpp"
-#include "kumi/launch/host/limits.hpp"
-#include "kumi/launch/plan.hpp"
-#include "kumi/launch/watch.hpp"
+#include "kumi/launch/console/console.hpp"
+#include "kumi/launch/console/typed_input.hpp"
+#include "kumi/launch/job_run.hpp"
 
 #include <cstdio>
 
 namespace kumi::launch {
 
-int run(const RunOptions& options) {
+int run(const RunOptions& options, const Report& report) {
     const auto complain = [](const Error& reason) {
         std::fprintf(stderr, "kumi run: %s\n", reason.text().c_str());
         return 1;
     };
-    auto plan = plan_job(options);
-    if (!plan) return complain(plan.error());
-    auto fits = plan->is_here() ? host::check_limits(options.nodes) : host::check_host_limits(plan->parts.size());
-    if (!fits) return complain(fits.error());
-    auto keys = base::make_job_keys();
-    if (!keys) return complain(keys.error());
-    Watch watch(options, *std::move(plan), *keys);
-    if (auto started = watch.start(); !started) return complain(started.error());
-    return watch.until_end();
+    JobOptions job_options = options.job;
+    job_options.terminal = own_terminal();
+    job_options.owns_process = true;
+    Console console(options.job.nodes, options.label);
+    auto job = JobRun::make(std::move(job_options), console);
+    if (!job) return complain(job.error());
+    if (auto opened = console.open(); !opened) return complain(opened.error());
+    auto input = console.open_input((*job)->is_here());
+    if (!input) return complain(input.error());
+    if (auto started = (*job)->start(*std::move(input)); !started) return complain(started.error());
+    console.attend(**job);
+    console.finish(report ? report(**job) : "");
+    return (*job)->how_it_ended().exit_code;
 }
 
 } // namespace kumi::launch

@@ -2,6 +2,7 @@
 
 #include "kumi/base/keys.hpp"
 #include "kumi/launch/host/environment.hpp"
+#include "kumi/launch/host/marks.hpp"
 
 #include <algorithm>
 #include <array>
@@ -13,20 +14,53 @@
 
 namespace kumi::launch::host {
 
-Result<Children> Children::open() {
-    ::signal(SIGCHLD, SIG_DFL);         // ignored, as some starters leave it, it would hide how they end
-    ::prctl(PR_SET_CHILD_SUBREAPER, 1); // what they leave behind becomes ours to end
+namespace {
+
+/// The status that waitpid(2) would answer.
+int status_of(const siginfo_t& info) {
+    if (info.si_code == CLD_EXITED) return W_EXITCODE(info.si_status, 0);
+    return info.si_status | (info.si_code == CLD_DUMPED ? WCOREFLAG : 0);
+}
+
+/// The children of all threads of this process.
+std::vector<pid_t> own_children() {
+    std::vector<pid_t> all;
+    for (const int thread : numbers_in("/proc/self/task")) {
+        std::ifstream children(fmt::format("/proc/self/task/{}/children", thread));
+        for (pid_t pid = 0; children >> pid;) all.push_back(pid);
+    }
+    return all;
+}
+
+} // namespace
+
+void adopt_orphans() noexcept {
+    ::signal(SIGCHLD, SIG_DFL); // ignored, as some starters leave it, it would hide how they end
+    ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+}
+
+void reap(base::FunctionRef<void(pid_t, int)> on_end) {
+    while (true) {
+        siginfo_t info{};
+        if (::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) return;
+        on_end(info.si_pid, status_of(info));
+        ::waitpid(info.si_pid, nullptr, 0);
+    }
+}
+
+Result<Children> Children::open(Orphans orphans) {
     std::array<std::uint64_t, 2> number;
     if (auto filled = base::fill_with_random(std::as_writable_bytes(std::span(number)), "marking processes"); !filled)
         return filled.error();
     std::string mark = fmt::format("{}={:016x}{:016x}", mark_variable, number[0], number[1]);
     auto guardian = Guardian::start(mark);
     if (!guardian) return guardian.error();
-    return Children(std::move(mark), *std::move(guardian));
+    return Children(std::move(mark), *std::move(guardian), orphans);
 }
 
 Children::~Children() {
     for (const Process& process : running_) ::kill(-process.pid, SIGKILL);
+    for (const Process& process : running_) ::waitpid(process.pid, nullptr, 0);
     if (!running_.empty()) kill_leftovers();
 }
 
@@ -51,31 +85,28 @@ std::vector<pid_t> Children::groups() const {
     return all;
 }
 
-void Children::reap(base::FunctionRef<void(pid_t, int)> on_end) {
-    while (true) {
-        siginfo_t info{};
-        // Looked at first and taken away later: until then its number is nobody else's.
-        if (::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) return;
-        const pid_t pid = info.si_pid;
-        // Or the guardian, or an orphan.
-        const bool ours = std::erase_if(running_, [&](const Process& process) { return process.pid == pid; }) != 0;
-        if (ours) {
-            ::kill(-pid, SIGKILL); // what it leaves behind
-            guardian_.forget(pid);
-        }
-        int status = 0;
-        ::waitpid(pid, &status, 0);
-        if (pid == guardian_.pid()) guardian_.replace(groups());
-        if (ours) on_end(pid, status);
+bool Children::on_end(pid_t pid) {
+    const bool ours = std::erase_if(running_, [&](const Process& process) { return process.pid == pid; }) != 0;
+    if (ours) {
+        ::kill(-pid, SIGKILL); // what it leaves behind
+        guardian_.forget(pid);
     }
+    if (pid == guardian_.pid()) guardian_.replace(groups());
+    return ours;
+}
+
+void Children::reap(base::FunctionRef<void(pid_t, int)> on_end) {
+    host::reap([&](pid_t pid, int status) {
+        if (this->on_end(pid)) on_end(pid, status);
+    });
 }
 
 void Children::kill_leftovers() noexcept {
     for (int round = 0; round < 100; ++round) {
-        std::ifstream children(fmt::format("/proc/self/task/{}/children", ::gettid()));
         bool any = false;
-        for (pid_t pid = 0; children >> pid;) {
+        for (const pid_t pid : own_children()) {
             if (pid == guardian_.pid()) continue;
+            if (orphans_ == Orphans::marked && !is_marked(pid, mark_)) continue;
             any = true;
             ::kill(pid, SIGKILL);
             ::waitpid(pid, nullptr, 0);

@@ -1,13 +1,11 @@
 #include "kumi/launch/host/guardian.hpp"
 
+#include "kumi/launch/host/marks.hpp"
+
 #include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <cstdlib>
 #include <fcntl.h>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <string_view>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -20,28 +18,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// The numbers that are the names of a folder's entries: of processes, or of descriptors.
-std::vector<int> numbers_in(const char* folder) {
-    std::vector<int> numbers;
-    std::error_code ignored;
-    for (const auto& entry : std::filesystem::directory_iterator(folder, ignored))
-        if (const int number = std::atoi(entry.path().filename().c_str()); number > 0) numbers.push_back(number);
-    return numbers;
-}
-
 /// Holds nobody's terminal, pipe or leash open: only `line` stays.
 void close_all_but(int line) {
     const int nowhere = ::open("/dev/null", O_RDWR | O_CLOEXEC);
     for (int standard = 0; standard < 3; ++standard) ::dup2(nowhere, standard);
     for (const int number : numbers_in("/proc/self/fd"))
         if (number > 2 && number != line) ::close(number);
-}
-
-/// Whether a process has the mark in its environment. One that has ended has none any more.
-bool is_marked(pid_t pid, std::string_view mark) {
-    std::ostringstream text;
-    text << '\0' << std::ifstream("/proc/" + std::to_string(pid) + "/environ", std::ios::binary).rdbuf();
-    return std::move(text).str().find('\0' + std::string(mark) + '\0') != std::string::npos;
 }
 
 /// Kills all that is marked, until nothing is: a process may have started another while it was looked for.

@@ -2,7 +2,7 @@
 
 #include "kumi/launch/host/binding.hpp"
 #include "kumi/launch/host/environment.hpp"
-#include "kumi/launch/host/terminal.hpp"
+#include "kumi/launch/host/output_path.hpp"
 
 #include <algorithm>
 #include <array>

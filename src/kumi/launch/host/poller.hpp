@@ -10,7 +10,7 @@
 namespace kumi::launch::host {
 
 /// What an event is about.
-enum class Source : std::uint32_t { signals, input, input_room, boot, out, err, link, link_errors };
+enum class Source : std::uint32_t { signals, input, input_room, job, boot, out, err, link, link_errors };
 
 struct Event {
     Source source;
@@ -25,6 +25,9 @@ public:
     /// From now on, and instead of what was asked of it before. False for a file, which is always ready.
     bool watch(int descriptor, Event about, std::uint32_t epoll_events) noexcept;
     void forget(int descriptor) noexcept;
+
+    /// Is readable while there are events: a poller may be watched by another.
+    int descriptor() const noexcept { return epoll_.get(); }
 
     /// At most 64 of what happened.
     std::vector<Event> wait(Instant deadline) const;

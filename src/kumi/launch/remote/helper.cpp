@@ -261,6 +261,7 @@ int help_kumi_run(std::string_view version) {
         std::fprintf(stderr, "kumi host-helper: %s\n", reason.text().c_str());
         return 1;
     };
+    host::adopt_orphans();
     auto children = host::Children::open();
     if (!children) return complain(children.error());
     auto poller = host::Poller::open();

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 namespace kumi::launch::remote {
@@ -35,7 +36,9 @@ void Link::send_text(std::string_view text) {
 
 bool Link::flush() {
     while (kept_bytes() != 0 && !broken_) {
-        const ssize_t sent = ::write(out_.get(), kept_.data() + kept_start_, kept_bytes());
+        const Bytes bytes = Bytes(kept_).subspan(kept_start_);
+        ssize_t sent = ::send(out_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+        if (sent < 0 && errno == ENOTSOCK) sent = ::write(out_.get(), bytes.data(), bytes.size()); // a helper's pipe
         if (sent > 0) kept_start_ += static_cast<std::size_t>(sent);
         else if (errno == EAGAIN || errno == EWOULDBLOCK) break;
         else if (errno != EINTR) broken_ = true;

@@ -1,4 +1,4 @@
-#include "kumi/launch/remote/input_relay.hpp"
+#include "kumi/launch/console/input_relay.hpp"
 
 #include "kumi/base/descriptor.hpp"
 
@@ -8,7 +8,7 @@
 #include <string>
 #include <unistd.h>
 
-namespace kumi::launch::remote {
+namespace kumi::launch {
 namespace {
 
 /// A pipe in the place of this process's standard input, and what a relay sends of it.
@@ -51,12 +51,12 @@ protected:
 TEST_F(Relayed, no_more_is_under_way_than_the_node_has_room_for) {
     InputRelay relay(poller_);
     type(200'000);
-    EXPECT_EQ(relay_all(relay), input_bytes_max);
+    EXPECT_EQ(relay_all(relay), remote::input_bytes_max);
     EXPECT_EQ(relay_all(relay), 0u);
     relay.on_taken(10);
     EXPECT_EQ(relay_all(relay), 10u);
-    relay.on_taken(input_bytes_max + 4000); // more than was under way: a helper may say what it likes
-    EXPECT_EQ(relay_all(relay), input_bytes_max);
+    relay.on_taken(remote::input_bytes_max + 4000); // more than was under way: a helper may say what it likes
+    EXPECT_EQ(relay_all(relay), remote::input_bytes_max);
     relay.on_taken(0);
     EXPECT_EQ(relay_all(relay), 0u);
     EXPECT_EQ(ends_, 0);
@@ -89,13 +89,13 @@ TEST_F(Relayed, when_the_node_has_ended_nothing_more_is_read) {
 TEST_F(Relayed, a_file_is_ready_without_an_event_until_there_is_no_room) {
     std::FILE* const file = std::tmpfile();
     ASSERT_NE(file, nullptr);
-    ASSERT_EQ(::ftruncate(::fileno(file), 2 * input_bytes_max), 0);
+    ASSERT_EQ(::ftruncate(::fileno(file), 2 * remote::input_bytes_max), 0);
     ::dup2(::fileno(file), STDIN_FILENO);
     std::fclose(file);
     InputRelay relay(poller_);
     std::size_t sent = 0;
     for (int i = 0; i < 10 && relay.is_ready_file(); ++i) relay.on_ready([&](Bytes bytes) { sent += bytes.size(); });
-    EXPECT_EQ(sent, input_bytes_max);
+    EXPECT_EQ(sent, remote::input_bytes_max);
     relay.on_taken(1);
     EXPECT_TRUE(relay.is_ready_file());
     relay.end();
@@ -103,4 +103,4 @@ TEST_F(Relayed, a_file_is_ready_without_an_event_until_there_is_no_room) {
 }
 
 } // namespace
-} // namespace kumi::launch::remote
+} // namespace kumi::launch

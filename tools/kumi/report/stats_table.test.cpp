@@ -1,11 +1,11 @@
-#include "kumi/launch/stats_table.hpp"
+#include "report/stats_table.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <string_view>
 
-namespace kumi::launch {
+namespace kumi::tools {
 namespace {
 
 using boot::StatsEntry;
@@ -137,4 +137,4 @@ TEST(StatsTable, a_name_that_fills_its_field_ends_there) {
 }
 
 } // namespace
-} // namespace kumi::launch
+} // namespace kumi::tools

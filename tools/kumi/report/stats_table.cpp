@@ -1,4 +1,4 @@
-#include "kumi/launch/stats_table.hpp"
+#include "report/stats_table.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-namespace kumi::launch {
+namespace kumi::tools {
 namespace {
 
 /// Larger jobs show the sum over a node's peers instead of each pair.
@@ -162,4 +162,4 @@ std::string draw_stats(const StatsReports& reports) {
     return text + draw_missing(reports);
 }
 
-} // namespace kumi::launch
+} // namespace kumi::tools

@@ -6,7 +6,7 @@
 
 #include <string>
 
-namespace kumi::launch {
+namespace kumi::tools {
 
 /// For a terminal: networks, hosts, the routing table in the paper's notation, and why other ways were not taken.
 std::string map_as_text(const cluster::Cluster& cluster, const cluster::Routing& routing);
@@ -18,4 +18,4 @@ std::string map_as_svg(const cluster::Cluster& cluster, const cluster::Routing& 
 std::string describe_route(const cluster::Cluster& cluster, const cluster::Routing& routing, cluster::Node from,
                            cluster::Node to);
 
-} // namespace kumi::launch
+} // namespace kumi::tools

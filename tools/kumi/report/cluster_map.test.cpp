@@ -1,11 +1,11 @@
-#include "kumi/launch/cluster_map.hpp"
+#include "report/cluster_map.hpp"
 
 #include "kumi/cluster/file.hpp"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-namespace kumi::launch {
+namespace kumi::tools {
 namespace {
 
 struct Mapped {
@@ -120,4 +120,4 @@ TEST(ClusterMap, as_svg_draws_every_host_and_node) {
 }
 
 } // namespace
-} // namespace kumi::launch
+} // namespace kumi::tools

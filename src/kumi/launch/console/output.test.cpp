@@ -1,4 +1,4 @@
-#include "kumi/launch/output.hpp"
+#include "kumi/launch/console/output.hpp"
 
 #include <cerrno>
 #include <csignal>

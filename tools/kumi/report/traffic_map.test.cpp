@@ -1,10 +1,10 @@
-#include "kumi/launch/traffic_map.hpp"
+#include "report/traffic_map.hpp"
 
 #include <algorithm>
 #include <gtest/gtest.h>
 #include <string_view>
 
-namespace kumi::launch {
+namespace kumi::tools {
 namespace {
 
 using Sent = std::vector<std::vector<boot::TrafficEntry>>;
@@ -92,4 +92,4 @@ TEST(TrafficMap, of_many_pairs_20_are_listed_and_the_others_counted) {
 }
 
 } // namespace
-} // namespace kumi::launch
+} // namespace kumi::tools

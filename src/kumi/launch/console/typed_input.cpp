@@ -1,41 +1,17 @@
-#include "kumi/launch/host/terminal.hpp"
+#include "kumi/launch/console/typed_input.hpp"
 
 #include <array>
 #include <cerrno>
 #include <fcntl.h>
-#include <pty.h>
-#include <termios.h>
 #include <unistd.h>
 
-namespace kumi::launch::host {
-namespace {
-
-Result<OutputPath> make_pipe() {
-    int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0) return system_error(errno, "making a pipe for a node's output");
-    return OutputPath{base::Descriptor(ends[0]), base::Descriptor(ends[1])};
-}
-
-} // namespace
+namespace kumi::launch {
 
 std::optional<winsize> own_terminal() noexcept {
     if (::isatty(STDOUT_FILENO) == 0) return std::nullopt;
     winsize size{};
     ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
     return size;
-}
-
-Result<OutputPath> make_output_path(const std::optional<winsize>& terminal) {
-    if (!terminal) return make_pipe();
-    int ours = -1;
-    int nodes = -1;
-    winsize size = *terminal;
-    termios plain{};
-    ::cfmakeraw(&plain); // what a node writes comes out as it is
-    if (::openpty(&ours, &nodes, nullptr, &plain, &size) != 0) return make_pipe(); // no more terminals to be had
-    ::fcntl(ours, F_SETFD, FD_CLOEXEC);
-    ::fcntl(nodes, F_SETFD, FD_CLOEXEC);
-    return OutputPath{base::Descriptor(ours), base::Descriptor(nodes)};
 }
 
 Result<base::Descriptor> TypedInput::open() {
@@ -45,11 +21,11 @@ Result<base::Descriptor> TypedInput::open() {
         if (!same) return system_error(errno, "opening /dev/null");
         return same;
     }
-    auto pipe = make_pipe();
-    if (!pipe) return pipe.error();
-    to_node_ = std::move(pipe->nodes);
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) return system_error(errno, "making a pipe for node 0's input");
+    to_node_.reset(ends[1]);
     ::fcntl(to_node_.get(), F_SETFL, O_NONBLOCK);
-    return std::move(pipe->ours);
+    return base::Descriptor(ends[0]);
 }
 
 bool TypedInput::pump() {
@@ -66,4 +42,4 @@ bool TypedInput::pump() {
     return true;
 }
 
-} // namespace kumi::launch::host
+} // namespace kumi::launch

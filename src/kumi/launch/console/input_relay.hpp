@@ -5,7 +5,7 @@
 #include "kumi/launch/remote/link_wire.hpp"
 #include "kumi/launch/host/poller.hpp"
 
-namespace kumi::launch::remote {
+namespace kumi::launch {
 
 /// Brings our standard input to a node on another host: so much as that has room for.
 class InputRelay final {
@@ -27,9 +27,9 @@ public:
 
 private:
     host::Poller& poller_;
-    std::uint32_t room_bytes_ = input_bytes_max;
+    std::uint32_t room_bytes_ = remote::input_bytes_max;
     bool is_file_ = false;
     bool ended_ = false;
 };
 
-} // namespace kumi::launch::remote
+} // namespace kumi::launch

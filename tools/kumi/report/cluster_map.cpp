@@ -1,4 +1,4 @@
-#include "kumi/launch/cluster_map.hpp"
+#include "report/cluster_map.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -6,7 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-namespace kumi::launch {
+namespace kumi::tools {
 namespace {
 
 using cluster::Cluster;
@@ -199,4 +199,4 @@ std::string map_as_json(const Cluster& cluster, const Routing& routing) {
     return map.dump(2) + '\n';
 }
 
-} // namespace kumi::launch
+} // namespace kumi::tools

@@ -1,13 +1,13 @@
 // The cluster as a picture: hosts side by side with their nodes, networks as bars below that they hang on, and the
 // routing table in the same colours.
 
-#include "kumi/launch/cluster_map.hpp"
+#include "report/cluster_map.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
 #include <string_view>
 
-namespace kumi::launch {
+namespace kumi::tools {
 namespace {
 
 using cluster::Cluster;
@@ -152,4 +152,4 @@ std::string map_as_svg(const Cluster& cluster, const Routing& routing) {
         draw_table(cluster, routing, table_top));
 }
 
-} // namespace kumi::launch
+} // namespace kumi::tools

@@ -1,4 +1,4 @@
-#include "kumi/launch/remote/input_relay.hpp"
+#include "kumi/launch/console/input_relay.hpp"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-namespace kumi::launch::remote {
+namespace kumi::launch {
 
 void InputRelay::watch() {
     if (!ended_ && room_bytes_ != 0) is_file_ = !poller_.watch(STDIN_FILENO, {host::Source::input, 0}, EPOLLIN);
@@ -16,7 +16,7 @@ void InputRelay::on_ready(base::FunctionRef<void(Bytes)> send) {
     // In the background of a terminal reading would stop us; watch() comes again with SIGCONT.
     const bool foreground = ::isatty(STDIN_FILENO) == 0 || ::tcgetpgrp(STDIN_FILENO) == ::getpgrp();
     if (ended_ || room_bytes_ == 0 || !foreground) return poller_.forget(STDIN_FILENO);
-    std::array<std::byte, input_bytes_max> buffer;
+    std::array<std::byte, remote::input_bytes_max> buffer;
     const ssize_t got = ::read(STDIN_FILENO, buffer.data(), room_bytes_);
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) return;
     const Bytes bytes = Bytes(buffer).first(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
@@ -27,7 +27,7 @@ void InputRelay::on_ready(base::FunctionRef<void(Bytes)> send) {
 }
 
 void InputRelay::on_taken(std::uint32_t bytes) {
-    room_bytes_ = std::min(room_bytes_ + bytes, input_bytes_max);
+    room_bytes_ = std::min(room_bytes_ + bytes, remote::input_bytes_max);
     watch();
 }
 
@@ -36,4 +36,4 @@ void InputRelay::end() {
     poller_.forget(STDIN_FILENO);
 }
 
-} // namespace kumi::launch::remote
+} // namespace kumi::launch

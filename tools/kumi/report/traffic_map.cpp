@@ -1,4 +1,4 @@
-#include "kumi/launch/traffic_map.hpp"
+#include "report/traffic_map.hpp"
 
 #include "kumi/base/machine.hpp"
 
@@ -9,7 +9,7 @@
 #include <map>
 #include <string_view>
 
-namespace kumi::launch {
+namespace kumi::tools {
 namespace {
 
 /// Wider matrices are shown by their busiest pairs instead.
@@ -62,8 +62,7 @@ std::string_view shade(std::uint64_t bytes, std::uint64_t bytes_max) {
     return shades[std::min<std::size_t>(3, static_cast<std::size_t>(share * 4))];
 }
 
-std::string draw_matrix(const std::vector<std::vector<boot::TrafficEntry>>& sent, std::uint64_t bytes_max,
-                        Letters& letters) {
+std::string draw_matrix(const launch::TrafficReports& sent, std::uint64_t bytes_max, Letters& letters) {
     constexpr std::size_t cell = 9;
     std::string text = "  from \\ to";
     for (std::size_t to = 0; to < sent.size(); ++to) text += fmt::format("{:>{}}", to, cell);
@@ -86,7 +85,7 @@ std::string draw_matrix(const std::vector<std::vector<boot::TrafficEntry>>& sent
     return text;
 }
 
-std::string draw_busiest(const std::vector<std::vector<boot::TrafficEntry>>& sent, Letters& letters) {
+std::string draw_busiest(const launch::TrafficReports& sent, Letters& letters) {
     std::vector<std::pair<std::size_t, boot::TrafficEntry>> pairs;
     for (std::size_t from = 0; from < sent.size(); ++from)
         for (const boot::TrafficEntry& entry : sent[from])
@@ -103,7 +102,7 @@ std::string draw_busiest(const std::vector<std::vector<boot::TrafficEntry>>& sen
 
 } // namespace
 
-std::string draw_traffic(const std::vector<std::vector<boot::TrafficEntry>>& sent_by_node) {
+std::string draw_traffic(const launch::TrafficReports& sent_by_node) {
     std::map<std::string, boot::TrafficEntry> totals; // by device
     std::uint64_t bytes_max = 0;
     for (const auto& entries : sent_by_node)
@@ -127,4 +126,4 @@ std::string draw_traffic(const std::vector<std::vector<boot::TrafficEntry>>& sen
     return text;
 }
 
-} // namespace kumi::launch
+} // namespace kumi::tools
