@@ -3,7 +3,7 @@
 #include "harness/command.hpp"
 
 #include "kumi/lab/client.hpp"
-#include "kumi/lab/close_others.hpp"
+#include "kumi/lab/keeper/close_others.hpp"
 
 #include <cerrno>
 #include <csignal>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kumi/lab/namespaces.hpp"
+#include "kumi/lab/network/namespaces.hpp"
 
 #include <optional>
 #include <string>

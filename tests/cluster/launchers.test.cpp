@@ -1,7 +1,7 @@
 // The same programs under launchers of others: hydra, Open MPI, Slurm. And what can be wrong with a launcher.
 #include "cluster/command.hpp"
 #include "cluster/slurm.hpp"
-#include "kumi/lab/namespaces.hpp"
+#include "kumi/lab/network/namespaces.hpp"
 
 #include <sys/socket.h>
 

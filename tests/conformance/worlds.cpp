@@ -7,7 +7,7 @@
 #include "kumi/device/shmem/shmem.hpp"
 #include "kumi/device/simulated/network.hpp"
 #include "kumi/device/udp/udp.hpp"
-#include "kumi/lab/namespaces.hpp"
+#include "kumi/lab/network/namespaces.hpp"
 
 #include <cstdlib>
 #include <gtest/gtest.h>

@@ -4,7 +4,7 @@
 #include "kumi/base/interfaces.hpp"
 #include "kumi/base/machine.hpp"
 #include "kumi/base/memory_policy.hpp"
-#include "kumi/launch/host/process.hpp"
+#include "kumi/launch/host/processes/process.hpp"
 
 #include <array>
 #include <cerrno>

@@ -3,9 +3,9 @@
 #include "kumi/base/clock.hpp"
 #include "kumi/base/descriptor.hpp"
 #include "kumi/cluster/file.hpp"
-#include "kumi/lab/keeper.hpp"
-#include "kumi/lab/request.hpp"
-#include "kumi/lab/state.hpp"
+#include "kumi/lab/keeper/keeper.hpp"
+#include "kumi/lab/keeper/request.hpp"
+#include "kumi/lab/keeper/state.hpp"
 
 #include <algorithm>
 #include <cerrno>

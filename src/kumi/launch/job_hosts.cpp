@@ -1,7 +1,7 @@
 #include "kumi/launch/job_hosts.hpp"
 
 #include "kumi/base/machine.hpp"
-#include "kumi/launch/host/environment.hpp"
+#include "kumi/launch/host/processes/environment.hpp"
 
 #include <algorithm>
 #include <cstdlib>

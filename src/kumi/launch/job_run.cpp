@@ -1,6 +1,6 @@
 #include "kumi/launch/job_run.hpp"
 
-#include "kumi/launch/host/limits.hpp"
+#include "kumi/launch/host/processes/limits.hpp"
 
 #include <algorithm>
 #include <cmath>

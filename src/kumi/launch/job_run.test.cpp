@@ -1,7 +1,7 @@
 #include "kumi/launch/job_run.hpp"
 
 #include "kumi/base/descriptor.hpp"
-#include "kumi/launch/host/children.hpp"
+#include "kumi/launch/host/processes/children.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -2,7 +2,7 @@
 #include "kumi/device/udp/channel.hpp"
 
 #include "kumi/device/udp/udp.hpp"
-#include "kumi/lab/namespaces.hpp"
+#include "kumi/lab/network/namespaces.hpp"
 #include "kumi/pm/wait.hpp"
 #include "loopback/ends.hpp"
 #include "skips.hpp"

@@ -1,6 +1,6 @@
 #include "kumi/launch/console/console.hpp"
 
-#include "kumi/launch/host/children.hpp"
+#include "kumi/launch/host/processes/children.hpp"
 #include "kumi/launch/job_run.hpp"
 
 #include <algorithm>

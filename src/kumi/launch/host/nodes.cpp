@@ -1,7 +1,7 @@
 #include "kumi/launch/host/nodes.hpp"
 
-#include "kumi/launch/host/binding.hpp"
-#include "kumi/launch/host/environment.hpp"
+#include "kumi/launch/host/processes/binding.hpp"
+#include "kumi/launch/host/processes/environment.hpp"
 #include "kumi/launch/host/output_path.hpp"
 
 #include <algorithm>

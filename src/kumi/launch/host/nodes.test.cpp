@@ -1,6 +1,6 @@
 #include "kumi/launch/host/nodes.hpp"
 
-#include "kumi/launch/host/environment.hpp"
+#include "kumi/launch/host/processes/environment.hpp"
 
 #include <algorithm>
 #include <chrono>

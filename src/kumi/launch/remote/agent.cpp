@@ -1,6 +1,6 @@
 #include "kumi/launch/remote/agent.hpp"
 
-#include "kumi/launch/host/process.hpp"
+#include "kumi/launch/host/processes/process.hpp"
 
 #include <algorithm>
 

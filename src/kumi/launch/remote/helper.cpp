@@ -1,8 +1,8 @@
 #include "kumi/launch/remote/helper.hpp"
 
 #include "kumi/base/machine.hpp"
-#include "kumi/launch/host/environment.hpp"
-#include "kumi/launch/host/limits.hpp"
+#include "kumi/launch/host/processes/environment.hpp"
+#include "kumi/launch/host/processes/limits.hpp"
 #include "kumi/launch/remote/link.hpp"
 #include "kumi/launch/host/nodes.hpp"
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "kumi/base/clock.hpp"
-#include "kumi/launch/host/children.hpp"
+#include "kumi/launch/host/processes/children.hpp"
 #include "kumi/launch/host/host.hpp"
 #include "kumi/launch/remote/link.hpp"
 

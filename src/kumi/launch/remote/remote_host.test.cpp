@@ -1,6 +1,6 @@
 #include "kumi/launch/remote/remote_host.hpp"
 
-#include "kumi/launch/host/environment.hpp"
+#include "kumi/launch/host/processes/environment.hpp"
 
 #include <csignal>
 #include <filesystem>
