@@ -1,6 +1,6 @@
 #pragma once
 
-// What `kumi doctor` looks at. Each check tries the thing itself where it can, instead of believing a setting.
+// The checks of `kumi doctor`. Each tries the thing itself where it can, instead of believing a setting.
 
 #include <string>
 #include <string_view>

@@ -11,11 +11,11 @@
 
 namespace kumi::tools {
 
-/// Stands before a word of `kumi run` or `kumi lab` that CLI11 shall not look into: it takes "[a,b]" for a list of two.
-/// main() puts it there, those commands take it away again.
+/// Stands before a word of `kumi run` or `kumi lab` that CLI11 must not interpret: CLI11 takes "[a,b]" for a list of
+/// two. main() puts the mark there, and those commands take it away again.
 inline constexpr char verbatim_mark = '\1';
 
-/// Accepts whole numbers in a range; otherwise says what to write.
+/// Accepts whole numbers in a range; for anything else says what to write.
 inline auto whole_number(std::uint64_t least, std::uint64_t most, const char* what_to_write) {
     return [=](const std::string& text) -> std::string {
         const auto number = base::number_in<std::uint64_t>(text);
@@ -28,9 +28,9 @@ void add_run_command(CLI::App& app, int& exit_code);
 void add_doctor_command(CLI::App& app, int& exit_code);
 void add_map_command(CLI::App& app, int& exit_code);
 void add_lab_command(CLI::App& app, int& exit_code);
-/// So that `kumi --help` tells of it; see become_bench().
+/// Adds `kumi bench` to `kumi --help`; become_bench() runs it.
 void add_bench_command(CLI::App& app);
-/// Replaces this process by kumi-bench, with the words behind `kumi bench`. Returns an exit code only if that fails.
+/// Replaces this process by kumi-bench, with the words after `kumi bench`. Returns an exit code only if that fails.
 int become_bench(char** words);
 
 } // namespace kumi::tools

@@ -52,7 +52,7 @@ int complain(const CLI::App& app, const CLI::ParseError& wrong, const char* firs
 
 int main(int argc, char** argv) {
     open_missing_streams();
-    // kumi run starts it on other hosts; people do not, so that help does not tell of it.
+    // Started on other hosts by kumi run, not by people: so help does not mention it.
     if (argc == 2 && std::string_view(argv[1]) == "host-helper")
         return kumi::launch::remote::help_kumi_run(kumi::tools::version);
     // Benchmarks are a program of their own, which reads the rest of the line.

@@ -97,7 +97,7 @@ void add_map_command(CLI::App& app, int& exit_code) {
             "--groups", options->groups,
             "instead: start the nodes, on this host or those of the cluster file, and show which way multicasts go")
         ->excludes("--route", "--json", "--svg");
-    command->add_option("--rsh", options->rsh, "with --groups: what reaches other hosts, instead of ssh")
+    command->add_option("--rsh", options->rsh, "with --groups: the command that reaches other hosts, instead of ssh")
         ->type_name("COMMAND")
         ->take_last();
     command->footer(

@@ -2,8 +2,8 @@
 
 namespace kumi::tools {
 
-/// What each node of `kumi map --groups` runs: node 0 prints what messages take and how multicasts go. Answers an exit
-/// code.
+/// Runs one node of `kumi map --groups`. Node 0 prints how long messages take and which way multicasts go. Answers an
+/// exit code.
 int map_groups_node();
 
 } // namespace kumi::tools

@@ -48,7 +48,7 @@ void add_run_command(CLI::App& app, int& exit_code) {
         ->check(whole_number(1, std::numeric_limits<std::uint32_t>::max(), "how many, 1 or more"));
     command
         ->add_option("--hosts", options->hosts,
-                     "run nodes on these hosts: a,b:2,c[0-3]:4, with so many on each at most, or one")
+                     "run nodes on these hosts, as in a,b:2,c[0-3]:4: how many each takes, or one")
         ->type_name("HOSTS")
         ->take_last();
     command
@@ -56,10 +56,12 @@ void add_run_command(CLI::App& app, int& exit_code) {
                      "run nodes on the hosts of this file, or those of them that --hosts names")
         ->type_name("FILE")
         ->take_last();
-    command->add_option("--place", options->place, "seat nodes so: pack, spread, or K-per-host; pack unless told")
+    command->add_option("--place", options->place, "place nodes so: pack, spread, or K-per-host; pack unless told")
         ->type_name("HOW")
         ->take_last();
-    command->add_option("--rsh", options->rsh, "what reaches other hosts: gets a host and a command; ssh unless told")
+    command
+        ->add_option("--rsh", options->rsh,
+                     "the command that reaches other hosts: takes a host and a command; ssh unless told")
         ->type_name("COMMAND")
         ->take_last()
         ->envname("KUMI_RSH");

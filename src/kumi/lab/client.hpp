@@ -1,6 +1,6 @@
 #pragma once
 
-// What `kumi lab` does: starts a keeper, asks it, ends it.
+// The subcommands of `kumi lab`: they start a keeper, send it requests, and end it.
 
 #include "kumi/base/result.hpp"
 
@@ -12,20 +12,20 @@ namespace kumi::lab {
 struct UpOptions {
     std::string name;
     std::string cluster_file;
-    std::vector<std::string> shared; // folders that all hosts see, as they see the working folder
+    std::vector<std::string> shared; // folders that all hosts see, besides the working folder
 };
 
-/// Returns when every host is ready, with a line for the user.
+/// Makes a lab. Returns when every host is ready, with a line for the user.
 Result<std::string> up(const UpOptions& options);
 
-/// Asks the lab; prints what it answers, or what went wrong, and answers the exit code.
+/// Sends a request to the lab, and prints its answer or what went wrong. Answers the exit code.
 int ask(const std::string& name, const std::string& verb, const std::vector<std::string>& words);
 
-/// Runs a command on a host, with our streams, environment, signals and, where it is there, folder. Answers its exit
-/// code; 255 when it could not be run there.
+/// Runs a command on a host, with the standard streams, the environment and the signals of this process, and in its
+/// working folder if the host has that. Answers the command's exit code; 255 when it could not be run there.
 int exec(const std::string& name, const std::vector<std::string>& host_and_command);
 
-/// Returns when nothing is left of the lab.
+/// Ends a lab. Returns when nothing is left of it.
 Result<void> down(const std::string& name);
 
 } // namespace kumi::lab

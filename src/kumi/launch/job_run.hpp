@@ -1,8 +1,8 @@
 #pragma once
 
 // One job while it runs, without a terminal: JobRun starts the nodes, answers their questions while they join, passes
-// on their output, input and signals, and decides what the end of a node means for the others. The first failure decides
-// the exit code and is the only one that is told: those that follow are its consequence.
+// on their output, input and signals, and decides what the end of a node means for the others. The first failure
+// decides the exit code and is the only one that is told: those that follow are its consequence.
 //
 // A process may have many JobRuns at once. A JobRun never blocks, touches no standard stream, and neither catches nor
 // blocks signals. The process that owns it serves it:
@@ -44,8 +44,8 @@ public:
 
     /// Whether all nodes run on this host.
     bool is_here() const { return plan_.is_here(); }
-    /// Starts the nodes on this host, or the helpers on others. `input` becomes the standard input of node 0 if all nodes
-    /// are here; none: that is empty. After an error nothing runs once the JobRun is destroyed.
+    /// Starts the nodes on this host, or the helpers on others. `input` becomes the standard input of node 0 if all
+    /// nodes are here; without it that is empty. After an error nothing runs once the JobRun is destroyed.
     Result<void> start(base::Descriptor input = {});
 
     int descriptor() const noexcept { return hosts_.descriptor(); }
@@ -55,19 +55,20 @@ public:
     /// A child of this process has ended, perhaps one of this job. Call it from within host::reap().
     void on_child_end(pid_t pid, int status) { hosts_.on_child_end(pid, status); }
 
-    /// While held, output stays in the nodes' pipes, which hold the nodes back, and a job whose output is not read to its
-    /// end is not over.
+    /// While held, output stays in the nodes' pipes, which hold the nodes back, and a job whose output is not read to
+    /// its end is not over.
     void hold_output(bool hold);
-    /// Input for node 0 of a job on other hosts. Empty: the end of the input. No more than remote::input_bytes_max may be
-    /// under way; JobListener::on_input_taken() gives room.
+    /// Sends input to node 0 of a job on other hosts. Empty: the end of the input. At most remote::input_bytes_max may
+    /// be under way; JobListener::on_input_taken() gives room.
     void send_input(Bytes bytes) { hosts_.send_input(bytes); }
     /// Sends a signal to all nodes and their process groups. The job goes on.
     void signal(int number) { hosts_.signal(number); }
-    /// Ends the job because its user wants so: sends `signal` to all nodes, and kills those that run 5 seconds later. The
-    /// second call kills them at once. Answers whether this decided how the job ends: then the exit code is 128 + `signal`.
+    /// Ends the job because its user wants so: sends `signal` to all nodes, and kills those that run 5 seconds later.
+    /// The second call kills them at once. Answers whether this decided how the job ends: then the exit code is
+    /// 128 + `signal`.
     bool end(int signal);
-    /// Ends the job because of a failure, unless it has failed already: asks all nodes to end, and kills them soon after.
-    /// Also decides the exit code of a job that is over.
+    /// Ends the job because of a failure, unless it has failed already: asks all nodes to end, and kills them soon
+    /// after. Also decides the exit code of a job that is over.
     void fail(int code, const std::string& what);
 
     /// Nothing of the job is left, and all its output has been passed on.

@@ -1,6 +1,6 @@
 #pragma once
 
-// The cluster, its nodes and their routes, as people and programs want to see them.
+// The cluster with its nodes and their routes, drawn for people or written for programs.
 
 #include "kumi/cluster/routing.hpp"
 

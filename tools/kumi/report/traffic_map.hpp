@@ -6,7 +6,7 @@
 
 namespace kumi::tools {
 
-/// A picture in text of who sent how many messages to whom, over which device: rows send, columns receive.
+/// Draws in text how many messages each node sent to each other, over which device: rows send, columns receive.
 std::string draw_traffic(const launch::TrafficReports& sent_by_node);
 
 } // namespace kumi::tools

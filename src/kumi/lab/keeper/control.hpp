@@ -17,8 +17,8 @@ struct Lab {
     Conditions conditions;
 };
 
-/// Carries out "link a0 lan down" and the like, and answers what has changed; for a process in the switch, which must
-/// be alone: it may end up on another network. Nothing has changed when the words were wrong; the error says how.
+/// Carries out a request such as "link a0 lan down", and answers what has changed. Requires a process of its own in the
+/// switch: it may end up on another network. When the words are wrong nothing changes, and the error says how.
 Result<Change> change_network(const Lab& lab, const std::string& verb, const std::vector<std::string>& words);
 
 } // namespace kumi::lab

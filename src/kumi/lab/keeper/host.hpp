@@ -11,29 +11,29 @@
 
 namespace kumi::lab {
 
-/// A host of the lab: network, mount, host name, process and IPC namespaces, and the first process in them, which
-/// holds them. That process is a child of ours, and all of the host dies with it; it dies with us.
+/// A host of the lab: network, mount, host name, process and IPC namespaces, and the first process in them, which holds
+/// them. That process is a child of this one and dies with it; all of the host dies with its first process.
 struct Host {
     pid_t pid = 0; // of the first process; 0 when it has died
     base::Descriptor process; // of the first process
-    base::Descriptor line;    // to it
+    base::Descriptor line;    // a connection to it
 
-    /// Starts it, without cables. `kept` are folders that it shall see, wherever they are; `keeper` is the descriptor
+    /// Starts a host, without cables. `kept` are folders that it shall see, wherever they are; `keeper` is a descriptor
     /// of this process.
     static Result<Host> start(const Plan& plan, std::size_t index, const std::vector<std::string>& kept, int keeper);
 
-    /// Tells it that its cables are in: it gives addresses to its interfaces.
+    /// Tells the host that its cables are in. It then gives addresses to its interfaces.
     void tell_wired() const;
-    /// Waits until it is ready.
+    /// Waits until the host is ready.
     Result<void> wait_until_ready(Instant deadline) const;
 };
 
-/// Gives the calling process the host's namespaces, and a child that it forks then the host's processes.
+/// Moves the calling process into the host's namespaces; only its later children are among the host's processes.
 Result<void> enter(const Host& host);
-/// The calling process is on the host's network from now on, and on nothing else of it.
+/// Moves the calling process into the host's network, and into nothing else of the host.
 Result<void> enter_network(const Host& host);
 
-/// In the calling process's network: lets packets that are longer than a wire's leave by that interface, or not.
+/// In the calling process's network: allows or forbids packets longer than a wire's to leave by that interface.
 Result<void> set_offloads(const std::string& interface, bool on);
 
 } // namespace kumi::lab

@@ -1,9 +1,10 @@
 #pragma once
 
-// What the kumi command asks a lab's keeper, over a Unix socket, and what it is answered.
+// The protocol between the kumi command and a lab's keeper, over a Unix socket: one request and one answer for each
+// connection.
 //
-// A request is its length and texts that end in a zero, and the command's standard streams as descriptors. While a
-// request is carried out each further byte is a signal to pass on; the answer is a number and a text. Then it is over.
+// A request is its length and texts that end in a zero, and the command's standard streams as descriptors. While the
+// request is carried out, each further byte is a signal to pass on. The answer is a number and a text.
 
 #include "kumi/base/descriptor.hpp"
 #include "kumi/base/result.hpp"
@@ -16,13 +17,13 @@ namespace kumi::lab {
 
 struct Request {
     std::string verb;                      // "exec", "link", ...
-    std::vector<std::string> words;        // what it is about
+    std::vector<std::string> words;        // that follow the verb
     std::string folder;                    // where the command was run
     std::vector<std::string> environment;  // "NAME=value"
     std::vector<base::Descriptor> streams; // standard input, output and error; of a received request
 };
 
-/// With this process's standard streams.
+/// Sends a request with the standard streams of this process.
 Result<void> send_request(int socket, const Request& request);
 Result<Request> receive_request(int socket);
 
@@ -34,9 +35,9 @@ struct Answer {
     std::string text;      // for the user: what was asked for, or what went wrong
 };
 
-/// Nobody may be there any more, and that is no error.
+/// Sends an answer. It is no error if nobody is there any more.
 void send_answer(int socket, const Answer& answer);
-/// Waits for it. The error: the keeper went away before it had answered.
+/// Waits for the answer. The error: the keeper went away before it had answered.
 Result<Answer> receive_answer(int socket);
 
 } // namespace kumi::lab

@@ -1,10 +1,10 @@
 #pragma once
 
-// Where a lab that is up is found: a folder of the user's own, with the keeper's socket and, for people, its process
-// id.
+// The folder by which a lab that is up is found. It belongs to the user, and has the keeper's socket and, for people,
+// the keeper's process id.
 //
-// The keeper holds a lock on the folder for as long as it lives, and the system lets go of it even when the keeper is
-// killed. So a folder that nobody holds is a leftover: nothing depends on process ids, which are used again.
+// The keeper holds a lock on the folder for as long as it lives, and the system releases the lock even when the keeper
+// is killed. So a folder whose lock is free is a leftover. Nothing depends on process ids, which are used again.
 
 #include "kumi/base/descriptor.hpp"
 #include "kumi/base/result.hpp"
@@ -18,15 +18,15 @@ namespace kumi::lab {
 Result<std::string> state_folder(const std::string& name);
 std::string socket_path(const std::string& folder);
 
-/// A folder that is held: made by claim(), and gone with remove().
+/// A folder whose lock this process holds: made by claim(), gone with remove().
 class StateFolder {
 public:
-    /// Makes the folder, or takes over what a killed keeper left. The error says that the lab is up, or why the folder
-    /// cannot be used.
+    /// Makes the folder, or takes over that of a keeper which was killed. The error says that the lab is up, or why the
+    /// folder cannot be used.
     static Result<StateFolder> claim(const std::string& name);
 
     const std::string& path() const noexcept { return path_; }
-    /// Which holds the folders of all labs of this user.
+    /// The folder that has the folders of all labs of this user.
     std::string parent() const { return path_.substr(0, path_.rfind('/')); }
     int lock() const noexcept { return lock_.get(); }
     void remove() noexcept;
@@ -38,10 +38,10 @@ private:
     base::Descriptor lock_;
 };
 
-/// A connection to the keeper of a lab that is up; otherwise the error says that it is not, and how to start it.
+/// Connects to the keeper of a lab. If the lab is not up, the error says so, and how to start it.
 Result<base::Descriptor> connect_to_keeper(const std::string& name);
 
-/// A socket that connections to the keeper arrive at.
+/// Makes the socket at which the kumi command connects to the keeper.
 Result<base::Descriptor> listen_in(const std::string& folder);
 
 } // namespace kumi::lab

@@ -7,8 +7,8 @@
 
 namespace kumi::lab {
 
-/// Waits until the interface, in the calling thread's network, can carry packets. Until the system has seen that both
-/// ends of a cable are in, it drops what is sent, and on a busy machine that takes a while.
+/// Waits until an interface of the calling thread's network can carry packets. The system drops packets until it has
+/// seen that both ends of a cable are in, and on a busy machine that takes a while.
 Result<void> wait_for_carrier(const std::string& interface, Instant deadline);
 
 } // namespace kumi::lab

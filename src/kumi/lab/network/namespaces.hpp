@@ -22,14 +22,15 @@ class TwoHosts {
 public:
     static Result<TwoHosts> make();
 
-    /// The calling thread, and what it starts, is on `host` from now on. Sockets stay where they were made.
+    /// Moves the calling thread, and the processes that it starts later, to `host`. Sockets stay where they were made.
     Result<void> enter(unsigned host) const;
-    /// Back to where make() was called; for an ordinary user to a namespace that has a loopback only.
+    /// Moves the calling thread back to where make() was called; for an ordinary user that is a namespace with a
+    /// loopback only.
     Result<void> leave() const;
 
-    /// Numeric, on the cable.
+    /// The host's numeric IPv4 address on the cable.
     std::string address(unsigned host) const;
-    /// The same in IPv6; empty where the system has none.
+    /// The host's numeric IPv6 address on the cable; empty where the system has no IPv6.
     std::string address6(unsigned host) const;
     /// Names the host's network to other processes of this user, as nsenter --net=PATH wants it.
     std::string path(unsigned host) const;

@@ -4,10 +4,10 @@
 
 namespace kumi::lab {
 
-/// Who the user is to programs in a user namespace.
+/// Which user a program in a user namespace is there.
 enum class UserInside {
     root,   // may do everything there
-    myself, // who it is outside; may set up networks there, and send and receive raw packets
+    myself, // the same user as outside; may set up networks there, and send and receive raw packets
 };
 
 /// Moves this process, which must have one thread, into a new user namespace, where it may make and enter others.

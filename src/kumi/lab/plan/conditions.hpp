@@ -1,6 +1,6 @@
 #pragma once
 
-// What has been done to the lab's networks since it came up. Pure.
+// The changes that were made to a lab's networks since it came up. Pure.
 
 #include "kumi/lab/plan/plan.hpp"
 
@@ -12,7 +12,7 @@
 
 namespace kumi::lab {
 
-/// One change. Plain bytes: whoever carried it out writes it to the keeper.
+/// One change. Plain bytes: the process that carried it out writes it to the keeper.
 struct Change {
     enum class Kind : std::uint8_t { link, mute, loss, rate } kind = Kind::link;
     std::uint32_t host = 0; // of link and mute
@@ -31,13 +31,12 @@ struct Conditions {
     explicit Conditions(const Plan& plan);
     void apply(const Change& change);
 
-    /// Whether frames are to be counted or dropped one by one on that network, so that none may be longer than a
-    /// wire's.
+    /// Whether that network counts or drops frames one by one. Then none may be longer than a wire's.
     bool by_the_frame(std::uint32_t network) const;
 };
 
-/// For people: hosts and where they are reached, networks and what is wrong with them. `pids` are those of the hosts'
-/// first processes, 0 for a host that has died.
+/// For people: hosts with their addresses, networks with what is wrong with them. `pids` are those of the hosts' first
+/// processes, 0 for a host that has died.
 std::string describe(const Plan& plan, const Conditions& conditions, const std::vector<pid_t>& pids);
 
 } // namespace kumi::lab

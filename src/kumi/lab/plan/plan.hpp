@@ -1,6 +1,6 @@
 #pragma once
 
-// What the lab makes out of a cluster file: names, addresses and the commands that set them up. Pure.
+// A lab as a cluster file describes it: names, addresses and the commands that set them up. Pure.
 //
 // Each host is a set of namespaces, and all networks are bridges in one more network namespace, the switch. A host
 // has an interface on each of its networks, with the network's name; a cable leads from it to a port of the switch.
@@ -17,7 +17,7 @@
 
 namespace kumi::lab {
 
-/// The host that the lab adds, on every network, for launchers to run on.
+/// The host that the lab adds, on every network, to run launchers on.
 inline constexpr const char* front_end = "front";
 
 /// One host's place on one network.
@@ -44,14 +44,14 @@ struct PlannedNetwork {
 struct Plan {
     std::vector<PlannedHost> hosts;
     std::vector<PlannedNetwork> networks;
-    std::string names; // what every host has as /etc/hosts
+    std::string names; // the text of /etc/hosts on every host
 
     static Result<Plan> make(const cluster::Cluster& cluster);
 
-    /// By name; the error names those that there are.
+    /// Finds a host or a network by its name; the error names those that there are.
     Result<std::uint32_t> find_host(std::string_view name) const;
     Result<std::uint32_t> find_network(std::string_view name) const;
-    /// Of a host on a network; the error names the networks that it is on.
+    /// Finds the port of a host on a network; the error names the networks that the host is on.
     Result<Port> find_port(std::string_view host, std::string_view network) const;
 };
 

@@ -7,11 +7,11 @@
 
 namespace kumi::lab {
 
-/// "10", "0.1": of a hundred.
+/// Reads a percentage: "10", "0.1".
 Result<double> parse_percent(std::string_view text);
 
-/// What an interface may send at once after a pause, at that rate. A millisecond of it: less, and a busy machine's
-/// late timers would cost bandwidth; more, and short messages would not see the limit. A packet must fit in any case.
+/// How many bytes an interface with that rate may send at once after a pause: those of a millisecond. With less, a busy
+/// machine's late timers would cost bandwidth; with more, short messages would not see the limit. At least a packet.
 std::uint64_t burst_bytes(std::uint64_t bits_per_second, std::uint32_t mtu) noexcept;
 
 } // namespace kumi::lab

@@ -118,7 +118,7 @@ void Console::on_signal(int signal) {
     if (signal == SIGCHLD) return host::reap([&](pid_t pid, int status) { job_->on_child_end(pid, status); });
     if (is_terminating(signal)) return on_end_request(signal);
     job_->signal(signal);
-    if (signal == SIGTSTP) ::kill(::getpid(), SIGSTOP); // after the nodes; SIGCONT comes to this process and is passed on
+    if (signal == SIGTSTP) ::kill(::getpid(), SIGSTOP); // after the nodes; SIGCONT comes here first, and is passed on
     if (signal != SIGCONT) return;
     if (input_.is_terminal()) poller_->watch(STDIN_FILENO, {Source::input, 0}, EPOLLIN);
     if (input_relay_) input_relay_->watch();

@@ -7,22 +7,23 @@
 
 namespace kumi::launch {
 
-/// Brings our standard input to a node on another host: so much as that has room for.
+/// Brings the standard input of this process to a node on another host, no more than that node has room for.
 class InputRelay final {
 public:
-    /// Events are announced as Source::input.
+    /// `poller` announces input as Source::input.
     explicit InputRelay(host::Poller& poller) : poller_(poller) { watch(); }
     InputRelay(const InputRelay&) = delete;
     InputRelay& operator=(const InputRelay&) = delete;
 
-    /// Looks out for input, if some may be sent; also when we have come to the terminal's foreground.
+    /// Looks out for input, if some may be sent. Call it also when this process has come to the terminal's foreground.
     void watch();
-    /// Reads once. Sends nothing at the end of it.
+    /// Reads once, and sends what it read; at the end of the input it sends no bytes, once.
     void on_ready(base::FunctionRef<void(Bytes)> send);
+    /// The node has taken so many bytes.
     void on_taken(std::uint32_t bytes);
-    /// A file, which is ready without an event.
+    /// Standard input is a file, which is ready without an event, and some may be sent.
     bool is_ready_file() const noexcept { return is_file_ && !ended_ && room_bytes_ != 0; }
-    /// Nobody wants more.
+    /// The node has ended: reads nothing more.
     void end();
 
 private:

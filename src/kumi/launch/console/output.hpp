@@ -1,7 +1,7 @@
 #pragma once
 
-// What nodes print comes out in whole lines, each with its node's label if wanted. One Collector per stream of a
-// node cuts what arrives into lines; one Sink per stream of ours takes them, without ever blocking the watcher.
+// Prints the nodes' output in whole lines, each with its node's label if wanted. One Collector per stream of a node
+// cuts the text that arrives into lines; one Sink per stream of this process writes them, without ever blocking.
 
 #include "kumi/base/bytes.hpp"
 
@@ -11,16 +11,16 @@
 
 namespace kumi::launch {
 
-/// Our own standard output or error. Holds what it cannot write yet; ask full() before bringing more.
+/// Standard output or error of this process. Keeps text that it cannot write yet; ask full() before adding more.
 class Sink {
 public:
     explicit Sink(int descriptor) : descriptor_(descriptor) {}
 
     void add(std::string_view text) { waiting_ += text; }
-    /// Writes what can be written now. False when nothing can be written any more, see error_number(): what comes
-    /// later is thrown away.
+    /// Writes what can be written now. False when nothing can be written any more, see error_number(): later text is
+    /// thrown away.
     bool flush();
-    /// Why nothing can be written any more: EPIPE when nobody reads. 0 while all is well.
+    /// Why nothing can be written any more: EPIPE when nobody reads. 0 while there was no error.
     int error_number() const noexcept { return error_number_; }
 
     bool empty() const noexcept { return waiting_.empty(); }
@@ -35,18 +35,18 @@ private:
     int error_number_ = 0;
 };
 
-/// One stream of one node.
+/// Cuts one stream of one node into lines.
 class Collector {
 public:
     /// `label` stands before each line; empty for none.
     Collector(Sink& sink, std::string label) : sink_(&sink), label_(std::move(label)) {}
 
     void add(std::string_view text);
-    /// The stream has ended: a last line without its end gets one.
+    /// The stream has ended: a last line without a newline gets one.
     void finish();
 
 private:
-    /// A line longer than this comes out in pieces: a node cannot make us hold more.
+    /// A longer line comes out in pieces, so that a node cannot make this process keep more.
     static constexpr std::size_t line_bytes_max = std::size_t{1} << 16;
 
     void put_line(std::string_view line);

@@ -1,6 +1,6 @@
 #pragma once
 
-// One host's part of a job, as whoever watches the job sees it, wherever the host is.
+// One host's part of a job, as a JobRun sees it: the same for this host and for others.
 
 #include "kumi/boot/wire.hpp"
 #include "kumi/launch/host/poller.hpp"
@@ -18,18 +18,19 @@ enum class Stream : std::uint32_t { out, err };
 /// Stands for all nodes of a host, or of the job.
 inline constexpr std::uint32_t every_node = 0xffffffff;
 
-/// A frame of boot/wire.hpp, as it goes over a node's socket; one for all who get it.
+/// A frame of boot/wire.hpp, as it goes over a node's socket; all receivers share it.
 using SharedFrame = std::shared_ptr<const std::vector<std::byte>>;
 
-/// Hears what the nodes of a host do. They are named by their numbers in the job.
+/// Is told what the nodes of a host do. Nodes have their numbers in the job.
 class Listener {
 public:
     virtual void on_started(std::uint32_t node, pid_t pid) = 0;
-    /// Anything but Kind::share, which stays on the host.
+    /// A node has sent a frame. Never Kind::share: the host itself answers that.
     virtual void on_frame(std::uint32_t node, boot::Frame frame) = 0;
-    /// Without text: the stream has ended.
+    /// A node has printed text. Empty: the stream has ended.
     virtual void on_output(std::uint32_t node, Stream stream, std::string_view text) = 0;
-    virtual void on_end(std::uint32_t node, int status) = 0; // as waitpid(2) has it; after its last frame
+    /// A node has ended, with a status as waitpid(2) has it. Comes after its last frame.
+    virtual void on_end(std::uint32_t node, int status) = 0;
 
 protected:
     ~Listener() = default;
@@ -39,18 +40,18 @@ class Host {
 public:
     virtual ~Host() = default;
 
-    /// A frame for one node, or for every_node.
+    /// Sends a frame to one node, or to every_node.
     virtual void send(std::uint32_t node, const SharedFrame& frame) = 0;
-    /// To all its nodes that have not ended, and their process groups.
+    /// Sends a signal to all its nodes that have not ended, and to their process groups.
     virtual void signal(int number) = 0;
-    /// The user cannot take more of what they print: their pipes shall hold them back until then.
+    /// While held, output stays in the nodes' pipes, which hold the nodes back: its reader cannot take more.
     virtual void hold_output(bool hold) = 0;
 
     virtual void on_event(Source source, std::uint32_t index) = 0;
-    /// One of this process's children, perhaps one of the host's.
+    /// A child of this process has ended, perhaps one of this host's.
     virtual void on_child_end(pid_t pid, int status) = 0;
 
-    /// Nothing more will come from it, but perhaps output that is in a pipe still.
+    /// All its nodes have ended. Some of their output may still be in a pipe.
     virtual bool is_over() const = 0;
 };
 

@@ -14,26 +14,26 @@
 namespace kumi::launch::host {
 
 struct NodesOptions {
-    std::uint32_t first = 0; // the number in the job of the first; the others follow
+    std::uint32_t first = 0; // the number in the job of the first node; the others follow
     std::uint32_t count = 1;
     std::string program; // a path
     std::vector<std::string> arguments;
     std::vector<std::string> environment;
-    bool bind = true;                // a core for each, where there are enough
-    std::optional<winsize> terminal; // of the user, if that is what reads the output
-    base::Descriptor input;          // of node 0, if it is here
-    base::Descriptor cluster;        // the cluster file's text, if nodes shall not look for the file itself
+    bool bind = true;                // a core for each node, where there are enough
+    std::optional<winsize> terminal; // size of the terminal that shows the output; none: the output goes elsewhere
+    base::Descriptor input;          // standard input of node 0, if that is here; none: empty
+    base::Descriptor cluster;        // a file with the cluster file's text, if nodes shall not look for the file itself
 };
 
 /// The nodes of a job that run on this host: starts them, serves their boot sockets, reads what they print.
 class Nodes final : public Host {
 public:
-    /// All but the options outlive it.
+    /// Requires that all arguments but the options outlive it.
     Nodes(NodesOptions options, Poller& poller, Children& children, Listener& listener);
     Nodes(const Nodes&) = delete;
     Nodes& operator=(const Nodes&) = delete;
 
-    /// Starts all. After an error some may run.
+    /// Starts all nodes. After an error some may run.
     Result<void> start();
 
     void send(std::uint32_t node, const SharedFrame& frame) override;
@@ -43,13 +43,13 @@ public:
     void on_child_end(pid_t pid, int status) override;
     bool is_over() const override { return ended_count_ == options_.count; }
 
-    /// Whether somebody may still print something.
+    /// Whether more output may come.
     bool is_output_open() const;
-    /// What nodes that have ended printed and nobody has read, without waiting for more.
+    /// Reads what nodes that have ended have printed, without waiting for more.
     void read_rest();
 
 private:
-    /// What is to be sent to a node.
+    /// A frame that is to be sent to a node.
     struct Letter {
         SharedFrame frame;
         std::shared_ptr<base::Descriptor> descriptor;

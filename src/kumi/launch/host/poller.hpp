@@ -9,27 +9,28 @@
 
 namespace kumi::launch::host {
 
-/// What an event is about.
+/// The kinds of descriptors that are watched.
 enum class Source : std::uint32_t { signals, input, input_room, job, boot, out, err, link, link_errors };
 
 struct Event {
     Source source;
-    std::uint32_t index; // of the node on its host, or of the host
+    std::uint32_t index; // of the node on its host, or of the host in its job
 };
 
-/// Waits for many descriptors at once: epoll(7), with what each is about.
+/// Waits for many descriptors at once, by epoll(7), and knows the kind of each.
 class Poller {
 public:
     static Result<Poller> open();
 
-    /// From now on, and instead of what was asked of it before. False for a file, which is always ready.
+    /// Watches a descriptor for these events, instead of those that it was watched for before. False for a regular
+    /// file, which is always ready and cannot be watched.
     bool watch(int descriptor, Event about, std::uint32_t epoll_events) noexcept;
     void forget(int descriptor) noexcept;
 
     /// Is readable while there are events: a poller may be watched by another.
     int descriptor() const noexcept { return epoll_.get(); }
 
-    /// At most 64 of what happened.
+    /// Waits for events until the deadline; answers at most 64.
     std::vector<Event> wait(Instant deadline) const;
 
 private:

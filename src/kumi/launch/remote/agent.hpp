@@ -1,6 +1,7 @@
 #pragma once
 
-// What starts a helper on another host: ssh, or whatever takes a host's name and a command for a shell there.
+// The agent: the command that starts a helper on another host. It is ssh, or any other command that takes a host's name
+// and a command for a shell there.
 
 #include "kumi/base/result.hpp"
 
@@ -17,12 +18,12 @@ struct Agent {
     std::string text;               // as the user wrote it
 };
 
-/// `rsh` has blanks between its words; if empty, ssh is meant. ssh never asks for a password, since nobody could
-/// answer, and gives up after `start_max`.
+/// Finds the agent that the user named: words with blanks between them; ssh, if empty. ssh is told never to ask for a
+/// password, since nobody could answer, and to give up after `start_max`.
 Result<Agent> find_agent(std::string_view rsh, std::chrono::seconds start_max);
 
-/// The words after the agent's for running `kumi host-helper` on a host: its name, and a single one that any shell, and
-/// an agent that only looks for blanks, takes for a command.
+/// The words that follow the agent's own to run `kumi host-helper` on a host: the host's name, and a single word that
+/// any shell takes for a command, and so does an agent that only splits it at blanks.
 std::vector<std::string> words_for(const std::string& host, const std::string& kumi_path);
 
 } // namespace kumi::launch::remote

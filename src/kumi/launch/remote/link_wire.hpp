@@ -1,14 +1,14 @@
 #pragma once
 
-// What `kumi run` and its helper on another host say to each other, over the standard streams that ssh carries: so
-// there is no address to choose, no port to open and nobody to authenticate, and what they say is as secret as ssh
-// makes it.
+// The protocol between `kumi run` and its helper on another host, over the standard streams that ssh carries. So there
+// is no address to choose, no port to open and nobody to authenticate, and the messages are as secret as ssh makes
+// them.
 //
 //   helper                              kumi run
-//                                 <-    job {JobOrder}                        at once, without waiting for the hello
+//                                 <-    job {JobOrder}                        at once, before the hello has come
 //   hello, a line of text         ->                                          may follow what a login shell prints
 //   started {pid}...              ->                                          or refused {text}
-//   frame {node, kind, body}      ->                                          what a node says over its boot socket
+//   frame {node, kind, body}      ->                                          that a node has sent over its boot socket
 //                                 <-    frame {node or every_node, kind, body}
 //   out, err {node, text}         ->
 //   ended {node, status}          ->
@@ -16,7 +16,7 @@
 //                                 <-    hold, resume                          nodes' output
 //                                 <-    input {text}                          to node 0; no text: its end
 //   taken {bytes}                 ->                                          so much more input may come
-//   done                          ->                                          all have ended, and nothing is left
+//   done                          ->                                          all nodes have ended, and nothing is left
 //
 // When either stream ends, whatever the reason, the helper kills its nodes.
 
@@ -31,7 +31,7 @@
 
 namespace kumi::launch::remote {
 
-/// Both sides must agree on it, on boot::wire_version and on Kumi's version.
+/// Both sides must have the same, and the same boot::wire_version and version of Kumi.
 inline constexpr std::uint32_t link_version = 1;
 
 enum class LinkKind : std::uint32_t {
@@ -67,7 +67,7 @@ struct LinkFrame {
 
 std::vector<std::byte> encode(LinkKind kind, std::uint32_t node, std::uint32_t value, Bytes body);
 
-/// The first that a helper says.
+/// The first message of a helper.
 struct Hello {
     std::string version;         // Kumi's, and those of both protocols
     std::int64_t wall_clock_ns = 0;
@@ -75,20 +75,20 @@ struct Hello {
 };
 std::string encode(const Hello& hello);
 
-/// What a program and its helper of this build say they are.
+/// The version of Kumi with those of both protocols, as the hello has it.
 std::string full_version(std::string_view version);
 
-/// How far another host's clock is ahead of ours, at least, if it showed `theirs` at a time between `before` and
-/// `after`.
+/// By how much another host's clock is at least ahead of this host's, or behind if negative, if it showed `theirs` at a
+/// time between `before` and `after`.
 std::int64_t clock_difference_ns(std::int64_t theirs, std::int64_t before, std::int64_t after) noexcept;
 
-/// So much may come before the hello.
+/// How many bytes may come before the hello, such as a login shell prints.
 inline constexpr std::size_t noise_bytes_max = 65536;
 
-/// Input that may be under way to node 0.
+/// How many bytes of input may be under way to node 0.
 inline constexpr std::uint32_t input_bytes_max = 65536;
 
-/// What a host has to do for a job.
+/// A host's part of a job.
 struct JobOrder {
     std::uint32_t first = 0;
     std::uint32_t count = 1;
@@ -105,16 +105,16 @@ struct JobOrder {
 std::vector<std::byte> encode(const JobOrder& order);
 Result<JobOrder> decode_order(Bytes bytes);
 
-/// Puts together what comes over a link, however it is cut.
+/// Puts frames together out of the bytes that come over a link, in whatever pieces.
 class LinkReader {
 public:
     void add(Bytes bytes);
 
-    /// The hello, once it is there whole; what comes before it is thrown away.
+    /// The hello, once it is there whole. What came before it is thrown away.
     std::optional<Hello> next_hello();
     /// The next whole frame. A header that makes no sense is an error.
     Result<std::optional<LinkFrame>> next();
-    /// What came and was not taken yet.
+    /// The bytes that have come and were not taken yet.
     Bytes left() const noexcept { return Bytes(bytes_).subspan(taken_bytes_); }
 
 private:

@@ -12,16 +12,16 @@
 
 namespace kumi::launch::remote {
 
-/// Hears of hosts besides their nodes.
+/// Is told what happens to hosts, and what their nodes do.
 class RemoteListener : public host::Listener {
 public:
-    /// All its nodes have started; they may use so many cores together.
+    /// All nodes of a host have started; they may use so many cores together.
     virtual void on_host_started(std::uint32_t host, std::uint32_t cores) = 0;
-    /// Nothing can be said to it or heard from it any more. `why` starts with its name. Its nodes end by themselves.
+    /// The connection to a host has ended. `why` starts with the host's name. Its nodes end by themselves.
     virtual void on_host_lost(std::uint32_t host, const std::string& why) = 0;
-    /// Its clock is ahead of ours, or behind if negative, by at least so much.
+    /// A host's clock is ahead of this host's, or behind if negative, by at least so much.
     virtual void on_clock_difference(std::uint32_t host, std::int64_t nanoseconds) = 0;
-    /// Node 0 has taken so much input.
+    /// Node 0 has taken so many bytes of input.
     virtual void on_input_taken(std::uint32_t bytes) = 0;
 
 protected:
@@ -31,17 +31,18 @@ protected:
 struct RemoteOptions {
     std::uint32_t index = 0; // of the host, in the job
     std::string name;
-    host::ProcessOptions helper; // what starts the helper; descriptors are added
-    std::string agent;           // what that is called
-    std::string kumi_path;       // of the helper, there
+    host::ProcessOptions helper; // the command that starts the helper; descriptors are added
+    std::string agent;           // that command's name, for messages
+    std::string kumi_path;       // of the helper's program on the host
     std::string version;
     JobOrder order;
 };
 
-/// A host that a helper serves: it is told what to do, and tells what happens.
+/// A host whose part of the job a helper runs there. Sends orders to the helper, and tells the listener what the helper
+/// reports.
 class RemoteHost final : public host::Host {
 public:
-    /// All but the options outlive it.
+    /// Requires that all arguments but the options outlive it.
     RemoteHost(RemoteOptions options, host::Poller& poller, host::Children& children, RemoteListener& listener);
     RemoteHost(const RemoteHost&) = delete;
     RemoteHost& operator=(const RemoteHost&) = delete;
@@ -49,18 +50,18 @@ public:
     Result<void> start();
 
     void send(std::uint32_t node, const host::SharedFrame& frame) override;
-    /// A helper that has not answered yet is not waited for when its nodes shall end.
+    /// A helper that has not answered yet is not waited for: a signal that ends its nodes ends the agent.
     void signal(int number) override;
     void hold_output(bool hold) override;
     void on_event(host::Source source, std::uint32_t index) override;
     void on_child_end(pid_t pid, int status) override;
     bool is_over() const override { return agent_ended_; }
 
-    /// To node 0, which must be there. Nothing: the end of it.
+    /// Sends input to node 0, which must be on this host. Empty: the end of the input.
     void send_input(Bytes input);
-    /// Does not wait for it any longer.
+    /// Kills the agent: the host is not waited for any longer.
     void abandon();
-    /// When something is to be done although nothing happened.
+    /// When on_deadline() has something to do, though no event has come.
     Instant deadline() const noexcept { return agent_ended_ ? never : linger_deadline_; }
     void on_deadline(Instant time);
 

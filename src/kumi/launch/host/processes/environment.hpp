@@ -1,6 +1,6 @@
 #pragma once
 
-// What nodes find in their environment.
+// The environment variables of nodes.
 
 #include <string>
 #include <string_view>
@@ -8,18 +8,18 @@
 
 namespace kumi::launch::host {
 
-/// Of "NAME=value".
+/// The name in "NAME=value".
 std::string_view name_of(std::string_view variable) noexcept;
 
-/// This process's own.
+/// The variables of this process.
 std::vector<std::string> own_environment();
 
 /// `variables` and `added`; of several values for one name only the last, as most programs take the first that they
 /// find.
 std::vector<std::string> with(std::vector<std::string> variables, const std::vector<std::string>& added);
 
-/// Whether a variable says something about the host on which it is set, and means nothing on another: its name, a
-/// session, a display, a folder for files that last no longer than that.
+/// Whether a variable is about the host on which it is set, and means nothing on another: the host's name, a session, a
+/// display, a folder for files that last no longer than these.
 bool is_of_host(std::string_view name) noexcept;
 
 } // namespace kumi::launch::host

@@ -9,26 +9,27 @@
 
 namespace kumi::launch::host {
 
-/// A small process that outlives `kumi run` for a moment if that is killed. It kills the nodes' process groups, and
-/// what left its group but still carries the job's mark: a node may have children of its own, which no parent-death
-/// signal reaches.
+/// A small process that outlives its starter for a moment if that is killed. It then kills the nodes' process groups,
+/// and processes that have left their group but still carry the mark: a node may have children of its own, which no
+/// parent-death signal reaches.
 class Guardian {
 public:
-    /// Starts it. `mark` is a variable, "NAME=value", that only processes of this job have in their environment.
+    /// Starts a guardian. `mark` is a variable, "NAME=value", that only processes of this job have in their
+    /// environment.
     static Result<Guardian> start(std::string mark);
 
     Guardian(Guardian&&) noexcept = default;
     Guardian& operator=(Guardian&&) = delete;
-    /// Dismisses it: nothing is left to guard.
+    /// Dismisses the guardian: nothing is left to guard.
     ~Guardian();
 
-    /// From now on this process group is killed if we are.
+    /// From now on this process group is killed if this process is.
     void guard(pid_t group) noexcept { tell(group); }
     /// This group is gone: its number may soon be somebody else's.
     void forget(pid_t group) noexcept { tell(-group); }
 
-    /// Starts another one in the place of one that was killed; `groups` are what it has to guard. Does without where no
-    /// process can be had.
+    /// Starts another guardian in the place of one that was killed; it guards `groups`. Where the system gives no
+    /// process, there is no guardian from now on.
     void replace(const std::vector<pid_t>& groups) noexcept;
 
     pid_t pid() const noexcept { return pid_; }

@@ -7,10 +7,11 @@
 
 namespace kumi::launch::host {
 
-/// Refuses more nodes than this machine can hold, before any of them is started; raises our own limit of open files.
+/// Refuses more nodes than this machine can hold, before any of them is started. Raises this process's limit of open
+/// files to what the nodes need.
 Result<void> check_limits(std::uint32_t nodes);
 
-/// Refuses more hosts than we may have connections to; raises that limit.
+/// Refuses more hosts than this process may have connections to. Raises that limit.
 Result<void> check_host_limits(std::size_t hosts);
 
 } // namespace kumi::launch::host

@@ -1,6 +1,6 @@
 #pragma once
 
-// Starting a process: a node, or what reaches another host.
+// Starts a process: a node, or the agent that reaches another host.
 
 #include "kumi/base/descriptor.hpp"
 #include "kumi/base/result.hpp"
@@ -13,7 +13,7 @@
 
 namespace kumi::launch::host {
 
-/// Finds what the user named, as a shell would, and checks that it can be run.
+/// Finds the program that the user named, as a shell would, and checks that it can be run.
 Result<std::string> find_program(const std::string& name);
 
 struct ProcessOptions {
@@ -27,9 +27,9 @@ struct ProcessOptions {
 /// A process that was started, in a group of its own.
 struct Process {
     pid_t pid;
-    /// The kernel kills the whole group when this is closed, which the end of our process does, too. So a group ends
-    /// with its starter though nobody is left to send a signal. What has left the group, or a group whose processes
-    /// have all closed the descriptor that they inherited, is not reached.
+    /// The kernel kills the whole group when this is closed, and the end of this process closes it. So a group ends
+    /// with its starter, though nobody is left to send a signal. It does not reach processes that have left the group,
+    /// nor a group whose processes have all closed the descriptor that they inherited.
     base::Descriptor leash;
 };
 
