@@ -12,8 +12,8 @@
 
 namespace {
 
-/// A standard stream that is closed would give its number to the next file that we open, and what is meant for the
-/// user would go there.
+/// Opens standard streams that are closed. The next file that is opened would get the number of such a stream, and text
+/// for the user would go to that file.
 void open_missing_streams() {
     while (true) {
         const int lowest_free = ::open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -22,7 +22,7 @@ void open_missing_streams() {
     }
 }
 
-/// The command line, with the marks that keep CLI11 from changing what a program that we start shall get.
+/// The command line, with marks that keep CLI11 from changing the arguments of a program that is to be started.
 std::vector<std::string> marked_words(int argc, char** argv) {
     std::vector<std::string> words(argv, argv + argc);
     const bool starts_program = argc > 1 && (words[1] == "run" || words[1] == "lab");
@@ -69,7 +69,7 @@ int main(int argc, char** argv) {
     kumi::tools::add_doctor_command(app, exit_code);
     try {
         const std::vector<std::string> words = marked_words(argc, argv);
-        app.parse(std::vector<std::string>(words.rbegin(), words.rend() - 1)); // the last one first, without our name
+        app.parse(std::vector<std::string>(words.rbegin(), words.rend() - 1)); // the last one first, without "kumi"
     } catch (const CLI::Success& asked) { // --help, --version
         return app.exit(asked);
     } catch (const CLI::ParseError& wrong) {

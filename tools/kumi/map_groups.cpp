@@ -26,7 +26,7 @@ std::string costs_text(const group::Costs& costs) {
         costs.latency_us, costs.overhead_us, costs.us_per_byte * 1000, 1 / costs.us_per_byte, origin);
 }
 
-/// By domain, who is in it, as far as the topology tells anything.
+/// The nodes of each domain, as far as the topology is known.
 std::string topology_text(const group::Topology& topology, Node nodes) {
     std::string text;
     for (std::size_t level = 0; level < topology.levels(); ++level) {

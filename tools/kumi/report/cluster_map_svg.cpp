@@ -27,7 +27,7 @@ constexpr int cell_width = 34;
 constexpr int cell_height = 22;
 constexpr std::string_view shared_memory_colour = "#f4d35e";
 
-/// Told apart by everybody, also those who see red and green alike.
+/// Colours that also people who cannot tell red from green can tell apart.
 std::string_view colour_of(NetworkIndex network) noexcept {
     constexpr std::string_view colours[] = {"#4c9be8", "#e8924c", "#7bc8a4", "#c47ac0",
                                             "#9aa5b1", "#d9726e", "#6e7bd9", "#b5b35c"};

@@ -184,7 +184,7 @@ private:
     base::Descriptor listener_;
 };
 
-/// Holds nothing of whoever started us.
+/// Lets go of the folder, the terminal and the descriptors of the process that started this one.
 void leave_terminal(int report, const StateFolder& state) {
     if (::chdir("/") != 0) ::_exit(1);
     ::prctl(PR_SET_NAME, "kumi-lab");

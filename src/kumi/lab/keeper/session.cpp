@@ -35,7 +35,7 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
     return pointers;
 }
 
-/// On the host, in its namespaces. `parent` is the process that waits for us.
+/// Runs on the host, in its namespaces. `parent` is the process that waits for this one.
 [[noreturn]] void become_command(Request& request, const std::string& host, int parent) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (has_ended(parent)) ::_exit(not_reached); // before it could be watched
@@ -69,7 +69,7 @@ int watch(pid_t command, int connection) {
         const ssize_t got = ::recv(connection, &number, 1, 0);
         if (got < 0 && errno == EINTR) continue;
         ::kill(-command, got == 1 && number > 0 && number < NSIG ? number : SIGKILL);
-        if (got != 1) break; // whoever asked is gone
+        if (got != 1) break; // the kumi command that asked is gone
     }
     int status = 0;
     while (::waitpid(command, &status, 0) < 0 && errno == EINTR) {
@@ -96,7 +96,7 @@ Answer execute(const Lab& lab, const std::string& lab_name, Request& request, in
     if (command < 0)
         return {not_reached, system_error(errno, fmt::format("starting a command on {} (fork)", name)).text()};
     if (command == 0) become_command(request, name, self.get());
-    request.streams.clear(); // whoever reads what the command writes shall see its end
+    request.streams.clear(); // so that readers of the command's output see its end
     starting.reset();
     char nothing = 0;
     // Ends when exec has closed the other end: a signal before that would not reach the command's process group.
@@ -111,7 +111,7 @@ std::vector<pid_t> pids_of(const Lab& lab) {
     return pids;
 }
 
-/// The keeper ends us as the last thing it does: the connection breaks when nothing is left.
+/// The keeper ends this process last: the connection breaks when nothing of the lab is left.
 [[noreturn]] void end_lab() {
     ::kill(::getppid(), SIGTERM);
     while (true) ::pause();
@@ -136,7 +136,7 @@ void serve(const Lab& lab, const std::string& lab_name, base::Descriptor connect
                                  describe(lab.plan, lab.conditions, pids_of(lab)))};
     } else {
         const auto change = change_network(lab, request->verb, request->words);
-        // The keeper hears of it before whoever asked does, who may ask for more then.
+        // The keeper is told before the kumi command is answered: the next request may depend on the change.
         if (change && ::write(changes, &*change, sizeof *change) != sizeof *change) ::_exit(1);
         if (!change) answer = {1, change.error().text()};
     }

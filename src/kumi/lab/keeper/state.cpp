@@ -26,7 +26,7 @@ std::string base_folder() {
     return fmt::format("/tmp/kumi-lab-{}", ::geteuid());
 }
 
-/// In /tmp anybody may have made it, to see what we send to our keeper.
+/// In /tmp another user may have made it, to see what is sent to the keeper.
 Result<void> check_base(const std::string& base) {
     struct stat found {};
     if (::lstat(base.c_str(), &found) != 0) return system_error(errno, base);
@@ -76,7 +76,7 @@ std::string socket_path(const std::string& folder) { return folder + "/socket"; 
 Result<StateFolder> StateFolder::claim(const std::string& name) {
     const auto path = state_folder(name);
     if (!path) return path.error();
-    for (int attempt = 0; attempt < 100; ++attempt) { // whoever ends a lab right now takes folders away from under us
+    for (int attempt = 0; attempt < 100; ++attempt) { // another process that ends a lab may remove the folder meanwhile
         if (auto done = make_base(base_folder()); !done) return done.error();
         if (::mkdir(path->c_str(), 0700) != 0 && errno == ENOENT) continue;
         base::Descriptor lock(::open(path->c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));

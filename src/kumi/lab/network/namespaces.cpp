@@ -37,7 +37,7 @@ Result<base::Descriptor> home() {
     }
     if (errno != EPERM) return system_error(errno, "making a network namespace");
     if (auto done = make_user_namespace(UserInside::root); !done) return done.error();
-    auto own = new_network(); // the way back to the machine's network is closed to us now
+    auto own = new_network(); // there is no way back to the machine's network now
     if (!own) return own;
     if (auto done = run_command({"ip", "link", "set", "lo", "up"}); !done) return done.error();
     return own;

@@ -150,7 +150,7 @@ std::string switch_links(const Plan& plan, const std::vector<pid_t>& hosts) {
     KUMI_ASSERT(hosts.size() == plan.hosts.size());
     std::string lines;
     for (const PlannedNetwork& network : plan.networks) {
-        // Without snooping every multicast goes everywhere: nobody here would ask who wants it.
+        // Without snooping every multicast goes to all ports: no router here would ask which hosts want it.
         lines +=
             fmt::format("link add name {} type bridge stp_state 0 forward_delay 0 mcast_snooping 0\n", network.bridge);
         lines += fmt::format("link set dev {} mtu {} up\n", network.bridge, network.mtu);
@@ -173,8 +173,9 @@ std::string host_links(const PlannedHost& host) {
         lines += fmt::format("address add {}/{} dev {}{}\n", port.address, port.subnet_bits, port.interface,
                              is_ipv6 ? " nodad" : "");
         lines += fmt::format("link set dev {} up\n", port.interface);
-        // When a cable comes out the kernel forgets who is at the other end. Its question is lost while the cable is
-        // out, and it would ask again after a second only: a cable that is back in would carry nothing until then.
+        // When a cable comes out the kernel forgets its neighbours' addresses. Its question for them is lost while the
+        // cable is out, and it would ask again after a second only: a cable that is back in would carry nothing until
+        // then.
         lines += fmt::format("ntable change name {} dev {} retrans {}\n", is_ipv6 ? "ndisc_cache" : "arp_cache",
                              port.interface, neighbour_again_ms);
     }

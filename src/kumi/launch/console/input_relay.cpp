@@ -13,7 +13,7 @@ void InputRelay::watch() {
 }
 
 void InputRelay::on_ready(base::FunctionRef<void(Bytes)> send) {
-    // In the background of a terminal reading would stop us; watch() comes again with SIGCONT.
+    // In the background of a terminal, reading would stop this process; watch() is called again with SIGCONT.
     const bool foreground = ::isatty(STDIN_FILENO) == 0 || ::tcgetpgrp(STDIN_FILENO) == ::getpgrp();
     if (ended_ || room_bytes_ == 0 || !foreground) return poller_.forget(STDIN_FILENO);
     std::array<std::byte, remote::input_bytes_max> buffer;

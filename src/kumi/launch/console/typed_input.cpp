@@ -17,7 +17,7 @@ std::optional<winsize> own_terminal() noexcept {
 Result<base::Descriptor> TypedInput::open() {
     if (::isatty(STDIN_FILENO) == 0) {
         base::Descriptor same(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 10));
-        if (!same) same.reset(::open("/dev/null", O_RDONLY | O_CLOEXEC)); // ours is closed
+        if (!same) same.reset(::open("/dev/null", O_RDONLY | O_CLOEXEC)); // that of this process is closed
         if (!same) return system_error(errno, "opening /dev/null");
         return same;
     }

@@ -145,7 +145,7 @@ void Nodes::read_rest() {
     for (std::uint32_t slot = 0; slot < nodes_.size(); ++slot)
         for (const auto& [from, stream] :
              {std::pair{&nodes_[slot].out, Stream::out}, {&nodes_[slot].err, Stream::err}}) {
-            // No more than a pipe can hold, 16 pages of at most 64 KiB: whoever still fills it is no node.
+            // No more than a pipe can hold, 16 pages of at most 64 KiB: a process that still fills it is no node.
             for (int reads = 0; reads < 16 && *from; ++reads) {
                 pollfd ready{from->get(), POLLIN, 0};
                 if (::poll(&ready, 1, 0) <= 0) break;

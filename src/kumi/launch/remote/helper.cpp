@@ -75,7 +75,7 @@ Result<base::Descriptor> file_of(const std::string& text) {
     return file;
 }
 
-/// A standard stream of ours under another number; its own leads nowhere from now on.
+/// Takes a standard stream of this process under another number. Its own number leads to /dev/null from now on.
 base::Descriptor take_stream(int number) {
     base::Descriptor stream(::fcntl(number, F_DUPFD_CLOEXEC, 10));
     const base::Descriptor nowhere(::open("/dev/null", O_RDWR | O_CLOEXEC));

@@ -123,7 +123,7 @@ std::optional<Hello> LinkReader::next_hello() {
     std::string_view line = text.substr(mark + hello_mark.size(), end - mark - hello_mark.size());
     Hello hello;
     hello.version = take_word(line);
-    // Numbers that are none belong to a version that is not ours, which is what will be said.
+    // Words that are no numbers come from another version of Kumi; the caller will refuse that version.
     hello.wall_clock_ns = base::number_in<std::int64_t>(take_word(line)).value_or(0);
     hello.cores = base::number_in<std::uint32_t>(take_word(line)).value_or(1);
     take(end + 1);

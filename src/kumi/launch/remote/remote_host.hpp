@@ -86,7 +86,7 @@ private:
     std::string said_; // the end of what the agent wrote to its standard error
     pid_t agent_ = -1;
     Instant linger_deadline_ = never;    // for the agent to end, when all has been said
-    std::int64_t started_ns_ = 0;        // by our wall clock
+    std::int64_t started_ns_ = 0;        // by this host's wall clock
     std::optional<std::uint32_t> cores_; // once it has said hello
     bool has_started_ = false;
     bool is_done_ = false;

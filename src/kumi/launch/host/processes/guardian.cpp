@@ -38,7 +38,7 @@ void kill_marked(std::string_view mark) {
 
 /// Reads process groups until the line breaks. A negative number forgets a group; zero is the dismissal.
 [[noreturn]] void stand_guard(int line, std::string_view mark) {
-    ::setsid(); // the terminal's signals are not for us
+    ::setsid(); // the terminal's signals are not for the guardian
     ::prctl(PR_SET_NAME, "kumi-guardian");
     sigset_t all;
     sigfillset(&all);
@@ -96,7 +96,8 @@ Guardian::~Guardian() {
 }
 
 void Guardian::tell(pid_t word) noexcept {
-    // A few bytes to somebody who does nothing but read. A guardian that was killed is replaced when that is noticed.
+    // A few bytes, to a process that only reads: this does not block. One that was killed is replaced when its end is
+    // seen.
     [[maybe_unused]] const auto sent = ::send(line_.get(), &word, sizeof word, MSG_NOSIGNAL);
 }
 

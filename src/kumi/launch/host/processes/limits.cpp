@@ -14,7 +14,7 @@ namespace {
 /// shared memory.
 constexpr std::uint64_t node_bytes_min = std::uint64_t{1} << 19;
 
-/// Our end of a node's socket, output, error and leash, and one to spare while it is started.
+/// This process's ends of a node's socket, output, error and leash, and one to spare while the node is started.
 constexpr std::uint64_t descriptors_per_node = 5;
 /// Two for a host's link, one for what its agent complains of, one for the agent's leash, and three while that is
 /// started.

@@ -113,7 +113,7 @@ Result<Process> start_process(const ProcessOptions& options) {
         [[maybe_unused]] const auto written = ::write(failure_out.get(), &failure, sizeof failure);
         ::_exit(127);
     }
-    ::setpgid(pid, pid); // as the child does: whoever comes first
+    ::setpgid(pid, pid); // as the child does, whichever comes first
     failure_out.reset();
     int failure = 0;
     while (true) { // ends when exec has closed the other end, or failed
