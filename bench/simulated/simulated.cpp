@@ -3,7 +3,7 @@
 #include "harness/command.hpp"
 #include "simulated/chart.hpp"
 
-#include "kumi/group/tree.hpp"
+#include "kumi/group/plan/tree.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>

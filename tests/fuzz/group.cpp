@@ -5,16 +5,16 @@
 //
 // Nothing may crash or hang, and when all others are lost, whatever the program began has ended.
 
+#include "kumi/group/group.hpp"
+#include "fuzz/hostile_channel.hpp"
+#include "fuzz/input.hpp"
 #include "kumi/base/assert.hpp"
 #include "kumi/engine/core.hpp"
 #include "kumi/engine/engine.hpp"
 #include "kumi/engine/wire.hpp"
 #include "kumi/group/gather.hpp"
-#include "kumi/group/group.hpp"
 #include "kumi/group/groups.hpp"
-#include "kumi/group/wire.hpp"
-#include "fuzz/hostile_channel.hpp"
-#include "fuzz/input.hpp"
+#include "kumi/group/wire/multicast.hpp"
 
 #include <limits>
 #include <memory>
@@ -55,7 +55,7 @@ public:
     std::uint16_t requests[fuzz::nodes] = {}; // that came to each, of which all are handled
     std::vector<Name> names{{0, 1}, {1, 1}};  // that were told of
     std::vector<RelayId> relays{group::no_relay};
-    group::Post post{}; // the last that left
+    group::CollectiveHeader post{}; // the last that left
 
 private:
     void on_sent(Node to, Bytes bytes) noexcept override {
@@ -109,7 +109,8 @@ public:
         channel_.refuses[0] = false;
         for (int i = 0; i < 3; ++i) {
             look();
-            while (groups_->next(now())) {}
+            while (groups_->next(now())) {
+            }
         }
         for (const auto& is_over : over_) KUMI_ASSERT(is_over());
         engine_.reset();
@@ -286,16 +287,16 @@ private:
     /// Like the last that this node sent, as far as the input does not say otherwise.
     void lie_post() {
         std::vector<std::byte> message;
-        group::Post post = channel_.post;
+        group::CollectiveHeader post = channel_.post;
         const std::uint32_t changes = input_.byte();
-        post.kind = static_cast<group::PostKind>(input_.byte() % 9);
+        post.kind = static_cast<group::MessageKind>(input_.byte() % 9);
         post.taken = changes % 8 == 0 ? input_.number() : 0;
         if ((changes & 8) != 0) post.serial = input_.byte();
         if ((changes & 16) != 0) post.bytes = input_.number();
         if ((changes & 32) != 0) post.came_with = input_.byte();
         if ((changes & 64) != 0) post.step = static_cast<std::uint16_t>(input_.byte());
         if ((changes & 128) != 0)
-            post.what = static_cast<std::uint8_t>(input_.byte()), post.root = input_.byte() % 8,
+            post.collective = static_cast<std::uint8_t>(input_.byte()), post.root = input_.byte() % 8,
             post.key += input_.byte() % 2;
         append(message, post);
         append_content(message, input_.byte() % 4 == 0 ? input_.byte() : std::min<std::uint64_t>(post.bytes, 1000));

@@ -89,7 +89,7 @@ TEST_F(HostileGroups, messages_of_kinds_that_groups_do_not_have_are_refused) {
         stage.say(1, cast, 1);
         stage.say(1, cast, 15);
         // would make no sense, if it were one
-        stage.post(1, {.key = 1, .taken = 1, .kind = group::PostKind::taken}, {}, 1);
+        stage.post(1, {.key = 1, .taken = 1, .kind = group::MessageKind::taken}, {}, 1);
         stage.settle();
         EXPECT_TRUE(stage.handled.empty());
         stage.say(1, cast);

@@ -3,7 +3,7 @@
 
 #include "group/puppets.hpp"
 
-#include "kumi/group/probing.hpp"
+#include "kumi/group/plan/probing.hpp"
 
 namespace kumi::group_test {
 namespace {

@@ -5,7 +5,7 @@
 #include "group/random_job.hpp"
 #include "group/together.hpp"
 
-#include "kumi/group/probing.hpp"
+#include "kumi/group/plan/probing.hpp"
 
 #include <algorithm>
 
@@ -626,7 +626,7 @@ TEST(CollectivesInOneThread, messages_are_cut_between_values) {
         Member member;
         member.open(channel, world.setup());
         // Half of it takes more than one message, and a message has no room for a whole number of them.
-        static_assert((65536 - sizeof(group::Post)) % sizeof(Pair) != 0);
+        static_assert((65536 - sizeof(group::CollectiveHeader)) % sizeof(Pair) != 0);
         std::vector<Pair> values(9000);
         for (std::uint32_t i = 0; i < values.size(); ++i) values[i] = {{i + channel.self(), 1}, {2, i}};
         const auto add = [](const Pair& a, const Pair& b) {

@@ -4,18 +4,18 @@
 #include "group/puppets.hpp"
 
 #include "kumi/base/fnv.hpp"
+#include "kumi/group/collective/collective_call.hpp"
 #include "kumi/group/group.hpp"
-#include "kumi/group/collective_call.hpp"
 
 #include <algorithm>
 
 namespace kumi::group_test {
 namespace {
 
+using group::Collective;
+using group::CollectiveHeader;
 using group::Mailbox;
-using group::Post;
-using group::PostKind;
-using group::What;
+using group::MessageKind;
 
 class Posts : public PuppetTest {};
 
@@ -29,23 +29,23 @@ std::uint64_t key_of(const Set& set) {
 const Set both{0, 1};
 
 /// Of node 1, in a broadcast of which it is the root, among nodes 0 and 1.
-Post broadcast_of(PostKind kind, std::uint32_t serial, std::uint64_t bytes) {
+CollectiveHeader broadcast_of(MessageKind kind, std::uint32_t serial, std::uint64_t bytes) {
     return {.key = key_of(both),
             .serial = serial,
             .bytes = bytes,
             .came_with = bytes,
             .root = 1,
-            .what = static_cast<std::uint8_t>(What::broadcast),
+            .collective = static_cast<std::uint8_t>(Collective::broadcast),
             .kind = kind};
 }
 
-std::vector<PostKind> kinds_of(const std::vector<Stage::Posted>& posted) {
-    std::vector<PostKind> kinds;
+std::vector<MessageKind> kinds_of(const std::vector<Stage::Posted>& posted) {
+    std::vector<MessageKind> kinds;
     for (const Stage::Posted& one : posted) kinds.push_back(one.head.kind);
     return kinds;
 }
 
-using Kinds = std::vector<PostKind>;
+using Kinds = std::vector<MessageKind>;
 
 // ---- sending
 
@@ -57,35 +57,36 @@ TEST_F(Posts, what_a_node_has_sent_and_another_has_not_received_fits_a_window) {
         constexpr std::size_t at_once = Mailbox::window_bytes / 4096;
         for (std::size_t i = 0; i < at_once; ++i) good(group.broadcast(0, values));
         stage.settle();
-        EXPECT_EQ(kinds_of(stage.take_posted()), Kinds(at_once, PostKind::first));
+        EXPECT_EQ(kinds_of(stage.take_posted()), Kinds(at_once, MessageKind::first));
         // One more waits until it is wanted.
         std::uint32_t taken = 0;
         stage.on_post = [&](const Stage::Posted& post) {
-            if (post.head.kind == PostKind::ready)
-                stage.post(1, {.key = key_of(both), .serial = post.head.serial, .taken = taken, .kind = PostKind::go});
+            if (post.head.kind == MessageKind::ready)
+                stage.post(1,
+                           {.key = key_of(both), .serial = post.head.serial, .taken = taken, .kind = MessageKind::go});
             return false;
         };
         good(group.broadcast(0, values));
         stage.settle();
         auto posted = stage.take_posted();
-        EXPECT_EQ(kinds_of(posted), (Kinds{PostKind::ready, PostKind::more}));
+        EXPECT_EQ(kinds_of(posted), (Kinds{MessageKind::ready, MessageKind::more}));
         EXPECT_EQ(posted.at(0).head.bytes, values.size());
         EXPECT_TRUE(posted.at(0).data.empty());
         EXPECT_EQ(posted.at(1).data.size(), values.size());
         // What was received makes room again: too little for this one, and then just enough.
         taken = 4095;
-        stage.post(1, {.key = 1, .taken = taken, .kind = PostKind::taken});
+        stage.post(1, {.key = 1, .taken = taken, .kind = MessageKind::taken});
         stage.settle();
         good(group.broadcast(0, values));
         stage.settle();
-        EXPECT_EQ(kinds_of(stage.take_posted()), (Kinds{PostKind::ready, PostKind::more}));
+        EXPECT_EQ(kinds_of(stage.take_posted()), (Kinds{MessageKind::ready, MessageKind::more}));
         taken = 4096;
-        stage.post(1, {.key = 1, .taken = taken, .kind = PostKind::taken});
+        stage.post(1, {.key = 1, .taken = taken, .kind = MessageKind::taken});
         stage.settle();
         good(group.broadcast(0, values));
         good(group.broadcast(0, std::span(values).first(1)));
         stage.settle();
-        EXPECT_EQ(kinds_of(stage.take_posted()), (Kinds{PostKind::first, PostKind::ready, PostKind::more}));
+        EXPECT_EQ(kinds_of(stage.take_posted()), (Kinds{MessageKind::first, MessageKind::ready, MessageKind::more}));
     });
 }
 
@@ -98,18 +99,18 @@ TEST_F(Posts, large_messages_are_asked_for_before_they_go) {
         good(group.gather(1, std::span(values).first(Mailbox::eager_bytes_max), std::span<std::byte>()));
         stage.settle();
         auto posted = stage.take_posted();
-        EXPECT_EQ(kinds_of(posted), (Kinds{PostKind::first, PostKind::more}));
+        EXPECT_EQ(kinds_of(posted), (Kinds{MessageKind::first, MessageKind::more}));
         EXPECT_EQ(posted.at(0).head.bytes, Mailbox::eager_bytes_max);
         EXPECT_EQ(posted.at(0).data.size() + posted.at(1).data.size(), Mailbox::eager_bytes_max);
         stage.on_post = [&](const Stage::Posted& post) {
-            if (post.head.kind == PostKind::ready)
-                stage.post(1, {.key = key_of(both), .serial = post.head.serial, .kind = PostKind::go});
+            if (post.head.kind == MessageKind::ready)
+                stage.post(1, {.key = key_of(both), .serial = post.head.serial, .kind = MessageKind::go});
             return false;
         };
         good(group.gather(1, values, std::span<std::byte>()));
         stage.settle();
         posted = stage.take_posted();
-        EXPECT_EQ(kinds_of(posted), (Kinds{PostKind::ready, PostKind::more, PostKind::more}));
+        EXPECT_EQ(kinds_of(posted), (Kinds{MessageKind::ready, MessageKind::more, MessageKind::more}));
         EXPECT_EQ(posted.at(2).data.back(), std::byte{9});
     });
 }
@@ -119,12 +120,12 @@ TEST_F(Posts, one_that_nobody_wants_is_not_waited_with) {
         group::Group group = good(stage.member.groups->group(both));
         std::vector<std::byte> values(Mailbox::eager_bytes_max + 1);
         stage.on_post = [&](const Stage::Posted& post) {
-            if (post.head.kind != PostKind::ready) return false;
-            stage.post(1,
-                       {.key = key_of(both), .serial = post.head.serial + 1, .kind = PostKind::go}); // for another call
-            stage.post(1,
-                       {.key = key_of(both) + 1, .serial = post.head.serial, .kind = PostKind::go}); // for another set
-            stage.post(1, {.key = key_of(both), .serial = post.head.serial, .kind = PostKind::drop});
+            if (post.head.kind != MessageKind::ready) return false;
+            stage.post(
+                1, {.key = key_of(both), .serial = post.head.serial + 1, .kind = MessageKind::go}); // for another call
+            stage.post(
+                1, {.key = key_of(both) + 1, .serial = post.head.serial, .kind = MessageKind::go}); // for another set
+            stage.post(1, {.key = key_of(both), .serial = post.head.serial, .kind = MessageKind::drop});
             return true;
         };
         good(group.gather(1, values, std::span<std::byte>()));
@@ -139,14 +140,14 @@ TEST_F(Posts, the_sender_is_told_when_half_of_its_window_was_received) {
         std::vector<std::byte> values(4096 - Mailbox::message_cost);
         constexpr std::uint32_t half = Mailbox::window_bytes / 2 / 4096;
         for (std::uint32_t i = 1; i <= half; ++i) {
-            stage.post(1, broadcast_of(PostKind::first, i, values.size()), values);
+            stage.post(1, broadcast_of(MessageKind::first, i, values.size()), values);
             stage.settle();
             EXPECT_TRUE(stage.posted.empty()) << i;
             good(group.broadcast(1, values));
             stage.settle();
         }
         const auto posted = stage.take_posted();
-        EXPECT_EQ(kinds_of(posted), Kinds{PostKind::taken});
+        EXPECT_EQ(kinds_of(posted), Kinds{MessageKind::taken});
         EXPECT_EQ(posted.at(0).head.taken, Mailbox::window_bytes / 2);
         // Whatever else is sent tells it too.
         good(group.gather(1, std::span(values).first(1), std::span<std::byte>()));
@@ -158,7 +159,7 @@ TEST_F(Posts, the_sender_is_told_when_half_of_its_window_was_received) {
 // ---- receiving
 
 TEST_F(Posts, what_was_sent_for_another_call_or_with_another_size_is_an_error_at_both) {
-    const auto error_with = [](const Post& head, Bytes data) {
+    const auto error_with = [](const CollectiveHeader& head, Bytes data) {
         std::string text;
         play({}, [&](Stage& stage) {
             group::Group group = good(stage.member.groups->group(both));
@@ -171,32 +172,35 @@ TEST_F(Posts, what_was_sent_for_another_call_or_with_another_size_is_an_error_at
         });
         return text;
     };
-    Post good_one = broadcast_of(PostKind::first, 1, 8);
-    good_one.what = static_cast<std::uint8_t>(What::scatter);
+    CollectiveHeader good_one = broadcast_of(MessageKind::first, 1, 8);
+    good_one.collective = static_cast<std::uint8_t>(Collective::scatter);
     const auto with = [&](auto change) {
-        Post changed = good_one;
+        CollectiveHeader changed = good_one;
         change(changed);
         return changed;
     };
     const auto eight = pattern(8, 0), nine = pattern(9, 0);
     EXPECT_EQ(error_with(good_one, eight), "");
-    EXPECT_EQ(error_with(with([](Post& post) { post.what = static_cast<std::uint8_t>(What::gather); }), eight),
+    EXPECT_EQ(error_with(
+                  with([](CollectiveHeader& post) { post.collective = static_cast<std::uint8_t>(Collective::gather); }),
+                  eight),
               "scatter among 0-1: node 1 has called gather with root 1, this node scatter with root 1");
-    EXPECT_EQ(error_with(with([](Post& post) { post.what = 14; }), eight),
+    EXPECT_EQ(error_with(with([](CollectiveHeader& post) { post.collective = 14; }), eight),
               "scatter among 0-1: node 1 has called something else with root 1, this node scatter with root 1");
-    EXPECT_EQ(error_with(with([](Post& post) { post.root = 0; }), eight),
+    EXPECT_EQ(error_with(with([](CollectiveHeader& post) { post.root = 0; }), eight),
               "scatter among 0-1: node 1 has called scatter with root 0, this node scatter with root 1");
-    EXPECT_EQ(error_with(with([](Post& post) { post.came_with = 9; }), eight),
+    EXPECT_EQ(error_with(with([](CollectiveHeader& post) { post.came_with = 9; }), eight),
               "scatter among 0-1: node 1 came with 9 bytes, this node with 8");
     const std::string other_step =
         "scatter among 0-1: node 1 is at another step: the members' calls are not in the same order";
-    EXPECT_EQ(error_with(with([](Post& post) { post.step = 1; }), eight), other_step);
-    EXPECT_EQ(error_with(with([](Post& post) { post.bytes = 9; }), nine), other_step);
-    EXPECT_EQ(error_with(with([](Post& post) { post.bytes = 7; }), Bytes(eight).first(7)), other_step);
+    EXPECT_EQ(error_with(with([](CollectiveHeader& post) { post.step = 1; }), eight), other_step);
+    EXPECT_EQ(error_with(with([](CollectiveHeader& post) { post.bytes = 9; }), nine), other_step);
+    EXPECT_EQ(error_with(with([](CollectiveHeader& post) { post.bytes = 7; }), Bytes(eight).first(7)), other_step);
     const std::string text(600, 'x');
-    EXPECT_EQ(error_with(with([&](Post& post) { post.kind = PostKind::trouble, post.bytes = text.size(); }),
-                         bytes_of(std::string_view(text))),
-              "scatter among 0-1: " + std::string(500, 'x'));
+    EXPECT_EQ(
+        error_with(with([&](CollectiveHeader& post) { post.kind = MessageKind::trouble, post.bytes = text.size(); }),
+                   bytes_of(std::string_view(text))),
+        "scatter among 0-1: " + std::string(500, 'x'));
 }
 
 /// What comes when it has been asked for.
@@ -204,14 +208,14 @@ std::string error_when_more_is(std::size_t bytes) {
     std::string text;
     play({}, [&](Stage& stage) {
         group::Group group = good(stage.member.groups->group(both));
-        Post ready = broadcast_of(PostKind::ready, 1, 16);
-        ready.what = static_cast<std::uint8_t>(What::reduce);
+        CollectiveHeader ready = broadcast_of(MessageKind::ready, 1, 16);
+        ready.collective = static_cast<std::uint8_t>(Collective::reduce);
         ready.root = 0;
         stage.on_post = [&](const Stage::Posted& post) {
-            if (post.head.kind != PostKind::go) return false;
+            if (post.head.kind != MessageKind::go) return false;
             EXPECT_EQ(post.head.serial, 1u);
             EXPECT_EQ(post.head.taken, 0u) << "what is asked for takes nothing of the window";
-            ready.kind = PostKind::more;
+            ready.kind = MessageKind::more;
             std::vector<std::uint32_t> ones(8, 1);
             stage.post(1, ready, std::as_bytes(std::span(ones)).first(bytes));
             if (bytes < 16) stage.post(1, ready, std::as_bytes(std::span(ones)).first(16 - bytes));
@@ -239,7 +243,7 @@ TEST_F(Posts, what_was_asked_for_may_come_in_parts_but_not_in_parts_of_a_value_a
 }
 
 /// Whether node 0 can make something of these; it is in no call.
-bool post_makes_sense(const std::vector<std::pair<Post, std::size_t>>& posts) {
+bool post_makes_sense(const std::vector<std::pair<CollectiveHeader, std::size_t>>& posts) {
     testing::internal::CaptureStderr();
     play({}, [&](Stage& stage) {
         for (const auto& [head, bytes] : posts) stage.post(1, head, pattern(bytes, 0));
@@ -250,8 +254,8 @@ bool post_makes_sense(const std::vector<std::pair<Post, std::size_t>>& posts) {
 }
 
 TEST_F(Posts, what_makes_no_sense_is_told_and_dropped) {
-    const auto first = [](std::uint64_t bytes) { return broadcast_of(PostKind::first, 1, bytes); };
-    const auto more = [](std::uint32_t serial) { return broadcast_of(PostKind::more, serial, 0); };
+    const auto first = [](std::uint64_t bytes) { return broadcast_of(MessageKind::first, 1, bytes); };
+    const auto more = [](std::uint32_t serial) { return broadcast_of(MessageKind::more, serial, 0); };
     EXPECT_TRUE(post_makes_sense({{first(8), 8}}));
     EXPECT_FALSE(post_makes_sense({{first(8), 9}}));
     EXPECT_TRUE(post_makes_sense({{first(Mailbox::eager_bytes_max), 100}}));
@@ -260,12 +264,12 @@ TEST_F(Posts, what_makes_no_sense_is_told_and_dropped) {
     EXPECT_TRUE(post_makes_sense({{first(8), 3}, {more(1), 5}}));
     EXPECT_FALSE(post_makes_sense({{first(8), 3}, {more(1), 6}}));
     EXPECT_FALSE(post_makes_sense({{first(8), 3}, {more(2), 5}}));
-    for (const PostKind kind : {PostKind::ask, PostKind::stuck, PostKind::chase, PostKind::mismatch})
+    for (const MessageKind kind : {MessageKind::ask, MessageKind::stuck, MessageKind::chase, MessageKind::mismatch})
         EXPECT_TRUE(post_makes_sense({{broadcast_of(kind, 1, 0), 0}}));
-    EXPECT_FALSE(post_makes_sense({{broadcast_of(static_cast<PostKind>(11), 1, 0), 0}}));
+    EXPECT_FALSE(post_makes_sense({{broadcast_of(static_cast<MessageKind>(11), 1, 0), 0}}));
     // Nothing was sent, so nothing can have been received.
-    EXPECT_TRUE(post_makes_sense({{{.key = 1, .taken = 0, .kind = PostKind::taken}, 0}}));
-    EXPECT_FALSE(post_makes_sense({{{.key = 1, .taken = 1, .kind = PostKind::taken}, 0}}));
+    EXPECT_TRUE(post_makes_sense({{{.key = 1, .taken = 0, .kind = MessageKind::taken}, 0}}));
+    EXPECT_FALSE(post_makes_sense({{{.key = 1, .taken = 1, .kind = MessageKind::taken}, 0}}));
 }
 
 TEST_F(Posts, what_is_still_sent_for_a_call_that_has_failed_is_dropped_and_what_is_sent_for_the_next_is_not) {
@@ -274,14 +278,14 @@ TEST_F(Posts, what_is_still_sent_for_a_call_that_has_failed_is_dropped_and_what_
         std::vector<std::byte> values(8);
         expect_error(group.broadcast(1, values, now()),
                      {"broadcast among 0-1: node 1 has not come within the time given"});
-        stage.post(1, broadcast_of(PostKind::ready, 7, 8));
-        stage.post(1, broadcast_of(PostKind::ready, 7, 8));
-        stage.post(1, broadcast_of(PostKind::first, 7, 8), pattern(8, 7));
+        stage.post(1, broadcast_of(MessageKind::ready, 7, 8));
+        stage.post(1, broadcast_of(MessageKind::ready, 7, 8));
+        stage.post(1, broadcast_of(MessageKind::first, 7, 8), pattern(8, 7));
         stage.settle();
         const auto posted = stage.take_posted();
-        EXPECT_EQ(kinds_of(posted), (Kinds{PostKind::drop, PostKind::drop}));
+        EXPECT_EQ(kinds_of(posted), (Kinds{MessageKind::drop, MessageKind::drop}));
         EXPECT_EQ(posted.at(0).head.serial, 7u);
-        stage.post(1, broadcast_of(PostKind::first, 8, 8), pattern(8, 8));
+        stage.post(1, broadcast_of(MessageKind::first, 8, 8), pattern(8, 8));
         stage.settle();
         good(group.broadcast(1, values, now() + std::chrono::seconds(5)));
         EXPECT_EQ(values, pattern(8, 8));
@@ -298,7 +302,7 @@ TEST_F(Posts, a_member_whose_call_fails_tells_those_who_wait_for_it_and_nobody_e
         stage.settle();
         Set told;
         for (const Stage::Posted& post : stage.take_posted()) {
-            EXPECT_EQ(post.head.kind, PostKind::trouble);
+            EXPECT_EQ(post.head.kind, MessageKind::trouble);
             EXPECT_EQ(text_of(post.data), "node 0: the root's array has 9 bytes, and 8 are needed");
             EXPECT_FALSE(told.contains(post.by));
             told.add(post.by);
@@ -308,7 +312,7 @@ TEST_F(Posts, a_member_whose_call_fails_tells_those_who_wait_for_it_and_nobody_e
         expect_error(group.barrier(now()), {"barrier among 0-3: node 3 has not come within the time given"});
         stage.settle();
         const auto posted = stage.take_posted();
-        EXPECT_EQ(kinds_of(posted), (Kinds{PostKind::first, PostKind::trouble}));
+        EXPECT_EQ(kinds_of(posted), (Kinds{MessageKind::first, MessageKind::trouble}));
         EXPECT_EQ(posted.at(0).by, 1u);
         EXPECT_EQ(posted.at(1).by, 2u);
     });
@@ -318,14 +322,14 @@ TEST_F(Posts, a_mismatch_is_told_to_all_and_makes_one_call_of_a_node_fail_not_tw
     play({.nodes = 4}, [](Stage& stage) {
         const Set all{0, 1, 2, 3};
         group::Group group = good(stage.member.groups->group(all));
-        const auto post = [&](Node from, PostKind kind, std::uint32_t serial, std::uint64_t came_with, Bytes data) {
-            Post head = broadcast_of(kind, serial, data.size());
+        const auto post = [&](Node from, MessageKind kind, std::uint32_t serial, std::uint64_t came_with, Bytes data) {
+            CollectiveHeader head = broadcast_of(kind, serial, data.size());
             head.key = key_of(all);
             head.came_with = came_with;
             stage.post(from, head, data);
         };
         const auto tell = [&](Node from) {
-            post(from, PostKind::mismatch, 7, 77, bytes_of(std::string_view("all differ")));
+            post(from, MessageKind::mismatch, 7, 77, bytes_of(std::string_view("all differ")));
         };
         std::vector<std::byte> values(8);
         tell(1);
@@ -333,7 +337,7 @@ TEST_F(Posts, a_mismatch_is_told_to_all_and_makes_one_call_of_a_node_fail_not_tw
         stage.settle();
         Set told;
         for (const Stage::Posted& one : stage.take_posted()) {
-            EXPECT_EQ(one.head.kind, PostKind::mismatch);
+            EXPECT_EQ(one.head.kind, MessageKind::mismatch);
             EXPECT_EQ(one.head.came_with, 77u) << "of the same mismatch";
             EXPECT_EQ(text_of(one.data), "all differ");
             told.add(one.by);
@@ -341,16 +345,16 @@ TEST_F(Posts, a_mismatch_is_told_to_all_and_makes_one_call_of_a_node_fail_not_tw
         EXPECT_EQ(told, (Set{1, 2, 3}));
         // Node 2 fails likewise, for the same cause. What it had sent before does not count either; what it sends later
         // does.
-        post(2, PostKind::first, 7, 8, pattern(8, 1));
+        post(2, MessageKind::first, 7, 8, pattern(8, 1));
         tell(2);
-        Post head = broadcast_of(PostKind::first, 8, 8);
+        CollectiveHeader head = broadcast_of(MessageKind::first, 8, 8);
         head.key = key_of(all), head.root = 2;
         stage.post(2, head, pattern(8, 2));
         stage.settle();
         good(group.broadcast(2, values, now() + std::chrono::seconds(5)));
         EXPECT_EQ(values, pattern(8, 2));
         // While it is not known, it waits for the next call.
-        post(3, PostKind::mismatch, 9, 78, bytes_of(std::string_view("again")));
+        post(3, MessageKind::mismatch, 9, 78, bytes_of(std::string_view("again")));
         stage.settle();
         expect_error(group.broadcast(3, values), {"broadcast among 0-3: again"});
     });
@@ -361,55 +365,55 @@ TEST_F(Posts, a_chase_goes_on_along_a_wait_that_becomes_real_later_and_one_that_
         const Set all{0, 1, 2, 3};
         group::Group group = good(stage.member.groups->group(all));
         const auto states = [](std::uint64_t lower, std::uint64_t upper) { return lower | upper << 32; };
-        const auto post = [&](Node from, PostKind kind, std::uint64_t bytes, std::uint64_t came_with,
+        const auto post = [&](Node from, MessageKind kind, std::uint64_t bytes, std::uint64_t came_with,
                               std::uint32_t root) {
             stage.post(from, {.key = key_of(all),
                               .serial = 1,
                               .bytes = bytes,
                               .came_with = came_with,
                               .root = root,
-                              .what = static_cast<std::uint8_t>(What::gather),
+                              .collective = static_cast<std::uint8_t>(Collective::gather),
                               .kind = kind});
         };
         std::uint64_t state = 0; // of node 0, in a barrier where it waits for node 3
         std::vector<Stage::Posted> heard;
         stage.on_post = [&](const Stage::Posted& one) {
             // of the barrier, and of its end
-            if (one.head.kind < PostKind::ask || one.head.kind == PostKind::mismatch) return true;
-            if (one.head.kind == PostKind::ask) {
+            if (one.head.kind < MessageKind::ask || one.head.kind == MessageKind::mismatch) return true;
+            if (one.head.kind == MessageKind::ask) {
                 EXPECT_EQ(one.by, 3u) << "it waits for nobody else";
                 if (std::exchange(state, one.head.bytes) != 0) return true;
-                post(1, PostKind::ask, 5, 0, 2);
-                post(1, PostKind::chase, states(5, state), 1, 0);
-                post(1, PostKind::ask, 6, 0, 2); // when that is answered, the chase has come
+                post(1, MessageKind::ask, 5, 0, 2);
+                post(1, MessageKind::chase, states(5, state), 1, 0);
+                post(1, MessageKind::ask, 6, 0, 2); // when that is answered, the chase has come
                 return true;
             }
             heard.push_back(one);
             if (one.head.bytes == states(6, state)) {
-                post(3, PostKind::stuck, states(state + 1, 8), 0, 2); // for another state
-                post(3, PostKind::stuck, states(state, 9), 0, 2);
+                post(3, MessageKind::stuck, states(state + 1, 8), 0, 2); // for another state
+                post(3, MessageKind::stuck, states(state, 9), 0, 2);
             }
             // not from the state in which it began, and then from that
-            if (one.head.kind == PostKind::chase && one.head.came_with == 0)
+            if (one.head.kind == MessageKind::chase && one.head.came_with == 0)
                 for (const std::uint64_t begun_in : {state + 1, state})
-                    post(2, PostKind::chase, states(begun_in, state), 0, 3);
+                    post(2, MessageKind::chase, states(begun_in, state), 0, 3);
             return true;
         };
         expect_error(group.barrier(),
                      {"barrier among 0-3: node 3 has called gather with root 2, this node barrier with root 0"});
         stage.settle();
-        const auto was_heard = [&](Node by, PostKind kind, std::uint64_t bytes, std::uint64_t came_with,
+        const auto was_heard = [&](Node by, MessageKind kind, std::uint64_t bytes, std::uint64_t came_with,
                                    std::uint32_t root) {
             return 1 == std::ranges::count_if(heard, [&](const Stage::Posted& one) {
                        return one.by == by && one.head.kind == kind && one.head.bytes == bytes &&
                               one.head.came_with == came_with && one.head.root == root;
                    });
         };
-        EXPECT_TRUE(was_heard(1, PostKind::stuck, states(5, state), 0, 0));
-        EXPECT_TRUE(was_heard(3, PostKind::chase, states(5, 9), 1, 0))
+        EXPECT_TRUE(was_heard(1, MessageKind::stuck, states(5, state), 0, 0));
+        EXPECT_TRUE(was_heard(3, MessageKind::chase, states(5, 9), 1, 0))
             << "of node 1: this wait became real after it came";
-        EXPECT_TRUE(was_heard(3, PostKind::chase, states(state, 9), 0, 3)) << "its own";
-        EXPECT_TRUE(was_heard(3, PostKind::chase, states(state + 1, 9), 0, 3))
+        EXPECT_TRUE(was_heard(3, MessageKind::chase, states(state, 9), 0, 3)) << "its own";
+        EXPECT_TRUE(was_heard(3, MessageKind::chase, states(state + 1, 9), 0, 3))
             << "of another state: not the one that it began";
         EXPECT_EQ(heard.size(), 5u); // and the answer to the second question
     });
@@ -439,7 +443,7 @@ TEST_F(Posts, of_sets_that_are_not_in_use_nothing_is_kept) {
     with_mailbox([](Mailbox& mailbox, engine::Core& core) {
         const auto receive = [&](std::uint64_t key) {
             const auto turn = core.take_turn();
-            Post head = broadcast_of(PostKind::first, 1, 8);
+            CollectiveHeader head = broadcast_of(MessageKind::first, 1, 8);
             head.key = key;
             mailbox.on_post(1, head, pattern(8, key));
         };
@@ -463,7 +467,8 @@ TEST_F(Posts, of_sets_that_are_not_in_use_nothing_is_kept) {
         EXPECT_EQ(mailbox.kept(), 0u);
         // Nor of what comes when nobody wants it.
         const auto turn = core.take_turn();
-        for (const PostKind kind : {PostKind::go, PostKind::drop, PostKind::ask, PostKind::taken, PostKind::more})
+        for (const MessageKind kind :
+             {MessageKind::go, MessageKind::drop, MessageKind::ask, MessageKind::taken, MessageKind::more})
             mailbox.on_post(1, broadcast_of(kind, 1, 0), {});
         EXPECT_EQ(mailbox.boxes(), 0u);
     });
@@ -473,7 +478,7 @@ TEST_F(Posts, one_thread_at_a_time_is_in_a_call_on_a_set) {
     with_mailbox([](Mailbox& mailbox, engine::Core&) {
         group::Membership seat(mailbox, {0}, 5), same(mailbox, {0}, 5), other(mailbox, {0}, 6);
         {
-            const group::CollectiveCall talk(seat, {.what = What::barrier}, never);
+            const group::CollectiveCall call(seat, {.collective = Collective::barrier}, never);
             expect_error(group::barrier(seat, never), {"barrier among 0: another thread is in a call on this set"});
             expect_error(group::barrier(same, never), {"barrier among 0: another thread is in a call on this set"});
             EXPECT_TRUE(group::barrier(other, never));
@@ -487,13 +492,13 @@ TEST_F(Posts, of_more_messages_than_a_node_may_have_sent_some_are_forgotten_but_
         group::Membership seat(mailbox, both, 0);
         const auto turn = core.take_turn();
         for (std::uint64_t key = 0; key < Mailbox::kept_max; ++key) {
-            Post head = broadcast_of(PostKind::first, 1, 0);
+            CollectiveHeader head = broadcast_of(MessageKind::first, 1, 0);
             head.key = key;
             mailbox.on_post(1, head, {});
         }
         EXPECT_EQ(mailbox.kept(), Mailbox::kept_max);
         for (std::uint64_t i = 0; i < 10; ++i) {
-            Post head = broadcast_of(PostKind::first, 1, 0);
+            CollectiveHeader head = broadcast_of(MessageKind::first, 1, 0);
             head.key = 1'000'000 + i;
             mailbox.on_post(1, head, {});
             EXPECT_EQ(mailbox.kept(), Mailbox::kept_max);
@@ -507,7 +512,7 @@ TEST_F(Posts, what_was_received_or_forgotten_makes_room_for_others) {
     with_mailbox([](Mailbox& mailbox, engine::Core& core) {
         const auto say = [&](std::uint64_t key) {
             const auto turn = core.take_turn();
-            Post head = broadcast_of(PostKind::first, 1, 0);
+            CollectiveHeader head = broadcast_of(MessageKind::first, 1, 0);
             head.key = key;
             mailbox.on_post(1, head, {});
         };
@@ -540,27 +545,27 @@ TEST_F(Posts, what_was_received_or_forgotten_makes_room_for_others) {
 
 TEST_F(Posts, what_was_sent_for_calls_that_have_failed_makes_room_for_others) {
     with_mailbox([](Mailbox& mailbox, engine::Core& core) {
-        const auto say = [&](PostKind kind, std::uint64_t key) {
+        const auto say = [&](MessageKind kind, std::uint64_t key) {
             const auto turn = core.take_turn();
-            Post head = broadcast_of(kind, 1, 0);
+            CollectiveHeader head = broadcast_of(kind, 1, 0);
             head.key = key;
-            if (kind == PostKind::mismatch) head.came_with = 99; // its number
+            if (kind == MessageKind::mismatch) head.came_with = 99; // its number
             mailbox.on_post(1, head, {});
         };
         // Node 1 tells of a mismatch, by which a call of this node fails.
-        say(PostKind::mismatch, 6);
+        say(MessageKind::mismatch, 6);
         {
             group::Membership seat(mailbox, both, 6);
             expect_error(group::broadcast(seat, 1, {}, never), {"broadcast among 0-1"});
         }
         // The same mismatch on another set ends what node 1 has sent there.
         for (std::uint64_t i = 0; i < Mailbox::kept_max; ++i) {
-            say(PostKind::first, 7);
-            say(PostKind::mismatch, 7);
+            say(MessageKind::first, 7);
+            say(MessageKind::mismatch, 7);
         }
         EXPECT_EQ(mailbox.kept(), 0u);
-        say(PostKind::first, 8);
-        say(PostKind::first, 9);
+        say(MessageKind::first, 8);
+        say(MessageKind::first, 9);
         EXPECT_EQ(mailbox.kept(), 2u);
     });
 }

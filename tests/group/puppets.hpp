@@ -6,8 +6,8 @@
 #include "engine/one_thread.hpp"
 #include "group/node.hpp"
 
-#include "kumi/group/mailbox.hpp"
-#include "kumi/group/wire.hpp"
+#include "kumi/group/collective/mailbox.hpp"
+#include "kumi/group/wire/multicast.hpp"
 
 #include <deque>
 #include <functional>
@@ -144,7 +144,7 @@ public:
     };
     struct Posted {
         Node by;
-        group::Post head;
+        group::CollectiveHeader head;
         std::vector<std::byte> data;
     };
     struct Options {
@@ -191,7 +191,8 @@ public:
     void say(Node puppet, Bytes message, std::uint16_t kind = group::only_kind) {
         sayings_[puppet].push_back({{message.begin(), message.end()}, {}, kind});
     }
-    void post(Node puppet, const group::Post& head, Bytes data = {}, std::uint16_t kind = group::only_kind) {
+    void post(Node puppet, const group::CollectiveHeader& head, Bytes data = {},
+              std::uint16_t kind = group::only_kind) {
         sayings_[puppet].push_back({{data.begin(), data.end()}, head, kind});
     }
 
@@ -229,8 +230,8 @@ private:
     friend void play(const Options& options, const std::function<void(Stage&)>& steps);
     struct Saying {
         std::vector<std::byte> bytes;
-        std::optional<group::Post> head; // then it is a post
-        std::uint16_t kind;              // for the engine
+        std::optional<group::CollectiveHeader> head; // then it is a post
+        std::uint16_t kind;                          // for the engine
     };
 
     Stage(engine_test::OneThread& world, Node nodes) : world_(world), nodes_(nodes) {}

@@ -1,6 +1,6 @@
 #include "kumi/group/group.hpp"
 
-#include "kumi/group/mailbox.hpp"
+#include "kumi/group/collective/mailbox.hpp"
 
 namespace kumi::group {
 

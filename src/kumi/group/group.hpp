@@ -29,7 +29,7 @@
 
 #include "kumi/base/clock.hpp"
 #include "kumi/base/result.hpp"
-#include "kumi/group/collectives.hpp"
+#include "kumi/group/collective/collectives.hpp"
 #include "kumi/group/set.hpp"
 
 #include <concepts>

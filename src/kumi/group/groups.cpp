@@ -3,8 +3,8 @@
 #include "kumi/base/fnv.hpp"
 #include "kumi/group/gather.hpp"
 #include "kumi/group/group.hpp"
-#include "kumi/group/mailbox.hpp"
-#include "kumi/group/multicasts.hpp"
+#include "kumi/group/collective/mailbox.hpp"
+#include "kumi/group/multicast/multicasts.hpp"
 
 #include <algorithm>
 

@@ -18,7 +18,7 @@
 #include "kumi/engine/future.hpp"
 #include "kumi/engine/handlers.hpp"
 #include "kumi/engine/parameters.hpp"
-#include "kumi/group/choice.hpp"
+#include "kumi/group/plan/choice.hpp"
 #include "kumi/group/set.hpp"
 #include "kumi/group/settings.hpp"
 #include "kumi/group/topology.hpp"

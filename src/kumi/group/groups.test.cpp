@@ -1,7 +1,7 @@
 #include "kumi/group/groups.hpp"
 
 #include "kumi/group/gather.hpp"
-#include "kumi/group/wire.hpp"
+#include "kumi/group/wire/multicast.hpp"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 // What a program, or KUMI_GROUPS, can set about multicasts. Include it to give settings to Job::adopt().
 
 #include "kumi/base/result.hpp"
-#include "kumi/group/choice.hpp"
+#include "kumi/group/plan/choice.hpp"
 
 #include <optional>
 #include <string_view>

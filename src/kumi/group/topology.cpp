@@ -107,7 +107,7 @@ std::vector<Child> children_of(const Set& part, Node self, const Topology& topol
             domains.members.erase(domains.members.begin() + index);
         }
         // Rank 0 is this node's own domain.
-        for (const Part& run : group::children_of({0, static_cast<Node>(domains.members.size() + 1)}, pace)) {
+        for (const RankRange& run : group::children_of({0, static_cast<Node>(domains.members.size() + 1)}, pace)) {
             Set united;
             for (Node i = run.begin; i < run.end; ++i) united |= domains.members[i - 1];
             children.push_back({domains.members[run.begin - 1].first(), std::move(united)});
@@ -122,7 +122,7 @@ std::vector<Child> children_of(const Set& part, Node self, const Topology& topol
     }
     const auto runs = group::children_of({0, rest.size() + 1}, pace);
     children.reserve(children.size() + runs.size());
-    for (const Part& run : runs) {
+    for (const RankRange& run : runs) {
         Set slice = rest.slice(run.begin - 1, run.end - 1);
         const Node first = slice.first();
         children.push_back({first, std::move(slice)});

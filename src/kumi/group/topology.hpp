@@ -4,8 +4,8 @@
 // domain and spread inside it, so slow networks carry each of them once. All nodes of a job have the same topology, so
 // each of them can tell from a set alone who passes a message on to whom.
 
+#include "kumi/group/plan/tree.hpp"
 #include "kumi/group/set.hpp"
-#include "kumi/group/tree.hpp"
 
 #include <cstdint>
 #include <vector>

@@ -1,0 +1,103 @@
+#pragma once
+
+// What collectives have in common: a tree of ranks, and what they do with arguments.
+
+#include "kumi/base/bytes.hpp"
+#include "kumi/group/collective/collective_call.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace kumi::group {
+
+/// A tree in which every part is a run of ranks, so that what is combined stays in order. In level k a run of 2^(k+1)
+/// ranks is made of two; of each, one member speaks: the root if it is in it, the first otherwise.
+class RankTree {
+public:
+    RankTree(const Membership& seat, Node root) noexcept : size_(seat.size()), rank_(seat.rank), root_(root) {}
+
+    struct Link {
+        Node other;      // who speaks for the other run
+        Node begin, end; // the run of whoever is further from the root
+        bool is_up;      // this member is that one, and is done after it
+        std::size_t level;
+    };
+    /// The links of this member, from the leaves on.
+    template <class Visit>
+    void each_up(Visit&& visit) const {
+        for (std::size_t level = 0; (std::uint64_t{1} << level) < size_; ++level) {
+            const auto link = at(level);
+            if (!link) continue;
+            visit(*link);
+            if (link->is_up) return;
+        }
+    }
+    /// Somebody is further from the root than this member, behind it.
+    bool has_below() const {
+        bool has = false;
+        each_up([&](const Link& link) { has |= !link.is_up; });
+        return has;
+    }
+    /// From the root on.
+    template <class Visit>
+    void each_down(Visit&& visit) const {
+        std::size_t highest = 0; // in which it speaks
+        while ((std::uint64_t{1} << highest) < size_ && speaker(run(rank_, highest)) == rank_) ++highest;
+        if (speaker(run(rank_, highest)) == rank_) ++highest;
+        for (std::size_t level = highest; level-- > 0;)
+            if (const auto link = at(level)) visit(*link);
+    }
+
+private:
+    struct Run {
+        std::uint64_t begin, end;
+    };
+    /// That of 2^level ranks which has `rank`.
+    Run run(std::uint64_t rank, std::size_t level) const noexcept {
+        const std::uint64_t begin = rank >> level << level;
+        return {begin, std::min<std::uint64_t>(begin + (std::uint64_t{1} << level), size_)};
+    }
+    Node speaker(const Run& run) const noexcept {
+        return static_cast<Node>(root_ >= run.begin && root_ < run.end ? root_ : run.begin);
+    }
+    std::optional<Link> at(std::size_t level) const noexcept {
+        const Run mine = run(rank_, level);
+        if (speaker(mine) != rank_) return {};
+        const std::uint64_t beside = mine.begin ^ (std::uint64_t{1} << level);
+        if (beside >= size_) return {};
+        const Run others = run(beside, level);
+        const bool is_up = speaker(run(rank_, level + 1)) != rank_;
+        const Run& further = is_up ? mine : others;
+        return Link{speaker(others), static_cast<Node>(further.begin), static_cast<Node>(further.end), is_up, level};
+    }
+
+    Node size_;
+    Node rank_;
+    Node root_;
+};
+
+/// Sizes that do not fit together are this member's mistake. The others are told; this one goes through the steps with
+/// what fits.
+inline MutableBytes fitting(CollectiveCall& call, MutableBytes given, std::size_t needed,
+                            std::vector<std::byte>& instead, std::string_view what) {
+    if (given.size() == needed) return given;
+    call.refuse(fmt::format("{} has room for {} bytes, and {} are needed", what, given.size(), needed));
+    instead.resize(needed);
+    return instead;
+}
+
+inline void copy(MutableBytes to, Bytes from) noexcept {
+    if (to.data() != from.data() && !from.empty()) std::memmove(to.data(), from.data(), from.size());
+}
+
+inline Result<void> check_root(const Membership& seat, Collective collective, Node root) {
+    if (root < seat.size()) return {};
+    return error("{} among {}: there is no rank {}, this set has ranks 0 to {}", name_of(collective), seat.set.text(),
+                 root, seat.size() - 1);
+}
+
+} // namespace kumi::group
