@@ -1,9 +1,9 @@
 #include "kumi/group/groups.hpp"
 
 #include "kumi/base/fnv.hpp"
+#include "kumi/group/collective/mailbox.hpp"
 #include "kumi/group/gather.hpp"
 #include "kumi/group/group.hpp"
-#include "kumi/group/collective/mailbox.hpp"
 #include "kumi/group/multicast/multicasts.hpp"
 
 #include <algorithm>
@@ -18,16 +18,19 @@ Groups::~Groups() = default;
 
 Result<Arrival> Groups::next(Instant deadline) { return casts_->next(deadline); }
 
-std::size_t Groups::kept() const { return casts_->kept(); }
+std::size_t Groups::kept() const {
+    const auto turn = casts_->core().take_turn();
+    return casts_->kept(turn);
+}
 
 Choice Groups::choice(std::size_t bytes, Node members) const {
     const auto turn = casts_->core().take_turn();
-    return casts_->choice(bytes, members);
+    return casts_->choice(turn, bytes, members);
 }
 
 Costs Groups::costs() const {
     const auto turn = casts_->core().take_turn();
-    return casts_->costs();
+    return casts_->costs(turn);
 }
 
 const Topology& Groups::topology() const noexcept { return casts_->topology(); }

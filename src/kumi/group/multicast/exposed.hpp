@@ -8,8 +8,8 @@
 
 namespace kumi::group {
 
-/// A content in this node's heap, where all nodes of its host can read it. It is given back with this. Only for nodes
-/// that nobody calls lost while they are there, as on shared memory: such a one would read what is not there any more.
+/// A content in this node's heap, where all nodes of its host can read it. The destructor frees it. Only for nodes that
+/// cannot be reported lost while they run, as on shared memory: such a node would read memory that has been freed.
 class Exposed {
 public:
     /// Nothing: there is no memory for it.

@@ -6,12 +6,13 @@
 #include <array>
 #include <bit>
 
-// Every rank is a sum of skips, taken greedily from the largest. The index of the last of them is the rank's base
-// block: the first block that gets there, on the way that the sum names. In round k rank r needs a block from somebody
-// between r - skip[k+1] and r - skip[k], a different one in each round: it is the base block of one of these. Which one
-// is found by going down the greedy sums, largest skip first, and taking each block once, at the first place that is
-// not too far. This takes O(log p) steps (Träff, "Optimal broadcast schedules in logarithmic time"). What a rank sends
-// is what the other one receives, so that takes O(log p) such searches: about a microsecond for some hundred members.
+// Every rank is a sum of skips, taken greedily from the largest. The index of the last skip of the sum is the rank's
+// base block: the first block that reaches the rank, along the path that the sum describes. In round k rank r needs a
+// block from a rank between r - skip[k+1] and r - skip[k], a different block in each round: the base block of one of
+// these ranks. The search descends the greedy sums, largest skip first, and takes each block once, at the first rank
+// that is not too far. It takes O(log p) steps (Träff, "Optimal broadcast schedules in logarithmic time"). What a rank
+// sends is what the receiving rank receives, so the send schedule takes O(log p) such searches: about a microsecond for
+// some hundred members.
 
 namespace kumi::group {
 namespace {
@@ -23,7 +24,7 @@ Node after(Node rank, Node skip, Node members) noexcept {
     return static_cast<Node>((std::uint64_t{rank} + skip) % members);
 }
 
-/// Finds what a rank receives.
+/// Finds the receive schedule of a rank.
 class Search {
 public:
     Search(const std::vector<Node>& skips, Node rank) : skips_(skips), log2_(static_cast<int>(skips.size()) - 1) {
@@ -31,7 +32,7 @@ public:
         next(log2_ + 1) = log2_;
         const int base = base_block(rank);
         remove(base);
-        // Once round, so that those before it are below it.
+        // One time around the circle, so that the ranks before this one are below it.
         target_ = std::int64_t{skips_.back()} + rank;
         bound_ = 2 * std::int64_t{skips_.back()};
         descend(0, next(log2_ + 1));
@@ -55,13 +56,13 @@ private:
         return log2_;
     }
 
-    /// Takes what is at greedy sums that begin with `sum` and go on with skips from `block` down.
-    void descend(std::int64_t sum, int block) {
+    /// Takes what is at greedy sums that start with `begin` and go on with skips from `block` down.
+    void descend(std::int64_t begin, int block) {
         for (; block >= 0 && found_ < log2_; block = next(block)) {
-            const std::int64_t place = sum + skip(block);
+            const std::int64_t place = begin + skip(block);
             if (place > target_ - skip(found_) || place >= bound_) continue;
             if (place <= target_ - skip(found_ + 1)) descend(place, block);
-            if (found_ == log2_ || sum > target_ - skip(found_ + 1)) return;
+            if (found_ == log2_ || begin > target_ - skip(found_ + 1)) return;
             bound_ = place;
             blocks_[static_cast<std::size_t>(found_++)] = block;
             remove(block);
@@ -81,9 +82,9 @@ private:
     int log2_;
     std::int64_t target_ = 0;
     std::int64_t bound_ = 0; // places are taken downward
-    int found_ = 0;          // the rounds for which a block is known
+    int found_ = 0;          // rounds for which a block is known
     std::array<std::int32_t, log2_max> blocks_{};
-    // Blocks that nobody has taken, from the highest; before it stands log2_ + 1.
+    // A list of the blocks that were not taken, from the highest on; its head is at log2_ + 1.
     std::array<int, log2_max + 2> next_{};
     std::array<int, log2_max + 2> previous_{};
 };

@@ -1,7 +1,4 @@
-// What messages take, measured with the first multicasts that go whole: a train goes to a member right before the
-// multicast does. So whoever is sent one is there until it has come: it owes an answer.
-
-#include "kumi/group/multicast/multicasts.hpp"
+#include "kumi/group/multicast/cost_probe.hpp"
 
 #include "kumi/group/wire/message.hpp"
 
@@ -10,21 +7,18 @@
 
 namespace kumi::group {
 
-/// With whom it is measured. Where there are several hosts they are on another one, and where there are clusters in
-/// this one: most messages go so, of those that take long.
-Set Multicasts::find_typical() const {
-    const std::vector<Node>& firsts = core_.firsts();
-    const Node self = core_.node();
+Set find_typical(const engine::Core& core, const Topology& topology) {
+    const std::vector<Node>& firsts = core.firsts();
+    const Node self = core.node();
     Set here, typical;
     std::size_t most = 0; // domains that they have in common with this node
-    for (Node node = 0; node < core_.nodes(); ++node) {
+    for (Node node = 0; node < core.nodes(); ++node) {
         if (node == self) continue;
         std::size_t common = 0;
-        while (common < topology_.levels() && topology_.domain(common, node) == topology_.domain(common, self))
-            ++common;
+        while (common < topology.levels() && topology.domain(common, node) == topology.domain(common, self)) ++common;
         // Without hosts to go by, the smallest domains are those.
-        const bool is_here = firsts.empty() ? topology_.levels() > 0 && common == topology_.levels()
-                                            : firsts[node] == firsts[self] || core_.share_host(node, self);
+        const bool is_here = firsts.empty() ? topology.levels() > 0 && common == topology.levels()
+                                            : firsts[node] == firsts[self] || core.share_host(node, self);
         if (is_here) {
             here.add(node);
             continue;
@@ -36,10 +30,17 @@ Set Multicasts::find_typical() const {
     return typical.empty() ? here : typical;
 }
 
-/// Goes on with measuring, before one of these gets a multicast.
-void Multicasts::probe(const std::vector<Child>& children) {
+CostProbe::CostProbe(engine::Core& core, const engine::Port& port, const Topology& topology, SendQueue& queue,
+                     const std::optional<Costs>& given, const Costs& usual)
+    : core_(core), port_(port), queue_(queue), costs_(given.value_or(usual)) {
+    if (given) return;
+    probing_.emplace();
+    typical_ = find_typical(core, topology);
+}
+
+void CostProbe::probe(const engine::Turn&, const std::vector<Child>& children) {
     static constexpr std::array<std::byte, Probing::bytes_max> nothing{};
-    constexpr std::uint64_t trains_max = 64; // where there is never room for one, it ends all the same
+    constexpr std::uint64_t trains_max = 64; // measuring ends also if there is never room for a train
     if (train_left_ && !core_.is_lost(probed_)) return;
     if (train_ == trains_max) return probing_.reset();
     const auto child = std::ranges::find_if(
@@ -56,16 +57,16 @@ void Multicasts::probe(const std::vector<Child>& children) {
     }
 }
 
-bool Multicasts::on_probe(Node source, Bytes bytes) {
+bool CostProbe::on_probe(const engine::Turn& turn, Node source, Bytes bytes) {
     Probe head;
     if (!read_value(bytes, head)) return false;
     if (head.is_last == 0) return true;
     head.kind = Kind::probed;
-    send(source, message_of(head));
+    queue_.send(turn, source, message_of(head));
     return true;
 }
 
-bool Multicasts::on_probed(Node source, Bytes bytes) {
+bool CostProbe::on_probed(const engine::Turn&, Node source, Bytes bytes) {
     Probe head;
     if (!read_value(bytes, head)) return false;
     if (!probing_ || !train_left_ || head.train != train_ || source != probed_) return true; // given up
