@@ -445,7 +445,7 @@ TEST_F(Posts, of_sets_that_are_not_in_use_nothing_is_kept) {
             const auto turn = core.take_turn();
             CollectiveHeader head = broadcast_of(MessageKind::first, 1, 8);
             head.key = key;
-            mailbox.on_post(1, head, pattern(8, key));
+            mailbox.on_post(turn, 1, head, pattern(8, key));
         };
         EXPECT_EQ(mailbox.boxes(), 0u);
         {
@@ -469,7 +469,7 @@ TEST_F(Posts, of_sets_that_are_not_in_use_nothing_is_kept) {
         const auto turn = core.take_turn();
         for (const MessageKind kind :
              {MessageKind::go, MessageKind::drop, MessageKind::ask, MessageKind::taken, MessageKind::more})
-            mailbox.on_post(1, broadcast_of(kind, 1, 0), {});
+            mailbox.on_post(turn, 1, broadcast_of(kind, 1, 0), {});
         EXPECT_EQ(mailbox.boxes(), 0u);
     });
 }
@@ -494,13 +494,13 @@ TEST_F(Posts, of_more_messages_than_a_node_may_have_sent_some_are_forgotten_but_
         for (std::uint64_t key = 0; key < Mailbox::kept_max; ++key) {
             CollectiveHeader head = broadcast_of(MessageKind::first, 1, 0);
             head.key = key;
-            mailbox.on_post(1, head, {});
+            mailbox.on_post(turn, 1, head, {});
         }
         EXPECT_EQ(mailbox.kept(), Mailbox::kept_max);
         for (std::uint64_t i = 0; i < 10; ++i) {
             CollectiveHeader head = broadcast_of(MessageKind::first, 1, 0);
             head.key = 1'000'000 + i;
-            mailbox.on_post(1, head, {});
+            mailbox.on_post(turn, 1, head, {});
             EXPECT_EQ(mailbox.kept(), Mailbox::kept_max);
             EXPECT_EQ(mailbox.boxes(), Mailbox::kept_max);
         }
@@ -514,7 +514,7 @@ TEST_F(Posts, what_was_received_or_forgotten_makes_room_for_others) {
             const auto turn = core.take_turn();
             CollectiveHeader head = broadcast_of(MessageKind::first, 1, 0);
             head.key = key;
-            mailbox.on_post(1, head, {});
+            mailbox.on_post(turn, 1, head, {});
         };
         const auto receive = [&](std::uint64_t key) {
             group::Membership seat(mailbox, both, key);
@@ -550,7 +550,7 @@ TEST_F(Posts, what_was_sent_for_calls_that_have_failed_makes_room_for_others) {
             CollectiveHeader head = broadcast_of(kind, 1, 0);
             head.key = key;
             if (kind == MessageKind::mismatch) head.came_with = 99; // its number
-            mailbox.on_post(1, head, {});
+            mailbox.on_post(turn, 1, head, {});
         };
         // Node 1 tells of a mismatch, by which a call of this node fails.
         say(MessageKind::mismatch, 6);

@@ -97,8 +97,8 @@ Result<void> broadcast(Membership& seat, Node root, MutableBytes values, Instant
 
 namespace {
 
-/// Up the tree, block by block: whoever has sent one goes on with the next. `values` has room at those who get
-/// something.
+/// Reduces up the tree, block by block: a member that has sent one block goes on with the next. `values` has room at
+/// members that receive something.
 void reduce_by_tree(CollectiveCall& call, const Membership& seat, Node root, Bytes mine, MutableBytes values,
                     const Reduction& reduction) {
     const std::size_t block_bytes =
@@ -209,8 +209,8 @@ void allreduce_by_tree(CollectiveCall& call, const Membership& seat, Bytes mine,
     call.wait();
 }
 
-/// Each member gets a part of everybody's and folds it from the first rank on; `own` becomes its part. What all send is
-/// in `mine`.
+/// Each member gets one part of the values of all members and folds it from the first rank on; `own` becomes its part.
+/// Members send what is in `mine`.
 void fold_parts(CollectiveCall& call, const Membership& seat, Bytes mine, const Cut& cut, const Reduction& reduction,
                 std::vector<std::byte>& own) {
     const Node size = seat.size();

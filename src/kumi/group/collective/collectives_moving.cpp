@@ -10,7 +10,7 @@
 namespace kumi::group {
 namespace {
 
-/// Up to so many members, each talks to the root itself.
+/// Up to so many members, each sends to the root directly.
 constexpr Node direct_max = 8;
 /// Members that one member exchanges with at a time.
 constexpr Node exchanges_max = 8;

@@ -1,22 +1,24 @@
 #pragma once
 
-// Finds members of a set that wait for each other in a circle, for ever, because they have made different calls: edge
-// chasing after Chandy, Misra and Haas (1983).
+// Detects members of a set that wait for each other in a circle, forever, because they made different calls: edge
+// chasing after Chandy, Misra and Haas (1983). Pure: the caller sends the messages.
 //
-// - A member that has waited for long is blocked: nothing goes on before a message comes. Each time that it becomes
+// - A member that has waited for long is blocked: it cannot go on before a message arrives. Each time that it becomes
 //   blocked is a new state, with a number.
-// - A blocked member asks those that it waits for (`ask`, with its state). A member that is blocked too answers that
-//   (`stuck`, with both states). The answer comes behind all messages that were sent before it. If the asking member is
+// - A blocked member asks the members that it waits for (`ask`, with its state). A member that is blocked too answers
+//   (`stuck`, with both states). The answer arrives after all messages that were sent before it. If the asking member
+// is
 //   still in the state in which it asked, then its wait is real: the other member has sent nothing that would end it.
-// - A member whose wait is real, for a member in a different call, begins a chase. A chase goes along real waits, from
-//   member to member, and ends where the receiver is not in the state that its `stuck` told. If the chase comes back to
-//   the member that has begun it, and that one is still in the state in which it began, then no member of the circle
-//   can ever go on.
+// - A member whose wait is real, for a member in a different call, begins a chase. A chase travels along real waits,
+// from
+//   member to member, and ends where the receiver is not in the state that its `stuck` told. If the chase returns to
+// the
+//   member that began it, and that member is still in the state in which it began, then no member of the circle can
+// ever
+//   go on.
 //
-// Members that are only ahead or behind are not taken for a circle: somewhere along the waits a member is not blocked,
-// or its message is on its way.
-//
-// Used with the engine's turn.
+// Members that are only ahead or behind do not make a circle: somewhere along the waits a member is not blocked, or its
+// message is on its way.
 
 #include "kumi/pm/node.hpp"
 
@@ -40,7 +42,7 @@ public:
     };
     struct Chase {
         Member beginner;
-        Node first; // whom the beginner waits for
+        Node first; // the member that the beginner waits for
         friend bool operator==(const Chase&, const Chase&) = default;
     };
 
@@ -48,7 +50,7 @@ public:
     const std::vector<Member>& waits() const noexcept { return waits_; }
     const std::vector<Chase>& chases() const noexcept { return chases_; }
 
-    /// Nothing goes on from here, until move().
+    /// The member is blocked until move().
     void block(State state) noexcept {
         state_ = state;
         waits_.clear();
@@ -56,7 +58,7 @@ public:
     }
     void move() noexcept { state_ = 0; }
 
-    /// `asked_in`: the state that the answer is for. False: the answer says nothing new.
+    /// `asked_in` is the state that the answer is for. False: the answer says nothing new.
     bool add_wait(State asked_in, const Member& wait) {
         if (state_ == 0 || asked_in != state_ || wait.state == 0) return false;
         const auto known = std::ranges::find(waits_, wait.node, &Member::node);
@@ -66,7 +68,7 @@ public:
         return true;
     }
 
-    /// `sent_to`: the state that the chase was sent to. False: the chase goes no further from here.
+    /// `sent_to` is the state that the chase was sent to. False: the chase ends here.
     bool add_chase(State sent_to, const Chase& chase, std::size_t chases_max) {
         if (state_ == 0 || sent_to != state_ || chases_.size() >= chases_max) return false;
         if (std::ranges::find(chases_, chase) != chases_.end()) return false;

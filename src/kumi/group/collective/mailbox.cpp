@@ -12,7 +12,7 @@ namespace kumi::group {
 Membership::Membership(Mailbox& in, const Set& of, std::uint64_t key)
     : mailbox(in), set(of), members(of.begin(), of.end()), rank(of.rank(in.core().node())), box([&]() -> Inbox& {
           const auto turn = in.core().take_turn();
-          Inbox& found = in.find_or_add(key);
+          Inbox& found = in.find_or_add(turn, key);
           ++found.seats;
           return found;
       }()) {}
@@ -20,7 +20,7 @@ Membership::Membership(Mailbox& in, const Set& of, std::uint64_t key)
 Membership::~Membership() {
     const auto turn = mailbox.core().take_turn();
     --box.seats;
-    mailbox.leave(box);
+    mailbox.leave(turn, box);
 }
 
 Mailbox::Mailbox(engine::Core& core)
@@ -36,7 +36,7 @@ Inbox* Mailbox::find(std::uint64_t key) noexcept {
     return found == boxes_.end() ? nullptr : last_ = found->second.get();
 }
 
-Inbox& Mailbox::find_or_add(std::uint64_t key) {
+Inbox& Mailbox::find_or_add(const engine::Turn&, std::uint64_t key) {
     if (Inbox* const found = find(key)) return *found;
     auto& added = boxes_[key];
     added = std::make_unique<Inbox>();
@@ -44,7 +44,7 @@ Inbox& Mailbox::find_or_add(std::uint64_t key) {
     return *(last_ = added.get());
 }
 
-void Mailbox::leave(Inbox& box) noexcept {
+void Mailbox::leave(const engine::Turn&, Inbox& box) noexcept {
     if (box.seats != 0 || !box.early.empty() || !box.skips.empty()) return;
     if (last_ == &box) last_ = nullptr;
     boxes_.erase(box.key);
@@ -58,7 +58,7 @@ std::size_t Mailbox::kept() const noexcept {
 
 // ---- going out
 
-bool Mailbox::try_post(Node to, CollectiveHeader head, Bytes data) noexcept {
+bool Mailbox::try_post(const engine::Turn&, Node to, CollectiveHeader head, Bytes data) noexcept {
     constexpr std::size_t head_bytes = engine::header_room + sizeof(CollectiveHeader);
     constexpr std::size_t together_max = 64; // in one piece
     alignas(8) std::array<std::byte, head_bytes + together_max> message;
@@ -73,8 +73,8 @@ bool Mailbox::try_post(Node to, CollectiveHeader head, Bytes data) noexcept {
     return true;
 }
 
-void Mailbox::post(Node to, CollectiveHeader head, Bytes data) {
-    if (try_post(to, head, data) || core_.is_gone(to)) return;
+void Mailbox::post(const engine::Turn& turn, Node to, CollectiveHeader head, Bytes data) {
+    if (try_post(turn, to, head, data) || core_.is_gone(to)) return;
     std::array<std::byte, engine::header_room + sizeof(CollectiveHeader)> front;
     Peer& peer = peers_[to];
     peer.told = head.taken = peer.taken_here;
@@ -90,70 +90,69 @@ void Mailbox::note_taken(Node by, std::uint32_t taken) noexcept {
     peer.taken = taken;
 }
 
-void Mailbox::take(Node source, const CollectiveHeader& head) {
+void Mailbox::take(const engine::Turn& turn, Node source, const CollectiveHeader& head) {
     if (head.kind != MessageKind::first) return;
     Peer& peer = peers_[source];
     peer.taken_here += cost_of(head.bytes);
     if (peer.taken_here - peer.told >= window_bytes / 2)
-        post(source, CollectiveHeader{.key = head.key, .kind = MessageKind::taken});
+        post(turn, source, CollectiveHeader{.key = head.key, .kind = MessageKind::taken});
 }
 
-/// Nobody will want it.
-void Mailbox::drop(Inbox& box, Node source, const CollectiveHeader& head) {
-    take(source, head);
+void Mailbox::drop(const engine::Turn& turn, Inbox& box, Node source, const CollectiveHeader& head) {
+    take(turn, source, head);
     if (head.kind == MessageKind::ready)
-        post(source, CollectiveHeader{.key = box.key, .serial = head.serial, .kind = MessageKind::drop});
+        post(turn, source, CollectiveHeader{.key = box.key, .serial = head.serial, .kind = MessageKind::drop});
 }
 
 // ---- arrivals
 
-engine::Handled Mailbox::on_message(const engine::Turn&, Node source, std::uint16_t kind, Bytes body) {
+engine::Handled Mailbox::on_message(const engine::Turn& turn, Node source, std::uint16_t kind, Bytes body) {
     CollectiveHeader head;
     if (kind != only_kind || !read_value(body, head)) return engine::Handled::no;
-    on_post(source, head, body.subspan(sizeof head));
+    on_post(turn, source, head, body.subspan(sizeof head));
     return engine::Handled::yes;
 }
 
-void Mailbox::on_post(Node source, const CollectiveHeader& head, Bytes data) {
+void Mailbox::on_post(const engine::Turn& turn, Node source, const CollectiveHeader& head, Bytes data) {
     note_taken(source, head.taken);
     if (head.kind == MessageKind::taken) return;
     if (head.kind == MessageKind::go || head.kind == MessageKind::drop) {
         const Inbox* const box = find(head.key);
-        if (box != nullptr && box->call != nullptr && box->call->serial_ == head.serial)
-            box->call->on_cleared(source, head.kind == MessageKind::go);
+        if (box != nullptr && box->call != nullptr)
+            box->call->on_cleared(turn, source, head.serial, head.kind == MessageKind::go);
         return;
     }
     if (head.kind == MessageKind::ask || head.kind == MessageKind::stuck || head.kind == MessageKind::chase) {
         const Inbox* const box = find(head.key);
-        if (box != nullptr && box->call != nullptr) box->call->on_waiting(source, head);
+        if (box != nullptr && box->call != nullptr) box->call->on_waiting(turn, source, head);
         return;
     }
     if (head.kind > MessageKind::mismatch ||
         (head.kind == MessageKind::first && (head.bytes > eager_bytes_max || data.size() > head.bytes)))
         return core_.note_unsound(source);
-    Inbox& box = find_or_add(head.key);
+    Inbox& box = find_or_add(turn, head.key);
     if (!box.skips.empty() && is_skipped(box, source, head)) {
-        drop(box, source, head);
-    } else if (head.kind == MessageKind::mismatch && knows(head.came_with)) {
-        forget_up_to(box, source, head.serial);
-    } else if (head.kind == MessageKind::mismatch && box.call != nullptr && box.call->is_waiting_for(source)) {
-        box.call->on_trouble(source, head, data);
+        drop(turn, box, source, head);
+    } else if (head.kind == MessageKind::mismatch && knows(turn, head.came_with)) {
+        forget_up_to(turn, box, source, head.serial);
+    } else if (head.kind == MessageKind::mismatch && box.call != nullptr && box.is_waiting_for(source)) {
+        box.call->on_trouble(turn, source, head, data);
     } else if (head.kind == MessageKind::more) {
-        if (!add_more(box, source, head, data)) core_.note_unsound(source);
+        if (!add_more(turn, box, source, head, data)) core_.note_unsound(source);
     } else {
         const bool is_behind =
             std::ranges::any_of(box.early, [&](const Inbox::Early& early) { return early.source == source; });
-        Receive* const receive = box.call != nullptr && !is_behind ? box.call->find_receive(source) : nullptr;
-        if (receive == nullptr) keep(box, source, head, data);
+        Receive* const receive = box.call != nullptr && !is_behind ? box.find_receive(source) : nullptr;
+        if (receive == nullptr) keep(turn, box, source, head, data);
         else if (head.kind == MessageKind::trouble || head.kind == MessageKind::mismatch)
-            box.call->on_trouble(source, head, data);
-        else if (!receive->is_bound) box.call->bind(*receive, source, head, data);
+            box.call->on_trouble(turn, source, head, data);
+        else if (!receive->is_bound) box.call->bind(turn, *receive, source, head, data);
         else core_.note_unsound(source);
     }
-    leave(box);
+    leave(turn, box);
 }
 
-bool Mailbox::add_more(Inbox& box, Node source, const CollectiveHeader& head, Bytes data) {
+bool Mailbox::add_more(const engine::Turn& turn, Inbox& box, Node source, const CollectiveHeader& head, Bytes data) {
     for (auto early = box.early.rbegin(); early != box.early.rend(); ++early) {
         if (early->source != source || early->head.kind != MessageKind::first) continue;
         if (early->head.serial != head.serial || early->data.size() + data.size() > early->head.bytes) return false;
@@ -161,65 +160,66 @@ bool Mailbox::add_more(Inbox& box, Node source, const CollectiveHeader& head, By
         return true;
     }
     if (box.call == nullptr) return false;
-    Receive* const receive = box.call->find_receive(source);
+    Receive* const receive = box.find_receive(source);
     if (receive == nullptr || !receive->is_bound || receive->serial != head.serial) return false;
-    box.call->feed(*receive, data);
+    box.call->feed(turn, *receive, data);
     return true;
 }
 
-void Mailbox::keep(Inbox& box, Node source, const CollectiveHeader& head, Bytes data) {
-    if (peers_[source].kept >= kept_max) forget_one(source, box);
+void Mailbox::keep(const engine::Turn& turn, Inbox& box, Node source, const CollectiveHeader& head, Bytes data) {
+    if (peers_[source].kept >= kept_max) forget_one(turn, source, box);
     ++peers_[source].kept;
     auto& early = box.early.emplace_back(Inbox::Early{source, head, {}});
     if (head.kind == MessageKind::first) early.data.reserve(head.bytes);
     early.data.assign(data.begin(), data.end());
 }
 
-/// Its oldest in some set: of those that nobody uses now, if there are any.
-void Mailbox::forget_one(Node source, const Inbox& current) {
+/// Drops the oldest message of `source` in some set: in a set that is not in use, if there is one.
+void Mailbox::forget_one(const engine::Turn& turn, Node source, const Inbox& current) {
     for (const bool with_seats : {false, true})
         for (const auto& [key, box] : boxes_) {
             if ((box->seats != 0) != with_seats) continue;
             const auto found = std::ranges::find(box->early, source, &Inbox::Early::source);
             if (found == box->early.end()) continue;
-            drop(*box, source, take_early(*box, found).head);
-            if (box.get() != &current) leave(*box);
+            drop(turn, *box, source, take_early(turn, *box, found).head);
+            if (box.get() != &current) leave(turn, *box);
             return;
         }
 }
 
 // ---- what is not wanted
 
-bool Mailbox::knows(std::uint64_t mismatch) const noexcept {
+bool Mailbox::knows(const engine::Turn&, std::uint64_t mismatch) const noexcept {
     return std::ranges::find(mismatches_, mismatch) != mismatches_.end();
 }
 
-void Mailbox::add_mismatch(std::uint64_t mismatch) {
-    if (knows(mismatch)) return;
+void Mailbox::add_mismatch(const engine::Turn& turn, std::uint64_t mismatch) {
+    if (knows(turn, mismatch)) return;
     if (mismatches_.size() >= mismatches_max) mismatches_.pop_front();
     mismatches_.push_back(mismatch);
 }
 
-Inbox::Early Mailbox::take_early(Inbox& box, std::deque<Inbox::Early>::iterator early) {
+Inbox::Early Mailbox::take_early(const engine::Turn&, Inbox& box, std::deque<Inbox::Early>::iterator early) {
     Inbox::Early taken = std::move(*early);
     box.early.erase(early);
     --peers_[taken.source].kept;
     return taken;
 }
 
-/// Of what `source` has sent and nobody has received.
-void Mailbox::forget_if(Inbox& box, Node source, base::FunctionRef<bool(const CollectiveHeader&)> is_unwanted) {
+/// Drops messages of `source` that were not received yet.
+void Mailbox::forget_if(const engine::Turn& turn, Inbox& box, Node source,
+                        base::FunctionRef<bool(const CollectiveHeader&)> is_unwanted) {
     std::erase_if(box.early, [&](const Inbox::Early& early) {
         if (early.source != source || !is_unwanted(early.head)) return false;
         --peers_[source].kept;
-        drop(box, source, early.head);
+        drop(turn, box, source, early.head);
         return true;
     });
 }
 
-/// The calls of `source` up to that serial are over.
-void Mailbox::forget_up_to(Inbox& box, Node source, std::uint32_t serial) {
-    forget_if(box, source,
+/// The calls of `source` up to that serial are over: drops their messages.
+void Mailbox::forget_up_to(const engine::Turn& turn, Inbox& box, Node source, std::uint32_t serial) {
+    forget_if(turn, box, source,
               [&](const CollectiveHeader& head) { return static_cast<std::int32_t>(head.serial - serial) <= 0; });
 }
 
@@ -236,16 +236,16 @@ bool Mailbox::is_skipped(Inbox& box, Node source, const CollectiveHeader& head) 
     return false;
 }
 
-void Mailbox::add_skip(Inbox& box, Node source, std::optional<std::uint32_t> serial) {
+void Mailbox::add_skip(const engine::Turn& turn, Inbox& box, Node source, std::optional<std::uint32_t> serial) {
     box.skips.push_back({source, serial});
     skipping_.push_back(box.key);
-    forget_if(box, source, [&](const CollectiveHeader& head) { return is_skipped(box, source, head); });
+    forget_if(turn, box, source, [&](const CollectiveHeader& head) { return is_skipped(box, source, head); });
     if (skipping_.size() <= skips_max) return;
     Inbox* const oldest = find(skipping_.front());
     skipping_.pop_front();
     if (oldest == nullptr || oldest == &box || oldest->skips.empty()) return;
     oldest->skips.erase(oldest->skips.begin());
-    leave(*oldest);
+    leave(turn, *oldest);
 }
 
 } // namespace kumi::group

@@ -1,6 +1,6 @@
 #pragma once
 
-// What collectives have in common: a tree of ranks, and what they do with arguments.
+// What collectives have in common: a tree of ranks, and checks of arguments.
 
 #include "kumi/base/bytes.hpp"
 #include "kumi/group/collective/collective_call.hpp"
@@ -8,25 +8,26 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <fmt/format.h>
 #include <optional>
 #include <string_view>
 #include <vector>
 
 namespace kumi::group {
 
-/// A tree in which every part is a run of ranks, so that what is combined stays in order. In level k a run of 2^(k+1)
-/// ranks is made of two; of each, one member speaks: the root if it is in it, the first otherwise.
+/// A tree in which every subtree is a run of ranks, so that values are combined in order. In level k two runs of 2^k
+/// ranks make one of 2^(k+1). One member speaks for each run: the root if it is in the run, otherwise the first.
 class RankTree {
 public:
     RankTree(const Membership& seat, Node root) noexcept : size_(seat.size()), rank_(seat.rank), root_(root) {}
 
     struct Link {
-        Node other;      // who speaks for the other run
-        Node begin, end; // the run of whoever is further from the root
-        bool is_up;      // this member is that one, and is done after it
+        Node other;      // the member that speaks for the other run
+        Node begin, end; // the run of the one of the two that is further from the root
+        bool is_up;      // this member is further from the root, and has no more links
         std::size_t level;
     };
-    /// The links of this member, from the leaves on.
+    /// Visits the links of this member, from the leaves to the root.
     template <class Visit>
     void each_up(Visit&& visit) const {
         for (std::size_t level = 0; (std::uint64_t{1} << level) < size_; ++level) {
@@ -36,13 +37,13 @@ public:
             if (link->is_up) return;
         }
     }
-    /// Somebody is further from the root than this member, behind it.
+    /// Whether this member has members below it.
     bool has_below() const {
         bool has = false;
         each_up([&](const Link& link) { has |= !link.is_up; });
         return has;
     }
-    /// From the root on.
+    /// Visits the links of this member, from the root to the leaves.
     template <class Visit>
     void each_down(Visit&& visit) const {
         std::size_t highest = 0; // in which it speaks
@@ -56,7 +57,7 @@ private:
     struct Run {
         std::uint64_t begin, end;
     };
-    /// That of 2^level ranks which has `rank`.
+    /// The run of 2^level ranks that contains `rank`.
     Run run(std::uint64_t rank, std::size_t level) const noexcept {
         const std::uint64_t begin = rank >> level << level;
         return {begin, std::min<std::uint64_t>(begin + (std::uint64_t{1} << level), size_)};
@@ -80,8 +81,8 @@ private:
     Node root_;
 };
 
-/// Sizes that do not fit together are this member's mistake. The others are told; this one goes through the steps with
-/// what fits.
+/// If sizes do not fit together, this member has made a mistake: the other members are told, and this member goes
+/// through the steps with memory that fits.
 inline MutableBytes fitting(CollectiveCall& call, MutableBytes given, std::size_t needed,
                             std::vector<std::byte>& instead, std::string_view what) {
     if (given.size() == needed) return given;

@@ -1,7 +1,6 @@
 #pragma once
 
-// What the members of a set send each other in a collective: a CollectiveHeader, and data behind it. Messages of one
-// service of the engine.
+// The messages of collectives: a CollectiveHeader, followed by data. One service of the engine.
 
 #include <cstdint>
 #include <string_view>
@@ -29,27 +28,29 @@ enum class Collective : std::uint8_t {
 std::string_view name_of(Collective collective) noexcept;
 
 enum class MessageKind : std::uint8_t {
-    first,   // a message, or the beginning of one
-    more,    // the next part of it
-    ready,   // a message is to come, and waits for `go`
-    go,      // the receiver is ready for it
-    drop,    // the receiver does not want it
-    trouble, // text: there will be no more of this call's; came_with: the mismatch that was the cause, if one was
-    taken,   // nothing but the count
-    ask,     // the sender is in this call and waits for the receiver; bytes: its state (deadlock.hpp)
+    first, // a message, or its beginning
+    more,  // the next part of a message
+    ready, // the sender has a message and waits for `go`
+    go,    // the receiver is ready for the message
+    drop,  // the receiver does not want the message
+    // text: the sender's call has failed and sends no more; came_with: the mismatch that was the cause, or 0
+    trouble,
+    taken, // carries the count `taken` only
+    ask,   // the sender is in this call and waits for the receiver; bytes: the sender's state (deadlock.hpp)
     // the answer of a member that is blocked too; bytes: the asking member's state, and its own as the upper half
     stuck,
-    // came_with: the member that began it; root: whom that one waits for; bytes: its state, and the receiver's as the
-    // upper half
+    // came_with: the member that began the chase; root: the member that the beginner waits for; bytes: the beginner's
+    // state, and the receiver's as the upper half
     chase,
-    mismatch, // text: the sender's call has failed, since members have made different calls; came_with: which mismatch
+    // text: the sender's call has failed because members made different calls; came_with: the number of the mismatch
+    mismatch,
 };
 
-/// What members send to each other, before data. All fields little-endian.
+/// Precedes the data of each message. All fields are little-endian.
 struct CollectiveHeader {
     std::uint64_t key;       // of the set
-    std::uint32_t serial;    // of the call, among all of its member's
-    std::uint32_t taken;     // cost of what the sender has received of the receiver's, in all; wraps
+    std::uint32_t serial;    // of the call, among all calls of the sender
+    std::uint32_t taken;     // total cost of what the sender has received from the receiver; wraps
     std::uint64_t bytes;     // of the message
     std::uint64_t came_with; // bytes that the sender's call is about
     std::uint32_t root;      // rank

@@ -1,0 +1,70 @@
+#include "kumi/group/collective/call_failure.hpp"
+
+#include "loopback/victim.hpp"
+
+#include <gtest/gtest.h>
+
+namespace kumi::group::call_failure_test {
+namespace {
+
+constexpr std::uint64_t key = 77;
+const CollectiveHeader own{.key = key, .serial = 3};
+
+class CallFailureTest : public testing::Test {
+protected:
+    std::optional<Mailbox> mailbox;
+    loopback::Victim victim;
+    std::optional<Membership> seat{std::in_place, mailbox.emplace(*victim.dispatcher), Set{0, 1, 2}, key};
+    CallFailure failure{*seat};
+    engine::Turn turn = victim.dispatcher->take_turn();
+
+    std::vector<loopback::Victim::Sent> sent() { return victim.sent(engine::Kind::first_of_layers); }
+};
+
+TEST_F(CallFailureTest, a_member_is_told_once_and_in_few_words) {
+    EXPECT_FALSE(failure.has_failed());
+    failure.begin(turn, "why", std::string(1000, 'x'), 0);
+    EXPECT_TRUE(failure.has_failed());
+    EXPECT_EQ(failure.why(turn), "why");
+    failure.tell(turn, 1, own);
+    failure.tell(turn, 1, own);
+    failure.tell_all(turn, own);
+    const auto told = sent();
+    ASSERT_EQ(told.size(), 1u) << "there was no mismatch";
+    EXPECT_EQ(told[0].to, 1u);
+    const auto head = told[0].head<CollectiveHeader>();
+    EXPECT_EQ(head.kind, MessageKind::trouble);
+    EXPECT_EQ(head.serial, 3u);
+    EXPECT_EQ(head.bytes, CallFailure::text_bytes_max);
+    EXPECT_EQ(told[0].data<CollectiveHeader>().size(), CallFailure::text_bytes_max);
+}
+
+TEST_F(CallFailureTest, a_mismatch_is_told_to_all_and_known_from_then_on) {
+    failure.begin(turn, "why", "told", 9);
+    failure.tell_all(turn, own);
+    const auto told = sent();
+    ASSERT_EQ(told.size(), 2u);
+    for (const auto& message : told) {
+        EXPECT_EQ(message.head<CollectiveHeader>().kind, MessageKind::mismatch);
+        EXPECT_EQ(message.head<CollectiveHeader>().came_with, 9u);
+    }
+    EXPECT_TRUE(mailbox->knows(turn, 9));
+    EXPECT_FALSE(mailbox->knows(turn, 8));
+}
+
+TEST_F(CallFailureTest, what_members_still_send_is_skipped_unless_they_are_over) {
+    seat->box.heard = {{1, 5, false}, {2, 6, true}};
+    failure.begin(turn, "why", "told", 0);
+    failure.skip(turn, 1);
+    failure.skip(turn, 1);
+    failure.skip(turn, 2);
+    failure.skip(turn, 0);
+    ASSERT_EQ(seat->box.skips.size(), 2u);
+    EXPECT_EQ(seat->box.skips[0].source, 1u);
+    EXPECT_EQ(seat->box.skips[0].serial, 5u);
+    EXPECT_EQ(seat->box.skips[1].source, 0u);
+    EXPECT_FALSE(seat->box.skips[1].serial) << "nothing was heard of it";
+}
+
+} // namespace
+} // namespace kumi::group::call_failure_test

@@ -1,0 +1,104 @@
+#include "kumi/group/collective/deadlock_search.hpp"
+
+#include "loopback/victim.hpp"
+
+#include <gtest/gtest.h>
+
+namespace kumi::group::deadlock_search_test {
+namespace {
+
+constexpr std::uint64_t key = 77;
+constexpr CallShape shape{.collective = Collective::barrier};
+const CollectiveHeader own{.key = key, .serial = 3, .collective = static_cast<std::uint8_t>(Collective::barrier)};
+
+/// Node 0 of three, in a barrier in which it waits for node 1.
+class DeadlockSearchTest : public testing::Test {
+protected:
+    std::optional<Mailbox> mailbox;
+    loopback::Victim victim;
+    std::optional<Membership> seat{std::in_place, mailbox.emplace(*victim.dispatcher), Set{0, 1, 2}, key};
+    DeadlockSearch search{*seat};
+    engine::Turn turn = victim.dispatcher->take_turn();
+
+    void SetUp() override { seat->box.receives.push_back({.from = 1, .step = 0, .target = nullptr, .bytes = 0}); }
+    std::vector<std::pair<Node, CollectiveHeader>> sent() {
+        std::vector<std::pair<Node, CollectiveHeader>> all;
+        for (const auto& message : victim.sent(engine::Kind::first_of_layers))
+            all.emplace_back(message.to, message.head<CollectiveHeader>());
+        return all;
+    }
+    static CollectiveHeader in_a_scatter(MessageKind kind, std::uint64_t bytes) {
+        CollectiveHeader head = own;
+        head.collective = static_cast<std::uint8_t>(Collective::scatter);
+        head.kind = kind;
+        head.bytes = bytes;
+        return head;
+    }
+    std::optional<DeadlockSearch::Other> hears(Node source, const CollectiveHeader& head) {
+        return search.on_message(turn, source, head, shape, own);
+    }
+};
+
+TEST_F(DeadlockSearchTest, a_call_that_is_not_blocked_says_nothing) {
+    EXPECT_FALSE(hears(1, in_a_scatter(MessageKind::ask, 5)));
+    EXPECT_TRUE(sent().empty());
+}
+
+TEST_F(DeadlockSearchTest, a_blocked_call_asks_and_answers_with_its_state) {
+    search.ask(turn, own);
+    auto told = sent();
+    ASSERT_EQ(told.size(), 1u);
+    EXPECT_EQ(told[0].first, 1u) << "it does not wait for node 2";
+    EXPECT_EQ(told[0].second.kind, MessageKind::ask);
+    const std::uint64_t state = told[0].second.bytes;
+    EXPECT_NE(state, 0u);
+    EXPECT_FALSE(hears(2, in_a_scatter(MessageKind::ask, 5)));
+    told = sent();
+    ASSERT_EQ(told.size(), 1u);
+    EXPECT_EQ(told[0].first, 2u);
+    EXPECT_EQ(told[0].second.kind, MessageKind::stuck);
+    EXPECT_EQ(told[0].second.bytes, 5 | state << 32);
+    search.move(turn);
+    EXPECT_FALSE(hears(2, in_a_scatter(MessageKind::ask, 5)));
+    EXPECT_TRUE(sent().empty());
+}
+
+TEST_F(DeadlockSearchTest, a_chase_that_comes_back_names_the_member_in_a_different_call) {
+    search.ask(turn, own);
+    const std::uint64_t state = sent().at(0).second.bytes;
+    EXPECT_FALSE(hears(1, in_a_scatter(MessageKind::stuck, state | std::uint64_t{9} << 32)));
+    const auto told = sent();
+    ASSERT_EQ(told.size(), 1u);
+    CollectiveHeader chase = told[0].second;
+    EXPECT_EQ(told[0].first, 1u);
+    EXPECT_EQ(chase.kind, MessageKind::chase);
+    EXPECT_EQ(chase.came_with, 0u) << "node 0 began it";
+    EXPECT_EQ(chase.root, 1u);
+    EXPECT_EQ(chase.bytes, state | std::uint64_t{9} << 32);
+    chase.bytes = state | state << 32;
+    const auto other = hears(2, chase);
+    ASSERT_TRUE(other);
+    EXPECT_EQ(other->first, 1u);
+    EXPECT_EQ(other->second.collective, static_cast<std::uint8_t>(Collective::scatter));
+}
+
+TEST_F(DeadlockSearchTest, a_chase_of_another_member_is_passed_on_along_real_waits) {
+    search.ask(turn, own);
+    const std::uint64_t state = sent().at(0).second.bytes;
+    CollectiveHeader same = in_a_scatter(MessageKind::stuck, state | std::uint64_t{9} << 32);
+    same.collective = own.collective;
+    EXPECT_FALSE(hears(1, same));
+    EXPECT_TRUE(sent().empty()) << "node 1 is in the same call";
+    CollectiveHeader chase = in_a_scatter(MessageKind::chase, 4 | state << 32);
+    chase.came_with = 2;
+    chase.root = 0;
+    EXPECT_FALSE(hears(2, chase));
+    const auto told = sent();
+    ASSERT_EQ(told.size(), 1u);
+    EXPECT_EQ(told[0].first, 1u);
+    EXPECT_EQ(told[0].second.came_with, 2u);
+    EXPECT_EQ(told[0].second.bytes, 4 | std::uint64_t{9} << 32);
+}
+
+} // namespace
+} // namespace kumi::group::deadlock_search_test

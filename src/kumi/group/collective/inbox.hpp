@@ -1,0 +1,84 @@
+#pragma once
+
+// What has come for one set, and the messages of the call that is under way there. Its owner is Mailbox; a
+// CollectiveCall uses it while it is under way.
+
+#include "kumi/base/bytes.hpp"
+#include "kumi/group/collective/collectives.hpp"
+#include "kumi/group/wire/collective.hpp"
+#include "kumi/pm/node.hpp"
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <vector>
+
+namespace kumi::group {
+
+using pm::Node;
+
+class CollectiveCall;
+
+/// A message that is awaited.
+struct Receive {
+    Node from;
+    std::uint16_t step;
+    std::byte* target;
+    std::uint64_t bytes;
+    std::vector<std::byte>* content = nullptr; // where it goes first, if not to the target: then it may have any size
+    const Combine* combine = nullptr;          // with `mine`
+    const std::byte* mine = nullptr;           // which may be where the target is
+    bool is_first = false;                     // comes before `mine`
+    bool may_fit = false;                      // goes to the target at once if it has the target's size
+    std::uint64_t arrived = 0;
+    std::uint32_t serial = 0;
+    bool is_bound = false; // it has begun to come
+    bool is_done = false;
+};
+
+/// A message that has not gone yet.
+struct Sending {
+    enum class State : std::uint8_t { fresh, eager, asked, cleared };
+    Node to;
+    std::uint16_t step;
+    State state;
+    Bytes data;
+    std::uint64_t gone;
+};
+
+struct Inbox {
+    struct Early {
+        Node source;
+        CollectiveHeader head;
+        std::vector<std::byte> data;
+    };
+    struct Skip { // what one member still sends for a call that failed here
+        Node source;
+        std::optional<std::uint32_t> serial; // none: of the next message that comes
+    };
+    struct Heard {
+        Node source;
+        std::uint32_t serial;
+        bool is_over; // the source has told that no more will come
+    };
+    std::uint64_t key = 0;
+    unsigned seats = 0;             // Memberships that use it
+    CollectiveCall* call = nullptr; // that is under way
+    std::deque<Early> early;        // messages that were not received yet
+    std::vector<Skip> skips;
+    // Of the call that is under way; here so that their memory is used again.
+    std::vector<Receive> receives;
+    std::vector<Sending> sendings;
+    std::vector<Heard> heard;
+
+    /// The next message that the call awaits from that node; null: it awaits none.
+    Receive* find_receive(Node source) noexcept;
+    /// The first message that is to go to that node: the others wait behind it. Null: there is none.
+    const Sending* find_sending(Node to) const noexcept;
+    /// Nothing happens between the call and that node before something comes from the node.
+    bool is_waiting_for(Node node) const noexcept;
+    /// Nothing goes on in the call before a message begins to come, or one is allowed to go.
+    bool is_blocked() const noexcept;
+};
+
+} // namespace kumi::group
