@@ -1,7 +1,7 @@
 #pragma once
 
-// Groups::gather() and reduce(): functions that run on all members of a set, and what becomes of their answers. Apart
-// from groups.hpp for the same reason as engine/invoke.hpp.
+// Groups::gather() and reduce(): functions that run on all members of a set, and their answers. Separate from
+// groups.hpp for the same reason as engine/invoke.hpp.
 
 #include "kumi/base/bytes.hpp"
 #include "kumi/base/result.hpp"
@@ -15,9 +15,9 @@
 
 namespace kumi::group {
 
-/// The front of what members answered; nothing when there is no more.
+/// Takes the first value off the answers of members; nothing when there are no more.
 std::optional<std::pair<Node, Bytes>> take_value(Bytes& values);
-/// What members answered, by node.
+/// The answers of members, by node.
 std::vector<std::pair<Node, Bytes>> values_by_node(Bytes values);
 /// The error of a reduce() over `to` that has no answer.
 Error nobody_answered(const Set& to);

@@ -1,41 +1,42 @@
 #pragma once
 
-// What the members of a set do together, in calls that all of them make. A set is enough: nothing is made or agreed on
-// before, and who is no member has nothing to do with it.
+// Collectives among the members of a set: calls that all members make. A set is all that is needed; nothing is created
+// or agreed on beforehand, and nodes outside the set take no part.
 //
 //     auto group = job->group(Set{1, 4, 6, 7});                         // at each of these nodes
 //     const auto total = group->allreduce(mine, kumi::group::sum);
 //
-// Matching. Members make the same calls on equal sets in the same order. Calls on different sets have no order, but a
-// thread that waits in one call is not in the next: in one thread per node, calls on sets with common members are in
-// the same order too.
+// Matching. Members make the same calls on equal sets in the same order. Calls on different sets are independent of
+// each other, but a thread that waits in one call cannot make the next: with one thread per node, calls on sets with
+// common members must be in the same order too.
 //
-// Operations take two values and answer one, and must be associative. Values are always combined in the order of ranks,
-// so an operation need not be commutative. Where the parentheses are depends on the number of members, the root and the
-// size, and on nothing else: equal calls give equal results, and an allreduce the same bits at all members. With
-// Order::by_rank they are ((0, 1), 2) and so on, in all calls and for all sizes; that takes longer. Operations run on
-// whatever thread makes progress, one at a time, and must not call the engine; what they throw is an error at all.
+// Operations combine two values into one and must be associative. Values are always combined in the order of ranks, so
+// an operation need not be commutative. The parentheses depend only on the number of members, the root and the size:
+// equal calls give equal results, and an allreduce gives the same bits at all members. With Order::by_rank the
+// parentheses are ((0, 1), 2) and so on in all calls and for all sizes; that takes longer. Operations run one at a
+// time, on the thread that makes progress, and must not call the engine. An exception that an operation throws is an
+// error at all members.
 //
-// Values are trivially copyable, and travel as they are. `mine` and the result may be one array.
+// Values are trivially copyable and are sent as they are in memory. `mine` and the result may be the same array.
 //
-// Errors tell the set and the node that is the cause: one that has left, one that did not come before the deadline, or
-// that came with another size, or in another call. Whoever needs it gets the error; others may be done (the root of a
-// broadcast does not wait). Results are undefined then. The set can be used again, if all members make the same calls
-// all the same: what was left over of the failed call is not mistaken for a later one. Not so if members called
-// different things (other than sizes), or one not at all.
+// Errors name the set and the node that is the cause: a node that has left, that did not arrive before the deadline,
+// that came with another size, or that made another call. Members that depend on that node get the error; others may
+// have finished (the root of a broadcast does not wait). After an error the results are undefined. The set can be used
+// again if all members make the same calls afterwards: messages that are left of the failed call are not mistaken for
+// messages of a later one. The set cannot be used again if members made different calls (other than in size), or one
+// made none.
 //
-// Ahead. A member whose part is done goes on, and may be ahead of others by Mailbox::window_bytes for each of them;
+// Running ahead. A member whose part is done returns, and may be ahead of each other member by Mailbox::window_bytes;
 // then it waits.
 
 #include "kumi/base/clock.hpp"
 #include "kumi/base/result.hpp"
 #include "kumi/group/collective/collectives.hpp"
+#include "kumi/group/operations.hpp"
 #include "kumi/group/set.hpp"
 
-#include <concepts>
 #include <cstdint>
 #include <cstring>
-#include <iterator>
 #include <memory>
 #include <span>
 #include <type_traits>
@@ -44,90 +45,21 @@
 
 namespace kumi::group {
 
-struct Sum {
-    template <class T>
-    T operator()(const T& a, const T& b) const {
-        return static_cast<T>(a + b);
-    }
-};
-struct Product {
-    template <class T>
-    T operator()(const T& a, const T& b) const {
-        return static_cast<T>(a * b);
-    }
-};
-struct Min {
-    template <class T>
-    T operator()(const T& a, const T& b) const {
-        return b < a ? b : a;
-    }
-};
-struct Max {
-    template <class T>
-    T operator()(const T& a, const T& b) const {
-        return a < b ? b : a;
-    }
-};
-struct BitAnd {
-    template <class T>
-    T operator()(const T& a, const T& b) const {
-        return static_cast<T>(a & b);
-    }
-};
-struct BitOr {
-    template <class T>
-    T operator()(const T& a, const T& b) const {
-        return static_cast<T>(a | b);
-    }
-};
-struct BitXor {
-    template <class T>
-    T operator()(const T& a, const T& b) const {
-        return static_cast<T>(a ^ b);
-    }
-};
-inline constexpr Sum sum;
-inline constexpr Product product;
-inline constexpr Min min;
-inline constexpr Max max;
-inline constexpr BitAnd bit_and;
-inline constexpr BitOr bit_or;
-inline constexpr BitXor bit_xor;
-
-/// One after the other in memory: a span, a vector, an array.
-template <class Range>
-concept Values = requires(Range& range) {
-    requires std::is_trivially_copyable_v<typename decltype(std::span(range))::value_type>;
-};
-template <class Range>
-using SpanOf = decltype(std::span(std::declval<Range&>()));
-template <Values Range>
-using ValueOf = typename SpanOf<Range>::value_type;
-/// Room for values of that type.
-template <class Range, class T>
-concept RoomFor = Values<Range> && std::same_as<ValueOf<Range>, T> &&
-    !std::is_const_v<typename SpanOf<Range>::element_type>;
-/// The ranges in a range of ranges.
-template <class List>
-using PartOf = std::remove_cvref_t<decltype(*std::begin(std::declval<const List&>()))>;
-template <class Function, class T>
-concept OperationOn = std::is_invocable_r_v<T, const Function&, const T&, const T&>;
-
-/// A member's view of its set. Copies are the same one. Not to be used after its job. One thread at a time is in a
-/// call.
+/// A member's view of its set. Copies refer to the same set. Must not be used after the job has ended. One thread at a
+/// time may be in a call.
 class Group {
 public:
     explicit Group(std::shared_ptr<Membership> seat) noexcept : seat_(std::move(seat)) {}
 
-    /// Of this node.
+    /// The rank of this node.
     Node rank() const noexcept;
     Node size() const noexcept;
     const Set& set() const noexcept;
 
-    /// All have come.
+    /// Arrives and waits for all members.
     Result<void> barrier(Instant deadline = never) { return group::barrier(*seat_, deadline); }
 
-    /// The root's values come to all.
+    /// All members get the root's values.
     template <Values Range>
     Result<void> broadcast(Node root, Range&& values, Instant deadline = never)
         requires RoomFor<Range, ValueOf<Range>>
@@ -135,7 +67,7 @@ public:
         return group::broadcast(*seat_, root, room(values), deadline);
     }
 
-    /// Combines values of equal place; the root has the result. Elsewhere the result is not used, and may be empty.
+    /// Combines the values at equal indices; the root gets the result. Elsewhere `result` is not used and may be empty.
     template <Values Mine, RoomFor<ValueOf<Mine>> Result_, OperationOn<ValueOf<Mine>> Operation>
     Result<void> reduce(Node root, const Mine& mine, Result_&& result, const Operation& operation,
                         Instant deadline = never, Order order = Order::tree) {
@@ -143,7 +75,7 @@ public:
         return group::reduce(*seat_, root, bytes(mine), room(result), {combine, sizeof(ValueOf<Mine>), order},
                              deadline);
     }
-    /// The same, and all have it.
+    /// The same, and all members get the result.
     template <Values Mine, RoomFor<ValueOf<Mine>> Result_, OperationOn<ValueOf<Mine>> Operation>
     Result<void> allreduce(const Mine& mine, Result_&& result, const Operation& operation, Instant deadline = never,
                            Order order = Order::tree) {
@@ -161,36 +93,36 @@ public:
         return result;
     }
 
-    /// Everybody's values, as many from each, come to the root, by rank. Elsewhere `all` is not used.
+    /// The root gets the values of all members, equally many from each, by rank. Elsewhere `all` is not used.
     template <Values Mine, RoomFor<ValueOf<Mine>> All>
     Result<void> gather(Node root, const Mine& mine, All&& all, Instant deadline = never) {
         return group::gather(*seat_, root, bytes(mine), room(all), deadline);
     }
-    /// The other way.
+    /// The inverse of gather(): each member gets its part of the root's values.
     template <Values All, RoomFor<ValueOf<All>> Mine>
     Result<void> scatter(Node root, const All& all, Mine&& mine, Instant deadline = never) {
         return group::scatter(*seat_, root, bytes(all), room(mine), deadline);
     }
-    /// As gather(), and all have it.
+    /// As gather(), and all members get the result.
     template <Values Mine, RoomFor<ValueOf<Mine>> All>
     Result<void> allgather(const Mine& mine, All&& all, Instant deadline = never) {
         return group::allgather(*seat_, bytes(mine), room(all), deadline);
     }
-    /// The part of `send` for each rank goes to that one, and comes to the part of `receive` for the sender's. Parts
-    /// are equal.
+    /// Part r of `send` goes to rank r, into the part of `receive` with the sender's rank. All parts have the same
+    /// size.
     template <Values Send, RoomFor<ValueOf<Send>> Receive_>
     Result<void> alltoall(const Send& send, Receive_&& receive, Instant deadline = never) {
         return group::alltoall(*seat_, bytes(send), room(receive), deadline);
     }
 
-    /// Combines values of ranks up to this one's.
+    /// Combines the values of the ranks up to this member's own.
     template <Values Mine, RoomFor<ValueOf<Mine>> Result_, OperationOn<ValueOf<Mine>> Operation>
     Result<void> scan(const Mine& mine, Result_&& result, const Operation& operation, Instant deadline = never,
                       Order order = Order::tree) {
         const auto combine = combining<ValueOf<Mine>>(operation);
         return group::scan(*seat_, bytes(mine), room(result), true, {combine, sizeof(ValueOf<Mine>), order}, deadline);
     }
-    /// Of ranks before this one's. At the first, which has none before it, the result stays as it is.
+    /// Combines the values of the ranks before this member's own. At rank 0 the result is not changed.
     template <Values Mine, RoomFor<ValueOf<Mine>> Result_, OperationOn<ValueOf<Mine>> Operation>
     Result<void> exclusive_scan(const Mine& mine, Result_&& result, const Operation& operation,
                                 Instant deadline = never, Order order = Order::tree) {
@@ -198,14 +130,14 @@ public:
         return group::scan(*seat_, bytes(mine), room(result), false, {combine, sizeof(ValueOf<Mine>), order}, deadline);
     }
 
-    // ---- each with as many values as it has; parts are by rank
+    // ---- each member has any number of values; parts are by rank
 
-    /// Elsewhere than at the root the answer is empty.
+    /// The result is empty at members that are not the root.
     template <Values Mine>
     Result<std::vector<std::vector<ValueOf<Mine>>>> gatherv(Node root, const Mine& mine, Instant deadline = never) {
         return typed<ValueOf<Mine>>(group::gatherv(*seat_, root, bytes(mine), deadline));
     }
-    /// `parts`, a range of ranges, is used at the root only.
+    /// `parts` is a range of ranges and is used at the root only.
     template <class List>
         requires Values<PartOf<List>>
     Result<std::vector<ValueOf<PartOf<List>>>> scatterv(Node root, const List& parts, Instant deadline = never) {
@@ -217,7 +149,7 @@ public:
     Result<std::vector<std::vector<ValueOf<Mine>>>> allgatherv(const Mine& mine, Instant deadline = never) {
         return typed<ValueOf<Mine>>(group::allgatherv(*seat_, bytes(mine), deadline));
     }
-    /// One part for each rank, this one included.
+    /// `parts` has one part for each rank, this member's own included.
     template <class List>
         requires Values<PartOf<List>>
     Result<std::vector<std::vector<ValueOf<PartOf<List>>>>> alltoallv(const List& parts, Instant deadline = never) {
@@ -253,7 +185,7 @@ private:
         return all;
     }
 
-    /// The operation for values as bytes. These may lie anywhere.
+    /// The operation on values as bytes, at any alignment.
     template <class T, class Operation>
     static auto combining(const Operation& operation) noexcept {
         return [&operation](std::byte* into, const std::byte* mine, const std::byte* other, std::size_t size,

@@ -1,17 +1,20 @@
 #pragma once
 
-// Multicast to sets that are chosen as one goes (after Nagamine, Fukuma and Mori). The master sends a message to one
-// member and is done; the set travels in it. Members see from it whom to pass it on to; who is no member has nothing to
-// do with it. Answers come back the same way and tell the master who did not get it.
+// Multicast to sets of nodes that the program chooses at run time (after Nagamine, Fukuma and Mori). The node that
+// sends is the master. It sends one message to one member; the set travels in the message. Each member computes from
+// the set which members it passes the message on to. Nodes outside the set take no part. Answers return along the same
+// tree and tell the master which members did not get the message.
 //
 //     auto done = job->multicast({3, 5, 9}, new_state, step, values);  // a handler, as in send()
 //     ...
 //     const auto missing = done.get();                                 // empty: all have handled it
 //
-// Order. What one master sends to one member is handled there in the order of sending, whatever sets it went to.
-// Losses. A member that dies does not keep the others from getting it: who passed it on to that one takes over. Of what
-// a master that dies had under way some members get more than others; each gets it whole and in order, and nobody waits
-// for the rest.
+// Order. A member handles the multicasts of one master in the order in which the master sent them, also if they went to
+// different sets.
+//
+// Losses. When a member dies the others still get the multicast: the node that passed it on to the dead member takes
+// over. When a master dies, some members may get more of what it had under way than others; each multicast arrives
+// whole and in order or not at all, and no member waits for the rest.
 
 #include "kumi/base/clock.hpp"
 #include "kumi/base/result.hpp"
@@ -52,85 +55,85 @@ struct Arrival {
 
 /// How a multicast ended.
 struct Outcome {
-    Set missing;                   // did not get it, or could not tell
-    std::vector<std::byte> values; // that members answered
+    Set missing;                   // members that did not get it, or whose answer did not arrive
+    std::vector<std::byte> values; // answers of members
 };
 
-/// What members answered, by node; those that did not are not among them.
+/// The answers of members, by node, without members that did not answer.
 template <class Answer>
 using Gathered = std::vector<std::pair<Node, Answer>>;
 
-/// What members answered, put together.
+/// The answers of members, combined into one.
 template <class Answer>
 struct Reduced {
     Answer value{};
-    Set missing; // not in it
+    Set missing; // members whose answers are not in it
 };
 
-/// For any thread. From inside a handler multicasts may be begun, but not waited for.
+/// May be used by any thread. A handler may begin multicasts, but must not wait for them.
 class Groups {
 public:
-    /// Adds its services to the engine, before that starts. Costs that are not given are measured, by some messages
-    /// more with the first multicasts; until then, and where that makes no sense, they are the usual ones. A way that
-    /// is given is gone by all multicasts but those too large for it.
+    /// Adds its services to the engine, which must not have started. If `settings` has no costs, they are measured with
+    /// extra messages before the first multicasts; until then, and if the measurement makes no sense, `usual` counts.
+    /// If `settings` has a way, all multicasts go that way, except those that are too large for it.
     explicit Groups(engine::Core& core, Topology topology = {}, const Settings& settings = {}, const Costs& usual = {});
     Groups(Groups&&) noexcept;
-    /// After the engine.
+    /// The engine must have ended.
     ~Groups();
 
-    /// Calls `handler` on each member of `to`; Call::source() there is this node. When all have, or are known to be
-    /// lost, the future has those that did not; an error where the handler threw, which names node and cause. Waits
-    /// only while too many are under way.
+    /// Calls `handler` on each member of `to`; Call::source() there is this node. The future is ready when every member
+    /// has handled it or is known to be lost; its value is the set of members that did not handle it. The future has an
+    /// error, with node and cause, if a handler threw. This call waits only while too many multicasts are under way.
     template <class... Parameters, class... Arguments>
         requires(sizeof...(Parameters) == sizeof...(Arguments))
     Future<Set> multicast(const Set& to, const Handler<Parameters...>& handler, const Arguments&... arguments) {
         engine::Packed<Parameters...> packed(arguments...);
         return call(to, handler.index(), Bytes(packed.message()).subspan(engine::header_room), packed.payload());
     }
-    /// The same for members that take it by next().
+    /// The same without a handler: members take the content with next().
     Future<Set> multicast(const Set& to, std::uint64_t tag, Bytes content);
-    /// Waits for the next that is for this node and for no handler.
+    /// Waits for the next multicast to this node that has no handler.
     Result<Arrival> next(Instant deadline = never);
 
-    /// Runs a function on each member, as invoke() does on one; the answers come back together.
+    /// Runs a function on each member, as invoke() does on one node. The answers arrive together.
     template <class Answer, class... Parameters, class... Arguments>
         requires(sizeof...(Parameters) == sizeof...(Arguments))
     Future<Gathered<Answer>> gather(const Set& to, const Function<Answer(Parameters...)>& function,
                                     const Arguments&... arguments);
-    /// The same, and members put answers together on their way back: by `operation`, which must not care for the order,
-    /// nor wait. An error where nobody answered.
+    /// The same, and members combine the answers on their way back with `operation`, which must be commutative and must
+    /// not wait. An error if no member answered.
     template <class Answer, class... Parameters, class... Arguments>
         requires(sizeof...(Parameters) == sizeof...(Arguments))
     Future<Reduced<Answer>> reduce(const Set& to, const Function<Answer(Answer, Answer)>& operation,
                                    const Function<Answer(Parameters...)>& function, const Arguments&... arguments);
 
-    /// The members of a set, of which this node is one, to do things together; see group.hpp. Asks nobody.
+    /// The collectives of a set that this node is a member of; see group.hpp. Sends nothing.
     Result<Group> group(const Set& set);
-    /// The members of a multicast: apart from all else that is done among the same nodes.
+    /// The collectives of the members of a multicast, separate from all other collectives among the same nodes.
     Result<Group> group_of(const Arrival& arrival);
 
-    /// The most that arguments and content may take.
+    /// The maximum size of arguments and content together.
     static constexpr std::size_t content_bytes_max = std::size_t{1} << 30;
-    /// Multicasts of one master that may be under way.
+    /// The maximum number of multicasts that one master has under way.
     static constexpr std::size_t under_way_max = 256;
-    /// Multicasts that this node has something of: its own that are under way, and others that it passes on or that
-    /// wait here.
+    /// The number of multicasts that this node keeps something of: its own that are under way, those that it passes on,
+    /// and those that wait here.
     std::size_t kept() const;
-    /// How one of so many bytes would go to so many members, some of them on other hosts.
+    /// The way that a multicast of so many bytes would go to so many members, some of them on other hosts.
     Choice choice(std::size_t bytes, Node members) const;
-    /// What it is chosen by.
+    /// The costs by which ways are chosen.
     Costs costs() const;
     const Topology& topology() const noexcept;
 
 private:
     using Ended = std::function<void(Result<Outcome>)>;
     Future<Set> call(const Set& to, std::uint32_t handler, Bytes arguments, Bytes payload);
-    /// Runs a function on all; with an operation, answers are put together.
+    /// Runs a function on all members; with an operation, the answers are combined.
     void ask(const Set& to, std::uint32_t function, std::optional<std::uint32_t> operation,
              const engine::ArgumentBytes& arguments, Ended ended);
     engine::Progress& progress() noexcept;
 
-    /// With a number of its own: apart from what is done on the same set under another one. All members give the same.
+    /// Collectives with the same id belong together; all members give the same id.
     Result<Group> group(const Set& set, std::uint64_t id);
 
     std::unique_ptr<Multicasts> casts_;

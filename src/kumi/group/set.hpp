@@ -1,7 +1,7 @@
 #pragma once
 
-// A set of nodes, chosen by anybody at any time: a value that travels in messages. Nobody has to be told of it, nobody
-// agrees on it, and it costs nothing but its bits. A member's rank is how many members are before it.
+// A set of nodes: a value that any node can make at any time, and that travels in messages. No node has to know a set
+// beforehand. A member's rank is the number of members before it.
 
 #include "kumi/base/bytes.hpp"
 #include "kumi/base/words.hpp"
@@ -33,15 +33,15 @@ public:
 
     bool empty() const noexcept { return size_ == 0; }
     Node size() const noexcept { return size_; }
-    /// The lowest and the highest member; of a set that has some.
+    /// The lowest and the highest member. The set must not be empty.
     Node first() const noexcept;
     Node last() const noexcept;
 
-    /// How many members are before `node`, which need not be one.
+    /// The number of members before `node`, which need not be a member.
     Node rank(Node node) const noexcept;
     /// The member of that rank, which must be less than size().
     Node at(Node rank) const noexcept;
-    /// The members with ranks from `begin` to before `end`, as far as there are any.
+    /// The members with ranks from `begin` to before `end`, as far as they exist.
     Set slice(Node begin, Node end) const;
 
     Set& operator|=(const Set& other);
@@ -60,9 +60,10 @@ public:
     /// For people: "0-3,7,9".
     std::string text() const;
 
-    /// On the wire: whichever is shortest of a list of nodes, a range with a step, and bits.
+    /// Appends the shortest encoding: a list of nodes, a range with a step, or bits.
     void encode(std::vector<std::byte>& onto) const;
-    /// Takes a set off the front of `bytes`. Nothing, and `bytes` as they were: there is no set of nodes below `nodes`.
+    /// Takes a set off the front of `bytes`. Nothing, with `bytes` unchanged: they do not begin with a set of nodes
+    /// below `nodes`.
     static std::optional<Set> decode(Bytes& bytes, Node nodes);
 
 private:
@@ -71,15 +72,15 @@ private:
     static std::optional<Set> decode_bits(Bytes& bytes, Node nodes);
 
     std::uint32_t end_word() const noexcept { return first_word_ + static_cast<std::uint32_t>(words_.size()); }
-    /// Makes room for nodes whose words are from `begin` to before `end`.
+    /// Makes room for the nodes in words `begin` to before `end`.
     void cover(std::uint32_t begin, std::uint32_t end);
-    /// Makes what was changed bit by bit a set again.
+    /// Restores the invariants after bits have been changed.
     void trim() noexcept;
     /// The first member from `from` on; 64 * end_word(): none.
     std::uint64_t next(std::uint64_t from) const noexcept;
 
-    // Bits of nodes from 64 * first_word_ on; the first and the last word have some. Of an empty set: no words, and
-    // zero.
+    // Bits of nodes from 64 * first_word_ on. The first and the last word are not zero. An empty set has no words, and
+    // first_word_ is zero.
     base::Words words_;
     std::uint32_t first_word_ = 0;
     Node size_ = 0;

@@ -10,7 +10,7 @@
 
 namespace kumi::group {
 
-/// What somebody knows better than groups do. What is not set they find out.
+/// What the user knows better than groups do. Groups find out what is not set.
 struct Settings {
     std::optional<Costs> costs;
     std::optional<Way> way; // for all multicasts

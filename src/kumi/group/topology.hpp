@@ -1,8 +1,8 @@
 #pragma once
 
-// Where nodes are, in domains inside domains: clusters first, then hosts. Messages to a set go to one member of each
-// domain and spread inside it, so slow networks carry each of them once. All nodes of a job have the same topology, so
-// each of them can tell from a set alone who passes a message on to whom.
+// The location of nodes in nested domains: clusters, and hosts inside them. A message to a set goes to one member of
+// each domain and spreads inside the domain, so slow networks carry it once. All nodes of a job have the same topology,
+// so each of them can compute from a set alone which node passes a message on to which.
 
 #include "kumi/group/plan/tree.hpp"
 #include "kumi/group/set.hpp"
@@ -12,8 +12,8 @@
 
 namespace kumi::group {
 
-/// By level, from the largest domains to the smallest; in each, by node, the number of its domain. No levels: all nodes
-/// are equally near.
+/// Levels from the largest domains to the smallest; each level has the number of the domain of each node. Without
+/// levels all nodes are equally near.
 class Topology {
 public:
     Topology() = default;
@@ -23,32 +23,32 @@ public:
     std::uint32_t domain(std::size_t level, Node node) const noexcept { return levels_[level][node]; }
 
 private:
-    std::vector<std::vector<std::uint32_t>> levels_; // without those that tell nothing
+    std::vector<std::vector<std::uint32_t>> levels_; // without levels that separate nothing
 };
 
-/// What carries messages between hosts tells which of them are near each other: the topology of clusters and hosts.
-/// `firsts`: by node, the first of those on its host. `carriers`: by host, in the order of their first nodes, what
-/// carries messages from it to each of them; a number for each network. Hosts that are joined by others than the
-/// network that joins all are a cluster.
+/// Finds the clusters and hosts from the networks that connect the hosts. `firsts`: by node, the first node on its
+/// host. `carriers`: for each pair of hosts, in the order of their first nodes, the number of the network that carries
+/// messages between them. Hosts that are connected by other networks than the one that connects all hosts are a
+/// cluster.
 Topology find_topology(const std::vector<Node>& firsts, const std::vector<std::vector<std::uint32_t>>& carriers);
 
-/// To whom a message is passed on, and for whom: `to` is one of them.
+/// A node that a message is passed on to, and the members that this node gets it for, itself included.
 struct Child {
     Node to;
     Set part;
 };
 
-/// Whom `self` passes a message on to that is for `part`, in the order of sending; together, with self, they are the
-/// part. `self` need not be in it: then it is added.
+/// The nodes that `self` passes a message for `part` on to, in the order of sending. Their parts and `self` together
+/// are `part`; if `self` is not in it, their parts are all of it.
 std::vector<Child> children_of(const Set& part, Node self, const Topology& topology, const Pace& pace);
 
-/// A list of nodes that passes blocks round; the first has them.
+/// A list of nodes that pass blocks around. The first node has all blocks.
 struct Circle {
     std::vector<Node> members;
     Node rank; // of self
 };
-/// The circles that `self` is in when blocks go to `set` from `root`, both of which are members: the one where it gets
-/// them, if it is not the root, and after that those where it is the first.
+/// The circles that `self` is in when blocks go to `set` from `root`; both nodes are members. If `self` is not the
+/// root, the first circle is the one in which it gets the blocks. In the others it is the first node.
 std::vector<Circle> circles_of(const Set& set, Node root, Node self, const Topology& topology);
 
 } // namespace kumi::group

@@ -6,18 +6,19 @@
 #include <bit>
 #include <fmt/format.h>
 
-// The formulas are LogP's, with what simulations of 8 to 256 members have shown beside it; from 1 KB to 8 MB the ways
-// that are best there take what they say, within an eighth.
+// The formulas are those of LogP, corrected by simulations of 8 to 256 members. From 1 KB to 8 MB they are within an
+// eighth of the simulated time of the fastest way.
 //
-// Whole messages. Who passes one on must have all of it: it is copied out, carried and copied in.
+// Whole messages. A member must have all of a message before it passes it on: the message is copied out, carried and
+// copied in.
 //
-// Blocks over a circulant graph. One after the other comes to a member and leaves it, and the last one needs log2 p
-// hops more. Small blocks are copied like messages, and a member has its hands full with each of them twice, so that a
-// hop waits for another one. Large ones are not: the network takes them from one memory to the other, while four of
-// them, more or less, share the way; for nobody waits for one before it sends the next.
+// Blocks over a circulant graph. Blocks arrive at a member and leave it one after the other, and the last block needs
+// log2 p hops more. Small blocks are copied like messages; a member handles each of them twice, so a hop waits for
+// another one. Large blocks are not copied: the network moves them from one memory to the other, and about four of them
+// share the path, because a member sends the next block without waiting for the one before.
 //
-// Scatter. Half of the bytes, a quarter, ... in log2 p hops; then the others come in rounds. All of these are whole
-// messages.
+// Scatter. Half of the bytes, a quarter, ... in log2 p hops; then the other parts come in rounds. All of these are
+// whole messages.
 
 namespace kumi::group {
 namespace {
@@ -53,7 +54,7 @@ private:
         const Pace pace{.gap = costs_.overhead_us + bytes_us_, .hop = hop_us()};
         return {.way = Way::tree, .pace = pace, .block_bytes = 0, .expected_us = time_of(members_, pace)};
     }
-    /// Of the whole message; among two nobody passes it on.
+    /// Of the whole message. Between two members it is not passed on.
     double hop_us() const { return costs_.latency_us + (members_ < 3 ? 1 : copies) * bytes_us_; }
 
     Choice in_blocks(Way way, std::size_t block_bytes, double expected_us) const {
@@ -102,7 +103,7 @@ Choice choose(std::size_t bytes, std::uint32_t members, const Costs& costs, std:
     const Estimate estimate(bytes, members, costs);
     if (way) return estimate.of(*way);
     Choice best = estimate.of(Way::tree);
-    // One block is a whole message; among two there is nobody to pass it on.
+    // One block is a whole message. Between two members nothing is passed on.
     if (members < 3 || bytes <= block_bytes_min) return best;
     for (const Way other : {Way::binomial, Way::circulant, Way::scatter_ring, Way::scatter_doubling})
         if (Choice choice = estimate.of(other); choice.expected_us < best.expected_us) best = choice;

@@ -1,9 +1,9 @@
 #pragma once
 
-// Finds out what messages between two nodes take, by trains of them: some messages, one right after the other, of which
-// the last is sent back. One message takes a latency there and one back; each more in a train takes a gap. Each train
-// goes several times, and the shortest counts: whatever disturbs makes it longer. Pure: the caller sends, and says how
-// long it took.
+// Measures the costs of messages between two nodes with trains: several messages right after each other, of which the
+// receiver sends the last one back. A train of one message takes a latency in each direction; each further message
+// takes a gap. Each kind of train is sent several times and the shortest time counts, because disturbances only make it
+// longer. Pure: the caller sends the trains and says how long they took.
 
 #include "kumi/base/clock.hpp"
 #include "kumi/group/plan/choice.hpp"
@@ -21,12 +21,13 @@ public:
         std::uint32_t messages;
         std::uint32_t bytes; // in each
     };
-    /// What is to be sent now; nothing when all are back.
+    /// The train to send now; nothing when all are back.
     std::optional<Train> next() const noexcept;
     /// The last message of that train is back.
     void on_back(Duration took) noexcept;
 
-    /// What was measured, or `usual` if it makes no sense: more than a hundred times off. All trains are back.
+    /// The measured costs, or `usual` if the measurement makes no sense: a cost is off by more than a factor of a
+    /// hundred. All trains must be back.
     Costs costs(const Costs& usual) const noexcept;
 
     static constexpr std::size_t rounds = 4;

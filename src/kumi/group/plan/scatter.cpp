@@ -9,7 +9,7 @@
 namespace kumi::group {
 namespace {
 
-/// Parts from `begin` to before `end`; as 64 bits, for sums may be larger than a Node.
+/// Parts from `begin` to before `end`. 64 bits, because sums may be larger than a Node.
 struct PartRange {
     std::uint64_t begin;
     std::uint64_t end;
@@ -24,13 +24,13 @@ public:
     std::uint64_t rank() const noexcept { return rank_; }
     std::vector<Passing> take() { return std::move(passings_); }
 
-    /// The largest half first, which has the longest way to go.
+    /// The largest half first: it has the longest path.
     void scatter() {
         for (std::uint64_t half = std::bit_ceil(members_) / 2; half > 0; half /= 2)
             if (rank_ % (2 * half) == 0 && rank_ + half < members_) add(rank_ + half, scattered(rank_ + half));
     }
 
-    /// Parts that the receiver has not had in the scatter. Past the last part comes the first one.
+    /// Sends the parts that the receiver did not get in the scatter. After the last part comes the first one.
     void gather(std::uint64_t to, PartRange parts) {
         const std::uint64_t last = std::min(parts.end, members_);
         gather_run(to, {parts.begin, last});
@@ -38,7 +38,7 @@ public:
     }
 
 private:
-    /// What a rank has when all is scattered.
+    /// The parts that a rank has after the scatter.
     PartRange scattered(std::uint64_t rank) const noexcept {
         if (rank == 0) return {0, members_};
         return {rank, std::min(rank + (rank & (~rank + 1)), members_)};

@@ -9,7 +9,7 @@
 
 namespace kumi::group {
 
-/// What a rank sends of so many blocks, one step after the other, when they go that way.
+/// The steps in which a rank sends its blocks, for a way, a number of members and a number of blocks.
 class Schedule {
 public:
     Schedule(Way way, Node members, Node rank, std::uint32_t blocks)
@@ -19,7 +19,7 @@ public:
         if (const auto* const circulant = std::get_if<Circulant>(&steps_)) return circulant->rounds(blocks_);
         return static_cast<std::uint32_t>(std::get<Passings>(steps_).size());
     }
-    /// Nothing: this rank sends none in that step.
+    /// Nothing: the rank sends no block in that step.
     std::optional<Passing> step(std::uint32_t index) const noexcept {
         const auto* const circulant = std::get_if<Circulant>(&steps_);
         if (circulant == nullptr) return std::get<Passings>(steps_)[index];

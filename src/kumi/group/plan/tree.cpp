@@ -6,12 +6,12 @@
 #include <bit>
 #include <cmath>
 
-// A node is reached by a chain of sends, each of which had to wait for those that its sender made before. By a chain
-// of d sends that waited for w others in all, it has the message at d * hop + w * gap. There are C(w + d - 1, d - 1)
-// such nodes, and so C(w + d, d) that waited for w at most: these, summed over d, are all that are reached within a
-// time. So no table of times is needed.
+// A node is reached by a chain of sends, each of which waited for the earlier sends of its sender. After a chain of d
+// sends that waited for w other sends in all, the node has the message at time d * hop + w * gap. There are C(w + d -
+// 1, d - 1) such nodes, and so C(w + d, d) nodes whose chains waited for w sends at most. The sum over d is the number
+// of nodes that are reached within a time, so no table of times is needed.
 //
-// Times are counted in whole ticks: all nodes find the same tree, and times that should be equal are.
+// Times are counted in whole ticks, so that all nodes find the same tree, and times that should be equal are equal.
 
 namespace kumi::group {
 namespace {
@@ -34,7 +34,7 @@ Ticks hop_of(const Pace& pace) noexcept {
     return static_cast<Ticks>(std::llround(ratio * static_cast<double>(gap)));
 }
 
-/// How many have the message so long after one has it, that one too; `limit` if they are more.
+/// The number of nodes that have the message `time` after the first one has it, the first included; at most `limit`.
 std::uint64_t reached(Ticks time, Ticks hop, std::uint64_t limit) noexcept {
     std::uint64_t count = 1;
     for (std::uint64_t depth = 1; count < limit && time >= hop; ++depth) {
@@ -54,7 +54,7 @@ struct LastArrival {
     Ticks ticks(Ticks hop) const noexcept { return depth * hop + waits * gap; }
 };
 
-/// The first time when `members` have the message; there are two at least.
+/// The first time at which `members` nodes have the message. There must be two at least.
 LastArrival soonest(Node members, Ticks hop) noexcept {
     LastArrival best{.depth = 1, .waits = members - 2}; // the flat tree
     Ticks too_soon = 0;

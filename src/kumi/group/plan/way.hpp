@@ -1,6 +1,6 @@
 #pragma once
 
-// The ways that a multicast can go.
+// The ways in which a multicast can travel.
 
 #include <array>
 #include <cstdint>
@@ -10,11 +10,11 @@
 namespace kumi::group {
 
 enum class Way : std::uint32_t {
-    tree,             // whole messages down the tree that reaches all soonest
+    tree,             // whole messages down the tree that reaches all members soonest
     binomial,         // whole messages down a binomial tree
-    circulant,        // in blocks, over a circulant graph
-    scatter_ring,     // a part to each down a binomial tree, then the parts go round
-    scatter_doubling, // the same, and then what each has doubles in each round
+    circulant,        // blocks over a circulant graph
+    scatter_ring,     // a part for each member down a binomial tree, then all parts around a ring
+    scatter_doubling, // the same scatter, then the parts that each member has double in each round
 };
 
 inline constexpr std::array<std::string_view, 5> way_names{"tree", "binomial", "circulant", "scatter_ring",

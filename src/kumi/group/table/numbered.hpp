@@ -7,8 +7,9 @@
 
 namespace kumi::group {
 
-/// Things that others know by number. A number is used again, but with another generation: who still has the old one
-/// finds nothing. So is their memory: T::reset() makes one as good as new, and stays clear of what only costs time.
+/// Objects that other nodes refer to by number. A number is used again with another generation, so an old number finds
+/// nothing. The memory of objects is used again too: T::reset() makes an object as good as new, and leaves alone what
+/// need not be reset.
 template <class T, class Id>
 class Numbered {
 public:
@@ -29,7 +30,7 @@ public:
         if (id.index >= slots_.size() || slots_[id.index].generation != id.generation) return nullptr;
         return slots_[id.index].thing.get();
     }
-    /// It is not found any more, but there until it is given back.
+    /// The object is not found any more. It exists until it is given back.
     std::unique_ptr<T> remove(Id id) {
         free_.push_back(id.index);
         return std::move(slots_[id.index].thing);
@@ -40,7 +41,7 @@ public:
     }
 
     std::size_t size() const noexcept { return slots_.size() - free_.size(); }
-    /// Calls `visit(T&)` for all that are there; it may add others, which may be visited too, and remove any.
+    /// Calls `visit(T&)` for all objects. `visit` may add others, which may be visited too, and may remove any.
     template <class Visit>
     void for_each(Visit&& visit) const {
         for (std::size_t index = 0; index < slots_.size(); ++index)

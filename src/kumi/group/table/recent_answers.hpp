@@ -10,7 +10,7 @@
 
 namespace kumi::group {
 
-/// What was answered lately, for those who ask again. The oldest is forgotten when there are too many, or too many
+/// Recent answers, for nodes that ask again. The oldest answer is dropped when there are too many answers, or too many
 /// bytes.
 template <class Key>
 class RecentAnswers {
@@ -18,7 +18,7 @@ public:
     RecentAnswers(std::size_t count_max, std::size_t bytes_max) noexcept
         : count_max_(count_max), bytes_max_(bytes_max) {}
 
-    /// Once for each key.
+    /// Keeps the first answer for each key.
     void put(const Key& key, std::vector<std::byte> answer) {
         const std::size_t bytes = answer.size();
         if (!answers_.try_emplace(key, std::move(answer)).second) return;

@@ -6,8 +6,8 @@
 
 namespace kumi::group {
 
-/// Which multicasts of one master a node has seen, by their sequences, which begin with 1 and never come again. Exact
-/// for the newest ones; older ones count as seen.
+/// The multicasts of one master that a node has seen, by sequence. Sequences begin with 1 and are never used again.
+/// Exact for the newest `window` sequences; older ones count as seen.
 class Sequences {
 public:
     static constexpr std::uint64_t window = 4096;
@@ -16,7 +16,7 @@ public:
         if (sequence > newest_) return false;
         return sequence < oldest_ || newest_ - sequence >= window || seen_.test(sequence % window);
     }
-    /// It was seen, and has not come: it was given up. Of old ones nobody knows any more.
+    /// The multicast was given up: it counts as seen and has not come. False for sequences older than the window.
     bool was_missed(std::uint64_t sequence) const noexcept {
         if (newest_ - sequence >= window) return false;
         return !seen_.test(sequence % window) || missed_.test(sequence % window);
@@ -24,7 +24,7 @@ public:
 
     void add(std::uint64_t sequence) noexcept {
         if (sequence > newest_) {
-            // What the window leaves behind is old.
+            // Sequences that the window has passed are old.
             if (sequence - newest_ >= window) seen_.clear();
             else
                 for (std::uint64_t passed = newest_ + 1; passed <= sequence; ++passed) seen_.clear(passed % window);
@@ -33,10 +33,10 @@ public:
         seen_.set(sequence % window);
         missed_.clear(sequence % window);
     }
-    /// One that was added is given up.
+    /// Marks a sequence that was added as given up.
     void miss(std::uint64_t sequence) noexcept { missed_.set(sequence % window); }
 
-    /// From here on: what comes of earlier ones is too late.
+    /// The first sequence that is not too late: earlier ones count as seen.
     std::uint64_t oldest() const noexcept { return oldest_; }
     void begin_at(std::uint64_t sequence) noexcept {
         if (sequence > oldest_) oldest_ = sequence;

@@ -1,6 +1,6 @@
 #pragma once
 
-// Putting messages together, and taking them apart.
+// Writes and reads messages of groups.
 
 #include "kumi/base/bytes.hpp"
 #include "kumi/engine/parameters.hpp"
@@ -17,7 +17,7 @@ std::vector<std::byte> message_of(const Head& head) {
     return message;
 }
 
-/// The same in a message whose memory is used again, in two steps: the head is known when what comes behind it is.
+/// The same in a message whose memory is used again, in two steps, for a head that depends on what follows it.
 template <class Head>
 void make_room_for(std::vector<std::byte>& message) {
     message.resize(engine::header_room + sizeof(Head));

@@ -1,12 +1,12 @@
 #pragma once
 
-// What multicasts say to each other: messages of one service of the engine. All fields are little-endian, and whatever
-// comes is checked before it is believed.
+// The messages of multicasts: one service of the engine. All fields are little-endian. The receiver checks every field
+// before it uses it.
 //
-// A Cast, and the first Block that one node sends another, have a lead behind them: the set (of a Cast, the part of it
-// that the receiver is to care for, itself included; of Blocks all of it), what must be delivered before, as a count
-// and, for each, a sequence and the set of members that it concerns; and, of a Cast that is to be taken, all members.
-// The lead is filled up to a multiple of 8; then comes the content, or where it lies.
+// A Cast, and the first Block that one node sends another, are followed by a lead (lead.hpp): the set, then the number
+// of multicasts that must be delivered before and, for each, its sequence and the set of members that it concerns, then
+// all members if the content is to be taken. The lead is padded to a multiple of 8 bytes. The content follows, or its
+// Place.
 
 #include "kumi/group/plan/way.hpp"
 #include "kumi/pm/node.hpp"
@@ -17,7 +17,7 @@ namespace kumi::group {
 
 using pm::Node;
 
-/// Each service of groups has one kind of messages for the engine, and tells its own apart by what is in them.
+/// Each service of groups has one kind of messages for the engine. Its own kinds are in the messages.
 inline constexpr std::uint16_t only_kind = 0;
 
 enum class Kind : std::uint32_t {
@@ -30,23 +30,23 @@ enum class Kind : std::uint32_t {
     over,   // Over
 };
 
-/// A multicast: whose, and the how-manieth.
+/// The name of a multicast: its master, and its number among the multicasts of that master.
 struct Name {
     Name() = default;
     Name(Node whose, std::uint64_t number) noexcept : master(whose), sequence(number) {}
 
     std::uint32_t master = 0;
     std::uint32_t reserved = 0;
-    std::uint64_t sequence = 0; // never comes again
+    std::uint64_t sequence = 0; // never used again
     friend auto operator<=>(const Name&, const Name&) = default;
 };
 
-/// What is to be done with the content at each member.
+/// What each member does with the content.
 enum class Use : std::uint32_t {
     handler, // calls handler `number`
-    take,    // waits to be taken, with `tag`
-    gather,  // runs function `number`; its answers come back, all of them
-    reduce,  // the same, put together by function `tag`
+    take,    // keeps it until the program takes it, with `tag`
+    gather,  // runs function `number`; all answers return to the master
+    reduce,  // the same, and function `tag` combines the answers
 };
 struct Purpose {
     Use use;
@@ -54,7 +54,7 @@ struct Purpose {
     std::uint64_t tag;
 };
 
-/// One passing-on of a multicast at one node: comes back in the answer.
+/// The number of a relay at one node. The answer to that node contains it.
 struct RelayId {
     std::uint32_t index;
     std::uint32_t generation;
@@ -69,7 +69,7 @@ struct Cast {
     double gap;    // of the tree, as part of a hop
 };
 
-/// A content in the master's heap, which stays there until all have answered.
+/// Where a content lies in the master's heap. It stays there until all members have answered.
 struct Place {
     std::uint64_t offset;
     std::uint64_t bytes;
@@ -85,7 +85,7 @@ struct Block {
     std::uint32_t index; // or no_block: there is a lead, and no data
     std::uint32_t root;  // node
     Way way;
-    // 1: the sender waits for the receiver's; 0 without a block: the sender misses some, and wants all of them
+    // 1: the sender waits for the receiver's answer. 0 without a block: the sender lacks blocks and wants all of them.
     std::uint32_t wants_answer;
     std::uint32_t reserved;
     double gap;
@@ -95,25 +95,25 @@ inline constexpr std::uint32_t no_block = ~0u;
 enum class Brings : std::uint32_t {
     nothing,
     values,
-    resignation, // it has given up, and others are to care for those below it
+    resignation, // the sender has given up; the receiver takes over the members below it
 };
 struct Answer {
     Kind kind;
     std::uint32_t set_bytes;
     Name name;
-    RelayId relay; // of the receiver, or none: it knows by name
+    RelayId relay; // of the receiver; none: the receiver finds it by name
     std::uint32_t text_bytes;
     Brings brings;
 };
-/// From the master: no more of it will come; what was to come after it comes after `before`, if that is not 0. From
-/// others, who were asked for blocks: they have none.
+/// From the master: the multicast will not come; later multicasts wait for `before` instead, if that is not 0. From a
+/// node that was asked for blocks: it has none.
 struct Over {
     Kind kind;
     std::uint32_t reserved;
     Name name;
     std::uint64_t before; // sequence
 };
-/// What one member answered, among gathered values.
+/// Precedes the answer of one member among gathered values.
 struct ValueHead {
     std::uint32_t node;
     std::uint32_t bytes;
