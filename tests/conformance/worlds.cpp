@@ -104,14 +104,7 @@ World udp_hosts_world(std::string name, int family, device::udp::Options options
 
 World composite_world(std::string name, const std::function<loopback::Channels(pm::Node)>& open) {
     const auto run = [=](pm::Node nodes, const Body& body) { run_threads(open(nodes), body); };
-    return {.name = std::move(name), .run = run};
-}
-
-/// Composites whose calls never overlap can be slept on from outside.
-World serialized_world(std::string name, const std::function<loopback::Channels(pm::Node)>& open) {
-    World world = composite_world(std::move(name), open);
-    world.has_joint_sleep = true;
-    return world;
+    return {.name = std::move(name), .run = run, .has_joint_sleep = true};
 }
 
 /// Of composites those with shared memory reach the memory of other nodes.
@@ -136,13 +129,10 @@ std::vector<World> worlds() {
         udp_world("udp_encrypted", {.encrypt = true}),
         udp_world("udp_loss_1", {.faults = little}),
         udp_world("udp_loss_10", {.packet_bytes_max = 1472, .faults = much}),
-        with_memory(composite_world("composite", [](pm::Node nodes) { return loopback::two_hosts(nodes); })),
+        with_memory(composite_world("composite", loopback::two_hosts)),
         composite_world("composite_networks", [](pm::Node nodes) { return loopback::two_networks(nodes); }),
         composite_world("composite_rails", loopback::two_rails),
-        composite_world("composite_relays", [](pm::Node nodes) { return loopback::chain(nodes); }),
-        with_memory(serialized_world("serialized", [](pm::Node nodes) { return loopback::two_hosts(nodes, true); })),
-        serialized_world("serialized_networks", [](pm::Node nodes) { return loopback::two_networks(nodes, {}, true); }),
-        serialized_world("serialized_relays", [](pm::Node nodes) { return loopback::chain(nodes, true); }),
+        composite_world("composite_relays", loopback::chain),
         udp_hosts_world("udp_hosts", 4, {}),
         udp_hosts_world("udp_hosts_v6", 6, {}),
         udp_hosts_world("udp_hosts_loss_1", 4, {.faults = little}),
@@ -150,8 +140,7 @@ std::vector<World> worlds() {
 #if defined(KUMI_THREAD_SANITIZER) || defined(KUMI_ADDRESS_SANITIZER)
     // The same code over other wires; what sanitizers look for shows in the ones above.
     std::erase_if(all, [](const World& world) {
-        return world.name.starts_with("udp_hosts") || world.name.starts_with("serialized_") ||
-               world.name == "udp_loss_1";
+        return world.name.starts_with("udp_hosts") || world.name == "udp_loss_1";
     });
 #endif
     return all;

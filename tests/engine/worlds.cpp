@@ -43,11 +43,10 @@ World tiny_simulated() {
 std::vector<World> worlds() {
 #if defined(KUMI_THREAD_SANITIZER) || defined(KUMI_ADDRESS_SANITIZER)
     // The same code over other wires; what sanitizers look for shows in these.
-    constexpr std::array names{"shmem", "udp", "serialized"};
+    constexpr std::array names{"shmem", "udp", "composite"};
 #else
-    constexpr std::array names{"simulated",        "shmem",     "shmem_processes", "udp",
-                               "udp_loss_10",      "composite", "serialized",      "serialized_networks",
-                               "serialized_relays"};
+    constexpr std::array names{"simulated",   "shmem",     "shmem_processes",    "udp",
+                               "udp_loss_10", "composite", "composite_networks", "composite_relays"};
 #endif
     std::vector<World> chosen{tiny_shmem(), tiny_simulated()};
     for (World& world : conformance::worlds())

@@ -37,7 +37,7 @@ class RandomLosses : public RandomGroups {};
 std::vector<World> worlds_of_leavers() {
     std::vector<World> fitting = worlds();
     std::erase_if(fitting, [](const World& world) {
-        return !world.name.starts_with("udp") && world.name != "serialized_networks";
+        return !world.name.starts_with("udp") && world.name != "composite_networks";
     });
     return fitting;
 }

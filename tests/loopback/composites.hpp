@@ -38,39 +38,37 @@ inline void add_network(device::composite::Assembly& composites, const std::vect
     EXPECT_TRUE(added) << added.error().text();
 }
 
-inline Channels finish(device::composite::Assembly& composites, const device::composite::StripeOptions& stripes = {},
-                       bool is_serialized = false) {
-    auto made = composites.finish(stripes, is_serialized);
+inline Channels finish(device::composite::Assembly& composites, const device::composite::StripeOptions& stripes = {}) {
+    auto made = composites.finish(stripes);
     EXPECT_TRUE(made) << made.error().text();
     return made ? Channels(*std::move(made)) : Channels{};
 }
 
 /// Two networks join all.
-inline Channels two_networks(pm::Node nodes, const device::composite::StripeOptions& stripes = {},
-                             bool is_serialized = false) {
+inline Channels two_networks(pm::Node nodes, const device::composite::StripeOptions& stripes = {}) {
     device::composite::Assembly composites(nodes);
     std::vector<pm::Node> all;
     for (pm::Node node = 0; node < nodes; ++node) all.push_back(node);
     for (const char* const name : {"second", "first"}) add_network(composites, all, name);
-    return finish(composites, stripes, is_serialized);
+    return finish(composites, stripes);
 }
 
 /// They carry each message together, if it is not very small.
 inline Channels two_rails(pm::Node nodes) { return two_networks(nodes, {.message_bytes_min = 1000, .always = true}); }
 
 /// Only neighbours are joined; others pass on what is for the rest.
-inline Channels chain(pm::Node nodes, bool is_serialized = false) {
+inline Channels chain(pm::Node nodes) {
     device::composite::Assembly composites(nodes);
     if (nodes == 1) add_network(composites, {0});
     for (pm::Node node = 0; node + 1 < nodes; ++node) add_network(composites, {node, node + 1});
     for (pm::Node from = 0; from < nodes; ++from)
         for (pm::Node to = 0; to < nodes; ++to)
             if (from + 1 < to || to + 1 < from) composites.add_relay(from, from < to ? from + 1 : from - 1, to);
-    return finish(composites, {}, is_serialized);
+    return finish(composites);
 }
 
 /// Even nodes on one host, odd ones on another: UDP for all, and shared memory inside a host.
-inline Channels two_hosts(pm::Node nodes, bool is_serialized = false) {
+inline Channels two_hosts(pm::Node nodes) {
     device::composite::Assembly composites(nodes);
     std::vector<pm::Node> all, hosts[2];
     for (pm::Node node = 0; node < nodes; ++node) all.push_back(node), hosts[node % 2].push_back(node);
@@ -82,7 +80,7 @@ inline Channels two_hosts(pm::Node nodes, bool is_serialized = false) {
         });
         EXPECT_TRUE(shmem) << shmem.error().text();
     }
-    return finish(composites, {}, is_serialized);
+    return finish(composites);
 }
 
 } // namespace kumi::loopback

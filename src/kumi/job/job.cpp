@@ -91,7 +91,7 @@ Job::~Job() {
 Result<Job> Job::join(Handlers&& handlers) {
     const auto progress = progress_from_environment();
     if (!progress) return progress.error();
-    auto joined = PmJob::join(true);
+    auto joined = PmJob::join();
     if (!joined) return joined.error();
     return start(*std::move(joined), std::move(handlers), *progress, {});
 }

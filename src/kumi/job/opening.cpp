@@ -270,7 +270,7 @@ Result<Choice> choose_device(boot::Session& session) {
 
 } // namespace
 
-Result<std::unique_ptr<pm::Channel>> open_channel(boot::Session& session, bool is_serialized) {
+Result<std::unique_ptr<pm::Channel>> open_channel(boot::Session& session) {
     auto choice = choose_device(session);
     if (!choice) return choice.error();
     SessionMeeting meeting(session);
@@ -279,8 +279,7 @@ Result<std::unique_ptr<pm::Channel>> open_channel(boot::Session& session, bool i
                                  .nodes = choice->within_host ? standing.nodes_on_host : standing.nodes,
                                  .cores_on_host = standing.cores_on_host,
                                  .meeting = meeting,
-                                 .keys = standing.keys,
-                                 .is_serialized = is_serialized});
+                                 .keys = standing.keys});
 }
 
 } // namespace kumi::job

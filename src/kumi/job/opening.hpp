@@ -11,8 +11,8 @@ namespace kumi::job {
 
 /// Opens the channel between the nodes of a job. On one host it is shared memory, unless KUMI_DEVICE names another
 /// device. On several hosts it is a composite of shared memory and networks: those in the file that KUMI_CLUSTER names,
-/// or those that the nodes find. `is_serialized` is as in pm::Opening.
-Result<std::unique_ptr<pm::Channel>> open_channel(boot::Session& session, bool is_serialized = false);
+/// or those that the nodes find.
+Result<std::unique_ptr<pm::Channel>> open_channel(boot::Session& session);
 
 /// Lets a channel, or an engine, exchange data between nodes through the session.
 class SessionMeeting final : public pm::Meeting {

@@ -65,14 +65,12 @@ PmJob::PmJob(std::unique_ptr<boot::Session> session, std::unique_ptr<pm::Channel
 }
 PmJob::PmJob(PmJob&&) noexcept = default;
 
-Result<PmJob> PmJob::join() { return join(false); }
-
-Result<PmJob> PmJob::join(bool is_serialized) {
+Result<PmJob> PmJob::join() {
     if (process_has_joined.exchange(true))
         return error("this process has joined already: a node is one process, and joins once");
     auto session = boot::open_session();
     if (!session) return session.error();
-    auto channel = job::open_channel(**session, is_serialized);
+    auto channel = job::open_channel(**session);
     if (!channel) return (*session)->report_failure(channel.error()) ? channel.error().as_told() : channel.error();
     return PmJob(*std::move(session), *std::move(channel));
 }

@@ -72,7 +72,6 @@ private:
     struct State;
     PmJob(std::unique_ptr<boot::Session> session, std::unique_ptr<pm::Channel> channel);
 
-    static Result<PmJob> join(bool is_serialized);
     boot::Session& session() noexcept;
 
     Result<void> check(Node to, std::size_t bytes) const;

@@ -41,7 +41,6 @@ struct Opening {
     std::string_view network{}; // its name, where the job has several; the same on every node
     Waker* waker = nullptr; // set on all nodes, or on none: the channel is slept on jointly with others
     bool has_alternatives = false; // to its ways: see Ways
-    bool is_serialized = false; // calls never overlap, though they may come from several threads
 };
 
 /// The code that drives one kind of network.

@@ -18,7 +18,6 @@ struct Traits {
     std::uint32_t bandwidth_class_mb; // order of magnitude, megabytes per second, large messages
     bool polls_memory = false;        // an empty poll() makes no system call
     bool ignores_deadlines = false;   // only a message ends a sleep: the clock is that of a simulator
-    bool sends_apart = false;         // one thread may send while another polls; arm() and sleeping count as both
 };
 
 } // namespace kumi::pm

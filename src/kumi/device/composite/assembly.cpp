@@ -4,27 +4,27 @@
 #include <optional>
 
 namespace kumi::device::composite {
-Result<void> Assembly::open_sockets() {
+Result<void> Assembly::open_sleep_sets() {
     parts_.resize(nodes_);
     ways_to_.assign(nodes_, std::vector<Ways>(nodes_));
-    while (sockets_.size() < nodes_) {
-        auto socket = WakeSocket::open();
-        if (!socket) return socket.error();
-        sockets_.push_back(std::make_unique<WakeSocket>(*std::move(socket)));
+    while (sleeps_.size() < nodes_) {
+        auto sleep = SleepSet::open();
+        if (!sleep) return sleep.error();
+        sleeps_.push_back(*std::move(sleep));
     }
     return {};
 }
 
 Result<void> Assembly::add(const std::vector<Node>& members,
                            base::FunctionRef<Result<Ends>(std::span<pm::Waker* const>)> open, const std::string& name) {
-    if (sockets_.empty())
-        if (auto opened = open_sockets(); !opened) return opened;
+    if (sleeps_.empty())
+        if (auto opened = open_sleep_sets(); !opened) return opened;
     std::vector<WakeSocket::Name> names;
-    for (const Node member : members) names.push_back(sockets_[member]->name());
+    for (const Node member : members) names.push_back(sleeps_[member]->socket().name());
     std::vector<std::unique_ptr<SocketWaker>> wakers;
     std::vector<pm::Waker*> given;
     for (const Node member : members) {
-        wakers.push_back(std::make_unique<SocketWaker>(*sockets_[member]));
+        wakers.push_back(std::make_unique<SocketWaker>(sleeps_[member]->socket()));
         wakers.back()->set_names(names);
         given.push_back(wakers.back().get());
     }
@@ -68,20 +68,19 @@ std::vector<std::vector<Node>> Assembly::served() const {
     return served;
 }
 
-Result<Assembly::Ends> Assembly::finish(const StripeOptions& stripes, bool is_serialized) {
+Result<Assembly::Ends> Assembly::finish(const StripeOptions& stripes) {
     Ends made;
-    if (!ways_to_.empty()) complete_paths();
-    for (Node node = 0; node < nodes_; ++node) {
+    for (Node node = 0; node < nodes_; ++node)
         for (Node to = 0; to < nodes_; ++to)
             if (ways_to_.empty() || ways_to_[node][to].empty())
                 return error("nodes {} and {} have no channel", node, to);
-        auto sleep_set = CompositeChannel::open_sleep_set(is_serialized, *sockets_[node]);
-        if (!sleep_set) return sleep_set.error();
-        made.push_back(std::make_unique<CompositeChannel>(node, std::move(parts_[node]), ways_to_[node],
-                                                          std::move(sockets_[node]), stripes, *std::move(sleep_set)));
+    if (!ways_to_.empty()) complete_paths();
+    for (Node node = 0; std::vector<Node>& sources : served()) {
+        made.push_back(std::make_unique<CompositeChannel>(
+            node, std::move(parts_[node]), ways_to_[node], std::move(sleeps_[node]),
+            CompositeChannel::Options{.stripes = stripes, .served = std::move(sources)}));
+        ++node;
     }
-    for (Node node = 0; const std::vector<Node>& sources : served())
-        static_cast<CompositeChannel&>(*made[node++]).set_served(sources);
     return made;
 }
 

@@ -26,18 +26,18 @@ public:
     /// channels.
     void add_relay(Node from, Node via, Node to);
 
-    /// All composites, by node. Every two nodes must have a channel by now. `is_serialized` as pm::Opening has it.
-    Result<Ends> finish(const StripeOptions& stripes = {}, bool is_serialized = false);
+    /// All composites, by node. Every two nodes must have a channel by now.
+    Result<Ends> finish(const StripeOptions& stripes = {});
 
 private:
-    using Ways = std::vector<CompositeChannel::Way>;
+    using Ways = std::vector<ChosenWay>;
 
-    Result<void> open_sockets();
+    Result<void> open_sleep_sets();
     void complete_paths();
     std::vector<std::vector<Node>> served() const;
 
     Node nodes_;
-    std::vector<std::unique_ptr<WakeSocket>> sockets_;  // by node
+    std::vector<std::unique_ptr<SleepSet>> sleeps_;     // by node
     std::vector<std::vector<Part>> parts_;              // by node
     std::vector<std::vector<Ways>> ways_to_;            // by node and destination
     std::uint32_t count_ = 0;                           // of channels

@@ -35,17 +35,17 @@ private:
     const std::vector<Node>& members_;
 };
 
-/// The sockets by which nodes wake each other.
+/// What this node sleeps on, and the sockets by which nodes wake each other.
 struct Wakes {
-    std::unique_ptr<WakeSocket> own;
+    std::unique_ptr<SleepSet> own;
     std::vector<WakeSocket::Name> names; // by node
 };
 
 Result<Wakes> exchange_wakes(const pm::Opening& opening) {
-    auto socket = WakeSocket::open();
-    if (!socket) return socket.error();
-    Wakes wakes{std::make_unique<WakeSocket>(*std::move(socket)), std::vector<WakeSocket::Name>(opening.nodes)};
-    const auto told = opening.meeting.exchange(bytes_of(wakes.own->name()));
+    auto sleep = SleepSet::open();
+    if (!sleep) return sleep.error();
+    Wakes wakes{*std::move(sleep), std::vector<WakeSocket::Name>(opening.nodes)};
+    const auto told = opening.meeting.exchange(bytes_of(wakes.own->socket().name()));
     if (!told) return told.error();
     for (Node node = 0; node < opening.nodes; ++node) {
         WakeSocket::Name& name = wakes.names[node];
@@ -64,7 +64,7 @@ Result<Part> open_part(Plan& plan, std::uint32_t network, const Wakes& wakes, co
     KUMI_ASSERT(place != plan.members.end());
     std::vector<WakeSocket::Name> names;
     for (const Node member : plan.members) names.push_back(wakes.names[member]);
-    auto waker = std::make_unique<SocketWaker>(*wakes.own);
+    auto waker = std::make_unique<SocketWaker>(wakes.own->socket());
     waker->set_names(std::move(names));
     PartMeeting meeting(opening.meeting, plan.members);
     auto channel = plan.device->open({.self = static_cast<Node>(place - plan.members.begin()),
@@ -118,8 +118,6 @@ Result<std::unique_ptr<pm::Channel>> CompositeDevice::open(const pm::Opening& op
         networks > CompositeChannel::parts_max)
         return error("composite: this host has {} networks, and {} are possible: name those to use in a cluster file",
                      networks, CompositeChannel::parts_max);
-    auto sleep_set = CompositeChannel::open_sleep_set(opening.is_serialized, *wakes->own);
-    if (!sleep_set) return sleep_set.error();
     std::vector<Probed> probed;
     for (Part& part : parts) probed.push_back({part.channel != nullptr ? &part : nullptr, base::Bitmap(opening.nodes)});
     std::vector<std::vector<Node>> members;
@@ -138,20 +136,19 @@ Result<std::unique_ptr<pm::Channel>> CompositeDevice::open(const pm::Opening& op
     std::uint32_t count = 0;
     for (const Part& part : parts) part_of_plan.push_back(part.channel != nullptr ? count++ : 0);
     std::erase_if(parts, [](const Part& part) { return part.channel == nullptr; });
-    std::vector<std::vector<CompositeChannel::Way>> ways_to(opening.nodes);
+    std::vector<std::vector<ChosenWay>> ways_to(opening.nodes);
     for (Node to = 0; to < opening.nodes; ++to) {
         for (const auto& [plan, works] : (*plans_to)[to])
             ways_to[to].push_back({.part = part_of_plan[plan], .is_silent = !works});
         const bool has_others = find_relays_ != nullptr && opening.nodes > 2 && to != opening.self;
         if (has_others) ways_to[to].push_back({.is_relayed = true, .path = relays.paths[to]});
     }
-    auto channel = std::make_unique<CompositeChannel>(opening.self, std::move(parts), ways_to, std::move(wakes->own),
-                                                      has_stripes_ ? StripeOptions{} : StripeOptions::none(),
-                                                      *std::move(sleep_set));
-    channel->set_served(relays.served);
-    channel->set_names(names_);
-    channel->set_silence(silence_max_);
-    return std::unique_ptr<pm::Channel>(std::move(channel));
+    return std::unique_ptr<pm::Channel>(std::make_unique<CompositeChannel>(
+        opening.self, std::move(parts), ways_to, std::move(wakes->own),
+        CompositeChannel::Options{.stripes = has_stripes_ ? StripeOptions{} : StripeOptions::none(),
+                                  .served = relays.served,
+                                  .names = names_,
+                                  .silence_max = silence_max_}));
 }
 
 /// Finds the places of plans that are measured: from here on all plans are in order, the best first.

@@ -53,8 +53,7 @@ std::unique_ptr<pm::Device> slow_udp() {
 
 /// Opens composites of `plans(node)` in as many threads as there are nodes, and calls `body(node, channel)` in each.
 void open_all(Node nodes, Duration patience, const std::function<std::vector<Plan>(Node)>& plans,
-              const std::function<void(Node, Result<std::unique_ptr<pm::Channel>>&)>& body,
-              bool is_serialized = false) {
+              const std::function<void(Node, Result<std::unique_ptr<pm::Channel>>&)>& body) {
     loopback::Place place(nodes);
     const auto keys = base::make_job_keys();
     std::vector<std::thread> threads;
@@ -71,8 +70,7 @@ void open_all(Node nodes, Duration patience, const std::function<std::vector<Pla
                 return std::find(members[plan].begin(), members[plan].end(), to) != members[plan].end();
             };
             CompositeDevice device(std::move(made), joins, patience);
-            auto channel = device.open(
-                {.self = node, .nodes = nodes, .meeting = meeting, .keys = *keys, .is_serialized = is_serialized});
+            auto channel = device.open({.self = node, .nodes = nodes, .meeting = meeting, .keys = *keys});
             body(node, channel);
         });
     for (std::thread& thread : threads) thread.join();
@@ -107,15 +105,15 @@ TEST(CompositeDevice, the_first_plan_is_used_when_it_works) {
         });
 }
 
-TEST(CompositeDevice, a_channel_whose_calls_never_overlap_can_be_slept_on_from_outside) {
+TEST(CompositeDevice, a_channel_can_be_slept_on_from_outside) {
     const auto is_slept_on = [](Node, auto& channel) {
         ASSERT_TRUE(channel) << channel.error().text();
         EXPECT_NE((*channel)->joint_sleep(), nullptr);
         talk(**channel);
     };
     open_all(
-        3, 2s, [](Node) { return two_plans(udp_that_loses(0), std::make_unique<shmem::ShmemDevice>()); }, is_slept_on,
-        true);
+        3, 2s, [](Node) { return two_plans(udp_that_loses(0), std::make_unique<shmem::ShmemDevice>()); },
+        is_slept_on);
 }
 
 TEST(CompositeDevice, a_way_that_does_not_answer_is_passed_over) {

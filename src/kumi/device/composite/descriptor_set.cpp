@@ -12,17 +12,17 @@ Result<DescriptorSet> DescriptorSet::open() {
     return DescriptorSet(std::move(epoll));
 }
 
-bool DescriptorSet::watch(Place& place, const Place& wanted, unsigned mark) noexcept {
-    if (place.descriptor == wanted.descriptor && place.or_writable == wanted.or_writable) return true;
-    const bool is_same = place.descriptor == wanted.descriptor;
-    if (!is_same && place.descriptor >= 0) ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, place.descriptor, nullptr);
+bool DescriptorSet::watch(Entry& entry, const Entry& wanted, unsigned mark) noexcept {
+    if (entry.descriptor == wanted.descriptor && entry.or_writable == wanted.or_writable) return true;
+    const bool is_same = entry.descriptor == wanted.descriptor;
+    if (!is_same && entry.descriptor >= 0) ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, entry.descriptor, nullptr);
     epoll_event event{};
     event.events = wanted.or_writable ? EPOLLIN | EPOLLOUT : EPOLLIN;
     event.data.u32 = mark;
     const bool done = wanted.descriptor < 0 || ::epoll_ctl(epoll_.get(), is_same ? EPOLL_CTL_MOD : EPOLL_CTL_ADD,
                                                            wanted.descriptor, &event) == 0;
-    if (done) place = wanted;
-    else if (!is_same) place = {};
+    if (done) entry = wanted;
+    else if (!is_same) entry = {};
     return done;
 }
 

@@ -9,7 +9,7 @@ namespace kumi::device::composite {
 class DescriptorSet {
 public:
     /// A place in the set, with what is in it.
-    struct Place {
+    struct Entry {
         int descriptor = -1;
         bool or_writable = false;
     };
@@ -19,7 +19,7 @@ public:
     int descriptor() const noexcept { return epoll_.get(); }
     /// Watches `wanted` in a place, and what was there no more; free of charge where nothing changes. False: the system
     /// refuses. The descriptor must be taken out, by one of -1, before it is closed, or go together with the set.
-    bool watch(Place& place, const Place& wanted, unsigned mark) noexcept;
+    bool watch(Entry& entry, const Entry& wanted, unsigned mark) noexcept;
     /// The marks of all that are ready, as one number.
     unsigned ready() const noexcept;
 

@@ -73,12 +73,12 @@ struct Halves {
         std::vector<Part> parts;
         parts.push_back({nullptr, std::move(left_channel), {0, 2}, "", 0});
         parts.push_back({nullptr, std::move(right_channel), {3, 0, 1}, "named", 1});
-        auto wakes = WakeSocket::open();
-        EXPECT_TRUE(wakes);
-        using Ways = std::vector<CompositeChannel::Way>;
+        auto sleep = SleepSet::open();
+        EXPECT_TRUE(sleep);
+        using Ways = std::vector<ChosenWay>;
         channel = std::make_unique<CompositeChannel>(
             0, std::move(parts), std::vector<Ways>{{{.part = 0}}, {{.part = 1}}, {{.part = 0}}, {{.part = 1}}},
-            std::make_unique<WakeSocket>(*std::move(wakes)));
+            *std::move(sleep), CompositeChannel::Options{});
     }
     std::vector<Node> poll(std::size_t most) {
         std::vector<Node> sources;

@@ -66,7 +66,7 @@ TEST(DescriptorSet, is_ready_when_one_of_its_own_is_and_says_which) {
     auto set = DescriptorSet::open();
     auto one = WakeSocket::open(), other = WakeSocket::open();
     ASSERT_TRUE(set && one && other);
-    DescriptorSet::Place first, second;
+    DescriptorSet::Entry first, second;
     ASSERT_TRUE(set->watch(first, {.descriptor = one->descriptor()}, 1));
     ASSERT_TRUE(set->watch(second, {.descriptor = other->descriptor()}, 2));
     EXPECT_EQ(set->ready(), 0u);
@@ -88,15 +88,15 @@ TEST(DescriptorSet, room_is_watched_for_only_where_that_is_wanted) {
     ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
     const base::Descriptor ours(pair[0]), theirs(pair[1]);
     ASSERT_TRUE(set);
-    DescriptorSet::Place place;
-    ASSERT_TRUE(set->watch(place, {.descriptor = ours.get()}, 1));
+    DescriptorSet::Entry entry;
+    ASSERT_TRUE(set->watch(entry, {.descriptor = ours.get()}, 1));
     EXPECT_EQ(set->ready(), 0u);
-    ASSERT_TRUE(set->watch(place, {.descriptor = ours.get(), .or_writable = true}, 1));
+    ASSERT_TRUE(set->watch(entry, {.descriptor = ours.get(), .or_writable = true}, 1));
     EXPECT_EQ(set->ready(), 1u);
-    ASSERT_TRUE(set->watch(place, {.descriptor = ours.get()}, 1));
+    ASSERT_TRUE(set->watch(entry, {.descriptor = ours.get()}, 1));
     EXPECT_EQ(set->ready(), 0u);
-    EXPECT_FALSE(set->watch(place, {.descriptor = 9999}, 1)) << "there is no such descriptor";
-    EXPECT_TRUE(set->watch(place, {.descriptor = ours.get(), .or_writable = true}, 1)) << "and it can be used again";
+    EXPECT_FALSE(set->watch(entry, {.descriptor = 9999}, 1)) << "there is no such descriptor";
+    EXPECT_TRUE(set->watch(entry, {.descriptor = ours.get(), .or_writable = true}, 1)) << "and it can be used again";
     EXPECT_EQ(set->ready(), 1u);
 }
 

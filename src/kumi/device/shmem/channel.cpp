@@ -68,8 +68,7 @@ ShmemChannel::ShmemChannel(std::shared_ptr<Segment> segment, Node self, pm::Wake
                .bytes_per_peer_max = 2 * layout.bytes_per_pair() + sizeof(Outgoing) + sizeof(Reader),
                .latency_class_ns = 100,
                .bandwidth_class_mb = 10'000,
-               .polls_memory = true,
-               .sends_apart = true};
+               .polls_memory = true};
 }
 
 ShmemChannel::~ShmemChannel() = default;
