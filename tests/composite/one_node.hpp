@@ -2,7 +2,7 @@
 
 // One node's networks, over links that do what a test says.
 
-#include "kumi/device/composite/networks.hpp"
+#include "kumi/device/composite/networks/networks.hpp"
 
 #include <gtest/gtest.h>
 #include <set>

@@ -1,6 +1,6 @@
 // Whole jobs over networks that fail, by seed: whatever fails, every message arrives once and in order, if there is a
 // way left or one comes back. KUMI_SEED=N replays one schedule, KUMI_SEEDS=N runs so many.
-#include "kumi/device/composite/networks.hpp"
+#include "kumi/device/composite/networks/networks.hpp"
 
 #include "simulation/failing_link.hpp"
 #include "simulation/seeds.hpp"

@@ -12,11 +12,11 @@
 // the time to wake up forward, and then the sleep ends.
 
 #include "kumi/device/composite/host_memory.hpp"
-#include "kumi/device/composite/interface_watch.hpp"
-#include "kumi/device/composite/networks.hpp"
+#include "kumi/device/composite/sleep/interface_watch.hpp"
+#include "kumi/device/composite/networks/networks.hpp"
 #include "kumi/device/composite/part.hpp"
 #include "kumi/device/composite/poll_pace.hpp"
-#include "kumi/device/composite/sleep_set.hpp"
+#include "kumi/device/composite/sleep/sleep_set.hpp"
 #include "kumi/pm/channel.hpp"
 
 #include <memory>

@@ -5,9 +5,9 @@
 #include "kumi/base/log.hpp"
 #include "kumi/base/machine.hpp"
 #include "kumi/device/composite/channel.hpp"
-#include "kumi/device/composite/gauge.hpp"
-#include "kumi/device/composite/measure.hpp"
-#include "kumi/device/composite/probe.hpp"
+#include "kumi/device/composite/opening/gauge.hpp"
+#include "kumi/device/composite/opening/measure.hpp"
+#include "kumi/device/composite/opening/probe.hpp"
 
 #include <algorithm>
 #include <fmt/ranges.h>

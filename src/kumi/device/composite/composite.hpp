@@ -1,7 +1,7 @@
 #pragma once
 
 #include "kumi/base/clock.hpp"
-#include "kumi/device/composite/envelope.hpp"
+#include "kumi/device/composite/letters/envelope.hpp"
 #include "kumi/pm/device.hpp"
 
 #include <cstdint>

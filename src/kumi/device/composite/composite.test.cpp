@@ -1,7 +1,7 @@
 #include "kumi/device/composite/composite.hpp"
 
 #include "kumi/base/keys.hpp"
-#include "kumi/device/composite/wake_socket.hpp"
+#include "kumi/device/composite/sleep/wake_socket.hpp"
 #include "kumi/device/shmem/shmem.hpp"
 #include "kumi/device/udp/udp.hpp"
 #include "kumi/pm/wait.hpp"

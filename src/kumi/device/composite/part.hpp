@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kumi/device/composite/wake_socket.hpp"
+#include "kumi/device/composite/sleep/wake_socket.hpp"
 #include "kumi/pm/channel.hpp"
 
 #include <cstdint>

@@ -7,7 +7,7 @@
 
 #include "kumi/base/clock.hpp"
 #include "kumi/base/result.hpp"
-#include "kumi/device/composite/probe.hpp"
+#include "kumi/device/composite/opening/probe.hpp"
 #include "kumi/pm/device.hpp"
 
 #include <vector>

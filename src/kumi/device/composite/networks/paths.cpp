@@ -1,7 +1,7 @@
 // Paths over other nodes: how they are found, and what this node passes on for others.
 
 #include "kumi/base/log.hpp"
-#include "kumi/device/composite/networks.hpp"
+#include "kumi/device/composite/networks/networks.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "kumi/device/composite/joiner.hpp"
+#include "kumi/device/composite/stripes/joiner.hpp"
 
 #include <gtest/gtest.h>
 #include <vector>

@@ -1,6 +1,6 @@
-#include "kumi/device/composite/measure.hpp"
+#include "kumi/device/composite/opening/measure.hpp"
 
-#include "kumi/device/composite/gauge.hpp"
+#include "kumi/device/composite/opening/gauge.hpp"
 
 #include <algorithm>
 #include <array>

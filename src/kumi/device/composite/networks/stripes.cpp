@@ -1,7 +1,7 @@
 // Messages in pieces.
 
 #include "kumi/base/log.hpp"
-#include "kumi/device/composite/networks.hpp"
+#include "kumi/device/composite/networks/networks.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -4,8 +4,8 @@
 // descriptor; and wake(), which any thread may call.
 
 #include "kumi/base/result.hpp"
-#include "kumi/device/composite/descriptor_set.hpp"
-#include "kumi/device/composite/wake_socket.hpp"
+#include "kumi/device/composite/sleep/descriptor_set.hpp"
+#include "kumi/device/composite/sleep/wake_socket.hpp"
 #include "kumi/pm/joint_sleep.hpp"
 
 #include <atomic>

@@ -35,10 +35,10 @@
 // and the destination answers by the way it came (paths.cpp). Nobody keeps a map.
 
 #include "kumi/base/clock.hpp"
-#include "kumi/device/composite/envelope.hpp"
-#include "kumi/device/composite/joiner.hpp"
-#include "kumi/device/composite/own_letters.hpp"
-#include "kumi/device/composite/rails.hpp"
+#include "kumi/device/composite/letters/envelope.hpp"
+#include "kumi/device/composite/stripes/joiner.hpp"
+#include "kumi/device/composite/letters/own_letters.hpp"
+#include "kumi/device/composite/stripes/rails.hpp"
 #include "kumi/pm/channel.hpp"
 #include "kumi/pm/silence.hpp"
 

@@ -1,4 +1,4 @@
-#include "kumi/device/composite/descriptor_set.hpp"
+#include "kumi/device/composite/sleep/descriptor_set.hpp"
 
 #include <array>
 #include <cerrno>

@@ -1,7 +1,7 @@
 // Messages, out and in. Those in pieces are in stripes.cpp, those of others in paths.cpp; when ways are left and taken
 // is in failover.cpp.
 
-#include "kumi/device/composite/networks.hpp"
+#include "kumi/device/composite/networks/networks.hpp"
 
 #include "kumi/base/assert.hpp"
 

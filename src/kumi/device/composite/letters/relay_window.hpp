@@ -7,7 +7,7 @@
 // acknowledges it: the window is halved while messages wait in queues, and doubled while they do not.
 
 #include "kumi/base/clock.hpp"
-#include "kumi/device/composite/envelope.hpp"
+#include "kumi/device/composite/letters/envelope.hpp"
 
 #include <algorithm>
 #include <optional>

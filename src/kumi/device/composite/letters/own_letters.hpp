@@ -5,8 +5,8 @@
 // order, as many as its window allows, and given again when nothing arrives.
 
 #include "kumi/base/clock.hpp"
-#include "kumi/device/composite/envelope.hpp"
-#include "kumi/device/composite/relay_window.hpp"
+#include "kumi/device/composite/letters/envelope.hpp"
+#include "kumi/device/composite/letters/relay_window.hpp"
 
 #include <list>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "kumi/device/composite/gauge.hpp"
+#include "kumi/device/composite/opening/gauge.hpp"
 
 #include "kumi/base/assert.hpp"
 

@@ -1,4 +1,4 @@
-#include "kumi/device/composite/wake_socket.hpp"
+#include "kumi/device/composite/sleep/wake_socket.hpp"
 
 #include <cerrno>
 #include <cstddef>

@@ -1,4 +1,4 @@
-#include "kumi/device/composite/interface_watch.hpp"
+#include "kumi/device/composite/sleep/interface_watch.hpp"
 
 #include <array>
 #include <cerrno>

@@ -1,4 +1,4 @@
-#include "kumi/device/composite/sleep_set.hpp"
+#include "kumi/device/composite/sleep/sleep_set.hpp"
 
 #include <cerrno>
 #include <utility>

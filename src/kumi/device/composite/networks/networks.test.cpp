@@ -1,4 +1,4 @@
-#include "kumi/device/composite/networks.hpp"
+#include "kumi/device/composite/networks/networks.hpp"
 
 #include "composite/one_node.hpp"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kumi/device/composite/envelope.hpp"
+#include "kumi/device/composite/letters/envelope.hpp"
 #include "kumi/pm/message.hpp"
 
 #include <map>

@@ -1,4 +1,4 @@
-#include "kumi/device/composite/own_letters.hpp"
+#include "kumi/device/composite/letters/own_letters.hpp"
 
 #include <algorithm>
 #include <utility>

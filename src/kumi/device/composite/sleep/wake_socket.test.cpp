@@ -1,6 +1,6 @@
-#include "kumi/device/composite/wake_socket.hpp"
+#include "kumi/device/composite/sleep/wake_socket.hpp"
 
-#include "kumi/device/composite/descriptor_set.hpp"
+#include "kumi/device/composite/sleep/descriptor_set.hpp"
 
 #include <gtest/gtest.h>
 #include <poll.h>

@@ -1,4 +1,4 @@
-#include "kumi/device/composite/rails.hpp"
+#include "kumi/device/composite/stripes/rails.hpp"
 
 #include <bit>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "kumi/device/composite/relay_window.hpp"
+#include "kumi/device/composite/letters/relay_window.hpp"
 
 #include <gtest/gtest.h>
 

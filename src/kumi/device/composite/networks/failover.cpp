@@ -1,7 +1,7 @@
 // When ways are left and taken.
 
 #include "kumi/base/log.hpp"
-#include "kumi/device/composite/networks.hpp"
+#include "kumi/device/composite/networks/networks.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>

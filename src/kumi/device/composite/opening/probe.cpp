@@ -1,4 +1,4 @@
-#include "kumi/device/composite/probe.hpp"
+#include "kumi/device/composite/opening/probe.hpp"
 
 #include <algorithm>
 #include <thread>
