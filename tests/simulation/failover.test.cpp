@@ -17,7 +17,7 @@
 namespace kumi::simulation {
 namespace {
 
-using device::composite::NetworkLink;
+using device::composite::Link;
 using device::composite::Networks;
 using device::composite::Path;
 using device::composite::PlannedWay;
@@ -48,7 +48,7 @@ public:
 
     void start() {
         for (Node node = 0; node < nodes_; ++node) {
-            std::vector<NetworkLink> links;
+            std::vector<Link> links;
             for (std::uint32_t i = 0; i < networks_.size(); ++i) {
                 FailingLink& link = (*networks_[i])[node];
                 links.push_back({&link, &link, i, "network " + std::to_string(i)});

@@ -38,7 +38,7 @@ CompositeChannel::CompositeChannel(Node self, std::vector<Part> parts,
                .latency_class_ns = std::numeric_limits<std::uint32_t>::max(),
                .bandwidth_class_mb = 0,
                .polls_memory = true};
-    std::vector<NetworkLink> links;
+    std::vector<Link> links;
     ports_.reserve(parts.size());
     for (Part& part : parts) {
         Port& port = ports_.emplace_back(Port{.part = std::move(part)});
@@ -80,7 +80,7 @@ void CompositeChannel::add_route(Node to, const std::vector<ChosenWay>& ways, st
     }
 }
 
-void CompositeChannel::open_networks(std::vector<NetworkLink> links,
+void CompositeChannel::open_networks(std::vector<Link> links,
                                      const std::vector<std::vector<PlannedWay>>& planned, Options options) {
     networks_.emplace(self_, std::move(links), planned, options.stripes);
     networks_->set_served(options.served);

@@ -92,7 +92,7 @@ private:
     };
 
     void add_route(Node to, const std::vector<ChosenWay>& ways, std::vector<PlannedWay>& planned);
-    void open_networks(std::vector<NetworkLink> links, const std::vector<std::vector<PlannedWay>>& planned,
+    void open_networks(std::vector<Link> links, const std::vector<std::vector<PlannedWay>>& planned,
                        Options options);
     template <class... Pieces>
     bool try_send_pieces(Node to, const Pieces&... pieces) noexcept;

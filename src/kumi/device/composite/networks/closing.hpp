@@ -1,0 +1,30 @@
+#pragma once
+
+#include "kumi/device/composite/peers/health.hpp"
+
+namespace kumi::device::composite {
+
+/// The end: a node leaves when all that it sent has arrived, and when no node needs it as a relay any more.
+class Closing {
+public:
+    Closing(Peers& peers, Health& health) noexcept : peers_(peers), health_(health) {}
+
+    /// The nodes whose messages this node is to pass on: it does not leave before they do.
+    void set_served(const std::vector<Node>& sources);
+    /// Nothing more will be sent.
+    void begin();
+    /// Asks the nodes whose messages this node has passed on whether they are done; and tells nodes that ask the same,
+    /// when all that this node has sent has arrived, that they may leave.
+    void tell_relays();
+    bool have_all_arrived() const noexcept;
+    /// A node whose messages this node has passed on may send more.
+    bool is_relaying() const noexcept;
+    /// Gives up ways that are not used, so that closing their devices does not wait for them.
+    void give_up_unused() noexcept;
+
+private:
+    Peers& peers_;
+    Health& health_;
+};
+
+} // namespace kumi::device::composite

@@ -1,0 +1,34 @@
+#pragma once
+
+#include "kumi/device/composite/peers/peers.hpp"
+
+namespace kumi::device::composite {
+
+/// Sends messages in pieces over all networks that join a peer with this node, the peer's rails.
+class Striper {
+public:
+    Striper(Peers& peers, const StripeOptions& options) noexcept : peers_(peers), options_(options) {}
+
+    /// Messages of so many bytes may go in pieces.
+    std::size_t message_bytes_min() const noexcept { return options_.message_bytes_min; }
+    /// Sends a message in pieces. As soon as a rail takes the first piece the message is sent: pieces for which the
+    /// rails have no room wait here. False: no room for the first, or the message would get too far ahead.
+    bool try_send(Peer& peer, Bytes bytes);
+    /// Gives a piece to the rail whose turn it is, or the next that has room. False: none has.
+    bool give_piece(Peer& peer, Bytes head, Bytes body);
+    /// The peer has handed out every message before `expected`.
+    void on_arrived(Peer& peer, Sequence expected) noexcept;
+    /// Finds out whether smaller messages, too, have come so far ahead of one in pieces that the peer may not take more.
+    void look_ahead(Peer& peer) noexcept;
+    /// From time to time: tries whether pieces are faster than whole messages.
+    void measure(Peer& peer, Instant now);
+
+private:
+    bool is_rail(const Peer& peer, std::size_t way) const noexcept;
+    std::uint64_t rails_of(const Peer& peer) const noexcept;
+
+    Peers& peers_;
+    StripeOptions options_;
+};
+
+} // namespace kumi::device::composite
