@@ -11,19 +11,19 @@
 
 namespace kumi::device::composite {
 
-/// The composites of all nodes in one process, in the making: for threads as nodes, or to be shared out by fork().
+/// Makes the composites of all nodes in one process: for threads as nodes, or to be shared out by fork().
 class Assembly {
 public:
     using Ends = std::vector<std::unique_ptr<pm::Channel>>;
 
     explicit Assembly(Node nodes) : nodes_(nodes) {}
 
-    /// Adds a channel between `members`. What they have for each other goes by it, until another is added; then it is
-    /// the next best. `open` gets a waker for each member, for devices that want one, and answers all ends.
+    /// Adds a channel between `members`, as the best: channels that were added before are used when it fails. `open`
+    /// gets a waker for each member, for devices that want one, and answers all ends.
     Result<void> add(const std::vector<Node>& members,
                      base::FunctionRef<Result<Ends>(std::span<pm::Waker* const>)> open, const std::string& name = {});
-    /// What `from` has for `to`, and can send by no channel, goes through `via`. At most once for two nodes, after all
-    /// channels.
+    /// Messages from `from` to `to` that no channel carries go through `via`. At most once for two nodes, after all
+    /// channels were added.
     void add_relay(Node from, Node via, Node to);
 
     /// All composites, by node. Every two nodes must have a channel by now.

@@ -1,11 +1,12 @@
 #pragma once
 
-// Several channels as one (SCore's PM(Composite)). Each destination has a route: one of the parts, and the destination's
-// number there. Receiving polls all parts. Where parts may fail, routes change while the job runs (networks.hpp).
+// Several channels as one (SCore's PM(Composite)). Each destination has a route: one of the parts, and the
+// destination's number there. Receiving polls all parts. Where parts may fail, routes change while the job runs
+// (networks.hpp).
 //
-// Threads. As with every channel, calls never overlap; they may come from several threads that have a lock of their own,
-// as the engine's have. The composite takes no lock itself. wake() is from any thread. A handler may send by any part,
-// also by the one that it is called from; a handler that polls is told "nothing".
+// Threads. As with every channel, calls never overlap; they may come from several threads that have a lock of their
+// own, as the engine's have. The composite takes no lock itself. wake() is from any thread. A handler may send by any
+// part, also by the one that it is called from; a handler that polls is told "nothing".
 //
 // Sleep. The node sleeps on all parts at once, by one descriptor that stands for all of them (sleep_set.hpp), until a
 // part or wake() ends the sleep. Other threads may send and poll meanwhile (pm/joint_sleep.hpp); what they do may bring

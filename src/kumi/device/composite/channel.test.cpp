@@ -25,8 +25,8 @@ struct Note {
     std::uint32_t count;
 };
 
-/// A channel that several threads use by turns, as they have the lock. One of those that wait sleeps, the lock released;
-/// the others nap.
+/// A channel that several threads use by turns, as they have the lock. One of those that wait sleeps, the lock
+/// released; the others nap.
 class SharedChannel {
 public:
     explicit SharedChannel(pm::Channel& channel, Duration sleep_max = 10s) : channel_(channel), sleep_max_(sleep_max) {}

@@ -9,8 +9,8 @@
 
 namespace kumi::device::composite {
 
-/// The memory of the nodes of this host, by the composite's numbers. Of other nodes direct() answers null, and reach()
-/// has nothing to say.
+/// The memory of the nodes of this host, by the composite's numbers. For other nodes direct() answers null, and reach()
+/// does nothing.
 class HostMemory final : public pm::RemoteMemory {
 public:
     /// The part's channel has remote memory. `nodes` is the composite's.

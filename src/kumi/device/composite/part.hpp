@@ -12,13 +12,13 @@ namespace kumi::device::composite {
 
 using pm::Node;
 
-/// One of the channels, and who its nodes are.
+/// One of the channels that a composite is made of, open, and the nodes that it joins.
 struct Part {
     std::unique_ptr<SocketWaker> waker; // that the channel was opened with
     std::unique_ptr<pm::Channel> channel;
-    std::vector<Node> members; // the composite's number for each of the channel's
-    std::string name = {};     // of the network, for people; the device's if empty
-    std::uint32_t network = 0; // its number, the same on all nodes
+    std::vector<Node> members; // by the channel's numbers: the composite's numbers of these nodes
+    std::string name = {};     // of the network, for people; empty: the device's name is shown
+    std::uint32_t network = 0; // the network's number, the same on all nodes
 };
 
 } // namespace kumi::device::composite

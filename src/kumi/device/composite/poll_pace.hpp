@@ -1,9 +1,9 @@
 #pragma once
 
-// How often a part of a composite is polled. An empty look at shared memory costs nanoseconds, an empty look at a socket
-// costs a system call, and a node that waits for memory would wait for the socket too. So a part whose polls cost a
-// system call is polled every time while messages come or an answer is due, and only every 10 us after it has been quiet
-// for 128 polls. Pure: the caller passes the clock, which is read rarely.
+// How often a part of a composite is polled. An empty look at shared memory costs nanoseconds, an empty look at a
+// socket costs a system call, and a node that waits for memory would wait for the socket too. So a part whose polls
+// cost a system call is polled every time while messages come or an answer is due, and only every 10 us after it has
+// been quiet for 128 polls. Pure: the caller passes the clock, which is read rarely.
 
 #include "kumi/base/clock.hpp"
 

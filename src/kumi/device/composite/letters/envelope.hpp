@@ -16,21 +16,21 @@ using pm::Node;
 using Sequence = std::uint32_t;
 constexpr bool is_before(Sequence a, Sequence b) noexcept { return static_cast<std::int32_t>(a - b) < 0; }
 
-/// In front of everything that goes over a network: a message is known by its number, so it may come by any way, and
-/// twice.
+/// In front of everything that goes over a network; an envelope and what is in it are a letter. A message is known by
+/// its number, so it may come by any way, and twice.
 struct Envelope {
     enum class Kind : std::uint8_t {
         message, // the user's
         piece,   // of one: a PieceHead and some of its bytes
-        ping,    // to be answered by the network it came by, or the path, with the same number
+        ping,    // to be answered with the same number, by the network or the path that it came by
         pong,
-        arrived, // every earlier message of the destination's has arrived here
-        how_far, // to be answered by that
+        arrived, // the source has received every message of the destination before this number
+        how_far, // to be answered by `arrived`
         deaf,    // the source hears nothing on the network of that number
-        hears,   // it may hear again
-        left,    // the node of that number has left, says the source, which was to pass on something to it
+        hears,   // the source may hear again on the network of that number
+        left,    // the source was to pass on something to the node of that number, which has left
         leaving, // the source has passed on messages of the destination, and would leave
-        done,    // then leave: there will be no more
+        done,    // the answer to `leaving`: there will be no more
         seek,    // for a path from the source to the destination; the path so far
         found,   // that of the seek of this number, from its end back to its start
         broken,  // the source was to pass on something to the node of that number, and no network joins them any more

@@ -6,8 +6,8 @@
 
 namespace kumi::device::composite {
 
-/// Who may leave, as far as one peer is concerned. This node passes on messages of the peer, and asks whether there will
-/// be more before it leaves; the peer may ask this node the same. Pure.
+/// Who may leave, as far as one peer is concerned. This node passes on messages of the peer, and asks whether there
+/// will be more before it leaves; the peer may ask this node the same. Pure.
 class Farewell {
 public:
     /// The question, or its answer, may get lost with a relay that leaves: it is asked again.

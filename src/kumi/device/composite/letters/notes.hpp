@@ -6,8 +6,8 @@
 
 namespace kumi::device::composite {
 
-/// What this node has to tell one peer about links, arrivals and leaving: envelopes without a body, which go by whatever
-/// way is in use. A later one takes the place of one that it makes void. Pure.
+/// What this node has to tell one peer about links, arrivals and leaving: envelopes without a body, which go by
+/// whatever way is in use. A later one takes the place of one that it makes void. Pure.
 class Notes {
 public:
     bool empty() const noexcept { return notes_.empty(); }

@@ -254,7 +254,8 @@ bool Failover::move_from_failed(Peer& peer, const char* why, Instant now) {
                (also_doubted || !peer.ways[i].doubted);
     };
     for (const bool also_doubted : {false, true}) {
-        if (also_doubted && peer.ways.is_relayed()) break; // another path is sought, and better ways are tried all along
+        // Over other nodes: another path is sought, and better ways are tried all along.
+        if (also_doubted && peer.ways.is_relayed()) break;
         for (std::size_t i = 0; i < peer.ways.size(); ++i) {
             if (!is_good(i, also_doubted)) continue;
             Way& from = peer.ways.current();

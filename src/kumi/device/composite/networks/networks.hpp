@@ -20,8 +20,8 @@
 // join the pair, its rails; each takes as many as it has room for. The receiver puts them together (joiner.hpp), and
 // the message waits for its turn like any other. Pieces for which no rail has room wait here, and senders are refused
 // meanwhile. A rail fails as the current way does, and its pieces are sent again by the others. How far other messages
-// may get ahead of a piece that has not arrived is bounded: the receiver says how far it is. Messages that are filled in
-// place are sent whole.
+// may get ahead of a piece that has not arrived is bounded: the receiver says how far it is. Messages that are filled
+// in place are sent whole.
 //
 // Relays. A message that other nodes pass on has arrived when its destination says so, and its source keeps it until
 // then. A source has a window for each destination; so what waits in a relay is bounded, and a relay takes in whatever

@@ -23,8 +23,8 @@ public:
     void on_seek(const Envelope& head, Bytes letter, Inlet from);
     /// A path to `peer` was found.
     void on_found(Peer& peer, const Envelope& head, Bytes letter, Instant now);
-    /// A neighbour of `node` waits for an answer of that node too: the node is busy or stopped, not out of reach. So the
-    /// search begins anew.
+    /// A neighbour of `node` waits for an answer of that node too: the node is busy or stopped, not out of reach. So
+    /// the search begins anew.
     void on_owes(Node node, Instant now) noexcept;
 
     /// Letters for the peer that go over other nodes take this path. `is_sent_again`: so do those that were given to

@@ -18,7 +18,8 @@ public:
     bool give_piece(Peer& peer, Bytes head, Bytes body);
     /// The peer has handed out every message before `expected`.
     void on_arrived(Peer& peer, Sequence expected) noexcept;
-    /// Finds out whether smaller messages, too, have come so far ahead of one in pieces that the peer may not take more.
+    /// Finds out whether smaller messages, too, have come so far ahead of one in pieces that the peer may not take
+    /// more.
     void look_ahead(Peer& peer) noexcept;
     /// From time to time: tries whether pieces are faster than whole messages.
     void measure(Peer& peer, Instant now);

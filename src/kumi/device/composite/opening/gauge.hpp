@@ -1,9 +1,9 @@
 #pragma once
 
 // How much a network carries, from a few bursts. What drivers say of their speed is not believed, and what a program
-// will send is not known; so bursts grow until one takes long enough to be timed, or is as long as the longest that
-// anybody minds waiting for. On a busy machine a burst may take long for reasons that are not the network's: the
-// fastest of three counts. Pure: the caller sends the bursts and says what each took, with its answer.
+// will send is not known; so bursts grow until one takes long enough to be timed, or has the largest size. On a busy
+// machine a burst may take long for reasons that are not the network's: the fastest of three counts. Pure: the caller
+// sends the bursts and says what each took, until its answer came.
 
 #include "kumi/base/clock.hpp"
 

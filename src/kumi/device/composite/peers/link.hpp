@@ -27,7 +27,7 @@ struct Link {
 struct PlannedWay {
     std::uint32_t link = 0;
     Node number = 0;         // of the peer, on that link
-    bool is_relayed = false; // other nodes pass messages on, and `link` and `number` do not count. At most one, the last
+    bool is_relayed = false; // other nodes pass messages on: no link, no number. At most one way, the last
     Path path{};             // these nodes; empty: to be found when it is needed
     bool is_silent = false;  // it has not answered yet: it is tried, and used when it does
 };

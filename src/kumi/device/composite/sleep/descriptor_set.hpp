@@ -5,10 +5,10 @@
 
 namespace kumi::device::composite {
 
-/// Descriptors as one, which is readable when one of them is ready.
+/// A set of descriptors as one descriptor, which is readable when one of them is ready.
 class DescriptorSet {
 public:
-    /// A place in the set, with what is in it.
+    /// What is watched in one place of the set; -1: nothing.
     struct Entry {
         int descriptor = -1;
         bool or_writable = false;
@@ -17,10 +17,10 @@ public:
     static Result<DescriptorSet> open();
 
     int descriptor() const noexcept { return epoll_.get(); }
-    /// Watches `wanted` in a place, and what was there no more; free of charge where nothing changes. False: the system
-    /// refuses. The descriptor must be taken out, by one of -1, before it is closed, or go together with the set.
+    /// Watches `wanted` instead of what `entry` watched; no system call where nothing changes. False: the system
+    /// refuses. Before a descriptor is closed its entry must watch another one, or -1, unless the set is closed too.
     bool watch(Entry& entry, const Entry& wanted, unsigned mark) noexcept;
-    /// The marks of all that are ready, as one number.
+    /// The marks of all descriptors that are ready, combined by "or".
     unsigned ready() const noexcept;
 
 private:

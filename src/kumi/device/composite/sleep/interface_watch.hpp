@@ -5,14 +5,14 @@
 
 namespace kumi::device::composite {
 
-/// Tells when some network interface of this host has come, gone or changed; not which: whoever wants to know looks.
+/// Tells when some network interface of this host has come, gone or changed. It does not tell which.
 class InterfaceWatch {
 public:
     static Result<InterfaceWatch> open();
 
     /// Readable when something has changed.
     int descriptor() const noexcept { return socket_.get(); }
-    /// Something has, since the last call.
+    /// True if something has changed since the last call.
     bool has_changed() noexcept;
 
 private:

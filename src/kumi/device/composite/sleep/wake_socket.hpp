@@ -1,8 +1,8 @@
 #pragma once
 
-// How nodes of one host end each other's sleep when they sleep on several channels at once: a datagram of one byte over
-// a Unix socket. The system makes up its name, which the nodes tell each other; nothing is left in the file system.
-// Names hold within one network namespace.
+// How nodes of one host end each other's sleep when they sleep on several channels at once: a call is a datagram of one
+// byte to a Unix socket. The system makes up the socket's name, which the nodes exchange; nothing is left in the file
+// system. Names hold within one network namespace.
 
 #include "kumi/base/bytes.hpp"
 #include "kumi/base/descriptor.hpp"
@@ -17,7 +17,7 @@ namespace kumi::device::composite {
 
 class WakeSocket {
 public:
-    /// What others need to know.
+    /// What other nodes need to call this one.
     struct Name {
         std::array<char, 15> text;
         std::uint8_t bytes;
@@ -27,12 +27,12 @@ public:
     static Result<WakeSocket> open();
 
     const Name& name() const noexcept { return name_; }
-    /// Readable when somebody called.
+    /// Readable when a call has come.
     int descriptor() const noexcept { return descriptor_.get(); }
-    /// Ends the sleep of whoever owns `name`. From any thread.
+    /// Ends the sleep of the node whose socket has that name. From any thread.
     void wake(const Name& name) const noexcept;
     void wake_self() const noexcept { wake(name_); }
-    /// Forgets calls, a few at a time. Those that are left end the next sleep.
+    /// Discards calls, a few at a time. Calls that are left end the next sleep.
     void drain() const noexcept;
 
 private:

@@ -9,7 +9,7 @@
 namespace kumi::device::composite {
 
 /// Puts the messages of one source together out of pieces, which come in any order, by several ways, and maybe twice.
-/// What does not fit together is dropped. Pure.
+/// Pieces that do not fit together are dropped. Pure.
 class Joiner {
 public:
     /// `bytes_max`: of all messages that wait for pieces; a source that keeps to its window never gets there.
@@ -27,11 +27,10 @@ public:
         std::unique_ptr<std::byte[]> memory;
         std::size_t bytes = 0; // with the envelope
 
-        /// Who frees the memory, if it is kept: its address is the token.
+        /// Frees the memory of a message that is kept; the token is its address.
         static pm::BufferOwner& owner() noexcept;
     };
-    /// `piece` starts with its PieceHead. `whole` is set when the message is complete, and nothing is known of it here
-    /// any more.
+    /// `piece` starts with its PieceHead. When the message is complete `whole` is set, and the joiner forgets it.
     Outcome add(Sequence sequence, Bytes piece, Whole& whole);
 
     std::size_t waiting() const noexcept { return messages_.size(); }

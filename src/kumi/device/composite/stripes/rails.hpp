@@ -1,11 +1,12 @@
 #pragma once
 
-// Whether it pays to send large messages to a node over several networks at once. Nobody can tell by looking at them:
-// two cables carry twice as much as one, two networks on one cable do not, and a processor that is busy with one has
-// nothing left for another. So it is tried. While large messages are sent faster than they leave (some are refused),
-// the rate with one network and with all of them is taken in turns, three times each for some 50 ms; the median of all
-// of them must be better by 15 %. It is tried again every now and then, the more rarely the more often it did not pay;
-// and sooner when all of them carry less than one did. What is in use stays while it brings 5 %.
+// Whether it pays to send large messages to a node over several networks at once. That cannot be told in advance: two
+// cables carry twice as much as one, two networks on one cable do not, and a processor that is busy with one network
+// has nothing left for another. So it is tried. While large messages are sent faster than they leave (some are
+// refused), the rate with one network and with all of them is taken in turns, three times each for some 50 ms; the
+// median with all of them must be better by 15 %. It is tried again every now and then, the more rarely the more often
+// it did not pay; and sooner when all networks together carry less than one did. Stripes that are in use stay while
+// they bring 5 %.
 //
 // A period lasts from one refusal to another: there is no room at both, so what was taken in between has left. With
 // several networks a refusal means that all are full.

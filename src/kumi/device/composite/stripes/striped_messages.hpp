@@ -6,7 +6,8 @@
 
 namespace kumi::device::composite {
 
-/// The messages in pieces to one peer that may not have arrived, and how far other messages are ahead of the first. Pure.
+/// The messages in pieces to one peer that may not have arrived, and how far other messages are ahead of the first.
+/// Pure.
 class StripedMessages {
 public:
     bool empty() const noexcept { return messages_.empty(); }
