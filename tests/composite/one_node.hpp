@@ -171,6 +171,13 @@ struct OneNode {
 
 using Handed = std::vector<std::string>;
 
+/// From node 1 over this one to node 2, so many bytes in all.
+inline std::vector<std::byte> letter_to_pass(std::size_t bytes, Node source = 1) {
+    Envelope head = OneNode::head(Kind::message, source);
+    head.destination = 2;
+    return OneNode::letter(head, Path{0}, std::string(bytes - head_bytes(1), 'x'));
+}
+
 /// Those of a kind, by whom they were given to.
 inline std::vector<Node> given_to(const std::vector<ScriptedLink::Given>& given, Kind kind) {
     std::vector<Node> found;

@@ -1,5 +1,5 @@
 // How one node seeks paths, passes on the seeks of others, and answers them. Whole graphs are in tests/simulation.
-#include "kumi/device/composite/networks/networks.hpp"
+#include "kumi/device/composite/networks/path_finder.hpp"
 
 #include "composite/one_node.hpp"
 
