@@ -50,7 +50,7 @@ public:
     /// are of use where the first is by a part that may fail. The wakers of the parts use the socket of `sleep`.
     CompositeChannel(Node self, std::vector<Part> parts, const std::vector<std::vector<ChosenWay>>& ways_to,
                      std::unique_ptr<SleepSet> sleep, Options options);
-    /// Stays until what was sent has arrived, and until nobody needs this node as a relay any more.
+    /// Stays until what was sent has arrived, and until no node needs this one as a relay any more.
     ~CompositeChannel() override;
 
     Node self() const noexcept override { return self_; }

@@ -6,8 +6,8 @@
 
 namespace kumi::device::composite {
 
-/// Who may leave, as far as one peer is concerned. This node passes on messages of the peer, and asks whether there
-/// will be more before it leaves; the peer may ask this node the same. Pure.
+/// Whether this node and one peer may leave. A node that passes on messages of another asks, before it leaves, whether
+/// there will be more. Pure.
 class Farewell {
 public:
     /// The question, or its answer, may get lost with a relay that leaves: it is asked again.

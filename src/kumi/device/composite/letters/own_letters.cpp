@@ -8,7 +8,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// What relays were given and nobody has acknowledged is given again; later, where arrivals are as far apart anyway.
+/// Letters that relays were given and the destination has not acknowledged are given again; later, where arrivals are
+/// as far apart anyway.
 constexpr Duration again_after = 300ms; // and twice as long each time
 constexpr Duration again_after_max = 1s;
 constexpr unsigned doublings_max = 7;
@@ -70,7 +71,7 @@ void OwnLetters::on_given(Instant now) noexcept {
     ++next_;
 }
 
-/// True: it was not given to anybody before.
+/// True: no relay or device was given it before.
 bool OwnLetters::note_given(Sequence sequence) noexcept {
     if (is_before(sequence, given_end_)) return false;
     given_end_ = sequence + 1;

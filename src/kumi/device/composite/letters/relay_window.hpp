@@ -38,7 +38,7 @@ public:
     }
     /// All messages are to be given to relays again, from the first one on.
     void on_given_again() noexcept { timed_.reset(); }
-    /// Nothing was acknowledged in time, though the path works as far as anybody knows.
+    /// Nothing was acknowledged in time, though the path works as far as this node knows.
     void on_timeout() noexcept {
         timed_.reset();
         bytes_ = std::max(bytes_ / 2, bytes_min);

@@ -33,7 +33,7 @@
 // Paths. The routing plans the first one, where no network joins two nodes. When a path or the last network fails, its
 // source seeks another (path_finder.hpp).
 //
-// Who does what: Peers has the state that all share, Health says who lives and who has all that was sent, Sender and
+// The classes: Peers has the state that all share, Health says which peers live and have all that was sent, Sender and
 // Striper send, Receiver puts in order, Relay and PathFinder are for paths, Failover moves messages between ways, and
 // Closing sees to the end. Networks takes calls and letters apart and gives each to one of them.
 

@@ -1,7 +1,8 @@
 #pragma once
 
 // Finds paths over other nodes. A seek goes from neighbour to neighbour over what works now and collects the nodes that
-// it passes; the destination answers by the way it came. Nobody keeps a map. When seeks are sent is in path_search.hpp.
+// it passes; the destination answers by the way it came. No node keeps a map. When seeks are sent is in
+// path_search.hpp.
 
 #include "kumi/device/composite/networks/relay.hpp"
 

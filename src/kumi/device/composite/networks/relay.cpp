@@ -51,7 +51,7 @@ void Relay::pass_on(const Envelope& head, Bytes letter, Inlet from) {
 /// There is no way on: no network joins this node with `next` any more, or that is the destination and `has_left`.
 void Relay::tell_source(const Envelope& head, Bytes letter, bool has_left, Node next, Inlet from) {
     ++peers_.counters.not_passed_on;
-    // These are answers themselves: nobody waits for an answer to them.
+    // These are answers themselves: no node waits for an answer to them.
     if (head.kind == Envelope::Kind::left || head.kind >= Envelope::Kind::found) return;
     Path back = reversed_path(head, letter);
     back.erase(back.begin(), back.end() - head.at);

@@ -19,8 +19,8 @@ constexpr Duration round_time = 50ms;
 constexpr Node nobody = 0xffffffff;
 constexpr double not_yet = -1;
 
-/// Opens every message of the one who measures. A burst is many messages; the last has nothing left, and is answered by
-/// the burst's number. Burst 0 is only a goodbye: when its answer has come, nothing is under way any more.
+/// Opens every message of the node that measures. A burst is many messages; the last has nothing left, and is answered
+/// by the burst's number. Burst 0 is only a goodbye: when its answer has come, nothing is under way any more.
 struct Piece {
     std::uint64_t burst;
     std::uint64_t left_bytes; // of it, after this message
@@ -33,7 +33,7 @@ Node number_of(const Part& part, Node node) {
     return static_cast<Node>(std::find(part.members.begin(), part.members.end(), node) - part.members.begin());
 }
 
-/// Who measures a channel, and with whom.
+/// The node that measures a channel, and the one that answers.
 struct Pair {
     Node first = nobody;
     Node second = nobody;
@@ -130,8 +130,8 @@ public:
 
     const std::vector<double>& rates() const noexcept { return rates_; }
 
-    /// Goes on until the deadline, or until all is done here. Who answers may leave early the first time only: after
-    /// that somebody still misses an answer.
+    /// Goes on until the deadline, or until all is done here. A node that answers may leave early the first time only:
+    /// after that another node still misses an answer.
     void go_on(Instant deadline, bool is_first_time) {
         do {
             if (next_ < measurers_.size()) measure_next();
@@ -159,8 +159,8 @@ private:
     std::vector<Answerer> answerers_;
 };
 
-/// Whom this node would measure each channel with: the lowest above it that works there, and that no way before it
-/// reaches whose place is certain.
+/// The nodes with which this node would measure each channel: the lowest above it that works there, and that no way
+/// before it reaches whose place is certain.
 std::vector<Node> propose(const std::vector<Probed>& channels, const std::vector<bool>& wanted, Node self, Node nodes) {
     std::vector<Node> partners(channels.size(), nobody);
     base::Bitmap is_settled(nodes);

@@ -37,7 +37,7 @@ bool is_complete(const std::vector<Trial>& trials) {
     return std::all_of(trials.begin(), trials.end(), [](const Trial& trial) { return trial.is_complete(); });
 }
 
-/// Whether this node heard all, then whom it heard, channel by channel.
+/// Whether this node heard all, then the nodes that it heard, channel by channel.
 std::vector<std::byte> encode(const std::vector<Trial>& trials, Node nodes) {
     std::vector<std::byte> bytes(1 + trials.size() * ((nodes + 7) / 8));
     bytes[0] = std::byte{is_complete(trials)};

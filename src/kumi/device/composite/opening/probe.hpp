@@ -2,7 +2,7 @@
 
 // Tries every channel before it is used. Networks lie: a host has an address on one and is not reached there, a
 // firewall lets only one direction pass, a cable is out. So every node sends a message to every other on every channel
-// that they share, and the nodes tell each other through the meeting whom they heard.
+// that they share, and the nodes tell each other through the meeting which nodes they heard.
 
 #include "kumi/base/bitmap.hpp"
 #include "kumi/base/clock.hpp"

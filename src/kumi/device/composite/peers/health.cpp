@@ -46,7 +46,7 @@ bool Health::is_dead(const Peer& peer, std::size_t index) const noexcept {
     // A node that closes, and has nothing for the peer, only waits for its word: the nodes that were to pass that on
     // have left.
     if (is_closing_ && way.path.empty() && peer.out.own.empty()) return true;
-    // Nobody finds the peer. If its networks say that it is gone, they are believed soon.
+    // No seek finds the peer. If its networks say that it is gone, they are believed soon.
     const bool is_gone_here = index > 0 && is_gone_directly(peer);
     const Duration limit = is_gone_here ? seek_time_of_gone : is_closing_ ? seek_time_closing : silence_max_;
     return is_over(peer.search.since(), limit);

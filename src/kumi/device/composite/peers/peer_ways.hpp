@@ -23,7 +23,7 @@ struct Way {
     bool doubted = false;               // it has failed, and has not answered since
     bool has_pieces = false;            // some that were given to it may not have arrived
     std::optional<Instant> suspected{}; // since when the peer owes an answer on it for too long
-    Instant unusable_since = never;     // nobody could answer by it
+    Instant unusable_since = never;     // the peer could not answer by it
     bool pinged = false;                // and not answered yet
     Instant pinged_at{};
     Instant answered_at{};

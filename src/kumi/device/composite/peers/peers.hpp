@@ -96,7 +96,7 @@ public:
     void note_room(Peer& peer) noexcept {
         if (std::exchange(peer.out.refused, false)) room_made_ = true;
     }
-    /// Whoever waits is to look again.
+    /// All senders that wait are to look again.
     void note_room_for_all() noexcept { room_made_ = true; }
     /// Room was made since the last call.
     bool take_room_made() noexcept { return std::exchange(room_made_, false); }

@@ -38,7 +38,7 @@ void WakeSocket::wake(const Name& name) const noexcept {
     address.sun_family = AF_UNIX;
     std::memcpy(address.sun_path, name.text.data(), name.bytes);
     const char call = 0;
-    // No room: that sleeper has calls enough, whoever they are from, or this socket has called hundreds that have not
+    // No room: that sleeper has calls enough, from whatever node, or this socket has called hundreds that have not
     // run since. They will.
     constexpr int tries_max = 100;
     for (int i = 0; i < tries_max; ++i) {
@@ -50,7 +50,8 @@ void WakeSocket::wake(const Name& name) const noexcept {
 }
 
 void WakeSocket::drain() const noexcept {
-    // No more than that in one go: anybody on this host can call, again and again. What is left ends the next sleep.
+    // No more than that in one go: any process of this host can call, again and again. What is left ends the next
+    // sleep.
     constexpr int calls_max = 8;
     char call;
     for (int i = 0; i < calls_max && ::recv(descriptor_.get(), &call, sizeof call, MSG_DONTWAIT) >= 0; ++i) {

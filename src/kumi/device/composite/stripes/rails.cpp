@@ -96,7 +96,7 @@ std::optional<double> Rails::end_period(Instant now) const noexcept {
     return static_cast<double>(bytes_) / std::chrono::duration<double>(now - began_).count();
 }
 
-/// Somebody was refused: a period may begin or end. True: the trial is over.
+/// A sender was refused: a period may begin or end. True: the trial is over.
 bool Rails::end_step(Instant now, bool are_clear) noexcept {
     if (!is_measuring_) {
         if (now - began_ >= settle_time && (is_striped_ || are_clear)) begin_period(now);

@@ -32,7 +32,7 @@ public:
     static constexpr Duration period_time = std::chrono::milliseconds(50);
     static constexpr unsigned period_messages = 8; // at least
     static constexpr Duration pressed_time = std::chrono::milliseconds(100); // before it is tried
-    static constexpr Duration pause_max = std::chrono::milliseconds(50);     // without a refusal: nobody waits for room
+    static constexpr Duration pause_max = std::chrono::milliseconds(50);     // without a refusal: no sender waits
     static constexpr Duration try_again_after = std::chrono::seconds(5);
     static constexpr Duration try_again_after_max = std::chrono::seconds(60);
     static constexpr Duration try_again_soonest = std::chrono::seconds(2);
@@ -84,7 +84,7 @@ private:
     std::vector<double> given_;  // since the last on_time()
     Rates rates_;
 
-    bool is_pressed_ = false; // somebody was refused since the last on_time()
+    bool is_pressed_ = false; // a sender was refused since the last on_time()
     Instant pressed_at_{};    // when that was last so
     Instant pressed_since_ = never;
     std::uint64_t bytes_ = 0;
