@@ -1,8 +1,8 @@
 #pragma once
 
-// Memory that other nodes reach, and access to theirs: job.memory(). A Memory is a small value; it must not be used after
-// its job has ended. All functions are for any thread. Nodes of this host access each other's memory by plain loads and
-// stores; messages carry the data to other hosts.
+// Memory that other nodes reach, and access to theirs: job.memory(). A Memory is a small value; it must not be used
+// after its job has ended. All functions are for any thread. Nodes of this host access each other's memory by plain
+// loads and stores; messages carry the data to other hosts.
 
 #include "kumi/base/bytes.hpp"
 #include "kumi/base/clock.hpp"

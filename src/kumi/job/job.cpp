@@ -111,7 +111,8 @@ Result<Job> Job::start(PmJob&& joined, Handlers&& handlers, const engine::Progre
     const auto give_up = [&](const Error& why) { return session.report_failure(why) ? why.as_told() : why; };
     auto settings = settings_from_environment(adoption.groups);
     if (!settings) return give_up(settings.error());
-    auto core = engine::Dispatcher::open(membership->channel(), std::move(handlers), {membership->patience(), progress});
+    auto core =
+        engine::Dispatcher::open(membership->channel(), std::move(handlers), {membership->patience(), progress});
     if (!core) return give_up(core.error());
     job::SessionMeeting meeting(session);
     if (auto met = engine::agree_on_handlers(**core, meeting, session.standing().host); !met)
@@ -131,6 +132,8 @@ const std::string& Job::host() const noexcept { return membership_->host(); }
 
 void Job::on_message(std::function<void(Message&)> handler) { core().messages().set_plain_handler(std::move(handler)); }
 
-Result<void> Job::send_pieces(Node to, std::span<const Bytes> pieces) { return core().messages().send_plain(to, pieces); }
+Result<void> Job::send_pieces(Node to, std::span<const Bytes> pieces) {
+    return core().messages().send_plain(to, pieces);
+}
 
 } // namespace kumi
