@@ -16,7 +16,7 @@ int run(const RunOptions& options, const Report& report) {
     JobOptions job_options = options.job;
     job_options.terminal = own_terminal();
     job_options.owns_process = true;
-    Console console(options.job.nodes, options.label);
+    Console console(options.label);
     auto job = JobRun::make(std::move(job_options), console);
     if (!job) return complain(job.error());
     if (auto opened = console.open(); !opened) return complain(opened.error());

@@ -36,12 +36,8 @@ std::string plural(std::size_t count, std::string_view thing) {
 
 } // namespace
 
-Console::Console(std::uint32_t nodes, bool label) : out_(STDOUT_FILENO), err_(STDERR_FILENO) {
+Console::Console(bool label) : out_(STDOUT_FILENO), err_(STDERR_FILENO), label_(label) {
     ::sigprocmask(SIG_SETMASK, nullptr, &old_mask_);
-    for (std::uint32_t node = 0; node < nodes; ++node) {
-        const std::string text = label ? fmt::format("[{}] ", node) : "";
-        nodes_.push_back({Collector(out_, text), Collector(err_, text)});
-    }
 }
 
 Console::~Console() { ::sigprocmask(SIG_SETMASK, &old_mask_, nullptr); }
@@ -166,6 +162,13 @@ void Console::on_node_ended(std::uint32_t node, int) {
 }
 
 // ---- output
+
+void Console::on_node_started(std::uint32_t node, pid_t) {
+    while (nodes_.size() <= node) {
+        const std::string label = label_ ? fmt::format("[{}] ", nodes_.size()) : "";
+        nodes_.push_back({Collector(out_, label), Collector(err_, label)});
+    }
+}
 
 void Console::on_output(std::uint32_t node, host::Stream stream, std::string_view text) {
     Collector& lines = stream == host::Stream::out ? nodes_[node].out : nodes_[node].err;

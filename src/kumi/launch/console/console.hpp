@@ -27,7 +27,7 @@ class JobRun;
 class Console final : public JobListener {
 public:
     /// `label`: each line of output starts with its node's number.
-    Console(std::uint32_t nodes, bool label);
+    explicit Console(bool label);
     Console(const Console&) = delete;
     Console& operator=(const Console&) = delete;
     /// Gives the signals back.
@@ -45,7 +45,7 @@ public:
     /// everything. If standard output cannot be written, the job fails.
     void finish(const std::string& report);
 
-    void on_node_started(std::uint32_t, pid_t) override {}
+    void on_node_started(std::uint32_t node, pid_t pid) override;
     void on_node_ended(std::uint32_t node, int status) override;
     void on_output(std::uint32_t node, host::Stream stream, std::string_view text) override;
     void on_input_taken(std::uint32_t bytes) override;
@@ -72,7 +72,8 @@ private:
 
     Sink out_;
     Sink err_;
-    std::deque<NodeLines> nodes_;
+    const bool label_;
+    std::deque<NodeLines> nodes_; // by node, up to the highest that has started
     std::optional<host::Poller> poller_;
     base::Descriptor signals_;
     sigset_t old_mask_{};
