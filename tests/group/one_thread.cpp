@@ -6,6 +6,7 @@
 #include "group/together.hpp"
 
 #include "kumi/group/plan/probing.hpp"
+#include "kumi/group/wire/collective.hpp"
 
 #include <algorithm>
 
