@@ -22,10 +22,15 @@ CollectiveCall::CollectiveCall(Membership& seat, const CallShape& shape, Instant
     : seat_(seat), mailbox_(seat.mailbox), core_(seat.mailbox.core()), box_(seat.box), shape_(shape),
       deadline_(deadline), piece_bytes_(mailbox_.chunk_bytes()), search_(seat), failure_(seat) {
     if (shape.bytes_each != 0 && shape.bytes_each <= piece_bytes_) piece_bytes_ -= piece_bytes_ % shape.bytes_each;
-    if (core_.in_handler()) return failure_.refuse("a handler must not wait");
+    if (core_.in_handler()) {
+        failure_.refuse("a handler must not wait");
+        return;
+    }
     const auto turn = core_.take_turn();
-    if (box_.call != nullptr)
-        return failure_.refuse("another thread is in a call on this set, and only one at a time can be");
+    if (box_.call != nullptr) {
+        failure_.refuse("another thread is in a call on this set, and only one at a time can be");
+        return;
+    }
     has_begun_ = true;
     serial_ = mailbox_.next_serial(turn);
     box_.call = this;
