@@ -9,11 +9,12 @@
 #include "fuzz/hostile_channel.hpp"
 #include "fuzz/input.hpp"
 #include "kumi/base/assert.hpp"
-#include "kumi/engine/core.hpp"
+#include "kumi/engine/dispatcher.hpp"
 #include "kumi/engine/engine.hpp"
 #include "kumi/engine/wire.hpp"
 #include "kumi/group/gather.hpp"
 #include "kumi/group/groups.hpp"
+#include "kumi/group/wire/collective.hpp"
 #include "kumi/group/wire/multicast.hpp"
 
 #include <limits>
@@ -23,7 +24,7 @@
 namespace kumi::fuzz {
 namespace {
 
-using engine::Core;
+using engine::Dispatcher;
 using group::Answer;
 using group::Block;
 using group::Brings;
@@ -87,17 +88,17 @@ public:
         });
         function_ = handlers.function("double", [](std::uint64_t number) { return 2 * number; });
         add_ = handlers.function("add", [](std::uint64_t a, std::uint64_t b) { return a + b; });
-        auto core = Core::open(channel_, std::move(handlers),
+        auto dispatcher = Dispatcher::open(channel_, std::move(handlers),
                                {.patience = {Duration{0}}, .progress = {.in_background = false}});
-        KUMI_ASSERT(core);
-        core_ = core->get();
+        KUMI_ASSERT(dispatcher);
+        dispatcher_ = dispatcher->get();
         group::Topology topology;
         if (input_.byte() % 2 == 0) topology = group::Topology({{0, 0, 1, 1, 1}, {0, 1, 2, 2, 3}});
         groups_.emplace(
-            *core_, topology,
+            *dispatcher_, topology,
             group::Settings{.costs = group::Costs{.overhead_us = 0.1, .latency_us = 0.2, .us_per_byte = 0.001},
                             .way = {}});
-        engine_.emplace(*std::move(core));
+        engine_.emplace(*std::move(dispatcher));
     }
     Run(const Run&) = delete;
     Run& operator=(const Run&) = delete;
@@ -124,7 +125,7 @@ private:
             if (what / 12 % 4 == 1) lie_over();
             else if (what / 12 % 4 == 2) lie_post();
             else if (what / 12 % 4 == 3) lie_probe();
-            else core_->poll();
+            else dispatcher_->poll();
             break;
         case 1: deliver(input_.bytes(input_.byte())); break;
         case 2:
@@ -146,7 +147,7 @@ private:
     /// Long enough to see losses, which are seen before a sleep.
     void look() {
         int looks = 0;
-        core_->wait_until([&] { return ++looks > 30; }, never);
+        dispatcher_->wait_until([&] { return ++looks > 30; }, never);
     }
 
     Node any_node() { return input_.byte() % nodes; }
@@ -315,7 +316,7 @@ private:
             copy_bytes(message.data() + sizeof header, bytes_of(block));
         }
         channel_.arrivals.push_back({source, std::move(message)});
-        if (input_.byte() % 4 != 0) core_->poll();
+        if (input_.byte() % 4 != 0) dispatcher_->poll();
     }
 
     /// Remembers that it is to end.
@@ -385,7 +386,7 @@ private:
     std::vector<std::function<bool()>> over_;
     std::size_t begun_ = 0;
     std::uint64_t sum_ = 0;
-    Core* core_ = nullptr;
+    Dispatcher* dispatcher_ = nullptr;
     std::optional<engine::Engine> engine_; // last: it uses the others
 };
 

@@ -40,10 +40,10 @@ struct Member {
     /// Without costs they are measured.
     void open(Channel& channel, const Setup& setup = {}, Topology topology = {},
               std::optional<group::Costs> costs = group::Costs{}, std::optional<group::Way> way = {}) {
-        auto core = good(engine::Core::open(channel, std::move(handlers), setup.options()));
-        groups.emplace(*core, std::move(topology), group::Settings{costs, way});
-        core->start();
-        engine.emplace(std::move(core));
+        auto dispatcher = good(engine::Dispatcher::open(channel, std::move(handlers), setup.options()));
+        groups.emplace(*dispatcher, std::move(topology), group::Settings{costs, way});
+        dispatcher->start();
+        engine.emplace(std::move(dispatcher));
     }
     ~Member() { engine.reset(); } // before the groups
 };

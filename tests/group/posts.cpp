@@ -422,27 +422,27 @@ TEST_F(Posts, a_chase_goes_on_along_a_wait_that_becomes_real_later_and_one_that_
 // ---- what is kept
 
 /// A mailbox at node 0 of two, to which messages are given by hand.
-void with_mailbox(const std::function<void(Mailbox&, engine::Core&)>& look) {
+void with_mailbox(const std::function<void(Mailbox&, engine::Dispatcher&)>& look) {
     engine_test::OneThread world({.nodes = 2, .seed = 1, .refusal_chance = 0, .in_flight_max = 1 << 12});
     bool is_over = false;
     world.run([&](Channel& channel) {
-        auto core = good(engine::Core::open(channel, {}, world.setup().options()));
+        auto dispatcher = good(engine::Dispatcher::open(channel, {}, world.setup().options()));
         std::optional<Mailbox> mailbox;
         std::optional<StandIn> other;
-        if (channel.self() == 0) mailbox.emplace(*core);
-        else other.emplace(*core, [](Bytes) {});
-        core->start();
-        engine::Engine engine(std::move(core));
-        if (mailbox) look(*mailbox, mailbox->core());
+        if (channel.self() == 0) mailbox.emplace(*dispatcher);
+        else other.emplace(*dispatcher, [](Bytes) {});
+        dispatcher->start();
+        engine::Engine engine(std::move(dispatcher));
+        if (mailbox) look(*mailbox, mailbox->dispatcher());
         else engine.wait_until([&] { return is_over; });
         is_over = true;
     });
 }
 
 TEST_F(Posts, of_sets_that_are_not_in_use_nothing_is_kept) {
-    with_mailbox([](Mailbox& mailbox, engine::Core& core) {
+    with_mailbox([](Mailbox& mailbox, engine::Dispatcher& dispatcher) {
         const auto receive = [&](std::uint64_t key) {
-            const auto turn = core.take_turn();
+            const auto turn = dispatcher.take_turn();
             CollectiveHeader head = broadcast_of(MessageKind::first, 1, 8);
             head.key = key;
             mailbox.on_post(turn, 1, head, pattern(8, key));
@@ -466,7 +466,7 @@ TEST_F(Posts, of_sets_that_are_not_in_use_nothing_is_kept) {
         EXPECT_EQ(mailbox.boxes(), 0u);
         EXPECT_EQ(mailbox.kept(), 0u);
         // Nor of what comes when nobody wants it.
-        const auto turn = core.take_turn();
+        const auto turn = dispatcher.take_turn();
         for (const MessageKind kind :
              {MessageKind::go, MessageKind::drop, MessageKind::ask, MessageKind::taken, MessageKind::more})
             mailbox.on_post(turn, 1, broadcast_of(kind, 1, 0), {});
@@ -475,7 +475,7 @@ TEST_F(Posts, of_sets_that_are_not_in_use_nothing_is_kept) {
 }
 
 TEST_F(Posts, one_thread_at_a_time_is_in_a_call_on_a_set) {
-    with_mailbox([](Mailbox& mailbox, engine::Core&) {
+    with_mailbox([](Mailbox& mailbox, engine::Dispatcher&) {
         group::Membership seat(mailbox, {0}, 5), same(mailbox, {0}, 5), other(mailbox, {0}, 6);
         {
             const group::CollectiveCall call(seat, {.collective = Collective::barrier}, never);
@@ -488,9 +488,9 @@ TEST_F(Posts, one_thread_at_a_time_is_in_a_call_on_a_set) {
 }
 
 TEST_F(Posts, of_more_messages_than_a_node_may_have_sent_some_are_forgotten_but_not_those_of_sets_in_use) {
-    with_mailbox([](Mailbox& mailbox, engine::Core& core) {
+    with_mailbox([](Mailbox& mailbox, engine::Dispatcher& dispatcher) {
         group::Membership seat(mailbox, both, 0);
-        const auto turn = core.take_turn();
+        const auto turn = dispatcher.take_turn();
         for (std::uint64_t key = 0; key < Mailbox::kept_max; ++key) {
             CollectiveHeader head = broadcast_of(MessageKind::first, 1, 0);
             head.key = key;
@@ -509,9 +509,9 @@ TEST_F(Posts, of_more_messages_than_a_node_may_have_sent_some_are_forgotten_but_
 }
 
 TEST_F(Posts, what_was_received_or_forgotten_makes_room_for_others) {
-    with_mailbox([](Mailbox& mailbox, engine::Core& core) {
+    with_mailbox([](Mailbox& mailbox, engine::Dispatcher& dispatcher) {
         const auto say = [&](std::uint64_t key) {
-            const auto turn = core.take_turn();
+            const auto turn = dispatcher.take_turn();
             CollectiveHeader head = broadcast_of(MessageKind::first, 1, 0);
             head.key = key;
             mailbox.on_post(turn, 1, head, {});
@@ -544,9 +544,9 @@ TEST_F(Posts, what_was_received_or_forgotten_makes_room_for_others) {
 }
 
 TEST_F(Posts, what_was_sent_for_calls_that_have_failed_makes_room_for_others) {
-    with_mailbox([](Mailbox& mailbox, engine::Core& core) {
+    with_mailbox([](Mailbox& mailbox, engine::Dispatcher& dispatcher) {
         const auto say = [&](MessageKind kind, std::uint64_t key) {
-            const auto turn = core.take_turn();
+            const auto turn = dispatcher.take_turn();
             CollectiveHeader head = broadcast_of(kind, 1, 0);
             head.key = key;
             if (kind == MessageKind::mismatch) head.came_with = 99; // its number

@@ -113,8 +113,8 @@ struct HeardAnswer {
 /// A service of a puppet, in the place of one of groups.
 class StandIn final : public engine::Service {
 public:
-    StandIn(engine::Core& core, std::function<void(Bytes)> heard)
-        : port_(core.add_service(*this)), heard_(std::move(heard)) {}
+    StandIn(engine::Dispatcher& dispatcher, std::function<void(Bytes)> heard)
+        : port_(dispatcher.add_service(*this)), heard_(std::move(heard)) {}
 
     void say(Node to, std::uint16_t kind, Bytes head, Bytes rest) {
         std::vector<std::byte> message(engine::header_room);
@@ -244,16 +244,18 @@ private:
         const Node self = channel.self();
         Handlers handlers;
         handlers.add("note", [](Call&, std::uint64_t) {});
-        auto core = good(engine::Core::open(channel, std::move(handlers),
+        auto dispatcher = good(engine::Dispatcher::open(channel, std::move(handlers),
                                             Setup{.in_background = false, .spin_max = Duration{0}}.options()));
-        StandIn multicasts(*core, [this, self](Bytes bytes) { heard.push_back({self, {bytes.begin(), bytes.end()}}); });
-        StandIn collectives(*core, [this, self](Bytes bytes) {
+        StandIn multicasts(*dispatcher, [this, self](Bytes bytes) {
+            heard.push_back({self, {bytes.begin(), bytes.end()}});
+        });
+        StandIn collectives(*dispatcher, [this, self](Bytes bytes) {
             Posted one{self, {}, {}};
             EXPECT_TRUE(read_value(bytes, one.head));
             one.data.assign(bytes.begin() + sizeof one.head, bytes.end());
             if (!on_post || !on_post(one)) posted.push_back(std::move(one));
         });
-        engine::Engine engine(std::move(core));
+        engine::Engine engine(std::move(dispatcher));
         while (!(is_over_ && world_.network().in_flight() == 0) && !world_.is_lost(self)) {
             auto& queue = sayings_[self];
             if (queue.empty()) {

@@ -77,6 +77,12 @@ public:
         }
     }
 
+    /// Requests to a peer that it has not handled yet.
+    std::uint64_t under_way(pm::Node to) {
+        const auto turn = dispatcher->take_turn();
+        return dispatcher->outbox(turn).under_way(to);
+    }
+
     // ---- what peers are told
 
     struct Sent {

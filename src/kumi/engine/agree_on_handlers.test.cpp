@@ -17,7 +17,7 @@ using Registered = std::function<void(Handlers&)>;
 
 struct Met {
     std::vector<std::unique_ptr<loopback::ScriptedChannel>> channels;
-    std::vector<std::unique_ptr<Dispatcher>> cores;
+    std::vector<std::unique_ptr<Dispatcher>> dispatchers;
     std::vector<Result<void>> outcomes;
 
     std::string error_of(std::size_t node) const { return outcomes[node] ? "" : outcomes[node].error().text(); }
@@ -32,7 +32,7 @@ Met meet_as(const std::vector<Registered>& nodes, const std::vector<std::string>
         if (!memories.empty()) met.channels.back()->memory = memories[node];
         Handlers handlers;
         nodes[node](handlers);
-        met.cores.push_back(*Dispatcher::open(*met.channels.back(), std::move(handlers),
+        met.dispatchers.push_back(*Dispatcher::open(*met.channels.back(), std::move(handlers),
                                         {.patience = {}, .progress = {.in_background = false, .core = {}}}));
         met.outcomes.emplace_back();
     }
@@ -41,7 +41,8 @@ Met meet_as(const std::vector<Registered>& nodes, const std::vector<std::string>
     for (Node node = 0; node < count; ++node)
         threads.emplace_back([&, node] {
             loopback::ThreadMeeting meeting(place, node);
-            met.outcomes[node] = agree_on_handlers(*met.cores[node], meeting, hosts.empty() ? "host" : hosts[node]);
+            met.outcomes[node] =
+                agree_on_handlers(*met.dispatchers[node], meeting, hosts.empty() ? "host" : hosts[node]);
         });
     for (std::thread& thread : threads) thread.join();
     return met;
@@ -64,14 +65,14 @@ TEST(Meet, nodes_number_their_handlers_alike_in_whatever_order_they_registered_t
     const auto met = meet_as({[](Handlers& all) { add_b(all), add_a(all), add_g(all), add_f(all); },
                               [](Handlers& all) { add_f(all), add_g(all), add_a(all), add_b(all); }});
     ASSERT_EQ(met.error_of(0) + met.error_of(1), "");
-    EXPECT_EQ(met.cores[0]->number_of(0), 1u) << "b";
-    EXPECT_EQ(met.cores[0]->number_of(1), 0u) << "a";
-    EXPECT_EQ(met.cores[1]->number_of(0), 0u);
-    EXPECT_EQ(met.cores[1]->number_of(1), 1u);
-    EXPECT_EQ(met.cores[0]->calls().number_of(0), 1u) << "g";
-    EXPECT_EQ(met.cores[1]->calls().number_of(0), 0u) << "f";
-    EXPECT_TRUE(met.cores[0]->has_handler(1) && met.cores[0]->calls().has(1));
-    EXPECT_FALSE(met.cores[0]->has_handler(2) || met.cores[0]->calls().has(2));
+    EXPECT_EQ(met.dispatchers[0]->messages().number_of(0), 1u) << "b";
+    EXPECT_EQ(met.dispatchers[0]->messages().number_of(1), 0u) << "a";
+    EXPECT_EQ(met.dispatchers[1]->messages().number_of(0), 0u);
+    EXPECT_EQ(met.dispatchers[1]->messages().number_of(1), 1u);
+    EXPECT_EQ(met.dispatchers[0]->calls().number_of(0), 1u) << "g";
+    EXPECT_EQ(met.dispatchers[1]->calls().number_of(0), 0u) << "f";
+    EXPECT_TRUE(met.dispatchers[0]->messages().has(1) && met.dispatchers[0]->calls().has(1));
+    EXPECT_FALSE(met.dispatchers[0]->messages().has(2) || met.dispatchers[0]->calls().has(2));
 }
 
 TEST(Meet, whoever_lacks_something_is_told_what_and_so_is_who_has_it) {
@@ -108,7 +109,7 @@ TEST(Meet, nodes_learn_the_names_of_hosts_and_who_is_first_on_each) {
     loopback::Windows first(3, 1 << 20, {0}), others(3, 1 << 20, {1, 2});
     const std::string longest(60, 'x');
     const auto met = meet_as({add_a, add_a, add_a}, {"alpha", longest, longest}, {&first, &others, &others});
-    for (const auto& dispatcher : met.cores) {
+    for (const auto& dispatcher : met.dispatchers) {
         EXPECT_EQ(dispatcher->agreed().firsts, (std::vector<Node>{0, 1, 1}));
         EXPECT_EQ(dispatcher->name_of(0), "node 0 on alpha");
         EXPECT_EQ(dispatcher->name_of(2), "node 2 on " + longest.substr(0, 51)) << "what fits";

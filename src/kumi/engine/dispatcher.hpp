@@ -113,24 +113,6 @@ public:
     /// A message makes no sense. The user is told once.
     void note_unsound(Node source) noexcept;
 
-    // ---- old names
-    std::uint64_t looks() const noexcept { return peers_.looks(); }
-    bool is_gone(Node node) const noexcept { return peers_.is_gone(node); }
-    std::uint64_t under_way(Node to) const noexcept { return outbox_.requested(to) - outbox_.handled(to); }
-    bool share_host(Node a, Node b) const noexcept { return agreed_.share_host(a, b); }
-    auto run_here(std::uint32_t number, Node source, Bytes arguments) {
-        return messages_.run_here(number, source, arguments);
-    }
-    bool reaches(Node node) const noexcept { return map_->reaches(node); }
-    std::byte* local(global_ptr<std::byte> where, std::size_t bytes) noexcept { return segments_.local(where, bytes); }
-    bool has_handler(std::uint32_t number) const noexcept { return messages_.has(number); }
-    std::uint32_t number_of(std::uint32_t handler) const noexcept { return messages_.number_of(handler); }
-    const std::vector<Node>& firsts() const noexcept { return agreed_.firsts; }
-    void call_background(const Turn& turn) noexcept { loop_.call(turn); }
-    Result<std::uint64_t> allocate(std::size_t count, std::size_t each) { return segments_.allocate(count, each); }
-    Result<void> release(global_ptr<std::byte> memory) { return segments_.release(memory); }
-    const Handlers& handlers() const noexcept { return messages_.handlers(); }
-
     // ---- progress
 
     /// Handles what has arrived. Returns how many messages.

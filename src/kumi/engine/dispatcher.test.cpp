@@ -39,14 +39,14 @@ TEST(DispatcherArrivals, credit_for_more_than_is_under_way_is_not_believed_and_w
             victim.handled[1] = lie;
             victim.hears(1, Kind::first_handler, true);
             victim.poll();
-            EXPECT_EQ(victim.dispatcher->under_way(1), 2u) << lie;
+            EXPECT_EQ(victim.under_way(1), 2u) << lie;
         }
         victim.handled[2] = 1; // nothing was ever sent to it
         victim.hears(2, Kind::credit);
         victim.poll();
     });
     EXPECT_EQ(handled, 4);
-    EXPECT_EQ(victim.dispatcher->under_way(2), 0u);
+    EXPECT_EQ(victim.under_way(2), 0u);
     EXPECT_TRUE(has(told, "can make nothing of a message of node 1")) << told;
     EXPECT_FALSE(has(told, "node 2")) << "the user is told once";
     EXPECT_FALSE(victim.dispatcher->operations().sync(now())) << "two are still under way";
@@ -540,7 +540,7 @@ TEST(DispatcherLosses, all_that_needs_a_lost_node_fails_by_its_name_and_what_nee
     const auto told = victim.dispatcher->operations().sync(now());
     ASSERT_FALSE(told);
     EXPECT_EQ(told.error().text(), "offer: node 1 has left, or is lost");
-    EXPECT_EQ(victim.dispatcher->under_way(1), 0u);
+    EXPECT_EQ(victim.under_way(1), 0u);
     EXPECT_FALSE(victim.engine->send(1, take));
 }
 

@@ -27,7 +27,6 @@ namespace kumi::engine {
 Engine::Engine(std::unique_ptr<Dispatcher> dispatcher) noexcept : dispatcher_(std::move(dispatcher)) {}
 Engine::Engine(Engine&&) noexcept = default;
 Engine::~Engine() = default;
-void Engine::close() noexcept { dispatcher_.reset(); }
 
 Node Engine::node() const noexcept { return dispatcher_->node(); }
 Node Engine::nodes() const noexcept { return dispatcher_->nodes(); }

@@ -97,11 +97,6 @@ public:
     bool wait_until(base::FunctionRef<bool()> done, Instant deadline = never);
 
     Dispatcher& dispatcher() noexcept { return *dispatcher_; }
-    Dispatcher& core() noexcept { return *dispatcher_; }
-
-protected:
-    /// As the destructor; the engine must not be used any more.
-    void close() noexcept;
 
 private:
     bool try_send_packed(Node to, std::uint32_t handler, MutableBytes message, Bytes payload) noexcept;

@@ -95,7 +95,8 @@ Future<Answer> ask_for(Dispatcher& dispatcher, Node to, std::uint32_t function, 
 template <class Answer, class... Parameters, class... Arguments>
     requires(sizeof...(Parameters) == sizeof...(Arguments))
 Future<Answer> Engine::invoke(Node to, const Function<Answer(Parameters...)>& function, const Arguments&... arguments) {
-    return ask_for<Answer>(core(), to, function.index(), function.name(), write_arguments<Parameters...>(arguments...));
+    return ask_for<Answer>(dispatcher(), to, function.index(), function.name(),
+                           write_arguments<Parameters...>(arguments...));
 }
 
 template <class Answer, class... Parameters, class... Arguments>
@@ -106,7 +107,7 @@ std::vector<Future<Answer>> Engine::invoke_all(const Function<Answer(Parameters.
     std::vector<Future<Answer>> answers;
     answers.reserve(nodes());
     for (Node to = 0; to < nodes(); ++to)
-        answers.push_back(ask_for<Answer>(core(), to, function.index(), function.name(), bytes));
+        answers.push_back(ask_for<Answer>(dispatcher(), to, function.index(), function.name(), bytes));
     return answers;
 }
 

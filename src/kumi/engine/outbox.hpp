@@ -67,6 +67,7 @@ public:
     /// Numbers of requests to a node, from 1: the last one sent, and up to which all have been handled there.
     std::uint64_t requested(Node to) const noexcept { return peers_[to].requested; }
     std::uint64_t handled(Node to) const noexcept { return peers_[to].handled; }
+    std::uint64_t under_way(Node to) const noexcept { return peers_[to].requested - peers_[to].handled; }
     bool all_handled(Node to) const noexcept {
         return peers_[to].requested == peers_[to].handled && peers_[to].requests.empty();
     }

@@ -95,7 +95,7 @@ TEST(Services, a_port_sends_requests_of_its_kind_and_they_are_credits) {
     EXPECT_EQ(sent[0].header.is_request, 1u);
     EXPECT_EQ(sent[0].head<std::uint32_t>(), 5u);
     EXPECT_EQ(sent[0].rest.size(), 8u);
-    EXPECT_EQ(victim.dispatcher->under_way(1), 1u);
+    EXPECT_EQ(victim.under_way(1), 1u);
     EXPECT_FALSE(second->port.try_send(3, 7, message)) << "there is no such node";
     EXPECT_FALSE(second->port.send(3, 7, message));
     for (unsigned i = 1; i < requests_max; ++i) EXPECT_TRUE(first->port.send(1, 0, message));

@@ -10,26 +10,26 @@
 
 namespace kumi::group {
 
-Groups::Groups(engine::Core& core, Topology topology, const Settings& settings, const Costs& usual)
-    : casts_(std::make_unique<Multicasts>(core, std::move(topology), settings, usual)),
-      mailbox_(std::make_unique<Mailbox>(core)) {}
+Groups::Groups(engine::Dispatcher& dispatcher, Topology topology, const Settings& settings, const Costs& usual)
+    : casts_(std::make_unique<Multicasts>(dispatcher, std::move(topology), settings, usual)),
+      mailbox_(std::make_unique<Mailbox>(dispatcher)) {}
 Groups::Groups(Groups&&) noexcept = default;
 Groups::~Groups() = default;
 
 Result<Arrival> Groups::next(Instant deadline) { return casts_->next(deadline); }
 
 std::size_t Groups::kept() const {
-    const auto turn = casts_->core().take_turn();
+    const auto turn = casts_->dispatcher().take_turn();
     return casts_->kept(turn);
 }
 
 Choice Groups::choice(std::size_t bytes, Node members) const {
-    const auto turn = casts_->core().take_turn();
+    const auto turn = casts_->dispatcher().take_turn();
     return casts_->choice(turn, bytes, members);
 }
 
 Costs Groups::costs() const {
-    const auto turn = casts_->core().take_turn();
+    const auto turn = casts_->dispatcher().take_turn();
     return casts_->costs(turn);
 }
 
@@ -40,12 +40,12 @@ Result<Group> Groups::group_of(const Arrival& arrival) {
     return group(arrival.members, base::fnv1a(kumi::text_of(std::as_bytes(std::span(name)))));
 }
 
-engine::Progress& Groups::progress() noexcept { return casts_->core(); }
+engine::Progress& Groups::progress() noexcept { return casts_->dispatcher(); }
 
 namespace {
 
 Future<Set> start(Multicasts& casts, const Set& to, const Purpose& purpose, Bytes arguments, Bytes payload) {
-    const auto promise = std::make_shared<engine::Promise<Set>>(&casts.core());
+    const auto promise = std::make_shared<engine::Promise<Set>>(&casts.dispatcher());
     auto future = promise->future();
     casts.start(to, purpose, arguments, payload, [promise](Result<Outcome> outcome) {
         if (outcome) promise->complete(std::move(outcome->missing));
@@ -57,7 +57,8 @@ Future<Set> start(Multicasts& casts, const Set& to, const Purpose& purpose, Byte
 } // namespace
 
 Future<Set> Groups::call(const Set& to, std::uint32_t handler, Bytes arguments, Bytes payload) {
-    return start(*casts_, to, {Use::handler, casts_->core().number_of(handler), 0}, arguments, payload);
+    return start(*casts_, to, {Use::handler, casts_->dispatcher().messages().number_of(handler), 0}, arguments,
+                 payload);
 }
 
 Future<Set> Groups::multicast(const Set& to, std::uint64_t tag, Bytes content) {
@@ -67,9 +68,9 @@ Future<Set> Groups::multicast(const Set& to, std::uint64_t tag, Bytes content) {
 void Groups::ask(const Set& to, std::uint32_t function, std::optional<std::uint32_t> operation,
                  const engine::ArgumentBytes& arguments, Ended ended) {
     if (!arguments) return ended(arguments.error());
-    engine::Core& core = casts_->core();
-    const Purpose purpose{operation ? Use::reduce : Use::gather, core.calls().number_of(function),
-                          operation ? core.calls().number_of(*operation) : 0};
+    engine::Dispatcher& dispatcher = casts_->dispatcher();
+    const Purpose purpose{operation ? Use::reduce : Use::gather, dispatcher.calls().number_of(function),
+                          operation ? dispatcher.calls().number_of(*operation) : 0};
     casts_->start(to, purpose, *arguments, {}, std::move(ended));
 }
 
@@ -97,12 +98,13 @@ Result<Group> Groups::group(const Set& set) {
 }
 
 Result<Group> Groups::group(const Set& set, std::uint64_t id) {
-    engine::Core& core = mailbox_->core();
-    if (!set.contains(core.node()))
-        return error("group of {}: {} is no member", set.empty() ? "nobody" : set.text(), core.name_of(core.node()));
-    if (set.last() >= core.nodes())
+    engine::Dispatcher& dispatcher = mailbox_->dispatcher();
+    if (!set.contains(dispatcher.node()))
+        return error("group of {}: {} is no member", set.empty() ? "nobody" : set.text(),
+                     dispatcher.name_of(dispatcher.node()));
+    if (set.last() >= dispatcher.nodes())
         return error("group of {}: there is no node {}, this job has nodes 0 to {}", set.text(), set.last(),
-                     core.nodes() - 1);
+                     dispatcher.nodes() - 1);
     return Group(std::make_shared<Membership>(*mailbox_, set, id));
 }
 

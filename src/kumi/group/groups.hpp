@@ -35,7 +35,6 @@
 
 namespace kumi::engine {
 class Dispatcher;
-using Core = Dispatcher;
 } // namespace kumi::engine
 
 namespace kumi::group {
@@ -76,7 +75,8 @@ public:
     /// Adds its services to the engine, which must not have started. If `settings` has no costs, they are measured with
     /// extra messages before the first multicasts; until then, and if the measurement makes no sense, `usual` counts.
     /// If `settings` has a way, all multicasts go that way, except those that are too large for it.
-    explicit Groups(engine::Core& core, Topology topology = {}, const Settings& settings = {}, const Costs& usual = {});
+    explicit Groups(engine::Dispatcher& dispatcher, Topology topology = {}, const Settings& settings = {},
+                    const Costs& usual = {});
     Groups(Groups&&) noexcept;
     /// The engine must have ended.
     ~Groups();

@@ -6,6 +6,7 @@
 #include "kumi/base/fnv.hpp"
 #include "kumi/base/machine.hpp"
 #include "kumi/base/number_text.hpp"
+#include "kumi/job/membership.hpp"
 #include "kumi/job/opening.hpp"
 
 #include <algorithm>
@@ -40,17 +41,17 @@ Result<group::Settings> settings_from_environment(const group::Settings& others)
 }
 
 /// Which nodes are near each other: hosts, and clusters of hosts. All nodes ask together.
-Result<group::Topology> topology_of(engine::Core& core, pm::Meeting& meeting) {
-    const std::vector<Node>& firsts = core.firsts();
+Result<group::Topology> topology_of(engine::Dispatcher& dispatcher, pm::Meeting& meeting) {
+    const std::vector<Node>& firsts = dispatcher.agreed().firsts;
     std::vector<Node> hosts = firsts;
     std::ranges::sort(hosts);
     hosts.erase(std::unique(hosts.begin(), hosts.end()), hosts.end());
     if (hosts.size() < 3) return group::find_topology(firsts, {});
     // The first of each host tells what it reaches the others by.
     std::vector<std::uint32_t> mine;
-    if (firsts[core.node()] == core.node())
+    if (firsts[dispatcher.node()] == dispatcher.node())
         for (const Node host : hosts)
-            mine.push_back(static_cast<std::uint32_t>(base::fnv1a(core.channel().carrier(host))));
+            mine.push_back(static_cast<std::uint32_t>(base::fnv1a(dispatcher.channel().carrier(host))));
     const auto told = meeting.exchange(std::as_bytes(std::span(mine)));
     if (!told) return told.error();
     std::vector<std::vector<std::uint32_t>> carriers;
@@ -65,10 +66,10 @@ Result<group::Topology> topology_of(engine::Core& core, pm::Meeting& meeting) {
 }
 
 /// What a message takes, as classes of networks go: on one host, where nodes may wait for a core, or between hosts.
-group::Costs usual_costs(const engine::Core& core, unsigned nodes_on_host, unsigned cores) {
+group::Costs usual_costs(const engine::Dispatcher& dispatcher, unsigned nodes_on_host, unsigned cores) {
     constexpr auto usual = group::Origin::usual;
-    const bool is_one_host =
-        std::ranges::all_of(core.firsts(), [&](Node first) { return first == core.firsts().front(); });
+    const bool is_one_host = std::ranges::all_of(
+        dispatcher.agreed().firsts, [&](Node first) { return first == dispatcher.agreed().firsts.front(); });
     if (!is_one_host) return {.overhead_us = 5, .latency_us = 20, .us_per_byte = 0.001, .origin = usual};
     // Where cores are few, whoever passes a message on keeps others from getting theirs: flat trees are best. Measured
     // with two of them, on which 11 members of 16 nodes had it after half the time.
@@ -79,19 +80,16 @@ group::Costs usual_costs(const engine::Core& core, unsigned nodes_on_host, unsig
 
 } // namespace
 
-Job::Job(std::unique_ptr<PmJob> membership, std::unique_ptr<group::Groups> groups,
-         std::unique_ptr<engine::Dispatcher> core) noexcept
-    : Engine(std::move(core)), membership_(std::move(membership)), groups_(std::move(groups)) {}
+Job::Job(std::unique_ptr<job::Membership> membership, std::unique_ptr<group::Groups> groups,
+         std::unique_ptr<engine::Dispatcher> dispatcher) noexcept
+    : membership_(std::move(membership)), groups_(std::move(groups)), engine_(std::move(dispatcher)) {}
 Job::Job(Job&&) noexcept = default;
-
-Job::~Job() {
-    if (membership_) close(); // before the channel
-}
+Job::~Job() = default;
 
 Result<Job> Job::join(Handlers&& handlers) {
     const auto progress = progress_from_environment();
     if (!progress) return progress.error();
-    auto joined = PmJob::join();
+    auto joined = job::Membership::join();
     if (!joined) return joined.error();
     return start(*std::move(joined), std::move(handlers), *progress, {});
 }
@@ -101,39 +99,45 @@ Result<Job> Job::adopt(std::unique_ptr<boot::Session> session, std::unique_ptr<p
     auto progress = progress_from_environment();
     if (!progress) return progress.error();
     progress->in_background &= adoption.may_use_background;
-    return start(PmJob(std::move(session), std::move(channel)), std::move(handlers), *progress, std::move(adoption));
+    return start(job::Membership(std::move(session), std::move(channel)), std::move(handlers), *progress,
+                 std::move(adoption));
 }
 
-Result<Job> Job::start(PmJob&& joined, Handlers&& handlers, const engine::ProgressOptions& progress,
+Result<Job> Job::start(job::Membership&& joined, Handlers&& handlers, const engine::ProgressOptions& progress,
                        Adoption adoption) {
-    auto membership = std::make_unique<PmJob>(std::move(joined));
+    auto membership = std::make_unique<job::Membership>(std::move(joined));
     boot::Session& session = membership->session();
-    const auto give_up = [&](const Error& why) { return session.report_failure(why) ? why.as_told() : why; };
+    const auto give_up = [&](const Error& why) { return membership->give_up(why); };
     auto settings = settings_from_environment(adoption.groups);
     if (!settings) return give_up(settings.error());
-    auto core =
+    auto dispatcher =
         engine::Dispatcher::open(membership->channel(), std::move(handlers), {membership->patience(), progress});
-    if (!core) return give_up(core.error());
+    if (!dispatcher) return give_up(dispatcher.error());
     job::SessionMeeting meeting(session);
-    if (auto met = engine::agree_on_handlers(**core, meeting, session.standing().host); !met)
+    if (auto met = engine::agree_on_handlers(**dispatcher, meeting, session.standing().host); !met)
         return give_up(met.error());
-    auto topology = adoption.topology ? *std::move(adoption.topology) : topology_of(**core, meeting);
+    auto topology = adoption.topology ? *std::move(adoption.topology) : topology_of(**dispatcher, meeting);
     if (!topology) return give_up(topology.error());
-    const group::Costs usual = usual_costs(**core, session.standing().nodes_on_host, session.standing().cores_on_host);
+    const group::Costs usual =
+        usual_costs(**dispatcher, session.standing().nodes_on_host, session.standing().cores_on_host);
     // Messages between two that have a core tell nothing of what it takes to get one.
     const bool is_crowded = session.standing().nodes_on_host > session.standing().cores_on_host;
     if (!settings->costs && is_crowded) settings->costs = usual;
-    auto groups = std::make_unique<group::Groups>(**core, *std::move(topology), *settings, usual);
-    (*core)->start();
-    return Job(std::move(membership), std::move(groups), *std::move(core));
+    auto groups = std::make_unique<group::Groups>(**dispatcher, *std::move(topology), *settings, usual);
+    (*dispatcher)->start();
+    return Job(std::move(membership), std::move(groups), *std::move(dispatcher));
 }
 
-const std::string& Job::host() const noexcept { return membership_->host(); }
+const std::string& Job::host() const noexcept { return membership_->standing().host; }
 
-void Job::on_message(std::function<void(Message&)> handler) { core().messages().set_plain_handler(std::move(handler)); }
+const pm::Channel& Job::channel() const noexcept { return membership_->channel(); }
+
+void Job::on_message(std::function<void(Message&)> handler) {
+    engine_.dispatcher().messages().set_plain_handler(std::move(handler));
+}
 
 Result<void> Job::send_pieces(Node to, std::span<const Bytes> pieces) {
-    return core().messages().send_plain(to, pieces);
+    return engine_.dispatcher().messages().send_plain(to, pieces);
 }
 
 } // namespace kumi

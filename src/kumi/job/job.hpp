@@ -15,21 +15,30 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 namespace kumi {
+namespace boot {
+class Session;
+} // namespace boot
 namespace engine {
 struct ProgressOptions;
 } // namespace engine
+namespace job {
+class Membership;
+} // namespace job
 
 using group::Set;
 
-/// This process as one node of a job, from join() until it is destroyed. For any thread; what the engine does for it,
-/// and who does it, is in engine/engine.hpp.
-class Job final : public engine::Engine {
+/// This process as one node of a job, from join() until it is destroyed. It is made of an engine (messages, calls,
+/// barriers, progress: engine/engine.hpp), the memory of all nodes (memory()) and groups of nodes (groups()). All
+/// functions are for any thread.
+class Job final {
 public:
     /// Joins the job that this process was started for; started by hand, it is a job of one node. Once per process. An
-    /// error also where nodes do not have the same handlers.
+    /// error also if the nodes do not have the same handlers.
     static Result<Job> join(Handlers&& handlers = {});
     struct Adoption {
         // if not, no thread uses the channel but those that call, whatever KUMI_PROGRESS says
@@ -44,22 +53,85 @@ public:
 
     Job(Job&&) noexcept;
     Job& operator=(Job&&) = delete;
-    /// Leaves. What was sent before still arrives.
+    /// Leaves the job. What was sent before still arrives.
     ~Job();
 
+    Node node() const noexcept { return engine_.node(); }
+    Node nodes() const noexcept { return engine_.nodes(); }
     /// The host that this node runs on.
     const std::string& host() const noexcept;
+    /// What this node has sent to whom, and by which network.
+    const pm::Channel& channel() const noexcept;
 
-    /// Sets what is called with every message, as a handler is. Before it is set, messages wait.
+    // ---- what a job is made of
+
+    engine::Engine& engine() noexcept { return engine_; }
+    /// Segments, the heap, puts, gets, atomic operations, flags: engine/memory.hpp.
+    engine::Memory memory() noexcept { return engine_.memory(); }
+    /// Multicasts and collectives among sets of nodes: group/groups.hpp.
+    group::Groups& groups() noexcept { return *groups_; }
+
+    // ---- messages
+
+    /// Calls `handler` on `to`, which may be this node; in order for each pair of nodes. Waits while too many requests
+    /// to `to` are under way.
+    template <class... Parameters, class... Arguments>
+        requires(sizeof...(Parameters) == sizeof...(Arguments))
+    Result<void> send(Node to, const Handler<Parameters...>& handler, const Arguments&... arguments) {
+        return engine_.send(to, handler, arguments...);
+    }
+    /// The largest message to a handler: 256 KiB, or less if the channel takes less.
+    std::size_t message_bytes_max() const noexcept { return engine_.message_bytes_max(); }
+    /// Sets what is called with every plain message, as a handler is. Messages wait until it is set.
     void on_message(std::function<void(Message&)> handler);
-
-    using engine::Engine::send;
-    /// Sends one message made of one or more pieces, each a span of bytes. Waits for room, handling messages meanwhile.
-    /// An error: no such node, too large, node lost; inside a handler: no room.
+    /// Sends one plain message made of one or more pieces, each a span of bytes. Waits for room, handling messages
+    /// meanwhile. An error: no such node, too large, node lost; inside a handler: no room.
     template <class... More>
     Result<void> send(Node to, Bytes first, const More&... more) {
         const std::array<Bytes, 1 + sizeof...(More)> pieces{first, Bytes(more)...};
         return send_pieces(to, pieces);
+    }
+    /// Calls a function on another node. The future has its answer, or what it has thrown. <kumi/functions.hpp>
+    template <class Answer, class... Parameters, class... Arguments>
+        requires(sizeof...(Parameters) == sizeof...(Arguments))
+    Future<Answer> invoke(Node to, const Function<Answer(Parameters...)>& function, const Arguments&... arguments) {
+        return engine_.invoke(to, function, arguments...);
+    }
+    /// Calls a function on all nodes, this one included. Answers are by node. <kumi/functions.hpp>
+    template <class Answer, class... Parameters, class... Arguments>
+        requires(sizeof...(Parameters) == sizeof...(Arguments))
+    std::vector<Future<Answer>> invoke_all(const Function<Answer(Parameters...)>& function,
+                                           const Arguments&... arguments) {
+        return engine_.invoke_all(function, arguments...);
+    }
+
+    // ---- barriers
+
+    /// Arrives at the next barrier of all nodes, and does not wait. Any number may be under way; they complete in
+    /// order.
+    BarrierToken arrive() { return engine_.arrive(); }
+    /// Arrives at the next barrier of some nodes, of which this is one. All members give the same set, in any order.
+    Result<BarrierToken> arrive(std::span<const Node> members) { return engine_.arrive(members); }
+    bool test(const BarrierToken& token) { return engine_.test(token); }
+    Result<void> wait(const BarrierToken& token, Instant deadline = never) { return engine_.wait(token, deadline); }
+    /// Arrives and waits for all nodes.
+    Result<void> barrier(Instant deadline = never) { return engine_.barrier(deadline); }
+
+    // ---- progress
+
+    /// Waits until everything that this node has begun is done where it was to be done: puts, gets, copies, requests.
+    /// An error: the first thing that failed since the last sync().
+    Result<void> sync(Instant deadline = never) { return engine_.sync(deadline); }
+    /// Does not wait: `flag`, any word of this node, becomes 1 then.
+    Result<void> start_sync(Flag& flag) { return engine_.start_sync(flag); }
+    /// Handles what has arrived. Returns how many messages.
+    std::size_t poll() { return engine_.poll(); }
+    /// Sends what was held back so that small messages share a packet. Functions that wait do so too.
+    void flush() { engine_.flush(); }
+    /// Makes progress until `done()`, sleeping while there is nothing to do. False when the deadline came first. `done`
+    /// may look at what handlers change, and at flags.
+    bool wait_until(base::FunctionRef<bool()> done, Instant deadline = never) {
+        return engine_.wait_until(done, deadline);
     }
 
     // ---- groups: group/groups.hpp
@@ -96,17 +168,17 @@ public:
     Result<group::Group> group(const Set& set) { return groups_->group(set); }
     /// The members of a multicast that came.
     Result<group::Group> group_of(const group::Arrival& arrival) { return groups_->group_of(arrival); }
-    group::Groups& groups() noexcept { return *groups_; }
 
 private:
-    Job(std::unique_ptr<PmJob> membership, std::unique_ptr<group::Groups> groups,
-        std::unique_ptr<engine::Dispatcher> core) noexcept;
-    static Result<Job> start(PmJob&& membership, Handlers&& handlers, const engine::ProgressOptions& progress,
+    Job(std::unique_ptr<job::Membership> membership, std::unique_ptr<group::Groups> groups,
+        std::unique_ptr<engine::Dispatcher> dispatcher) noexcept;
+    static Result<Job> start(job::Membership&& joined, Handlers&& handlers, const engine::ProgressOptions& progress,
                              Adoption adoption);
     Result<void> send_pieces(Node to, std::span<const Bytes> pieces);
 
-    std::unique_ptr<PmJob> membership_; // with the channel that the engine uses
-    std::unique_ptr<group::Groups> groups_;
+    std::unique_ptr<job::Membership> membership_; // with the channel that the engine uses
+    std::unique_ptr<group::Groups> groups_;       // services of the engine, which ends before them
+    engine::Engine engine_;
 };
 
 } // namespace kumi

@@ -13,10 +13,6 @@
 #include <string>
 
 namespace kumi {
-namespace boot {
-class Session;
-} // namespace boot
-
 using pm::KeptMessage;
 using pm::Message;
 using pm::Node;
@@ -68,11 +64,8 @@ public:
     pm::Channel& channel() noexcept;
 
 private:
-    friend class Job;
     struct State;
-    PmJob(std::unique_ptr<boot::Session> session, std::unique_ptr<pm::Channel> channel);
-
-    boot::Session& session() noexcept;
+    explicit PmJob(std::unique_ptr<State> state) noexcept;
 
     Result<void> check(Node to, std::size_t bytes) const;
     Result<void> wait_for_room(Node to);

@@ -13,7 +13,7 @@ int main(int, char** argv) {
     const auto take = handlers.add("take", [](kumi::Call&, kumi::Bytes) {});
     const auto carried = handlers.function("carried", [&](int) {
         Carried bytes;
-        const kumi::pm::Channel& channel = self->core().channel();
+        const kumi::pm::Channel& channel = self->channel();
         for (kumi::Node to = 0; to < channel.nodes(); ++to)
             bytes[std::string(channel.carrier(to))] += channel.sent(to).bytes;
         return bytes;

@@ -71,7 +71,7 @@ bool Transfers::send_piece(const Turn& turn, Transfer& transfer) {
     if (transfer.has_gone) return false;
     const std::uint64_t bytes = std::min(piece_bytes_, transfer.bytes - transfer.next);
     const Outbox& outbox = dispatcher_.outbox(turn);
-    if (outbox.requested(transfer.node) - outbox.handled(transfer.node) >= transfer_pieces_max) return false;
+    if (outbox.under_way(transfer.node) >= transfer_pieces_max) return false;
     const bool was_sent = transfer.kind == Transfer::Kind::put ? send_put_piece(turn, transfer, bytes)
                                                                : send_get_piece(turn, transfer, bytes);
     if (!was_sent) return false;

@@ -32,7 +32,7 @@ protected:
     /// The node says that it has handled all that was sent to it.
     void credit(Node node) {
         const auto turn = victim.dispatcher->take_turn();
-        given[node] += static_cast<std::uint16_t>(victim.dispatcher->under_way(node));
+        given[node] += static_cast<std::uint16_t>(victim.under_way(node));
         victim.handled[node] = given[node];
         victim.hears(node, Kind::credit);
     }
@@ -52,7 +52,7 @@ TEST_F(DispatcherTransfers, a_long_put_leaves_a_quarter_of_the_requests_to_other
     Handlers names;
     const auto take = names.add("take", [](Call&) {});
     for (std::uint32_t i = 0; i < requests_max / 4; ++i) ASSERT_TRUE(victim.engine->send(1, take)) << i;
-    EXPECT_EQ(victim.dispatcher->under_way(1), requests_max);
+    EXPECT_EQ(victim.under_way(1), requests_max);
     credit(1);
     victim.poll();
     EXPECT_EQ(puts(), content.size() / chunk_bytes - requests_max * 3 / 4) << "the rest of it";

@@ -35,7 +35,7 @@ void CallFailure::tell_all(const engine::Turn& turn, const CollectiveHeader& own
     if (mismatch_ == 0) return;
     seat_.mailbox.add_mismatch(turn, mismatch_);
     for (const Node member : seat_.members)
-        if (member != seat_.mailbox.core().node()) post(turn, member, own, MessageKind::mismatch);
+        if (member != seat_.mailbox.dispatcher().node()) post(turn, member, own, MessageKind::mismatch);
 }
 
 void CallFailure::skip(const engine::Turn& turn, Node from) {

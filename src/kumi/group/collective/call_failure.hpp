@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kumi/engine/core.hpp"
+#include "kumi/engine/dispatcher.hpp"
 #include "kumi/group/collective/mailbox.hpp"
 
 #include <cstdint>

@@ -19,14 +19,14 @@ std::string_view name_of(Collective collective) noexcept {
 }
 
 CollectiveCall::CollectiveCall(Membership& seat, const CallShape& shape, Instant deadline)
-    : seat_(seat), mailbox_(seat.mailbox), core_(seat.mailbox.core()), box_(seat.box), shape_(shape),
+    : seat_(seat), mailbox_(seat.mailbox), dispatcher_(seat.mailbox.dispatcher()), box_(seat.box), shape_(shape),
       deadline_(deadline), piece_bytes_(mailbox_.chunk_bytes()), search_(seat), failure_(seat) {
     if (shape.bytes_each != 0 && shape.bytes_each <= piece_bytes_) piece_bytes_ -= piece_bytes_ % shape.bytes_each;
-    if (core_.in_handler()) {
+    if (dispatcher_.in_handler()) {
         failure_.refuse("a handler must not wait");
         return;
     }
-    const auto turn = core_.take_turn();
+    const auto turn = dispatcher_.take_turn();
     if (box_.call != nullptr) {
         failure_.refuse("another thread is in a call on this set, and only one at a time can be");
         return;
@@ -39,7 +39,7 @@ CollectiveCall::CollectiveCall(Membership& seat, const CallShape& shape, Instant
 
 CollectiveCall::~CollectiveCall() {
     if (!has_begun_) return;
-    const auto turn = core_.take_turn();
+    const auto turn = dispatcher_.take_turn();
     box_.call = nullptr;
     box_.receives.clear();
     box_.sendings.clear();
@@ -51,7 +51,7 @@ CollectiveHeader CollectiveCall::head_of(MessageKind kind, std::uint16_t step, s
 }
 
 void CollectiveCall::set_bytes(std::uint64_t bytes) noexcept {
-    const auto turn = core_.take_turn();
+    const auto turn = dispatcher_.take_turn();
     shape_.bytes = bytes;
 }
 
@@ -59,7 +59,7 @@ void CollectiveCall::set_bytes(std::uint64_t bytes) noexcept {
 
 bool CollectiveCall::send(Node rank, std::size_t step, Bytes data) {
     if (!has_begun_) return false;
-    const auto turn = core_.take_turn();
+    const auto turn = dispatcher_.take_turn();
     const Node to = seat_.members[rank];
     if (failure_.has_failed()) return failure_.tell(turn, to, head_of(MessageKind::trouble, 0, 0)), false;
     Sending sending{to, static_cast<std::uint16_t>(step), Sending::State::fresh, data, 0};
@@ -161,7 +161,7 @@ void CollectiveCall::receive_fitting(Node rank, std::size_t step, MutableBytes t
 
 void CollectiveCall::add(const Receive& receive) {
     if (!has_begun_) return;
-    const auto turn = core_.take_turn();
+    const auto turn = dispatcher_.take_turn();
     if (failure_.has_failed()) return failure_.skip(turn, receive.from);
     box_.receives.push_back(receive);
     ++open_;
@@ -204,23 +204,23 @@ void CollectiveCall::bind(const engine::Turn& turn, Receive& receive, Node sourc
 /// Whether it is of the same call.
 bool CollectiveCall::check(const engine::Turn& turn, Node source, const CollectiveHeader& head) {
     const auto fail_both = [&](auto&& text, std::uint64_t mismatch) {
-        return fail(turn, text("this node"), text(core_.name_of(core_.node())), mismatch), false;
+        return fail(turn, text("this node"), text(dispatcher_.name_of(dispatcher_.node())), mismatch), false;
     };
     if (!shape_.has_same_name(head)) {
         const auto call = [](std::uint8_t collective, Node root) {
             return fmt::format("{} with root {}", name_of(static_cast<Collective>(collective)), root);
         };
         const auto text = [&](std::string_view self) {
-            return fmt::format("{} has called {}, {} {}", core_.name_of(source), call(head.collective, head.root), self,
-                               call(static_cast<std::uint8_t>(shape_.collective), shape_.root));
+            return fmt::format("{} has called {}, {} {}", dispatcher_.name_of(source), call(head.collective, head.root),
+                               self, call(static_cast<std::uint8_t>(shape_.collective), shape_.root));
         };
-        return fail_both(text, std::uint64_t{core_.node()} << 32 | serial_);
+        return fail_both(text, std::uint64_t{dispatcher_.node()} << 32 | serial_);
     }
     if (!shape_.has_same_size(head))
         return fail_both(
             [&](std::string_view self) {
-                return fmt::format("{} came with {} bytes, {} with {}", core_.name_of(source), head.came_with, self,
-                                   shape_.bytes);
+                return fmt::format("{} came with {} bytes, {} with {}", dispatcher_.name_of(source), head.came_with,
+                                   self, shape_.bytes);
             },
             0);
     return true;
@@ -230,7 +230,7 @@ bool CollectiveCall::make_room(const engine::Turn& turn, Receive& receive, Node 
     const bool has_size = receive.content == nullptr || receive.combine != nullptr;
     if (head.step != receive.step || (has_size && head.bytes != receive.bytes))
         return fail(turn, fmt::format("{} is at another step: the members' calls are not in the same order",
-                                      core_.name_of(source))),
+                                      dispatcher_.name_of(source))),
                false;
     if (receive.may_fit && head.bytes == receive.bytes) receive.content = nullptr;
     if (receive.content == nullptr) return true;
@@ -238,7 +238,7 @@ bool CollectiveCall::make_room(const engine::Turn& turn, Receive& receive, Node 
         receive.content->resize(head.bytes);
     } catch (const std::exception& failure) {
         return fail(turn, fmt::format("no memory for {} of {}: {}", base::readable_bytes(head.bytes),
-                                      core_.name_of(source), failure.what())),
+                                      dispatcher_.name_of(source), failure.what())),
                false;
     }
     receive.bytes = head.bytes;
@@ -249,7 +249,7 @@ void CollectiveCall::feed(const engine::Turn& turn, Receive& receive, Bytes data
     const bool is_cut_wrong =
         receive.combine != nullptr && receive.content == nullptr && data.size() % shape_.bytes_each != 0;
     if (data.size() > receive.bytes - receive.arrived || is_cut_wrong)
-        return fail(turn, fmt::format("{} has sent what makes no sense", core_.name_of(receive.from)));
+        return fail(turn, fmt::format("{} has sent what makes no sense", dispatcher_.name_of(receive.from)));
     const bool is_last = receive.arrived + data.size() == receive.bytes;
     if (receive.content != nullptr) copy_bytes(receive.content->data() + receive.arrived, data);
     if (receive.combine == nullptr) {
@@ -273,15 +273,16 @@ bool CollectiveCall::apply(const engine::Turn& turn, const Combine& combine, std
         if (!data.empty()) combine(into, mine, data.data(), data.size(), is_first);
         return true;
     } catch (const std::exception& thrown) {
-        fail(turn, fmt::format("the operation threw on {}: {}", core_.name_of(core_.node()), thrown.what()));
+        fail(turn,
+             fmt::format("the operation threw on {}: {}", dispatcher_.name_of(dispatcher_.node()), thrown.what()));
     } catch (...) {
-        fail(turn, fmt::format("the operation threw on {}", core_.name_of(core_.node())));
+        fail(turn, fmt::format("the operation threw on {}", dispatcher_.name_of(dispatcher_.node())));
     }
     return false;
 }
 
 void CollectiveCall::combine_here(MutableBytes into, Bytes other, const Combine& combine, bool other_is_first) {
-    const auto turn = core_.take_turn();
+    const auto turn = dispatcher_.take_turn();
     if (failure_.has_failed()) return;
     (void)apply(turn, combine, into.data(), into.data(), other, other_is_first);
 }
@@ -294,14 +295,14 @@ bool CollectiveCall::wait(bool for_sends) {
     const auto is_over = [&](const engine::Turn& turn) {
         return has_all || (is_done(turn, for_sends) && ((has_all = !failure_.has_failed()), true));
     };
-    const bool in_time = core_.loop().serve_until(is_over, deadline_);
+    const bool in_time = dispatcher_.loop().serve_until(is_over, deadline_);
     if (has_all) return true;
-    const auto turn = core_.take_turn();
+    const auto turn = dispatcher_.take_turn();
     if (!in_time && !failure_.has_failed()) {
         const auto late = std::ranges::find(box_.receives, false, &Receive::is_done);
         const Node who = late != box_.receives.end() ? late->from : box_.sendings.front().to;
-        const std::string why = fmt::format("{} has not come within the time given", core_.name_of(who));
-        fail(turn, why, fmt::format("{} has given up: {}", core_.name_of(core_.node()), why));
+        const std::string why = fmt::format("{} has not come within the time given", dispatcher_.name_of(who));
+        fail(turn, why, fmt::format("{} has given up: {}", dispatcher_.name_of(dispatcher_.node()), why));
     }
     box_.receives.clear();
     return false;
@@ -322,9 +323,9 @@ bool CollectiveCall::is_done(const engine::Turn& turn, bool for_sends) {
 /// Asks members that the call has waited for long. The network learns by that whether they are still there, and members
 /// that wait for each other in different calls find out.
 void CollectiveCall::check_silent_peers(const engine::Turn& turn) {
-    if (looks_.value_or(core_.looks()) != core_.looks() && !find_mismatch(turn))
+    if (looks_.value_or(dispatcher_.peers().looks()) != dispatcher_.peers().looks() && !find_mismatch(turn))
         search_.ask(turn, head_of(MessageKind::ask, 0, 0));
-    looks_ = core_.looks();
+    looks_ = dispatcher_.peers().looks();
 }
 
 void CollectiveCall::on_waiting(const engine::Turn& turn, Node source, const CollectiveHeader& head) {
@@ -334,8 +335,8 @@ void CollectiveCall::on_waiting(const engine::Turn& turn, Node source, const Col
 
 bool CollectiveCall::find_gone(const engine::Turn& turn) {
     const auto check = [&](Node node) {
-        if (!core_.is_gone(node)) return false;
-        return fail(turn, fmt::format("{} has left, or is lost", core_.name_of(node))), true;
+        if (!dispatcher_.peers().is_gone(node)) return false;
+        return fail(turn, fmt::format("{} has left, or is lost", dispatcher_.name_of(node))), true;
     };
     for (const Receive& receive : box_.receives)
         if (!receive.is_done && check(receive.from)) return true;
@@ -357,7 +358,7 @@ bool CollectiveCall::find_mismatch(const engine::Turn& turn) {
 
 Result<void> CollectiveCall::end() {
     if (wait()) return {};
-    const auto turn = core_.take_turn();
+    const auto turn = dispatcher_.take_turn();
     return error("{} among {}: {}", name_of(shape_.collective), seat_.set.text(), failure_.why(turn));
 }
 
@@ -365,8 +366,8 @@ Result<void> CollectiveCall::end() {
 
 void CollectiveCall::refuse(const std::string& why) {
     if (!has_begun_) return;
-    const auto turn = core_.take_turn();
-    const std::string told = fmt::format("{}: {}", core_.name_of(core_.node()), why);
+    const auto turn = dispatcher_.take_turn();
+    const std::string told = fmt::format("{}: {}", dispatcher_.name_of(dispatcher_.node()), why);
     fail(turn, why, told);
 }
 

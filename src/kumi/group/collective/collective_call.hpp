@@ -91,7 +91,7 @@ private:
 
     Membership& seat_;
     Mailbox& mailbox_;
-    engine::Core& core_;
+    engine::Dispatcher& dispatcher_;
     Inbox& box_;
     CallShape shape_;
     Instant deadline_;

@@ -49,14 +49,14 @@ void DeadlockSearch::on_stuck(const engine::Turn& turn, Node source, const Colle
     for (const Deadlock::Chase& chase : deadlock_.chases()) pass_on(turn, chase, wait, own);
     if (shape.has_same_name(head) && shape.has_same_size(head)) return;
     others_.emplace_back(source, head);
-    pass_on(turn, {{seat_.mailbox.core().node(), deadlock_.state()}, source}, wait, own);
+    pass_on(turn, {{seat_.mailbox.dispatcher().node(), deadlock_.state()}, source}, wait, own);
 }
 
 std::optional<DeadlockSearch::Other> DeadlockSearch::on_chase(const engine::Turn& turn, const CollectiveHeader& head,
                                                               const CollectiveHeader& own) {
     const Deadlock::Chase chase{{static_cast<Node>(head.came_with), lower_of(head.bytes)}, head.root};
     if (!deadlock_.add_chase(upper_of(head.bytes), chase, chases_max_each * seat_.members.size())) return {};
-    if (chase.beginner != Deadlock::Member{seat_.mailbox.core().node(), deadlock_.state()}) {
+    if (chase.beginner != Deadlock::Member{seat_.mailbox.dispatcher().node(), deadlock_.state()}) {
         for (const Deadlock::Member& wait : deadlock_.waits()) pass_on(turn, chase, wait, own);
         return {};
     }

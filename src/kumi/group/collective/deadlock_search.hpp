@@ -3,7 +3,7 @@
 // What a call that has waited for long says to the members that it waits for, so that members that wait for each other
 // in different calls find out. The rules are in deadlock.hpp.
 
-#include "kumi/engine/core.hpp"
+#include "kumi/engine/dispatcher.hpp"
 #include "kumi/group/collective/call_shape.hpp"
 #include "kumi/group/collective/deadlock.hpp"
 #include "kumi/group/collective/mailbox.hpp"

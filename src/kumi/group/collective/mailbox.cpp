@@ -10,23 +10,23 @@
 namespace kumi::group {
 
 Membership::Membership(Mailbox& in, const Set& of, std::uint64_t key)
-    : mailbox(in), set(of), members(of.begin(), of.end()), rank(of.rank(in.core().node())), box([&]() -> Inbox& {
-          const auto turn = in.core().take_turn();
+    : mailbox(in), set(of), members(of.begin(), of.end()), rank(of.rank(in.dispatcher().node())), box([&]() -> Inbox& {
+          const auto turn = in.dispatcher().take_turn();
           Inbox& found = in.find_or_add(turn, key);
           ++found.seats;
           return found;
       }()) {}
 
 Membership::~Membership() {
-    const auto turn = mailbox.core().take_turn();
+    const auto turn = mailbox.dispatcher().take_turn();
     --box.seats;
     mailbox.leave(turn, box);
 }
 
-Mailbox::Mailbox(engine::Core& core)
-    : core_(core), port_(core.add_service(*this)),
-      chunk_bytes_(std::min<std::size_t>(64 << 10, core.message_bytes_max()) - sizeof(CollectiveHeader)),
-      peers_(core.nodes()) {}
+Mailbox::Mailbox(engine::Dispatcher& dispatcher)
+    : dispatcher_(dispatcher), port_(dispatcher.add_service(*this)),
+      chunk_bytes_(std::min<std::size_t>(64 << 10, dispatcher.message_bytes_max()) - sizeof(CollectiveHeader)),
+      peers_(dispatcher.nodes()) {}
 
 // ---- boxes
 
@@ -74,7 +74,7 @@ bool Mailbox::try_post(const engine::Turn&, Node to, CollectiveHeader head, Byte
 }
 
 void Mailbox::post(const engine::Turn& turn, Node to, CollectiveHeader head, Bytes data) {
-    if (try_post(turn, to, head, data) || core_.is_gone(to)) return;
+    if (try_post(turn, to, head, data) || dispatcher_.peers().is_gone(to)) return;
     std::array<std::byte, engine::header_room + sizeof(CollectiveHeader)> front;
     Peer& peer = peers_[to];
     peer.told = head.taken = peer.taken_here;
@@ -86,7 +86,7 @@ void Mailbox::post(const engine::Turn& turn, Node to, CollectiveHeader head, Byt
 void Mailbox::note_taken(Node by, std::uint32_t taken) noexcept {
     Peer& peer = peers_[by];
     const std::uint32_t more = taken - peer.taken;
-    if (more > peer.sent - peer.taken) return core_.note_unsound(by);
+    if (more > peer.sent - peer.taken) return dispatcher_.note_unsound(by);
     peer.taken = taken;
 }
 
@@ -129,7 +129,7 @@ void Mailbox::on_post(const engine::Turn& turn, Node source, const CollectiveHea
     }
     if (head.kind > MessageKind::mismatch ||
         (head.kind == MessageKind::first && (head.bytes > eager_bytes_max || data.size() > head.bytes)))
-        return core_.note_unsound(source);
+        return dispatcher_.note_unsound(source);
     Inbox& box = find_or_add(turn, head.key);
     if (!box.skips.empty() && is_skipped(box, source, head)) {
         drop(turn, box, source, head);
@@ -138,7 +138,7 @@ void Mailbox::on_post(const engine::Turn& turn, Node source, const CollectiveHea
     } else if (head.kind == MessageKind::mismatch && box.call != nullptr && box.is_waiting_for(source)) {
         box.call->on_trouble(turn, source, head, data);
     } else if (head.kind == MessageKind::more) {
-        if (!add_more(turn, box, source, head, data)) core_.note_unsound(source);
+        if (!add_more(turn, box, source, head, data)) dispatcher_.note_unsound(source);
     } else {
         const bool is_behind =
             std::ranges::any_of(box.early, [&](const Inbox::Early& early) { return early.source == source; });
@@ -147,7 +147,7 @@ void Mailbox::on_post(const engine::Turn& turn, Node source, const CollectiveHea
         else if (head.kind == MessageKind::trouble || head.kind == MessageKind::mismatch)
             box.call->on_trouble(turn, source, head, data);
         else if (!receive->is_bound) box.call->bind(turn, *receive, source, head, data);
-        else core_.note_unsound(source);
+        else dispatcher_.note_unsound(source);
     }
     leave(turn, box);
 }

@@ -22,7 +22,7 @@
 // block other sets. Messages for calls that this node never makes (after failures) stay, as part of this window.
 
 #include "kumi/base/bytes.hpp"
-#include "kumi/engine/core.hpp"
+#include "kumi/engine/dispatcher.hpp"
 #include "kumi/group/collective/inbox.hpp"
 #include "kumi/group/set.hpp"
 #include "kumi/group/wire/collective.hpp"
@@ -64,9 +64,9 @@ public:
     static constexpr std::size_t mismatches_max = 64;
     static constexpr std::size_t skips_max = 1 << 16; // of more, the oldest are forgotten
 
-    explicit Mailbox(engine::Core& core);
+    explicit Mailbox(engine::Dispatcher& dispatcher);
 
-    engine::Core& core() noexcept { return core_; }
+    engine::Dispatcher& dispatcher() noexcept { return dispatcher_; }
     /// Data goes in pieces of this size at most.
     std::size_t chunk_bytes() const noexcept { return chunk_bytes_; }
     /// Messages that were not received yet.
@@ -136,7 +136,7 @@ private:
     void forget_up_to(const engine::Turn& turn, Inbox& box, Node source, std::uint32_t serial);
     static bool is_skipped(Inbox& box, Node source, const CollectiveHeader& head);
 
-    engine::Core& core_;
+    engine::Dispatcher& dispatcher_;
     engine::Port port_;
     std::size_t chunk_bytes_;
     std::vector<Peer> peers_; // by node

@@ -7,18 +7,19 @@
 
 namespace kumi::group {
 
-Set find_typical(const engine::Core& core, const Topology& topology) {
-    const std::vector<Node>& firsts = core.firsts();
-    const Node self = core.node();
+Set find_typical(const engine::Dispatcher& dispatcher, const Topology& topology) {
+    const std::vector<Node>& firsts = dispatcher.agreed().firsts;
+    const Node self = dispatcher.node();
     Set here, typical;
     std::size_t most = 0; // domains that they have in common with this node
-    for (Node node = 0; node < core.nodes(); ++node) {
+    for (Node node = 0; node < dispatcher.nodes(); ++node) {
         if (node == self) continue;
         std::size_t common = 0;
         while (common < topology.levels() && topology.domain(common, node) == topology.domain(common, self)) ++common;
         // Without hosts to go by, the smallest domains are those.
-        const bool is_here = firsts.empty() ? topology.levels() > 0 && common == topology.levels()
-                                            : firsts[node] == firsts[self] || core.share_host(node, self);
+        const bool is_here = firsts.empty()
+                                 ? topology.levels() > 0 && common == topology.levels()
+                                 : firsts[node] == firsts[self] || dispatcher.agreed().share_host(node, self);
         if (is_here) {
             here.add(node);
             continue;
@@ -30,21 +31,21 @@ Set find_typical(const engine::Core& core, const Topology& topology) {
     return typical.empty() ? here : typical;
 }
 
-CostProbe::CostProbe(engine::Core& core, const engine::Port& port, const Topology& topology, SendQueue& queue,
-                     const std::optional<Costs>& given, const Costs& usual)
-    : core_(core), port_(port), queue_(queue), costs_(given.value_or(usual)) {
+CostProbe::CostProbe(engine::Dispatcher& dispatcher, const engine::Port& port, const Topology& topology,
+                     SendQueue& queue, const std::optional<Costs>& given, const Costs& usual)
+    : dispatcher_(dispatcher), port_(port), queue_(queue), costs_(given.value_or(usual)) {
     if (given) return;
     probing_.emplace();
-    typical_ = find_typical(core, topology);
+    typical_ = find_typical(dispatcher, topology);
 }
 
 void CostProbe::probe(const engine::Turn&, const std::vector<Child>& children) {
     static constexpr std::array<std::byte, Probing::bytes_max> nothing{};
     constexpr std::uint64_t trains_max = 64; // measuring ends also if there is never room for a train
-    if (train_left_ && !core_.is_lost(probed_)) return;
+    if (train_left_ && !dispatcher_.is_lost(probed_)) return;
     if (train_ == trains_max) return probing_.reset();
     const auto child = std::ranges::find_if(
-        children, [&](const Child& one) { return typical_.contains(one.to) && !core_.is_lost(one.to); });
+        children, [&](const Child& one) { return typical_.contains(one.to) && !dispatcher_.is_lost(one.to); });
     if (child == children.end()) return;
     const Probing::Train train = *probing_->next();
     probed_ = child->to;

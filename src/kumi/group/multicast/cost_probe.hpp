@@ -5,7 +5,7 @@
 // The member owes an answer to that multicast, so it is there until the train has come.
 
 #include "kumi/base/clock.hpp"
-#include "kumi/engine/core.hpp"
+#include "kumi/engine/dispatcher.hpp"
 #include "kumi/group/multicast/send_queue.hpp"
 #include "kumi/group/plan/choice.hpp"
 #include "kumi/group/plan/probing.hpp"
@@ -19,12 +19,12 @@ namespace kumi::group {
 
 /// The nodes that costs are measured with. Where there are several hosts they are on another host, and where there are
 /// clusters in this one: of the messages that take long, most go so.
-Set find_typical(const engine::Core& core, const Topology& topology);
+Set find_typical(const engine::Dispatcher& dispatcher, const Topology& topology);
 
 class CostProbe {
 public:
     /// Measures, unless costs are given. Until all is measured the usual costs count. The queue must outlive this.
-    CostProbe(engine::Core& core, const engine::Port& port, const Topology& topology, SendQueue& queue,
+    CostProbe(engine::Dispatcher& dispatcher, const engine::Port& port, const Topology& topology, SendQueue& queue,
               const std::optional<Costs>& given, const Costs& usual);
     CostProbe(const CostProbe&) = delete;
     CostProbe& operator=(const CostProbe&) = delete;
@@ -42,7 +42,7 @@ public:
     bool on_probed(const engine::Turn& turn, Node source, Bytes bytes);
 
 private:
-    engine::Core& core_;
+    engine::Dispatcher& dispatcher_;
     engine::Port port_;
     SendQueue& queue_;
     Costs costs_;

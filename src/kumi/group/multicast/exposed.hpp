@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kumi/engine/core.hpp"
+#include "kumi/engine/dispatcher.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -13,32 +13,34 @@ namespace kumi::group {
 class Exposed {
 public:
     /// Nothing: there is no memory for it.
-    static std::optional<Exposed> make(engine::Core& core, const Pieces& content) {
-        const auto offset = core.allocate(content.size(), 1);
+    static std::optional<Exposed> make(engine::Dispatcher& dispatcher, const Pieces& content) {
+        const auto offset = dispatcher.segments().allocate(content.size(), 1);
         if (!offset) return {};
-        content.copy_to(core.local({core.node(), 0, *offset}, content.size()));
-        return Exposed(core, *offset, content.size());
+        content.copy_to(dispatcher.segments().local({dispatcher.node(), 0, *offset}, content.size()));
+        return Exposed(dispatcher, *offset, content.size());
     }
     Exposed(Exposed&& other) noexcept
-        : core_(std::exchange(other.core_, nullptr)), offset_(other.offset_), bytes_(other.bytes_) {}
+        : dispatcher_(std::exchange(other.dispatcher_, nullptr)), offset_(other.offset_), bytes_(other.bytes_) {}
     Exposed& operator=(Exposed&& other) noexcept {
-        std::swap(core_, other.core_);
+        std::swap(dispatcher_, other.dispatcher_);
         std::swap(offset_, other.offset_);
         std::swap(bytes_, other.bytes_);
         return *this;
     }
     ~Exposed() {
-        if (core_ != nullptr) (void)core_->release({core_->node(), 0, offset_});
+        if (dispatcher_ != nullptr) (void)dispatcher_->segments().release({dispatcher_->node(), 0, offset_});
     }
 
     std::uint64_t offset() const noexcept { return offset_; }
-    Bytes bytes() const noexcept { return {core_->local({core_->node(), 0, offset_}, bytes_), bytes_}; }
+    Bytes bytes() const noexcept {
+        return {dispatcher_->segments().local({dispatcher_->node(), 0, offset_}, bytes_), bytes_};
+    }
 
 private:
-    Exposed(engine::Core& core, std::uint64_t offset, std::uint64_t bytes) noexcept
-        : core_(&core), offset_(offset), bytes_(bytes) {}
+    Exposed(engine::Dispatcher& dispatcher, std::uint64_t offset, std::uint64_t bytes) noexcept
+        : dispatcher_(&dispatcher), offset_(offset), bytes_(bytes) {}
 
-    engine::Core* core_;
+    engine::Dispatcher* dispatcher_;
     std::uint64_t offset_;
     std::uint64_t bytes_;
 };

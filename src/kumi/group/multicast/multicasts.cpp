@@ -9,12 +9,12 @@
 
 namespace kumi::group {
 
-Multicasts::Multicasts(engine::Core& core, Topology topology, const Settings& settings, const Costs& usual)
-    : core_(core), port_(core.add_service(*this)), topology_(std::move(topology)), queue_(core, port_),
-      relays_(core, port_, topology_, queue_), deliveries_(core.node()),
-      streams_(core, port_, topology_, queue_, relays_, deliveries_),
-      probe_(core, port_, topology_, queue_, settings.costs, usual),
-      sender_(core, {topology_, queue_, relays_, streams_, probe_}, settings.way) {}
+Multicasts::Multicasts(engine::Dispatcher& dispatcher, Topology topology, const Settings& settings, const Costs& usual)
+    : dispatcher_(dispatcher), port_(dispatcher.add_service(*this)), topology_(std::move(topology)),
+      queue_(dispatcher, port_), relays_(dispatcher, port_, topology_, queue_), deliveries_(dispatcher.node()),
+      streams_(dispatcher, port_, topology_, queue_, relays_, deliveries_),
+      probe_(dispatcher, port_, topology_, queue_, settings.costs, usual),
+      sender_(dispatcher, {topology_, queue_, relays_, streams_, probe_}, settings.way) {}
 
 std::size_t Multicasts::kept(const engine::Turn&) const {
     return relays_.size() + streams_.size() + deliveries_.size();
@@ -26,7 +26,7 @@ void Multicasts::start(const Set& to, const Purpose& purpose, Bytes arguments, B
     auto draft = sender_.draft(to, purpose, {arguments, payload});
     if (!draft) return ended(draft.error());
     {
-        const auto turn = core_.take_turn();
+        const auto turn = dispatcher_.take_turn();
         if (has_ended_) return ended(error("multicast to {}: the job has ended", to.text()));
         {
             const Busy busy(*this, turn);
@@ -40,7 +40,7 @@ void Multicasts::start(const Set& to, const Purpose& purpose, Bytes arguments, B
                                to.text(), sender_.under_way()));
     }
     bool has_begun = false;
-    core_.loop().serve_until(
+    dispatcher_.loop().serve_until(
         [&](const engine::Turn& turn) { return has_begun || (has_begun = try_begin(turn, *draft, ended)); }, never);
 }
 
@@ -54,12 +54,12 @@ bool Multicasts::try_begin(const engine::Turn& turn, Draft& draft, Ended& ended)
     if (draft.is_member) deliver(turn, relay, draft.to, *before, std::move(draft.content));
     else relays_.close_one(turn, relay);
     end_complete(turn);
-    if (draft.is_member && draft.purpose.use == Use::take) core_.wake(); // threads that wait in next()
+    if (draft.is_member && draft.purpose.use == Use::take) dispatcher_.wake(); // threads that wait in next()
     return true;
 }
 
 Result<Arrival> Multicasts::next(Instant deadline) {
-    if (core_.in_handler()) return error("waiting for a multicast: a handler must not wait");
+    if (dispatcher_.in_handler()) return error("waiting for a multicast: a handler must not wait");
     std::optional<Arrival> taken;
     Content content;
     const auto take_one = [&] {
@@ -70,7 +70,7 @@ Result<Arrival> Multicasts::next(Instant deadline) {
         taken = Arrival{delivery->name.master, delivery->purpose.tag, {}, delivery->members, delivery->name.sequence};
         return true;
     };
-    if (!core_.wait_until(take_one, deadline)) return error("no multicast came within the time given");
+    if (!dispatcher_.wait_until(take_one, deadline)) return error("no multicast came within the time given");
     // Others may go on meanwhile; the content stays until the delivery ends.
     const Name name{taken->master, taken->sequence};
     bool has_memory = true;
@@ -79,11 +79,11 @@ Result<Arrival> Multicasts::next(Instant deadline) {
     } catch (const std::bad_alloc&) {
         has_memory = false;
     }
-    const auto turn = core_.take_turn();
+    const auto turn = dispatcher_.take_turn();
     const Busy busy(*this, turn);
     if (!has_memory) {
         deliveries_.put_back(name);
-        return error("taking a multicast of {}: no memory for {}", core_.name_of(name.master),
+        return error("taking a multicast of {}: no memory for {}", dispatcher_.name_of(name.master),
                      base::readable_bytes(content.bytes.size()));
     }
     end_delivery(turn, name, std::vector<std::byte>());
@@ -107,7 +107,7 @@ engine::Handled Multicasts::on_message(const engine::Turn& turn, Node source, st
     case Kind::probed: is_sound = probe_.on_probed(turn, source, bytes); break;
     case Kind::over: is_sound = on_over(turn, source, bytes); break;
     }
-    if (!is_sound) core_.note_unsound(source);
+    if (!is_sound) dispatcher_.note_unsound(source);
     end_complete(turn);
     run_ready(turn);
     return engine::Handled::yes;
@@ -115,19 +115,20 @@ engine::Handled Multicasts::on_message(const engine::Turn& turn, Node source, st
 
 bool Multicasts::on_cast(const engine::Turn& turn, Node source, Bytes bytes, bool is_placed) {
     Cast head;
-    if (!take(bytes, head) || head.lead_bytes > bytes.size() || head.name.master >= core_.nodes() ||
-        head.name.master == core_.node())
+    if (!take(bytes, head) || head.lead_bytes > bytes.size() || head.name.master >= dispatcher_.nodes() ||
+        head.name.master == dispatcher_.node())
         return false;
     if (!deliveries_.has_room(head.name.master) || !relays_.is_possible(turn, head.name.master, head.purpose))
         return false;
-    auto lead = read_lead(bytes.first(head.lead_bytes), core_.nodes());
-    if (!lead || !lead->set.contains(core_.node())) return false;
+    auto lead = read_lead(bytes.first(head.lead_bytes), dispatcher_.nodes());
+    if (!lead || !lead->set.contains(dispatcher_.node())) return false;
     bytes = bytes.subspan(head.lead_bytes);
     Content content{bytes, nullptr};
     Place place{};
     if (is_placed) {
         const std::byte* const begin =
-            take(bytes, place) ? core_.local({head.name.master, 0, place.offset}, place.bytes) : nullptr;
+            take(bytes, place) ? dispatcher_.segments().local({head.name.master, 0, place.offset}, place.bytes)
+                               : nullptr;
         if (begin == nullptr) return false;
         content.bytes = {begin, place.bytes};
     }
@@ -138,7 +139,7 @@ bool Multicasts::on_cast(const engine::Turn& turn, Node source, Bytes bytes, boo
     relay.pace = {head.gap, 1};
     relay.open = 1; // until this node has had it
     relay.members = std::move(lead->members);
-    auto children = children_of(lead->set, core_.node(), topology_, relay.pace);
+    auto children = children_of(lead->set, dispatcher_.node(), topology_, relay.pace);
     if (children.empty()) return deliver(turn, relay, relay.members, lead->before, std::move(content)), true;
     if (!is_placed) content = Content::copy_of(bytes);
     relay.content = content;
@@ -150,9 +151,9 @@ bool Multicasts::on_cast(const engine::Turn& turn, Node source, Bytes bytes, boo
 
 bool Multicasts::on_block(const engine::Turn& turn, Node source, Bytes bytes) {
     Block head;
-    if (!take(bytes, head) || head.name.master >= core_.nodes() || head.lead_bytes > bytes.size()) return false;
+    if (!take(bytes, head) || head.name.master >= dispatcher_.nodes() || head.lead_bytes > bytes.size()) return false;
     // One of this node's own multicasts that is over: the members that have to know were told.
-    if (head.name.master == core_.node() && streams_.find(head.name) == nullptr)
+    if (head.name.master == dispatcher_.node() && streams_.find(head.name) == nullptr)
         return sender_.has_begun(head.name.sequence);
     switch (streams_.on_block(turn, source, head, bytes.first(head.lead_bytes), bytes.subspan(head.lead_bytes))) {
     case Streams::BlockTaken::unsound: return false;
@@ -166,7 +167,7 @@ bool Multicasts::on_block(const engine::Turn& turn, Node source, Bytes bytes) {
 }
 
 bool Multicasts::on_answer(const engine::Turn& turn, Node source, Bytes bytes) {
-    const auto answer = read_answer(bytes, core_.nodes());
+    const auto answer = read_answer(bytes, dispatcher_.nodes());
     if (!answer) return false;
     const Answer& head = answer->head;
     if (head.relay.index == no_relay.index) return streams_.on_answer(turn, source, *answer, bytes), true;
@@ -179,7 +180,8 @@ bool Multicasts::on_answer(const engine::Turn& turn, Node source, Bytes bytes) {
 
 bool Multicasts::on_over(const engine::Turn& turn, Node source, Bytes bytes) {
     Over head;
-    if (!take(bytes, head) || head.name.master >= core_.nodes() || head.name.master == core_.node()) return false;
+    if (!take(bytes, head) || head.name.master >= dispatcher_.nodes() || head.name.master == dispatcher_.node())
+        return false;
     if (source == head.name.master) streams_.give_up(turn, head.name, head.before);
     else streams_.note_out(turn, head.name, source);
     return true;
@@ -227,9 +229,9 @@ void Multicasts::run_ready(const engine::Turn& turn) {
         } else if (purpose.use == Use::handler) {
             end_delivery(turn, name, run_handler(name, purpose, next->content.bytes));
         } else {
-            core_.calls().run_later(turn, purpose.number, next->content.bytes,
+            dispatcher_.calls().run_later(turn, purpose.number, next->content.bytes,
                                     [this, name](Result<std::vector<std::byte>> value) {
-                                        const auto later = core_.take_turn();
+                                        const auto later = dispatcher_.take_turn();
                                         const Busy busy(*this, later);
                                         end_delivery(later, name, std::move(value));
                                     });
@@ -239,7 +241,7 @@ void Multicasts::run_ready(const engine::Turn& turn) {
 
 Result<std::vector<std::byte>> Multicasts::run_handler(const Name& name, const Purpose& purpose, Bytes content) {
     is_running_ = true;
-    const auto trouble = core_.run_here(purpose.number, name.master, content);
+    const auto trouble = dispatcher_.messages().run_here(purpose.number, name.master, content);
     is_running_ = false;
     if (trouble) return Error(*trouble);
     return std::vector<std::byte>();
@@ -258,12 +260,12 @@ void Multicasts::end_delivery(const engine::Turn& turn, const Name& name, Result
 OwnAnswer Multicasts::own_answer(const Name& name, Use use, Result<std::vector<std::byte>> value) {
     OwnAnswer own;
     if (!value) {
-        own.trouble = fmt::format("{}: {}", core_.name_of(core_.node()), value.error().text())
+        own.trouble = fmt::format("{}: {}", dispatcher_.name_of(dispatcher_.node()), value.error().text())
                           .substr(0, Relays::trouble_bytes_max);
     } else if (use == Use::gather || use == Use::reduce) {
         std::vector<std::byte>& bytes = own.value.emplace();
         if (use == Use::gather)
-            append(bytes, bytes_of(ValueHead{core_.node(), static_cast<std::uint32_t>(value->size())}));
+            append(bytes, bytes_of(ValueHead{dispatcher_.node(), static_cast<std::uint32_t>(value->size())}));
         append(bytes, *value);
         deliveries_.keep_value(name, bytes);
     }
@@ -299,7 +301,7 @@ void Multicasts::on_lost(const engine::Turn& turn, Node node) noexcept {
     end_complete(turn);
     streams_.on_lost(turn, node);
     end_complete(turn);
-    if (go_on(turn)) core_.wake(); // the thread that noticed the loss is about to sleep
+    if (go_on(turn)) dispatcher_.wake(); // the thread that noticed the loss is about to sleep
 }
 
 void Multicasts::check_silent_peers(const engine::Turn& turn) noexcept {
@@ -314,9 +316,9 @@ void Multicasts::check_silent_peers(const engine::Turn& turn) noexcept {
     });
     streams_.ask_for_blocks(turn, awaited);
     deliveries_.add_awaited(awaited);
-    for (const Node master : deliveries_.look_for_quiet([&](Node node) { return core_.is_gone(node); }))
+    for (const Node master : deliveries_.look_for_quiet([&](Node node) { return dispatcher_.peers().is_gone(node); }))
         streams_.give_up_rest_of(turn, master);
-    for (const Node node : awaited) core_.send_keepalive(node);
+    for (const Node node : awaited) dispatcher_.send_keepalive(node);
     (void)go_on(turn); // the thread that looks is about to sleep
 }
 
@@ -340,7 +342,7 @@ void Multicasts::settle(const engine::Turn& turn) noexcept {
     port_.want_progress(turn, has_more);
     // The background is called once. What is ready waits for no message, so nothing else would wake a thread for it.
     const bool is_called = std::exchange(is_called_, has_more);
-    if ((has_more && !is_called) || deliveries_.has_ready()) core_.call_background(turn);
+    if ((has_more && !is_called) || deliveries_.has_ready()) dispatcher_.loop().call(turn);
 }
 
 } // namespace kumi::group

@@ -18,7 +18,7 @@
 // still pass them on. When nothing of it has arrived for some time, this node gives up what is not here whole, and
 // delivers what waited for it.
 
-#include "kumi/engine/core.hpp"
+#include "kumi/engine/dispatcher.hpp"
 #include "kumi/group/groups.hpp"
 #include "kumi/group/multicast/cost_probe.hpp"
 #include "kumi/group/multicast/deliveries.hpp"
@@ -32,14 +32,14 @@ namespace kumi::group {
 
 class Multicasts final : public engine::Service {
 public:
-    Multicasts(engine::Core& core, Topology topology, const Settings& settings, const Costs& usual);
+    Multicasts(engine::Dispatcher& dispatcher, Topology topology, const Settings& settings, const Costs& usual);
 
     /// Begins a multicast; waits while too much is under way, but not in a handler. For any thread.
     void start(const Set& to, const Purpose& purpose, Bytes arguments, Bytes payload, Ended ended);
     /// Waits for the next multicast that is to be taken. For any thread.
     Result<Arrival> next(Instant deadline);
 
-    engine::Core& core() noexcept { return core_; }
+    engine::Dispatcher& dispatcher() noexcept { return dispatcher_; }
     const Topology& topology() const noexcept { return topology_; }
     Choice choice(const engine::Turn& turn, std::size_t bytes, Node members) const {
         return sender_.choice(turn, bytes, members);
@@ -89,7 +89,7 @@ private:
     void end_complete(const engine::Turn& turn);
     void settle(const engine::Turn& turn) noexcept;
 
-    engine::Core& core_;
+    engine::Dispatcher& dispatcher_;
     engine::Port port_;
     Topology topology_;
     SendQueue queue_;

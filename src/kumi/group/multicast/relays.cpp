@@ -24,35 +24,36 @@ std::optional<ReceivedAnswer> read_answer(Bytes bytes, Node nodes) {
     return answer;
 }
 
-Node choose_first(const engine::Core& core, const Topology& topology, const Set& set, std::uint64_t sequence) {
+Node choose_first(const engine::Dispatcher& dispatcher, const Topology& topology, const Set& set,
+                  std::uint64_t sequence) {
     Set near = set;
     for (std::size_t level = 0; level < topology.levels(); ++level) {
         Set nearer;
         for (const Node node : near)
-            if (topology.domain(level, node) == topology.domain(level, core.node())) nearer.add(node);
+            if (topology.domain(level, node) == topology.domain(level, dispatcher.node())) nearer.add(node);
         if (nearer.empty()) break;
         near = std::move(nearer);
     }
     for (Node i = 0; i < near.size(); ++i)
-        if (const Node node = near.at(static_cast<Node>((sequence + i) % near.size())); !core.is_lost(node))
+        if (const Node node = near.at(static_cast<Node>((sequence + i) % near.size())); !dispatcher.is_lost(node))
             return node;
     return near.at(static_cast<Node>(sequence % near.size()));
 }
 
-Relays::Relays(engine::Core& core, const engine::Port& port, const Topology& topology, SendQueue& queue)
-    : core_(core), port_(port), topology_(topology), queue_(queue), of_master_(core.nodes()) {}
+Relays::Relays(engine::Dispatcher& dispatcher, const engine::Port& port, const Topology& topology, SendQueue& queue)
+    : dispatcher_(dispatcher), port_(port), topology_(topology), queue_(queue), of_master_(dispatcher.nodes()) {}
 
 // ---- coming and going
 
 bool Relays::is_possible(const engine::Turn&, Node master, const Purpose& purpose) const {
     if (of_master_[master] >= of_one_master_max) return false;
     switch (purpose.use) {
-    case Use::handler: return core_.has_handler(purpose.number);
+    case Use::handler: return dispatcher_.messages().has(purpose.number);
     case Use::take: return true;
-    case Use::gather: return core_.calls().has(purpose.number);
+    case Use::gather: return dispatcher_.calls().has(purpose.number);
     case Use::reduce:
-        return core_.calls().has(purpose.number) && purpose.tag <= ~0u &&
-               core_.calls().has(static_cast<std::uint32_t>(purpose.tag));
+        return dispatcher_.calls().has(purpose.number) && purpose.tag <= ~0u &&
+               dispatcher_.calls().has(static_cast<std::uint32_t>(purpose.tag));
     }
     return false;
 }
@@ -62,7 +63,7 @@ Relay& Relays::add(const engine::Turn&, const Name& name, const Purpose& purpose
     relay.id = id;
     relay.name = name;
     relay.purpose = purpose;
-    relay.is_masters = name.master == core_.node();
+    relay.is_masters = name.master == dispatcher_.node();
     if (!relay.is_masters) ++of_master_[name.master];
     return relay;
 }
@@ -102,7 +103,7 @@ bool Relays::is_done(const engine::Turn&) const {
 void Relays::add_child(const engine::Turn& turn, Relay& relay, Child child) {
     ++relay.open;
     relay.children.push_back({child.to, std::move(child.part)});
-    if (core_.is_lost(child.to)) return replace_child(turn, relay, relay.children.size() - 1);
+    if (dispatcher_.is_lost(child.to)) return replace_child(turn, relay, relay.children.size() - 1);
     if (!try_cast(relay, relay.children.back())) queue_.add_cast(turn, child.to, relay.id);
 }
 
@@ -121,9 +122,9 @@ void Relays::replace_child(const engine::Turn& turn, Relay& relay, std::size_t i
     rest.remove(lost);
     if (!rest.empty()) {
         std::vector<Child> others;
-        if (relay.is_masters && !rest.contains(core_.node()) && relay.children.size() == 1)
-            others.push_back({choose_first(core_, topology_, rest, relay.name.sequence), rest});
-        else others = children_of(rest, core_.node(), topology_, relay.pace);
+        if (relay.is_masters && !rest.contains(dispatcher_.node()) && relay.children.size() == 1)
+            others.push_back({choose_first(dispatcher_, topology_, rest, relay.name.sequence), rest});
+        else others = children_of(rest, dispatcher_.node(), topology_, relay.pace);
         for (Child& other : others) add_child(turn, relay, std::move(other));
     }
     --relay.open;
@@ -184,9 +185,9 @@ void Relays::end_own(const engine::Turn& turn, std::span<const RelayId> ids, con
     for (const RelayId id : ids) {
         Relay* const relay = find(id);
         if (relay == nullptr) continue;
-        if (own.is_missing) relay->missing.add(core_.node());
+        if (own.is_missing) relay->missing.add(dispatcher_.node());
         if (relay->trouble.empty()) relay->trouble = own.trouble;
-        if (own.value) relay->values.emplace_back(core_.node(), *own.value);
+        if (own.value) relay->values.emplace_back(dispatcher_.node(), *own.value);
         close_one(turn, *relay);
     }
 }
@@ -198,15 +199,15 @@ std::optional<std::vector<std::byte>> Relays::combine(const engine::Turn&, Relay
     for (std::size_t i = 1; i < relay.values.size() && relay.trouble.empty(); ++i) {
         append(all, relay.values[i].second);
         if (relay.purpose.use != Use::reduce) continue;
-        auto both = core_.calls().run_now(static_cast<std::uint32_t>(relay.purpose.tag), all);
+        auto both = dispatcher_.calls().run_now(static_cast<std::uint32_t>(relay.purpose.tag), all);
         if (both) all = *std::move(both);
         else
-            relay.trouble =
-                fmt::format("{}: {}", core_.name_of(core_.node()), both.error().text()).substr(0, trouble_bytes_max);
+            relay.trouble = fmt::format("{}: {}", dispatcher_.name_of(dispatcher_.node()), both.error().text())
+                                .substr(0, trouble_bytes_max);
     }
-    if (all.size() > core_.message_bytes_max() / 2)
+    if (all.size() > dispatcher_.message_bytes_max() / 2)
         relay.trouble = fmt::format("the answers take {} and more; the most is {}", base::readable_bytes(all.size()),
-                                    base::readable_bytes(core_.message_bytes_max() / 2));
+                                    base::readable_bytes(dispatcher_.message_bytes_max() / 2));
     if (!relay.trouble.empty()) return {};
     return all;
 }

@@ -13,7 +13,7 @@
 // A complete relay is not ended here: next_complete() hands it to Multicasts, which knows whether a parent, a stream or
 // this node's own program is to be told.
 
-#include "kumi/engine/core.hpp"
+#include "kumi/engine/dispatcher.hpp"
 #include "kumi/group/groups.hpp"
 #include "kumi/group/multicast/content.hpp"
 #include "kumi/group/multicast/exposed.hpp"
@@ -101,7 +101,8 @@ struct OwnAnswer {
 };
 
 /// A member near this node, another one for each sequence. Not a lost one, if there are others.
-Node choose_first(const engine::Core& core, const Topology& topology, const Set& set, std::uint64_t sequence);
+Node choose_first(const engine::Dispatcher& dispatcher, const Topology& topology, const Set& set,
+                  std::uint64_t sequence);
 
 class Relays {
 public:
@@ -110,7 +111,7 @@ public:
     static constexpr std::size_t trouble_bytes_max = 500;
 
     /// The topology and the queue must outlive this.
-    Relays(engine::Core& core, const engine::Port& port, const Topology& topology, SendQueue& queue);
+    Relays(engine::Dispatcher& dispatcher, const engine::Port& port, const Topology& topology, SendQueue& queue);
     Relays(const Relays&) = delete;
     Relays& operator=(const Relays&) = delete;
 
@@ -164,7 +165,7 @@ private:
     void replace_child(const engine::Turn& turn, Relay& relay, std::size_t index);
     bool try_cast(const Relay& relay, const RelayChild& child);
 
-    engine::Core& core_;
+    engine::Dispatcher& dispatcher_;
     engine::Port port_;
     const Topology& topology_;
     SendQueue& queue_;

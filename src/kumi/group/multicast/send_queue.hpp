@@ -2,7 +2,7 @@
 
 // Messages of multicasts that wait for room. Messages to one node leave in the order in which they were added.
 
-#include "kumi/engine/core.hpp"
+#include "kumi/engine/dispatcher.hpp"
 #include "kumi/group/set.hpp"
 #include "kumi/group/wire/message.hpp"
 #include "kumi/group/wire/multicast.hpp"
@@ -16,7 +16,8 @@ namespace kumi::group {
 
 class SendQueue {
 public:
-    SendQueue(engine::Core& core, const engine::Port& port) noexcept : core_(core), port_(port) {}
+    SendQueue(engine::Dispatcher& dispatcher, const engine::Port& port) noexcept
+        : dispatcher_(dispatcher), port_(port) {}
     SendQueue(const SendQueue&) = delete;
     SendQueue& operator=(const SendQueue&) = delete;
 
@@ -25,7 +26,7 @@ public:
     /// Sends a message, which begins with room for the engine's header, at once or when there is room. A lost node is
     /// sent nothing.
     void send(const engine::Turn&, Node to, std::vector<std::byte>& message) {
-        if (core_.is_lost(to) || port_.try_send(to, only_kind, message)) return;
+        if (dispatcher_.is_lost(to) || port_.try_send(to, only_kind, message)) return;
         waiting_.push_back({to, no_relay, message});
     }
     void send(const engine::Turn& turn, Node to, std::vector<std::byte>&& message) { send(turn, to, message); }
@@ -41,7 +42,7 @@ public:
         for (std::size_t i = 0, count = waiting_.size(); i < count; ++i) {
             Waiting next = std::move(waiting_.front());
             waiting_.pop_front();
-            if (core_.is_lost(next.to)) continue; // drop() does the same for all that are left
+            if (dispatcher_.is_lost(next.to)) continue; // drop() does the same for all that are left
             bool was_sent = false;
             if (!refused.contains(next.to))
                 was_sent = next.relay.index == no_relay.index ? port_.try_send(next.to, only_kind, next.message)
@@ -65,7 +66,7 @@ private:
         std::vector<std::byte> message; // with room for the header
     };
 
-    engine::Core& core_;
+    engine::Dispatcher& dispatcher_;
     engine::Port port_;
     std::deque<Waiting> waiting_;
 };

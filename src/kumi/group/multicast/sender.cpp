@@ -16,13 +16,13 @@ constexpr std::size_t placed_bytes_max = std::size_t{64} << 20;
 
 } // namespace
 
-Sender::Sender(engine::Core& core, const Siblings& siblings, std::optional<Way> way) noexcept
-    : core_(core), siblings_(siblings), way_(way) {}
+Sender::Sender(engine::Dispatcher& dispatcher, const Siblings& siblings, std::optional<Way> way) noexcept
+    : dispatcher_(dispatcher), siblings_(siblings), way_(way) {}
 
 // ---- drafts
 
 Choice Sender::choice(const engine::Turn& turn, std::size_t bytes, Node members) const {
-    const std::size_t at_once_max = core_.message_bytes_max() / 2; // leaves room for the lead
+    const std::size_t at_once_max = dispatcher_.message_bytes_max() / 2; // leaves room for the lead
     const Costs& costs = siblings_.probe.costs(turn);
     Choice choice = choose(bytes, members, costs, way_);
     if (bytes > at_once_max && !goes_in_blocks(choice.way)) choice = choose(bytes, members, costs, Way::circulant);
@@ -32,9 +32,9 @@ Choice Sender::choice(const engine::Turn& turn, std::size_t bytes, Node members)
 
 Result<void> Sender::check(const Set& to, std::size_t bytes) const {
     if (to.empty()) return error("multicast to an empty set: it is for somebody");
-    if (to.last() >= core_.nodes())
+    if (to.last() >= dispatcher_.nodes())
         return error("multicast to {}: there is no node {}, this job has nodes 0 to {}", to.text(), to.last(),
-                     core_.nodes() - 1);
+                     dispatcher_.nodes() - 1);
     if (bytes > Groups::content_bytes_max)
         return error("multicast of {} to {}: the largest is {}", base::readable_bytes(bytes), to.text(),
                      base::readable_bytes(Groups::content_bytes_max));
@@ -42,19 +42,19 @@ Result<void> Sender::check(const Set& to, std::size_t bytes) const {
 }
 
 bool Sender::is_on_host(const Set& to) const noexcept {
-    return std::ranges::all_of(to, [&](Node node) { return core_.reaches(node); });
+    return std::ranges::all_of(to, [&](Node node) { return dispatcher_.map().reaches(node); });
 }
 
 Result<Draft> Sender::draft(const Set& to, const Purpose& purpose, const Pieces& pieces) {
     Draft draft{.to = to, .purpose = purpose, .bytes = pieces.size()};
     if (auto good = check(to, draft.bytes); !good) return good.error();
     if (!way_ && draft.bytes >= placed_bytes_min && draft.bytes <= placed_bytes_max && is_on_host(to))
-        draft.exposed = Exposed::make(core_, pieces);
+        draft.exposed = Exposed::make(dispatcher_, pieces);
     {
-        const auto turn = core_.take_turn(); // costs change while they are measured
+        const auto turn = dispatcher_.take_turn(); // costs change while they are measured
         draft.choice = choice(turn, draft.exposed ? sizeof(Place) : draft.bytes, to.size());
     }
-    draft.is_member = to.contains(core_.node());
+    draft.is_member = to.contains(dispatcher_.node());
     if (draft.exposed) {
         draft.content.bytes = draft.exposed->bytes();
     } else if (goes_in_blocks(draft.choice.way) && to.size() > (draft.is_member ? 1u : 0u)) {
@@ -76,8 +76,8 @@ std::optional<std::vector<Before>> Sender::room_for(const engine::Turn&, const D
         return {};
     auto before = before_for(draft.to);
     // A set takes no more than its bits and 12 bytes; only where many are under way it has to be known better.
-    const std::size_t lead_bytes_max = 16 + (before.size() + 2) * (20 + core_.nodes() / 8);
-    const std::size_t room = core_.message_bytes_max() / 4;
+    const std::size_t lead_bytes_max = 16 + (before.size() + 2) * (20 + dispatcher_.nodes() / 8);
+    const std::size_t room = dispatcher_.message_bytes_max() / 4;
     if (lead_bytes_max > room && lead_of(draft.to, before, draft.to).size() > room) return {};
     return before;
 }
@@ -98,7 +98,7 @@ std::vector<Before> Sender::before_for(const Set& to) const {
 // ---- beginning
 
 Relay& Sender::begin(const engine::Turn& turn, Draft& draft, const std::vector<Before>& before, Ended ended) {
-    const Name name{core_.node(), next_sequence_++};
+    const Name name{dispatcher_.node(), next_sequence_++};
     Relay& relay = siblings_.relays.add(turn, name, draft.purpose);
     relay.pace = {draft.choice.pace.gap / draft.choice.pace.hop, 1}; // as others get it: all must find the same tree
     relay.open = 1;
@@ -117,16 +117,16 @@ void Sender::begin_whole(const engine::Turn& turn, Draft& draft, const std::vect
     relay.before = before;
     if (draft.purpose.use == Use::take) relay.members = draft.to;
     std::vector<Child> children;
-    if (draft.is_member) children = children_of(draft.to, core_.node(), siblings_.topology, relay.pace);
-    else children.push_back({choose_first(core_, siblings_.topology, draft.to, relay.name.sequence), draft.to});
+    if (draft.is_member) children = children_of(draft.to, dispatcher_.node(), siblings_.topology, relay.pace);
+    else children.push_back({choose_first(dispatcher_, siblings_.topology, draft.to, relay.name.sequence), draft.to});
     if (siblings_.probe.is_measuring()) siblings_.probe.probe(turn, children);
     for (Child& child : children) siblings_.relays.add_child(turn, relay, std::move(child));
 }
 
 void Sender::begin_blocks(const engine::Turn& turn, const Draft& draft, const std::vector<Before>& before,
                           Relay& relay) {
-    const Node root =
-        draft.is_member ? core_.node() : choose_first(core_, siblings_.topology, draft.to, relay.name.sequence);
+    const Node root = draft.is_member ? dispatcher_.node()
+                                      : choose_first(dispatcher_, siblings_.topology, draft.to, relay.name.sequence);
     siblings_.streams.begin(turn, relay,
                             {.name = relay.name,
                              .purpose = draft.purpose,
@@ -152,14 +152,14 @@ void Sender::end(const engine::Turn& turn, Relay& relay) {
     if (relay.trouble.empty())
         relay.ended(Outcome{std::move(relay.missing), values ? *std::move(values) : std::vector<std::byte>()});
     else relay.ended(error("multicast to {}: {}", to.text(), relay.trouble));
-    core_.wake(); // the engine wakes threads that wait only after its own work, and this may be elsewhere
+    dispatcher_.wake(); // the engine wakes threads that wait only after its own work, and this may be elsewhere
 }
 
 /// A member that others do not reach may still run. What comes after this multicast is not to wait for it,
 /// but for what came before it.
 void Sender::tell_missing(const engine::Turn& turn, const Relay& relay) {
     for (const Node node : relay.missing) {
-        if (core_.is_lost(node)) continue;
+        if (dispatcher_.is_lost(node)) continue;
         std::uint64_t before = 0;
         for (const UnderWay& other : under_way_)
             if (other.sequence < relay.name.sequence && other.to.contains(node)) before = other.sequence;

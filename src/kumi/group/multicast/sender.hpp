@@ -7,7 +7,7 @@
 // have had before. It ends when its relay is complete. Then members that did not get it, as far as this node reaches
 // them, are told that it is over: they wait no longer for it, nor does what comes after it.
 
-#include "kumi/engine/core.hpp"
+#include "kumi/engine/dispatcher.hpp"
 #include "kumi/group/groups.hpp"
 #include "kumi/group/multicast/content.hpp"
 #include "kumi/group/multicast/cost_probe.hpp"
@@ -48,7 +48,7 @@ public:
         CostProbe& probe;
     };
     /// `way`: all multicasts go that way, if they are not too large for it.
-    Sender(engine::Core& core, const Siblings& siblings, std::optional<Way> way) noexcept;
+    Sender(engine::Dispatcher& dispatcher, const Siblings& siblings, std::optional<Way> way) noexcept;
     Sender(const Sender&) = delete;
     Sender& operator=(const Sender&) = delete;
 
@@ -86,7 +86,7 @@ private:
     void begin_blocks(const engine::Turn& turn, const Draft& draft, const std::vector<Before>& before, Relay& relay);
     void tell_missing(const engine::Turn& turn, const Relay& relay);
 
-    engine::Core& core_;
+    engine::Dispatcher& dispatcher_;
     Siblings siblings_;
     std::optional<Way> way_;
     std::uint64_t next_sequence_ = 1;

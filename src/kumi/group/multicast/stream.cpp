@@ -83,29 +83,29 @@ Set Stream::part_of(Node self, const Topology& topology, base::FunctionRef<void(
 
 // ---- sending
 
-bool BlockSender::go_on(const engine::Turn&, Stream& stream) {
+bool BlockSender::go_on(const engine::Turn& turn, Stream& stream) {
     bool any = false;
     for (auto flow = stream.flows.begin(); flow != stream.flows.end();) {
-        any |= go_on(stream, *flow);
+        any |= go_on(turn, stream, *flow);
         if (flow->next >= stream.steps_of(*flow)) flow = stream.flows.erase(flow);
         else ++flow;
     }
     return any;
 }
 
-bool BlockSender::go_on(Stream& stream, Stream::Flow& flow) {
+bool BlockSender::go_on(const engine::Turn& turn, Stream& stream, Stream::Flow& flow) {
     bool any = false;
     const std::uint32_t steps = stream.steps_of(flow);
     const auto at_once = std::max<std::uint32_t>(
-        1, static_cast<std::uint32_t>(core_.message_bytes_max() / 2 / stream.shape.block_bytes));
+        1, static_cast<std::uint32_t>(dispatcher_.message_bytes_max() / 2 / stream.shape.block_bytes));
     flow.is_refused = false;
     for (; flow.next < steps; ++flow.next, flow.sent = 0) {
         const auto step = flow.schedule ? flow.schedule->step(flow.next) : Passing{0, flow.next, flow.next + 1};
-        if (!step || core_.is_lost(flow.members[step->to])) continue;
+        if (!step || dispatcher_.is_lost(flow.members[step->to])) continue;
         for (std::uint32_t begin = step->begin + flow.sent; begin < step->end; begin = step->begin + flow.sent) {
             const std::uint32_t end = begin + std::min(at_once, step->end - begin);
             if (!stream.has(begin, end)) return any;
-            if ((flow.is_refused = !send_blocks(stream, flow, flow.members[step->to], begin, end))) return any;
+            if ((flow.is_refused = !send_blocks(turn, stream, flow, flow.members[step->to], begin, end))) return any;
             flow.sent += end - begin;
             any = true;
         }
@@ -113,9 +113,9 @@ bool BlockSender::go_on(Stream& stream, Stream::Flow& flow) {
     return any;
 }
 
-bool BlockSender::send_blocks(const Stream& stream, Stream::Flow& flow, Node to, std::uint32_t begin,
-                              std::uint32_t end) {
-    if (core_.under_way(to) >= under_way_max) return false;
+bool BlockSender::send_blocks(const engine::Turn& turn, const Stream& stream, Stream::Flow& flow, Node to,
+                              std::uint32_t begin, std::uint32_t end) {
+    if (dispatcher_.outbox(turn).under_way(to) >= under_way_max) return false;
     std::vector<std::byte> lead;
     if (!flow.opened.contains(to)) lead = stream.lead();
     auto message = message_of(stream.head(lead.size(), begin, !flow.schedule));

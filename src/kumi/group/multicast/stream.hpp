@@ -8,7 +8,7 @@
 
 #include "kumi/base/bitmap.hpp"
 #include "kumi/base/function_ref.hpp"
-#include "kumi/engine/core.hpp"
+#include "kumi/engine/dispatcher.hpp"
 #include "kumi/group/multicast/content.hpp"
 #include "kumi/group/plan/schedule.hpp"
 #include "kumi/group/topology.hpp"
@@ -94,7 +94,8 @@ private:
 /// Sends the blocks of streams, and asks for blocks and answers.
 class BlockSender {
 public:
-    BlockSender(engine::Core& core, const engine::Port& port) noexcept : core_(core), port_(port) {}
+    BlockSender(engine::Dispatcher& dispatcher, const engine::Port& port) noexcept
+        : dispatcher_(dispatcher), port_(port) {}
 
     /// Sends the blocks that are here, as far as there is room; true if something was sent. Flows that have sent all
     /// end.
@@ -106,10 +107,11 @@ public:
 private:
     static constexpr std::uint64_t under_way_max = engine::requests_max * 3 / 4; // messages to one node
 
-    bool go_on(Stream& stream, Stream::Flow& flow);
-    bool send_blocks(const Stream& stream, Stream::Flow& flow, Node to, std::uint32_t begin, std::uint32_t end);
+    bool go_on(const engine::Turn& turn, Stream& stream, Stream::Flow& flow);
+    bool send_blocks(const engine::Turn& turn, const Stream& stream, Stream::Flow& flow, Node to, std::uint32_t begin,
+                     std::uint32_t end);
 
-    engine::Core& core_;
+    engine::Dispatcher& dispatcher_;
     engine::Port port_;
 };
 

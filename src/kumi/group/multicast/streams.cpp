@@ -25,9 +25,10 @@ std::vector<std::byte> resignation(const Name& name, const std::string& why) {
 
 } // namespace
 
-Streams::Streams(engine::Core& core, const engine::Port& port, const Topology& topology, SendQueue& queue,
+Streams::Streams(engine::Dispatcher& dispatcher, const engine::Port& port, const Topology& topology, SendQueue& queue,
                  Relays& relays, Deliveries& deliveries)
-    : core_(core), topology_(topology), queue_(queue), relays_(relays), deliveries_(deliveries), sender_(core, port) {}
+    : dispatcher_(dispatcher), topology_(topology), queue_(queue), relays_(relays), deliveries_(deliveries),
+      sender_(dispatcher, port) {}
 
 Stream* Streams::find(const Name& name) noexcept {
     const auto found = streams_.find(name);
@@ -48,7 +49,7 @@ void Streams::forget_ended(const engine::Turn&) {
 void Streams::begin(const engine::Turn& turn, Relay& relay, StreamShape shape, SharedBytes content) {
     const Node root = shape.root;
     auto& stream = *(streams_[relay.name] = std::make_unique<Stream>(std::move(shape), std::move(content), true));
-    if (root == core_.node()) {
+    if (root == dispatcher_.node()) {
         become_member(turn, stream, relay);
     } else {
         stream.relay = relay.id;
@@ -57,16 +58,16 @@ void Streams::begin(const engine::Turn& turn, Relay& relay, StreamShape shape, S
         stream.push_to(root);
     }
     (void)sender_.go_on(turn, stream);
-    if (core_.is_lost(root)) on_lost_in(turn, stream, root);
+    if (dispatcher_.is_lost(root)) on_lost_in(turn, stream, root);
 }
 
 /// Passes blocks on, and waits for the answers of those below this node.
 void Streams::become_member(const engine::Turn& turn, Stream& stream, Relay& relay) {
     stream.relay = relay.id;
     relay.is_in_blocks = true;
-    stream.add_circles(core_.node(), topology_);
-    const Set part = stream.part_of(core_.node(), topology_, [](Node) {});
-    for (Child& child : children_of(part, core_.node(), topology_, stream.shape.pace))
+    stream.add_circles(dispatcher_.node(), topology_);
+    const Set part = stream.part_of(dispatcher_.node(), topology_, [](Node) {});
+    for (Child& child : children_of(part, dispatcher_.node(), topology_, stream.shape.pace))
         relays_.expect_child(turn, relay, std::move(child));
 }
 
@@ -74,7 +75,8 @@ void Streams::become_member(const engine::Turn& turn, Stream& stream, Relay& rel
 /// have under way.
 bool Streams::is_possible(const Block& block) const noexcept {
     if (block.bytes > Groups::content_bytes_max || block.block_bytes < block_bytes_min ||
-        block.block_bytes > core_.message_bytes_max() / 2 || block.lead_bytes > core_.message_bytes_max() / 4)
+        block.block_bytes > dispatcher_.message_bytes_max() / 2 ||
+        block.lead_bytes > dispatcher_.message_bytes_max() / 4)
         return false;
     if (block.way > Way::scatter_doubling || !goes_in_blocks(block.way)) return false;
     std::size_t bytes = block.bytes;
@@ -92,7 +94,7 @@ bool Streams::is_possible(const Block& block) const noexcept {
 Stream* Streams::join(const engine::Turn& turn, const Block& head, Lead lead) {
     std::uint64_t before = 0;
     for (const Before& other : lead.before)
-        if (other.members.contains(core_.node())) before = std::max(before, other.sequence);
+        if (other.members.contains(dispatcher_.node())) before = std::max(before, other.sequence);
     auto content = try_make_bytes(head.bytes);
     const bool has_memory = content != nullptr;
     auto& added = streams_[head.name];
@@ -108,7 +110,8 @@ Stream* Streams::join(const engine::Turn& turn, const Block& head, Lead lead) {
     Stream& stream = *added;
     if (!has_memory) {
         give_up(turn, head.name, before,
-                fmt::format("{}: no memory for {}", core_.name_of(core_.node()), base::readable_bytes(head.bytes)));
+                fmt::format("{}: no memory for {}", dispatcher_.name_of(dispatcher_.node()),
+                            base::readable_bytes(head.bytes)));
         return nullptr;
     }
     Relay& relay = relays_.add(turn, head.name, head.purpose);
@@ -116,7 +119,7 @@ Stream* Streams::join(const engine::Turn& turn, const Block& head, Lead lead) {
     become_member(turn, stream, relay);
     take_early_answers(turn, stream);
     for (const Node member : stream.shape.set)
-        if (core_.is_lost(member)) on_lost_in(turn, stream, member);
+        if (dispatcher_.is_lost(member)) on_lost_in(turn, stream, member);
     return &stream;
 }
 
@@ -132,12 +135,13 @@ Streams::BlockTaken Streams::on_block(const engine::Turn& turn, Node source, con
         if (!deliveries_.has_room(head.name.master) || !relays_.is_possible(turn, head.name.master, head.purpose) ||
             !is_possible(head))
             return BlockTaken::unsound;
-        auto lead = read_lead(lead_bytes, core_.nodes());
-        if (!lead || !lead->set.contains(core_.node()) || !lead->set.contains(head.root)) return BlockTaken::unsound;
+        auto lead = read_lead(lead_bytes, dispatcher_.nodes());
+        if (!lead || !lead->set.contains(dispatcher_.node()) || !lead->set.contains(head.root))
+            return BlockTaken::unsound;
         stream = join(turn, head, *std::move(lead));
         if (stream == nullptr) return BlockTaken::sound;
     }
-    if (wants_answer && has_lead && head.name.master != core_.node()) {
+    if (wants_answer && has_lead && head.name.master != dispatcher_.node()) {
         if (stream->relay) stream->asked.add(source);
         else answer_again(turn, head.name, source); // it still passes blocks on
     }
@@ -184,10 +188,10 @@ bool Streams::is_done(const engine::Turn&) const {
 
 /// The node that this node answers and asks: the nearest above it in the tree that is not lost. Nothing: there is none.
 std::optional<Node> Streams::parent_in(const Stream& stream) const {
-    const Node self = core_.node();
+    const Node self = dispatcher_.node();
     const Node master = stream.name().master;
     std::optional<Node> parent;
-    const auto is_there = [&](Node node) { return !core_.is_lost(node) && !stream.out.contains(node); };
+    const auto is_there = [&](Node node) { return !dispatcher_.is_lost(node) && !stream.out.contains(node); };
     if (master != self && is_there(master)) parent = master;
     (void)stream.part_of(self, topology_, [&](Node above) {
         if (is_there(above)) parent = above;
@@ -199,7 +203,7 @@ void Streams::on_answer(const engine::Turn& turn, Node source, const ReceivedAns
     const Name& name = answer.head.name;
     Stream* const stream = find(name);
     if (stream != nullptr && stream->relay && take_answer(turn, relay_of(*stream), source, answer)) return;
-    if (stream == nullptr && name.master == core_.node()) return; // over
+    if (stream == nullptr && name.master == dispatcher_.node()) return; // over
     if (stream == nullptr && deliveries_.was_seen(name)) return;
     early_.add(name, source, bytes);
 }
@@ -219,7 +223,7 @@ void Streams::take_early_answers(const engine::Turn& turn, Stream& stream) {
         const auto early =
             early_.take(stream.name(), [&](Node node) { return Relays::find_child(relay, node) != nullptr; });
         if (!early) return;
-        (void)take_answer(turn, relay, early->first, *read_answer(early->second, core_.nodes()));
+        (void)take_answer(turn, relay, early->first, *read_answer(early->second, dispatcher_.nodes()));
     }
 }
 
@@ -239,7 +243,7 @@ void Streams::answer_again(const engine::Turn& turn, const Name& name, Node to) 
     if (deliveries_.was_missed(name)) return queue_.send(turn, to, resignation(name, {}));
     Relay forgotten;
     forgotten.name = name;
-    forgotten.trouble = fmt::format("{} has forgotten what it answered", core_.name_of(core_.node()));
+    forgotten.trouble = fmt::format("{} has forgotten what it answered", dispatcher_.name_of(dispatcher_.node()));
     queue_.send(turn, to, relays_.answer_of(turn, forgotten, no_relay));
 }
 
@@ -253,7 +257,7 @@ void Streams::note_out(const engine::Turn&, const Name& name, Node node) {
 void Streams::adopt(const engine::Turn& turn, Stream& stream, Relay& relay, Node out, const Set& part) {
     relay.missing.add(out);
     for (Child& child : children_of(part, out, topology_, stream.shape.pace)) {
-        if (!core_.is_lost(child.to)) stream.push_to(child.to);
+        if (!dispatcher_.is_lost(child.to)) stream.push_to(child.to);
         relays_.expect_child(turn, relay, std::move(child));
     }
 }
@@ -269,7 +273,7 @@ void Streams::on_lost_in(const engine::Turn& turn, Stream& stream, Node node) {
     Relay& relay = relay_of(stream);
     ++relay.open; // it does not become complete while its children change
     for (std::size_t i = 0; i < relay.children.size(); ++i) {
-        if (relay.children[i].has_answered || !core_.is_lost(relay.children[i].to)) continue;
+        if (relay.children[i].has_answered || !dispatcher_.is_lost(relay.children[i].to)) continue;
         relay.children[i].has_answered = true;
         adopt(turn, stream, relay, relay.children[i].to, Set(relay.children[i].part));
         --relay.open;

@@ -14,7 +14,7 @@
 // Answers may come before this node knows that they are for it (EarlyAnswers). Answers that this node gave are
 // remembered for a while, because the node that they were told may be lost.
 
-#include "kumi/engine/core.hpp"
+#include "kumi/engine/dispatcher.hpp"
 #include "kumi/group/multicast/deliveries.hpp"
 #include "kumi/group/multicast/relays.hpp"
 #include "kumi/group/multicast/send_queue.hpp"
@@ -37,8 +37,8 @@ public:
     static constexpr std::uint32_t block_bytes_min = 1024;
 
     /// All parts must outlive this.
-    Streams(engine::Core& core, const engine::Port& port, const Topology& topology, SendQueue& queue, Relays& relays,
-            Deliveries& deliveries);
+    Streams(engine::Dispatcher& dispatcher, const engine::Port& port, const Topology& topology, SendQueue& queue,
+            Relays& relays, Deliveries& deliveries);
     Streams(const Streams&) = delete;
     Streams& operator=(const Streams&) = delete;
 
@@ -102,7 +102,7 @@ private:
     std::optional<Node> parent_in(const Stream& stream) const;
     Relay& relay_of(const Stream& stream) const noexcept { return *relays_.find(*stream.relay); }
 
-    engine::Core& core_;
+    engine::Dispatcher& dispatcher_;
     const Topology& topology_;
     SendQueue& queue_;
     Relays& relays_;

@@ -1,7 +1,0 @@
-#pragma once
-
-#include "kumi/engine/dispatcher.hpp"
-
-namespace kumi::engine {
-using Core = Dispatcher;
-}
