@@ -1,6 +1,7 @@
 // spread BYTES TIMES: node 0 multicasts to all others; then it prints how many bytes each network carried for that.
 #include <cstdlib>
 #include <fmt/format.h>
+#include <kumi/engine/dispatcher.hpp>
 #include <kumi/functions.hpp>
 #include <map>
 #include <string>
