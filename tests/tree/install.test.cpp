@@ -231,9 +231,11 @@ TEST_F(Install, each_public_header_compiles_by_itself) {
     for (const std::string& header : public_headers(!mpi().empty())) {
         const std::string file = (work() / "alone.cpp").string();
         std::ofstream(file) << "#include <" << header << ">\n";
-        run("{} '{}' -std=c++20 -fsyntax-only -Wall -Wextra -Werror -I '{}' '{}'",
-            header == "kumi/mpi.hpp" ? "OMPI_CXX='" + compiler() + "' MPICH_CXX='" + compiler() + "'" : "",
-            header == "kumi/mpi.hpp" ? "mpicxx" : compiler(), (prefix() / "include").string(), file);
+        // Without MPI's own C++ headers, which have warnings.
+        const std::string mpicxx = "OMPI_CXX='" + compiler() + "' MPICH_CXX='" + compiler() +
+                                   "' mpicxx -DOMPI_SKIP_MPICXX -DMPICH_SKIP_MPICXX";
+        run("{} -std=c++20 -fsyntax-only -Wall -Wextra -Werror -I '{}' '{}'",
+            header == "kumi/mpi.hpp" ? mpicxx : "'" + compiler() + "'", (prefix() / "include").string(), file);
     }
 }
 
