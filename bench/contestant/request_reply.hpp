@@ -6,7 +6,7 @@
 #include "contestant/mix.hpp"
 #include "contestant/processes.hpp"
 
-#include "kumi/base/memory_policy.hpp"
+#include "kumi/base/sync/memory_policy.hpp"
 #include "kumi/pm/channel.hpp"
 #include "kumi/pm/wait.hpp"
 

@@ -5,7 +5,7 @@
 #include "contestant/work.hpp"
 #include "engine/compute.hpp"
 
-#include "kumi/base/machine.hpp"
+#include "kumi/base/system/machine.hpp"
 #include "kumi/kumi.hpp"
 
 #include <algorithm>

@@ -4,7 +4,7 @@
 #include "contestant/partner.hpp"
 #include "engine/onesided.hpp"
 
-#include "kumi/base/descriptor.hpp"
+#include "kumi/base/system/descriptor.hpp"
 #include "kumi/kumi.hpp"
 
 #include <cerrno>

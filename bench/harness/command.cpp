@@ -1,7 +1,7 @@
 #include "harness/command.hpp"
 
 #include "kumi/base/clock.hpp"
-#include "kumi/base/descriptor.hpp"
+#include "kumi/base/system/descriptor.hpp"
 
 #include <algorithm>
 #include <array>

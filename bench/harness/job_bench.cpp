@@ -4,7 +4,7 @@
 #include "harness/mpi.hpp"
 #include "harness/own_labs.hpp"
 
-#include "kumi/base/machine.hpp"
+#include "kumi/base/system/machine.hpp"
 
 #include <fmt/format.h>
 

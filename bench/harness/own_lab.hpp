@@ -1,7 +1,7 @@
 #pragma once
 
-#include "kumi/base/descriptor.hpp"
 #include "kumi/base/result.hpp"
+#include "kumi/base/system/descriptor.hpp"
 
 #include <string>
 #include <sys/types.h>

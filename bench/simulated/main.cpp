@@ -2,7 +2,7 @@
 
 #include "simulated/contest.hpp"
 
-#include "kumi/base/number_text.hpp"
+#include "kumi/base/text/number_text.hpp"
 
 #include <algorithm>
 #include <cstdio>

@@ -6,7 +6,7 @@
 #include "harness/peer_program.hpp"
 #include "harness/words.hpp"
 
-#include "kumi/base/descriptor.hpp"
+#include "kumi/base/system/descriptor.hpp"
 
 #include <cstdlib>
 #include <fcntl.h>

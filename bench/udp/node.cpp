@@ -9,7 +9,7 @@
 #include "udp/foreign.hpp"
 #include "udp/ports.hpp"
 
-#include "kumi/base/machine.hpp"
+#include "kumi/base/system/machine.hpp"
 #include "kumi/device/udp/seal/crypto.hpp"
 #include "kumi/device/udp/udp.hpp"
 #include "kumi/pm/channel.hpp"

@@ -1,6 +1,6 @@
 #include "udp/ports.hpp"
 
-#include "kumi/base/descriptor.hpp"
+#include "kumi/base/system/descriptor.hpp"
 
 #include <gtest/gtest.h>
 #include <netinet/in.h>

@@ -7,6 +7,6 @@
 // sets, pairs, tuples, optionals and variants of such. Classes with a `serialize` as cereal has it work too, and so do
 // more types of the standard library after #include <cereal/types/...>.
 
-#include "kumi/engine/invoke.hpp"
+#include "kumi/engine/call/invoke.hpp"
 #include "kumi/group/gather.hpp"
 #include "kumi/kumi.hpp"

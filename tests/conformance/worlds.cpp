@@ -3,7 +3,7 @@
 #include "simulation/seeds.hpp"
 #include "skips.hpp"
 
-#include "kumi/base/memory_policy.hpp"
+#include "kumi/base/sync/memory_policy.hpp"
 #include "kumi/device/shmem/shmem.hpp"
 #include "kumi/device/simulated/network.hpp"
 #include "kumi/device/udp/udp.hpp"

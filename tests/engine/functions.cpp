@@ -1,7 +1,7 @@
 // Functions that other nodes call.
 
 #include "engine/node.hpp"
-#include "kumi/engine/invoke.hpp"
+#include "kumi/engine/call/invoke.hpp"
 
 #include <algorithm>
 

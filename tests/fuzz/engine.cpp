@@ -8,7 +8,7 @@
 #include "kumi/base/assert.hpp"
 #include "kumi/engine/dispatcher.hpp"
 #include "kumi/engine/engine.hpp"
-#include "kumi/engine/invoke.hpp"
+#include "kumi/engine/call/invoke.hpp"
 #include "kumi/engine/wire.hpp"
 #include "fuzz/hostile_channel.hpp"
 #include "fuzz/input.hpp"

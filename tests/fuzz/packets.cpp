@@ -6,7 +6,7 @@
 // arrives, once and in order, and nothing else does.
 
 #include "kumi/base/assert.hpp"
-#include "kumi/base/checksum.hpp"
+#include "kumi/base/data/checksum.hpp"
 #include "fuzz/input.hpp"
 #include "simulation/reliable_network.hpp"
 

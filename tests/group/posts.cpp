@@ -3,7 +3,7 @@
 
 #include "group/puppets.hpp"
 
-#include "kumi/base/fnv.hpp"
+#include "kumi/base/text/fnv.hpp"
 #include "kumi/group/collective/collective_call.hpp"
 #include "kumi/group/group.hpp"
 

@@ -3,7 +3,7 @@
 
 #include "group/puppets.hpp"
 
-#include "kumi/engine/invoke.hpp"
+#include "kumi/engine/call/invoke.hpp"
 
 #include <algorithm>
 

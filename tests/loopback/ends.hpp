@@ -2,7 +2,7 @@
 
 // All ends of a UDP channel in one thread of a test, and a bare socket for whoever does not belong to the job.
 
-#include "kumi/base/descriptor.hpp"
+#include "kumi/base/system/descriptor.hpp"
 #include "kumi/device/udp/channel.hpp"
 
 #include <algorithm>

@@ -3,7 +3,7 @@
 // One end of a channel whose other ends are the test: it says what arrives, and sees what was sent and slept through.
 
 #include "kumi/base/assert.hpp"
-#include "kumi/base/futex.hpp"
+#include "kumi/base/sync/futex.hpp"
 #include "kumi/pm/channel.hpp"
 
 #include <deque>

@@ -3,7 +3,7 @@
 // Random tests that can be replayed. A test runs as many seeds as it usually does, from 1 on: the same in every run.
 // KUMI_SEED=N runs one seed, KUMI_SEEDS=N so many, KUMI_FIRST_SEED=N begins with that one, as `make soak` does.
 
-#include "kumi/base/number_text.hpp"
+#include "kumi/base/text/number_text.hpp"
 
 #include <cstdint>
 #include <cstdlib>

@@ -2,7 +2,7 @@
 
 // What unit tests of the reliable protocol need: a network that remembers, and packets of somebody who lies.
 
-#include "kumi/base/checksum.hpp"
+#include "kumi/base/data/checksum.hpp"
 #include "simulation/reliable_network.hpp"
 
 #include <string>

@@ -162,32 +162,23 @@ TEST(Files, no_line_is_longer_than_120_columns) {
 
 constexpr std::size_t files_per_folder_max = 25;
 
-/// Folders with more files than that which are still to be divided by theme, and how many they may have until then.
-const std::map<std::string, std::size_t> undivided{
-    {"src/kumi/base", 58}, {"src/kumi/device/composite", 49}, {"src/kumi/engine", 66}};
-
 /// Names the folders of `counts` that have too many files.
-std::vector<std::string> crowded(const std::map<std::string, std::size_t>& counts,
-                                 const std::map<std::string, std::size_t>& exceptions) {
+std::vector<std::string> crowded(const std::map<std::string, std::size_t>& counts) {
     std::vector<std::string> folders;
-    for (const auto& [folder, count] : counts) {
-        const auto exception = exceptions.find(folder);
-        if (count > (exception == exceptions.end() ? files_per_folder_max : exception->second))
-            folders.push_back(folder);
-    }
+    for (const auto& [folder, count] : counts)
+        if (count > files_per_folder_max) folders.push_back(folder);
     return folders;
 }
 
 TEST(Files, no_folder_has_more_than_25_files) {
-    const std::map<std::string, std::size_t> made_up{{"a", 25}, {"b", 26}, {"c", 30}, {"d", 31}};
-    EXPECT_EQ(crowded(made_up, {{"c", 30}, {"d", 30}}), (std::vector<std::string>{"b", "d"}));
+    EXPECT_EQ(crowded({{"a", 25}, {"b", 26}}), std::vector<std::string>{"b"});
 
     std::map<std::string, std::size_t> counts;
     for (const char* folder : {"src", "bench", "tools", "tests", "examples"})
         for (const fs::path& file : files(folder, ""))
             if (!is_in_fuzz_corpus(file)) ++counts[file.parent_path().lexically_relative(root).generic_string()];
     EXPECT_GE(counts.size(), 30u);
-    for (const std::string& folder : crowded(counts, undivided))
+    for (const std::string& folder : crowded(counts))
         ADD_FAILURE() << folder << " has " << counts[folder] << " files: divide it by theme";
 }
 

@@ -1,9 +1,9 @@
 #include "checks.hpp"
 
-#include "kumi/base/descriptor.hpp"
-#include "kumi/base/interfaces.hpp"
-#include "kumi/base/machine.hpp"
-#include "kumi/base/memory_policy.hpp"
+#include "kumi/base/net/interfaces.hpp"
+#include "kumi/base/sync/memory_policy.hpp"
+#include "kumi/base/system/descriptor.hpp"
+#include "kumi/base/system/machine.hpp"
 #include "kumi/launch/host/processes/process.hpp"
 
 #include <array>

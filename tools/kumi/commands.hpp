@@ -2,7 +2,7 @@
 
 // The subcommands of `kumi`. Each adds itself to the command line and runs when it was chosen.
 
-#include "kumi/base/number_text.hpp"
+#include "kumi/base/text/number_text.hpp"
 
 #include <CLI/CLI.hpp>
 #include <cstdint>

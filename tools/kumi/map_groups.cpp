@@ -1,6 +1,6 @@
 #include "map_groups.hpp"
 
-#include "kumi/base/machine.hpp"
+#include "kumi/base/system/machine.hpp"
 #include "kumi/kumi.hpp"
 
 #include <algorithm>

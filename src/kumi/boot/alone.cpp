@@ -1,6 +1,6 @@
 #include "kumi/boot/alone.hpp"
 
-#include "kumi/base/machine.hpp"
+#include "kumi/base/system/machine.hpp"
 
 namespace kumi::boot {
 namespace {

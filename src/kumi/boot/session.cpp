@@ -1,6 +1,6 @@
 #include "kumi/boot/session.hpp"
 
-#include "kumi/base/number_text.hpp"
+#include "kumi/base/text/number_text.hpp"
 #include "kumi/boot/alone.hpp"
 #include "kumi/boot/foreign/foreign_job.hpp"
 #include "kumi/boot/launcher.hpp"

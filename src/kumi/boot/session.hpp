@@ -3,9 +3,9 @@
 // How a node learns its number, and exchanges data with the other nodes, however the program was started.
 
 #include "kumi/base/bytes.hpp"
-#include "kumi/base/descriptor.hpp"
-#include "kumi/base/keys.hpp"
 #include "kumi/base/result.hpp"
+#include "kumi/base/system/descriptor.hpp"
+#include "kumi/base/system/keys.hpp"
 #include "kumi/boot/wire.hpp"
 
 #include <cstdint>

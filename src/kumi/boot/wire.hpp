@@ -17,9 +17,9 @@
 
 #include "kumi/base/bytes.hpp"
 #include "kumi/base/clock.hpp"
-#include "kumi/base/descriptor.hpp"
-#include "kumi/base/keys.hpp"
 #include "kumi/base/result.hpp"
+#include "kumi/base/system/descriptor.hpp"
+#include "kumi/base/system/keys.hpp"
 
 #include <algorithm>
 #include <cstddef>

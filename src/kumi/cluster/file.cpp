@@ -1,7 +1,7 @@
 #include "kumi/cluster/file.hpp"
 
-#include "kumi/base/ip_address.hpp"
-#include "kumi/base/number_text.hpp"
+#include "kumi/base/net/ip_address.hpp"
+#include "kumi/base/text/number_text.hpp"
 #include "kumi/cluster/ranges.hpp"
 #include "kumi/cluster/rate.hpp"
 

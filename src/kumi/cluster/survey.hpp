@@ -14,7 +14,7 @@
 
 #include "kumi/cluster/cluster.hpp"
 
-#include "kumi/base/interfaces.hpp"
+#include "kumi/base/net/interfaces.hpp"
 #include "kumi/base/result.hpp"
 
 #include <cstdint>

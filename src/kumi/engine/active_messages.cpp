@@ -1,6 +1,6 @@
 #include "kumi/engine/active_messages.hpp"
 
-#include "kumi/base/machine.hpp"
+#include "kumi/base/system/machine.hpp"
 #include "kumi/engine/dispatcher.hpp"
 
 #include <exception>

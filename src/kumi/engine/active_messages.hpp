@@ -6,7 +6,7 @@
 #include "kumi/base/bytes.hpp"
 #include "kumi/base/result.hpp"
 #include "kumi/engine/handlers.hpp"
-#include "kumi/engine/progress_loop.hpp"
+#include "kumi/engine/progress/progress_loop.hpp"
 #include "kumi/engine/wire.hpp"
 #include "kumi/pm/message.hpp"
 #include "kumi/pm/node.hpp"

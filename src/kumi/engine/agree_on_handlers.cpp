@@ -1,6 +1,6 @@
 #include "kumi/engine/agree_on_handlers.hpp"
 
-#include "kumi/base/fnv.hpp"
+#include "kumi/base/text/fnv.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
 #include "kumi/engine/agree_on_handlers.hpp"
 
 #include "kumi/engine/dispatcher.hpp"
-#include "kumi/engine/invoke.hpp"
+#include "kumi/engine/call/invoke.hpp"
 #include "loopback/meeting.hpp"
 #include "loopback/scripted_channel.hpp"
 #include "loopback/windows.hpp"

@@ -1,7 +1,7 @@
 #include "kumi/engine/dispatcher.hpp"
 
 #include "kumi/base/log.hpp"
-#include "kumi/base/machine.hpp"
+#include "kumi/base/system/machine.hpp"
 
 #include <algorithm>
 #include <exception>

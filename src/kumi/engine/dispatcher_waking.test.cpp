@@ -3,7 +3,7 @@
 
 #include "kumi/engine/dispatcher.hpp"
 
-#include "kumi/engine/invoke.hpp"
+#include "kumi/engine/call/invoke.hpp"
 #include "loopback/victim.hpp"
 #include "loopback/windows.hpp"
 

@@ -1,6 +1,6 @@
 #include "kumi/engine/engine.hpp"
 
-#include "kumi/base/machine.hpp"
+#include "kumi/base/system/machine.hpp"
 #include "kumi/engine/dispatcher.hpp"
 
 #include <stdexcept>

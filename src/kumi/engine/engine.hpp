@@ -14,7 +14,7 @@
 #include "kumi/base/clock.hpp"
 #include "kumi/base/function_ref.hpp"
 #include "kumi/base/result.hpp"
-#include "kumi/engine/barrier_token.hpp"
+#include "kumi/engine/barrier/barrier_token.hpp"
 #include "kumi/engine/future.hpp"
 #include "kumi/engine/handlers.hpp"
 #include "kumi/engine/memory.hpp"

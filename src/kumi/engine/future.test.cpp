@@ -1,6 +1,6 @@
 #include "kumi/engine/future.hpp"
 
-#include "kumi/engine/progress.hpp"
+#include "kumi/engine/progress/progress.hpp"
 
 #include <condition_variable>
 #include <gtest/gtest.h>

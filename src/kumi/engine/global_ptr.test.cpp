@@ -1,6 +1,6 @@
 #include "kumi/engine/global_ptr.hpp"
 
-#include "kumi/engine/word_copy.hpp"
+#include "kumi/engine/memory/word_copy.hpp"
 
 #include <array>
 #include <gtest/gtest.h>

@@ -10,8 +10,8 @@
 //     job->send(1, add, 5);
 
 #include "kumi/base/bytes.hpp"
-#include "kumi/engine/function.hpp"
-#include "kumi/engine/parameters.hpp"
+#include "kumi/engine/call/function.hpp"
+#include "kumi/engine/call/parameters.hpp"
 #include "kumi/pm/node.hpp"
 
 #include <functional>

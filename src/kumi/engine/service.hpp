@@ -14,7 +14,7 @@
 
 #include "kumi/base/bytes.hpp"
 #include "kumi/base/result.hpp"
-#include "kumi/engine/progress_loop.hpp"
+#include "kumi/engine/progress/progress_loop.hpp"
 #include "kumi/engine/wire.hpp"
 #include "kumi/pm/node.hpp"
 

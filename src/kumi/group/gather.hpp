@@ -1,11 +1,11 @@
 #pragma once
 
 // Groups::gather() and reduce(): functions that run on all members of a set, and their answers. Separate from
-// groups.hpp for the same reason as engine/invoke.hpp.
+// groups.hpp for the same reason as engine/call/invoke.hpp.
 
 #include "kumi/base/bytes.hpp"
 #include "kumi/base/result.hpp"
-#include "kumi/engine/invoke.hpp"
+#include "kumi/engine/call/invoke.hpp"
 #include "kumi/group/groups.hpp"
 
 #include <memory>

@@ -1,6 +1,6 @@
 #include "kumi/group/groups.hpp"
 
-#include "kumi/base/fnv.hpp"
+#include "kumi/base/text/fnv.hpp"
 #include "kumi/group/collective/mailbox.hpp"
 #include "kumi/group/gather.hpp"
 #include "kumi/group/group.hpp"

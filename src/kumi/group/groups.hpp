@@ -20,7 +20,7 @@
 #include "kumi/base/result.hpp"
 #include "kumi/engine/future.hpp"
 #include "kumi/engine/handlers.hpp"
-#include "kumi/engine/parameters.hpp"
+#include "kumi/engine/call/parameters.hpp"
 #include "kumi/group/plan/choice.hpp"
 #include "kumi/group/set.hpp"
 #include "kumi/group/settings.hpp"

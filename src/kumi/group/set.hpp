@@ -4,7 +4,7 @@
 // beforehand. A member's rank is the number of members before it.
 
 #include "kumi/base/bytes.hpp"
-#include "kumi/base/words.hpp"
+#include "kumi/base/data/words.hpp"
 #include "kumi/pm/node.hpp"
 
 #include <cstddef>

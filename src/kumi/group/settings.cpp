@@ -1,6 +1,6 @@
 #include "kumi/group/settings.hpp"
 
-#include "kumi/base/number_text.hpp"
+#include "kumi/base/text/number_text.hpp"
 
 #include <cmath>
 #include <fmt/ranges.h>

@@ -1,6 +1,6 @@
 #include "kumi/job/discovery.hpp"
 
-#include "kumi/base/interfaces.hpp"
+#include "kumi/base/net/interfaces.hpp"
 #include "kumi/boot/foreign/shared_page.hpp"
 #include "kumi/cluster/survey.hpp"
 

@@ -3,9 +3,9 @@
 #include "kumi/boot/session.hpp"
 #include "kumi/engine/dispatcher.hpp"
 #include "kumi/engine/agree_on_handlers.hpp"
-#include "kumi/base/fnv.hpp"
-#include "kumi/base/machine.hpp"
-#include "kumi/base/number_text.hpp"
+#include "kumi/base/text/fnv.hpp"
+#include "kumi/base/system/machine.hpp"
+#include "kumi/base/text/number_text.hpp"
 #include "kumi/job/membership.hpp"
 #include "kumi/job/opening.hpp"
 

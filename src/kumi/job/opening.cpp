@@ -1,7 +1,7 @@
 #include "kumi/job/opening.hpp"
 
-#include "kumi/base/fnv.hpp"
 #include "kumi/base/log.hpp"
+#include "kumi/base/text/fnv.hpp"
 #include "kumi/cluster/file.hpp"
 #include "kumi/cluster/routing.hpp"
 #include "kumi/device/composite/composite.hpp"

@@ -1,6 +1,6 @@
 #include "kumi/job/pm_job.hpp"
 
-#include "kumi/base/machine.hpp"
+#include "kumi/base/system/machine.hpp"
 #include "kumi/job/membership.hpp"
 
 #include <utility>

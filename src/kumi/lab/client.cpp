@@ -1,7 +1,7 @@
 #include "kumi/lab/client.hpp"
 
 #include "kumi/base/clock.hpp"
-#include "kumi/base/descriptor.hpp"
+#include "kumi/base/system/descriptor.hpp"
 #include "kumi/cluster/file.hpp"
 #include "kumi/lab/keeper/keeper.hpp"
 #include "kumi/lab/keeper/request.hpp"

@@ -1,6 +1,6 @@
 #include "kumi/launch/job_hosts.hpp"
 
-#include "kumi/base/machine.hpp"
+#include "kumi/base/system/machine.hpp"
 #include "kumi/launch/host/processes/environment.hpp"
 
 #include <algorithm>

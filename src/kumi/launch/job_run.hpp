@@ -13,8 +13,8 @@
 // - when descriptor() is readable, at deadline(), and after any other call, turn(), until is_over().
 
 #include "kumi/base/clock.hpp"
-#include "kumi/base/keys.hpp"
 #include "kumi/base/result.hpp"
+#include "kumi/base/system/keys.hpp"
 #include "kumi/launch/job_hosts.hpp"
 #include "kumi/launch/job_listener.hpp"
 #include "kumi/launch/job_options.hpp"

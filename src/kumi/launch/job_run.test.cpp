@@ -1,6 +1,6 @@
 #include "kumi/launch/job_run.hpp"
 
-#include "kumi/base/descriptor.hpp"
+#include "kumi/base/system/descriptor.hpp"
 #include "kumi/launch/host/processes/children.hpp"
 
 #include <algorithm>

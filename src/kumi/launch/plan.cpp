@@ -1,6 +1,6 @@
 #include "kumi/launch/plan.hpp"
 
-#include "kumi/base/machine.hpp"
+#include "kumi/base/system/machine.hpp"
 #include "kumi/cluster/file.hpp"
 #include "kumi/cluster/placement.hpp"
 

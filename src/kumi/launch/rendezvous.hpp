@@ -3,8 +3,8 @@
 // The launcher's side of joining: a pure state machine that takes frames and answers frames. It also knows which nodes
 // are missing.
 
-#include "kumi/base/bitmap.hpp"
-#include "kumi/base/keys.hpp"
+#include "kumi/base/data/bitmap.hpp"
+#include "kumi/base/system/keys.hpp"
 #include "kumi/boot/wire.hpp"
 #include "kumi/launch/host/host.hpp"
 #include "kumi/launch/plan.hpp"

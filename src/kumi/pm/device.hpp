@@ -3,9 +3,9 @@
 // Devices, which open channels: a device opens this node's end and exchanges addresses with the other ends.
 
 #include "kumi/base/bytes.hpp"
-#include "kumi/base/descriptor.hpp"
-#include "kumi/base/keys.hpp"
 #include "kumi/base/result.hpp"
+#include "kumi/base/system/descriptor.hpp"
+#include "kumi/base/system/keys.hpp"
 #include "kumi/pm/channel.hpp"
 
 #include <memory>

@@ -1,6 +1,6 @@
 #include "kumi/pm/joint_sleep.hpp"
 
-#include "kumi/base/futex.hpp"
+#include "kumi/base/sync/futex.hpp"
 
 #include <algorithm>
 #include <array>

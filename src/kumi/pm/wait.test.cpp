@@ -1,6 +1,6 @@
 #include "kumi/pm/wait.hpp"
 
-#include "kumi/base/futex.hpp"
+#include "kumi/base/sync/futex.hpp"
 #include "loopback/scripted_channel.hpp"
 
 #include <gtest/gtest.h>

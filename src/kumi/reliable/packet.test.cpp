@@ -1,6 +1,6 @@
 #include "kumi/reliable/packet.hpp"
 
-#include "kumi/base/checksum.hpp"
+#include "kumi/base/data/checksum.hpp"
 
 #include <cstddef>
 #include <gtest/gtest.h>

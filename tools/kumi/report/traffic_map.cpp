@@ -1,6 +1,6 @@
 #include "report/traffic_map.hpp"
 
-#include "kumi/base/machine.hpp"
+#include "kumi/base/system/machine.hpp"
 
 #include <algorithm>
 #include <cctype>

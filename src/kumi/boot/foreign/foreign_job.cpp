@@ -1,7 +1,7 @@
 #include "kumi/boot/foreign/foreign_job.hpp"
 
 #include "kumi/base/log.hpp"
-#include "kumi/base/machine.hpp"
+#include "kumi/base/system/machine.hpp"
 #include "kumi/boot/foreign/handover.hpp"
 #include "kumi/boot/foreign/shared_page.hpp"
 

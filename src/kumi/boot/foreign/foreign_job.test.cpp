@@ -1,6 +1,6 @@
 #include "kumi/boot/foreign/foreign_job.hpp"
 
-#include "kumi/base/machine.hpp"
+#include "kumi/base/system/machine.hpp"
 #include "kumi/boot/foreign/handover.hpp"
 
 #include <array>

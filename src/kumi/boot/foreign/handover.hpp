@@ -7,8 +7,8 @@
 
 #include "kumi/base/bytes.hpp"
 #include "kumi/base/clock.hpp"
-#include "kumi/base/descriptor.hpp"
 #include "kumi/base/result.hpp"
+#include "kumi/base/system/descriptor.hpp"
 
 #include <array>
 #include <optional>

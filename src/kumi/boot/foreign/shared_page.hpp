@@ -3,8 +3,8 @@
 // Proves that two processes are on one host: one sends a page of memory to the other, which maps it and reads the id in
 // it. Names of hosts repeat, and a descriptor that arrives does not prove that its memory can be mapped.
 
-#include "kumi/base/descriptor.hpp"
 #include "kumi/base/result.hpp"
+#include "kumi/base/system/descriptor.hpp"
 
 #include <array>
 #include <cstddef>

@@ -1,7 +1,7 @@
 #include "kumi/boot/store/pmi.hpp"
 
 #include "kumi/base/clock.hpp"
-#include "kumi/base/number_text.hpp"
+#include "kumi/base/text/number_text.hpp"
 #include "kumi/boot/store/pmi_line.hpp"
 #include "kumi/boot/wire.hpp"
 

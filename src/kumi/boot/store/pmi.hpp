@@ -1,7 +1,7 @@
 #pragma once
 
-#include "kumi/base/descriptor.hpp"
 #include "kumi/base/function_ref.hpp"
+#include "kumi/base/system/descriptor.hpp"
 #include "kumi/boot/store/key_values.hpp"
 
 #include <chrono>

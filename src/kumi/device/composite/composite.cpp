@@ -3,7 +3,7 @@
 #include "kumi/base/assert.hpp"
 #include "kumi/base/function_ref.hpp"
 #include "kumi/base/log.hpp"
-#include "kumi/base/machine.hpp"
+#include "kumi/base/system/machine.hpp"
 #include "kumi/device/composite/channel.hpp"
 #include "kumi/device/composite/opening/gauge.hpp"
 #include "kumi/device/composite/opening/measure.hpp"

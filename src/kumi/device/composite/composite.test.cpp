@@ -1,6 +1,6 @@
 #include "kumi/device/composite/composite.hpp"
 
-#include "kumi/base/keys.hpp"
+#include "kumi/base/system/keys.hpp"
 #include "kumi/device/composite/sleep/wake_socket.hpp"
 #include "kumi/device/shmem/shmem.hpp"
 #include "kumi/device/udp/udp.hpp"

@@ -1,7 +1,7 @@
 #include "kumi/device/mpi/endpoint.hpp"
 
 #include "kumi/base/assert.hpp"
-#include "kumi/base/futex.hpp"
+#include "kumi/base/sync/futex.hpp"
 
 #include <algorithm>
 #include <limits>

@@ -4,7 +4,7 @@
 // in any order. Only the owner knows which units are taken. Returned buffers are a stack in shared memory that
 // receivers push to and the owner empties at once, so there is no lock, and no ABA problem.
 
-#include "kumi/base/bitmap.hpp"
+#include "kumi/base/data/bitmap.hpp"
 #include "kumi/device/shmem/segment.hpp"
 
 #include <cstddef>

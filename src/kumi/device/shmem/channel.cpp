@@ -1,9 +1,9 @@
 #include "kumi/device/shmem/channel.hpp"
 
 #include "kumi/base/assert.hpp"
-#include "kumi/base/bitmap.hpp"
-#include "kumi/base/futex.hpp"
-#include "kumi/base/machine.hpp"
+#include "kumi/base/data/bitmap.hpp"
+#include "kumi/base/sync/futex.hpp"
+#include "kumi/base/system/machine.hpp"
 
 #include <algorithm>
 #include <cstring>

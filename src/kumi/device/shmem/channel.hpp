@@ -4,7 +4,7 @@
 // that its doorbell names, so idle peers cost nothing. A message that does not fit into a ring is put into a buffer of
 // the sender, which the receiver reads in place; the ring carries its position.
 
-#include "kumi/base/range_set.hpp"
+#include "kumi/base/data/range_set.hpp"
 #include "kumi/device/shmem/buffers.hpp"
 #include "kumi/device/shmem/segment.hpp"
 #include "kumi/pm/channel.hpp"

@@ -4,9 +4,9 @@
 // for each node one part (its doorbell, the rings that lead to it, its buffers for large messages); then for each node
 // a window of addresses for exposed memory, which gets memory when it is exposed.
 
-#include "kumi/base/doorbell.hpp"
-#include "kumi/base/line_ring.hpp"
-#include "kumi/base/machine.hpp"
+#include "kumi/base/sync/doorbell.hpp"
+#include "kumi/base/sync/line_ring.hpp"
+#include "kumi/base/system/machine.hpp"
 #include "kumi/device/shmem/options.hpp"
 #include "kumi/pm/node.hpp"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kumi/base/doorbell.hpp"
+#include "kumi/base/sync/doorbell.hpp"
 
 #include <cstddef>
 #include <cstdint>

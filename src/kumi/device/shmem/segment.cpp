@@ -1,8 +1,8 @@
 #include "kumi/device/shmem/segment.hpp"
 
 #include "kumi/base/assert.hpp"
-#include "kumi/base/machine.hpp"
-#include "kumi/base/memory_policy.hpp"
+#include "kumi/base/sync/memory_policy.hpp"
+#include "kumi/base/system/machine.hpp"
 
 #include <cerrno>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 #include "kumi/device/shmem/shmem.hpp"
 
 #include "kumi/base/log.hpp"
-#include "kumi/base/machine.hpp"
-#include "kumi/base/size_text.hpp"
+#include "kumi/base/system/machine.hpp"
+#include "kumi/base/text/size_text.hpp"
 #include "kumi/device/shmem/channel.hpp"
 #include "kumi/device/shmem/segment.hpp"
 

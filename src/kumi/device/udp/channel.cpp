@@ -2,7 +2,7 @@
 
 #include "kumi/base/assert.hpp"
 #include "kumi/base/log.hpp"
-#include "kumi/base/machine.hpp"
+#include "kumi/base/system/machine.hpp"
 
 #include <algorithm>
 #include <cerrno>

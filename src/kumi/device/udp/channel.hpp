@@ -3,7 +3,7 @@
 // PM over UDP: one socket and one port for any number of peers. The protocol is reliable::Endpoint; this class drives
 // it from the socket and the clock. There is no background thread: progress is made in calls that send, poll or sleep.
 
-#include "kumi/base/descriptor.hpp"
+#include "kumi/base/system/descriptor.hpp"
 #include "kumi/device/udp/faults.hpp"
 #include "kumi/device/udp/options.hpp"
 #include "kumi/device/udp/seal/seal.hpp"

@@ -5,8 +5,8 @@
 
 #include "kumi/base/bytes.hpp"
 #include "kumi/base/clock.hpp"
-#include "kumi/base/descriptor.hpp"
 #include "kumi/base/result.hpp"
+#include "kumi/base/system/descriptor.hpp"
 #include "kumi/device/udp/address.hpp"
 #include "kumi/device/udp/options.hpp"
 

@@ -1,9 +1,9 @@
 #include "kumi/device/udp/udp.hpp"
 
 #include "kumi/base/log.hpp"
-#include "kumi/base/machine.hpp"
-#include "kumi/base/number_text.hpp"
-#include "kumi/base/size_text.hpp"
+#include "kumi/base/system/machine.hpp"
+#include "kumi/base/text/number_text.hpp"
+#include "kumi/base/text/size_text.hpp"
 #include "kumi/device/udp/channel.hpp"
 
 #include <cstdlib>

@@ -4,7 +4,7 @@
 #include "kumi/engine/memory/flags.hpp"
 #include "kumi/engine/memory/memory_service.hpp"
 #include "kumi/engine/memory/segments.hpp"
-#include "kumi/engine/word_copy.hpp"
+#include "kumi/engine/memory/word_copy.hpp"
 
 #include <algorithm>
 #include <vector>

@@ -7,7 +7,7 @@
 #include "kumi/base/result.hpp"
 #include "kumi/engine/global_ptr.hpp"
 #include "kumi/engine/memory/words.hpp"
-#include "kumi/engine/operations.hpp"
+#include "kumi/engine/operation/operations.hpp"
 #include "kumi/engine/service.hpp"
 #include "kumi/engine/wire.hpp"
 

@@ -1,8 +1,8 @@
 #include "kumi/engine/memory/flags.hpp"
 
-#include "kumi/base/memory_policy.hpp"
+#include "kumi/base/sync/memory_policy.hpp"
 #include "kumi/engine/dispatcher.hpp"
-#include "kumi/engine/memory_map.hpp"
+#include "kumi/engine/memory/memory_map.hpp"
 
 #include <optional>
 

@@ -6,7 +6,7 @@
 #include "kumi/base/clock.hpp"
 #include "kumi/base/result.hpp"
 #include "kumi/engine/memory/words.hpp"
-#include "kumi/engine/progress_loop.hpp"
+#include "kumi/engine/progress/progress_loop.hpp"
 #include "kumi/pm/node.hpp"
 
 #include <atomic>

@@ -3,8 +3,8 @@
 #include "kumi/engine/dispatcher.hpp"
 #include "kumi/engine/memory/flags.hpp"
 #include "kumi/engine/memory/segments.hpp"
-#include "kumi/engine/memory_map.hpp"
-#include "kumi/engine/word_copy.hpp"
+#include "kumi/engine/memory/memory_map.hpp"
+#include "kumi/engine/memory/word_copy.hpp"
 
 #include <algorithm>
 #include <array>

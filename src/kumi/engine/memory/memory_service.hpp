@@ -11,7 +11,7 @@
 #include "kumi/engine/global_ptr.hpp"
 #include "kumi/engine/memory/words.hpp"
 #include "kumi/engine/memory/transfers.hpp"
-#include "kumi/engine/operations.hpp"
+#include "kumi/engine/operation/operations.hpp"
 #include "kumi/engine/service.hpp"
 
 #include <span>

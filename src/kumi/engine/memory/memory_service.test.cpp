@@ -3,7 +3,7 @@
 
 #include "kumi/engine/dispatcher.hpp"
 
-#include "kumi/base/machine.hpp"
+#include "kumi/base/system/machine.hpp"
 #include "loopback/victim.hpp"
 #include "loopback/windows.hpp"
 

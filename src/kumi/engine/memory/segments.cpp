@@ -1,8 +1,8 @@
 #include "kumi/engine/memory/segments.hpp"
 
-#include "kumi/base/machine.hpp"
+#include "kumi/base/system/machine.hpp"
 #include "kumi/engine/dispatcher.hpp"
-#include "kumi/engine/memory_map.hpp"
+#include "kumi/engine/memory/memory_map.hpp"
 
 namespace kumi::engine {
 

@@ -1,6 +1,6 @@
 #include "kumi/group/collective/collective_call.hpp"
 
-#include "kumi/base/machine.hpp"
+#include "kumi/base/system/machine.hpp"
 
 #include <algorithm>
 #include <array>

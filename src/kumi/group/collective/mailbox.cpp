@@ -1,6 +1,6 @@
 #include "kumi/group/collective/mailbox.hpp"
 
-#include "kumi/engine/parameters.hpp"
+#include "kumi/engine/call/parameters.hpp"
 #include "kumi/group/collective/collective_call.hpp"
 #include "kumi/group/wire/multicast.hpp"
 

@@ -1,6 +1,6 @@
 #include "kumi/group/multicast/relays.hpp"
 
-#include "kumi/engine/invoke.hpp"
+#include "kumi/engine/call/invoke.hpp"
 #include "loopback/silent_service.hpp"
 #include "loopback/victim.hpp"
 

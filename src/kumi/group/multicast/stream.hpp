@@ -6,7 +6,7 @@
 // and to a member that asks for them, all blocks go to one node, one after the other: a direct flow. Answers climb the
 // tree that the set makes, whatever way the blocks went.
 
-#include "kumi/base/bitmap.hpp"
+#include "kumi/base/data/bitmap.hpp"
 #include "kumi/base/function_ref.hpp"
 #include "kumi/engine/dispatcher.hpp"
 #include "kumi/group/multicast/content.hpp"

@@ -1,6 +1,6 @@
 #include "kumi/group/multicast/streams.hpp"
 
-#include "kumi/base/machine.hpp"
+#include "kumi/base/system/machine.hpp"
 #include "kumi/group/wire/message.hpp"
 
 #include <algorithm>

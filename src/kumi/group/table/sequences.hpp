@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kumi/base/bitmap.hpp"
+#include "kumi/base/data/bitmap.hpp"
 
 #include <cstdint>
 

@@ -3,7 +3,7 @@
 // Writes and reads messages of groups.
 
 #include "kumi/base/bytes.hpp"
-#include "kumi/engine/parameters.hpp"
+#include "kumi/engine/call/parameters.hpp"
 
 #include <vector>
 

@@ -1,6 +1,6 @@
 #include "kumi/job/mpi/join.hpp"
 
-#include "kumi/base/fnv.hpp"
+#include "kumi/base/text/fnv.hpp"
 #include "kumi/device/mpi/mpi.hpp"
 #include "kumi/job/mpi/session.hpp"
 

@@ -1,6 +1,6 @@
 #include "kumi/job/mpi/session.hpp"
 
-#include "kumi/base/machine.hpp"
+#include "kumi/base/system/machine.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -1,6 +1,6 @@
 #include "kumi/lab/keeper/furnish.hpp"
 
-#include "kumi/base/descriptor.hpp"
+#include "kumi/base/system/descriptor.hpp"
 
 #include <algorithm>
 #include <cerrno>

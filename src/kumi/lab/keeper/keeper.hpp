@@ -7,7 +7,7 @@
 // cables with their namespaces: nothing of a lab has a name outside. The keeper serves the kumi command at a socket,
 // each connection in a process of its own, so that none can make the others wait.
 
-#include "kumi/base/descriptor.hpp"
+#include "kumi/base/system/descriptor.hpp"
 #include "kumi/base/result.hpp"
 #include "kumi/lab/plan/plan.hpp"
 #include "kumi/lab/keeper/state.hpp"

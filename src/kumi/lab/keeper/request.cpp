@@ -1,6 +1,6 @@
 #include "kumi/lab/keeper/request.hpp"
 
-#include "kumi/base/number_text.hpp"
+#include "kumi/base/text/number_text.hpp"
 
 #include <cerrno>
 #include <cstring>

@@ -6,8 +6,8 @@
 // A request is its length and texts that end in a zero, and the command's standard streams as descriptors. While the
 // request is carried out, each further byte is a signal to pass on. The answer is a number and a text.
 
-#include "kumi/base/descriptor.hpp"
 #include "kumi/base/result.hpp"
+#include "kumi/base/system/descriptor.hpp"
 
 #include <cstdint>
 #include <string>

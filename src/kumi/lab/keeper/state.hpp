@@ -6,8 +6,8 @@
 // The keeper holds a lock on the folder for as long as it lives, and the system releases the lock even when the keeper
 // is killed. So a folder whose lock is free is a leftover. Nothing depends on process ids, which are used again.
 
-#include "kumi/base/descriptor.hpp"
 #include "kumi/base/result.hpp"
+#include "kumi/base/system/descriptor.hpp"
 
 #include <string>
 

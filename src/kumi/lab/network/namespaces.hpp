@@ -2,8 +2,8 @@
 
 // Two hosts on one machine, for tests and benchmarks: network namespaces with a cable between them.
 
-#include "kumi/base/descriptor.hpp"
 #include "kumi/base/result.hpp"
+#include "kumi/base/system/descriptor.hpp"
 
 #include <array>
 #include <string>

@@ -1,6 +1,6 @@
 #include "kumi/lab/network/user_namespace.hpp"
 
-#include "kumi/base/descriptor.hpp"
+#include "kumi/base/system/descriptor.hpp"
 
 #include <cerrno>
 #include <fcntl.h>

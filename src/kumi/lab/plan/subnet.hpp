@@ -2,7 +2,7 @@
 
 // Which subnet holds a network's hosts, and which address in it is free. Pure.
 
-#include "kumi/base/ip_address.hpp"
+#include "kumi/base/net/ip_address.hpp"
 #include "kumi/base/result.hpp"
 
 #include <vector>

@@ -4,8 +4,8 @@
 // user. A job knows nothing of these; see JobRun.
 
 #include "kumi/base/clock.hpp"
-#include "kumi/base/descriptor.hpp"
 #include "kumi/base/result.hpp"
+#include "kumi/base/system/descriptor.hpp"
 #include "kumi/launch/console/input_relay.hpp"
 #include "kumi/launch/console/output.hpp"
 #include "kumi/launch/console/typed_input.hpp"

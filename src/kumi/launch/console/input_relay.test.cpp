@@ -1,6 +1,6 @@
 #include "kumi/launch/console/input_relay.hpp"
 
-#include "kumi/base/descriptor.hpp"
+#include "kumi/base/system/descriptor.hpp"
 
 #include <cstdio>
 #include <fcntl.h>

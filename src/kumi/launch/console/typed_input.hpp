@@ -2,8 +2,8 @@
 
 // The user's terminal: its size, and what is typed there.
 
-#include "kumi/base/descriptor.hpp"
 #include "kumi/base/result.hpp"
+#include "kumi/base/system/descriptor.hpp"
 
 #include <optional>
 #include <string>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kumi/base/descriptor.hpp"
+#include "kumi/base/system/descriptor.hpp"
 #include "kumi/launch/host/processes/children.hpp"
 #include "kumi/launch/host/host.hpp"
 #include "kumi/launch/host/sharing.hpp"

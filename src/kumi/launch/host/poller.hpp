@@ -1,8 +1,8 @@
 #pragma once
 
 #include "kumi/base/clock.hpp"
-#include "kumi/base/descriptor.hpp"
 #include "kumi/base/result.hpp"
+#include "kumi/base/system/descriptor.hpp"
 
 #include <cstdint>
 #include <vector>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "kumi/base/bitmap.hpp"
-#include "kumi/base/descriptor.hpp"
+#include "kumi/base/data/bitmap.hpp"
+#include "kumi/base/system/descriptor.hpp"
 
 #include <cstdint>
 #include <deque>

@@ -1,6 +1,6 @@
 #include "kumi/launch/remote/helper.hpp"
 
-#include "kumi/base/machine.hpp"
+#include "kumi/base/system/machine.hpp"
 #include "kumi/launch/host/processes/environment.hpp"
 #include "kumi/launch/host/processes/limits.hpp"
 #include "kumi/launch/remote/link.hpp"

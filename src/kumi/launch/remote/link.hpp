@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kumi/base/descriptor.hpp"
+#include "kumi/base/system/descriptor.hpp"
 #include "kumi/launch/remote/link_wire.hpp"
 #include "kumi/launch/host/poller.hpp"
 

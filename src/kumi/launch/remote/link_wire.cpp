@@ -1,6 +1,6 @@
 #include "kumi/launch/remote/link_wire.hpp"
 
-#include "kumi/base/number_text.hpp"
+#include "kumi/base/text/number_text.hpp"
 #include "kumi/boot/wire.hpp"
 
 #include <algorithm>

@@ -3,7 +3,7 @@
 #include "kumi/reliable/endpoint/endpoint.hpp"
 
 #include "kumi/base/assert.hpp"
-#include "kumi/base/checksum.hpp"
+#include "kumi/base/data/checksum.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -4,8 +4,8 @@
 // firewall lets only one direction pass, a cable is out. So every node sends a message to every other on every channel
 // that they share, and the nodes tell each other through the meeting which nodes they heard.
 
-#include "kumi/base/bitmap.hpp"
 #include "kumi/base/clock.hpp"
+#include "kumi/base/data/bitmap.hpp"
 #include "kumi/base/result.hpp"
 #include "kumi/device/composite/composite.hpp"
 #include "kumi/device/composite/part.hpp"

@@ -5,8 +5,8 @@
 // system. Names hold within one network namespace.
 
 #include "kumi/base/bytes.hpp"
-#include "kumi/base/descriptor.hpp"
 #include "kumi/base/result.hpp"
+#include "kumi/base/system/descriptor.hpp"
 #include "kumi/pm/joint_sleep.hpp"
 
 #include <array>

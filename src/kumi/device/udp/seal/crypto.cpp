@@ -1,7 +1,7 @@
 #include "kumi/device/udp/seal/crypto.hpp"
 
 #include "kumi/base/assert.hpp"
-#include "kumi/base/keys.hpp"
+#include "kumi/base/system/keys.hpp"
 
 #if KUMI_HAVE_OPENSSL
 #include <openssl/crypto.h>

@@ -19,8 +19,8 @@
 
 #include "kumi/base/bytes.hpp"
 #include "kumi/base/clock.hpp"
-#include "kumi/base/keys.hpp"
 #include "kumi/base/result.hpp"
+#include "kumi/base/system/keys.hpp"
 #include "kumi/device/udp/options.hpp"
 #include "kumi/device/udp/seal/crypto.hpp"
 #include "kumi/pm/node.hpp"

@@ -1,6 +1,6 @@
 #include "kumi/launch/host/processes/children.hpp"
 
-#include "kumi/base/keys.hpp"
+#include "kumi/base/system/keys.hpp"
 #include "kumi/launch/host/processes/environment.hpp"
 #include "kumi/launch/host/processes/marks.hpp"
 

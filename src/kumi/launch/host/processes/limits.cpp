@@ -1,6 +1,6 @@
 #include "kumi/launch/host/processes/limits.hpp"
 
-#include "kumi/base/machine.hpp"
+#include "kumi/base/system/machine.hpp"
 
 #include <algorithm>
 #include <fstream>

@@ -2,8 +2,8 @@
 
 // Starts a process: a node, or the agent that reaches another host.
 
-#include "kumi/base/descriptor.hpp"
 #include "kumi/base/result.hpp"
+#include "kumi/base/system/descriptor.hpp"
 
 #include <optional>
 #include <sched.h>

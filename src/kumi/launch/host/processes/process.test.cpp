@@ -1,6 +1,6 @@
 #include "kumi/launch/host/processes/process.hpp"
 
-#include "kumi/base/descriptor.hpp"
+#include "kumi/base/system/descriptor.hpp"
 #include "kumi/launch/host/processes/environment.hpp"
 
 #include <array>

@@ -1,0 +1,132 @@
+#pragma once
+
+// Handlers::function(), Engine::invoke() and invoke_all(): arguments to bytes, bytes to an answer. What knows no types
+// is in invoke.cpp. Apart from engine.hpp, because cereal takes the compiler a fifth of a second.
+
+#include "kumi/engine/call/archive.hpp"
+#include "kumi/engine/engine.hpp"
+#include "kumi/engine/call/function.hpp"
+#include "kumi/engine/future.hpp"
+#include "kumi/engine/handlers.hpp"
+#include "kumi/engine/call/parameters.hpp"
+#include "kumi/engine/call/signature.hpp"
+
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace kumi::engine {
+
+/// A callable of these types as other nodes call it. Each argument is given as it is asked for: by value it is moved.
+template <class Answer, class Callable, class... Written>
+auto run_archived(Callable callable, Parameters<Written...>) {
+    static_assert((std::is_default_constructible_v<std::remove_cvref_t<Written>> && ...),
+                  "arguments are made, and then read");
+    return [callable = std::move(callable)](Bytes bytes) mutable {
+        std::tuple<std::remove_cvref_t<Written>...> arguments;
+        std::apply([&](auto&... argument) { read_archive(bytes, argument...); }, arguments);
+        return std::apply(
+            [&](auto&... argument) {
+                if constexpr (std::is_void_v<Answer>) {
+                    callable(static_cast<Written&&>(argument)...);
+                    return std::vector<std::byte>();
+                } else {
+                    return write_archive(callable(static_cast<Written&&>(argument)...));
+                }
+            },
+            arguments);
+    };
+}
+
+/// Asks for a function on `to`, as Dispatcher does; arguments that cannot be sent are an error, which names function
+/// and node.
+Result<std::uint64_t> ask(Dispatcher& dispatcher, Node to, std::uint32_t function, const std::string& name,
+                          const ArgumentBytes& arguments, std::function<void(const Result<Bytes>&)> answered);
+Progress& progress_of(Dispatcher& dispatcher) noexcept;
+
+/// The arguments of a call, each as its parameter's type.
+template <class... Parameters>
+ArgumentBytes write_arguments(const std::type_identity_t<Parameters>&... arguments) {
+    try {
+        return write_archive<Parameters...>(arguments...);
+    } catch (const std::exception& thrown) {
+        return Error(thrown.what());
+    }
+}
+
+/// `from` has sent these bytes as the answer of a function, and they are not one: `why` says so.
+Error not_an_answer(Bytes bytes, const std::string& name, Node from, const char* why);
+
+template <class Answer>
+Result<Answer> read_answer(Bytes bytes, const std::string& name, Node from) {
+    try {
+        if constexpr (std::is_void_v<Answer>) {
+            read_archive(bytes);
+            return {};
+        } else {
+            Answer answer{};
+            read_archive(bytes, answer);
+            return answer;
+        }
+    } catch (const BadBytes& refused) {
+        return not_an_answer(bytes, name, from, refused.what());
+    }
+}
+
+template <class Answer>
+Future<Answer> ask_for(Dispatcher& dispatcher, Node to, std::uint32_t function, const std::string& name,
+                       const ArgumentBytes& arguments) {
+    const auto promise = std::make_shared<Promise<Answer>>(&progress_of(dispatcher));
+    auto future = promise->future();
+    const auto asked = ask(dispatcher, to, function, name, arguments, [promise, name, to](const Result<Bytes>& bytes) {
+        promise->complete(bytes ? read_answer<Answer>(*bytes, name, to) : bytes.error());
+    });
+    if (asked) promise->set_asked(*asked);
+    else promise->complete(asked.error());
+    return future;
+}
+
+template <class Answer, class... Parameters, class... Arguments>
+    requires(sizeof...(Parameters) == sizeof...(Arguments))
+Future<Answer> Engine::invoke(Node to, const Function<Answer(Parameters...)>& function, const Arguments&... arguments) {
+    return ask_for<Answer>(dispatcher(), to, function.index(), function.name(),
+                           write_arguments<Parameters...>(arguments...));
+}
+
+template <class Answer, class... Parameters, class... Arguments>
+    requires(sizeof...(Parameters) == sizeof...(Arguments))
+std::vector<Future<Answer>> Engine::invoke_all(const Function<Answer(Parameters...)>& function,
+                                               const Arguments&... arguments) {
+    const auto bytes = write_arguments<Parameters...>(arguments...);
+    std::vector<Future<Answer>> answers;
+    answers.reserve(nodes());
+    for (Node to = 0; to < nodes(); ++to)
+        answers.push_back(ask_for<Answer>(dispatcher(), to, function.index(), function.name(), bytes));
+    return answers;
+}
+
+} // namespace kumi::engine
+
+namespace kumi {
+
+template <class Callable>
+auto Handlers::function(std::string name, Callable callable) {
+    return function(std::move(name), std::move(callable), typename engine::parameters_of<Callable>::type{});
+}
+
+template <class Callable, class... Parameters>
+auto Handlers::function(std::string name, Callable callable, engine::Parameters<Parameters...>) {
+    using Types = engine::parameters_of<Callable>;
+    using Answer = std::remove_cvref_t<typename Types::answer>;
+    functions_.push_back({name, engine::function_text<Answer, Parameters...>(),
+                          engine::run_archived<Answer>(std::move(callable), typename Types::as_written{})});
+    return Function<Answer(Parameters...)>(static_cast<std::uint32_t>(functions_.size() - 1), std::move(name));
+}
+
+} // namespace kumi

@@ -1,0 +1,188 @@
+#include "kumi/engine/operation/operation_service.hpp"
+
+#include "kumi/base/log.hpp"
+#include "kumi/base/sync/memory_policy.hpp"
+#include "kumi/engine/dispatcher.hpp"
+#include "kumi/engine/memory/flags.hpp"
+
+#include <utility>
+
+namespace kumi::engine {
+namespace {
+
+constexpr std::uint16_t done_kind = kind_in_service(Kind::done);
+constexpr std::uint16_t failed_kind = kind_in_service(Kind::failed);
+
+} // namespace
+
+OperationService::OperationService(Dispatcher& dispatcher)
+    : dispatcher_(dispatcher), port_(dispatcher.add_service(*this)) {}
+
+// ---- answers of other nodes
+
+Handled OperationService::on_message(const Turn& turn, Node source, std::uint16_t kind, Bytes body) {
+    switch (kind) {
+    case done_kind: return handled_if(on_done(turn, source, body));
+    case failed_kind: return handled_if(on_failed(turn, source, body));
+    default: return Handled::no;
+    }
+}
+
+bool OperationService::on_done(const Turn& turn, Node source, Bytes body) {
+    Done what;
+    if (!read_value(body, what)) return false;
+    Operation* const operation = operations_.find(what.operation);
+    if (operation == nullptr) return true; // it has failed already
+    if (!operation->is_from(source)) return false;
+    if (operation->is_done) return true; // the first answer counts
+    operation->value = what.value;
+    if (operation->left > 1) --operation->left;
+    else complete(turn, what.operation);
+    return true;
+}
+
+bool OperationService::on_failed(const Turn& turn, Node source, Bytes body) {
+    Failed what;
+    if (!read_value(body, what)) return false;
+    Error why = error("{}: {}", dispatcher_.name_of(source), text_of(body.subspan(sizeof what)));
+    if (what.operation == no_operation) return note_error(turn, std::move(why)), true;
+    if (const Operation* const operation = operations_.find(what.operation);
+        operation != nullptr && !operation->is_from(source))
+        return false;
+    fail(turn, what.operation, std::move(why));
+    return true;
+}
+
+void OperationService::reply_done(const Turn& turn, Node to, OperationId operation, std::uint64_t value) {
+    port_.reply(turn, to, done_kind, Done{operation, value});
+}
+
+void OperationService::refuse(const Turn& turn, Node to, OperationId operation, const std::string& why) {
+    port_.reply(turn, to, failed_kind, Failed{operation}, bytes_of(std::string_view(why).substr(0, 1000)));
+}
+
+// ---- the end of an operation
+
+void OperationService::complete(const Turn&, OperationId id) {
+    Operation& operation = *operations_.find(id);
+    if (operation.flag != nullptr) store_flag(*operation.flag, operation.flag_value);
+    operation.is_done = true;
+    if (operation.is_waited_for) return;
+    const auto answered = std::move(operation.answered);
+    operations_.end(id);
+    if (answered) answered(Bytes{});
+}
+
+void OperationService::fail(const Turn& turn, OperationId id, Error why) {
+    Operation* const operation = operations_.find(id);
+    // An operation that is done has not failed, though its node is lost since.
+    if (operation == nullptr || operation->is_done) return;
+    if (operation->is_waited_for) {
+        operation->failure = std::move(why);
+        operation->is_done = true;
+        return;
+    }
+    const auto answered = std::move(operation->answered);
+    operations_.end(id);
+    if (answered) answered(std::move(why));
+    else note_error(turn, std::move(why));
+}
+
+Result<std::uint64_t> OperationService::wait_for(OperationId id, Instant deadline) {
+    const bool in_time = dispatcher_.loop().serve_until([&] { return operations_.find(id)->is_done; }, deadline);
+    const Turn turn = dispatcher_.take_turn();
+    Operation& operation = *operations_.find(id);
+    const std::uint64_t value = operation.value;
+    auto failure = std::move(operation.failure);
+    operations_.end(id);
+    dispatcher_.loop().wake_waiters(turn); // a thread in sync() may have waited for this operation
+    if (failure) return *std::move(failure);
+    if (!in_time) return error("no answer within the time given");
+    return value;
+}
+
+bool OperationService::forget(OperationId id) {
+    const Turn turn = dispatcher_.take_turn();
+    if (operations_.find(id) == nullptr) return false;
+    operations_.end(id);
+    dispatcher_.loop().wake_waiters(turn); // a thread in sync() may have waited for this operation
+    return true;
+}
+
+bool OperationService::fail_operations_of(const Turn& turn, Node lost) {
+    std::vector<OperationId> open;
+    operations_.each_of(lost, [&](OperationId id) { open.push_back(id); });
+    for (const OperationId id : open)
+        if (const Operation* const operation = operations_.find(id))
+            fail(turn, id, error("{}: {} has left, or is lost", operation->what, dispatcher_.name_of(lost)));
+    return !open.empty();
+}
+
+void OperationService::check_silent_peers(const Turn&) noexcept {
+    operations_.each([this](const Operation& operation) { dispatcher_.send_keepalive(operation.peer); });
+}
+
+void OperationService::close() noexcept {
+    operations_.clear();
+    // Nodes leave one after the other: that alone is not worth a warning.
+    if (first_error_ && !is_about_loss_) base::log_warning("{}", first_error_->text());
+}
+
+// ---- errors
+
+void OperationService::note_error(const Turn&, Error why) {
+    if (first_error_ && !is_about_loss_) return base::log_warning("{}", why.text());
+    first_error_ = std::move(why);
+    is_about_loss_ = false;
+}
+
+std::optional<Error> OperationService::take_error(const Turn&) {
+    is_about_loss_ = false;
+    return std::exchange(first_error_, std::nullopt);
+}
+
+void OperationService::note_unhandled(const Turn&, Node lost) {
+    if (first_error_) return;
+    first_error_ =
+        error("{} has left, or is lost; what was sent to it last may not have arrived", dispatcher_.name_of(lost));
+    is_about_loss_ = true;
+}
+
+// ---- sync
+
+bool OperationService::all_done(const Turn& turn) const noexcept {
+    return dispatcher_.outbox(turn).all_handled() && operations_.count() == 0 && held_ == 0;
+}
+
+Result<void> OperationService::sync(Instant deadline) {
+    if (dispatcher_.in_handler()) return error("sync: a handler must not wait");
+    // What was stored straight into the memory of other nodes is there before whatever this thread does next.
+    base::MachineMemory::full_fence();
+    const auto done = [&](const Turn& turn) {
+        if (all_done(turn)) return true;
+        dispatcher_.outbox(turn).ask_for_credits();
+        return false;
+    };
+    const bool in_time = dispatcher_.loop().serve_until(done, deadline);
+    const Turn turn = dispatcher_.take_turn();
+    if (auto first = take_error(turn)) return *std::move(first);
+    if (!in_time)
+        return error("sync: not all was done within the time given{}", dispatcher_.outbox(turn).describe_unhandled());
+    return {};
+}
+
+Result<void> OperationService::start_sync(Flag& flag) {
+    const Turn turn = dispatcher_.take_turn();
+    store_flag(flag, 0);
+    syncs_.push_back(&flag);
+    check_syncs(turn);
+    if (!syncs_.empty()) dispatcher_.loop().on_duty(turn);
+    return {};
+}
+
+void OperationService::check_syncs(const Turn& turn) {
+    if (!all_done(turn)) return dispatcher_.outbox(turn).ask_for_credits();
+    for (Flag* const flag : std::exchange(syncs_, {})) store_flag(*flag, 1);
+}
+
+} // namespace kumi::engine

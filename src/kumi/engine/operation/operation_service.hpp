@@ -1,0 +1,79 @@
+#pragma once
+
+// What this node has begun and other nodes complete: gets, atomic operations, copies, calls. An operation ends when the
+// other node answers `done` or `failed`, when a service completes or fails it, or when a node that it needs is lost.
+// sync() waits for all of them, and for all requests to be handled; it returns the first error since the last sync().
+
+#include "kumi/base/clock.hpp"
+#include "kumi/base/result.hpp"
+#include "kumi/engine/operation/operations.hpp"
+#include "kumi/engine/service.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace kumi::engine {
+
+class OperationService final : public Service {
+public:
+    explicit OperationService(Dispatcher& dispatcher);
+
+    OperationId begin(const Turn&, Operation operation) { return operations_.begin(std::move(operation)); }
+    /// Null: the operation has ended.
+    Operation* find(const Turn&, OperationId id) noexcept { return operations_.find(id); }
+    /// Ends an operation without a result: what still arrives for it is dropped.
+    void end(const Turn&, OperationId id) noexcept { operations_.end(id); }
+    void complete(const Turn& turn, OperationId id);
+    void fail(const Turn& turn, OperationId id, Error why);
+    /// Waits for an operation that was begun with `is_waited_for`, ends it, and returns its value.
+    Result<std::uint64_t> wait_for(OperationId id, Instant deadline = never);
+    /// Ends an operation whose answer nobody wants any more. False: it had ended before.
+    bool forget(OperationId id);
+    /// Something is under way that has no number of its own and that sync() waits for, until release().
+    void hold(const Turn&) noexcept { ++held_; }
+    void release(const Turn&) noexcept { --held_; }
+
+    /// Tells `to` that its operation is complete.
+    void reply_done(const Turn& turn, Node to, OperationId operation, std::uint64_t value = 0);
+    /// Tells `to` that its operation, or a request without one, has failed here.
+    void refuse(const Turn& turn, Node to, OperationId operation, const std::string& why);
+
+    /// Waits until everything that this node has begun is done, and returns the first error since the last sync().
+    Result<void> sync(Instant deadline);
+    /// Does not wait: sets `flag` to 1 then.
+    Result<void> start_sync(Flag& flag);
+    bool has_syncs(const Turn&) const noexcept { return !syncs_.empty(); }
+    /// Sets the flags of start_sync() if everything is done, and asks other nodes for credits otherwise.
+    void check_syncs(const Turn& turn);
+
+    /// Keeps the first error until sync() or a thread that waits for a flag takes it; further errors are logged.
+    void note_error(const Turn& turn, Error why);
+    /// Takes the first error, if there is one.
+    std::optional<Error> take_error(const Turn& turn);
+    /// `lost` had not handled all that was sent to it: an error, unless there is another one.
+    void note_unhandled(const Turn& turn, Node lost);
+    /// Fails all operations that need `lost`. True: there were some.
+    bool fail_operations_of(const Turn& turn, Node lost);
+    /// The engine ends, and no other thread uses it any more: ends all operations, and logs an error that no sync()
+    /// has returned.
+    void close() noexcept;
+
+private:
+    Handled on_message(const Turn& turn, Node source, std::uint16_t kind, Bytes body) override;
+    void check_silent_peers(const Turn& turn) noexcept override;
+
+    bool on_done(const Turn& turn, Node source, Bytes body);
+    bool on_failed(const Turn& turn, Node source, Bytes body);
+    bool all_done(const Turn& turn) const noexcept;
+
+    Dispatcher& dispatcher_;
+    Port port_;
+    Operations operations_;
+    std::size_t held_ = 0;             // things under way without a number
+    std::vector<Flag*> syncs_;         // to be set when all is done
+    std::optional<Error> first_error_; // since the last sync()
+    bool is_about_loss_ = false;       // it only says that a node is lost: any other error replaces it
+};
+
+} // namespace kumi::engine

@@ -1,0 +1,71 @@
+#pragma once
+
+// Which nodes are lost, and when it is time to look for nodes that are silent. A node counts as gone one look after the
+// channel has reported it: what it sent before is handled first. All functions require the turn.
+
+#include "kumi/base/clock.hpp"
+#include "kumi/engine/progress/progress_loop.hpp"
+#include "kumi/pm/channel.hpp"
+#include "kumi/pm/node.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+namespace kumi::engine {
+
+using pm::Node;
+
+class PeerWatch {
+public:
+    PeerWatch(const pm::Channel& channel, Duration keepalive_every, std::function<Instant()> clock)
+        : channel_(channel), fates_(channel.nodes()), keepalive_every_(keepalive_every), clock_(std::move(clock)),
+          next_look_(channel.traits().ignores_deadlines ? never : clock_() + keepalive_every_) {}
+
+    /// Calls `on_gone(node, is_new)` for every node that is gone, again each time. True: the channel has just reported
+    /// a node, and what that node sent before is to be handled now.
+    template <class OnGone>
+    bool look(const Turn&, OnGone&& on_gone) {
+        bool is_any_going = false;
+        for (Node node = 0; node < fates_.size(); ++node) {
+            if (!channel_.lost(node)) continue;
+            if (fates_[node] == Fate::here) {
+                fates_[node] = Fate::going;
+                is_any_going = true;
+                continue;
+            }
+            const bool is_new = fates_[node] != Fate::gone;
+            fates_[node] = Fate::gone;
+            has_losses_ = true;
+            on_gone(node, is_new);
+        }
+        return is_any_going;
+    }
+    /// True once in each interval: keep-alives are to be sent.
+    bool is_keepalive_due(const Turn&) {
+        const Instant time = clock_();
+        if (time < next_look_) return false;
+        next_look_ = time + keepalive_every_;
+        ++looks_;
+        return true;
+    }
+
+    bool is_gone(Node node) const noexcept { return fates_[node] == Fate::gone; }
+    bool has_losses(const Turn&) const noexcept { return has_losses_; }
+    /// How often keep-alives were due.
+    std::uint64_t looks() const noexcept { return looks_; }
+    Duration keepalive_every() const noexcept { return keepalive_every_; }
+
+private:
+    enum class Fate : std::uint8_t { here, going, gone };
+
+    const pm::Channel& channel_;
+    std::vector<Fate> fates_; // by node
+    bool has_losses_ = false;
+    Duration keepalive_every_;
+    std::function<Instant()> clock_;
+    Instant next_look_;
+    std::uint64_t looks_ = 0;
+};
+
+} // namespace kumi::engine

@@ -1,0 +1,235 @@
+#include "kumi/engine/progress/progress_loop.hpp"
+
+#include "kumi/base/log.hpp"
+#include "kumi/base/sync/futex.hpp"
+
+#include <algorithm>
+#include <pthread.h>
+#include <sched.h>
+#include <utility>
+
+namespace kumi::engine {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// The background's first nap after it found threads of the program at work, and the longest while they come and go.
+/// Each costs some microseconds of a core.
+constexpr Duration nap_min = 100us;
+constexpr Duration nap_max = 1ms;
+/// The longest while one and the same wait goes on; who ends such a wait wakes it.
+constexpr Duration long_nap_max = 16ms;
+/// A channel that cannot be slept on jointly is looked at this often.
+constexpr Duration look_after = 1ms;
+
+} // namespace
+
+ProgressLoop::ProgressLoop(pm::Channel& channel, Work& work, pm::Patience patience, const ProgressOptions& options)
+    : channel_(channel), joint_(channel.joint_sleep()), work_(work), patience_(patience), options_(options),
+      polls_per_clock_(channel.traits().polls_memory ? 64 : 8) {
+#if defined(__SANITIZE_THREAD__)
+    can_own_ = false; // ThreadSanitizer does not follow the fence
+#else
+    can_own_ = base::register_for_heavy_fence();
+#endif
+    if (can_own_) return;
+    lock_.disable();
+    is_shared_ = true;
+}
+
+void ProgressLoop::start() {
+    if (!options_.in_background) return;
+    has_background_.store(true);
+    background_ = std::thread([this] { run_background(); });
+}
+
+void ProgressLoop::stop() noexcept {
+    if (!background_.joinable()) return;
+    stopping_.store(true);
+    kick();
+    channel_.wake();
+    background_.join();
+}
+
+// ---- the turn
+
+namespace {
+
+/// For a lock that is held for short times; then its holder may need this core.
+template <class Done>
+void spin_until(Done&& done) noexcept {
+    constexpr unsigned spins_max = 64;
+    for (unsigned spins = 0; !done(); ++spins) {
+        if (spins < spins_max) pm::relax();
+        else ::sched_yield();
+    }
+}
+
+} // namespace
+
+void ProgressLoop::take_turn_slowly() noexcept {
+    const void* const me = base::thread_mark();
+    const bool is_background = background_mark_.load(std::memory_order_relaxed) == me; // its own, if it is
+    if (const void* nobody = nullptr;
+        !is_background && can_own_ && owner_.compare_exchange_strong(nobody, me) && lock_.try_lock_as_owner())
+        return;
+    const bool is_owner = owner_.load(std::memory_order_relaxed) == me;
+    wanted_.fetch_add(1, std::memory_order_relaxed); // a hint
+    spin_until([&] { return lock_.try_lock(); });
+    // With the lock; the owner needs no more, and nobody does where all take it.
+    if (!is_owner && !is_shared_) {
+        lock_.begin_visit();
+        spin_until([&] { return lock_.is_owner_outside(); });
+        is_shared_ = !is_background; // a second thread of the program
+    }
+    wanted_.fetch_sub(1, std::memory_order_relaxed); // not before the owner is outside, which may spin inside
+    is_visit_ = true;
+}
+
+void ProgressLoop::leave_turn_slowly() noexcept {
+    is_visit_ = false;
+    if (!is_shared_) lock_.end_visit();
+    lock_.unlock();
+}
+
+void ProgressLoop::let_others_now() noexcept {
+    leave_turn();
+    // Whoever wants it spins or yields: a moment is enough, unless all cores are busy.
+    for (int i = 0; i < 32 && wanted_.load(std::memory_order_relaxed) != 0; ++i) pm::relax();
+    if (wanted_.load(std::memory_order_relaxed) != 0) ::sched_yield();
+    take_turn();
+}
+
+void ProgressLoop::yield() noexcept {
+    leave_turn();
+    ::sched_yield();
+    take_turn();
+}
+
+void ProgressLoop::run_tasks() noexcept {
+    leave_turn();
+    work_.run_tasks();
+    take_turn();
+}
+
+// ---- waiting
+
+ProgressLoop::Wait::Wait(ProgressLoop& loop) noexcept : loop_(loop) {
+    // Relaxed, and not in one step: only who has the turn writes, and a look too early or too late does no harm.
+    loop_.waits_.store(loop_.waits_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    loop_.visits_.store(loop_.visits_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+
+ProgressLoop::Wait::~Wait() {
+    loop_.waits_.store(loop_.waits_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+    if (loop_.nap_ns_.load(std::memory_order_relaxed) > Duration(nap_max).count()) loop_.kick();
+}
+
+void ProgressLoop::sleep(Instant deadline) noexcept {
+    if (sleeper_ == Sleeper::none) return sleep_on_channel(Sleeper::thread, deadline);
+    if (sleeper_ == Sleeper::background) return ask_for_sleep();
+    const std::uint32_t seen = events_.load();
+    ++followers_;
+    leave_turn();
+    base::futex_wait(events_, seen, deadline);
+    take_turn();
+    --followers_;
+}
+
+void ProgressLoop::wake_waiters() noexcept {
+    if (sleeper_ == Sleeper::thread) channel_.wake();
+    if (followers_ == 0) return;
+    events_.fetch_add(1);
+    base::futex_wake(events_);
+}
+
+void ProgressLoop::sleep_on_channel(Sleeper who, Instant deadline) noexcept {
+    if (!channel_.arm()) return;
+    if (joint_ == nullptr) { // it has locks of its own
+        leave_turn();
+        channel_.sleep(std::min(deadline, now() + look_after));
+        return take_turn();
+    }
+    const pm::Watched watched = joint_->begin_sleep();
+    sleeper_ = who;
+    leave_turn();
+    pm::block(watched, deadline);
+    take_turn();
+    sleeper_ = Sleeper::none;
+    is_asked_for_ = false;
+    joint_->end_sleep();
+    if (followers_ != 0) wake_waiters(); // one of them is to sleep here, if this thread does not again
+}
+
+/// A thread that is going to wait for long sleeps on the channel itself: it is to be woken by what it waits for, not by
+/// another thread. So the background wakes up first, and while that takes the thread goes on looking.
+void ProgressLoop::ask_for_sleep() noexcept {
+    if (!std::exchange(is_asked_for_, true)) channel_.wake();
+    if (patience_.spin_max == Duration{0}) yield();
+}
+
+// ---- the background
+
+void ProgressLoop::on_duty() noexcept {
+    if (!has_background_.load() || sleeper_ == Sleeper::background) return;
+    duty_wanted_.store(true);
+    kick();
+}
+
+void ProgressLoop::call(const Turn&) noexcept {
+    if (sleeper_ != Sleeper::none) channel_.wake();
+    else on_duty();
+}
+
+void ProgressLoop::kick() noexcept {
+    if (napping_.exchange(0) != 0) base::futex_wake(napping_);
+}
+
+void ProgressLoop::nap() noexcept {
+    // Sequentially consistent, as in kick(): either it sees that we nap, or we see why it came.
+    napping_.store(1);
+    if (!stopping_.load() && !duty_wanted_.load())
+        base::futex_wait(napping_, 1, now() + Duration(nap_ns_.load(std::memory_order_relaxed)));
+    napping_.store(0);
+}
+
+void ProgressLoop::run_background() noexcept {
+    background_mark_.store(base::thread_mark());
+    ::pthread_setname_np(::pthread_self(), "kumi-progress");
+    if (options_.core) {
+        cpu_set_t cores;
+        CPU_ZERO(&cores);
+        CPU_SET(*options_.core, &cores);
+        if (::pthread_setaffinity_np(::pthread_self(), sizeof cores, &cores) != 0)
+            base::log_warning("binding the background thread to core {} was refused; it runs anywhere", *options_.core);
+    }
+    std::uint32_t visits_seen = visits_.load();
+    while (!stopping_.load()) {
+        const std::uint32_t visits = visits_.load(std::memory_order_relaxed);
+        const bool is_wanted = duty_wanted_.exchange(false);
+        const bool somebody_waits = waits_.load(std::memory_order_relaxed) != 0;
+        if (!is_wanted && (somebody_waits || visits != visits_seen)) {
+            const Duration longest = visits == visits_seen ? Duration(long_nap_max) : Duration(nap_max);
+            const Duration last(nap_ns_.load(std::memory_order_relaxed));
+            nap_ns_.store(std::clamp(2 * last, Duration(nap_min), longest).count(), std::memory_order_relaxed);
+            visits_seen = visits;
+            nap();
+            continue;
+        }
+        visits_seen = visits;
+        nap_ns_.store(0, std::memory_order_relaxed);
+        const Turn turn(*this);
+        while (!stopping_.load() && work_.work(turn) != 0) {
+            after_work(turn);
+            if (waits_.load(std::memory_order_relaxed) != 0) break;
+        }
+        // Whoever waits does what there is to do.
+        if (waits_.load(std::memory_order_relaxed) != 0 || sleeper_ != Sleeper::none || stopping_.load() ||
+            !work_.prepare_sleep(turn, true))
+            continue;
+        sleep_on_channel(Sleeper::background, now() + work_.sleep_max());
+        work_.end_sleep(turn, true);
+    }
+}
+
+} // namespace kumi::engine

@@ -1,0 +1,232 @@
+#pragma once
+
+// Who makes progress: whoever waits, and in the background a thread of its own while nobody does.
+//
+// The turn. One thread at a time uses the channel and runs handlers: it has the turn. A thread that waits keeps it
+// while it spins, and lets others in when they ask. Asleep, nobody has it: the sleeper has armed the channel, and
+// others may send and poll meanwhile.
+//
+// The sleeper. One thread at a time sleeps on the channel; threads of the program before the background. Further
+// threads that wait sleep on a word of ours, and whoever handled something wakes them to look again.
+//
+// The background. While threads of the program come and wait, it naps, for longer each time, up to nap_max: they do
+// what there is to do, and it would only be in their way. When nobody has come since the last nap, it is on duty: it
+// handles what is there, arms the channel and sleeps until something comes. A wait that begins while it is on duty
+// takes nothing from it; the first message wakes it, it sees that somebody waits, and naps. So a node that computes is
+// answered at once, one that has just left a wait after two naps at the latest, and on_duty() calls it earlier.
+
+#include "kumi/base/clock.hpp"
+#include "kumi/base/sync/biased_lock.hpp"
+#include "kumi/base/sync/thread_mark.hpp"
+#include "kumi/pm/channel.hpp"
+#include "kumi/pm/wait.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <optional>
+#include <thread>
+#include <type_traits>
+
+namespace kumi::engine {
+
+class ProgressLoop;
+
+/// The turn, for as long as this lives. A thread that has it may ask for it again. A function that may only be called
+/// with the turn takes a Turn. Within serve_until() the turn is given to others for moments, between two calls of
+/// `done` and Work.
+class Turn {
+public:
+    explicit inline Turn(ProgressLoop& loop) noexcept;
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+    inline ~Turn();
+    /// Had it already: inside a handler.
+    bool is_inner() const noexcept { return is_inner_; }
+
+private:
+    ProgressLoop& loop_;
+    bool is_inner_;
+};
+
+/// What there is to do.
+class Work {
+public:
+    /// Handles what has arrived and sends what waits; answers how much was done.
+    virtual std::size_t work(const Turn& turn) noexcept = 0;
+    /// Before somebody sleeps; false: there is something to do first, and end_sleep() is not called.
+    virtual bool prepare_sleep(const Turn& turn, bool is_background) noexcept = 0;
+    virtual void end_sleep(const Turn& turn, bool is_background) noexcept = 0;
+    /// Nobody sleeps for longer, without another look.
+    virtual Duration sleep_max() const noexcept = 0;
+    /// Without the turn: what may itself wait. True if there was something.
+    virtual bool run_tasks() noexcept = 0;
+    virtual bool has_tasks(const Turn& turn) const noexcept = 0;
+
+protected:
+    ~Work() = default;
+};
+
+struct ProgressOptions {
+    bool in_background = true;
+    std::optional<unsigned> core; // for the background thread
+};
+
+class ProgressLoop {
+public:
+    ProgressLoop(pm::Channel& channel, Work& work, pm::Patience patience, const ProgressOptions& options);
+    ProgressLoop(const ProgressLoop&) = delete;
+    ProgressLoop& operator=(const ProgressLoop&) = delete;
+    ~ProgressLoop() { stop(); }
+
+    /// Starts and ends the background thread.
+    void start();
+    void stop() noexcept;
+
+    /// A mark of the thread that has the turn.
+    const void* turn_holder() const noexcept { return holder_.load(std::memory_order_relaxed); }
+    /// This thread has the turn: it is inside a handler.
+    bool has_turn() const noexcept {
+        // relaxed: only this thread writes its own mark
+        return holder_.load(std::memory_order_relaxed) == base::thread_mark();
+    }
+
+    /// Makes progress until `until()` or `until(turn)`, which is looked at with the turn; false when the deadline came
+    /// first. Not for a thread that has the turn.
+    template <class Until>
+    bool serve_until(Until&& until, Instant deadline) {
+        const Turn turn(*this);
+        const auto done = [&] {
+            if constexpr (std::is_invocable_v<Until&, const Turn&>) return until(turn);
+            else return until();
+        };
+        const Wait wait(*this);
+        const unsigned polls_per_clock = polls_per_clock_; // as in pm::poll_until()
+        // Where all cores are taken whoever is waited for may only need this one: to let it run costs a third of
+        // falling asleep and being woken.
+        constexpr unsigned yields_max = 4;
+        unsigned empty = 0;
+        Instant idle_since{};
+        while (!done()) {
+            if (work_.work(turn) != 0) {
+                empty = 0;
+                after_work(turn);
+                continue;
+            }
+            let_others();
+            if (patience_.spin_max > Duration{0}) {
+                pm::relax();
+                if (++empty % polls_per_clock != 0) continue;
+            } else if (++empty <= yields_max) {
+                yield();
+                continue;
+            }
+            const Instant time = now();
+            if (time >= deadline) return done();
+            if (empty == polls_per_clock) idle_since = time;
+            if (patience_.spin_max > Duration{0} && time - idle_since < patience_.spin_max) {
+                yield(); // costs little where nobody else wants this core, and hosts may share it without knowing
+                continue;
+            }
+            if (work_.prepare_sleep(turn, false)) {
+                if (!done()) sleep(std::min(deadline, time + work_.sleep_max()));
+                work_.end_sleep(turn, false);
+            }
+            empty = 0;
+        }
+        return true;
+    }
+
+    /// Something has happened that threads which wait may wait for.
+    void wake_waiters(const Turn&) noexcept { wake_waiters(); }
+    /// Something goes on that needs the background soon, though its thread has waited lately.
+    void on_duty(const Turn&) noexcept { on_duty(); }
+    /// The same, for what goes on though nothing comes: whoever sleeps on the channel is woken to do it.
+    void call(const Turn&) noexcept;
+
+private:
+    friend class Turn;
+    void wake_waiters() noexcept;
+    void on_duty() noexcept;
+    enum class Sleeper { none, thread, background };
+    /// While a thread of the program waits; with the turn.
+    class Wait {
+    public:
+        explicit Wait(ProgressLoop& loop) noexcept;
+        ~Wait();
+
+    private:
+        ProgressLoop& loop_;
+    };
+
+    void take_turn() noexcept {
+        const void* const me = base::thread_mark();
+        // Relaxed: a thread always sees its own mark.
+        if (owner_.load(std::memory_order_relaxed) != me || !lock_.try_lock_as_owner()) [[unlikely]] take_turn_slowly();
+        holder_.store(me, std::memory_order_relaxed);
+    }
+    void leave_turn() noexcept {
+        holder_.store(nullptr, std::memory_order_relaxed);
+        if (is_visit_) [[unlikely]] return leave_turn_slowly();
+        lock_.unlock_as_owner();
+    }
+    void take_turn_slowly() noexcept;
+    void leave_turn_slowly() noexcept;
+    void let_others() noexcept {
+        if (wanted_.load(std::memory_order_relaxed) != 0) [[unlikely]] let_others_now(); // a hint
+    }
+    void let_others_now() noexcept;
+    void yield() noexcept;
+    void after_work(const Turn& turn) noexcept {
+        if (followers_ != 0 || sleeper_ == Sleeper::thread) [[unlikely]] wake_waiters(turn);
+        if (work_.has_tasks(turn)) [[unlikely]] run_tasks();
+        let_others();
+    }
+    void run_tasks() noexcept;
+    void sleep(Instant deadline) noexcept;
+    void sleep_on_channel(Sleeper who, Instant deadline) noexcept;
+    void ask_for_sleep() noexcept;
+    void run_background() noexcept;
+    void nap() noexcept;
+    void kick() noexcept;
+
+    pm::Channel& channel_;
+    pm::JointSleep* joint_;
+    Work& work_;
+    pm::Patience patience_;
+    ProgressOptions options_;
+    unsigned polls_per_clock_; // reading the clock costs more than an empty poll of memory
+    bool can_own_ = false; // the lock
+
+    base::BiasedLock<base::MachineMemory, base::Visits::may_end> lock_;
+    std::atomic<const void*> owner_{nullptr}; // of the lock: the first thread of the program that came
+    std::atomic<const void*> background_mark_{nullptr};
+    std::atomic<unsigned> wanted_{0};
+    std::atomic<const void*> holder_{nullptr};
+
+    // With the turn.
+    bool is_visit_ = false;   // who has it took the lock
+    bool is_shared_ = false;  // all take it, from now on
+    Sleeper sleeper_ = Sleeper::none;
+    bool is_asked_for_ = false; // the background's sleep, by a thread
+    unsigned followers_ = 0;    // threads that sleep on events_
+    std::atomic<std::uint32_t> events_{0};
+
+    // Written with the turn; the background looks at them without.
+    std::atomic<unsigned> waits_{0};       // threads of the program that wait
+    std::atomic<std::uint32_t> visits_{0}; // waits that have begun
+    std::atomic<bool> duty_wanted_{false};
+    std::atomic<std::uint32_t> napping_{0}; // 1: the background naps on this word
+    std::atomic<std::int64_t> nap_ns_{0};   // how long
+    std::atomic<bool> stopping_{false};
+    std::atomic<bool> has_background_{false};
+    std::thread background_;
+};
+
+inline Turn::Turn(ProgressLoop& loop) noexcept : loop_(loop), is_inner_(loop.has_turn()) {
+    if (!is_inner_) loop_.take_turn();
+}
+inline Turn::~Turn() {
+    if (!is_inner_) loop_.leave_turn();
+}
+
+} // namespace kumi::engine
