@@ -92,9 +92,14 @@ public:
     /// that are nothing but their memory, those with a `serialize` as cereal has it. It runs on whatever thread makes
     /// progress, one at a time on each node, but outside of handlers: it may wait, and others then wait for it. What it
     /// throws comes to the caller's future.
-    /// Programs that call it include <kumi/functions.hpp>.
+    /// Programs that call this include <kumi/functions.hpp>.
     template <class Callable>
-    auto function(std::string name, Callable callable);
+    auto function(std::string name, Callable callable) {
+        constexpr bool is_included = requires { sizeof(engine::FunctionMaker<Callable>); };
+        static_assert(is_included, "Handlers::function() needs #include <kumi/functions.hpp>");
+        if constexpr (is_included)
+            return engine::FunctionMaker<Callable>::add(*this, std::move(name), std::move(callable));
+    }
 
     struct Entry {
         std::string name;
@@ -115,8 +120,8 @@ private:
         return Handler<Parameters...>(static_cast<std::uint32_t>(entries_.size() - 1));
     }
 
-    template <class Callable, class... Parameters>
-    auto function(std::string name, Callable callable, engine::Parameters<Parameters...>);
+    template <class Callable>
+    friend struct engine::FunctionMaker;
 
     std::vector<Entry> entries_;
     std::vector<engine::FunctionEntry> functions_;

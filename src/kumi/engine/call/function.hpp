@@ -12,6 +12,12 @@
 #include <utility>
 #include <vector>
 
+namespace kumi::engine {
+/// Adds a function to Handlers. Complete where <kumi/functions.hpp> is included.
+template <class Callable>
+struct FunctionMaker;
+} // namespace kumi::engine
+
 namespace kumi {
 
 class Handlers;
@@ -27,7 +33,8 @@ public:
     const std::string& name() const noexcept { return name_; }
 
 private:
-    friend class Handlers;
+    template <class Callable>
+    friend struct engine::FunctionMaker;
     Function(std::uint32_t index, std::string name) noexcept : index_(index), name_(std::move(name)) {}
     std::uint32_t index_;
     std::string name_;

@@ -113,20 +113,24 @@ std::vector<Future<Answer>> Engine::invoke_all(const Function<Answer(Parameters.
 
 } // namespace kumi::engine
 
-namespace kumi {
+namespace kumi::engine {
 
 template <class Callable>
-auto Handlers::function(std::string name, Callable callable) {
-    return function(std::move(name), std::move(callable), typename engine::parameters_of<Callable>::type{});
-}
+struct FunctionMaker {
+    static auto add(Handlers& handlers, std::string name, Callable callable) {
+        return add(handlers, std::move(name), std::move(callable), typename parameters_of<Callable>::type{});
+    }
 
-template <class Callable, class... Parameters>
-auto Handlers::function(std::string name, Callable callable, engine::Parameters<Parameters...>) {
-    using Types = engine::parameters_of<Callable>;
-    using Answer = std::remove_cvref_t<typename Types::answer>;
-    functions_.push_back({name, engine::function_text<Answer, Parameters...>(),
-                          engine::run_archived<Answer>(std::move(callable), typename Types::as_written{})});
-    return Function<Answer(Parameters...)>(static_cast<std::uint32_t>(functions_.size() - 1), std::move(name));
-}
+private:
+    template <class... Types>
+    static auto add(Handlers& handlers, std::string name, Callable callable, Parameters<Types...>) {
+        using Signature = parameters_of<Callable>;
+        using Answer = std::remove_cvref_t<typename Signature::answer>;
+        handlers.functions_.push_back({name, function_text<Answer, Types...>(),
+                                       run_archived<Answer>(std::move(callable), typename Signature::as_written{})});
+        const auto index = static_cast<std::uint32_t>(handlers.functions_.size() - 1);
+        return Function<Answer(Types...)>(index, std::move(name));
+    }
+};
 
-} // namespace kumi
+} // namespace kumi::engine

@@ -5,38 +5,23 @@
 namespace kumi::engine {
 
 OperationId Operations::begin(Operation operation) {
-    if (free_.empty()) {
-        free_.push_back(static_cast<std::uint32_t>(slots_.size()));
-        slots_.emplace_back();
-    }
-    const std::uint32_t index = free_.back();
-    free_.pop_back();
-    Slot& slot = slots_[index];
-    slot.operation = std::move(operation);
-    slot.is_used = true;
-    count_ += slot.operation.is_for_sync ? 1 : 0;
-    return {index, slot.generation};
+    const auto [id, slot] = table_.add();
+    slot = std::move(operation);
+    count_ += slot.is_for_sync ? 1 : 0;
+    return id;
 }
 
-Operation* Operations::find(OperationId id) noexcept {
-    if (id.index >= slots_.size()) return nullptr;
-    Slot& slot = slots_[id.index];
-    return slot.is_used && slot.generation == id.generation ? &slot.operation : nullptr;
-}
+Operation* Operations::find(OperationId id) noexcept { return table_.find(id); }
 
 void Operations::end(OperationId id) noexcept {
-    if (find(id) == nullptr) return;
-    Slot& slot = slots_[id.index];
-    count_ -= slot.operation.is_for_sync ? 1 : 0;
-    // Dies last: what it held may begin another one.
-    const Operation ended = std::exchange(slot.operation, {});
-    slot.is_used = false;
-    ++slot.generation;
-    free_.push_back(id.index);
+    const Operation* const operation = find(id);
+    if (operation == nullptr) return;
+    count_ -= operation->is_for_sync ? 1 : 0;
+    table_.give_back(table_.remove(id)); // not found any more when it is reset: what it held may begin another one
 }
 
 void Operations::clear() noexcept {
-    for (std::uint32_t index = 0; index < slots_.size(); ++index) end({index, slots_[index].generation});
+    table_.for_each([this](OperationId id, const Operation&) { end(id); });
 }
 
 } // namespace kumi::engine

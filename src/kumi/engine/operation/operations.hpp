@@ -4,13 +4,13 @@
 // once: what answers twice, or to somebody else's, finds nothing. One thread at a time uses it.
 
 #include "kumi/base/bytes.hpp"
+#include "kumi/base/data/numbered.hpp"
 #include "kumi/base/result.hpp"
 #include "kumi/engine/wire.hpp"
 #include "kumi/pm/node.hpp"
 
 #include <functional>
 #include <optional>
-#include <vector>
 
 namespace kumi::engine {
 
@@ -37,6 +37,7 @@ struct Operation {
     std::optional<Error> failure;
     Answered answered;
 
+    void reset() noexcept { *this = {}; }
     /// Whether it is that node's to complete or to refuse.
     bool is_from(Node source) const noexcept { return is_of_many || source == peer; }
 };
@@ -55,25 +56,20 @@ public:
     /// Calls with all that are not done.
     template <class Visit>
     void each(Visit&& visit) const {
-        for (const Slot& slot : slots_)
-            if (slot.is_used && !slot.operation.is_done) visit(slot.operation);
+        table_.for_each([&](const Operation& operation) {
+            if (!operation.is_done) visit(operation);
+        });
     }
     /// Calls with each that cannot be completed without `peer`.
     template <class Visit>
-    void each_of(Node peer, Visit&& visit) {
-        for (std::uint32_t index = 0; index < slots_.size(); ++index)
-            if (slots_[index].is_used && (slots_[index].operation.peer == peer || slots_[index].operation.is_of_many))
-                visit(OperationId{index, slots_[index].generation});
+    void each_of(Node peer, Visit&& visit) const {
+        table_.for_each([&](OperationId id, const Operation& operation) {
+            if (operation.peer == peer || operation.is_of_many) visit(id);
+        });
     }
 
 private:
-    struct Slot {
-        Operation operation;
-        std::uint32_t generation = 0;
-        bool is_used = false;
-    };
-    std::vector<Slot> slots_;
-    std::vector<std::uint32_t> free_;
+    base::Numbered<Operation, OperationId> table_;
     std::size_t count_ = 0;
 };
 

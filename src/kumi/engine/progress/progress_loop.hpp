@@ -197,7 +197,7 @@ private:
     unsigned polls_per_clock_; // reading the clock costs more than an empty poll of memory
     bool can_own_ = false; // the lock
 
-    base::BiasedLock<base::MachineMemory, base::Visits::may_end> lock_;
+    base::BiasedLock<base::MachineMemory> lock_;
     std::atomic<const void*> owner_{nullptr}; // of the lock: the first thread of the program that came
     std::atomic<const void*> background_mark_{nullptr};
     std::atomic<unsigned> wanted_{0};

@@ -81,7 +81,7 @@ std::unique_ptr<Relay> Relays::remove(const engine::Turn&, Relay& relay) {
     return relays_.remove(relay.id);
 }
 
-Numbered<Relay, RelayId> Relays::take_all(const engine::Turn&) {
+base::Numbered<Relay, RelayId> Relays::take_all(const engine::Turn&) {
     complete_.clear();
     next_complete_ = 0;
     std::ranges::fill(of_master_, 0u);

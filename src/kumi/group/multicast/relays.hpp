@@ -18,7 +18,7 @@
 #include "kumi/group/multicast/content.hpp"
 #include "kumi/group/multicast/exposed.hpp"
 #include "kumi/group/multicast/send_queue.hpp"
-#include "kumi/group/table/numbered.hpp"
+#include "kumi/base/data/numbered.hpp"
 #include "kumi/group/topology.hpp"
 #include "kumi/group/wire/lead.hpp"
 #include "kumi/group/wire/multicast.hpp"
@@ -159,7 +159,7 @@ public:
     bool is_done(const engine::Turn& turn) const;
     /// The engine has ended. The callbacks end with what this returns: code that hears of that may want to begin
     /// other multicasts.
-    Numbered<Relay, RelayId> take_all(const engine::Turn& turn);
+    base::Numbered<Relay, RelayId> take_all(const engine::Turn& turn);
 
 private:
     void replace_child(const engine::Turn& turn, Relay& relay, std::size_t index);
@@ -169,7 +169,7 @@ private:
     engine::Port port_;
     const Topology& topology_;
     SendQueue& queue_;
-    Numbered<Relay, RelayId> relays_;
+    base::Numbered<Relay, RelayId> relays_;
     std::vector<std::uint32_t> of_master_; // by node, how many; without this node's own
     std::vector<RelayId> complete_;
     std::size_t next_complete_ = 0;  // the first of these that was not handed out

@@ -2,10 +2,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
-namespace kumi::group {
+namespace kumi::base {
 
 /// Objects that other nodes refer to by number. A number is used again with another generation, so an old number finds
 /// nothing. The memory of objects is used again too: T::reset() makes an object as good as new, and leaves alone what
@@ -41,11 +42,16 @@ public:
     }
 
     std::size_t size() const noexcept { return slots_.size() - free_.size(); }
-    /// Calls `visit(T&)` for all objects. `visit` may add others, which may be visited too, and may remove any.
+    /// Calls `visit(T&)` or `visit(Id, T&)` for all objects. `visit` may add others, which may be visited too, and may
+    /// remove any.
     template <class Visit>
     void for_each(Visit&& visit) const {
-        for (std::size_t index = 0; index < slots_.size(); ++index)
-            if (slots_[index].thing) visit(*slots_[index].thing);
+        for (std::uint32_t index = 0; index < slots_.size(); ++index) {
+            if (!slots_[index].thing) continue;
+            if constexpr (std::is_invocable_v<Visit&, Id, T&>)
+                visit(Id{index, slots_[index].generation}, *slots_[index].thing);
+            else visit(*slots_[index].thing);
+        }
     }
 
 private:
@@ -59,4 +65,4 @@ private:
     std::vector<std::unique_ptr<T>> spare_;
 };
 
-} // namespace kumi::group
+} // namespace kumi::base

@@ -1,8 +1,8 @@
-#include "kumi/group/table/numbered.hpp"
+#include "kumi/base/data/numbered.hpp"
 
 #include <gtest/gtest.h>
 
-namespace kumi::group {
+namespace kumi::base {
 namespace {
 
 struct Id {
@@ -52,4 +52,4 @@ TEST(Numbered, what_is_visited_may_go_and_others_may_come) {
 }
 
 } // namespace
-} // namespace kumi::group
+} // namespace kumi::base
