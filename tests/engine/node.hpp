@@ -88,7 +88,7 @@ struct Setup {
 
 inline Engine open(Channel& channel, Handlers&& handlers = {}, const Setup& setup = {}) {
     auto dispatcher = good(engine::Dispatcher::open(channel, std::move(handlers), setup.options()));
-    dispatcher->start();
+    dispatcher->loop().start();
     return Engine(std::move(dispatcher));
 }
 

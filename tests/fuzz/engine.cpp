@@ -134,7 +134,7 @@ public:
                 KUMI_ASSERT(dispatcher_->outbox(dispatcher_->take_turn()).under_way(node) <= engine::requests_max);
         }
         channel_.lose_all(); // so nothing waits
-        for (int i = 0; i < 10; ++i) dispatcher_->poll();
+        for (int i = 0; i < 10; ++i) dispatcher_->progress().poll();
         (void)dispatcher_->operations().sync(now()).has_value();
         engine_.reset();
         for (const auto& target : targets_) target->check_guards();
@@ -145,7 +145,7 @@ private:
     void act() {
         const std::uint32_t what = input_.byte();
         switch (what % 8) {
-        case 0: dispatcher_->poll(); break;
+        case 0: dispatcher_->progress().poll(); break;
         case 1: deliver(input_.bytes(input_.byte())); break;
         case 2:
         case 3:
@@ -159,7 +159,7 @@ private:
     Node any_peer() { return 1 + input_.byte() % 2; }
     void deliver(Bytes bytes) {
         channel_.arrivals.push_back({any_peer(), {bytes.begin(), bytes.end()}});
-        if (input_.byte() % 4 != 0) dispatcher_->poll();
+        if (input_.byte() % 4 != 0) dispatcher_->progress().poll();
     }
 
     /// Numbers that are small, near a power of two, or huge.

@@ -125,7 +125,7 @@ private:
             if (what / 12 % 4 == 1) lie_over();
             else if (what / 12 % 4 == 2) lie_post();
             else if (what / 12 % 4 == 3) lie_probe();
-            else dispatcher_->poll();
+            else dispatcher_->progress().poll();
             break;
         case 1: deliver(input_.bytes(input_.byte())); break;
         case 2:
@@ -147,7 +147,7 @@ private:
     /// Long enough to see losses, which are seen before a sleep.
     void look() {
         int looks = 0;
-        dispatcher_->wait_until([&] { return ++looks > 30; }, never);
+        dispatcher_->progress().wait_until([&] { return ++looks > 30; }, never);
     }
 
     Node any_node() { return input_.byte() % nodes; }
@@ -316,7 +316,7 @@ private:
             copy_bytes(message.data() + sizeof header, bytes_of(block));
         }
         channel_.arrivals.push_back({source, std::move(message)});
-        if (input_.byte() % 4 != 0) dispatcher_->poll();
+        if (input_.byte() % 4 != 0) dispatcher_->progress().poll();
     }
 
     /// Remembers that it is to end.

@@ -42,7 +42,7 @@ struct Member {
               std::optional<group::Costs> costs = group::Costs{}, std::optional<group::Way> way = {}) {
         auto dispatcher = good(engine::Dispatcher::open(channel, std::move(handlers), setup.options()));
         groups.emplace(*dispatcher, std::move(topology), group::Settings{costs, way});
-        dispatcher->start();
+        dispatcher->loop().start();
         engine.emplace(std::move(dispatcher));
     }
     ~Member() { engine.reset(); } // before the groups

@@ -431,7 +431,7 @@ void with_mailbox(const std::function<void(Mailbox&, engine::Dispatcher&)>& look
         std::optional<StandIn> other;
         if (channel.self() == 0) mailbox.emplace(*dispatcher);
         else other.emplace(*dispatcher, [](Bytes) {});
-        dispatcher->start();
+        dispatcher->loop().start();
         engine::Engine engine(std::move(dispatcher));
         if (mailbox) look(*mailbox, mailbox->dispatcher());
         else engine.wait_until([&] { return is_over; });

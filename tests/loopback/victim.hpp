@@ -45,7 +45,7 @@ public:
                                           .clock = [this] { return Instant(Duration(time)); }});
         dispatcher = opened->get();
         engine.emplace(*std::move(opened));
-        dispatcher->start();
+        dispatcher->loop().start();
     }
     Victim(const Victim&) = delete;
     /// What is still under way would be waited for.
@@ -73,7 +73,7 @@ public:
     }
     /// Polls as often as it takes to handle all that has come.
     void poll() {
-        while (dispatcher->poll() != 0) {
+        while (dispatcher->progress().poll() != 0) {
         }
     }
 

@@ -129,15 +129,14 @@ std::vector<int> long_lines(const fs::path& file, const std::string& text) {
 }
 
 /// Sources, scripts, build files, settings and documents. Left out: fuzz corpora; tests/mutants, whose lines are source
-/// lines with a word before them; ARCHITECTURE.md, which still has longer lines.
+/// lines with a word before them.
 std::vector<fs::path> text_files() {
     constexpr std::array endings{".cpp", ".hpp", ".cmake", ".in", ".json", ".md", ".sh", ".toml", ".txt", "Makefile"};
     std::vector<fs::path> found;
     const auto add = [&](const fs::path& file) {
         const std::string name = file.string();
         const bool is_text = std::any_of(endings.begin(), endings.end(), [&](auto end) { return name.ends_with(end); });
-        const bool is_left_out =
-            is_in_fuzz_corpus(file) || file.parent_path() == root / "tests/mutants" || file == root / "ARCHITECTURE.md";
+        const bool is_left_out = is_in_fuzz_corpus(file) || file.parent_path() == root / "tests/mutants";
         if (is_text && !is_left_out) found.push_back(file);
     };
     for (const char* folder : {"bench", "cmake", "docs", "examples", "lab", "scripts", "src", "tests", "tools"})

@@ -10,9 +10,6 @@
 namespace kumi::engine {
 namespace {
 
-/// Of so many polls that find nothing, one looks for nodes that are lost.
-constexpr unsigned polls_per_look = 256;
-
 constexpr std::size_t services_max =
     (static_cast<std::size_t>(Kind::first_handler) - first_of_services) / Service::kinds_max;
 
@@ -23,7 +20,7 @@ Dispatcher::Dispatcher(pm::Channel& channel, Handlers&& handlers, const Options&
     : channel_(channel), nodes_(channel.nodes()),
       message_bytes_max_(std::min(std::size_t{256} << 10, channel.traits().message_bytes_max - head_bytes_max)),
       map_(std::move(map)), outbox_(channel), peers_(channel, options.keepalive_every, options.clock),
-      messages_(*this, std::move(handlers)), loop_(channel, *this, options.patience, options.progress) {
+      messages_(*this, std::move(handlers)), loop_(channel, progress_, options.patience, options.progress) {
     Agreed own;
     for (std::uint32_t i = 0; i < messages_.handlers().entries().size(); ++i) own.handlers.push_back(i);
     for (std::uint32_t i = 0; i < messages_.handlers().functions().size(); ++i) own.functions.push_back(i);
@@ -132,13 +129,6 @@ Port Dispatcher::add_service(Service& service) {
     return Port(*this, services_.size() - 1);
 }
 
-bool Dispatcher::go_on_services(const Turn& turn) noexcept {
-    bool any = false;
-    for (const Added& added : services_)
-        if (added.wants_progress) any |= added.service->go_on(turn);
-    return any;
-}
-
 Result<void> Port::send(Node to, std::uint16_t kind, MutableBytes message, Bytes payload) {
     if (auto known = dispatcher_->check_node("sending to", to); !known) return known;
     write_header(message, wire_kind(kind), true);
@@ -182,97 +172,6 @@ void Dispatcher::send_keepalive(Node node) noexcept {
 void Dispatcher::send_nudge(const Turn&, Node node) noexcept {
     Outgoing<0> nothing(Kind::nudge, false);
     outbox_.reply(node, nothing.bytes());
-}
-
-// ---- progress
-
-std::size_t Dispatcher::work(const Turn& turn) noexcept {
-    std::size_t done =
-        channel_.poll([this, &turn](pm::Message& message) { on_arrival(turn, message); }, pm::all_messages);
-    if (outbox_.has_waiting()) [[unlikely]]
-        done += outbox_.go_on() ? 1 : 0;
-    if (services_waiting_ != 0) [[unlikely]]
-        done += go_on_services(turn) ? 1 : 0;
-    if (operations_.has_syncs(turn)) [[unlikely]]
-        operations_.check_syncs(turn);
-    if (has_tasks(turn)) [[unlikely]]
-        ++done; // they are to be run
-    return done;
-}
-
-bool Dispatcher::prepare_sleep(const Turn& turn, bool is_background) noexcept {
-    if (notice_losses(turn)) return false;
-    check_silent_peers(turn);
-    if (has_tasks(turn)) return false;
-    // Threads that wait for a flag watch it themselves; the background only has barriers to go on with.
-    if (is_background && !(background_watches_ = barriers_.has_uncounted(turn))) return true;
-    flags_.begin_watch(turn);
-    return true;
-}
-
-void Dispatcher::end_sleep(const Turn& turn, bool is_background) noexcept {
-    if (is_background && !background_watches_) return;
-    flags_.end_watch(turn);
-}
-
-/// True: a node was just reported, and what it sent before is to be handled first.
-bool Dispatcher::notice_losses(const Turn& turn) {
-    return peers_.look(turn, [&](Node node, bool is_new) { on_gone(turn, node, is_new); });
-}
-
-/// Fails everything that needs `node`, also what was begun since the last time.
-void Dispatcher::on_gone(const Turn& turn, Node node, bool is_new) {
-    const bool was_owing = !outbox_.all_handled(node) || memory_.transfers().has_any_to(turn, node);
-    outbox_.give_up(node);
-    const bool has_failed_any = operations_.fail_operations_of(turn, node);
-    if (is_new || was_owing || has_failed_any) loop_.wake_waiters(turn);
-    for (const Added& added : services_) added.service->on_lost(turn, node);
-    if (was_owing) operations_.note_unhandled(turn, node);
-}
-
-/// Keep-alive: once a second the engine sends an empty message to every node that owes it an answer, because a network
-/// reports a dead node only when something is sent to it.
-void Dispatcher::check_silent_peers(const Turn& turn) {
-    if (!peers_.is_keepalive_due(turn)) return;
-    for (const Added& added : services_) added.service->check_silent_peers(turn); // first: what they send counts too
-    for (Node peer = 0; peer < nodes(); ++peer)
-        if (!outbox_.all_handled(peer)) send_keepalive(peer);
-    loop_.wake_waiters(turn); // threads send keep-alives to the nodes that they wait for
-}
-
-std::size_t Dispatcher::poll() {
-    std::size_t done = 0;
-    bool has_any = false;
-    {
-        const Turn turn(loop_);
-        if (turn.is_inner()) return 0;
-        done = work(turn);
-        if (done != 0) loop_.wake_waiters(turn); // other threads may have waited for it
-        // A program that only polls never sleeps.
-        else if (++empty_polls_ % polls_per_look == 0 && !notice_losses(turn)) check_silent_peers(turn);
-        has_any = has_tasks(turn);
-    }
-    while (has_any && run_tasks()) ++done;
-    return done;
-}
-
-void Dispatcher::make_progress(const Turn& turn) noexcept {
-    if (!turn.is_inner() && work(turn) != 0) loop_.wake_waiters(turn); // other threads may have waited for it
-    if (has_tasks(turn)) loop_.on_duty(turn);
-}
-
-void Dispatcher::wake() noexcept {
-    const Turn turn(loop_);
-    loop_.wake_waiters(turn);
-}
-
-void Dispatcher::flush() {
-    const Turn turn(loop_);
-    channel_.flush();
-}
-
-bool Dispatcher::forget(std::uint64_t asked) {
-    return operations_.forget({static_cast<std::uint32_t>(asked), static_cast<std::uint32_t>(asked >> 32)});
 }
 
 } // namespace kumi::engine

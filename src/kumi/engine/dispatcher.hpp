@@ -4,6 +4,7 @@
 // of the program, and sends what services want to send. Its parts:
 //
 //   ProgressLoop     which thread makes progress, and when: it has the turn
+//   EngineProgress   what that thread does
 //   Outbox           messages to other nodes, and credits
 //   PeerWatch        which nodes are lost, and when silent nodes are sent a keep-alive
 //   ActiveMessages   messages of the program
@@ -11,7 +12,6 @@
 // and the services that every engine has: barriers, calls, operations (what this node has begun and others complete),
 // and those of remote memory. Layers above add their own. Everything except the memory of this host requires the turn.
 
-#include "kumi/base/function_ref.hpp"
 #include "kumi/base/result.hpp"
 #include "kumi/engine/active_messages.hpp"
 #include "kumi/engine/barrier/barrier_service.hpp"
@@ -26,7 +26,7 @@
 #include "kumi/engine/sending/outbox.hpp"
 #include "kumi/engine/sending/outgoing.hpp"
 #include "kumi/engine/progress/peer_watch.hpp"
-#include "kumi/engine/progress/progress.hpp"
+#include "kumi/engine/progress/engine_progress.hpp"
 #include "kumi/engine/progress/progress_loop.hpp"
 #include "kumi/engine/service.hpp"
 #include "kumi/pm/channel.hpp"
@@ -52,7 +52,7 @@ struct Agreed {
     }
 };
 
-class Dispatcher final : public Progress, private Work {
+class Dispatcher final {
 public:
     struct Options {
         pm::Patience patience;
@@ -68,8 +68,6 @@ public:
     /// handlers in the same order.
     void set_agreement(Agreed agreed);
     const Agreed& agreed() const noexcept { return agreed_; }
-    /// Starts the background thread.
-    void start() { loop_.start(); }
 
     Node node() const noexcept { return channel_.self(); }
     Node nodes() const noexcept { return nodes_; }
@@ -85,7 +83,6 @@ public:
     OperationService& operations() noexcept { return operations_; }
     BarrierService& barriers() noexcept { return barriers_; }
     Calls& calls() noexcept { return calls_; }
-    MemoryMap& map() noexcept { return *map_; }
     Segments& segments() noexcept { return segments_; }
     Flags& flags() noexcept { return flags_; }
     MemoryService& memory() noexcept { return memory_; }
@@ -93,6 +90,7 @@ public:
     Broadcasts& broadcasts() noexcept { return broadcasts_; }
     const PeerWatch& peers() const noexcept { return peers_; }
     ProgressLoop& loop() noexcept { return loop_; }
+    EngineProgress& progress() noexcept { return progress_; }
     Outbox& outbox(const Turn&) noexcept { return outbox_; }
 
     // ---- for services
@@ -113,40 +111,15 @@ public:
     /// A message makes no sense. The user is told once.
     void note_unsound(Node source) noexcept;
 
-    // ---- progress
-
-    /// Handles what has arrived. Returns how many messages.
-    std::size_t poll();
-    /// Handles what has arrived, unless this is inside a handler.
-    void make_progress(const Turn& turn) noexcept;
-    void flush();
-    bool wait_until(base::FunctionRef<bool()> done, Instant deadline) override {
-        return loop_.serve_until(done, deadline);
-    }
-    void wake() noexcept override;
-    bool in_handler() const noexcept override { return loop_.has_turn(); }
-    bool forget(std::uint64_t asked) override;
-
 private:
     friend class ActiveMessages;
+    friend class EngineProgress;
     friend class Port;
 
     Dispatcher(pm::Channel& channel, Handlers&& handlers, const Options& options, std::unique_ptr<MemoryMap> map);
 
-    // Work
-    std::size_t work(const Turn& turn) noexcept override;
-    bool prepare_sleep(const Turn& turn, bool is_background) noexcept override;
-    void end_sleep(const Turn& turn, bool is_background) noexcept override;
-    Duration sleep_max() const noexcept override { return peers_.keepalive_every(); }
-    bool run_tasks() noexcept override { return calls_.run_task(); }
-    bool has_tasks(const Turn& turn) const noexcept override { return calls_.has_tasks(turn); }
-
     void on_arrival(const Turn& turn, pm::Message& message) noexcept;
     Handled handle(const Turn& turn, Node source, const Header& header, Bytes body, pm::Message& message);
-    bool go_on_services(const Turn& turn) noexcept;
-    bool notice_losses(const Turn& turn);
-    void on_gone(const Turn& turn, Node node, bool is_new);
-    void check_silent_peers(const Turn& turn);
     bool try_send(Node to, Kind kind, MutableBytes message, Bytes payload) noexcept {
         if (to >= nodes_ || message.size() + payload.size() > message_bytes_max_ + sizeof(Header)) [[unlikely]]
             return false;
@@ -170,8 +143,6 @@ private:
     std::unique_ptr<MemoryMap> map_;
     Outbox outbox_;
     PeerWatch peers_;
-    unsigned empty_polls_ = 0;
-    bool background_watches_ = false; // the background sleeps and is woken when a flag changes
     bool has_told_unsound_ = false;
     std::vector<Added> services_;
     unsigned services_waiting_ = 0; // services that want progress
@@ -187,6 +158,7 @@ private:
     Rendezvous rendezvous_{*this, memory_};
     Broadcasts broadcasts_{*this, segments_, flags_, memory_};
 
+    EngineProgress progress_{*this};
     ProgressLoop loop_; // last: its thread uses all the rest
 };
 

@@ -215,7 +215,7 @@ TEST(DispatcherHandlers, nothing_that_would_wait_is_allowed_in_a_handler) {
         EXPECT_TRUE(is_refused(dispatcher.segments().free(id)));
         EXPECT_TRUE(is_refused(self->invoke(1, *square, 3L).get()));
         EXPECT_FALSE(self->wait_until([&] { return ++looks > 1; })) << "it looks once";
-        EXPECT_EQ(dispatcher.poll(), 0u) << "another handler would run inside of this one";
+        EXPECT_EQ(dispatcher.progress().poll(), 0u) << "another handler would run inside of this one";
     });
     handlers.add("next", [&](Call&) { EXPECT_NE(looks, 0); });
     square = handlers.function("square", [](long value) { return value * value; });
@@ -438,9 +438,9 @@ TEST(DispatcherCalls, a_call_counts_as_handled_when_it_has_run_and_not_before) {
     Handlers handlers;
     handlers.function("look", [&](int) {
         self->hears(1, Kind::please);
-        EXPECT_FALSE(self->dispatcher->wait_until([] { return false; }, now())); // handles what has come
+        EXPECT_FALSE(self->dispatcher->progress().wait_until([] { return false; }, now())); // handles what has come
         EXPECT_TRUE(self->sent(Kind::credit).empty()) << "there is nothing to tell yet";
-        EXPECT_FALSE(self->dispatcher->in_handler());
+        EXPECT_FALSE(self->dispatcher->progress().in_handler());
     });
     Victim victim(std::move(handlers));
     self = &victim;
@@ -463,10 +463,10 @@ TEST(DispatcherCalls, functions_that_wait_run_inside_of_each_other_so_deep_and_n
         ++ran;
         deepest = std::max(deepest, ++depth);
         if (depth >= limit && !is_over) {
-            dispatcher->wait_until([&] { return depth > limit; }, now() + 5ms);
+            dispatcher->progress().wait_until([&] { return depth > limit; }, now() + 5ms);
             is_over = true; // whoever waits goes on
         }
-        dispatcher->wait_until([&] { return is_over; }, now() + loopback::far_away);
+        dispatcher->progress().wait_until([&] { return is_over; }, now() + loopback::far_away);
         --depth;
     });
     Victim victim(std::move(handlers));
@@ -489,8 +489,8 @@ TEST(DispatcherCalls, one_that_is_forgotten_is_not_answered) {
         victim.dispatcher->calls().ask(1, square.index(), write_archive(3L), [&](const Result<Bytes>&) { ++answered; });
     ASSERT_TRUE(number);
     const OperationId id = victim.sent(Kind::ask)[0].head<Ask>().operation;
-    EXPECT_TRUE(victim.dispatcher->forget(*number));
-    EXPECT_FALSE(victim.dispatcher->forget(*number)) << "it is forgotten already";
+    EXPECT_TRUE(victim.dispatcher->progress().forget(*number));
+    EXPECT_FALSE(victim.dispatcher->progress().forget(*number)) << "it is forgotten already";
     victim.handled[1] = 1;
     victim.hears(1, Kind::answer, Done{id, 0}, write_archive(9L), false);
     victim.poll();
@@ -502,7 +502,7 @@ TEST(DispatcherCalls, one_that_is_forgotten_is_not_answered) {
 
 /// Polls so often that losses are noticed, and then known for good.
 void look_for_losses(Victim& victim) {
-    for (int i = 0; i < 2 * 256; ++i) victim.dispatcher->poll();
+    for (int i = 0; i < 2 * 256; ++i) victim.dispatcher->progress().poll();
 }
 
 TEST(DispatcherLosses, what_a_lost_node_sent_before_comes_first) {
@@ -513,11 +513,11 @@ TEST(DispatcherLosses, what_a_lost_node_sent_before_comes_first) {
     victim.channel.lose(1);
     victim.hears(1, Kind::first_handler, true);
     EXPECT_FALSE(victim.dispatcher->peers().is_gone(1));
-    victim.dispatcher->poll();
-    for (int i = 0; i < 256; ++i) victim.dispatcher->poll();
+    victim.dispatcher->progress().poll();
+    for (int i = 0; i < 256; ++i) victim.dispatcher->progress().poll();
     EXPECT_EQ(handled, 1);
     EXPECT_FALSE(victim.dispatcher->peers().is_gone(1)) << "it may have sent more";
-    for (int i = 0; i < 256; ++i) victim.dispatcher->poll();
+    for (int i = 0; i < 256; ++i) victim.dispatcher->progress().poll();
     EXPECT_TRUE(victim.dispatcher->peers().is_gone(1));
     EXPECT_FALSE(victim.dispatcher->peers().is_gone(2));
 }

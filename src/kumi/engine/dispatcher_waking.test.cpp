@@ -26,12 +26,13 @@ TEST(DispatcherWaking, a_poll_that_handled_something_wakes_those_that_wait_and_a
     Handlers handlers;
     handlers.add("take", [&](Call&) { ++handled; });
     Victim victim(std::move(handlers));
-    Sleeper sleeper(victim,
-                    [&](Instant end) { return victim.dispatcher->wait_until([&] { return handled == 1; }, end); });
-    EXPECT_EQ(victim.dispatcher->poll(), 0u);
+    Sleeper sleeper(victim, [&](Instant end) {
+        return victim.dispatcher->progress().wait_until([&] { return handled == 1; }, end);
+    });
+    EXPECT_EQ(victim.dispatcher->progress().poll(), 0u);
     EXPECT_EQ(victim.channel.wakes(), 0u);
     victim.hears(1, Kind::first_handler, true);
-    EXPECT_EQ(victim.dispatcher->poll(), 1u);
+    EXPECT_EQ(victim.dispatcher->progress().poll(), 1u);
     EXPECT_EQ(victim.channel.wakes(), 1u);
     EXPECT_TRUE(sleeper.was_woken());
 }
@@ -42,8 +43,9 @@ TEST(DispatcherWaking, a_look_at_a_barrier_that_handled_something_wakes_those_th
     handlers.add("take", [&](Call&) { ++handled; });
     Victim victim(std::move(handlers));
     const BarrierToken token = victim.dispatcher->barriers().arrive();
-    Sleeper sleeper(victim,
-                    [&](Instant end) { return victim.dispatcher->wait_until([&] { return handled == 1; }, end); });
+    Sleeper sleeper(victim, [&](Instant end) {
+        return victim.dispatcher->progress().wait_until([&] { return handled == 1; }, end);
+    });
     EXPECT_FALSE(victim.dispatcher->barriers().test(token));
     EXPECT_EQ(victim.channel.wakes(), 0u);
     victim.hears(1, Kind::first_handler, true);
@@ -63,7 +65,7 @@ TEST(DispatcherWaking, who_syncs_is_woken_when_what_it_waits_for_is_forgotten) {
     victim.hears(1, Kind::credit);
     victim.poll();
     Sleeper sleeper(victim, [&](Instant end) { return victim.dispatcher->operations().sync(end).has_value(); });
-    EXPECT_TRUE(victim.dispatcher->forget(*number));
+    EXPECT_TRUE(victim.dispatcher->progress().forget(*number));
     EXPECT_EQ(victim.channel.wakes(), 1u);
     EXPECT_TRUE(sleeper.was_woken());
 }
@@ -74,14 +76,15 @@ TEST(DispatcherWaking, what_a_function_has_changed_is_looked_at_when_it_returns)
     Victim* self = nullptr;
     Handlers handlers;
     handlers.function("change", [&](int) {
-        sleeper.emplace(
-            *self, [&](Instant end) { return self->dispatcher->wait_until([&] { return has_changed.load(); }, end); });
+        sleeper.emplace(*self, [&](Instant end) {
+            return self->dispatcher->progress().wait_until([&] { return has_changed.load(); }, end);
+        });
         has_changed = true;
     });
     Victim victim(std::move(handlers));
     self = &victim;
     victim.hears(1, Kind::ask, Ask{asked, 0, 0}, write_archive(1));
-    victim.dispatcher->poll();
+    victim.dispatcher->progress().poll();
     ASSERT_TRUE(sleeper);
     EXPECT_EQ(victim.channel.wakes(), 1u);
     EXPECT_TRUE(sleeper->was_woken());
@@ -89,7 +92,7 @@ TEST(DispatcherWaking, what_a_function_has_changed_is_looked_at_when_it_returns)
 
 TEST(DispatcherWaking, who_waits_for_a_future_is_woken_when_another_thread_completes_it) {
     Victim victim;
-    Promise<int> promise(victim.dispatcher);
+    Promise<int> promise(&victim.dispatcher->progress());
     Future<int> future = promise.future();
     Sleeper sleeper(victim, [&](Instant end) { return future.get(end).has_value(); });
     promise.complete(5);
@@ -102,8 +105,9 @@ TEST(DispatcherWaking, whoever_sleeps_is_called_to_run_what_is_to_run_later) {
     Handlers handlers;
     handlers.function("note", [&](int) {});
     Victim victim(std::move(handlers));
-    Sleeper sleeper(victim,
-                    [&](Instant end) { return victim.dispatcher->wait_until([&] { return has_run.load(); }, end); });
+    Sleeper sleeper(victim, [&](Instant end) {
+        return victim.dispatcher->progress().wait_until([&] { return has_run.load(); }, end);
+    });
     {
         const auto turn = victim.dispatcher->take_turn();
         victim.dispatcher->calls().run_later(turn, 0, write_archive(1),
@@ -177,8 +181,9 @@ TEST(DispatcherWaking, other_nodes_of_the_host_see_whether_this_one_sleeps) {
     const auto& page = *reinterpret_cast<SharedPage*>(windows.direct(0, 0));
     EXPECT_EQ(page.watching, 0u);
     std::atomic<bool> is_over{false};
-    Sleeper sleeper(victim,
-                    [&](Instant end) { return victim.dispatcher->wait_until([&] { return is_over.load(); }, end); });
+    Sleeper sleeper(victim, [&](Instant end) {
+        return victim.dispatcher->progress().wait_until([&] { return is_over.load(); }, end);
+    });
     EXPECT_EQ(page.watching, 1u);
     is_over = true;
     victim.channel.ring();
@@ -212,7 +217,7 @@ TEST(DispatcherWaking, who_waits_for_a_node_is_woken_when_another_thread_finds_i
         return !all && all.error().text() == "barrier: node 1 has left, or is lost";
     });
     victim.channel.lose(1);
-    for (int i = 0; i < 2 * 256; ++i) victim.dispatcher->poll();
+    for (int i = 0; i < 2 * 256; ++i) victim.dispatcher->progress().poll();
     EXPECT_EQ(victim.channel.wakes(), 1u);
     EXPECT_TRUE(sleeper.was_woken());
 }
@@ -223,7 +228,7 @@ TEST(DispatcherWaking, who_waits_is_woken_now_and_then_to_speak_to_those_it_wait
     victim.channel.take_sent();
     const unsigned sleeps = victim.channel.sleeps();
     victim.time = far_away.count();
-    for (int i = 0; i < 256; ++i) victim.dispatcher->poll();
+    for (int i = 0; i < 256; ++i) victim.dispatcher->progress().poll();
     EXPECT_EQ(victim.channel.wakes(), 1u);
     ASSERT_TRUE(comes_true([&] { return victim.channel.sleeps() > sleeps; })) << "it has looked, and sleeps again";
     std::vector<Node> nudged;

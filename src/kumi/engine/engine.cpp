@@ -50,11 +50,11 @@ Result<void> Engine::wait(const BarrierToken& token, Instant deadline) {
     return dispatcher_->barriers().wait(token, deadline);
 }
 
-std::size_t Engine::poll() { return dispatcher_->poll(); }
-void Engine::flush() { dispatcher_->flush(); }
+std::size_t Engine::poll() { return dispatcher_->progress().poll(); }
+void Engine::flush() { dispatcher_->progress().flush(); }
 bool Engine::wait_until(base::FunctionRef<bool()> done, Instant deadline) {
-    if (dispatcher_->in_handler()) return done();
-    return dispatcher_->wait_until(done, deadline);
+    if (dispatcher_->progress().in_handler()) return done();
+    return dispatcher_->progress().wait_until(done, deadline);
 }
 
 } // namespace kumi::engine

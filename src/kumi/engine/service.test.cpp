@@ -156,19 +156,19 @@ TEST(Services, one_goes_on_while_it_wants_to_and_what_it_did_is_progress) {
     Victim victim;
     first.emplace(*victim.dispatcher);
     second.emplace(*victim.dispatcher);
-    EXPECT_EQ(victim.dispatcher->poll(), 0u);
+    EXPECT_EQ(victim.dispatcher->progress().poll(), 0u);
     first->port.want_progress(victim.dispatcher->take_turn(), false); // as before
     second->port.want_progress(victim.dispatcher->take_turn(), true);
     second->port.want_progress(victim.dispatcher->take_turn(), true);
-    EXPECT_EQ(victim.dispatcher->poll(), 0u);
+    EXPECT_EQ(victim.dispatcher->progress().poll(), 0u);
     second->goes_on = true;
-    EXPECT_EQ(victim.dispatcher->poll(), 1u);
+    EXPECT_EQ(victim.dispatcher->progress().poll(), 1u);
     EXPECT_EQ(second->take_told(), (Told{"go on", "go on"}));
     first->port.want_progress(victim.dispatcher->take_turn(), true);
     second->port.want_progress(victim.dispatcher->take_turn(), false);
-    EXPECT_EQ(victim.dispatcher->poll(), 0u);
+    EXPECT_EQ(victim.dispatcher->progress().poll(), 0u);
     first->port.want_progress(victim.dispatcher->take_turn(), false);
-    victim.dispatcher->poll();
+    victim.dispatcher->progress().poll();
     EXPECT_EQ(first->take_told(), Told{"go on"});
     EXPECT_TRUE(second->take_told().empty());
 }
@@ -181,10 +181,10 @@ TEST(Services, all_are_told_of_lost_nodes_of_silence_and_of_the_end) {
         second.emplace(*victim.dispatcher);
         victim.time = 2 * loopback::far_away.count();
         const auto are_told = [&] { return !first->told.empty() && !second->told.empty(); };
-        victim.dispatcher->wait_until(are_told, now() + loopback::far_away);
+        victim.dispatcher->progress().wait_until(are_told, now() + loopback::far_away);
         for (Tiny* const tiny : {&*first, &*second}) EXPECT_EQ(tiny->take_told(), Told{"look after"});
         victim.channel.lose(2);
-        victim.dispatcher->wait_until(are_told, now() + loopback::far_away);
+        victim.dispatcher->progress().wait_until(are_told, now() + loopback::far_away);
         for (Tiny* const tiny : {&*first, &*second}) {
             const Told told = tiny->take_told();
             ASSERT_FALSE(told.empty());

@@ -11,43 +11,43 @@
 namespace kumi::group {
 
 Groups::Groups(engine::Dispatcher& dispatcher, Topology topology, const Settings& settings, const Costs& usual)
-    : casts_(std::make_unique<Multicasts>(dispatcher, std::move(topology), settings, usual)),
+    : multicasts_(std::make_unique<Multicasts>(dispatcher, std::move(topology), settings, usual)),
       mailbox_(std::make_unique<Mailbox>(dispatcher)) {}
 Groups::Groups(Groups&&) noexcept = default;
 Groups::~Groups() = default;
 
-Result<Arrival> Groups::next(Instant deadline) { return casts_->next(deadline); }
+Result<Arrival> Groups::next(Instant deadline) { return multicasts_->next(deadline); }
 
 std::size_t Groups::kept() const {
-    const auto turn = casts_->dispatcher().take_turn();
-    return casts_->kept(turn);
+    const auto turn = multicasts_->dispatcher().take_turn();
+    return multicasts_->kept(turn);
 }
 
 Choice Groups::choice(std::size_t bytes, Node members) const {
-    const auto turn = casts_->dispatcher().take_turn();
-    return casts_->choice(turn, bytes, members);
+    const auto turn = multicasts_->dispatcher().take_turn();
+    return multicasts_->choice(turn, bytes, members);
 }
 
 Costs Groups::costs() const {
-    const auto turn = casts_->dispatcher().take_turn();
-    return casts_->costs(turn);
+    const auto turn = multicasts_->dispatcher().take_turn();
+    return multicasts_->costs(turn);
 }
 
-const Topology& Groups::topology() const noexcept { return casts_->topology(); }
+const Topology& Groups::topology() const noexcept { return multicasts_->topology(); }
 
 Result<Group> Groups::group_of(const Arrival& arrival) {
     const std::array<std::uint64_t, 2> name{arrival.master, arrival.sequence};
     return group(arrival.members, base::fnv1a(kumi::text_of(std::as_bytes(std::span(name)))));
 }
 
-engine::Progress& Groups::progress() noexcept { return casts_->dispatcher(); }
+engine::Progress& Groups::progress() noexcept { return multicasts_->dispatcher().progress(); }
 
 namespace {
 
-Future<Set> start(Multicasts& casts, const Set& to, const Purpose& purpose, Bytes arguments, Bytes payload) {
-    const auto promise = std::make_shared<engine::Promise<Set>>(&casts.dispatcher());
+Future<Set> start(Multicasts& multicasts, const Set& to, const Purpose& purpose, Bytes arguments, Bytes payload) {
+    const auto promise = std::make_shared<engine::Promise<Set>>(&multicasts.dispatcher().progress());
     auto future = promise->future();
-    casts.start(to, purpose, arguments, payload, [promise](Result<Outcome> outcome) {
+    multicasts.start(to, purpose, arguments, payload, [promise](Result<Outcome> outcome) {
         if (outcome) promise->complete(std::move(outcome->missing));
         else promise->complete(outcome.error());
     });
@@ -57,21 +57,21 @@ Future<Set> start(Multicasts& casts, const Set& to, const Purpose& purpose, Byte
 } // namespace
 
 Future<Set> Groups::call(const Set& to, std::uint32_t handler, Bytes arguments, Bytes payload) {
-    return start(*casts_, to, {Use::handler, casts_->dispatcher().messages().number_of(handler), 0}, arguments,
+    return start(*multicasts_, to, {Use::handler, multicasts_->dispatcher().messages().number_of(handler), 0}, arguments,
                  payload);
 }
 
 Future<Set> Groups::multicast(const Set& to, std::uint64_t tag, Bytes content) {
-    return start(*casts_, to, {Use::take, 0, tag}, {}, content);
+    return start(*multicasts_, to, {Use::take, 0, tag}, {}, content);
 }
 
 void Groups::ask(const Set& to, std::uint32_t function, std::optional<std::uint32_t> operation,
                  const engine::ArgumentBytes& arguments, Ended ended) {
     if (!arguments) return ended(arguments.error());
-    engine::Dispatcher& dispatcher = casts_->dispatcher();
+    engine::Dispatcher& dispatcher = multicasts_->dispatcher();
     const Purpose purpose{operation ? Use::reduce : Use::gather, dispatcher.calls().number_of(function),
                           operation ? dispatcher.calls().number_of(*operation) : 0};
-    casts_->start(to, purpose, *arguments, {}, std::move(ended));
+    multicasts_->start(to, purpose, *arguments, {}, std::move(ended));
 }
 
 std::optional<std::pair<Node, Bytes>> take_value(Bytes& values) {

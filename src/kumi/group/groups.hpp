@@ -136,7 +136,7 @@ private:
     /// Collectives with the same id belong together; all members give the same id.
     Result<Group> group(const Set& set, std::uint64_t id);
 
-    std::unique_ptr<Multicasts> casts_;
+    std::unique_ptr<Multicasts> multicasts_;
     std::unique_ptr<Mailbox> mailbox_;
 };
 

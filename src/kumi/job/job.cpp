@@ -124,7 +124,7 @@ Result<Job> Job::start(job::Membership&& joined, Handlers&& handlers, const engi
     const bool is_crowded = session.standing().nodes_on_host > session.standing().cores_on_host;
     if (!settings->costs && is_crowded) settings->costs = usual;
     auto groups = std::make_unique<group::Groups>(**dispatcher, *std::move(topology), *settings, usual);
-    (*dispatcher)->start();
+    (*dispatcher)->loop().start();
     return Job(std::move(membership), std::move(groups), *std::move(dispatcher));
 }
 

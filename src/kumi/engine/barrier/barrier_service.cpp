@@ -28,7 +28,8 @@ BarrierService::BarrierService(Dispatcher& dispatcher)
 
 void BarrierService::set_firsts(std::vector<Node> firsts) {
     if (firsts.empty()) { // then only if all share it
-        if (!std::ranges::all_of(all_nodes_, [&](Node node) { return dispatcher_.map().reaches(node); })) return;
+        if (!std::ranges::all_of(all_nodes_, [&](Node node) { return dispatcher_.segments().map().reaches(node); }))
+            return;
         firsts.assign(dispatcher_.nodes(), 0);
     }
     on_host_.clear();
@@ -39,7 +40,7 @@ void BarrierService::set_firsts(std::vector<Node> firsts) {
     }
     host_barrier_.reset();
     if (firsts_.size() != dispatcher_.nodes())
-        host_barrier_.emplace(dispatcher_.map().page(on_host_.front()).barrier,
+        host_barrier_.emplace(dispatcher_.segments().map().page(on_host_.front()).barrier,
                               static_cast<std::uint32_t>(on_host_.size()));
 }
 
@@ -141,7 +142,7 @@ void BarrierService::tell_host_of(std::uint32_t sequence) {
 }
 
 Result<void> BarrierService::barrier(Instant deadline) {
-    if (dispatcher_.in_handler()) return error("barrier: a handler must not wait");
+    if (dispatcher_.progress().in_handler()) return error("barrier: a handler must not wait");
     return wait(come(false), deadline);
 }
 
@@ -177,7 +178,7 @@ bool BarrierService::is_complete(const BarrierToken& token) const noexcept {
 bool BarrierService::test(const BarrierToken& token) {
     const Turn turn = dispatcher_.take_turn();
     if (is_complete(token)) return true;
-    dispatcher_.make_progress(turn);
+    dispatcher_.progress().make_progress(turn);
     return is_complete(token);
 }
 
@@ -234,7 +235,7 @@ bool BarrierService::on_hopeless(const Turn& turn, Bytes body) {
 }
 
 Result<void> BarrierService::wait(const BarrierToken& token, Instant deadline) {
-    if (dispatcher_.in_handler()) return error("barrier: a handler must not wait");
+    if (dispatcher_.progress().in_handler()) return error("barrier: a handler must not wait");
     bool is_there = false;
     std::optional<Node> missing;
     std::optional<std::uint64_t> looks; // as it was the last time

@@ -30,7 +30,7 @@ bool has(const Result<void>& result, std::string_view word) {
 
 /// Polls so often that losses are noticed, and then known for good.
 void notice_losses(Victim& victim) {
-    for (int i = 0; i < 2 * 256; ++i) victim.dispatcher->poll();
+    for (int i = 0; i < 2 * 256; ++i) victim.dispatcher->progress().poll();
 }
 
 // ---- of nodes that share nothing: node 0 of three hears from 2, and then from 1

@@ -4,7 +4,7 @@
 
 namespace kumi::engine {
 
-Progress& progress_of(Dispatcher& dispatcher) noexcept { return dispatcher; }
+Progress& progress_of(Dispatcher& dispatcher) noexcept { return dispatcher.progress(); }
 
 Error not_an_answer(Bytes bytes, const std::string& name, Node from, const char* why) {
     return error("function {} on node {}: {} bytes came back that are not its answer: {}", name, from, bytes.size(),

@@ -47,7 +47,7 @@ void Flags::expect(Counter& counter, std::int64_t arrivals) {
 
 Result<void> Flags::wait(const Flag& flag, Flag value, Instant deadline) {
     if (load_flag(flag) == value) return {};
-    if (dispatcher_.in_handler()) return error("waiting for a flag: a handler must not wait");
+    if (dispatcher_.progress().in_handler()) return error("waiting for a flag: a handler must not wait");
     bool is_set = false;          // its next value may come before this thread looks again
     std::optional<Error> failure; // one of the threads that wait takes it, and the others go on
     const auto is_over = [&](const Turn& turn) {

@@ -124,7 +124,7 @@ Result<void> MemoryService::put(Where to, Bytes source, const Notice& notice) {
         at += bytes;
         if (!is_last) continue;
         // The target waits for the notice, and this thread may not call again for long.
-        if (notice.kind != Notice::Kind::none) dispatcher_.flush();
+        if (notice.kind != Notice::Kind::none) dispatcher_.progress().flush();
         return {};
     }
 }
@@ -189,7 +189,7 @@ Result<void> MemoryService::get(Where from, MutableBytes target) {
         return {};
     }
     if (auto good = segments_.check("get", from, target.size()); !good) return good;
-    if (dispatcher_.in_handler()) return error("get: a handler must not wait; start_get() does not");
+    if (dispatcher_.progress().in_handler()) return error("get: a handler must not wait; start_get() does not");
     if (target.empty()) return {};
     const OperationId id = begin_get(from, target, {.is_waited_for = true});
     return wait_for(id);
@@ -281,7 +281,8 @@ Result<void> MemoryService::get_pieces(std::span<const GetPiece> pieces) {
     Result<void> outcome;
     for (const GetPiece& piece : pieces) {
         const bool is_near = piece.from.node() < dispatcher_.nodes() && reaches(piece.from.node());
-        if (is_near || piece.target.empty() || dispatcher_.in_handler()) outcome = get(piece.from, piece.target);
+        if (is_near || piece.target.empty() || dispatcher_.progress().in_handler())
+            outcome = get(piece.from, piece.target);
         else if (outcome = segments_.check("get", piece.from, piece.target.size()); outcome)
             begun.push_back(begin_get(piece.from, piece.target, {.is_waited_for = true}));
         if (!outcome) break;
@@ -393,7 +394,7 @@ Result<void> MemoryService::put_strided(Where to, const std::byte* source, const
         }
         first += count;
     }
-    if (notice.kind != Notice::Kind::none) dispatcher_.flush(); // as in put()
+    if (notice.kind != Notice::Kind::none) dispatcher_.progress().flush(); // as in put()
     return {};
 }
 
@@ -440,7 +441,7 @@ Result<void> MemoryService::get_strided(Where from, std::byte* target, const Str
         }
         return {};
     }
-    if (dispatcher_.in_handler()) return error("get: a handler must not wait");
+    if (dispatcher_.progress().in_handler()) return error("get: a handler must not wait");
     const std::uint64_t bytes = shape.block_bytes * shape.count;
     const OperationId id = begin({.peer = from.node(),
                                   .what = "get",
@@ -476,7 +477,8 @@ Result<std::uint64_t> MemoryService::atomic(Where word, const Atomic& what) {
         flags_.nudge(word.node()); // it may be a flag that somebody waits for
         return before;
     }
-    if (dispatcher_.in_handler()) return error("atomic operation: a handler must not wait for what it answers");
+    if (dispatcher_.progress().in_handler())
+        return error("atomic operation: a handler must not wait for what it answers");
     const OperationId id = begin({.peer = word.node(), .what = "atomic operation", .is_waited_for = true});
     if (auto sent = port_.request(word.node(), atomic_kind, AtomicRequest{id, place_of(word), what}); !sent) {
         end(id);

@@ -29,7 +29,7 @@ Result<MadeSegment> Segments::add(std::uint64_t bytes) {
 }
 
 Result<MadeSegment> Segments::make(std::size_t count, std::size_t bytes_each) {
-    if (dispatcher_.in_handler()) return error("making a segment: a handler must not wait");
+    if (dispatcher_.progress().in_handler()) return error("making a segment: a handler must not wait");
     std::size_t bytes = 0;
     const bool fits = !__builtin_mul_overflow(count, bytes_each, &bytes);
     auto made = fits ? add(bytes)
@@ -52,7 +52,7 @@ Result<MadeSegment> Segments::make(std::size_t count, std::size_t bytes_each) {
 }
 
 Result<void> Segments::free(SegmentId segment) {
-    if (dispatcher_.in_handler()) return error("freeing a segment: a handler must not wait");
+    if (dispatcher_.progress().in_handler()) return error("freeing a segment: a handler must not wait");
     const bool is_known = segment != 0 && map_.find(dispatcher_.node(), segment, 0, 1) != nullptr;
     // What this node has under way arrives first; then all have come, and nobody needs it any more.
     auto done = dispatcher_.operations().sync(never);

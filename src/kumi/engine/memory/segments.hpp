@@ -20,6 +20,9 @@ public:
 
     Segments(Dispatcher& dispatcher, MemoryMap& map) noexcept : dispatcher_(dispatcher), map_(map) {}
 
+    /// Where the memory of each node is.
+    MemoryMap& map() noexcept { return map_; }
+
     /// Makes a segment together with all other nodes, which ask for the same size, and waits for them.
     Result<MadeSegment> make(std::size_t count, std::size_t bytes_each);
     /// Makes this node's part only. All nodes must do so before any of them uses the segment.

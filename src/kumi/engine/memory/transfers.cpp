@@ -105,7 +105,8 @@ bool Transfers::send_get_piece(const Turn& turn, Transfer& transfer, std::uint64
 bool Transfers::finish(const Turn& turn, Transfer& transfer) {
     if (!transfer.has_gone) return false;
     const bool is_put = transfer.kind == Transfer::Kind::put;
-    if (is_put && transfer.notice.kind != Notice::Kind::none) dispatcher_.flush(); // the target waits for the notice
+    // the target waits for the notice
+    if (is_put && transfer.notice.kind != Notice::Kind::none) dispatcher_.progress().flush();
     if (transfer.flag != nullptr) store_flag(*std::exchange(transfer.flag, nullptr), transfer.flag_value);
     OperationService& operations = dispatcher_.operations();
     if (transfer.want.index != no_operation.index)

@@ -82,7 +82,7 @@ TEST_F(DispatcherTransfers, so_many_transfers_to_one_node_take_turns_and_others_
         ASSERT_TRUE(victim.dispatcher->memory().start_put({1, id, i * 5 * chunk_bytes},
                                                           Bytes(content).first(5 * chunk_bytes), {}));
     victim.channel.refuse(1, false);
-    victim.dispatcher->poll();
+    victim.dispatcher->progress().poll();
     const auto pieces = victim.sent(Kind::put);
     EXPECT_EQ(pieces.size(), 16 * 4u);
     for (const auto& piece : pieces) EXPECT_LT(piece.head<Put>().to.offset, 16 * 5 * chunk_bytes);
@@ -253,7 +253,7 @@ TEST_F(DispatcherTransfers, so_many_may_want_something_and_one_more_is_refused) 
     victim.poll();
     EXPECT_EQ(victim.sent(Kind::failed).size(), 1u) << "one finds room";
     victim.channel.lose(2);
-    for (int i = 0; i < 2 * 256; ++i) victim.dispatcher->poll();
+    for (int i = 0; i < 2 * 256; ++i) victim.dispatcher->progress().poll();
     for (std::uint64_t key = 0; key < most / 2; ++key)
         victim.hears(1, Kind::want, Want{key, {landing_bit, 0, 0}, 100, asked});
     victim.poll();

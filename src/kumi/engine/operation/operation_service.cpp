@@ -155,7 +155,7 @@ bool OperationService::all_done(const Turn& turn) const noexcept {
 }
 
 Result<void> OperationService::sync(Instant deadline) {
-    if (dispatcher_.in_handler()) return error("sync: a handler must not wait");
+    if (dispatcher_.progress().in_handler()) return error("sync: a handler must not wait");
     // What was stored straight into the memory of other nodes is there before whatever this thread does next.
     base::MachineMemory::full_fence();
     const auto done = [&](const Turn& turn) {

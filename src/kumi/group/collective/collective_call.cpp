@@ -22,7 +22,7 @@ CollectiveCall::CollectiveCall(Membership& seat, const CallShape& shape, Instant
     : seat_(seat), mailbox_(seat.mailbox), dispatcher_(seat.mailbox.dispatcher()), box_(seat.box), shape_(shape),
       deadline_(deadline), piece_bytes_(mailbox_.chunk_bytes()), search_(seat), failure_(seat) {
     if (shape.bytes_each != 0 && shape.bytes_each <= piece_bytes_) piece_bytes_ -= piece_bytes_ % shape.bytes_each;
-    if (dispatcher_.in_handler()) {
+    if (dispatcher_.progress().in_handler()) {
         failure_.refuse("a handler must not wait");
         return;
     }

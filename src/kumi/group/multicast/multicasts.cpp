@@ -54,12 +54,12 @@ bool Multicasts::try_begin(const engine::Turn& turn, Draft& draft, Ended& ended)
     if (draft.is_member) deliver(turn, relay, draft.to, *before, std::move(draft.content));
     else relays_.close_one(turn, relay);
     end_complete(turn);
-    if (draft.is_member && draft.purpose.use == Use::take) dispatcher_.wake(); // threads that wait in next()
+    if (draft.is_member && draft.purpose.use == Use::take) dispatcher_.progress().wake(); // threads that wait in next()
     return true;
 }
 
 Result<Arrival> Multicasts::next(Instant deadline) {
-    if (dispatcher_.in_handler()) return error("waiting for a multicast: a handler must not wait");
+    if (dispatcher_.progress().in_handler()) return error("waiting for a multicast: a handler must not wait");
     std::optional<Arrival> taken;
     Content content;
     const auto take_one = [&] {
@@ -70,7 +70,7 @@ Result<Arrival> Multicasts::next(Instant deadline) {
         taken = Arrival{delivery->name.master, delivery->purpose.tag, {}, delivery->members, delivery->name.sequence};
         return true;
     };
-    if (!dispatcher_.wait_until(take_one, deadline)) return error("no multicast came within the time given");
+    if (!dispatcher_.progress().wait_until(take_one, deadline)) return error("no multicast came within the time given");
     // Others may go on meanwhile; the content stays until the delivery ends.
     const Name name{taken->master, taken->sequence};
     bool has_memory = true;
@@ -301,7 +301,7 @@ void Multicasts::on_lost(const engine::Turn& turn, Node node) noexcept {
     end_complete(turn);
     streams_.on_lost(turn, node);
     end_complete(turn);
-    if (go_on(turn)) dispatcher_.wake(); // the thread that noticed the loss is about to sleep
+    if (go_on(turn)) dispatcher_.progress().wake(); // the thread that noticed the loss is about to sleep
 }
 
 void Multicasts::check_silent_peers(const engine::Turn& turn) noexcept {

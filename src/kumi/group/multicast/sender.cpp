@@ -42,7 +42,7 @@ Result<void> Sender::check(const Set& to, std::size_t bytes) const {
 }
 
 bool Sender::is_on_host(const Set& to) const noexcept {
-    return std::ranges::all_of(to, [&](Node node) { return dispatcher_.map().reaches(node); });
+    return std::ranges::all_of(to, [&](Node node) { return dispatcher_.segments().map().reaches(node); });
 }
 
 Result<Draft> Sender::draft(const Set& to, const Purpose& purpose, const Pieces& pieces) {
@@ -152,7 +152,8 @@ void Sender::end(const engine::Turn& turn, Relay& relay) {
     if (relay.trouble.empty())
         relay.ended(Outcome{std::move(relay.missing), values ? *std::move(values) : std::vector<std::byte>()});
     else relay.ended(error("multicast to {}: {}", to.text(), relay.trouble));
-    dispatcher_.wake(); // the engine wakes threads that wait only after its own work, and this may be elsewhere
+    // the engine wakes threads that wait only after its own work, and this may be elsewhere
+    dispatcher_.progress().wake();
 }
 
 /// A member that others do not reach may still run. What comes after this multicast is not to wait for it,

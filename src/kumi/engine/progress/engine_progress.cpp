@@ -1,0 +1,124 @@
+#include "kumi/engine/progress/engine_progress.hpp"
+
+#include "kumi/engine/dispatcher.hpp"
+
+namespace kumi::engine {
+namespace {
+
+/// Of so many polls that find nothing, one looks for nodes that are lost.
+constexpr unsigned polls_per_look = 256;
+
+} // namespace
+
+std::size_t EngineProgress::work(const Turn& turn) noexcept {
+    std::size_t done = dispatcher_.channel().poll(
+        [this, &turn](pm::Message& message) { dispatcher_.on_arrival(turn, message); }, pm::all_messages);
+    if (dispatcher_.outbox_.has_waiting()) [[unlikely]]
+        done += dispatcher_.outbox_.go_on() ? 1 : 0;
+    if (dispatcher_.services_waiting_ != 0) [[unlikely]]
+        done += go_on_services(turn) ? 1 : 0;
+    if (dispatcher_.operations_.has_syncs(turn)) [[unlikely]]
+        dispatcher_.operations_.check_syncs(turn);
+    if (has_tasks(turn)) [[unlikely]]
+        ++done; // they are to be run
+    return done;
+}
+
+bool EngineProgress::prepare_sleep(const Turn& turn, bool is_background) noexcept {
+    if (notice_losses(turn)) return false;
+    check_silent_peers(turn);
+    if (has_tasks(turn)) return false;
+    // Threads that wait for a flag watch it themselves; the background only has barriers to go on with.
+    if (is_background && !(background_watches_ = dispatcher_.barriers_.has_uncounted(turn))) return true;
+    dispatcher_.flags_.begin_watch(turn);
+    return true;
+}
+
+void EngineProgress::end_sleep(const Turn& turn, bool is_background) noexcept {
+    if (is_background && !background_watches_) return;
+    dispatcher_.flags_.end_watch(turn);
+}
+
+/// True: a node was just reported, and what it sent before is to be handled first.
+bool EngineProgress::notice_losses(const Turn& turn) {
+    return dispatcher_.peers_.look(turn, [&](Node node, bool is_new) { on_gone(turn, node, is_new); });
+}
+
+/// Fails everything that needs `node`, also what was begun since the last time.
+void EngineProgress::on_gone(const Turn& turn, Node node, bool is_new) {
+    const bool was_owing =
+        !dispatcher_.outbox_.all_handled(node) || dispatcher_.memory_.transfers().has_any_to(turn, node);
+    dispatcher_.outbox_.give_up(node);
+    const bool has_failed_any = dispatcher_.operations_.fail_operations_of(turn, node);
+    if (is_new || was_owing || has_failed_any) dispatcher_.loop_.wake_waiters(turn);
+    for (const auto& added : dispatcher_.services_) added.service->on_lost(turn, node);
+    if (was_owing) dispatcher_.operations_.note_unhandled(turn, node);
+}
+
+/// Keep-alive: once a second the engine sends an empty message to every node that owes it an answer, because a network
+/// reports a dead node only when something is sent to it.
+void EngineProgress::check_silent_peers(const Turn& turn) {
+    if (!dispatcher_.peers_.is_keepalive_due(turn)) return;
+    // first: what they send counts too
+    for (const auto& added : dispatcher_.services_) added.service->check_silent_peers(turn);
+    for (Node peer = 0; peer < dispatcher_.nodes(); ++peer)
+        if (!dispatcher_.outbox_.all_handled(peer)) dispatcher_.send_keepalive(peer);
+    dispatcher_.loop_.wake_waiters(turn); // threads send keep-alives to the nodes that they wait for
+}
+
+std::size_t EngineProgress::poll() {
+    std::size_t done = 0;
+    bool has_any = false;
+    {
+        const Turn turn(dispatcher_.loop_);
+        if (turn.is_inner()) return 0;
+        done = work(turn);
+        if (done != 0) dispatcher_.loop_.wake_waiters(turn); // other threads may have waited for it
+        // A program that only polls never sleeps.
+        else if (++empty_polls_ % polls_per_look == 0 && !notice_losses(turn)) check_silent_peers(turn);
+        has_any = has_tasks(turn);
+    }
+    while (has_any && run_tasks()) ++done;
+    return done;
+}
+
+void EngineProgress::make_progress(const Turn& turn) noexcept {
+    // other threads may have waited for it
+    if (!turn.is_inner() && work(turn) != 0) dispatcher_.loop_.wake_waiters(turn);
+    if (has_tasks(turn)) dispatcher_.loop_.on_duty(turn);
+}
+
+void EngineProgress::wake() noexcept {
+    const Turn turn(dispatcher_.loop_);
+    dispatcher_.loop_.wake_waiters(turn);
+}
+
+void EngineProgress::flush() {
+    const Turn turn(dispatcher_.loop_);
+    dispatcher_.channel().flush();
+}
+
+bool EngineProgress::forget(std::uint64_t asked) {
+    return dispatcher_.operations_.forget({static_cast<std::uint32_t>(asked), static_cast<std::uint32_t>(asked >> 32)});
+}
+
+bool EngineProgress::go_on_services(const Turn& turn) noexcept {
+    bool any = false;
+    for (const auto& added : dispatcher_.services_)
+        if (added.wants_progress) any |= added.service->go_on(turn);
+    return any;
+}
+
+bool EngineProgress::wait_until(base::FunctionRef<bool()> done, Instant deadline) {
+    return dispatcher_.loop_.serve_until(done, deadline);
+}
+
+bool EngineProgress::in_handler() const noexcept { return dispatcher_.loop_.has_turn(); }
+
+Duration EngineProgress::sleep_max() const noexcept { return dispatcher_.peers_.keepalive_every(); }
+
+bool EngineProgress::run_tasks() noexcept { return dispatcher_.calls_.run_task(); }
+
+bool EngineProgress::has_tasks(const Turn& turn) const noexcept { return dispatcher_.calls_.has_tasks(turn); }
+
+} // namespace kumi::engine
