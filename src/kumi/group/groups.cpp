@@ -57,8 +57,8 @@ Future<Set> start(Multicasts& multicasts, const Set& to, const Purpose& purpose,
 } // namespace
 
 Future<Set> Groups::call(const Set& to, std::uint32_t handler, Bytes arguments, Bytes payload) {
-    return start(*multicasts_, to, {Use::handler, multicasts_->dispatcher().messages().number_of(handler), 0}, arguments,
-                 payload);
+    return start(*multicasts_, to, {Use::handler, multicasts_->dispatcher().messages().number_of(handler), 0},
+                 arguments, payload);
 }
 
 Future<Set> Groups::multicast(const Set& to, std::uint64_t tag, Bytes content) {
