@@ -8,8 +8,7 @@
 
 namespace kumi::engine {
 
-bool Flags::apply(Node node, const Notice& notice) noexcept {
-    if (notice.kind == Notice::Kind::none) return true;
+bool Flags::apply_some(Node node, const Notice& notice) noexcept {
     const std::size_t bytes = notice.kind == Notice::Kind::set ? sizeof(Flag) : sizeof(Counter);
     std::byte* const where = map_.find(node, notice.segment, notice.offset, bytes);
     if (where == nullptr || reinterpret_cast<std::uintptr_t>(where) % alignof(Flag) != 0) return false;

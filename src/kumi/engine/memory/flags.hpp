@@ -27,7 +27,9 @@ public:
     Flags(Dispatcher& dispatcher, MemoryMap& map) noexcept : dispatcher_(dispatcher), map_(map) {}
 
     /// Carries out a notice in the memory of `node`, which this process reaches. False: there is no such flag.
-    bool apply(Node node, const Notice& notice) noexcept;
+    bool apply(Node node, const Notice& notice) noexcept {
+        return notice.kind == Notice::Kind::none || apply_some(node, notice);
+    }
     /// An error if `node` has no such flag or counter, as far as this node knows.
     Result<void> check(const char* what, Node node, const Notice& notice) const;
     /// What to say when apply() has answered false.
@@ -47,6 +49,8 @@ public:
     void end_watch(const Turn& turn) noexcept;
 
 private:
+    bool apply_some(Node node, const Notice& notice) noexcept;
+
     Dispatcher& dispatcher_;
     MemoryMap& map_;
     unsigned watchers_ = 0; // threads that sleep or are about to

@@ -72,7 +72,7 @@ std::string explain_notice(const Notice& notice) {
 
 MemoryService::MemoryService(Dispatcher& dispatcher, MemoryMap& map, Segments& segments, Flags& flags)
     : dispatcher_(dispatcher), operations_(dispatcher.operations()), port_(dispatcher.add_service(*this)), map_(map),
-      segments_(segments), flags_(flags), transfers_(dispatcher, port_) {}
+      nodes_(dispatcher.nodes()), segments_(segments), flags_(flags), transfers_(dispatcher, port_) {}
 
 Handled MemoryService::on_message(const Turn& turn, Node source, std::uint16_t kind, Bytes body) {
     switch (kind) {
@@ -86,7 +86,7 @@ Handled MemoryService::on_message(const Turn& turn, Node source, std::uint16_t k
     }
 }
 
-inline bool MemoryService::reaches(Node node) const noexcept { return map_.reaches(node); }
+inline bool MemoryService::reaches(Node node) const noexcept { return node < nodes_ && map_.reaches(node); }
 
 OperationId MemoryService::begin(Operation operation) {
     const Turn turn = dispatcher_.take_turn();
@@ -106,7 +106,7 @@ Result<void> MemoryService::wait_for(OperationId id) {
 // ---- put
 
 Result<void> MemoryService::put(Where to, Bytes source, const Notice& notice) {
-    if (to.node() < dispatcher_.nodes() && reaches(to.node())) {
+    if (reaches(to.node())) {
         std::byte* const where = map_.find(to.node(), to.segment(), to.offset(), source.size());
         if (where == nullptr) [[unlikely]]
             return segments_.check("put", to, source.size());
@@ -181,7 +181,7 @@ std::string MemoryService::explain_place(const Place& place, std::uint64_t bytes
 // ---- get
 
 Result<void> MemoryService::get(Where from, MutableBytes target) {
-    if (from.node() < dispatcher_.nodes() && reaches(from.node())) {
+    if (reaches(from.node())) {
         const std::byte* const where = map_.find(from.node(), from.segment(), from.offset(), target.size());
         if (where == nullptr) [[unlikely]]
             return segments_.check("get", from, target.size());
@@ -280,7 +280,7 @@ Result<void> MemoryService::get_pieces(std::span<const GetPiece> pieces) {
     std::vector<OperationId> begun;
     Result<void> outcome;
     for (const GetPiece& piece : pieces) {
-        const bool is_near = piece.from.node() < dispatcher_.nodes() && reaches(piece.from.node());
+        const bool is_near = reaches(piece.from.node());
         if (is_near || piece.target.empty() || dispatcher_.progress().in_handler())
             outcome = get(piece.from, piece.target);
         else if (outcome = segments_.check("get", piece.from, piece.target.size()); outcome)

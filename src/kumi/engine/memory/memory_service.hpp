@@ -62,6 +62,7 @@ private:
     bool on_atomic(const Turn& turn, Node source, Bytes body);
     bool on_copy(const Turn& turn, Node source, Bytes body);
 
+    /// True if `node` exists and this process accesses its memory by loads and stores.
     bool reaches(Node node) const noexcept;
     OperationId begin(Operation operation);
     void end(OperationId id);
@@ -72,6 +73,7 @@ private:
     OperationService& operations_;
     Port port_;
     MemoryMap& map_;
+    Node nodes_;
     Segments& segments_;
     Flags& flags_;
     Transfers transfers_;
