@@ -6,7 +6,7 @@
 namespace kumi::bench {
 
 /// Arithmetic that a compiler cannot shorten, without any call.
-inline void compute(std::uint64_t rounds) {
+[[gnu::noinline]] inline void compute(std::uint64_t rounds) {
     std::uint64_t value = rounds;
     for (std::uint64_t i = 0; i < rounds; ++i) {
         value = value * 6364136223846793005u + 1442695040888963407u;
