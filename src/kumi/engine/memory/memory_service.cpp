@@ -106,14 +106,18 @@ Result<void> MemoryService::wait_for(OperationId id) {
 // ---- put
 
 Result<void> MemoryService::put(Where to, Bytes source, const Notice& notice) {
-    if (reaches(to.node())) {
-        std::byte* const where = map_.find(to.node(), to.segment(), to.offset(), source.size());
-        if (where == nullptr) [[unlikely]]
-            return segments_.check("put", to, source.size());
-        copy_in(where, source);
-        if (!flags_.apply(to.node(), notice)) return flags_.explain("put", to.node(), notice);
-        return {};
-    }
+    if (!reaches(to.node())) return put_by_messages(to, source, notice);
+    std::byte* const where = map_.find(to.node(), to.segment(), to.offset(), source.size());
+    if (where == nullptr) [[unlikely]]
+        return segments_.check("put", to, source.size());
+    copy_in(where, source);
+    if (!flags_.apply(to.node(), notice)) [[unlikely]]
+        return flags_.explain("put", to.node(), notice);
+    return {};
+}
+
+/// Apart from put(), which then needs few registers for memory of this host.
+Result<void> MemoryService::put_by_messages(Where to, Bytes source, const Notice& notice) {
     if (auto good = segments_.check("put", to, source.size()); !good) return good;
     if (auto good = flags_.check("put", to.node(), notice); !good) return good;
     for (std::size_t at = 0;;) {
