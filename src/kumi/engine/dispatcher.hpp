@@ -46,7 +46,7 @@ struct Agreed {
     std::vector<std::string> hosts;       // by node, for people; may be empty
     std::vector<Node> firsts;             // by node: the first of the nodes that share its memory; may be empty
 
-    /// As far as the names of their hosts tell.
+    /// True if both nodes have a host of the same name.
     bool share_host(Node a, Node b) const noexcept {
         return std::max(a, b) < hosts.size() && hosts[a] == hosts[b];
     }
@@ -62,7 +62,7 @@ public:
         std::function<Instant()> clock = now; // for keep-alives
     };
     static Result<std::unique_ptr<Dispatcher>> open(pm::Channel& channel, Handlers&& handlers, const Options& options);
-    /// Sends what waits, for some seconds at most, and ends the background thread.
+    /// Sends what waits to be sent, for some seconds at most, and ends the background thread.
     ~Dispatcher();
     /// What all nodes have agreed on, before any of them starts. Without it each node assumes that others have its own
     /// handlers in the same order.
@@ -95,7 +95,8 @@ public:
 
     // ---- for services
 
-    /// Before start(), and in the same order on all nodes. The service must live until the engine has ended.
+    /// Adds a service before the loop is started, in the same order on all nodes. The service must live until the
+    /// engine has ended.
     [[nodiscard]] Port add_service(Service& service);
     /// For as long as the turn lives no other thread runs handlers. A thread may take it more than once.
     [[nodiscard]] Turn take_turn() noexcept { return Turn(loop_); }

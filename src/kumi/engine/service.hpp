@@ -1,8 +1,8 @@
 #pragma once
 
-// A layer on the engine: groups are some, and so is whatever a later layer adds. A service has a range of message kinds
-// of its own on the wire, and is told what the engine does. Adding a layer means: a folder, a class that is a Service,
-// and one line in job/ that makes it.
+// A service is a layer on the engine, such as the multicasts and the collectives of groups. A service has a range of
+// message kinds of its own on the wire, and is told what the engine does. Adding a layer means: a folder, a class that
+// is a Service, and one line in job/ that makes it.
 //
 //     class Counter final : public engine::Service {
 //     public:
@@ -29,8 +29,8 @@ using pm::Node;
 enum class Handled : std::uint8_t {
     yes,
     later, // the service keeps it, and calls Port::note_handled(): until then it takes one of its sender's credits
-    // it makes no sense: its sender is told so by its next sync(); or, if it was no request, the user of this node is
-    // told
+    // The message makes no sense. The sender of a request gets an error by its next sync(); for any other message, the
+    // user of this node is warned.
     no,
 };
 

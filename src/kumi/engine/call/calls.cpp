@@ -25,14 +25,11 @@ void Calls::set_numbers(std::vector<std::uint32_t> numbers) {
 
 Result<std::uint64_t> Calls::ask(Node to, std::uint32_t function, Bytes arguments, Operation::Answered answered) {
     if (auto known = dispatcher_.check_node("calling a function on", to); !known) return known.error();
-    OperationId id;
-    {
-        const Turn turn = dispatcher_.take_turn();
-        id = dispatcher_.operations().begin(turn, {.peer = to, .what = "call", .answered = std::move(answered)});
-    }
+    OperationService& operations = dispatcher_.operations();
+    const OperationId id =
+        operations.begin(Operation{.peer = to, .what = "call", .answered = std::move(answered)});
     if (auto sent = port_.request(to, ask_kind, Ask{id, numbers_[function], 0}, arguments); !sent) {
-        const Turn turn = dispatcher_.take_turn();
-        dispatcher_.operations().end(turn, id);
+        operations.end(id);
         return sent.error();
     }
     return std::uint64_t{id.generation} << 32 | id.index;

@@ -3,6 +3,7 @@
 #include "kumi/engine/dispatcher.hpp"
 #include "kumi/engine/memory/flags.hpp"
 #include "kumi/engine/memory/memory_service.hpp"
+#include "kumi/engine/memory/pieces_in_turns.hpp"
 #include "kumi/engine/memory/segments.hpp"
 #include "kumi/engine/memory/word_copy.hpp"
 
@@ -16,8 +17,6 @@ constexpr std::uint16_t broadcast_kind = kind_in_service(Kind::broadcast);
 
 /// Pieces of one broadcast that are on their way through the tree.
 constexpr unsigned broadcast_pieces_max = 8;
-/// Broadcasts of this node that take turns; more wait in line.
-constexpr std::size_t broadcasts_active_max = 16;
 /// No further piece is begun while more than this waits for room.
 constexpr std::size_t waiting_bytes_wanted = 4 << 20;
 
@@ -44,19 +43,13 @@ Result<void> Broadcasts::start(global_ptr<std::byte> to, Bytes source, const Not
 }
 
 bool Broadcasts::go_on(const Turn& turn) noexcept {
-    bool any = false;
-    std::size_t active = 0;
-    for (auto sending = sendings_.begin(); sending != sendings_.end() && active < broadcasts_active_max;) {
-        for (int pieces = 0; pieces < 4 && send_piece(turn, *sending); ++pieces) any = true;
-        if (sending->has_gone && sending->under_way == 0) {
-            sending = sendings_.erase(sending);
-            dispatcher_.operations().release(turn);
-            any = true;
-        } else {
-            ++sending;
-            ++active;
-        }
-    }
+    const bool any = send_pieces_in_turns(
+        sendings_, [&](Sending& sending) { return send_piece(turn, sending); },
+        [&](const Sending& sending) {
+            const bool is_over = sending.has_gone && sending.under_way == 0;
+            if (is_over) dispatcher_.operations().release(turn);
+            return is_over;
+        });
     port_.want_progress(turn, !sendings_.empty());
     return any;
 }

@@ -88,16 +88,6 @@ Handled MemoryService::on_message(const Turn& turn, Node source, std::uint16_t k
 
 inline bool MemoryService::reaches(Node node) const noexcept { return node < nodes_ && map_.reaches(node); }
 
-OperationId MemoryService::begin(Operation operation) {
-    const Turn turn = dispatcher_.take_turn();
-    return operations_.begin(turn, std::move(operation));
-}
-
-void MemoryService::end(OperationId id) {
-    const Turn turn = dispatcher_.take_turn();
-    operations_.end(turn, id);
-}
-
 Result<void> MemoryService::wait_for(OperationId id) {
     const auto done = operations_.wait_for(id);
     return done ? Result<void>() : Result<void>(done.error());
@@ -316,10 +306,10 @@ Result<void> MemoryService::copy(Where from, Where to, std::size_t bytes, const 
                   }});
         return {};
     }
-    const OperationId id = begin({.peer = from.node(), .what = "copy"});
+    const OperationId id = operations_.begin(Operation{.peer = from.node(), .what = "copy"});
     auto sent =
         port_.request(from.node(), copy_kind, Copy{id, place_of(from), to.node(), 0, place_of(to), bytes, notice});
-    if (!sent) end(id);
+    if (!sent) operations_.end(id);
     return sent;
 }
 
@@ -447,21 +437,21 @@ Result<void> MemoryService::get_strided(Where from, std::byte* target, const Str
     }
     if (dispatcher_.progress().in_handler()) return error("get: a handler must not wait");
     const std::uint64_t bytes = shape.block_bytes * shape.count;
-    const OperationId id = begin({.peer = from.node(),
-                                  .what = "get",
-                                  .target = target,
-                                  .bytes = bytes,
-                                  .left = bytes,
-                                  .block_bytes = shape.block_bytes,
-                                  .stride = shape.target_stride,
-                                  .is_waited_for = true});
+    const OperationId id = operations_.begin(Operation{.peer = from.node(),
+                                                       .what = "get",
+                                                       .target = target,
+                                                       .bytes = bytes,
+                                                       .left = bytes,
+                                                       .block_bytes = shape.block_bytes,
+                                                       .stride = shape.target_stride,
+                                                       .is_waited_for = true});
     const std::size_t blocks_max = transfers_.piece_bytes() / shape.block_bytes;
     for (std::size_t first = 0; first < shape.count; first += blocks_max) {
         const std::size_t count = std::min(blocks_max, shape.count - first);
         const Place place{from.segment(), 0, from.offset() + first * static_cast<std::uint64_t>(shape.source_stride)};
         const Get head{id, place, shape.block_bytes, count, shape.source_stride, first * shape.block_bytes};
         if (auto sent = port_.request(from.node(), get_kind, head); !sent) {
-            end(id); // what still comes finds nothing
+            operations_.end(id); // what still comes finds nothing
             return sent;
         }
     }
@@ -483,9 +473,10 @@ Result<std::uint64_t> MemoryService::atomic(Where word, const Atomic& what) {
     }
     if (dispatcher_.progress().in_handler())
         return error("atomic operation: a handler must not wait for what it answers");
-    const OperationId id = begin({.peer = word.node(), .what = "atomic operation", .is_waited_for = true});
+    const OperationId id =
+        operations_.begin(Operation{.peer = word.node(), .what = "atomic operation", .is_waited_for = true});
     if (auto sent = port_.request(word.node(), atomic_kind, AtomicRequest{id, place_of(word), what}); !sent) {
-        end(id);
+        operations_.end(id);
         return sent.error();
     }
     return operations_.wait_for(id);

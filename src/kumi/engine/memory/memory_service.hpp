@@ -65,8 +65,6 @@ private:
     /// True if `node` exists and this process accesses its memory by loads and stores.
     bool reaches(Node node) const noexcept;
     Result<void> put_by_messages(Where to, Bytes source, const Notice& notice);
-    OperationId begin(Operation operation);
-    void end(OperationId id);
     OperationId begin_get(Where from, MutableBytes target, Operation operation);
     Result<void> wait_for(OperationId id);
 

@@ -44,10 +44,7 @@ Result<void> Rendezvous::accept(std::uint64_t key, Node from, MutableBytes targe
     }
     const Place landing{id.index | landing_bit, id.generation, 0};
     auto sent = port_.request(from, kind_in_service(Kind::want), Want{key, landing, target.size(), id});
-    if (!sent) {
-        const Turn turn = dispatcher_.take_turn();
-        dispatcher_.operations().end(turn, id);
-    }
+    if (!sent) dispatcher_.operations().end(id);
     return sent;
 }
 

@@ -2,6 +2,7 @@
 
 #include "kumi/engine/dispatcher.hpp"
 #include "kumi/engine/memory/flags.hpp"
+#include "kumi/engine/memory/pieces_in_turns.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -13,8 +14,6 @@ namespace {
 constexpr std::uint64_t transfer_pieces_max = requests_max * 3 / 4;
 /// Pieces of one get: what the target may have to send at once.
 constexpr std::uint64_t get_pieces_max = 16;
-/// Transfers to one node that take turns; more wait in line.
-constexpr std::size_t transfers_active_max = 16;
 
 } // namespace
 
@@ -41,22 +40,14 @@ bool Transfers::go_on(const Turn& turn) {
     return any;
 }
 
-/// Some pieces of each, as long as there is room; of those that came first, if they are many.
 bool Transfers::go_on_to(const Turn& turn, List& transfers) {
-    bool any = false;
-    std::size_t active = 0;
-    for (auto transfer = transfers.begin(); transfer != transfers.end() && active < transfers_active_max;) {
-        for (int pieces = 0; pieces < 4 && send_piece(turn, *transfer); ++pieces) any = true;
-        if (finish(turn, *transfer)) {
-            transfer = transfers.erase(transfer);
-            dispatcher_.operations().release(turn);
-            any = true;
-        } else {
-            ++transfer;
-            ++active;
-        }
-    }
-    return any;
+    return send_pieces_in_turns(
+        transfers, [&](Transfer& transfer) { return send_piece(turn, transfer); },
+        [&](Transfer& transfer) {
+            const bool is_over = finish(turn, transfer);
+            if (is_over) dispatcher_.operations().release(turn);
+            return is_over;
+        });
 }
 
 void Transfers::give_up(const Turn& turn, Node lost) noexcept {

@@ -61,7 +61,17 @@ void OperationService::refuse(const Turn& turn, Node to, OperationId operation, 
     port_.reply(turn, to, failed_kind, Failed{operation}, bytes_of(std::string_view(why).substr(0, 1000)));
 }
 
-// ---- the end of an operation
+// ---- operations
+
+OperationId OperationService::begin(Operation operation) {
+    const Turn turn = dispatcher_.take_turn();
+    return operations_.begin(std::move(operation));
+}
+
+void OperationService::end(OperationId id) noexcept {
+    const Turn turn = dispatcher_.take_turn();
+    operations_.end(id);
+}
 
 void OperationService::complete(const Turn&, OperationId id) {
     Operation& operation = *operations_.find(id);
@@ -109,13 +119,13 @@ bool OperationService::forget(OperationId id) {
     return true;
 }
 
-bool OperationService::fail_operations_of(const Turn& turn, Node lost) {
+void OperationService::on_lost(const Turn& turn, Node lost) noexcept {
     std::vector<OperationId> open;
     operations_.each_of(lost, [&](OperationId id) { open.push_back(id); });
     for (const OperationId id : open)
         if (const Operation* const operation = operations_.find(id))
             fail(turn, id, error("{}: {} has left, or is lost", operation->what, dispatcher_.name_of(lost)));
-    return !open.empty();
+    if (!open.empty()) dispatcher_.loop().wake_waiters(turn);
 }
 
 void OperationService::check_silent_peers(const Turn&) noexcept {

@@ -20,10 +20,14 @@ public:
     explicit OperationService(Dispatcher& dispatcher);
 
     OperationId begin(const Turn&, Operation operation) { return operations_.begin(std::move(operation)); }
+    /// Takes the turn itself.
+    OperationId begin(Operation operation);
     /// Null: the operation has ended.
     Operation* find(const Turn&, OperationId id) noexcept { return operations_.find(id); }
     /// Ends an operation without a result: what still arrives for it is dropped.
     void end(const Turn&, OperationId id) noexcept { operations_.end(id); }
+    /// Takes the turn itself. For an operation whose request could not be sent.
+    void end(OperationId id) noexcept;
     void complete(const Turn& turn, OperationId id);
     void fail(const Turn& turn, OperationId id, Error why);
     /// Waits for an operation that was begun with `is_waited_for`, ends it, and returns its value.
@@ -53,8 +57,6 @@ public:
     std::optional<Error> take_error(const Turn& turn);
     /// `lost` had not handled all that was sent to it: an error, unless there is another one.
     void note_unhandled(const Turn& turn, Node lost);
-    /// Fails all operations that need `lost`. True: there were some.
-    bool fail_operations_of(const Turn& turn, Node lost);
     /// The engine ends, and no other thread uses it any more: ends all operations, and logs an error that no sync()
     /// has returned.
     void close() noexcept;
@@ -62,6 +64,8 @@ public:
 private:
     Handled on_message(const Turn& turn, Node source, std::uint16_t kind, Bytes body) override;
     void check_silent_peers(const Turn& turn) noexcept override;
+    /// Fails all operations that need `lost`.
+    void on_lost(const Turn& turn, Node lost) noexcept override;
 
     bool on_done(const Turn& turn, Node source, Bytes body);
     bool on_failed(const Turn& turn, Node source, Bytes body);

@@ -20,7 +20,7 @@ std::size_t EngineProgress::work(const Turn& turn) noexcept {
     if (dispatcher_.operations_.has_syncs(turn)) [[unlikely]]
         dispatcher_.operations_.check_syncs(turn);
     if (has_tasks(turn)) [[unlikely]]
-        ++done; // they are to be run
+        ++done; // the loop runs them
     return done;
 }
 
@@ -49,8 +49,7 @@ void EngineProgress::on_gone(const Turn& turn, Node node, bool is_new) {
     const bool was_owing =
         !dispatcher_.outbox_.all_handled(node) || dispatcher_.memory_.transfers().has_any_to(turn, node);
     dispatcher_.outbox_.give_up(node);
-    const bool has_failed_any = dispatcher_.operations_.fail_operations_of(turn, node);
-    if (is_new || was_owing || has_failed_any) dispatcher_.loop_.wake_waiters(turn);
+    if (is_new || was_owing) dispatcher_.loop_.wake_waiters(turn);
     for (const auto& added : dispatcher_.services_) added.service->on_lost(turn, node);
     if (was_owing) dispatcher_.operations_.note_unhandled(turn, node);
 }
@@ -59,7 +58,7 @@ void EngineProgress::on_gone(const Turn& turn, Node node, bool is_new) {
 /// reports a dead node only when something is sent to it.
 void EngineProgress::check_silent_peers(const Turn& turn) {
     if (!dispatcher_.peers_.is_keepalive_due(turn)) return;
-    // first: what they send counts too
+    // Services first: what they send is a sign of life, too.
     for (const auto& added : dispatcher_.services_) added.service->check_silent_peers(turn);
     for (Node peer = 0; peer < dispatcher_.nodes(); ++peer)
         if (!dispatcher_.outbox_.all_handled(peer)) dispatcher_.send_keepalive(peer);
@@ -73,7 +72,7 @@ std::size_t EngineProgress::poll() {
         const Turn turn(dispatcher_.loop_);
         if (turn.is_inner()) return 0;
         done = work(turn);
-        if (done != 0) dispatcher_.loop_.wake_waiters(turn); // other threads may have waited for it
+        if (done != 0) dispatcher_.loop_.wake_waiters(turn); // other threads may have waited for what was handled
         // A program that only polls never sleeps.
         else if (++empty_polls_ % polls_per_look == 0 && !notice_losses(turn)) check_silent_peers(turn);
         has_any = has_tasks(turn);
@@ -83,7 +82,7 @@ std::size_t EngineProgress::poll() {
 }
 
 void EngineProgress::make_progress(const Turn& turn) noexcept {
-    // other threads may have waited for it
+    // Other threads may have waited for what was handled.
     if (!turn.is_inner() && work(turn) != 0) dispatcher_.loop_.wake_waiters(turn);
     if (has_tasks(turn)) dispatcher_.loop_.on_duty(turn);
 }
