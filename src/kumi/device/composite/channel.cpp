@@ -235,7 +235,10 @@ std::size_t CompositeChannel::poll_network(Port& port, pm::Handler handler, std:
     };
     port.part.channel->poll(hand_out, messages_max - handed_out);
     networks_->go_on(time);
-    if (time - watched_ >= Networks::tick_time) watch_networks(time);
+    if (time - watched_ >= Networks::tick_time) [[unlikely]] {
+        watch_networks(time);
+        if (!std::exchange(has_slept_, false)) stop_watching();
+    }
     return handed_out;
 }
 
@@ -272,8 +275,15 @@ pm::Watched CompositeChannel::begin_sleep() noexcept {
         sleep_deadline_ = std::min(sleep_deadline_, is_watched ? what.deadline : now() + look_after);
     }
     if (sleep_->was_woken()) sleep_deadline_ = Instant::min();
-    is_slept_on_ = true;
+    is_slept_on_ = has_slept_ = true;
     return {.descriptor = sleep_->descriptor(), .deadline = sleep_deadline_};
+}
+
+/// For a node that polls and does not sleep. While a descriptor is in the set that the node sleeps on, each packet that
+/// arrives there costs the kernel some 100 ns more. The next sleep watches the descriptors again.
+void CompositeChannel::stop_watching() noexcept {
+    if (is_slept_on_) return;
+    for (Port& port : ports_) sleep_->watch(port.watched, pm::Watched{});
 }
 
 void CompositeChannel::end_sleep() noexcept {

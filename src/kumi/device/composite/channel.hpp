@@ -107,11 +107,13 @@ private:
     void after_network_send(Node to) noexcept;
     pm::Watched begin_sleep() noexcept override;
     void end_sleep() noexcept override;
+    void stop_watching() noexcept;
     void tell_sleeper() noexcept;
 
     Node self_;
     bool is_polling_ = false;
     bool is_slept_on_ = false;        // from begin_sleep() until the sleep ends, or has been told to
+    bool has_slept_ = false;          // since the networks were last told the time by a poll
     std::unique_ptr<SleepSet> sleep_; // outlives the ports, whose wakers use its socket
     std::vector<Port> ports_;         // never moved
     std::vector<Route> routes_;       // by destination

@@ -8,10 +8,13 @@
 #include <atomic>
 #include <cstring>
 #include <deque>
+#include <fstream>
 #include <functional>
 #include <gtest/gtest.h>
 #include <mutex>
+#include <string>
 #include <thread>
+#include <utility>
 
 namespace kumi::device::composite {
 namespace {
@@ -203,6 +206,37 @@ TEST(CompositeChannel, sleeps_are_long_whatever_the_number_of_threads) {
         longest = std::max(longest, Duration(now() - start));
     }
     EXPECT_GE(longest, 50ms);
+}
+
+/// The descriptors in the set of an epoll descriptor.
+std::size_t descriptors_in(int epoll) {
+    std::ifstream info("/proc/self/fdinfo/" + std::to_string(epoll));
+    std::size_t count = 0;
+    for (std::string line; std::getline(info, line);) count += line.starts_with("tfd:") ? 1 : 0;
+    return count;
+}
+
+TEST(CompositeChannel, a_node_that_polls_for_long_has_no_socket_watched_until_it_sleeps_again) {
+    Channels channels = loopback::two_hosts(2);
+    pm::Channel& channel = *channels[0];
+    const auto ignore = [](pm::Message&) {};
+    const auto sleep_once = [&] {
+        for (int i = 0; i < 100 && !channel.arm(); ++i) channel.poll(ignore, pm::all_messages);
+        const pm::Watched watched = channel.joint_sleep()->begin_sleep();
+        const std::size_t asleep = descriptors_in(watched.descriptor);
+        std::thread poller([&] { // polls of other threads leave a sleeping thread its descriptors
+            for (const Instant end = now() + 50ms; now() < end;) channel.poll(ignore, pm::all_messages);
+        });
+        poller.join();
+        EXPECT_EQ(descriptors_in(watched.descriptor), asleep);
+        channel.joint_sleep()->end_sleep();
+        EXPECT_EQ(descriptors_in(watched.descriptor), asleep) << "it may sleep again soon";
+        return std::pair(watched.descriptor, asleep);
+    };
+    const auto [descriptor, asleep] = sleep_once();
+    for (const Instant end = now() + 50ms; now() < end;) channel.poll(ignore, pm::all_messages);
+    EXPECT_LT(descriptors_in(descriptor), asleep);
+    EXPECT_EQ(sleep_once().second, asleep);
 }
 
 TEST(CompositeChannel, is_slept_on_from_outside) { EXPECT_NE(loopback::two_hosts(2)[0]->joint_sleep(), nullptr); }
