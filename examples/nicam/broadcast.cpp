@@ -6,7 +6,8 @@ void nicam_bcast(kumi::Job& job) {
     const auto data = kumi::must(job.memory().segment<int>(1));
     const auto flags = kumi::must(job.memory().segment<kumi::Flag>(1));
     const int value = 42;
-    if (job.node() == 0) kumi::must(job.memory().broadcast(data.at(0), {&value, 1}, kumi::Notice::set(flags.at(0))));
+    const auto all = kumi::Set::range(0, job.nodes()); // or any set of nodes
+    if (job.node() == 0) kumi::must(job.multicast(all, data.at(0), {&value, 1}, kumi::Notice::set(flags.at(0))).get());
     kumi::must(job.memory().wait(flags[0]));
     row(job, "nicam_bcast", data[0] == 42);
 }
@@ -16,13 +17,13 @@ void nicam_bcast_discard(kumi::Job& job) {
     const auto data = kumi::must(job.memory().segment<int>(1));
     const bool discards = job.node() % 2 == 1;
     const int value = 42;
-    job.memory().discard_broadcasts(discards);
+    job.groups().discard_stores(discards);
     kumi::must(job.barrier()); // all have said whether they want it
-    if (job.node() == 0) kumi::must(job.memory().broadcast(data.at(0), {&value, 1}));
-    kumi::must(job.sync());
+    const auto all = kumi::Set::range(0, job.nodes());
+    if (job.node() == 0) kumi::must(job.multicast(all, data.at(0), {&value, 1}).get());
     kumi::must(job.barrier());
     row(job, "nicam_bcast_discard", data[0] == (discards ? 0 : 42));
-    job.memory().discard_broadcasts(false);
+    job.groups().discard_stores(false);
 }
 
 int main() {

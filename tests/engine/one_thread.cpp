@@ -139,8 +139,8 @@ TEST(OneThread, what_is_asked_of_a_lost_node_fails_by_its_name_and_all_else_goes
             for (int i = 0; i < 150 && !world.is_lost(self); ++i) {
                 const Node to = static_cast<Node>(random() % engine.nodes());
                 const std::size_t bytes = random() % 10 == 0 ? random() % content.size() : random() % 100;
-                constexpr std::array names{"put",       "get",  "fetch_add", "send", "start_put",
-                                           "start_get", "copy", "broadcast", "sync"};
+                constexpr std::array names{"put",       "get",       "fetch_add", "send",
+                                           "start_put", "start_get", "copy",      "sync"};
                 const std::size_t what = random() % names.size();
                 world.note(self, std::string(names[what]) + " with node " + std::to_string(to));
                 const bool ok = [&] {
@@ -154,7 +154,6 @@ TEST(OneThread, what_is_asked_of_a_lost_node_fails_by_its_name_and_all_else_goes
                     case 6:
                         return check(
                             engine.memory().copy(memory.at(to), memory.at(others[random() % others.size()]), bytes));
-                    case 7: return check(engine.memory().broadcast(memory.at(0), Bytes(content).first(bytes)));
                     default: return check(engine.sync());
                     }
                 }();

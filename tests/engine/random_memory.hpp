@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <functional>
 
 namespace kumi::engine_test {
 
@@ -18,7 +19,11 @@ public:
 
     /// Collective.
     RandomMemory(const RandomMemory&) = delete;
-    RandomMemory(Engine& engine, std::mt19937_64& random) : engine_(engine), random_(random), nodes_(engine.nodes()) {
+    /// `store_everywhere` stores bytes at one place of a segment on all nodes; sync() waits for it. Engines alone have
+    /// no such operation.
+    using StoreEverywhere = std::function<void(global_ptr<std::byte>, Bytes)>;
+    RandomMemory(Engine& engine, std::mt19937_64& random, StoreEverywhere store_everywhere = {})
+        : engine_(engine), random_(random), store_everywhere_(std::move(store_everywhere)), nodes_(engine.nodes()) {
         const auto segment = good(engine.memory().segment<std::byte>(nodes_ * region_bytes + guard_bytes));
         const auto heaps = good(engine.memory().segment<global_ptr<std::byte>>(nodes_));
         flags_ = good(engine.memory().segment<Flag>(nodes_));
@@ -56,7 +61,7 @@ public:
         case 3: return put_strided();
         case 4: return put_pieces();
         case 5: return copy();
-        case 6: return broadcast();
+        case 6: return store_everywhere_ ? store_everywhere() : put();
         case 7: return get();
         case 8: return start_get();
         case 9: return read();
@@ -248,7 +253,7 @@ private:
                     to.model.begin() + static_cast<std::ptrdiff_t>(target.begin));
         good(engine_.memory().copy(at(from, source), at(to, target), bytes, any_notice(to.base.node())));
     }
-    void broadcast() {
+    void store_everywhere() {
         const Range range = any_range(any_size());
         // segments; heaps come between them
         for (std::size_t i = 0; i < regions_.size(); i += 2) make_way(regions_[i], range);
@@ -257,7 +262,7 @@ private:
             std::ranges::copy(content, regions_[i].model.begin() + static_cast<std::ptrdiff_t>(range.begin));
             regions_[i].written.push_back(range);
         }
-        good(engine_.memory().broadcast(at(regions_[0], range), content));
+        store_everywhere_(at(regions_[0], range), content);
     }
     void get() {
         Region& region = any_region();
@@ -340,6 +345,7 @@ private:
 
     Engine& engine_;
     std::mt19937_64& random_;
+    StoreEverywhere store_everywhere_; // may be empty
     Node nodes_;
     MutableBytes guard_;
     std::vector<Region> regions_; // by node, in its segment and in its heap

@@ -67,7 +67,6 @@ private:
         case Kind::get: remember(engine::Get{}); break;
         case Kind::atomic: remember(engine::AtomicRequest{}); break;
         case Kind::copy: remember(engine::Copy{}); break;
-        case Kind::broadcast: remember(engine::Broadcast{}); break;
         case Kind::ask: remember(engine::Ask{}); break;
         case Kind::want: landings.push_back(remember(engine::Want{}).to); break;
         default: break;
@@ -200,10 +199,11 @@ private:
         const auto from = [&](Kind first, std::uint32_t begin) {
             return static_cast<Kind>(static_cast<std::uint32_t>(first) + place - begin);
         };
-        // Corpora count on this order.
+        // Corpora count on this order, and on the number of kinds.
+        constexpr auto no_kind = static_cast<Kind>(63);
         constexpr std::array own{Kind::credit, Kind::please, Kind::message, Kind::put,  Kind::put_strided,
                                  Kind::get,    Kind::got,    Kind::atomic,  Kind::copy, Kind::done,
-                                 Kind::failed, Kind::nudge,  Kind::want,    Kind::broadcast};
+                                 Kind::failed, Kind::nudge,  Kind::want,    no_kind};
         const Kind kind = place < own.size() ? own[place]
                           : place < 16 ? from(Kind::ask, 14)
                           : place < 20 ? from(Kind::step, 16)
@@ -249,9 +249,6 @@ private:
         case Kind::host_arrived: append(engine::HostArrived{input_.byte(), 0}); break;
         case Kind::hopeless: append(engine::Hopeless{input_.byte() % 4, input_.byte(), input_.byte() % 4}); break;
         case Kind::want: append(engine::Want{input_.byte() % 4, any_place(), any_number(), any_operation()}); break;
-        case Kind::broadcast:
-            append(engine::Broadcast{any_operation(), input_.byte() % 4, 0, any_place(), any_notice()});
-            break;
         case Kind::ask: append(engine::Ask{any_operation(), input_.byte() % 3, 0}); break;
         default: break;
         }
@@ -296,8 +293,12 @@ private:
             const global_ptr<std::byte> other = any_where();
             return ignore(dispatcher_->memory().copy(where, other, size, any_notice()));
         }
-        case 6: return ignore(dispatcher_->broadcasts().start(where, source(size), any_notice()));
-        case 7: return dispatcher_->broadcasts().discard(number % 2 == 0);
+        case 6: { // as groups do for a multicast into memory
+            const engine::Turn turn = dispatcher_->take_turn();
+            const engine::Place place = any_place();
+            return ignore(dispatcher_->memory().store(turn, place, source(size), any_notice()));
+        }
+        case 7: return ignore(dispatcher_->memory().check_store("store", where, size, any_notice()));
         case 8: tokens_.push_back(dispatcher_->barriers().arrive()); return;
         case 9: {
             const Node pair[2] = {0, any_peer()};

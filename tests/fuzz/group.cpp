@@ -35,6 +35,7 @@ using group::Name;
 using group::Purpose;
 using group::RelayId;
 using group::Set;
+using group::StoreHead;
 using group::Use;
 using pm::Node;
 
@@ -166,7 +167,7 @@ private:
     }
     Purpose any_purpose() {
         const std::uint32_t kind = input_.byte();
-        const auto use = static_cast<Use>(kind % 5);
+        const auto use = static_cast<Use>(kind >= 250 ? kind : kind % 5); // the last ones are none
         const std::uint32_t number = use == Use::handler ? handler_number : kind / 8 % functions_count;
         return {use, kind % 8 == 7 ? input_.number() : number, kind / 16 % 4};
     }
@@ -221,6 +222,14 @@ private:
         message.resize(message.size() + bytes - raw.size());
     }
 
+    void append_store_head(std::vector<std::byte>& message) {
+        if (input_.byte() % 8 == 0) return; // too short, or what comes by chance
+        const std::uint32_t segment = input_.byte();
+        const std::uint64_t offset = input_.byte() % 4 == 0 ? ~std::uint64_t{input_.byte()} : 16 * input_.byte();
+        append(message, StoreHead{{segment % 8 == 7 ? segment << 24 : segment % 3, 0, offset},
+                                  {static_cast<Notice::Kind>(segment / 8 % 4), segment / 32 % 3, offset, 1}});
+    }
+
     void lie_cast() {
         std::vector<std::byte> message;
         const auto lead = any_lead();
@@ -231,6 +240,7 @@ private:
         const RelayId relay = any_relay();
         append(message, Cast{Kind::cast, lead_bytes, name, purpose, relay, any_gap()});
         append(message, lead);
+        if (purpose.use == Use::store) append_store_head(message);
         append_content(message, input_.byte() % 4 == 0 ? input_.byte() : 8 + input_.byte() % 2);
         deliver(message);
     }

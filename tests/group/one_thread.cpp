@@ -2,6 +2,7 @@
 // loses nodes. KUMI_SEED=N replays one of them, KUMI_SEEDS=N runs so many.
 
 #include "engine/one_thread.hpp"
+#include "engine/random_memory.hpp"
 #include "group/random_job.hpp"
 #include "group/together.hpp"
 
@@ -483,6 +484,25 @@ TEST(LossesInOneThread, jobs_at_random_in_which_a_node_leaves_are_right_for_all_
                     is_clean ? --dirty : ++dirty;
         });
         if (testing::Test::HasFailure()) FAIL() << "KUMI_SEED=" << seed << ", left " << job.leavers.text();
+    });
+}
+
+TEST(MulticastsInOneThread, into_memory_do_what_a_model_says_though_the_network_is_parted) {
+    for_each_seed([](std::uint64_t seed) {
+        OneThread world(engine_test::options_of(seed, 4));
+        world.part_at_random(seed + 1000);
+        world.run([&](Channel& channel) {
+            Member member;
+            member.open(channel, world.setup(), {}, wide);
+            const Set all = Set::range(0, channel.nodes());
+            std::mt19937_64 random(seed + channel.self());
+            engine_test::RandomMemory memory(*member.engine, random, [&](global_ptr<std::byte> place, Bytes content) {
+                (void)member.groups->multicast(all, place, content);
+            });
+            for (int step = 0; step < 40; ++step) memory.step();
+            memory.finish();
+        });
+        if (testing::Test::HasFailure()) FAIL() << "KUMI_SEED=" << seed;
     });
 }
 

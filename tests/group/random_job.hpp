@@ -15,28 +15,32 @@
 namespace kumi::group_test {
 
 struct RandomJob {
-    enum class Kind { handler, take, gather, reduce };
+    enum class Kind { handler, take, gather, reduce, store };
     struct Step {
         Kind kind;
         Set to;
         std::size_t bytes;
+        std::size_t offset; // of a store, in a segment; the flags of all stores are in another one
     };
     Node nodes;
     std::vector<std::vector<Step>> steps; // by master
     Set leavers;
     std::size_t leave_after = 0; // steps
+    std::size_t stored_bytes = 0; // by all
 
     RandomJob(std::uint64_t seed, Node n, std::size_t each, std::size_t largest) : nodes(n) {
         for (Node master = 0; master < nodes; ++master) {
             std::mt19937_64 random(seed * 1009 + master);
             auto& own = steps.emplace_back();
             for (std::size_t i = 0; i < each; ++i) {
-                const auto kind = static_cast<Kind>(random() % 4);
+                const auto kind = static_cast<Kind>(random() % 5);
                 Set to = random_set(random, nodes);
-                own.push_back({kind, std::move(to), random_size(random, largest)});
+                own.push_back({kind, std::move(to), random_size(random, largest), stored_bytes});
+                if (kind == Kind::store) stored_bytes += own.back().bytes;
             }
         }
     }
+    std::size_t flag_number(Node master, std::size_t number) const { return master * steps[0].size() + number; }
     std::uint64_t content_number(Node master, std::size_t number) const { return master * 1000 + number; }
 };
 
@@ -59,13 +63,18 @@ public:
           join_(member_.handlers.function("join", [](std::vector<Node> some, const std::vector<Node>& more) {
               some.insert(some.end(), more.begin(), more.end());
               return some;
-          })) {
+          })),
+          ready_(member_.handlers.add("ready", [this](Call&) { ++nodes_ready_; })) {
         member_.open(channel, setup, topology, wide);
+        stored_ = good(member_.engine->memory().segment<std::byte>(job.stored_bytes + 1));
+        flags_ = good(member_.engine->memory().segment<Flag>(job.nodes * job.steps[0].size()));
+        for (const Node leaver : job.leavers) good(member_.engine->send(leaver, ready_)); // it leaves after that
     }
 
     void run() {
         const auto& own = job_.steps[self()];
         const bool leaves = job_.leavers.contains(self());
+        if (leaves) member_.engine->wait_until([this] { return nodes_ready_ == job_.nodes; }, deadline());
         for (std::size_t number = 0; number < own.size(); ++number) {
             if (leaves && number == job_.leave_after) return;
             begin(number, own[number]);
@@ -103,6 +112,11 @@ private:
         case RandomJob::Kind::handler:
             return look_for_missing(member_.groups->multicast(step.to, note_, number, Bytes(content)), text);
         case RandomJob::Kind::take: return look_for_missing(member_.groups->multicast(step.to, number, content), text);
+        case RandomJob::Kind::store: {
+            const auto notice = Notice::set(flags_.at(0, job_.flag_number(self(), number)));
+            return look_for_missing(
+                member_.groups->multicast(step.to, stored_.at(0, step.offset), content, notice), text);
+        }
         case RandomJob::Kind::gather: {
             auto future = std::make_shared<Future<group::Gathered<std::vector<Node>>>>(
                 member_.groups->gather(step.to, identify_, self(), number, content));
@@ -155,12 +169,28 @@ private:
         }
     }
 
-    /// Takes are apart: they are had when the program asks for them.
+    /// What node `master` has stored here. What a leaver stored is here whole, or not at all.
+    void look_at_stores(Node master) {
+        for (std::size_t number = 0; number < job_.steps[master].size(); ++number) {
+            const auto& step = job_.steps[master][number];
+            if (step.kind != RandomJob::Kind::store) continue;
+            const bool is_here = load_flag(flags_[job_.flag_number(master, number)]) == 1;
+            EXPECT_TRUE(!is_here || step.to.contains(self()));
+            EXPECT_TRUE(is_here || !step.to.contains(self()) || job_.leavers.contains(master));
+            const auto bytes = stored_.local().subspan(step.offset, step.bytes);
+            EXPECT_TRUE(is_here ? is_pattern(bytes, job_.content_number(master, number))
+                                : std::ranges::all_of(bytes, [](std::byte byte) { return byte == std::byte{0}; }))
+                << number << " of node " << master;
+        }
+    }
+
+    /// Takes are apart: they are had when the program asks for them. Stores are looked at by themselves.
     void look_at(Node master) {
+        look_at_stores(master);
         std::vector<std::uint64_t> expected;
         for (std::uint64_t number = 0; number < job_.steps[master].size(); ++number)
             if (const auto& step = job_.steps[master][number];
-                step.kind != RandomJob::Kind::take && step.to.contains(self()))
+                step.kind != RandomJob::Kind::take && step.kind != RandomJob::Kind::store && step.to.contains(self()))
                 expected.push_back(number);
         if (!job_.leavers.contains(master)) {
             EXPECT_EQ(had_[master], expected) << "of node " << master;
@@ -174,11 +204,15 @@ private:
     Channel& channel_;
     const RandomJob& job_;
     std::vector<std::vector<std::uint64_t>> had_; // by master; handlers write here for as long as there is an engine
+    Node nodes_ready_ = 0;                        // nodes that have the segments, if this one leaves
     Member member_;
+    Segment<std::byte> stored_;
+    Segment<Flag> flags_;
     std::vector<std::function<void()>> looks_; // at what was answered
     Handler<std::uint64_t, Bytes> note_;
     Function<std::vector<Node>(Node, std::uint64_t, std::vector<std::byte>)> identify_;
     Function<std::vector<Node>(std::vector<Node>, std::vector<Node>)> join_;
+    Handler<> ready_;
 };
 
 } // namespace kumi::group_test

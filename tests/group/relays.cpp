@@ -168,6 +168,99 @@ TEST_F(Relays, what_a_handler_throws_is_told_but_not_all_of_it) {
     });
 }
 
+/// The content of a multicast into memory.
+std::vector<std::byte> store_of(SegmentId segment, std::uint64_t offset, Bytes data, const Notice& notice = {}) {
+    return joined({bytes_of(group::StoreHead{{segment, 0, offset}, notice}), data});
+}
+
+TEST_F(Relays, what_is_stored_is_written_and_passed_on_and_answered_when_all_below_have_it) {
+    play({.nodes = 5}, [](Stage& stage) {
+        const Purpose to_store{Use::store, 0, 0};
+        const auto segment = good(stage.member.engine->dispatcher().segments().add(4096));
+        const Notice notice{Notice::Kind::set, segment.id, 2048, 1};
+        const auto data = pattern(1000, 5);
+        const auto zeros = [&](std::size_t begin, std::size_t end) {
+            return std::ranges::all_of(segment.bytes.subspan(begin, end - begin),
+                                       [](std::byte byte) { return byte == std::byte{0}; });
+        };
+
+        stage.member.groups->discard_stores(true);
+        Name name{1, 1};
+        RelayId id = pass_on_to_two(stage, name, to_store, store_of(segment.id, 8, data, notice));
+        EXPECT_TRUE(zeros(0, 4096));
+        stage.member.groups->discard_stores(false);
+        for (const Node child : {2u, 3u}) stage.say(child, answer_of(name, id));
+        stage.settle();
+        EXPECT_EQ(stage.take_answers().size(), 1u);
+
+        name.sequence = 2;
+        id = pass_on_to_two(stage, name, to_store, store_of(segment.id, 8, data, notice));
+        EXPECT_TRUE(is_pattern(segment.bytes.subspan(8, 1000), 5));
+        EXPECT_TRUE(zeros(0, 8) && zeros(1008, 2048) && zeros(2056, 4096));
+        EXPECT_EQ(segment.bytes[2048], std::byte{1});
+        stage.say(2, answer_of(name, id));
+        stage.settle();
+        EXPECT_TRUE(stage.take_answers().empty()) << "node 3 has not answered";
+        stage.say(3, answer_of(name, id));
+        stage.settle();
+        const auto answers = stage.take_answers();
+        ASSERT_EQ(answers.size(), 1u);
+        EXPECT_EQ(answers[0].text, "");
+        EXPECT_TRUE(answers[0].missing.empty());
+
+        // Places and flags that are nowhere, and contents that end too early: others still get them.
+        std::ranges::fill(segment.bytes, std::byte{0});
+        for (const auto& content :
+             {store_of(segment.id, 3097, data), store_of(segment.id + 1, 0, data), store_of(0x80000000u, 0, data),
+              store_of(segment.id, ~std::uint64_t{7}, data), store_of(segment.id, 4096, bytes_of(std::uint64_t{1})),
+              joined({Bytes(data).first(sizeof(group::StoreHead) - 1)})}) {
+            ++name.sequence;
+            id = pass_on_to_two(stage, name, to_store, content);
+            for (const Node child : {2u, 3u}) stage.say(child, answer_of(name, id));
+            stage.settle();
+            const auto refused = stage.take_answers();
+            ASSERT_EQ(refused.size(), 1u);
+            EXPECT_NE(refused[0].text.find("node 0: "), std::string::npos) << refused[0].text;
+            EXPECT_TRUE(zeros(0, 4096)) << refused[0].text;
+        }
+        stage.say(1, cast_of({1, name.sequence + 1}, to_store, {0},
+                             store_of(segment.id, 0, data, {Notice::Kind::count, segment.id, 4088, 1})));
+        stage.settle();
+        const auto unnoticed = stage.take_answers();
+        ASSERT_EQ(unnoticed.size(), 1u);
+        EXPECT_NE(unnoticed[0].text.find("flag"), std::string::npos) << unnoticed[0].text;
+        EXPECT_TRUE(is_pattern(segment.bytes.first(1000), 5)) << "the data is there";
+    });
+}
+
+TEST_F(Relays, sync_waits_for_stores_of_this_node_and_not_for_those_that_it_passes_on) {
+    play({.nodes = 5}, [](Stage& stage) {
+        engine::Engine& engine = *stage.member.engine;
+        const auto segment = good(engine.dispatcher().segments().add(64));
+        const std::uint64_t value = 6;
+        const Name others{1, 1};
+        const RelayId id =
+            pass_on_to_two(stage, others, {Use::store, 0, 0}, store_of(segment.id, 0, bytes_of(value)));
+        good(engine.sync(now()));
+        Flag is_synced = 0;
+        auto stored = stage.member.groups->multicast({0, 2}, global_ptr<std::uint64_t>(0, segment.id, 8), {&value, 1});
+        good(engine.start_sync(is_synced));
+        stage.settle();
+        const auto casts = stage.take_casts();
+        ASSERT_EQ(casts.size(), 1u);
+        EXPECT_FALSE(engine.sync(now()));
+        EXPECT_EQ(load_flag(is_synced), 0u);
+        stage.say(2, answer_of(casts[0].head.name, casts[0].head.relay));
+        stage.settle();
+        EXPECT_TRUE(stored.is_ready());
+        EXPECT_EQ(load_flag(is_synced), 1u);
+        good(engine.sync(now()));
+        EXPECT_EQ(segment.bytes[8], std::byte{6});
+        for (const Node child : {2u, 3u}) stage.say(child, answer_of(others, id));
+        stage.settle();
+    });
+}
+
 TEST_F(Relays, what_is_gathered_comes_by_node_and_what_is_reduced_is_combined_by_node) {
     play({.nodes = 5}, [](Stage& stage) {
         Name name{1, 1};

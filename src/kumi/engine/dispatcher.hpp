@@ -16,7 +16,6 @@
 #include "kumi/engine/active_messages.hpp"
 #include "kumi/engine/barrier/barrier_service.hpp"
 #include "kumi/engine/call/calls.hpp"
-#include "kumi/engine/memory/broadcasts.hpp"
 #include "kumi/engine/memory/flags.hpp"
 #include "kumi/engine/memory/memory_service.hpp"
 #include "kumi/engine/memory/rendezvous.hpp"
@@ -87,7 +86,6 @@ public:
     Flags& flags() noexcept { return flags_; }
     MemoryService& memory() noexcept { return memory_; }
     Rendezvous& rendezvous() noexcept { return rendezvous_; }
-    Broadcasts& broadcasts() noexcept { return broadcasts_; }
     const PeerWatch& peers() const noexcept { return peers_; }
     ProgressLoop& loop() noexcept { return loop_; }
     EngineProgress& progress() noexcept { return progress_; }
@@ -157,7 +155,6 @@ private:
     Flags flags_{*this, *map_};
     MemoryService memory_{*this, *map_, segments_, flags_};
     Rendezvous rendezvous_{*this, memory_};
-    Broadcasts broadcasts_{*this, segments_, flags_, memory_};
 
     EngineProgress progress_{*this};
     ProgressLoop loop_; // last: its thread uses all the rest

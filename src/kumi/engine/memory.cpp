@@ -37,9 +37,6 @@ Result<void> copy(Dispatcher& dispatcher, Where from, Where to, std::size_t byte
 Result<std::uint64_t> atomic(Dispatcher& dispatcher, Where word, const Atomic& what) {
     return dispatcher.memory().atomic(word, what);
 }
-Result<void> broadcast(Dispatcher& dispatcher, Where to, Bytes source, const Notice& notice) {
-    return dispatcher.broadcasts().start(to, source, notice);
-}
 
 } // namespace by_bytes
 
@@ -69,6 +66,5 @@ Result<void> Memory::offer(std::uint64_t key, Node to, Bytes source, Flag* flag,
 Result<void> Memory::accept(std::uint64_t key, Node from, MutableBytes target, Flag* flag, Flag value) {
     return dispatcher_->rendezvous().accept(key, from, target, flag, value);
 }
-void Memory::discard_broadcasts(bool discard) noexcept { dispatcher_->broadcasts().discard(discard); }
 
 } // namespace kumi::engine

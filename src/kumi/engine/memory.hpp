@@ -44,7 +44,6 @@ Result<void> get(Dispatcher& dispatcher, Where from, MutableBytes target);
 Result<void> start_get(Dispatcher& dispatcher, Where from, MutableBytes target, Flag* flag);
 Result<void> copy(Dispatcher& dispatcher, Where from, Where to, std::size_t bytes, const Notice& notice);
 Result<std::uint64_t> atomic(Dispatcher& dispatcher, Where word, const Atomic& what);
-Result<void> broadcast(Dispatcher& dispatcher, Where to, Bytes source, const Notice& notice);
 } // namespace by_bytes
 
 class Memory {
@@ -175,18 +174,6 @@ public:
     Result<void> offer(std::uint64_t key, Node to, Bytes source, Flag* flag = nullptr, Flag value = 1);
     /// Takes the oldest offer of `from` under `key`. The data is there when `flag` is `value`.
     Result<void> accept(std::uint64_t key, Node from, MutableBytes target, Flag* flag = nullptr, Flag value = 1);
-
-    // ---- broadcast into memory
-
-    /// Begins to copy `source` to the same place on all nodes, this one included. The source must stay until sync();
-    /// then the data is on all nodes that do not discard broadcasts.
-    template <Value T>
-    Result<void> broadcast(global_ptr<T> to, std::span<const std::type_identity_t<T>> source,
-                           const Notice& notice = {}) {
-        return by_bytes::broadcast(*dispatcher_, to.template as<std::byte>(), std::as_bytes(source), notice);
-    }
-    /// From now on this node passes broadcasts of other nodes on, but stores no data and sets no flag.
-    void discard_broadcasts(bool discard) noexcept;
 
 private:
     template <class T>

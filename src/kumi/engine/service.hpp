@@ -71,8 +71,7 @@ constexpr std::uint16_t kind_in_service(Kind kind) noexcept {
 }
 static_assert(kind_in_service(Kind::step) == 0 && kind_in_service(Kind::ask) == 0 &&
               kind_in_service(Kind::done) == 0 && kind_in_service(Kind::put) == 0 &&
-              kind_in_service(Kind::want) == 0 && kind_in_service(Kind::broadcast) == 0 &&
-              kind_in_service(Kind::first_of_layers) == 0);
+              kind_in_service(Kind::want) == 0 && kind_in_service(Kind::first_of_layers) == 0);
 
 /// What a service sends by. `message` begins with header_room bytes for the engine; `payload` is sent behind it.
 /// Messages of one service from one node to another arrive in order. Every message is a request: it takes one of the

@@ -40,10 +40,8 @@ enum class Kind : std::uint16_t {
     copy,        // Copy; answered by done
     // The service of rendezvous.
     want = 128, // Want: the sender is ready to take what is offered under a key
-    // The service of broadcasts into memory.
-    broadcast = 144, // Broadcast, data; answered by done
     // Services of other layers.
-    first_of_layers = 160,
+    first_of_layers = 144,
     first_handler = 1024,
 };
 
@@ -133,13 +131,6 @@ struct Want {
     Place to;
     std::uint64_t bytes;
     OperationId operation; // the taker's, to be told how much has been sent
-};
-struct Broadcast {
-    OperationId operation; // of the node that it comes from
-    std::uint32_t root;
-    std::uint32_t reserved;
-    Place to;
-    Notice notice;
 };
 struct Ask {
     OperationId operation;

@@ -65,6 +65,19 @@ Future<Set> Groups::multicast(const Set& to, std::uint64_t tag, Bytes content) {
     return start(*multicasts_, to, {Use::take, 0, tag}, {}, content);
 }
 
+Future<Set> Groups::store(const Set& to, global_ptr<std::byte> place, Bytes source, const Notice& notice) {
+    engine::Dispatcher& dispatcher = multicasts_->dispatcher();
+    if (auto good = dispatcher.memory().check_store("multicast into memory", place, source.size(), notice); !good) {
+        engine::Promise<Set> refused(&dispatcher.progress());
+        refused.complete(good.error());
+        return refused.future();
+    }
+    const StoreHead head{{place.segment(), 0, place.offset()}, notice};
+    return start(*multicasts_, to, {Use::store, 0, 0}, bytes_of(head), source);
+}
+
+void Groups::discard_stores(bool discards) noexcept { multicasts_->discard_stores(discards); }
+
 void Groups::ask(const Set& to, std::uint32_t function, std::optional<std::uint32_t> operation,
                  const engine::ArgumentBytes& arguments, Ended ended) {
     if (!arguments) return ended(arguments.error());

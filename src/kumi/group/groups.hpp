@@ -21,6 +21,8 @@
 #include "kumi/engine/future.hpp"
 #include "kumi/engine/handlers.hpp"
 #include "kumi/engine/call/parameters.hpp"
+#include "kumi/engine/global_ptr.hpp"
+#include "kumi/engine/memory/words.hpp"
 #include "kumi/group/plan/choice.hpp"
 #include "kumi/group/set.hpp"
 #include "kumi/group/settings.hpp"
@@ -30,6 +32,8 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -90,10 +94,21 @@ public:
         engine::Packed<Parameters...> packed(arguments...);
         return call(to, handler.index(), Bytes(packed.message()).subspan(engine::header_room), packed.payload());
     }
-    /// The same without a handler: members take the content with next().
+    /// Without a handler: members take the content with next().
     Future<Set> multicast(const Set& to, std::uint64_t tag, Bytes content);
     /// Waits for the next multicast to this node that has no handler.
     Result<Arrival> next(Instant deadline = never);
+
+    /// Stores `values` at the same place of a segment on each member of `to`, and applies `notice` there. The node in
+    /// `place` does not matter. The future is that of multicast(): an error if a member has no such place. sync() waits
+    /// for the stores, too, but does not return their errors. The source may change when this call returns.
+    template <class T>
+    Future<Set> multicast(const Set& to, global_ptr<T> place, std::span<const std::type_identity_t<T>> values,
+                          const Notice& notice = {}) {
+        return store(to, place.template as<std::byte>(), std::as_bytes(values), notice);
+    }
+    /// From now on this node stores nothing and sets no flag for multicasts into memory; it still passes them on.
+    void discard_stores(bool discards) noexcept;
 
     /// Runs a function on each member, as invoke() does on one node. The answers arrive together.
     template <class Answer, class... Parameters, class... Arguments>
@@ -128,6 +143,7 @@ public:
 private:
     using Ended = std::function<void(Result<Outcome>)>;
     Future<Set> call(const Set& to, std::uint32_t handler, Bytes arguments, Bytes payload);
+    Future<Set> store(const Set& to, global_ptr<std::byte> place, Bytes source, const Notice& notice);
     /// Runs a function on all members; with an operation, the answers are combined.
     void ask(const Set& to, std::uint32_t function, std::optional<std::uint32_t> operation,
              const engine::ArgumentBytes& arguments, Ended ended);

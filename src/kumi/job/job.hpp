@@ -147,6 +147,12 @@ public:
     Future<Set> multicast(const Set& to, std::uint64_t tag, Bytes content) {
         return groups_->multicast(to, tag, content);
     }
+    /// Stores values at the same place of a segment on every member.
+    template <class T>
+    Future<Set> multicast(const Set& to, global_ptr<T> place, std::span<const std::type_identity_t<T>> values,
+                          const Notice& notice = {}) {
+        return groups_->multicast(to, place, values, notice);
+    }
     Result<group::Arrival> next_multicast(Instant deadline = never) { return groups_->next(deadline); }
     /// Runs a function on every member; answers come back by node.
     template <class Answer, class... Parameters, class... Arguments>

@@ -64,7 +64,7 @@ Reach reach_of(std::uint64_t block_bytes, std::uint64_t count, std::int64_t stri
 Place place_of(global_ptr<std::byte> where) noexcept { return {where.segment(), 0, where.offset()}; }
 
 std::string explain_notice(const Notice& notice) {
-    return fmt::format("put: there is no flag or counter at {} of segment {}; the data is there", notice.offset,
+    return fmt::format("there is no flag or counter at {} of segment {}; the data is there", notice.offset,
                        notice.segment);
 }
 
@@ -154,8 +154,25 @@ bool MemoryService::on_put(const Turn& turn, Node source, Bytes body) {
     }
     copy_in(where, data);
     if (!flags_.apply(dispatcher_.node(), what.notice))
-        operations_.refuse(turn, source, what.operation, explain_notice(what.notice));
+        operations_.refuse(turn, source, what.operation, "put: " + explain_notice(what.notice));
     return true;
+}
+
+Result<void> MemoryService::check_store(const char* what, Where to, std::size_t bytes, const Notice& notice) const {
+    const Node self = dispatcher_.node();
+    if (to.segment() == 0) return error("{}: heaps are not alike; it goes to a segment", what);
+    if (auto good = segments_.check(what, to.on(self), bytes); !good) return good;
+    return flags_.check(what, self, notice);
+}
+
+Result<void> MemoryService::store(const Turn& turn, const Place& to, Bytes data, const Notice& notice) {
+    const Node self = dispatcher_.node();
+    std::byte* const where =
+        (to.segment & landing_bit) != 0 ? nullptr : find_place(turn, self, to, data.size());
+    if (where == nullptr) return Error(explain_place(to, data.size()));
+    copy_in(where, data);
+    if (!flags_.apply(self, notice)) return Error(explain_notice(notice));
+    return {};
 }
 
 std::byte* MemoryService::find_place(const Turn& turn, Node source, const Place& place, std::uint64_t bytes) noexcept {

@@ -44,17 +44,22 @@ public:
     /// What goes out in pieces.
     Transfers& transfers() noexcept { return transfers_; }
 
-    /// Memory of this node, as a message of `source` names it. Null: there is none. A landing belongs to one operation,
-    /// and only the node that the operation waits for may write there.
-    std::byte* find_place(const Turn& turn, Node source, const Place& place, std::uint64_t bytes) noexcept;
-    /// Why find_place() has found nothing.
-    std::string explain_place(const Place& place, std::uint64_t bytes) const;
+    /// Stores data that another node has sent into a segment of this node, then applies the notice. An error: there is
+    /// no such memory, or no such flag.
+    Result<void> store(const Turn& turn, const Place& to, Bytes data, const Notice& notice);
+    /// Checks a store as far as this node knows, which has a segment of the same size. `what` names the call in errors.
+    Result<void> check_store(const char* what, Where to, std::size_t bytes, const Notice& notice) const;
 
 private:
     Handled on_message(const Turn& turn, Node source, std::uint16_t kind, Bytes body) override;
     bool go_on(const Turn& turn) noexcept override { return transfers_.go_on(turn); }
     void on_lost(const Turn& turn, Node node) noexcept override { transfers_.give_up(turn, node); }
 
+    /// Memory of this node, as a message of `source` names it. Null: there is none. A landing belongs to one operation,
+    /// and only the node that the operation waits for may write there.
+    std::byte* find_place(const Turn& turn, Node source, const Place& place, std::uint64_t bytes) noexcept;
+    /// Why find_place() has found nothing.
+    std::string explain_place(const Place& place, std::uint64_t bytes) const;
     bool on_put(const Turn& turn, Node source, Bytes body);
     bool on_put_strided(const Turn& turn, Node source, Bytes body);
     bool on_get(const Turn& turn, Node source, Bytes body);

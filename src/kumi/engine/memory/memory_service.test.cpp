@@ -344,24 +344,27 @@ TEST_F(DispatcherMemory, a_copy_for_a_peer_reads_and_writes_inside_of_segments_o
     EXPECT_TRUE(is_written(0, page));
 }
 
-TEST_F(DispatcherMemory, a_broadcast_of_a_peer_lands_in_its_segment_and_not_one_byte_beyond) {
+TEST_F(DispatcherMemory, a_store_for_another_layer_lands_in_its_segment_and_not_one_byte_beyond) {
+    const Turn turn = victim.dispatcher->take_turn();
+    MemoryService& service = victim.dispatcher->memory();
     for (const auto& [offset, bytes] : parts_inside) {
-        victim.hears(2, Kind::broadcast, Broadcast{asked, 2, 0, place(offset), {}}, filled(bytes, 0xEE));
-        victim.poll();
-        EXPECT_EQ(victim.sent(Kind::done).size(), 1u);
-        EXPECT_TRUE(is_written(offset, bytes)) << offset;
+        EXPECT_TRUE(service.store(turn, place(offset), filled(bytes, 0xEE), {})) << bytes << " at " << offset;
+        EXPECT_TRUE(is_written(offset, bytes)) << bytes << " at " << offset;
     }
     for (const auto& [offset, bytes] : parts_outside) {
-        victim.hears(2, Kind::broadcast, Broadcast{asked, 2, 0, place(offset), {}}, filled(bytes, 0xEE));
-        victim.poll();
-        EXPECT_NE(victim.refusal(2, asked), "") << offset;
-        EXPECT_TRUE(is_untouched()) << offset;
+        const auto stored = service.store(turn, place(offset), filled(bytes, 0xEE), {});
+        ASSERT_FALSE(stored) << bytes << " at " << offset;
+        EXPECT_NE(stored.error().text().find("segment"), std::string::npos) << stored.error().text();
+        EXPECT_TRUE(is_untouched()) << bytes << " at " << offset;
     }
-    victim.hears(2, Kind::broadcast, Broadcast{asked, 3, 0, place(0), {}}, filled(8, 0xEE));
-    victim.hears(2, Kind::broadcast, Broadcast{asked, 2, 0, {landing_bit, 0, 0}, {}}, filled(8, 0xEE));
-    victim.poll();
-    EXPECT_EQ(victim.sent(Kind::failed).size(), 2u);
+    EXPECT_FALSE(service.store(turn, {landing_bit, 0, 0}, filled(8, 0xEE), {})) << "a landing is no segment";
     EXPECT_TRUE(is_untouched());
+    const auto unnoticed = service.store(turn, place(0), filled(8, 0xEE), {Notice::Kind::set, ids[1], page - 4, 1});
+    ASSERT_FALSE(unnoticed);
+    EXPECT_NE(unnoticed.error().text().find("flag"), std::string::npos) << unnoticed.error().text();
+    EXPECT_TRUE(is_written(0, 8)) << "the data is there";
+    EXPECT_TRUE(service.store(turn, place(0), filled(8, 0xEE), {Notice::Kind::set, ids[1], 8, 0xEEEEEEEEEEEEEEEE}));
+    EXPECT_TRUE(is_written(0, 16)) << "the flag is behind the data";
 }
 
 // ---- what is expected to land
@@ -625,8 +628,10 @@ TEST_F(DispatcherMemory, what_the_program_names_outside_of_a_segment_is_refused_
         }
     }
     for (const auto& [offset, bytes] : parts_outside)
-        EXPECT_FALSE(dispatcher.broadcasts().start(where(offset, 0), Bytes(own).first(bytes), {})) << offset;
-    EXPECT_FALSE(dispatcher.broadcasts().start({0, 0, 0}, {}, {})) << "heaps are not alike";
+        EXPECT_FALSE(dispatcher.memory().check_store("store", where(offset, 0), bytes, {})) << offset;
+    EXPECT_FALSE(dispatcher.memory().check_store("store", {0, 0, 0}, 0, {})) << "heaps are not alike";
+    EXPECT_FALSE(dispatcher.memory().check_store("store", where(0, 0), 0, {Notice::Kind::set, ids[1], page - 7, 1}));
+    EXPECT_TRUE(dispatcher.memory().check_store("store", where(0, 0), page, {Notice::Kind::set, ids[1], page - 8, 1}));
     EXPECT_TRUE(victim.channel.take_sent().empty());
     EXPECT_TRUE(is_untouched());
     EXPECT_TRUE(dispatcher.operations().sync(now())) << "nothing was begun";

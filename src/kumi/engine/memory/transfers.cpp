@@ -2,7 +2,6 @@
 
 #include "kumi/engine/dispatcher.hpp"
 #include "kumi/engine/memory/flags.hpp"
-#include "kumi/engine/memory/pieces_in_turns.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -14,6 +13,10 @@ namespace {
 constexpr std::uint64_t transfer_pieces_max = requests_max * 3 / 4;
 /// Pieces of one get: what the target may have to send at once.
 constexpr std::uint64_t get_pieces_max = 16;
+/// Transfers to one node that take turns; more wait in line.
+constexpr std::size_t transfers_active_max = 16;
+/// Pieces that a transfer sends in its turn.
+constexpr int pieces_per_turn = 4;
 
 } // namespace
 
@@ -40,14 +43,22 @@ bool Transfers::go_on(const Turn& turn) {
     return any;
 }
 
+/// Sends a few pieces of each of the oldest transfers in turn, so that none waits for another.
 bool Transfers::go_on_to(const Turn& turn, List& transfers) {
-    return send_pieces_in_turns(
-        transfers, [&](Transfer& transfer) { return send_piece(turn, transfer); },
-        [&](Transfer& transfer) {
-            const bool is_over = finish(turn, transfer);
-            if (is_over) dispatcher_.operations().release(turn);
-            return is_over;
-        });
+    bool any = false;
+    std::size_t active = 0;
+    for (auto transfer = transfers.begin(); transfer != transfers.end() && active < transfers_active_max;) {
+        for (int pieces = 0; pieces < pieces_per_turn && send_piece(turn, *transfer); ++pieces) any = true;
+        if (finish(turn, *transfer)) {
+            transfer = transfers.erase(transfer);
+            dispatcher_.operations().release(turn);
+            any = true;
+        } else {
+            ++transfer;
+            ++active;
+        }
+    }
+    return any;
 }
 
 void Transfers::give_up(const Turn& turn, Node lost) noexcept {

@@ -36,8 +36,7 @@ bool OperationService::on_done(const Turn& turn, Node source, Bytes body) {
     if (!operation->is_from(source)) return false;
     if (operation->is_done) return true; // the first answer counts
     operation->value = what.value;
-    if (operation->left > 1) --operation->left;
-    else complete(turn, what.operation);
+    complete(turn, what.operation);
     return true;
 }
 

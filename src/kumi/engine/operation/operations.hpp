@@ -21,11 +21,10 @@ struct Operation {
     using Answered = std::function<void(const Result<Bytes>&)>;
 
     Node peer = 0; // who completes it
-    bool is_of_many = false; // others are needed too
     const char* what = ""; // for people: "get"
     std::byte* target = nullptr; // where data goes, if any is to come
     std::uint64_t bytes = 0;     // of data in all
-    std::uint64_t left = 0;      // of these, still to come; or answers still to come
+    std::uint64_t left = 0;      // of these, still to come
     std::uint64_t block_bytes = 0; // data goes to blocks of this size, if not zero,
     std::int64_t stride = 0;       // at this distance
     std::uint64_t value = 0;
@@ -39,7 +38,7 @@ struct Operation {
 
     void reset() noexcept { *this = {}; }
     /// Whether it is that node's to complete or to refuse.
-    bool is_from(Node source) const noexcept { return is_of_many || source == peer; }
+    bool is_from(Node source) const noexcept { return source == peer; }
 };
 
 class Operations {
@@ -64,7 +63,7 @@ public:
     template <class Visit>
     void each_of(Node peer, Visit&& visit) const {
         table_.for_each([&](OperationId id, const Operation& operation) {
-            if (operation.peer == peer || operation.is_of_many) visit(id);
+            if (operation.peer == peer) visit(id);
         });
     }
 

@@ -46,25 +46,23 @@ TEST(Operations, those_that_sync_waits_for_are_counted_and_others_are_not) {
     EXPECT_EQ(operations.count(), 0u);
 }
 
-TEST(Operations, a_node_may_complete_what_is_its_own_or_of_many) {
+TEST(Operations, a_node_may_complete_what_is_its_own) {
     EXPECT_TRUE((Operation{.peer = 1}.is_from(1)));
     EXPECT_FALSE((Operation{.peer = 1}.is_from(2)));
-    EXPECT_TRUE((Operation{.peer = 1, .is_of_many = true}.is_from(2)));
 }
 
-TEST(Operations, those_of_a_node_are_found_and_so_are_those_that_need_it_among_others) {
+TEST(Operations, those_of_a_node_are_found_and_no_others) {
     Operations operations;
     const OperationId own = operations.begin({.peer = 1});
     operations.begin({.peer = 2});
-    const OperationId of_many = operations.begin({.peer = 2, .is_of_many = true});
     operations.end(operations.begin({.peer = 1}));
     std::vector<OperationId> found;
     operations.each_of(1, [&](OperationId id) { found.push_back(id); });
-    EXPECT_EQ(found, (std::vector<OperationId>{own, of_many}));
+    EXPECT_EQ(found, (std::vector<OperationId>{own}));
     operations.find(own)->is_done = true;
     std::size_t open = 0;
     operations.each([&](const Operation&) { ++open; });
-    EXPECT_EQ(open, 2u) << "neither what is done nor what has ended";
+    EXPECT_EQ(open, 1u) << "neither what is done nor what has ended";
 }
 
 TEST(Operations, what_an_ended_one_held_may_begin_another) {

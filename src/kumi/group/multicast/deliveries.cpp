@@ -8,6 +8,8 @@ namespace kumi::group {
 namespace {
 
 bool has_values(Use use) noexcept { return use == Use::gather || use == Use::reduce; }
+/// It is over when the call of Multicasts::run_handler() returns.
+bool is_short(Use use) noexcept { return use == Use::handler || use == Use::store; }
 
 } // namespace
 
@@ -60,7 +62,7 @@ Deliveries::Admission Deliveries::admit(const Arrived& arrived, Content& content
     if (const auto behind = master.deliveries.lower_bound(sequence); behind != master.deliveries.begin())
         if (const std::uint64_t last = std::prev(behind)->first; !is_delivered(master, last)) after.push_back(last);
     // In most cases it can be handled where it lies.
-    if (after.empty() && arrived.purpose.use == Use::handler && ready_.empty() && arrived.may_run_now) {
+    if (after.empty() && is_short(arrived.purpose.use) && ready_.empty() && arrived.may_run_now) {
         master.sequences.begin_at(sequence);
         return {Next::run_now};
     }

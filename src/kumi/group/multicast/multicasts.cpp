@@ -207,7 +207,7 @@ void Multicasts::deliver(const engine::Turn& turn, Relay& relay, const Set& memb
     if (admission.next == Deliveries::Next::waits) return;
     OwnAnswer own;
     if (admission.next == Deliveries::Next::run_now) {
-        own = own_answer(name, purpose.use, run_handler(name, purpose, content.bytes));
+        own = own_answer(name, purpose.use, run_handler(turn, name, purpose, content.bytes));
         deliveries_.release_after(name);
     } else {
         if (admission.value != nullptr) own.value = *admission.value;
@@ -226,8 +226,8 @@ void Multicasts::run_ready(const engine::Turn& turn) {
             const auto ended = deliveries_.end(name);
             relays_.end_own(turn, ended->relays, {.is_missing = true});
             end_complete(turn);
-        } else if (purpose.use == Use::handler) {
-            end_delivery(turn, name, run_handler(name, purpose, next->content.bytes));
+        } else if (purpose.use == Use::handler || purpose.use == Use::store) {
+            end_delivery(turn, name, run_handler(turn, name, purpose, next->content.bytes));
         } else {
             dispatcher_.calls().run_later(turn, purpose.number, next->content.bytes,
                                     [this, name](Result<std::vector<std::byte>> value) {
@@ -239,12 +239,24 @@ void Multicasts::run_ready(const engine::Turn& turn) {
     }
 }
 
-Result<std::vector<std::byte>> Multicasts::run_handler(const Name& name, const Purpose& purpose, Bytes content) {
+Result<std::vector<std::byte>> Multicasts::run_handler(const engine::Turn& turn, const Name& name,
+                                                       const Purpose& purpose, Bytes content) {
+    if (purpose.use == Use::store) {
+        if (auto stored = store(turn, content); !stored) return stored.error();
+        return std::vector<std::byte>();
+    }
     is_running_ = true;
     const auto trouble = dispatcher_.messages().run_here(purpose.number, name.master, content);
     is_running_ = false;
     if (trouble) return Error(*trouble);
     return std::vector<std::byte>();
+}
+
+Result<void> Multicasts::store(const engine::Turn& turn, Bytes content) {
+    if (discards_stores_.load(std::memory_order_relaxed)) return {}; // no partner: a setting, and no data depends on it
+    StoreHead head;
+    if (!take(content, head)) return error("a multicast into memory does not say where it goes");
+    return dispatcher_.memory().store(turn, head.to, content, head.notice);
 }
 
 /// This node has had it.

@@ -28,6 +28,8 @@
 #include "kumi/group/multicast/streams.hpp"
 #include "kumi/group/topology.hpp"
 
+#include <atomic>
+
 namespace kumi::group {
 
 class Multicasts final : public engine::Service {
@@ -38,6 +40,8 @@ public:
     void start(const Set& to, const Purpose& purpose, Bytes arguments, Bytes payload, Ended ended);
     /// Waits for the next multicast that is to be taken. For any thread.
     Result<Arrival> next(Instant deadline);
+    /// Whether this node passes multicasts into memory on, and stores nothing. For any thread.
+    void discard_stores(bool discards) noexcept { discards_stores_.store(discards, std::memory_order_relaxed); }
 
     engine::Dispatcher& dispatcher() noexcept { return dispatcher_; }
     const Topology& topology() const noexcept { return topology_; }
@@ -83,7 +87,10 @@ private:
     void deliver(const engine::Turn& turn, Relay& relay, const Set& members, const std::vector<Before>& before,
                  Content content);
     void run_ready(const engine::Turn& turn);
-    Result<std::vector<std::byte>> run_handler(const Name& name, const Purpose& purpose, Bytes content);
+    /// Runs what is short: a handler, or a store into memory.
+    Result<std::vector<std::byte>> run_handler(const engine::Turn& turn, const Name& name, const Purpose& purpose,
+                                               Bytes content);
+    Result<void> store(const engine::Turn& turn, Bytes content);
     void end_delivery(const engine::Turn& turn, const Name& name, Result<std::vector<std::byte>> value);
     OwnAnswer own_answer(const Name& name, Use use, Result<std::vector<std::byte>> value);
     void end_complete(const engine::Turn& turn);
@@ -102,6 +109,7 @@ private:
     bool has_ended_ = false;  // the engine
     int depth_ = 0;           // of Busy
     bool is_called_ = false;  // the background, for what is under way
+    std::atomic<bool> discards_stores_{false};
 };
 
 } // namespace kumi::group

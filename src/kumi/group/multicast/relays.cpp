@@ -49,7 +49,8 @@ bool Relays::is_possible(const engine::Turn&, Node master, const Purpose& purpos
     if (of_master_[master] >= of_one_master_max) return false;
     switch (purpose.use) {
     case Use::handler: return dispatcher_.messages().has(purpose.number);
-    case Use::take: return true;
+    case Use::take:
+    case Use::store: return true;
     case Use::gather: return dispatcher_.calls().has(purpose.number);
     case Use::reduce:
         return dispatcher_.calls().has(purpose.number) && purpose.tag <= ~0u &&

@@ -105,6 +105,7 @@ Relay& Sender::begin(const engine::Turn& turn, Draft& draft, const std::vector<B
     relay.ended = std::move(ended);
     under_way_.push_back({name.sequence, draft.to, draft.bytes});
     under_way_bytes_ += draft.bytes;
+    if (draft.purpose.use == Use::store) dispatcher_.operations().hold(turn); // sync() waits for it
     if (draft.streamed) begin_blocks(turn, draft, before, relay);
     else begin_whole(turn, draft, before, relay);
     return relay;
@@ -146,6 +147,7 @@ void Sender::end(const engine::Turn& turn, Relay& relay) {
     const Set to = std::move(found->to);
     under_way_bytes_ -= found->bytes;
     under_way_.erase(found);
+    if (relay.purpose.use == Use::store) dispatcher_.operations().release(turn);
     relay.missing &= to;
     tell_missing(turn, relay);
     auto values = siblings_.relays.combine(turn, relay);

@@ -8,6 +8,7 @@
 // all members if the content is to be taken. The lead is padded to a multiple of 8 bytes. The content follows, or its
 // Place.
 
+#include "kumi/engine/wire.hpp"
 #include "kumi/group/plan/way.hpp"
 #include "kumi/pm/node.hpp"
 
@@ -47,6 +48,7 @@ enum class Use : std::uint32_t {
     take,    // keeps it until the program takes it, with `tag`
     gather,  // runs function `number`; all answers return to the master
     reduce,  // the same, and function `tag` combines the answers
+    store,   // writes it into memory; the content begins with a StoreHead
 };
 struct Purpose {
     Use use;
@@ -118,6 +120,13 @@ struct ValueHead {
     std::uint32_t node;
     std::uint32_t bytes;
 };
+
+/// Precedes the content of a multicast into memory.
+struct StoreHead {
+    engine::Place to; // in a segment
+    Notice notice;
+};
+static_assert(sizeof(StoreHead) == 40);
 
 /// One message of a train; see probing.hpp.
 struct Probe {
