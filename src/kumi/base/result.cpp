@@ -1,19 +1,54 @@
 #include "kumi/base/result.hpp"
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
 namespace kumi {
 
-Error format_error(fmt::string_view format, fmt::format_args arguments) {
-    return Error(fmt::vformat(format, arguments));
+ErrorCode error_code_of(std::uint32_t number) noexcept {
+    return number <= static_cast<std::uint32_t>(ErrorCode::ended) ? static_cast<ErrorCode>(number) : ErrorCode::refused;
+}
+
+const char* name_of(ErrorCode code) noexcept {
+    switch (code) {
+    case ErrorCode::failed: return "failed";
+    case ErrorCode::timed_out: return "timed out";
+    case ErrorCode::node_lost: return "node lost";
+    case ErrorCode::refused: return "refused";
+    case ErrorCode::misuse: return "misuse";
+    case ErrorCode::not_found: return "not found";
+    case ErrorCode::too_large: return "too large";
+    case ErrorCode::no_memory: return "no memory";
+    case ErrorCode::cancelled: return "cancelled";
+    case ErrorCode::ended: return "ended";
+    }
+    return "unknown";
+}
+
+namespace {
+
+ErrorCode code_of(int error_number) noexcept {
+    switch (error_number) {
+    case ENOENT: return ErrorCode::not_found;
+    case ETIMEDOUT: return ErrorCode::timed_out;
+    case ENOMEM:
+    case ENOSPC: return ErrorCode::no_memory;
+    default: return ErrorCode::failed;
+    }
+}
+
+} // namespace
+
+Error format_error(ErrorCode code, fmt::string_view format, fmt::format_args arguments) {
+    return Error(code, fmt::vformat(format, arguments));
 }
 
 Error system_error(int error_number, std::string tried) {
     char buffer[128];
     // The GNU strerror_r: returns the text, which may or may not lie in the buffer.
-    return error("{}: {}", tried, ::strerror_r(error_number, buffer, sizeof buffer));
+    return error(code_of(error_number), "{}: {}", tried, ::strerror_r(error_number, buffer, sizeof buffer));
 }
 
 int fail(const Error& reason) noexcept {

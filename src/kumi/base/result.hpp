@@ -6,6 +6,7 @@
 
 #include "kumi/base/assert.hpp"
 
+#include <cstdint>
 #include <cstdlib>
 #include <fmt/core.h>
 #include <optional>
@@ -14,12 +15,33 @@
 
 namespace kumi {
 
-/// Why something failed: one line that says what was tried, what the system answered, and what to do about it.
+/// The kind of a failure, for programs that act on it. Travels between nodes: new kinds go to the end.
+enum class ErrorCode : std::uint8_t {
+    failed,    // any other cause; the text says which
+    timed_out, // the deadline came first; what was waited for may still happen
+    node_lost, // a node that is needed has left the job, or is lost
+    refused,   // another node refused it, or a handler or function threw there
+    misuse,    // the call is wrong here, such as waiting in a handler, or does not fit the calls of other nodes
+    not_found, // no such node, segment, place, flag or file
+    too_large, // more than fits, here or at the other node
+    no_memory, // a node or host has no memory, or no room, for it
+    cancelled, // by the program
+    ended,     // the job has ended
+};
+/// The code with that number, as another node has sent it; `refused` if there is none.
+ErrorCode error_code_of(std::uint32_t number) noexcept;
+/// "timed out"; for people.
+const char* name_of(ErrorCode code) noexcept;
+
+/// Why something failed: a code for programs, and one line for people that says what was tried, what the system
+/// answered, and what to do about it.
 class Error {
 public:
     explicit Error(std::string text) : text_(std::move(text)) {}
+    Error(ErrorCode code, std::string text) : text_(std::move(text)), code_(code) {}
 
     const std::string& text() const noexcept { return text_; }
+    ErrorCode code() const noexcept { return code_; }
 
     /// True when the user has already been told, by another process; see fail().
     bool told() const noexcept { return told_; }
@@ -31,20 +53,26 @@ public:
 
 private:
     std::string text_;
+    ErrorCode code_ = ErrorCode::failed;
     bool told_ = false;
 };
 
 /// error() without the types of its arguments, so that it is compiled once.
-Error format_error(fmt::string_view format, fmt::format_args arguments);
+Error format_error(ErrorCode code, fmt::string_view format, fmt::format_args arguments);
 
 /// Makes an Error as fmt::format makes a string; the compiler checks the format. Public headers of Kumi do not use it
 /// but Error(text): a format costs every program that includes them 20 ms.
 template <class... Arguments>
+Error error(ErrorCode code, fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+    return format_error(code, format, fmt::make_format_args(arguments...));
+}
+template <class... Arguments>
 Error error(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
-    return format_error(format, fmt::make_format_args(arguments...));
+    return format_error(ErrorCode::failed, format, fmt::make_format_args(arguments...));
 }
 
-/// Makes an Error of what was tried and the system's text for `error_number`: "open x: Permission denied".
+/// Makes an Error of what was tried and the system's text for `error_number`: "open x: Permission denied". The code
+/// follows from the number.
 Error system_error(int error_number, std::string tried);
 
 /// Prints "kumi: TEXT" to standard error, unless the user has already been told. Answers an exit code for main().

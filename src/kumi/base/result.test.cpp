@@ -29,6 +29,26 @@ TEST(Result, a_system_error_says_what_was_tried_and_what_the_system_said) {
     EXPECT_EQ(system_error(ENOENT, "open /nowhere").text(), "open /nowhere: No such file or directory");
 }
 
+TEST(Result, has_a_code_beside_its_text) {
+    EXPECT_EQ(half(7).error().code(), ErrorCode::failed) << "unless it says another";
+    const Error late = error(ErrorCode::timed_out, "{} s have passed", 3);
+    EXPECT_EQ(late.code(), ErrorCode::timed_out);
+    EXPECT_EQ(late.text(), "3 s have passed");
+    EXPECT_EQ(late.as_told().code(), ErrorCode::timed_out);
+    EXPECT_EQ(system_error(ENOENT, "open").code(), ErrorCode::not_found);
+    EXPECT_EQ(system_error(ENOSPC, "write").code(), ErrorCode::no_memory);
+    EXPECT_EQ(system_error(EPERM, "open").code(), ErrorCode::failed);
+}
+
+TEST(Result, a_code_of_another_node_is_one_of_ours) {
+    for (std::uint32_t number = 0; number <= static_cast<std::uint32_t>(ErrorCode::ended); ++number) {
+        EXPECT_EQ(static_cast<std::uint32_t>(error_code_of(number)), number);
+        EXPECT_STRNE(name_of(error_code_of(number)), "unknown");
+    }
+    EXPECT_EQ(error_code_of(static_cast<std::uint32_t>(ErrorCode::ended) + 1), ErrorCode::refused);
+    EXPECT_EQ(error_code_of(~0u), ErrorCode::refused);
+}
+
 TEST(ResultDeathTest, reading_the_value_of_a_failure_is_a_bug) {
     EXPECT_DEATH((void)half(7).value(), "has_value");
 }

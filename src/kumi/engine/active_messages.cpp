@@ -22,7 +22,8 @@ Result<void> ActiveMessages::send(Node to, std::uint32_t handler, MutableBytes m
     if (auto known = dispatcher_.check_node("sending to", to); !known) return known;
     const std::size_t bytes = message.size() + payload.size() - sizeof(Header);
     if (const std::size_t bytes_max = dispatcher_.message_bytes_max(); bytes > bytes_max)
-        return error("sending {} to handler {} on {}: the largest is {}; put the data into a segment",
+        return error(ErrorCode::too_large,
+                     "sending {} to handler {} on {}: the largest is {}; put the data into a segment",
                      base::readable_bytes(bytes), handlers_.entries()[handler].name, dispatcher_.name_of(to),
                      base::readable_bytes(bytes_max));
     write_header(message, kind_of(handler), true);
@@ -41,7 +42,8 @@ bool ActiveMessages::on_message(const Turn& turn, Node source, const Header& hea
     Call call(dispatcher_, source, header.is_request != 0);
     std::string trouble;
     const bool is_sound = run(handlers_.entries()[handler_of_[number]], call, body, trouble);
-    if (!trouble.empty()) dispatcher_.operations().refuse(turn, source, no_operation, trouble);
+    if (!trouble.empty())
+        dispatcher_.operations().refuse(turn, source, no_operation, Error(ErrorCode::refused, trouble));
     return is_sound;
 }
 
@@ -91,7 +93,7 @@ Result<void> ActiveMessages::send_plain(Node to, std::span<const Bytes> pieces) 
     for (const Bytes piece : pieces) bytes += piece.size();
     const pm::Traits& traits = dispatcher_.channel().traits();
     if (bytes > traits.message_bytes_max)
-        return error("sending {} to node {}: the largest message here is {}; send it in parts{}",
+        return error(ErrorCode::too_large, "sending {} to node {}: the largest message here is {}; send it in parts{}",
                      base::readable_bytes(bytes - sizeof(Header)), to,
                      base::readable_bytes(traits.message_bytes_max - sizeof(Header)),
                      traits.device == "shmem" ? ", or raise KUMI_SHMEM_MEMORY" : "");
@@ -99,7 +101,8 @@ Result<void> ActiveMessages::send_plain(Node to, std::span<const Bytes> pieces) 
         const Turn turn = dispatcher_.take_turn();
         if (try_send_plain(turn, to, pieces, bytes)) return {};
         if (turn.is_inner())
-            return error("sending to {} from a handler: there is no room, and a handler must not wait",
+            return error(ErrorCode::misuse,
+                         "sending to {} from a handler: there is no room, and a handler must not wait",
                          dispatcher_.name_of(to));
     }
     bool was_sent = false;
@@ -107,7 +110,7 @@ Result<void> ActiveMessages::send_plain(Node to, std::span<const Bytes> pieces) 
         return was_sent || (was_sent = try_send_plain(turn, to, pieces, bytes)) || dispatcher_.is_lost(to);
     };
     dispatcher_.loop().serve_until(is_over, never);
-    if (!was_sent) return error("sending to node {}: it has left, or is lost", to);
+    if (!was_sent) return error(ErrorCode::node_lost, "sending to node {}: it has left, or is lost", to);
     return {};
 }
 

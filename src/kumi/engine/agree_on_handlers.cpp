@@ -51,14 +51,16 @@ Error explain(const std::string& mine, Node self, pm::Meeting& meeting) {
         const auto theirs = lines_of(text_of((*all)[node]));
         for (const std::string_view line : ours)
             if (std::ranges::find(theirs, line) == theirs.end())
-                return error("node {} has {}, and node {} has not: all nodes must have the same handlers and functions",
+                return error(ErrorCode::misuse,
+                             "node {} has {}, and node {} has not: all nodes must have the same handlers and functions",
                              self, line, node);
         for (const std::string_view line : theirs)
             if (std::ranges::find(ours, line) == ours.end())
-                return error("node {} has {}, and node {} has not: all nodes must have the same handlers and functions",
+                return error(ErrorCode::misuse,
+                             "node {} has {}, and node {} has not: all nodes must have the same handlers and functions",
                              node, line, self);
     }
-    return error("other nodes differ in their handlers and functions: all must have the same");
+    return error(ErrorCode::misuse, "other nodes differ in their handlers and functions: all must have the same");
 }
 
 } // namespace
@@ -78,7 +80,7 @@ Result<void> agree_on_handlers(Dispatcher& dispatcher, pm::Meeting& meeting, std
     for (Node node = 0; node < dispatcher.nodes(); ++node) {
         Hello other{};
         if (!read_value((*told)[node], other))
-            return error("node {} runs another version of Kumi: run the same on all nodes", node);
+            return error(ErrorCode::misuse, "node {} runs another version of Kumi: run the same on all nodes", node);
         are_alike &= other.digest == hello.digest;
         other.host.back() = '\0';
         agreed.hosts.emplace_back(other.host.data());
@@ -91,7 +93,7 @@ Result<void> agree_on_handlers(Dispatcher& dispatcher, pm::Meeting& meeting, std
     };
     for (const Names* names : {&handlers, &functions})
         if (const auto twice = has_twice(names->sorted); twice != names->sorted.end())
-            return error("two handlers or functions have one name: {}", *twice);
+            return error(ErrorCode::misuse, "two handlers or functions have one name: {}", *twice);
     dispatcher.set_agreement(std::move(agreed));
     return {};
 }

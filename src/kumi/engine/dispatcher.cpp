@@ -68,7 +68,8 @@ std::string Dispatcher::name_of(Node node) const {
 }
 
 Result<void> Dispatcher::check_node(const char* what, Node node) const {
-    if (node >= nodes()) return error("{} node {}: this job has nodes 0 to {}", what, node, nodes() - 1);
+    if (node >= nodes())
+        return error(ErrorCode::not_found, "{} node {}: this job has nodes 0 to {}", what, node, nodes() - 1);
     return {};
 }
 
@@ -86,11 +87,13 @@ void Dispatcher::on_arrival(const Turn& turn, pm::Message& message) noexcept {
         if (handled == Handled::no) {
             if (header.is_request == 0) note_unsound(source);
             else
-                operations_.refuse(turn, source, no_operation,
-                                   fmt::format("it could make nothing of a message of kind {}", header.kind));
+                operations_.refuse(
+                    turn, source, no_operation,
+                    error(ErrorCode::misuse, "it could make nothing of a message of kind {}", header.kind));
         }
     } catch (const std::exception& failure) { // no memory
-        operations_.note_error(turn, error("handling a message of {}: {}", name_of(source), failure.what()));
+        operations_.note_error(
+            turn, error(ErrorCode::no_memory, "handling a message of {}: {}", name_of(source), failure.what()));
     }
     if (header.is_request != 0 && handled != Handled::later) outbox_.on_handled(source);
 }
@@ -151,15 +154,17 @@ Result<void> Dispatcher::request(Node to, MutableBytes head, Bytes body) {
             return {};
         if (turn.is_inner()) {
             if (outbox_.request(to, head, body)) return {};
-            if (channel_.lost(to)) return error("sending to {}: it has left, or is lost", name_of(to));
-            return error("sending to {} from a handler: {} wait to be sent already, which is the most there may be",
+            if (channel_.lost(to))
+                return error(ErrorCode::node_lost, "sending to {}: it has left, or is lost", name_of(to));
+            return error(ErrorCode::no_memory,
+                         "sending to {} from a handler: {} wait to be sent already, which is the most there may be",
                          name_of(to), base::readable_bytes(Outbox::waiting_bytes_max));
         }
     }
     bool was_sent = false;
     loop_.serve_until([&] { return was_sent || (was_sent = outbox_.try_request(to, head, body)) || channel_.lost(to); },
                       never);
-    if (!was_sent) return error("sending to {}: it has left, or is lost", name_of(to));
+    if (!was_sent) return error(ErrorCode::node_lost, "sending to {}: it has left, or is lost", name_of(to));
     return {};
 }
 

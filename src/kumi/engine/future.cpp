@@ -8,9 +8,10 @@ Result<void> FutureState::wait(Instant deadline) {
     if (is_ready()) return {};
     KUMI_ASSERT(progress_ != nullptr);
     if (progress_->in_handler())
-        return error("a handler must not wait for an answer: give then() what is to be done with it");
+        return error(ErrorCode::misuse,
+                     "a handler must not wait for an answer: give then() what is to be done with it");
     if (progress_->wait_until([this] { return is_ready(); }, deadline) || is_ready()) return {};
-    return error("there is no answer yet, and the deadline has passed");
+    return error(ErrorCode::timed_out, "there is no answer yet, and the deadline has passed");
 }
 
 void FutureState::when_ready(std::function<void()> call) {

@@ -70,12 +70,13 @@ public:
         return FutureState::complete([&] { answer_.emplace(std::move(answer)); });
     }
     void cancel() {
-        FutureState::cancel([&] { answer_.emplace(Error("cancelled: the answer was not wanted any more")); });
+        FutureState::cancel(
+            [&] { answer_.emplace(Error(ErrorCode::cancelled, "cancelled: the answer was not wanted any more")); });
     }
     /// The answer, for the first who comes. It must be ready.
     Result<T> take() {
         const std::lock_guard lock(mutex_);
-        if (std::exchange(was_taken_, true)) return Error("the answer was taken before");
+        if (std::exchange(was_taken_, true)) return Error(ErrorCode::misuse, "the answer was taken before");
         return *std::move(answer_);
     }
 
@@ -93,7 +94,7 @@ public:
     Promise(Promise&&) noexcept = default;
     Promise& operator=(Promise&&) = delete;
     ~Promise() {
-        if (state_ && !state_->is_ready()) complete(Error("there is no answer: the job has ended"));
+        if (state_ && !state_->is_ready()) complete(Error(ErrorCode::ended, "there is no answer: the job has ended"));
     }
 
     Future<T> future() const { return Future<T>(state_); }
@@ -143,9 +144,11 @@ struct Step {
                 promise.complete(function(std::move(answer)));
             }
         } catch (const std::exception& thrown) {
-            promise.complete(Error(std::string("what was given to then() threw: ") + thrown.what()));
+            promise.complete(
+                Error(ErrorCode::refused, std::string("what was given to then() threw: ") + thrown.what()));
         } catch (...) {
-            promise.complete(Error("what was given to then() threw something that is no std::exception"));
+            promise.complete(
+                Error(ErrorCode::refused, "what was given to then() threw something that is no std::exception"));
         }
     }
 };
@@ -197,7 +200,9 @@ public:
 private:
     friend class engine::Promise<T>;
     explicit Future(std::shared_ptr<engine::AnswerState<T>> state) noexcept : state_(std::move(state)) {}
-    static Error nothing() { return Error("this future has no answer: it was moved from, or then() took it"); }
+    static Error nothing() {
+        return Error(ErrorCode::misuse, "this future has no answer: it was moved from, or then() took it");
+    }
 
     std::shared_ptr<engine::AnswerState<T>> state_;
 };

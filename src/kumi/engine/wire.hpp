@@ -116,6 +116,8 @@ struct Done {
 };
 struct Failed {
     OperationId operation; // or none
+    std::uint32_t code;    // an ErrorCode, unchecked
+    std::uint32_t reserved;
 };
 struct HostArrived {
     std::uint32_t sequence;

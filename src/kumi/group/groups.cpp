@@ -102,7 +102,9 @@ std::vector<std::pair<Node, Bytes>> values_by_node(Bytes values) {
     return all;
 }
 
-Error nobody_answered(const Set& to) { return error("reduce over {}: none of them answered", to.text()); }
+Error nobody_answered(const Set& to) {
+    return error(ErrorCode::node_lost, "reduce over {}: none of them answered", to.text());
+}
 
 Result<Group> Groups::group(const Set& set) {
     std::vector<std::byte> encoded;
@@ -113,11 +115,11 @@ Result<Group> Groups::group(const Set& set) {
 Result<Group> Groups::group(const Set& set, std::uint64_t id) {
     engine::Dispatcher& dispatcher = mailbox_->dispatcher();
     if (!set.contains(dispatcher.node()))
-        return error("group of {}: {} is no member", set.empty() ? "nobody" : set.text(),
+        return error(ErrorCode::misuse, "group of {}: {} is no member", set.empty() ? "nobody" : set.text(),
                      dispatcher.name_of(dispatcher.node()));
     if (set.last() >= dispatcher.nodes())
-        return error("group of {}: there is no node {}, this job has nodes 0 to {}", set.text(), set.last(),
-                     dispatcher.nodes() - 1);
+        return error(ErrorCode::not_found, "group of {}: there is no node {}, this job has nodes 0 to {}", set.text(),
+                     set.last(), dispatcher.nodes() - 1);
     return Group(std::make_shared<Membership>(*mailbox_, set, id));
 }
 

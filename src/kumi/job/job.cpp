@@ -58,7 +58,7 @@ Result<group::Topology> topology_of(engine::Dispatcher& dispatcher, pm::Meeting&
     for (const Node host : hosts) {
         std::vector<std::uint32_t>& row = carriers.emplace_back(hosts.size());
         if ((*told)[host].size() != row.size() * sizeof row[0])
-            return error("node {} runs another version of Kumi: run the same on all nodes", host);
+            return error(ErrorCode::misuse, "node {} runs another version of Kumi: run the same on all nodes", host);
         std::memcpy(row.data(), (*told)[host].data(), (*told)[host].size());
         row[carriers.size() - 1] = row[carriers.size() > 1 ? 0 : 1]; // to itself
     }

@@ -46,7 +46,7 @@ Membership::Membership(std::unique_ptr<boot::Session> session, std::unique_ptr<p
 
 Result<Membership> Membership::join() {
     if (process_has_joined.exchange(true))
-        return error("this process has joined already: a node is one process, and joins once");
+        return error(ErrorCode::misuse, "this process has joined already: a node is one process, and joins once");
     auto session = boot::open_session();
     if (!session) return session.error();
     auto channel = open_channel(**session);

@@ -55,17 +55,18 @@ std::size_t PmJob::poll() { return channel().poll(handler(), pm::all_messages); 
 
 Result<void> PmJob::check(Node to, std::size_t bytes) const {
     KUMI_ASSERT(!state_->in_handler); // inside a handler: channel().try_send()
-    if (to >= nodes()) return error("sending to node {}: this job has nodes 0 to {}", to, nodes() - 1);
+    if (to >= nodes())
+        return error(ErrorCode::not_found, "sending to node {}: this job has nodes 0 to {}", to, nodes() - 1);
     const std::size_t bytes_max = state_->membership.channel().traits().message_bytes_max;
     if (bytes > bytes_max)
-        return error("sending {} to node {}: the largest message here is {}; send it in parts{}",
+        return error(ErrorCode::too_large, "sending {} to node {}: the largest message here is {}; send it in parts{}",
                      base::readable_bytes(bytes), to, base::readable_bytes(bytes_max),
                      state_->membership.channel().traits().device == "shmem" ? ", or raise KUMI_SHMEM_MEMORY" : "");
     return {};
 }
 
 Result<void> PmJob::wait_for_room(Node to) {
-    if (channel().lost(to)) return error("sending to node {}: it has left, or is lost", to);
+    if (channel().lost(to)) return error(ErrorCode::node_lost, "sending to node {}: it has left, or is lost", to);
     if (poll() != 0) return {};
     // Full, and nothing comes: let the receiver run.
     if (patience().spin_max > Duration{0}) pm::relax();

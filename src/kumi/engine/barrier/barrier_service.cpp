@@ -142,7 +142,7 @@ void BarrierService::tell_host_of(std::uint32_t sequence) {
 }
 
 Result<void> BarrierService::barrier(Instant deadline) {
-    if (dispatcher_.progress().in_handler()) return error("barrier: a handler must not wait");
+    if (dispatcher_.progress().in_handler()) return error(ErrorCode::misuse, "barrier: a handler must not wait");
     return wait(come(false), deadline);
 }
 
@@ -150,20 +150,23 @@ Result<BarrierToken> BarrierService::arrive(std::span<const Node> members) {
     std::vector<Node> sorted(members.begin(), members.end());
     std::sort(sorted.begin(), sorted.end());
     if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
-        return error("barrier of some nodes: one of them is named twice");
+        return error(ErrorCode::misuse, "barrier of some nodes: one of them is named twice");
     if (!std::binary_search(sorted.begin(), sorted.end(), dispatcher_.node()))
-        return error("barrier of some nodes: node {} is not one of them", dispatcher_.node());
+        return error(ErrorCode::misuse, "barrier of some nodes: node {} is not one of them", dispatcher_.node());
     if (sorted.back() >= dispatcher_.nodes())
-        return error("barrier of some nodes: there is no node {}, this job has 0 to {}", sorted.back(),
-                     dispatcher_.nodes() - 1);
+        return error(ErrorCode::not_found, "barrier of some nodes: there is no node {}, this job has 0 to {}",
+                     sorted.back(), dispatcher_.nodes() - 1);
     const Turn turn = dispatcher_.take_turn();
     const std::uint64_t set = Barriers::set_of(sorted);
     // Those of all nodes need no leave.
     if (barriers_.new_sets() + known_sets >= Barriers::new_sets_max)
-        return error("barrier of some nodes: {} sets have their first under way, which is the most there may be",
+        return error(ErrorCode::no_memory,
+                     "barrier of some nodes: {} sets have their first under way, which is the most there may be",
                      barriers_.new_sets());
     const auto token = arrive(turn, set, sorted);
-    if (!token) return error("barrier of some nodes: too many sets have one under way, or this one too many");
+    if (!token)
+        return error(ErrorCode::no_memory,
+                     "barrier of some nodes: too many sets have one under way, or this one too many");
     dispatcher_.loop().on_duty(turn);
     return *token;
 }
@@ -235,7 +238,7 @@ bool BarrierService::on_hopeless(const Turn& turn, Bytes body) {
 }
 
 Result<void> BarrierService::wait(const BarrierToken& token, Instant deadline) {
-    if (dispatcher_.progress().in_handler()) return error("barrier: a handler must not wait");
+    if (dispatcher_.progress().in_handler()) return error(ErrorCode::misuse, "barrier: a handler must not wait");
     bool is_there = false;
     std::optional<Node> missing;
     std::optional<std::uint64_t> looks; // as it was the last time
@@ -248,10 +251,10 @@ Result<void> BarrierService::wait(const BarrierToken& token, Instant deadline) {
     };
     const bool in_time = dispatcher_.loop().serve_until(is_over, deadline);
     if (is_there) return {};
-    if (!in_time) return error("barrier: not all nodes have come within the time given");
+    if (!in_time) return error(ErrorCode::timed_out, "barrier: not all nodes have come within the time given");
     const Turn turn = dispatcher_.take_turn();
     give_up(turn, first_incomplete(token), *missing);
-    return error("barrier: {} has left, or is lost", dispatcher_.name_of(*missing));
+    return error(ErrorCode::node_lost, "barrier: {} has left, or is lost", dispatcher_.name_of(*missing));
 }
 
 Result<Agreement> BarrierService::agree(std::uint64_t value) {

@@ -99,7 +99,7 @@ void Calls::end(const Turn& turn, const Task& task, Result<std::vector<std::byte
     if (task.ran) return task.ran(std::move(answer));
     port_.note_handled(turn, task.source); // so the answer tells of it
     if (answer) port_.reply(turn, task.source, answer_kind, Done{task.operation, 0}, *answer);
-    else dispatcher_.operations().refuse(turn, task.source, task.operation, answer.error().text());
+    else dispatcher_.operations().refuse(turn, task.source, task.operation, answer.error());
 }
 
 Result<std::vector<std::byte>> Calls::run(std::uint32_t index, Bytes arguments) const {
@@ -107,12 +107,12 @@ Result<std::vector<std::byte>> Calls::run(std::uint32_t index, Bytes arguments) 
     try {
         auto answer = function.run(arguments);
         if (answer.size() <= dispatcher_.message_bytes_max()) return answer;
-        return error("function {} answered with {}; the largest is {}", function.name,
+        return error(ErrorCode::too_large, "function {} answered with {}; the largest is {}", function.name,
                      base::readable_bytes(answer.size()), base::readable_bytes(dispatcher_.message_bytes_max()));
     } catch (const std::exception& thrown) {
-        return error("function {} threw: {}", function.name, thrown.what());
+        return error(ErrorCode::refused, "function {} threw: {}", function.name, thrown.what());
     } catch (...) {
-        return error("function {} threw something that is no std::exception", function.name);
+        return error(ErrorCode::refused, "function {} threw something that is no std::exception", function.name);
     }
 }
 

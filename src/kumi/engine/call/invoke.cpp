@@ -7,16 +7,18 @@ namespace kumi::engine {
 Progress& progress_of(Dispatcher& dispatcher) noexcept { return dispatcher.progress(); }
 
 Error not_an_answer(Bytes bytes, const std::string& name, Node from, const char* why) {
-    return error("function {} on node {}: {} bytes came back that are not its answer: {}", name, from, bytes.size(),
-                 why);
+    return error(ErrorCode::refused, "function {} on node {}: {} bytes came back that are not its answer: {}", name,
+                 from, bytes.size(), why);
 }
 
 Result<std::uint64_t> ask(Dispatcher& dispatcher, Node to, std::uint32_t function, const std::string& name,
                           const ArgumentBytes& arguments, std::function<void(const Result<Bytes>&)> answered) {
     if (!arguments)
-        return error("function {} on node {}: its arguments cannot be sent: {}", name, to, arguments.error().text());
+        return error(ErrorCode::misuse, "function {} on node {}: its arguments cannot be sent: {}", name, to,
+                     arguments.error().text());
     if (arguments->size() > dispatcher.message_bytes_max())
-        return error("function {} on node {}: its arguments take {} bytes, and a message holds {}: put large data into "
+        return error(ErrorCode::too_large,
+                     "function {} on node {}: its arguments take {} bytes, and a message holds {}: put large data into "
                      "a segment",
                      name, to, arguments->size(), dispatcher.message_bytes_max());
     return dispatcher.calls().ask(to, function, *arguments, std::move(answered));

@@ -56,7 +56,7 @@ ArgumentBytes write_arguments(const std::type_identity_t<Parameters>&... argumen
     try {
         return write_archive<Parameters...>(arguments...);
     } catch (const std::exception& thrown) {
-        return Error(thrown.what());
+        return Error(ErrorCode::misuse, thrown.what());
     }
 }
 

@@ -28,13 +28,13 @@ Result<void> Flags::check(const char* what, Node node, const Notice& notice) con
     if (notice.kind == Notice::Kind::none) return {};
     const std::size_t bytes = notice.kind == Notice::Kind::set ? sizeof(Flag) : sizeof(Counter);
     if (notice.offset % alignof(Flag) == 0 && map_.contains(node, notice.segment, notice.offset, bytes)) return {};
-    return error("{} at {}: there is no flag or counter at {} of segment {}", what, dispatcher_.name_of(node),
-                 notice.offset, notice.segment);
+    return error(ErrorCode::not_found, "{} at {}: there is no flag or counter at {} of segment {}", what,
+                 dispatcher_.name_of(node), notice.offset, notice.segment);
 }
 
 Error Flags::explain(const char* what, Node node, const Notice& notice) const {
-    return error("{} at {}: there is no flag or counter at {} of segment {}; the data is there", what,
-                 dispatcher_.name_of(node), notice.offset, notice.segment);
+    return error(ErrorCode::not_found, "{} at {}: there is no flag or counter at {} of segment {}; the data is there",
+                 what, dispatcher_.name_of(node), notice.offset, notice.segment);
 }
 
 void Flags::expect(Counter& counter, std::int64_t arrivals) {
@@ -46,7 +46,8 @@ void Flags::expect(Counter& counter, std::int64_t arrivals) {
 
 Result<void> Flags::wait(const Flag& flag, Flag value, Instant deadline) {
     if (load_flag(flag) == value) return {};
-    if (dispatcher_.progress().in_handler()) return error("waiting for a flag: a handler must not wait");
+    if (dispatcher_.progress().in_handler())
+        return error(ErrorCode::misuse, "waiting for a flag: a handler must not wait");
     bool is_set = false;          // its next value may come before this thread looks again
     std::optional<Error> failure; // one of the threads that wait takes it, and the others go on
     const auto is_over = [&](const Turn& turn) {
@@ -56,8 +57,9 @@ Result<void> Flags::wait(const Flag& flag, Flag value, Instant deadline) {
     };
     dispatcher_.loop().serve_until(is_over, deadline);
     if (is_set) return {};
-    if (failure) return error("waiting for a flag: {}", failure->text());
-    return error("waiting for a flag: it is {} and not {} after the time given", load_flag(flag), value);
+    if (failure) return error(failure->code(), "waiting for a flag: {}", failure->text());
+    return error(ErrorCode::timed_out, "waiting for a flag: it is {} and not {} after the time given", load_flag(flag),
+                 value);
 }
 
 // ---- sleepers

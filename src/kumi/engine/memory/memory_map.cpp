@@ -69,7 +69,7 @@ Result<void> MemoryMap::expose(std::uint64_t offset, std::uint64_t bytes) {
         return exposed ? Result<void>() : Result<void>(exposed.error());
     }
     if (bytes > base::memory_available_bytes())
-        return error("setting {} aside: this host has only {} left", base::readable_bytes(bytes),
+        return error(ErrorCode::no_memory, "setting {} aside: this host has only {} left", base::readable_bytes(bytes),
                      base::readable_bytes(base::memory_available_bytes()));
     if (::mprotect(private_window_ + offset, bytes, PROT_READ | PROT_WRITE) != 0)
         return system_error(errno, "setting memory aside");
@@ -87,15 +87,17 @@ void MemoryMap::conceal(std::uint64_t offset, std::uint64_t bytes) noexcept {
 Result<SegmentId> MemoryMap::make(std::uint64_t bytes) {
     const SegmentId segment = next_segment_++; // used up even when this fails: others may not fail
     if (segment >= segments_max)
-        return error("making a segment: this job has made {} already, which is all there are", segments_max - 1);
+        return error(ErrorCode::no_memory, "making a segment: this job has made {} already, which is all there are",
+                     segments_max - 1);
     const std::uint64_t wanted = round_up(std::max<std::uint64_t>(bytes, 1), page_bytes);
     const auto start = wanted >= bytes ? segment_ranges_.take(wanted) : std::nullopt;
     if (!start)
-        return error("making a segment of {}: all segments of a node have {} of addresses; raise KUMI_SHMEM_EXPOSED",
+        return error(ErrorCode::no_memory,
+                     "making a segment of {}: all segments of a node have {} of addresses; raise KUMI_SHMEM_EXPOSED",
                      base::readable_bytes(bytes), base::readable_bytes(starts_[0].load(std::memory_order_relaxed)));
     if (auto exposed = expose(*start, wanted); !exposed) {
         segment_ranges_.add(*start, wanted);
-        return error("making a segment: {}", exposed.error().text());
+        return error(exposed.error().code(), "making a segment: {}", exposed.error().text());
     }
     starts_[segment].store(*start, std::memory_order_relaxed); // ordered by the next one
     sizes_[segment].store(bytes, std::memory_order_release);   // partner: the acquire in size_of()
@@ -128,10 +130,11 @@ Result<void> MemoryMap::grow_heap(std::uint64_t bytes) {
     const std::uint64_t more = std::max({round_up(missing, page_bytes), heap_step, round_up(size / 4, page_bytes)});
     const std::uint64_t step = std::min(more, room);
     if (step < missing)
-        return error("allocating {}: the heap of a node has {} of addresses; raise KUMI_SHMEM_EXPOSED",
+        return error(ErrorCode::no_memory,
+                     "allocating {}: the heap of a node has {} of addresses; raise KUMI_SHMEM_EXPOSED",
                      base::readable_bytes(bytes), base::readable_bytes(window_bytes_ - starts_[0].load()));
     if (auto exposed = expose(starts_[0].load() + size, step); !exposed)
-        return error("allocating {}: {}", base::readable_bytes(bytes), exposed.error().text());
+        return error(exposed.error().code(), "allocating {}: {}", base::readable_bytes(bytes), exposed.error().text());
     heap_ranges_.add(size, step);
     page.heap_bytes.store(size + step, std::memory_order_release); // partner: the acquire in size_of()
     return {};
@@ -140,7 +143,7 @@ Result<void> MemoryMap::grow_heap(std::uint64_t bytes) {
 Result<std::uint64_t> MemoryMap::allocate(std::uint64_t bytes) {
     const std::uint64_t wanted = round_up(std::max<std::uint64_t>(bytes, 1), alignment);
     if (wanted < bytes || wanted > window_bytes_)
-        return error("allocating {}: no node has so many addresses", base::readable_bytes(bytes));
+        return error(ErrorCode::too_large, "allocating {}: no node has so many addresses", base::readable_bytes(bytes));
     auto start = heap_ranges_.take(wanted);
     if (!start) {
         if (auto grown = grow_heap(wanted); !grown) return grown.error();
@@ -153,7 +156,8 @@ Result<std::uint64_t> MemoryMap::allocate(std::uint64_t bytes) {
 Result<void> MemoryMap::release(std::uint64_t offset) {
     const auto found = allocated_.find(offset);
     if (found == allocated_.end())
-        return error("releasing heap memory at {}: it was not allocated, or is released already", offset);
+        return error(ErrorCode::misuse, "releasing heap memory at {}: it was not allocated, or is released already",
+                     offset);
     heap_ranges_.add(found->first, found->second);
     allocated_.erase(found);
     return {};

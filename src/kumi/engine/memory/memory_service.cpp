@@ -135,7 +135,7 @@ Result<void> MemoryService::start_put(Where to, Bytes source, const Notice& noti
 Result<void> MemoryService::put_pieces(std::span<const PutPiece> pieces, const Notice& notice) {
     for (const PutPiece& piece : pieces)
         if (piece.to.node() != pieces.front().to.node())
-            return error("put of many pieces: they go to node {} and to node {}, and must go to one",
+            return error(ErrorCode::misuse, "put of many pieces: they go to node {} and to node {}, and must go to one",
                          pieces.front().to.node(), piece.to.node());
     for (std::size_t i = 0; i < pieces.size(); ++i)
         if (auto done = put(pieces[i].to, pieces[i].source, i + 1 == pieces.size() ? notice : Notice{}); !done)
@@ -149,18 +149,20 @@ bool MemoryService::on_put(const Turn& turn, Node source, Bytes body) {
     const Bytes data = body.subspan(sizeof what);
     std::byte* const where = find_place(turn, source, what.to, data.size());
     if (where == nullptr) {
-        operations_.refuse(turn, source, what.operation, fmt::format("put: {}", explain_place(what.to, data.size())));
+        operations_.refuse(turn, source, what.operation,
+                           error(ErrorCode::not_found, "put: {}", explain_place(what.to, data.size())));
         return true;
     }
     copy_in(where, data);
     if (!flags_.apply(dispatcher_.node(), what.notice))
-        operations_.refuse(turn, source, what.operation, "put: " + explain_notice(what.notice));
+        operations_.refuse(turn, source, what.operation,
+                           error(ErrorCode::not_found, "put: {}", explain_notice(what.notice)));
     return true;
 }
 
 Result<void> MemoryService::check_store(const char* what, Where to, std::size_t bytes, const Notice& notice) const {
     const Node self = dispatcher_.node();
-    if (to.segment() == 0) return error("{}: heaps are not alike; it goes to a segment", what);
+    if (to.segment() == 0) return error(ErrorCode::misuse, "{}: heaps are not alike; it goes to a segment", what);
     if (auto good = segments_.check(what, to.on(self), bytes); !good) return good;
     return flags_.check(what, self, notice);
 }
@@ -169,9 +171,9 @@ Result<void> MemoryService::store(const Turn& turn, const Place& to, Bytes data,
     const Node self = dispatcher_.node();
     std::byte* const where =
         (to.segment & landing_bit) != 0 ? nullptr : find_place(turn, self, to, data.size());
-    if (where == nullptr) return Error(explain_place(to, data.size()));
+    if (where == nullptr) return Error(ErrorCode::not_found, explain_place(to, data.size()));
     copy_in(where, data);
-    if (!flags_.apply(self, notice)) return Error(explain_notice(notice));
+    if (!flags_.apply(self, notice)) return Error(ErrorCode::not_found, explain_notice(notice));
     return {};
 }
 
@@ -200,7 +202,8 @@ Result<void> MemoryService::get(Where from, MutableBytes target) {
         return {};
     }
     if (auto good = segments_.check("get", from, target.size()); !good) return good;
-    if (dispatcher_.progress().in_handler()) return error("get: a handler must not wait; start_get() does not");
+    if (dispatcher_.progress().in_handler())
+        return error(ErrorCode::misuse, "get: a handler must not wait; start_get() does not");
     if (target.empty()) return {};
     const OperationId id = begin_get(from, target, {.is_waited_for = true});
     return wait_for(id);
@@ -246,7 +249,8 @@ bool MemoryService::on_get(const Turn& turn, Node source, Bytes body) {
     std::byte* const where =
         (what.from.segment & landing_bit) != 0 ? nullptr : find_place(turn, source, lowest, reach.bytes);
     if (where == nullptr) {
-        operations_.refuse(turn, source, what.operation, fmt::format("get: {}", explain_place(lowest, reach.bytes)));
+        operations_.refuse(turn, source, what.operation,
+                           error(ErrorCode::not_found, "get: {}", explain_place(lowest, reach.bytes)));
         return true;
     }
     const Got head{what.operation, what.position};
@@ -337,20 +341,21 @@ bool MemoryService::on_copy(const Turn& turn, Node source, Bytes body) {
         return false;
     const std::byte* const from = find_place(turn, source, what.from, what.bytes);
     if (from == nullptr) {
-        operations_.refuse(turn, source, what.operation, fmt::format("copy: {}", explain_place(what.from, what.bytes)));
+        operations_.refuse(turn, source, what.operation,
+                           error(ErrorCode::not_found, "copy: {}", explain_place(what.from, what.bytes)));
         return true;
     }
     if (reaches(what.target)) {
         const Where to(what.target, what.to.segment, what.to.offset);
         if (auto done = put(to, {from, what.bytes}, what.notice); !done)
-            operations_.refuse(turn, source, what.operation, done.error().text());
+            operations_.refuse(turn, source, what.operation, done.error());
         else operations_.reply_done(turn, source, what.operation);
         return true;
     }
     const auto tell = [this, source, asked = what.operation](const Result<Bytes>& done) {
         const Turn turn_now = dispatcher_.take_turn();
         if (done) operations_.reply_done(turn_now, source, asked);
-        else operations_.refuse(turn_now, source, asked, done.error().text());
+        else operations_.refuse(turn_now, source, asked, done.error());
     };
     const OperationId id = operations_.begin(turn, {.peer = what.target, .what = "copy", .answered = tell});
     transfers_.start({.node = what.target,
@@ -367,8 +372,8 @@ bool MemoryService::on_copy(const Turn& turn, Node source, Bytes body) {
 Result<void> MemoryService::put_strided(Where to, const std::byte* source, const Strided& shape, const Notice& notice) {
     const Reach reach = reach_of(shape.block_bytes, shape.count, shape.target_stride);
     if (!reach.is_sound || to.offset() < reach.before)
-        return error("put of {} blocks of {} bytes, {} apart: they reach outside every segment", shape.count,
-                     shape.block_bytes, shape.target_stride);
+        return error(ErrorCode::not_found, "put of {} blocks of {} bytes, {} apart: they reach outside every segment",
+                     shape.count, shape.block_bytes, shape.target_stride);
     const Where lowest(to.node(), to.segment(), to.offset() - reach.before);
     if (auto good = segments_.check("put", lowest, reach.bytes); !good) return good;
     if (auto good = flags_.check("put", to.node(), notice); !good) return good;
@@ -420,7 +425,8 @@ bool MemoryService::on_put_strided(const Turn& turn, Node source, Bytes body) {
     const Place lowest{what.to.segment, 0, what.to.offset - reach.before};
     std::byte* where = find_place(turn, source, lowest, reach.bytes);
     if (where == nullptr) {
-        operations_.refuse(turn, source, no_operation, fmt::format("put: {}", explain_place(lowest, reach.bytes)));
+        operations_.refuse(turn, source, no_operation,
+                           error(ErrorCode::not_found, "put: {}", explain_place(lowest, reach.bytes)));
         return true;
     }
     where += reach.before;
@@ -428,15 +434,16 @@ bool MemoryService::on_put_strided(const Turn& turn, Node source, Bytes body) {
         copy_in(where + static_cast<std::int64_t>(i) * what.stride,
                 data.subspan(i * what.block_bytes, what.block_bytes));
     if (!flags_.apply(dispatcher_.node(), what.notice))
-        operations_.refuse(turn, source, no_operation, explain_notice(what.notice));
+        operations_.refuse(turn, source, no_operation,
+                           error(ErrorCode::not_found, "put: {}", explain_notice(what.notice)));
     return true;
 }
 
 Result<void> MemoryService::get_strided(Where from, std::byte* target, const Strided& shape) {
     const Reach reach = reach_of(shape.block_bytes, shape.count, shape.source_stride);
     if (!reach.is_sound || from.offset() < reach.before)
-        return error("get of {} blocks of {} bytes, {} apart: they reach outside every segment", shape.count,
-                     shape.block_bytes, shape.source_stride);
+        return error(ErrorCode::not_found, "get of {} blocks of {} bytes, {} apart: they reach outside every segment",
+                     shape.count, shape.block_bytes, shape.source_stride);
     const Where lowest(from.node(), from.segment(), from.offset() - reach.before);
     if (auto good = segments_.check("get", lowest, reach.bytes); !good) return good;
     if (shape.count == 0 || shape.block_bytes == 0) return {};
@@ -452,7 +459,7 @@ Result<void> MemoryService::get_strided(Where from, std::byte* target, const Str
         }
         return {};
     }
-    if (dispatcher_.progress().in_handler()) return error("get: a handler must not wait");
+    if (dispatcher_.progress().in_handler()) return error(ErrorCode::misuse, "get: a handler must not wait");
     const std::uint64_t bytes = shape.block_bytes * shape.count;
     const OperationId id = operations_.begin(Operation{.peer = from.node(),
                                                        .what = "get",
@@ -480,7 +487,8 @@ Result<void> MemoryService::get_strided(Where from, std::byte* target, const Str
 Result<std::uint64_t> MemoryService::atomic(Where word, const Atomic& what) {
     if (auto good = segments_.check("atomic operation", word, what.bytes); !good) return good.error();
     if (word.offset() % what.bytes != 0)
-        return error("atomic operation at {}: the word at {} of segment {} is not aligned to its {} bytes",
+        return error(ErrorCode::misuse,
+                     "atomic operation at {}: the word at {} of segment {} is not aligned to its {} bytes",
                      dispatcher_.name_of(word.node()), word.offset(), word.segment(), what.bytes);
     if (reaches(word.node())) {
         std::byte* const where = map_.find(word.node(), word.segment(), word.offset(), what.bytes);
@@ -489,7 +497,7 @@ Result<std::uint64_t> MemoryService::atomic(Where word, const Atomic& what) {
         return before;
     }
     if (dispatcher_.progress().in_handler())
-        return error("atomic operation: a handler must not wait for what it answers");
+        return error(ErrorCode::misuse, "atomic operation: a handler must not wait for what it answers");
     const OperationId id =
         operations_.begin(Operation{.peer = word.node(), .what = "atomic operation", .is_waited_for = true});
     if (auto sent = port_.request(word.node(), atomic_kind, AtomicRequest{id, place_of(word), what}); !sent) {
@@ -504,10 +512,11 @@ bool MemoryService::on_atomic(const Turn& turn, Node source, Bytes body) {
     if (!read_value(body, request) || (request.word.segment & landing_bit) != 0) return false;
     std::byte* const where = find_place(turn, source, request.word, request.what.bytes);
     if (where == nullptr || !is_sound(request.what, where)) {
-        operations_.refuse(turn, source, request.operation,
-                           where == nullptr
-                               ? fmt::format("atomic operation: {}", explain_place(request.word, request.what.bytes))
-                               : std::string("atomic operation: not a word of 4 or 8 bytes, aligned"));
+        operations_.refuse(
+            turn, source, request.operation,
+            where == nullptr
+                ? error(ErrorCode::not_found, "atomic operation: {}", explain_place(request.word, request.what.bytes))
+                : Error(ErrorCode::misuse, "atomic operation: not a word of 4 or 8 bytes, aligned"));
         return true;
     }
     operations_.reply_done(turn, source, request.operation, apply_atomic(request.what, where));

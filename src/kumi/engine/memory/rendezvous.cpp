@@ -60,7 +60,7 @@ bool Rendezvous::on_want(const Turn& turn, Node source, Bytes body) {
     const auto offered = offers_.find(meeting);
     if (offered == offers_.end()) {
         if (wants_waiting_ >= wants_max) {
-            const char* const why = "accept: too much is waited for here already";
+            const Error why(ErrorCode::no_memory, "accept: too much is waited for here already");
             dispatcher_.operations().refuse(turn, source, want.operation, why);
             return true;
         }
@@ -80,10 +80,11 @@ void Rendezvous::give(const Turn& turn, Node to, const Want& want, const Offer& 
     if (offer.source.size() > want.bytes) {
         OperationService& operations = dispatcher_.operations();
         operations.refuse(turn, to, want.operation,
-                          fmt::format("accept: {} bytes are offered under key {}, and there is room for {}",
-                                      offer.source.size(), want.key, want.bytes));
-        operations.note_error(turn, error("offer of {} bytes under key {}: {} has room for {}", offer.source.size(),
-                                          want.key, dispatcher_.name_of(to), want.bytes));
+                          error(ErrorCode::too_large,
+                                "accept: {} bytes are offered under key {}, and there is room for {}",
+                                offer.source.size(), want.key, want.bytes));
+        operations.note_error(turn, error(ErrorCode::too_large, "offer of {} bytes under key {}: {} has room for {}",
+                                          offer.source.size(), want.key, dispatcher_.name_of(to), want.bytes));
         return;
     }
     Transfer transfer{.node = to,
@@ -99,7 +100,8 @@ void Rendezvous::give(const Turn& turn, Node to, const Want& want, const Offer& 
 
 void Rendezvous::on_lost(const Turn& turn, Node node) noexcept {
     if (std::erase_if(offers_, [&](const auto& offer) { return offer.first.second == node; }) != 0)
-        dispatcher_.operations().note_error(turn, error("offer: {} has left, or is lost", dispatcher_.name_of(node)));
+        dispatcher_.operations().note_error(
+            turn, error(ErrorCode::node_lost, "offer: {} has left, or is lost", dispatcher_.name_of(node)));
     std::erase_if(wants_, [&](const auto& want) {
         if (want.first.second != node) return false;
         wants_waiting_ -= want.second.size();

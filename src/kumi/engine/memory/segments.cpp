@@ -11,8 +11,9 @@ Result<void> Segments::check(const char* what, Where where, std::uint64_t bytes)
         [[likely]]
         return {};
     if (where.node() >= dispatcher_.nodes())
-        return error("{}: there is no node {}, this job has 0 to {}", what, where.node(), dispatcher_.nodes() - 1);
-    return error("{} at {}: {}", what, dispatcher_.name_of(where.node()),
+        return error(ErrorCode::not_found, "{}: there is no node {}, this job has 0 to {}", what, where.node(),
+                     dispatcher_.nodes() - 1);
+    return error(ErrorCode::not_found, "{} at {}: {}", what, dispatcher_.name_of(where.node()),
                  map_.explain(where.node(), where.segment(), where.offset(), bytes));
 }
 
@@ -29,12 +30,14 @@ Result<MadeSegment> Segments::add(std::uint64_t bytes) {
 }
 
 Result<MadeSegment> Segments::make(std::size_t count, std::size_t bytes_each) {
-    if (dispatcher_.progress().in_handler()) return error("making a segment: a handler must not wait");
+    if (dispatcher_.progress().in_handler())
+        return error(ErrorCode::misuse, "making a segment: a handler must not wait");
     std::size_t bytes = 0;
     const bool fits = !__builtin_mul_overflow(count, bytes_each, &bytes);
     auto made = fits ? add(bytes)
-                     : Result<MadeSegment>(
-                           error("making a segment of {} times {} bytes: no machine has that many", count, bytes_each));
+                     : Result<MadeSegment>(error(ErrorCode::too_large,
+                                                 "making a segment of {} times {} bytes: no machine has that many",
+                                                 count, bytes_each));
     // All must have it before anybody uses it; and all must have the same.
     const std::uint64_t told = made ? bytes + 1 : 0;
     const auto agreed = dispatcher_.barriers().agree(told);
@@ -46,20 +49,25 @@ Result<MadeSegment> Segments::make(std::size_t count, std::size_t bytes_each) {
     if (!made) return made.error();
     if (!agreed) return agreed.error();
     if (agreed->lowest == 0)
-        return error("making a segment of {}: another node has no memory for it", base::readable_bytes(bytes));
-    return error("making a segment: this node asks for {} bytes, others for {} to {}; all must ask for the same", bytes,
+        return error(ErrorCode::no_memory, "making a segment of {}: another node has no memory for it",
+                     base::readable_bytes(bytes));
+    return error(ErrorCode::misuse,
+                 "making a segment: this node asks for {} bytes, others for {} to {}; all must ask for the same", bytes,
                  agreed->lowest - 1, agreed->highest - 1);
 }
 
 Result<void> Segments::free(SegmentId segment) {
-    if (dispatcher_.progress().in_handler()) return error("freeing a segment: a handler must not wait");
+    if (dispatcher_.progress().in_handler())
+        return error(ErrorCode::misuse, "freeing a segment: a handler must not wait");
     const bool is_known = segment != 0 && map_.find(dispatcher_.node(), segment, 0, 1) != nullptr;
     // What this node has under way arrives first; then all have come, and nobody needs it any more.
     auto done = dispatcher_.operations().sync(never);
     const auto agreed = dispatcher_.barriers().agree(is_known ? segment : 0);
-    if (!is_known) return error("freeing segment {}: there is no such segment (any more)", segment);
+    if (!is_known)
+        return error(ErrorCode::not_found, "freeing segment {}: there is no such segment (any more)", segment);
     if (!agreed) return agreed.error();
-    if (agreed->lowest != agreed->highest) return error("freeing segment {}: not all nodes free the same one", segment);
+    if (agreed->lowest != agreed->highest)
+        return error(ErrorCode::misuse, "freeing segment {}: not all nodes free the same one", segment);
     const Turn turn = dispatcher_.take_turn();
     map_.drop(segment);
     return done;
@@ -68,14 +76,15 @@ Result<void> Segments::free(SegmentId segment) {
 Result<std::uint64_t> Segments::allocate(std::size_t count, std::size_t bytes_each) {
     std::size_t bytes = 0;
     if (__builtin_mul_overflow(count, bytes_each, &bytes))
-        return error("allocating {} times {} bytes: no machine has that many", count, bytes_each);
+        return error(ErrorCode::too_large, "allocating {} times {} bytes: no machine has that many", count, bytes_each);
     const Turn turn = dispatcher_.take_turn();
     return map_.allocate(bytes);
 }
 
 Result<void> Segments::release(Where memory) {
     if (memory.segment() != 0 || memory.node() != dispatcher_.node())
-        return error("releasing heap memory: this was allocated by node {}, and only there it is released",
+        return error(ErrorCode::misuse,
+                     "releasing heap memory: this was allocated by node {}, and only there it is released",
                      memory.node());
     const Turn turn = dispatcher_.take_turn();
     return map_.release(memory.offset());

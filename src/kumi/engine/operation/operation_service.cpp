@@ -43,7 +43,8 @@ bool OperationService::on_done(const Turn& turn, Node source, Bytes body) {
 bool OperationService::on_failed(const Turn& turn, Node source, Bytes body) {
     Failed what;
     if (!read_value(body, what)) return false;
-    Error why = error("{}: {}", dispatcher_.name_of(source), text_of(body.subspan(sizeof what)));
+    Error why =
+        error(error_code_of(what.code), "{}: {}", dispatcher_.name_of(source), text_of(body.subspan(sizeof what)));
     if (what.operation == no_operation) return note_error(turn, std::move(why)), true;
     if (const Operation* const operation = operations_.find(what.operation);
         operation != nullptr && !operation->is_from(source))
@@ -56,8 +57,9 @@ void OperationService::reply_done(const Turn& turn, Node to, OperationId operati
     port_.reply(turn, to, done_kind, Done{operation, value});
 }
 
-void OperationService::refuse(const Turn& turn, Node to, OperationId operation, const std::string& why) {
-    port_.reply(turn, to, failed_kind, Failed{operation}, bytes_of(std::string_view(why).substr(0, 1000)));
+void OperationService::refuse(const Turn& turn, Node to, OperationId operation, const Error& why) {
+    port_.reply(turn, to, failed_kind, Failed{operation, static_cast<std::uint32_t>(why.code()), 0},
+                bytes_of(std::string_view(why.text()).substr(0, 1000)));
 }
 
 // ---- operations
@@ -106,7 +108,7 @@ Result<std::uint64_t> OperationService::wait_for(OperationId id, Instant deadlin
     operations_.end(id);
     dispatcher_.loop().wake_waiters(turn); // a thread in sync() may have waited for this operation
     if (failure) return *std::move(failure);
-    if (!in_time) return error("no answer within the time given");
+    if (!in_time) return error(ErrorCode::timed_out, "no answer within the time given");
     return value;
 }
 
@@ -123,7 +125,9 @@ void OperationService::on_lost(const Turn& turn, Node lost) noexcept {
     operations_.each_of(lost, [&](OperationId id) { open.push_back(id); });
     for (const OperationId id : open)
         if (const Operation* const operation = operations_.find(id))
-            fail(turn, id, error("{}: {} has left, or is lost", operation->what, dispatcher_.name_of(lost)));
+            fail(
+                turn, id,
+                error(ErrorCode::node_lost, "{}: {} has left, or is lost", operation->what, dispatcher_.name_of(lost)));
     if (!open.empty()) dispatcher_.loop().wake_waiters(turn);
 }
 
@@ -152,8 +156,8 @@ std::optional<Error> OperationService::take_error(const Turn&) {
 
 void OperationService::note_unhandled(const Turn&, Node lost) {
     if (first_error_) return;
-    first_error_ =
-        error("{} has left, or is lost; what was sent to it last may not have arrived", dispatcher_.name_of(lost));
+    first_error_ = error(ErrorCode::node_lost, "{} has left, or is lost; what was sent to it last may not have arrived",
+                         dispatcher_.name_of(lost));
     is_about_loss_ = true;
 }
 
@@ -164,7 +168,7 @@ bool OperationService::all_done(const Turn& turn) const noexcept {
 }
 
 Result<void> OperationService::sync(Instant deadline) {
-    if (dispatcher_.progress().in_handler()) return error("sync: a handler must not wait");
+    if (dispatcher_.progress().in_handler()) return error(ErrorCode::misuse, "sync: a handler must not wait");
     // What was stored straight into the memory of other nodes is there before whatever this thread does next.
     base::MachineMemory::full_fence();
     const auto done = [&](const Turn& turn) {
@@ -176,7 +180,8 @@ Result<void> OperationService::sync(Instant deadline) {
     const Turn turn = dispatcher_.take_turn();
     if (auto first = take_error(turn)) return *std::move(first);
     if (!in_time)
-        return error("sync: not all was done within the time given{}", dispatcher_.outbox(turn).describe_unhandled());
+        return error(ErrorCode::timed_out, "sync: not all was done within the time given{}",
+                     dispatcher_.outbox(turn).describe_unhandled());
     return {};
 }
 

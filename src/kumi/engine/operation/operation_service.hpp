@@ -41,7 +41,7 @@ public:
     /// Tells `to` that its operation is complete.
     void reply_done(const Turn& turn, Node to, OperationId operation, std::uint64_t value = 0);
     /// Tells `to` that its operation, or a request without one, has failed here.
-    void refuse(const Turn& turn, Node to, OperationId operation, const std::string& why);
+    void refuse(const Turn& turn, Node to, OperationId operation, const Error& why);
 
     /// Waits until everything that this node has begun is done, and returns the first error since the last sync().
     Result<void> sync(Instant deadline);

@@ -5,13 +5,16 @@
 
 namespace kumi::group {
 
-void CallFailure::refuse(std::string why) {
+void CallFailure::refuse(ErrorCode code, std::string why) {
     has_failed_ = true;
+    code_ = code;
     why_ = std::move(why);
 }
 
-void CallFailure::begin(const engine::Turn&, std::string why, std::string told, std::uint64_t mismatch) {
+void CallFailure::begin(const engine::Turn&, ErrorCode code, std::string why, std::string told,
+                        std::uint64_t mismatch) {
     has_failed_ = true;
+    code_ = code;
     mismatch_ = mismatch;
     why_ = std::move(why);
     told_ = std::move(told);
@@ -28,6 +31,7 @@ void CallFailure::post(const engine::Turn& turn, Node to, CollectiveHeader head,
     head.kind = kind;
     head.bytes = told_.size();
     head.came_with = mismatch_;
+    head.step = static_cast<std::uint16_t>(code_);
     seat_.mailbox.post(turn, to, head, bytes_of(std::string_view(told_)));
 }
 

@@ -19,11 +19,12 @@ public:
 
     bool has_failed() const noexcept { return has_failed_; }
     const std::string& why(const engine::Turn&) const noexcept { return why_; }
+    ErrorCode code(const engine::Turn&) const noexcept { return code_; }
 
     /// The call has not begun, so no member has to be told.
-    void refuse(std::string why);
+    void refuse(ErrorCode code, std::string why);
     /// `told` is for other members; `mismatch` is the mismatch that was the cause, or 0 (mailbox.hpp).
-    void begin(const engine::Turn& turn, std::string why, std::string told, std::uint64_t mismatch);
+    void begin(const engine::Turn& turn, ErrorCode code, std::string why, std::string told, std::uint64_t mismatch);
     /// That member waits for what this one will not send. It is told once. `own` is a header of the call.
     void tell(const engine::Turn& turn, Node to, const CollectiveHeader& own);
     /// After a mismatch: members in different calls may wait for this member, though it owes them nothing.
@@ -36,6 +37,7 @@ private:
 
     Membership& seat_;
     bool has_failed_ = false; // written with the turn: handlers make calls fail
+    ErrorCode code_ = ErrorCode::failed;
     std::string why_;
     std::string told_;
     std::uint64_t mismatch_ = 0;

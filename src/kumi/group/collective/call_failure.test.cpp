@@ -23,7 +23,7 @@ protected:
 
 TEST_F(CallFailureTest, a_member_is_told_once_and_in_few_words) {
     EXPECT_FALSE(failure.has_failed());
-    failure.begin(turn, "why", std::string(1000, 'x'), 0);
+    failure.begin(turn, ErrorCode::timed_out, "why", std::string(1000, 'x'), 0);
     EXPECT_TRUE(failure.has_failed());
     EXPECT_EQ(failure.why(turn), "why");
     failure.tell(turn, 1, own);
@@ -35,12 +35,14 @@ TEST_F(CallFailureTest, a_member_is_told_once_and_in_few_words) {
     const auto head = told[0].head<CollectiveHeader>();
     EXPECT_EQ(head.kind, MessageKind::trouble);
     EXPECT_EQ(head.serial, 3u);
+    EXPECT_EQ(error_code_of(head.step), ErrorCode::timed_out);
+    EXPECT_EQ(failure.code(turn), ErrorCode::timed_out);
     EXPECT_EQ(head.bytes, CallFailure::text_bytes_max);
     EXPECT_EQ(told[0].data<CollectiveHeader>().size(), CallFailure::text_bytes_max);
 }
 
 TEST_F(CallFailureTest, a_mismatch_is_told_to_all_and_known_from_then_on) {
-    failure.begin(turn, "why", "told", 9);
+    failure.begin(turn, ErrorCode::timed_out, "why", "told", 9);
     failure.tell_all(turn, own);
     const auto told = sent();
     ASSERT_EQ(told.size(), 2u);
@@ -54,7 +56,7 @@ TEST_F(CallFailureTest, a_mismatch_is_told_to_all_and_known_from_then_on) {
 
 TEST_F(CallFailureTest, what_members_still_send_is_skipped_unless_they_are_over) {
     seat->box.heard = {{1, 5, false}, {2, 6, true}};
-    failure.begin(turn, "why", "told", 0);
+    failure.begin(turn, ErrorCode::timed_out, "why", "told", 0);
     failure.skip(turn, 1);
     failure.skip(turn, 1);
     failure.skip(turn, 2);

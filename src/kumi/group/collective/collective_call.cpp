@@ -23,12 +23,12 @@ CollectiveCall::CollectiveCall(Membership& seat, const CallShape& shape, Instant
       deadline_(deadline), piece_bytes_(mailbox_.chunk_bytes()), search_(seat), failure_(seat) {
     if (shape.bytes_each != 0 && shape.bytes_each <= piece_bytes_) piece_bytes_ -= piece_bytes_ % shape.bytes_each;
     if (dispatcher_.progress().in_handler()) {
-        failure_.refuse("a handler must not wait");
+        failure_.refuse(ErrorCode::misuse, "a handler must not wait");
         return;
     }
     const auto turn = dispatcher_.take_turn();
     if (box_.call != nullptr) {
-        failure_.refuse("another thread is in a call on this set, and only one at a time can be");
+        failure_.refuse(ErrorCode::misuse, "another thread is in a call on this set, and only one at a time can be");
         return;
     }
     has_begun_ = true;
@@ -204,7 +204,9 @@ void CollectiveCall::bind(const engine::Turn& turn, Receive& receive, Node sourc
 /// Whether it is of the same call.
 bool CollectiveCall::check(const engine::Turn& turn, Node source, const CollectiveHeader& head) {
     const auto fail_both = [&](auto&& text, std::uint64_t mismatch) {
-        return fail(turn, text("this node"), text(dispatcher_.name_of(dispatcher_.node())), mismatch), false;
+        return fail(turn, ErrorCode::misuse, text("this node"), text(dispatcher_.name_of(dispatcher_.node())),
+                    mismatch),
+               false;
     };
     if (!shape_.has_same_name(head)) {
         const auto call = [](std::uint8_t collective, Node root) {
@@ -229,16 +231,18 @@ bool CollectiveCall::check(const engine::Turn& turn, Node source, const Collecti
 bool CollectiveCall::make_room(const engine::Turn& turn, Receive& receive, Node source, const CollectiveHeader& head) {
     const bool has_size = receive.content == nullptr || receive.combine != nullptr;
     if (head.step != receive.step || (has_size && head.bytes != receive.bytes))
-        return fail(turn, fmt::format("{} is at another step: the members' calls are not in the same order",
-                                      dispatcher_.name_of(source))),
+        return fail(turn, ErrorCode::misuse,
+                    fmt::format("{} is at another step: the members' calls are not in the same order",
+                                dispatcher_.name_of(source))),
                false;
     if (receive.may_fit && head.bytes == receive.bytes) receive.content = nullptr;
     if (receive.content == nullptr) return true;
     try {
         receive.content->resize(head.bytes);
     } catch (const std::exception& failure) {
-        return fail(turn, fmt::format("no memory for {} of {}: {}", base::readable_bytes(head.bytes),
-                                      dispatcher_.name_of(source), failure.what())),
+        return fail(turn, ErrorCode::no_memory,
+                    fmt::format("no memory for {} of {}: {}", base::readable_bytes(head.bytes),
+                                dispatcher_.name_of(source), failure.what())),
                false;
     }
     receive.bytes = head.bytes;
@@ -249,7 +253,8 @@ void CollectiveCall::feed(const engine::Turn& turn, Receive& receive, Bytes data
     const bool is_cut_wrong =
         receive.combine != nullptr && receive.content == nullptr && data.size() % shape_.bytes_each != 0;
     if (data.size() > receive.bytes - receive.arrived || is_cut_wrong)
-        return fail(turn, fmt::format("{} has sent what makes no sense", dispatcher_.name_of(receive.from)));
+        return fail(turn, ErrorCode::misuse,
+                    fmt::format("{} has sent what makes no sense", dispatcher_.name_of(receive.from)));
     const bool is_last = receive.arrived + data.size() == receive.bytes;
     if (receive.content != nullptr) copy_bytes(receive.content->data() + receive.arrived, data);
     if (receive.combine == nullptr) {
@@ -273,10 +278,11 @@ bool CollectiveCall::apply(const engine::Turn& turn, const Combine& combine, std
         if (!data.empty()) combine(into, mine, data.data(), data.size(), is_first);
         return true;
     } catch (const std::exception& thrown) {
-        fail(turn,
+        fail(turn, ErrorCode::refused,
              fmt::format("the operation threw on {}: {}", dispatcher_.name_of(dispatcher_.node()), thrown.what()));
     } catch (...) {
-        fail(turn, fmt::format("the operation threw on {}", dispatcher_.name_of(dispatcher_.node())));
+        fail(turn, ErrorCode::refused,
+             fmt::format("the operation threw on {}", dispatcher_.name_of(dispatcher_.node())));
     }
     return false;
 }
@@ -302,7 +308,8 @@ bool CollectiveCall::wait(bool for_sends) {
         const auto late = std::ranges::find(box_.receives, false, &Receive::is_done);
         const Node who = late != box_.receives.end() ? late->from : box_.sendings.front().to;
         const std::string why = fmt::format("{} has not come within the time given", dispatcher_.name_of(who));
-        fail(turn, why, fmt::format("{} has given up: {}", dispatcher_.name_of(dispatcher_.node()), why));
+        fail(turn, ErrorCode::timed_out, why,
+             fmt::format("{} has given up: {}", dispatcher_.name_of(dispatcher_.node()), why));
     }
     box_.receives.clear();
     return false;
@@ -336,7 +343,8 @@ void CollectiveCall::on_waiting(const engine::Turn& turn, Node source, const Col
 bool CollectiveCall::find_gone(const engine::Turn& turn) {
     const auto check = [&](Node node) {
         if (!dispatcher_.peers().is_gone(node)) return false;
-        return fail(turn, fmt::format("{} has left, or is lost", dispatcher_.name_of(node))), true;
+        return fail(turn, ErrorCode::node_lost, fmt::format("{} has left, or is lost", dispatcher_.name_of(node))),
+               true;
     };
     for (const Receive& receive : box_.receives)
         if (!receive.is_done && check(receive.from)) return true;
@@ -359,7 +367,8 @@ bool CollectiveCall::find_mismatch(const engine::Turn& turn) {
 Result<void> CollectiveCall::end() {
     if (wait()) return {};
     const auto turn = dispatcher_.take_turn();
-    return error("{} among {}: {}", name_of(shape_.collective), seat_.set.text(), failure_.why(turn));
+    return error(failure_.code(turn), "{} among {}: {}", name_of(shape_.collective), seat_.set.text(),
+                 failure_.why(turn));
 }
 
 // ---- failing
@@ -368,19 +377,19 @@ void CollectiveCall::refuse(const std::string& why) {
     if (!has_begun_) return;
     const auto turn = dispatcher_.take_turn();
     const std::string told = fmt::format("{}: {}", dispatcher_.name_of(dispatcher_.node()), why);
-    fail(turn, why, told);
+    fail(turn, ErrorCode::misuse, why, told);
 }
 
 void CollectiveCall::on_trouble(const engine::Turn& turn, Node source, const CollectiveHeader& head, Bytes text) {
     box_.heard.push_back({source, head.serial, head.kind == MessageKind::trouble});
     const std::string why(kumi::text_of(text.first(std::min(text.size(), CallFailure::text_bytes_max))));
-    fail(turn, why, why, head.came_with);
+    fail(turn, error_code_of(head.step), why, why, head.came_with);
 }
 
-void CollectiveCall::fail(const engine::Turn& turn, const std::string& why, const std::string& told,
+void CollectiveCall::fail(const engine::Turn& turn, ErrorCode code, const std::string& why, const std::string& told,
                           std::uint64_t mismatch) {
     if (failure_.has_failed()) return;
-    failure_.begin(turn, why, told.empty() ? why : told, mismatch);
+    failure_.begin(turn, code, why, told.empty() ? why : told, mismatch);
     search_.move(turn);
     const CollectiveHeader own = head_of(MessageKind::trouble, 0, 0);
     for (const Sending& sending : box_.sendings) failure_.tell(turn, sending.to, own);

@@ -85,7 +85,7 @@ private:
     bool find_mismatch(const engine::Turn& turn);
     void check_silent_peers(const engine::Turn& turn);
     /// `told` is for other members; empty: the same as `why`.
-    void fail(const engine::Turn& turn, const std::string& why, const std::string& told = {},
+    void fail(const engine::Turn& turn, ErrorCode code, const std::string& why, const std::string& told = {},
               std::uint64_t mismatch = 0);
     CollectiveHeader head_of(MessageKind kind, std::uint16_t step, std::uint64_t bytes) const noexcept;
 

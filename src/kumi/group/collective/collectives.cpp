@@ -88,7 +88,7 @@ Result<void> broadcast(Membership& seat, Node root, MutableBytes values, Instant
     }
     auto ended = call.end();
     if (ended && values.size() != own_bytes)
-        return error("broadcast among {}: {} came with {} bytes, this node with {}", seat.set.text(),
+        return error(ErrorCode::misuse, "broadcast among {}: {} came with {} bytes, this node with {}", seat.set.text(),
                      seat.mailbox.dispatcher().name_of(seat.members[root]), values.size(), own_bytes);
     return ended;
 }

@@ -97,8 +97,8 @@ inline void copy(MutableBytes to, Bytes from) noexcept {
 
 inline Result<void> check_root(const Membership& seat, Collective collective, Node root) {
     if (root < seat.size()) return {};
-    return error("{} among {}: there is no rank {}, this set has ranks 0 to {}", name_of(collective), seat.set.text(),
-                 root, seat.size() - 1);
+    return error(ErrorCode::not_found, "{} among {}: there is no rank {}, this set has ranks 0 to {}",
+                 name_of(collective), seat.set.text(), root, seat.size() - 1);
 }
 
 } // namespace kumi::group

@@ -27,7 +27,7 @@ void Multicasts::start(const Set& to, const Purpose& purpose, Bytes arguments, B
     if (!draft) return ended(draft.error());
     {
         const auto turn = dispatcher_.take_turn();
-        if (has_ended_) return ended(error("multicast to {}: the job has ended", to.text()));
+        if (has_ended_) return ended(error(ErrorCode::ended, "multicast to {}: the job has ended", to.text()));
         {
             const Busy busy(*this, turn);
             if (try_begin(turn, *draft, ended)) {
@@ -36,7 +36,8 @@ void Multicasts::start(const Set& to, const Purpose& purpose, Bytes arguments, B
             }
         }
         if (turn.is_inner())
-            return ended(error("multicast to {} from a handler: {} are under way, and a handler must not wait",
+            return ended(error(ErrorCode::misuse,
+                               "multicast to {} from a handler: {} are under way, and a handler must not wait",
                                to.text(), sender_.under_way()));
     }
     bool has_begun = false;
@@ -59,7 +60,8 @@ bool Multicasts::try_begin(const engine::Turn& turn, Draft& draft, Ended& ended)
 }
 
 Result<Arrival> Multicasts::next(Instant deadline) {
-    if (dispatcher_.progress().in_handler()) return error("waiting for a multicast: a handler must not wait");
+    if (dispatcher_.progress().in_handler())
+        return error(ErrorCode::misuse, "waiting for a multicast: a handler must not wait");
     std::optional<Arrival> taken;
     Content content;
     const auto take_one = [&] {
@@ -70,7 +72,8 @@ Result<Arrival> Multicasts::next(Instant deadline) {
         taken = Arrival{delivery->name.master, delivery->purpose.tag, {}, delivery->members, delivery->name.sequence};
         return true;
     };
-    if (!dispatcher_.progress().wait_until(take_one, deadline)) return error("no multicast came within the time given");
+    if (!dispatcher_.progress().wait_until(take_one, deadline))
+        return error(ErrorCode::timed_out, "no multicast came within the time given");
     // Others may go on meanwhile; the content stays until the delivery ends.
     const Name name{taken->master, taken->sequence};
     bool has_memory = true;
@@ -83,8 +86,8 @@ Result<Arrival> Multicasts::next(Instant deadline) {
     const Busy busy(*this, turn);
     if (!has_memory) {
         deliveries_.put_back(name);
-        return error("taking a multicast of {}: no memory for {}", dispatcher_.name_of(name.master),
-                     base::readable_bytes(content.bytes.size()));
+        return error(ErrorCode::no_memory, "taking a multicast of {}: no memory for {}",
+                     dispatcher_.name_of(name.master), base::readable_bytes(content.bytes.size()));
     }
     end_delivery(turn, name, std::vector<std::byte>());
     return *std::move(taken);
@@ -248,14 +251,14 @@ Result<std::vector<std::byte>> Multicasts::run_handler(const engine::Turn& turn,
     is_running_ = true;
     const auto trouble = dispatcher_.messages().run_here(purpose.number, name.master, content);
     is_running_ = false;
-    if (trouble) return Error(*trouble);
+    if (trouble) return Error(ErrorCode::refused, *trouble);
     return std::vector<std::byte>();
 }
 
 Result<void> Multicasts::store(const engine::Turn& turn, Bytes content) {
     if (discards_stores_.load(std::memory_order_relaxed)) return {}; // no partner: a setting, and no data depends on it
     StoreHead head;
-    if (!take(content, head)) return error("a multicast into memory does not say where it goes");
+    if (!take(content, head)) return error(ErrorCode::misuse, "a multicast into memory does not say where it goes");
     return dispatcher_.memory().store(turn, head.to, content, head.notice);
 }
 

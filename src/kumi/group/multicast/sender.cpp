@@ -31,13 +31,13 @@ Choice Sender::choice(const engine::Turn& turn, std::size_t bytes, Node members)
 }
 
 Result<void> Sender::check(const Set& to, std::size_t bytes) const {
-    if (to.empty()) return error("multicast to an empty set: it is for somebody");
+    if (to.empty()) return error(ErrorCode::misuse, "multicast to an empty set: it is for somebody");
     if (to.last() >= dispatcher_.nodes())
-        return error("multicast to {}: there is no node {}, this job has nodes 0 to {}", to.text(), to.last(),
-                     dispatcher_.nodes() - 1);
+        return error(ErrorCode::not_found, "multicast to {}: there is no node {}, this job has nodes 0 to {}",
+                     to.text(), to.last(), dispatcher_.nodes() - 1);
     if (bytes > Groups::content_bytes_max)
-        return error("multicast of {} to {}: the largest is {}", base::readable_bytes(bytes), to.text(),
-                     base::readable_bytes(Groups::content_bytes_max));
+        return error(ErrorCode::too_large, "multicast of {} to {}: the largest is {}", base::readable_bytes(bytes),
+                     to.text(), base::readable_bytes(Groups::content_bytes_max));
     return {};
 }
 
@@ -60,7 +60,8 @@ Result<Draft> Sender::draft(const Set& to, const Purpose& purpose, const Pieces&
     } else if (goes_in_blocks(draft.choice.way) && to.size() > (draft.is_member ? 1u : 0u)) {
         draft.streamed = try_make_bytes(draft.bytes);
         if (!draft.streamed)
-            return error("multicast to {}: no memory for {}", to.text(), base::readable_bytes(draft.bytes));
+            return error(ErrorCode::no_memory, "multicast to {}: no memory for {}", to.text(),
+                         base::readable_bytes(draft.bytes));
         pieces.copy_to(draft.streamed->data());
         draft.content = {*draft.streamed, draft.streamed};
     } else {
@@ -153,7 +154,7 @@ void Sender::end(const engine::Turn& turn, Relay& relay) {
     auto values = siblings_.relays.combine(turn, relay);
     if (relay.trouble.empty())
         relay.ended(Outcome{std::move(relay.missing), values ? *std::move(values) : std::vector<std::byte>()});
-    else relay.ended(error("multicast to {}: {}", to.text(), relay.trouble));
+    else relay.ended(error(ErrorCode::refused, "multicast to {}: {}", to.text(), relay.trouble));
     // the engine wakes threads that wait only after its own work, and this may be elsewhere
     dispatcher_.progress().wake();
 }

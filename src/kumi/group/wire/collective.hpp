@@ -33,7 +33,8 @@ enum class MessageKind : std::uint8_t {
     ready, // the sender has a message and waits for `go`
     go,    // the receiver is ready for the message
     drop,  // the receiver does not want the message
-    // text: the sender's call has failed and sends no more; came_with: the mismatch that was the cause, or 0
+    // text: the sender's call has failed and sends no more; came_with: the mismatch that was the cause, or 0; step: the
+    // ErrorCode
     trouble,
     taken, // carries the count `taken` only
     ask,   // the sender is in this call and waits for the receiver; bytes: the sender's state (deadlock.hpp)
@@ -42,7 +43,8 @@ enum class MessageKind : std::uint8_t {
     // came_with: the member that began the chase; root: the member that the beginner waits for; bytes: the beginner's
     // state, and the receiver's as the upper half
     chase,
-    // text: the sender's call has failed because members made different calls; came_with: the number of the mismatch
+    // text: the sender's call has failed because members made different calls; came_with: the number of the mismatch;
+    // step: the ErrorCode
     mismatch,
 };
 

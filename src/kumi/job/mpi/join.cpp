@@ -26,7 +26,7 @@ Result<group::Topology> topology_of(boot::Session& session, std::optional<std::u
     for (std::uint32_t node = 0; node < told->size(); ++node) {
         Place place{};
         if (!read_value((*told)[node], place))
-            return error("node {} runs another version of Kumi: run the same on all nodes", node);
+            return error(ErrorCode::misuse, "node {} runs another version of Kumi: run the same on all nodes", node);
         if (place.has_cluster != mine.has_cluster)
             return error("joining by MPI: node {} is told its cluster, and node {} is not: tell all of them, or none",
                          cluster ? session.standing().node : node, cluster ? node : session.standing().node);
