@@ -35,6 +35,7 @@ Dispatcher::~Dispatcher() {
         });
     };
     loop_.serve_until(is_done, now() + patience);
+    calls_.stop();
     loop_.stop();
     {
         const Turn turn(loop_);
@@ -82,6 +83,7 @@ void Dispatcher::on_arrival(const Turn& turn, pm::Message& message) noexcept {
     if (!outbox_.on_header(source, header)) [[unlikely]]
         note_unsound(source);
     Handled handled = Handled::yes;
+    thread_of_request_ = header.is_request >> 1;
     try {
         handled = handle(turn, source, header, message.bytes().subspan(sizeof header), message);
         if (handled == Handled::no) {
@@ -95,6 +97,7 @@ void Dispatcher::on_arrival(const Turn& turn, pm::Message& message) noexcept {
         operations_.note_error(
             turn, error(ErrorCode::no_memory, "handling a message of {}: {}", name_of(source), failure.what()));
     }
+    thread_of_request_ = 0;
     if (header.is_request != 0 && handled != Handled::later) outbox_.on_handled(source);
 }
 

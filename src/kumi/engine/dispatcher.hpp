@@ -107,6 +107,8 @@ public:
     /// Sends a request that begins with a header. Waits for room; with the turn, the request itself waits in the
     /// outbox. An error: the node is lost, or too much waits.
     Result<void> request(Node to, MutableBytes head, Bytes body);
+    /// The number of the sender's thread, for the request that is being handled; 0: none is, or it is not known.
+    std::uint32_t thread_of_request(const Turn&) const noexcept { return thread_of_request_; }
     /// A message makes no sense. The user is told once.
     void note_unsound(Node source) noexcept;
 
@@ -143,6 +145,7 @@ private:
     Outbox outbox_;
     PeerWatch peers_;
     bool has_told_unsound_ = false;
+    std::uint32_t thread_of_request_ = 0;
     std::vector<Added> services_;
     unsigned services_waiting_ = 0; // services that want progress
 

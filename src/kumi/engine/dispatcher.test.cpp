@@ -415,42 +415,92 @@ TEST(DispatcherCalls, what_a_function_throws_is_told_to_who_asked_and_so_are_arg
     EXPECT_TRUE(has(refusal_of(write_archive(1, 'x')), "there are more bytes than values"));
 }
 
-TEST(DispatcherCalls, an_answer_is_as_large_as_a_message_may_be_and_a_larger_one_is_an_error) {
+TEST(DispatcherCalls, large_arguments_and_answers_go_in_parts) {
     Handlers handlers;
-    handlers.function("fill", [](std::uint64_t bytes) { return std::string(bytes, 'x'); });
+    handlers.function("echo", [](std::string text) { return text + "!"; });
     Victim victim(std::move(handlers));
-    const std::uint64_t most =
-        victim.dispatcher->message_bytes_max() - sizeof(std::uint64_t); // a string has its size before it
-    victim.hears(1, Kind::ask, Ask{asked, 0, 0}, write_archive(most));
-    victim.poll();
+    const std::size_t most = std::min(chunk_bytes, victim.dispatcher->message_bytes_max() / 2);
+    const auto answer_to = [&](const std::string& text) { // in one piece
+        victim.hears(1, Kind::ask, Ask{asked, 0, 0}, write_archive(text));
+        victim.poll();
+    };
+    answer_to(std::string(most - sizeof(std::uint64_t) - 1, 'x')); // a string has its size before it
     EXPECT_EQ(victim.sent(Kind::answer).size(), 1u);
-    victim.hears(1, Kind::ask, Ask{asked, 0, 0}, write_archive(most + 1));
+    answer_to(std::string(most - sizeof(std::uint64_t), 'x'));
     victim.poll();
-    EXPECT_TRUE(has(victim.refusal(1, asked), "the largest is"));
-    const auto fill = Handlers().function("fill", [](std::string) {});
-    auto never_sent = victim.engine->invoke(1, fill, std::string(most + 1, 'x'));
-    EXPECT_TRUE(has(never_sent.get(now()).error().text(), "function fill on node 1"));
-    EXPECT_TRUE(victim.sent(Kind::ask).empty());
+    const auto sent = victim.channel.take_sent();
+    std::vector<std::byte> whole;
+    bool is_complete = false;
+    for (const auto& one : sent) {
+        Header header{};
+        ASSERT_TRUE(read_value(one.bytes, header));
+        Bytes body = Bytes(one.bytes).subspan(sizeof header);
+        if (header.kind == static_cast<std::uint16_t>(Kind::answer_part)) {
+            EXPECT_FALSE(is_complete);
+            EXPECT_NE(header.is_request, 0u) << "parts take credits";
+            CallPart part{};
+            ASSERT_TRUE(read_value(body, part));
+            EXPECT_EQ(part.operation, asked);
+            EXPECT_EQ(part.bytes, most + 1);
+            EXPECT_EQ(part.offset, whole.size());
+            body = body.subspan(sizeof part);
+            whole.insert(whole.end(), body.begin(), body.end());
+        } else if (header.kind == static_cast<std::uint16_t>(Kind::answer)) {
+            EXPECT_NE(header.is_request, 0u) << "nor may it pass its parts";
+            Done done{};
+            ASSERT_TRUE(read_value(body, done));
+            EXPECT_EQ(done.value, 1u);
+            is_complete = true;
+        }
+    }
+    EXPECT_TRUE(is_complete);
+    EXPECT_EQ(whole, write_archive(std::string(most - sizeof(std::uint64_t), 'x') + "!"));
+
+    // Arguments: parts, then the call. Without the parts, or with a part that does not fit, there is no call.
+    const auto arguments = write_archive(std::string("abc"));
+    victim.hears(1, Kind::ask, Ask{asked, 0, 1});
+    victim.poll();
+    EXPECT_NE(victim.refusal(1), "");
+    victim.hears(1, Kind::ask_part, CallPart{asked, arguments.size(), 0}, Bytes(arguments).first(5));
+    victim.hears(1, Kind::ask_part, CallPart{asked, arguments.size(), 6}, Bytes(arguments).subspan(6));
+    victim.poll();
+    EXPECT_NE(victim.refusal(1), "");
+    victim.hears(1, Kind::ask_part, CallPart{asked, arguments.size(), 0}, Bytes(arguments).first(5));
+    victim.hears(1, Kind::ask_part, CallPart{asked, arguments.size(), 5}, Bytes(arguments).subspan(5));
+    victim.hears(1, Kind::ask, Ask{asked, 0, 1});
+    victim.poll();
+    const auto answers = victim.sent(Kind::answer);
+    ASSERT_EQ(answers.size(), 1u);
+    EXPECT_TRUE(std::ranges::equal(answers[0].data<Done>(), write_archive(std::string("abc!"))));
 }
 
-TEST(DispatcherCalls, a_call_counts_as_handled_when_it_has_run_and_not_before) {
+TEST(DispatcherCalls, a_call_counts_as_handled_when_it_is_in_line_and_later_when_much_is_in_line) {
     Victim* self = nullptr;
-    Handlers handlers;
-    handlers.function("look", [&](int) {
+    std::uint64_t told_first = 0;
+    const auto told = [&] {
+        (void)self->channel.take_sent(); // what was told before
         self->hears(1, Kind::please);
         EXPECT_FALSE(self->dispatcher->progress().wait_until([] { return false; }, now())); // handles what has come
-        EXPECT_TRUE(self->sent(Kind::credit).empty()) << "there is nothing to tell yet";
+        const auto credits = self->sent(Kind::credit);
+        EXPECT_FALSE(credits.empty());
+        return credits.empty() ? 0 : credits[0].header.handled; // those behind it are of functions that began meanwhile
+    };
+    bool has_looked = false;
+    Handlers handlers;
+    handlers.function("look", [&](const std::string&) {
+        if (!std::exchange(has_looked, true)) told_first = told();
         EXPECT_FALSE(self->dispatcher->progress().in_handler());
     });
     Victim victim(std::move(handlers));
     self = &victim;
-    victim.hears(1, Kind::ask, Ask{asked, 0, 0}, write_archive(5));
+    const auto arguments = write_archive(std::string(victim.dispatcher->message_bytes_max() / 2, 'x'));
+    const auto calls = (std::size_t{20} << 20) / arguments.size();
+    for (std::size_t i = 0; i < calls; ++i) victim.hears(1, Kind::ask, Ask{asked, 0, 0}, arguments);
     victim.poll();
-    const auto told = victim.channel.take_sent();
-    ASSERT_FALSE(told.empty());
-    Header header{};
-    ASSERT_TRUE(read_value(told.back().bytes, header));
-    EXPECT_EQ(header.handled, 1u);
+    EXPECT_GE(told_first, (std::size_t{15} << 20) / arguments.size());
+    EXPECT_LE(told_first, (std::size_t{17} << 20) / arguments.size());
+    victim.hears(1, Kind::ask, Ask{asked, 0, 0}, arguments);
+    EXPECT_EQ(told(), calls + 1) << "all have begun";
 }
 
 TEST(DispatcherCalls, functions_that_wait_run_inside_of_each_other_so_deep_and_no_deeper) {

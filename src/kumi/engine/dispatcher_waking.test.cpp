@@ -58,14 +58,17 @@ TEST(DispatcherWaking, who_syncs_is_woken_when_what_it_waits_for_is_forgotten) {
     Handlers handlers;
     const auto square = handlers.function("square", [](long value) { return value * value; });
     Victim victim(std::move(handlers));
-    const auto number =
-        victim.dispatcher->calls().ask(1, square.index(), write_archive(3L), [](const Result<Bytes>&) {});
-    ASSERT_TRUE(number);
-    victim.handled[1] = 1;
-    victim.hears(1, Kind::credit);
-    victim.poll();
-    Sleeper sleeper(victim, [&](Instant end) { return victim.dispatcher->operations().sync(end).has_value(); });
-    EXPECT_TRUE(victim.dispatcher->progress().forget(*number));
+    std::uint64_t number = 0;
+    Sleeper sleeper(victim, [&](Instant end) {
+        const auto asked_for =
+            victim.dispatcher->calls().ask(1, square.index(), write_archive(3L), [](const Result<Bytes>&) {});
+        EXPECT_TRUE(asked_for);
+        number = *asked_for;
+        victim.handled[1] = 1;
+        victim.hears(1, Kind::credit);
+        return victim.dispatcher->operations().sync(end).has_value();
+    });
+    EXPECT_TRUE(victim.dispatcher->progress().forget(number));
     EXPECT_EQ(victim.channel.wakes(), 1u);
     EXPECT_TRUE(sleeper.was_woken());
 }

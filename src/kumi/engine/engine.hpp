@@ -8,7 +8,8 @@
 // must not wait: from inside one, calls that would wait are refused with an error; the others are allowed.
 //
 // Errors. What the caller can know is returned. What fails elsewhere (a handler that throws, a node that dies) is
-// returned by the next sync(), which names node and cause, and by the future or get() that it belongs to.
+// returned by the next sync() of the thread that caused it, which names node and cause, and by the future or get() that
+// it belongs to.
 
 #include "kumi/base/bytes.hpp"
 #include "kumi/base/clock.hpp"
@@ -57,8 +58,9 @@ public:
 
     /// Segments, the heap, puts, gets, atomic operations and flags: engine/memory.hpp.
     Memory memory() noexcept { return Memory(*dispatcher_); }
-    /// Waits until everything that this node has begun is done where it was to be done: puts, gets, copies, requests.
-    /// An error: the first thing that failed since the last sync().
+    /// Waits until everything that this thread has begun before is done where it was to be done: puts, gets, copies,
+    /// calls, and requests, those of other threads too. Does not wait for what begins later, so it ends while handlers
+    /// and other threads go on. An error: the first thing of this thread that failed since its last sync().
     Result<void> sync(Instant deadline = never);
     /// Does not wait: `flag`, any word of this node, becomes 1 then.
     Result<void> start_sync(Flag& flag);

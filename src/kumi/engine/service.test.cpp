@@ -2,6 +2,8 @@
 
 #include "loopback/victim.hpp"
 
+#include "kumi/base/sync/thread_number.hpp"
+
 #include <gtest/gtest.h>
 
 namespace kumi::engine::service_test {
@@ -92,7 +94,7 @@ TEST(Services, a_port_sends_requests_of_its_kind_and_they_are_credits) {
     const auto sent = victim.sent(kind_of(1, 7));
     ASSERT_EQ(sent.size(), 1u);
     EXPECT_EQ(sent[0].to, 1u);
-    EXPECT_EQ(sent[0].header.is_request, 1u);
+    EXPECT_EQ(sent[0].header.is_request, base::thread_number() << 1 | 1);
     EXPECT_EQ(sent[0].head<std::uint32_t>(), 5u);
     EXPECT_EQ(sent[0].rest.size(), 8u);
     EXPECT_EQ(victim.under_way(1), 1u);

@@ -17,17 +17,19 @@ namespace kumi::engine {
 /// What a message is for. Behind the engine's own kinds each service has a range of them, and handlers of the program
 /// come last.
 enum class Kind : std::uint16_t {
-    credit,       // nothing but the header
-    please,       // the same, and asks for one
-    message,      // of the program, without a handler's name: Job::on_message()
-    nudge,        // look at your flags
+    credit,  // nothing but the header
+    please,  // the same, and asks for one
+    message, // of the program, without a handler's name: Job::on_message()
+    nudge,   // look at your flags
     // The service of barriers.
     step = 64,    // BarrierStep
     host_arrived, // HostArrived: all nodes of a host have come to a barrier, tells its first node
     hopeless,     // Hopeless: a barrier lacks a node that is lost
     // The service of calls.
-    ask = 80, // Ask, arguments; answered by answer
-    answer,   // Done, answer
+    ask = 80,    // Ask, arguments; answered by answer
+    answer,      // Done, answer; value 1: most of it came in parts
+    ask_part,    // CallPart, data: part of the arguments of an ask that follows
+    answer_part, // CallPart, data: part of an answer that follows
     // The service of operations.
     done = 96, // Done: an operation is complete
     failed,    // Failed, text: an operation, or a request without one, was refused
@@ -48,7 +50,9 @@ enum class Kind : std::uint16_t {
 struct Header {
     std::uint16_t kind;
     std::uint16_t handled; // requests of the receiver's, in all, that the sender has handled
-    std::uint32_t is_request; // 1: to be counted as handled
+    // 0: no request. Otherwise the lowest bit is set, and the rest is a number of the thread that sent the request, which
+    // returns with a refusal. Requests are counted as handled.
+    std::uint32_t is_request;
 };
 static_assert(sizeof(Header) == 8);
 
@@ -137,9 +141,19 @@ struct Want {
 struct Ask {
     OperationId operation;
     std::uint32_t function;
-    std::uint32_t reserved;
+    std::uint32_t has_parts; // 1: most of the arguments came in parts
+};
+/// Large arguments and answers are sent in parts, from the first byte to the last.
+struct CallPart {
+    OperationId operation; // of the node that asks
+    std::uint64_t bytes;   // of the whole
+    std::uint64_t offset;  // of this part
 };
 
 inline constexpr OperationId no_operation{~0u, ~0u};
+/// Stands for a request without an operation, in a refusal: the sender's thread.
+inline constexpr OperationId request_of_thread(std::uint32_t thread) noexcept {
+    return thread == 0 ? no_operation : OperationId{thread, no_operation.generation};
+}
 
 } // namespace kumi::engine

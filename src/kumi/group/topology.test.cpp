@@ -1,5 +1,6 @@
 #include "kumi/group/topology.hpp"
 
+#include <algorithm>
 #include <gtest/gtest.h>
 #include <random>
 #include <set>

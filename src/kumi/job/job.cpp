@@ -19,15 +19,30 @@
 namespace kumi {
 namespace {
 
-/// KUMI_PROGRESS: on, off, or the core that the background thread is bound to.
+constexpr unsigned workers_max = 256;
+
+/// KUMI_PROGRESS: on, off, or the core that the background thread is bound to. KUMI_WORKERS: functions that run at once.
 Result<engine::ProgressOptions> progress_from_environment() {
+    engine::ProgressOptions options;
     const char* const text = std::getenv("KUMI_PROGRESS");
     const std::string_view wanted = text != nullptr ? text : "on";
-    if (wanted == "on") return engine::ProgressOptions{};
-    if (wanted == "off") return engine::ProgressOptions{.in_background = false};
-    const auto core = base::number_in<unsigned>(wanted);
-    if (!core) return error("KUMI_PROGRESS={}: say on, off, or the number of a core for the background thread", wanted);
-    return engine::ProgressOptions{.core = *core};
+    if (wanted == "off") {
+        options.in_background = false;
+    } else if (wanted != "on") {
+        const auto core = base::number_in<unsigned>(wanted);
+        if (!core)
+            return error(ErrorCode::misuse,
+                         "KUMI_PROGRESS={}: say on, off, or the number of a core for the background thread", wanted);
+        options.core = *core;
+    }
+    if (const char* const count = std::getenv("KUMI_WORKERS"); count != nullptr) {
+        const auto workers = base::number_in<unsigned>(count);
+        if (!workers || *workers == 0 || *workers > workers_max)
+            return error(ErrorCode::misuse, "KUMI_WORKERS={}: say how many functions may run at once, 1 to {}", count,
+                         workers_max);
+        options.workers = *workers;
+    }
+    return options;
 }
 
 /// KUMI_GROUPS, and what somebody has set beside it.

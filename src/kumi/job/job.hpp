@@ -119,8 +119,8 @@ public:
 
     // ---- progress
 
-    /// Waits until everything that this node has begun is done where it was to be done: puts, gets, copies, requests.
-    /// An error: the first thing that failed since the last sync().
+    /// Waits until everything that this thread has begun before is done where it was to be done: puts, gets, copies,
+    /// calls, requests. An error: the first thing of this thread that failed since its last sync().
     Result<void> sync(Instant deadline = never) { return engine_.sync(deadline); }
     /// Does not wait: `flag`, any word of this node, becomes 1 then.
     Result<void> start_sync(Flag& flag) { return engine_.start_sync(flag); }

@@ -42,12 +42,16 @@ private:
 
 namespace engine {
 
+/// Gets the answer of a function, as an archive has it, or why there is none. Called once, by any thread.
+using FunctionAnswered = std::function<void(Result<std::vector<std::byte>>)>;
+
 struct FunctionEntry {
     std::string name;
     std::string signature; // of parameters and answer, as signature.hpp has it
-    /// From arguments to answer, both as an archive has them. Throws what the function throws, and BadBytes when these
-    /// are not its arguments.
-    std::function<std::vector<std::byte>(Bytes)> run;
+    /// Runs the function with arguments as an archive has them. Throws what the function throws, and BadBytes when these
+    /// are not its arguments; otherwise calls `answered`: at once, or when the future that the function returned is
+    /// ready.
+    std::function<void(Bytes arguments, const FunctionAnswered& answered)> run;
 };
 
 /// The arguments of a call, as an archive has them; or why they cannot be sent.

@@ -16,11 +16,11 @@ Result<std::uint64_t> ask(Dispatcher& dispatcher, Node to, std::uint32_t functio
     if (!arguments)
         return error(ErrorCode::misuse, "function {} on node {}: its arguments cannot be sent: {}", name, to,
                      arguments.error().text());
-    if (arguments->size() > dispatcher.message_bytes_max())
+    if (arguments->size() > Calls::bytes_max)
         return error(ErrorCode::too_large,
-                     "function {} on node {}: its arguments take {} bytes, and a message holds {}: put large data into "
-                     "a segment",
-                     name, to, arguments->size(), dispatcher.message_bytes_max());
+                     "function {} on node {}: its arguments take {} bytes, and the most is {}: put large data into a "
+                     "segment",
+                     name, to, arguments->size(), Calls::bytes_max);
     return dispatcher.calls().ask(to, function, *arguments, std::move(answered));
 }
 

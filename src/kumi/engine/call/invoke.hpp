@@ -23,21 +23,43 @@
 
 namespace kumi::engine {
 
+/// What a function has returned, to bytes.
+template <class Answer>
+void give_answer(const Answer& answer, const FunctionAnswered& answered) {
+    answered(write_archive(answer));
+}
+template <class Answer>
+void give_answer(const Result<Answer>& answer, const FunctionAnswered& answered) {
+    if (!answer) return answered(answer.error());
+    if constexpr (std::is_void_v<Answer>) answered(std::vector<std::byte>());
+    else answered(write_archive(*answer));
+}
+template <class Answer>
+void give_answer(Future<Answer> future, const FunctionAnswered& answered) {
+    future.then([answered](const Result<Answer>& answer) {
+        try {
+            give_answer(answer, answered);
+        } catch (const std::exception& thrown) {
+            answered(Error(ErrorCode::refused, std::string("its answer cannot be sent: ") + thrown.what()));
+        }
+    });
+}
+
 /// A callable of these types as other nodes call it. Each argument is given as it is asked for: by value it is moved.
 template <class Answer, class Callable, class... Written>
 auto run_archived(Callable callable, Parameters<Written...>) {
     static_assert((std::is_default_constructible_v<std::remove_cvref_t<Written>> && ...),
                   "arguments are made, and then read");
-    return [callable = std::move(callable)](Bytes bytes) mutable {
+    return [callable = std::move(callable)](Bytes bytes, const FunctionAnswered& answered) mutable {
         std::tuple<std::remove_cvref_t<Written>...> arguments;
         std::apply([&](auto&... argument) { read_archive(bytes, argument...); }, arguments);
-        return std::apply(
+        std::apply(
             [&](auto&... argument) {
                 if constexpr (std::is_void_v<Answer>) {
                     callable(static_cast<Written&&>(argument)...);
-                    return std::vector<std::byte>();
+                    answered(std::vector<std::byte>());
                 } else {
-                    return write_archive(callable(static_cast<Written&&>(argument)...));
+                    give_answer(callable(static_cast<Written&&>(argument)...), answered);
                 }
             },
             arguments);
@@ -125,9 +147,10 @@ private:
     template <class... Types>
     static auto add(Handlers& handlers, std::string name, Callable callable, Parameters<Types...>) {
         using Signature = parameters_of<Callable>;
-        using Answer = std::remove_cvref_t<typename Signature::answer>;
+        using Returned = std::remove_cvref_t<typename Signature::answer>;
+        using Answer = typename future_value<Returned>::type;
         handlers.functions_.push_back({name, function_text<Answer, Types...>(),
-                                       run_archived<Answer>(std::move(callable), typename Signature::as_written{})});
+                                       run_archived<Returned>(std::move(callable), typename Signature::as_written{})});
         const auto index = static_cast<std::uint32_t>(handlers.functions_.size() - 1);
         return Function<Answer(Types...)>(index, std::move(name));
     }

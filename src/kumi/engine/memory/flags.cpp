@@ -52,7 +52,7 @@ Result<void> Flags::wait(const Flag& flag, Flag value, Instant deadline) {
     std::optional<Error> failure; // one of the threads that wait takes it, and the others go on
     const auto is_over = [&](const Turn& turn) {
         if (is_set || (is_set = load_flag(flag) == value)) return true;
-        if (!failure) failure = dispatcher_.operations().take_error(turn);
+        if (!failure) failure = dispatcher_.operations().take_error_of_flag(turn, flag);
         return failure.has_value();
     };
     dispatcher_.loop().serve_until(is_over, deadline);

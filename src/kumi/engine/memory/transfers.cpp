@@ -25,8 +25,8 @@ Transfers::Transfers(Dispatcher& dispatcher, Port port) noexcept
 
 void Transfers::start(Transfer transfer, bool is_in_background) {
     const Turn turn = dispatcher_.take_turn();
+    transfer.held = dispatcher_.operations().hold(turn, "transfer");
     transfers_[transfer.node].push_back(std::move(transfer));
-    dispatcher_.operations().hold(turn);
     port_.want_progress(turn, true);
     if (go_on(turn)) dispatcher_.loop().wake_waiters(turn); // flags that other threads wait for may have been set
     if (!transfers_.empty() && is_in_background) dispatcher_.loop().on_duty(turn);
@@ -50,8 +50,8 @@ bool Transfers::go_on_to(const Turn& turn, List& transfers) {
     for (auto transfer = transfers.begin(); transfer != transfers.end() && active < transfers_active_max;) {
         for (int pieces = 0; pieces < pieces_per_turn && send_piece(turn, *transfer); ++pieces) any = true;
         if (finish(turn, *transfer)) {
+            dispatcher_.operations().release(turn, transfer->held);
             transfer = transfers.erase(transfer);
-            dispatcher_.operations().release(turn);
             any = true;
         } else {
             ++transfer;
@@ -64,7 +64,7 @@ bool Transfers::go_on_to(const Turn& turn, List& transfers) {
 void Transfers::give_up(const Turn& turn, Node lost) noexcept {
     const auto node = transfers_.find(lost);
     if (node == transfers_.end()) return;
-    for (std::size_t i = 0; i < node->second.size(); ++i) dispatcher_.operations().release(turn);
+    for (const Transfer& transfer : node->second) dispatcher_.operations().release(turn, transfer.held);
     transfers_.erase(node);
     port_.want_progress(turn, !transfers_.empty());
 }

@@ -28,6 +28,7 @@ struct Transfer {
     OperationId want = no_operation; // of the node where it goes, which is to be told how much it was
     Flag* flag = nullptr;            // to be set when the source may be changed
     Flag flag_value = 1;
+    OperationId held = no_operation; // for sync(); set by Transfers
 };
 
 class Transfers {

@@ -2,6 +2,7 @@
 
 #include "kumi/base/log.hpp"
 #include "kumi/base/sync/memory_policy.hpp"
+#include "kumi/base/sync/thread_number.hpp"
 #include "kumi/engine/dispatcher.hpp"
 #include "kumi/engine/memory/flags.hpp"
 
@@ -45,7 +46,10 @@ bool OperationService::on_failed(const Turn& turn, Node source, Bytes body) {
     if (!read_value(body, what)) return false;
     Error why =
         error(error_code_of(what.code), "{}: {}", dispatcher_.name_of(source), text_of(body.subspan(sizeof what)));
-    if (what.operation == no_operation) return note_error(turn, std::move(why)), true;
+    if (what.operation.generation == no_operation.generation) {
+        const std::uint32_t thread = what.operation == no_operation ? 0 : what.operation.index;
+        return note_error(turn, std::move(why), thread), true;
+    }
     if (const Operation* const operation = operations_.find(what.operation);
         operation != nullptr && !operation->is_from(source))
         return false;
@@ -58,6 +62,7 @@ void OperationService::reply_done(const Turn& turn, Node to, OperationId operati
 }
 
 void OperationService::refuse(const Turn& turn, Node to, OperationId operation, const Error& why) {
+    if (operation == no_operation) operation = request_of_thread(dispatcher_.thread_of_request(turn));
     port_.reply(turn, to, failed_kind, Failed{operation, static_cast<std::uint32_t>(why.code()), 0},
                 bytes_of(std::string_view(why.text()).substr(0, 1000)));
 }
@@ -72,6 +77,10 @@ OperationId OperationService::begin(Operation operation) {
 void OperationService::end(OperationId id) noexcept {
     const Turn turn = dispatcher_.take_turn();
     operations_.end(id);
+}
+
+OperationId OperationService::hold(const Turn&, const char* what) {
+    return operations_.begin({.peer = dispatcher_.node(), .what = what});
 }
 
 void OperationService::complete(const Turn&, OperationId id) {
@@ -94,9 +103,11 @@ void OperationService::fail(const Turn& turn, OperationId id, Error why) {
         return;
     }
     const auto answered = std::move(operation->answered);
+    const std::uint32_t thread = operation->thread;
+    const Flag* const flag = operation->flag;
     operations_.end(id);
     if (answered) answered(std::move(why));
-    else note_error(turn, std::move(why));
+    else note_error(turn, std::move(why), thread, flag);
 }
 
 Result<std::uint64_t> OperationService::wait_for(OperationId id, Instant deadline) {
@@ -138,65 +149,69 @@ void OperationService::check_silent_peers(const Turn&) noexcept {
 void OperationService::close() noexcept {
     operations_.clear();
     // Nodes leave one after the other: that alone is not worth a warning.
-    if (first_error_ && !is_about_loss_) base::log_warning("{}", first_error_->text());
+    for (const NotedErrors::Noted& noted : errors_.all())
+        if (!noted.is_about_loss) base::log_warning("{}", noted.why.text());
 }
 
 // ---- errors
 
-void OperationService::note_error(const Turn&, Error why) {
-    if (first_error_ && !is_about_loss_) return base::log_warning("{}", why.text());
-    first_error_ = std::move(why);
-    is_about_loss_ = false;
+void OperationService::note_error(const Turn&, Error why, std::uint32_t thread, const Flag* flag) {
+    const std::string text = why.text();
+    if (!errors_.note({std::move(why), thread, flag, false})) base::log_warning("{}", text);
 }
 
-std::optional<Error> OperationService::take_error(const Turn&) {
-    is_about_loss_ = false;
-    return std::exchange(first_error_, std::nullopt);
+std::optional<Error> OperationService::take_error_of_flag(const Turn&, const Flag& flag) {
+    return errors_.empty() ? std::nullopt : errors_.take_of_flag(base::thread_number(), flag);
 }
 
 void OperationService::note_unhandled(const Turn&, Node lost) {
-    if (first_error_) return;
-    first_error_ = error(ErrorCode::node_lost, "{} has left, or is lost; what was sent to it last may not have arrived",
-                         dispatcher_.name_of(lost));
-    is_about_loss_ = true;
+    Error why = error(ErrorCode::node_lost, "{} has left, or is lost; what was sent to it last may not have arrived",
+                      dispatcher_.name_of(lost));
+    (void)errors_.note({std::move(why), 0, nullptr, true});
 }
 
 // ---- sync
-
-bool OperationService::all_done(const Turn& turn) const noexcept {
-    return dispatcher_.outbox(turn).all_handled() && operations_.count() == 0 && held_ == 0;
-}
 
 Result<void> OperationService::sync(Instant deadline) {
     if (dispatcher_.progress().in_handler()) return error(ErrorCode::misuse, "sync: a handler must not wait");
     // What was stored straight into the memory of other nodes is there before whatever this thread does next.
     base::MachineMemory::full_fence();
-    const auto done = [&](const Turn& turn) {
-        if (all_done(turn)) return true;
-        dispatcher_.outbox(turn).ask_for_credits();
-        return false;
-    };
-    const bool in_time = dispatcher_.loop().serve_until(done, deadline);
+    std::optional<SyncPoint> point;
+    {
+        const Turn turn = dispatcher_.take_turn();
+        const Outbox& outbox = dispatcher_.outbox(turn);
+        const bool has_any = !outbox.all_handled() || operations_.count() != 0;
+        if (!has_any && errors_.empty()) [[likely]]
+            return {};
+        point.emplace(base::thread_number(), operations_, outbox, dispatcher_.nodes());
+    }
+    const bool in_time = dispatcher_.loop().serve_until(
+        [&](const Turn& turn) { return point->is_reached(operations_, dispatcher_.outbox(turn)); }, deadline);
     const Turn turn = dispatcher_.take_turn();
-    if (auto first = take_error(turn)) return *std::move(first);
-    if (!in_time)
-        return error(ErrorCode::timed_out, "sync: not all was done within the time given{}",
-                     dispatcher_.outbox(turn).describe_unhandled());
-    return {};
+    if (auto first = errors_.take_of_thread(base::thread_number())) return *std::move(first);
+    if (in_time) return {};
+    std::string missing;
+    for (const Node node : point->missing_nodes())
+        missing += fmt::format("{} {}", missing.empty() ? "; not yet at" : ",", dispatcher_.name_of(node));
+    return error(ErrorCode::timed_out, "sync: not all was done within the time given{}", missing);
 }
 
 Result<void> OperationService::start_sync(Flag& flag) {
     const Turn turn = dispatcher_.take_turn();
     store_flag(flag, 0);
-    syncs_.push_back(&flag);
+    syncs_.push_back(
+        {&flag, SyncPoint(base::thread_number(), operations_, dispatcher_.outbox(turn), dispatcher_.nodes())});
     check_syncs(turn);
     if (!syncs_.empty()) dispatcher_.loop().on_duty(turn);
     return {};
 }
 
 void OperationService::check_syncs(const Turn& turn) {
-    if (!all_done(turn)) return dispatcher_.outbox(turn).ask_for_credits();
-    for (Flag* const flag : std::exchange(syncs_, {})) store_flag(*flag, 1);
+    std::erase_if(syncs_, [&](StartedSync& sync) {
+        const bool is_reached = sync.point.is_reached(operations_, dispatcher_.outbox(turn));
+        if (is_reached) store_flag(*sync.flag, 1);
+        return is_reached;
+    });
 }
 
 } // namespace kumi::engine

@@ -2,11 +2,13 @@
 
 // What this node has begun and other nodes complete: gets, atomic operations, copies, calls. An operation ends when the
 // other node answers `done` or `failed`, when a service completes or fails it, or when a node that it needs is lost.
-// sync() waits for all of them, and for all requests to be handled; it returns the first error since the last sync().
+// sync() waits for those that the calling thread has begun, and for all requests to be handled (sync_point.hpp).
 
 #include "kumi/base/clock.hpp"
 #include "kumi/base/result.hpp"
+#include "kumi/engine/operation/noted_errors.hpp"
 #include "kumi/engine/operation/operations.hpp"
+#include "kumi/engine/operation/sync_point.hpp"
 #include "kumi/engine/service.hpp"
 
 #include <optional>
@@ -34,27 +36,29 @@ public:
     Result<std::uint64_t> wait_for(OperationId id, Instant deadline = never);
     /// Ends an operation whose answer nobody wants any more. False: it had ended before.
     bool forget(OperationId id);
-    /// Something is under way that has no number of its own and that sync() waits for, until release().
-    void hold(const Turn&) noexcept { ++held_; }
-    void release(const Turn&) noexcept { --held_; }
+    /// Something is under way that no other node answers by its number. sync() waits for it until it is released.
+    [[nodiscard]] OperationId hold(const Turn& turn, const char* what);
+    void release(const Turn&, OperationId held) noexcept { operations_.end(held); }
 
     /// Tells `to` that its operation is complete.
     void reply_done(const Turn& turn, Node to, OperationId operation, std::uint64_t value = 0);
     /// Tells `to` that its operation, or a request without one, has failed here.
     void refuse(const Turn& turn, Node to, OperationId operation, const Error& why);
 
-    /// Waits until everything that this node has begun is done, and returns the first error since the last sync().
+    /// Waits until everything that this thread has begun is done, and returns the first error of this thread since its
+    /// last sync().
     Result<void> sync(Instant deadline);
     /// Does not wait: sets `flag` to 1 then.
     Result<void> start_sync(Flag& flag);
     bool has_syncs(const Turn&) const noexcept { return !syncs_.empty(); }
-    /// Sets the flags of start_sync() if everything is done, and asks other nodes for credits otherwise.
+    /// Sets the flags of those start_sync() that are done, and asks other nodes for credits for the others.
     void check_syncs(const Turn& turn);
 
-    /// Keeps the first error until sync() or a thread that waits for a flag takes it; further errors are logged.
-    void note_error(const Turn& turn, Error why);
-    /// Takes the first error, if there is one.
-    std::optional<Error> take_error(const Turn& turn);
+    /// Keeps the first error of a thread (0: not known) until its sync(), or its wait for a flag, takes it; further errors
+    /// are logged.
+    void note_error(const Turn& turn, Error why, std::uint32_t thread = 0, const Flag* flag = nullptr);
+    /// Takes the first error that a thread which waits for `flag` should know, if there is one.
+    std::optional<Error> take_error_of_flag(const Turn& turn, const Flag& flag);
     /// `lost` had not handled all that was sent to it: an error, unless there is another one.
     void note_unhandled(const Turn& turn, Node lost);
     /// The engine ends, and no other thread uses it any more: ends all operations, and logs an error that no sync()
@@ -69,15 +73,15 @@ private:
 
     bool on_done(const Turn& turn, Node source, Bytes body);
     bool on_failed(const Turn& turn, Node source, Bytes body);
-    bool all_done(const Turn& turn) const noexcept;
-
     Dispatcher& dispatcher_;
     Port port_;
     Operations operations_;
-    std::size_t held_ = 0;             // things under way without a number
-    std::vector<Flag*> syncs_;         // to be set when all is done
-    std::optional<Error> first_error_; // since the last sync()
-    bool is_about_loss_ = false;       // it only says that a node is lost: any other error replaces it
+    struct StartedSync {
+        Flag* flag; // to be set
+        SyncPoint point;
+    };
+    std::vector<StartedSync> syncs_;
+    NotedErrors errors_;
 };
 
 } // namespace kumi::engine

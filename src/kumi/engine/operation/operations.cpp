@@ -1,5 +1,7 @@
 #include "kumi/engine/operation/operations.hpp"
 
+#include "kumi/base/sync/thread_number.hpp"
+
 #include <utility>
 
 namespace kumi::engine {
@@ -7,8 +9,17 @@ namespace kumi::engine {
 OperationId Operations::begin(Operation operation) {
     const auto [id, slot] = table_.add();
     slot = std::move(operation);
+    slot.thread = base::thread_number();
     count_ += slot.is_for_sync ? 1 : 0;
     return id;
+}
+
+std::vector<OperationId> Operations::open_of(std::uint32_t thread) const {
+    std::vector<OperationId> open;
+    table_.for_each([&](OperationId id, const Operation& operation) {
+        if (operation.is_for_sync && !operation.is_done && operation.thread == thread) open.push_back(id);
+    });
+    return open;
 }
 
 Operation* Operations::find(OperationId id) noexcept { return table_.find(id); }

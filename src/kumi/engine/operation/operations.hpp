@@ -11,6 +11,7 @@
 
 #include <functional>
 #include <optional>
+#include <vector>
 
 namespace kumi::engine {
 
@@ -21,6 +22,7 @@ struct Operation {
     using Answered = std::function<void(const Result<Bytes>&)>;
 
     Node peer = 0; // who completes it
+    std::uint32_t thread = 0; // base::thread_number() of the thread that began it; set by Operations
     const char* what = ""; // for people: "get"
     std::byte* target = nullptr; // where data goes, if any is to come
     std::uint64_t bytes = 0;     // of data in all
@@ -50,8 +52,10 @@ public:
     /// Ends all.
     void clear() noexcept;
 
-    /// Those that sync() waits for.
+    /// Those that sync() waits for, of all threads.
     std::size_t count() const noexcept { return count_; }
+    /// Of these, those that are not done and that `thread` has begun.
+    std::vector<OperationId> open_of(std::uint32_t thread) const;
     /// Calls with all that are not done.
     template <class Visit>
     void each(Visit&& visit) const {

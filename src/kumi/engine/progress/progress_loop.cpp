@@ -19,6 +19,8 @@ constexpr Duration nap_min = 100us;
 constexpr Duration nap_max = 1ms;
 /// The longest while one and the same wait goes on; who ends such a wait wakes it.
 constexpr Duration long_nap_max = 16ms;
+/// A visit costs a microsecond, a shared lock its owner some nanoseconds each time.
+constexpr unsigned worker_visits_max = 10'000;
 /// A channel that cannot be slept on jointly is looked at this often.
 constexpr Duration look_after = 1ms;
 
@@ -70,8 +72,9 @@ void spin_until(Done&& done) noexcept {
 void ProgressLoop::take_turn_slowly() noexcept {
     const void* const me = base::thread_mark();
     const bool is_background = background_mark_.load(std::memory_order_relaxed) == me; // its own, if it is
-    if (const void* nobody = nullptr;
-        !is_background && can_own_ && owner_.compare_exchange_strong(nobody, me) && lock_.try_lock_as_owner())
+    const bool is_worker = WaitObserver::of_this_thread() != nullptr;
+    if (const void* nobody = nullptr; !is_background && !is_worker && can_own_ &&
+                                      owner_.compare_exchange_strong(nobody, me) && lock_.try_lock_as_owner())
         return;
     const bool is_owner = owner_.load(std::memory_order_relaxed) == me;
     wanted_.fetch_add(1, std::memory_order_relaxed); // a hint
@@ -80,7 +83,8 @@ void ProgressLoop::take_turn_slowly() noexcept {
     if (!is_owner && !is_shared_) {
         lock_.begin_visit();
         spin_until([&] { return lock_.is_owner_outside(); });
-        is_shared_ = !is_background; // a second thread of the program
+        // A second thread of the program, or functions that use the engine much.
+        is_shared_ = is_worker ? ++worker_visits_ > worker_visits_max : !is_background;
     }
     wanted_.fetch_sub(1, std::memory_order_relaxed); // not before the owner is outside, which may spin inside
     is_visit_ = true;
@@ -114,7 +118,8 @@ void ProgressLoop::run_tasks() noexcept {
 
 // ---- waiting
 
-ProgressLoop::Wait::Wait(ProgressLoop& loop) noexcept : loop_(loop) {
+ProgressLoop::Wait::Wait(ProgressLoop& loop) noexcept : loop_(loop), observer_(WaitObserver::of_this_thread()) {
+    if (observer_ != nullptr) observer_->begin_wait();
     // Relaxed, and not in one step: only who has the turn writes, and a look too early or too late does no harm.
     loop_.waits_.store(loop_.waits_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     loop_.visits_.store(loop_.visits_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
@@ -123,6 +128,12 @@ ProgressLoop::Wait::Wait(ProgressLoop& loop) noexcept : loop_(loop) {
 ProgressLoop::Wait::~Wait() {
     loop_.waits_.store(loop_.waits_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
     if (loop_.nap_ns_.load(std::memory_order_relaxed) > Duration(nap_max).count()) loop_.kick();
+    if (observer_ != nullptr) observer_->end_wait();
+}
+
+void ProgressLoop::end_observed_waits(const Turn& turn) noexcept {
+    observed_waits_end_ = true;
+    wake_waiters(turn);
 }
 
 void ProgressLoop::sleep(Instant deadline) noexcept {

@@ -9,6 +9,10 @@
 // The sleeper. One thread at a time sleeps on the channel; threads of the program before the background. Further
 // threads that wait sleep on a word of ours, and whoever handled something wakes them to look again.
 //
+// Visitors. The lock of the turn belongs to the first thread of the program that comes, which takes it for a few
+// nanoseconds; the background and the workers, which run functions, take it as visitors. A second thread of the program
+// makes it an ordinary lock.
+//
 // The background. While threads of the program come and wait, it naps, for longer each time, up to nap_max: they do
 // what there is to do, and it would only be in their way. When nobody has come since the last nap, it is on duty: it
 // handles what is there, arms the channel and sleeps until something comes. A wait that begins while it is on duty
@@ -18,6 +22,7 @@
 #include "kumi/base/clock.hpp"
 #include "kumi/base/sync/biased_lock.hpp"
 #include "kumi/base/sync/thread_mark.hpp"
+#include "kumi/engine/progress/wait_observer.hpp"
 #include "kumi/pm/channel.hpp"
 #include "kumi/pm/wait.hpp"
 
@@ -69,6 +74,7 @@ protected:
 struct ProgressOptions {
     bool in_background = true;
     std::optional<unsigned> core; // for the background thread
+    unsigned workers = 4;         // functions that run at once, where there is a background
 };
 
 class ProgressLoop {
@@ -81,6 +87,11 @@ public:
     /// Starts and ends the background thread.
     void start();
     void stop() noexcept;
+    bool has_background() const noexcept { return has_background_.load(); }
+    unsigned workers() const noexcept { return options_.workers; }
+    /// From now on threads with an observer (workers) do not wait any more: their waits end as if their deadline had
+    /// come. For the end of the engine.
+    void end_observed_waits(const Turn&) noexcept;
 
     /// A mark of the thread that has the turn.
     const void* turn_holder() const noexcept { return holder_.load(std::memory_order_relaxed); }
@@ -121,7 +132,7 @@ public:
                 continue;
             }
             const Instant time = now();
-            if (time >= deadline) return done();
+            if (time >= deadline || wait.is_to_end()) return done();
             if (empty == polls_per_clock) idle_since = time;
             if (patience_.spin_max > Duration{0} && time - idle_since < patience_.spin_max) {
                 yield(); // costs little where nobody else wants this core, and hosts may share it without knowing
@@ -153,9 +164,11 @@ private:
     public:
         explicit Wait(ProgressLoop& loop) noexcept;
         ~Wait();
+        bool is_to_end() const noexcept { return observer_ != nullptr && loop_.observed_waits_end_; }
 
     private:
         ProgressLoop& loop_;
+        WaitObserver* observer_;
     };
 
     void take_turn() noexcept {
@@ -206,6 +219,8 @@ private:
     // With the turn.
     bool is_visit_ = false;   // who has it took the lock
     bool is_shared_ = false;  // all take it, from now on
+    bool observed_waits_end_ = false;
+    unsigned worker_visits_ = 0;
     Sleeper sleeper_ = Sleeper::none;
     bool is_asked_for_ = false; // the background's sleep, by a thread
     unsigned followers_ = 0;    // threads that sleep on events_

@@ -72,6 +72,12 @@ public:
         return peers_[to].requested == peers_[to].handled && peers_[to].requests.empty();
     }
     bool all_handled() const noexcept { return unhandled_ == 0 && requests_waiting_ == 0; }
+    /// The number of the last request to `to`, if those that wait here are counted.
+    std::uint64_t last_request(Node to) const noexcept { return peers_[to].requested + peers_[to].requests.size(); }
+    /// Whether `to` has handled all requests up to that number, or is given up.
+    bool has_handled(Node to, std::uint64_t number) const noexcept {
+        return peers_[to].handled >= number || peers_[to].is_lost;
+    }
     /// Asks `to` to tell at once what it has handled; no more than one such question is under way.
     void ask_for_credit(Node to);
     void ask_for_credits();

@@ -2,6 +2,7 @@
 
 // The beginning of a message on its way out: a Header and what belongs to its kind.
 
+#include "kumi/base/sync/thread_number.hpp"
 #include "kumi/engine/wire.hpp"
 
 #include <array>
@@ -9,7 +10,7 @@
 namespace kumi::engine {
 
 inline Header header_of(Kind kind, bool is_request) noexcept {
-    return {static_cast<std::uint16_t>(kind), 0, is_request ? 1u : 0u};
+    return {static_cast<std::uint16_t>(kind), 0, is_request ? base::thread_number() << 1 | 1 : 0};
 }
 
 /// Writes a header into the room at the beginning of a message.

@@ -106,7 +106,8 @@ Relay& Sender::begin(const engine::Turn& turn, Draft& draft, const std::vector<B
     relay.ended = std::move(ended);
     under_way_.push_back({name.sequence, draft.to, draft.bytes});
     under_way_bytes_ += draft.bytes;
-    if (draft.purpose.use == Use::store) dispatcher_.operations().hold(turn); // sync() waits for it
+    // sync() waits for it
+    if (draft.purpose.use == Use::store) under_way_.back().held = dispatcher_.operations().hold(turn, "multicast");
     if (draft.streamed) begin_blocks(turn, draft, before, relay);
     else begin_whole(turn, draft, before, relay);
     return relay;
@@ -147,8 +148,9 @@ void Sender::end(const engine::Turn& turn, Relay& relay) {
     const auto found = std::ranges::find(under_way_, relay.name.sequence, &UnderWay::sequence);
     const Set to = std::move(found->to);
     under_way_bytes_ -= found->bytes;
+    const engine::OperationId held = found->held;
     under_way_.erase(found);
-    if (relay.purpose.use == Use::store) dispatcher_.operations().release(turn);
+    dispatcher_.operations().release(turn, held);
     relay.missing &= to;
     tell_missing(turn, relay);
     auto values = siblings_.relays.combine(turn, relay);

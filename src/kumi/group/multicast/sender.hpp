@@ -74,6 +74,7 @@ private:
         std::uint64_t sequence;
         Set to;
         std::size_t bytes;
+        engine::OperationId held = engine::no_operation; // for sync(), of a multicast into memory
     };
 
     Result<void> check(const Set& to, std::size_t bytes) const;

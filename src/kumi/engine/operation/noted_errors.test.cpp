@@ -1,0 +1,62 @@
+#include "kumi/engine/operation/noted_errors.hpp"
+
+#include <gtest/gtest.h>
+
+namespace kumi::engine {
+namespace {
+
+std::string text_of(const std::optional<Error>& error) { return error ? error->text() : "none"; }
+
+TEST(NotedErrors, go_to_the_thread_that_caused_them_and_once) {
+    NotedErrors errors;
+    EXPECT_TRUE(errors.empty());
+    EXPECT_TRUE(errors.note({Error("of 1"), 1}));
+    EXPECT_TRUE(errors.note({Error("of 2"), 2}));
+    EXPECT_EQ(text_of(errors.take_of_thread(3)), "none");
+    EXPECT_EQ(text_of(errors.take_of_thread(2)), "of 2");
+    EXPECT_EQ(text_of(errors.take_of_thread(2)), "none");
+    EXPECT_EQ(text_of(errors.take_of_thread(1)), "of 1");
+    EXPECT_TRUE(errors.empty());
+}
+
+TEST(NotedErrors, of_unknown_threads_go_to_the_first_that_asks) {
+    NotedErrors errors;
+    EXPECT_TRUE(errors.note({Error("of somebody")}));
+    EXPECT_EQ(text_of(errors.take_of_thread(9)), "of somebody");
+}
+
+TEST(NotedErrors, the_first_of_a_thread_stays_unless_it_is_only_about_a_loss) {
+    NotedErrors errors;
+    EXPECT_TRUE(errors.note({Error("lost"), 1, nullptr, true}));
+    EXPECT_TRUE(errors.note({Error("lost too"), 1, nullptr, true}));
+    EXPECT_TRUE(errors.note({Error("threw"), 1}));
+    EXPECT_FALSE(errors.note({Error("threw again"), 1})) << "somebody else has to be told";
+    EXPECT_TRUE(errors.note({Error("lost"), 1, nullptr, true})) << "nothing new";
+    EXPECT_EQ(text_of(errors.take_of_thread(1)), "threw");
+    EXPECT_EQ(text_of(errors.take_of_thread(1)), "none");
+}
+
+TEST(NotedErrors, of_a_flag_go_to_whoever_waits_for_it) {
+    NotedErrors errors;
+    const Flag flag = 0, another = 0;
+    EXPECT_TRUE(errors.note({Error("of 1 and its flag"), 1, &flag}));
+    EXPECT_EQ(text_of(errors.take_of_flag(2, another)), "none");
+    EXPECT_EQ(text_of(errors.take_of_flag(1, another)), "none") << "the flag that it waits for may still be set";
+    EXPECT_EQ(text_of(errors.take_of_flag(2, flag)), "of 1 and its flag") << "it would wait for ever";
+    EXPECT_TRUE(errors.note({Error("of 1"), 1}));
+    EXPECT_EQ(text_of(errors.take_of_flag(2, flag)), "none");
+    EXPECT_EQ(text_of(errors.take_of_flag(1, flag)), "of 1");
+    EXPECT_TRUE(errors.note({Error("of 1 and its flag"), 1, &flag}));
+    EXPECT_EQ(text_of(errors.take_of_thread(1)), "of 1 and its flag") << "sync() tells all";
+}
+
+TEST(NotedErrors, are_not_kept_without_end) {
+    NotedErrors errors;
+    bool was_full = false;
+    for (std::uint32_t thread = 1; thread < 1000 && !was_full; ++thread)
+        was_full = !errors.note({Error("of some thread"), thread});
+    EXPECT_TRUE(was_full);
+}
+
+} // namespace
+} // namespace kumi::engine
