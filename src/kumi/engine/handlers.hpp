@@ -92,9 +92,9 @@ public:
     /// that are nothing but their memory, those with a `serialize` as cereal has it. It may return a Result or a Future
     /// of such a value, too. What it throws comes to the caller's future.
     /// Functions run on threads of their own (workers): KUMI_WORKERS of them at once, 4 if it is not set. So functions
-    /// may run at the same time, in any order, and share data with care. A function may wait for anything; while it waits
-    /// in a call of the job, another one takes its place. With KUMI_PROGRESS=off there are no workers: threads that wait
-    /// run functions, one at a time.
+    /// may run at the same time, in any order, and share data with care. A function may wait for anything; while it
+    /// waits in a call of the job, another one takes its place. With KUMI_PROGRESS=off there are no workers: threads
+    /// that wait run functions, one at a time.
     /// Programs that call this include <kumi/functions.hpp>.
     template <class Callable>
     auto function(std::string name, Callable callable) {

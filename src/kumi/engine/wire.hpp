@@ -50,8 +50,8 @@ enum class Kind : std::uint16_t {
 struct Header {
     std::uint16_t kind;
     std::uint16_t handled; // requests of the receiver's, in all, that the sender has handled
-    // 0: no request. Otherwise the lowest bit is set, and the rest is a number of the thread that sent the request, which
-    // returns with a refusal. Requests are counted as handled.
+    // 0: no request. Otherwise the lowest bit is set, and the rest is a number of the thread that sent the request,
+    // which returns with a refusal. Requests are counted as handled.
     std::uint32_t is_request;
 };
 static_assert(sizeof(Header) == 8);

@@ -21,7 +21,8 @@ namespace {
 
 constexpr unsigned workers_max = 256;
 
-/// KUMI_PROGRESS: on, off, or the core that the background thread is bound to. KUMI_WORKERS: functions that run at once.
+/// KUMI_PROGRESS: on, off, or the core that the background thread is bound to. KUMI_WORKERS: how many functions run at
+/// once.
 Result<engine::ProgressOptions> progress_from_environment() {
     engine::ProgressOptions options;
     const char* const text = std::getenv("KUMI_PROGRESS");

@@ -48,9 +48,9 @@ using FunctionAnswered = std::function<void(Result<std::vector<std::byte>>)>;
 struct FunctionEntry {
     std::string name;
     std::string signature; // of parameters and answer, as signature.hpp has it
-    /// Runs the function with arguments as an archive has them. Throws what the function throws, and BadBytes when these
-    /// are not its arguments; otherwise calls `answered`: at once, or when the future that the function returned is
-    /// ready.
+    /// Runs the function with arguments as an archive has them. Throws what the function throws, and BadBytes when
+    /// these are not its arguments; otherwise calls `answered`: at once, or when the future that the function returned
+    /// is ready.
     std::function<void(Bytes arguments, const FunctionAnswered& answered)> run;
 };
 

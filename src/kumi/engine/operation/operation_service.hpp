@@ -54,8 +54,8 @@ public:
     /// Sets the flags of those start_sync() that are done, and asks other nodes for credits for the others.
     void check_syncs(const Turn& turn);
 
-    /// Keeps the first error of a thread (0: not known) until its sync(), or its wait for a flag, takes it; further errors
-    /// are logged.
+    /// Keeps the first error of a thread (0: not known) until its sync(), or its wait for a flag, takes it; further
+    /// errors are logged.
     void note_error(const Turn& turn, Error why, std::uint32_t thread = 0, const Flag* flag = nullptr);
     /// Takes the first error that a thread which waits for `flag` should know, if there is one.
     std::optional<Error> take_error_of_flag(const Turn& turn, const Flag& flag);
