@@ -7,7 +7,7 @@
 
 namespace kumi::base {
 
-/// A number of the calling thread, from 1, that no other thread of this process ever has (until 2^31 threads have been).
+/// A number of the calling thread, from 1. No other thread of this process ever has it, until there were 2^31 threads.
 inline std::uint32_t thread_number() noexcept {
     static std::atomic<std::uint32_t> last{0};
     static thread_local std::uint32_t number = 0;

@@ -44,7 +44,8 @@ TEST(CollectedParts, that_do_not_fit_are_refused_with_those_before_them) {
 TEST(CollectedParts, of_a_lost_node_are_dropped) {
     CollectedParts parts(100);
     for (const Node node : {1u, 2u, 3u})
-        for (const OperationId& id : {asked_one, asked_again, asked_other}) EXPECT_TRUE(parts.add(node, {id, 10, 0}, part_of(1, 1)));
+        for (const OperationId& id : {asked_one, asked_again, asked_other})
+            EXPECT_TRUE(parts.add(node, {id, 10, 0}, part_of(1, 1)));
     parts.drop(2);
     EXPECT_EQ(parts.size(), 6u);
     EXPECT_FALSE(parts.take(2, asked_one));

@@ -1,8 +1,8 @@
 #pragma once
 
 // What a sync() waits for: all that the calling thread has begun before, and all requests that this node has sent
-// before. Nothing that begins later is waited for, so a sync() ends while handlers and other threads go on. Operations of
-// other threads are not waited for either: a function that calls sync() would wait for the call that it answers.
+// before. Nothing that begins later is waited for, so a sync() ends while handlers and other threads go on. Operations
+// of other threads are not waited for either: a function that calls sync() would wait for the call that it answers.
 
 #include "kumi/engine/operation/operations.hpp"
 #include "kumi/engine/sending/outbox.hpp"

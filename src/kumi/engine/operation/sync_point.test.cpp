@@ -22,7 +22,8 @@ protected:
     }
     void handled(Node by, std::uint16_t count) {
         const Turn turn = victim.dispatcher->take_turn();
-        EXPECT_TRUE(victim.dispatcher->outbox(turn).on_header(by, {static_cast<std::uint16_t>(Kind::credit), count, 0}));
+        const Header credit{static_cast<std::uint16_t>(Kind::credit), count, 0};
+        EXPECT_TRUE(victim.dispatcher->outbox(turn).on_header(by, credit));
     }
     SyncPoint point() {
         const Turn turn = victim.dispatcher->take_turn();
