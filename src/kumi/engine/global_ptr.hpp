@@ -12,7 +12,8 @@
 
 namespace kumi {
 
-/// A segment's number, the same on all nodes. Segment 0 is each node's own heap.
+/// A segment's number, the same on all nodes. Segment 0 is each node's own heap. The number of a freed segment is not
+/// used again before 2,147,000,000 other segments were made, so a pointer into a freed segment is refused.
 using SegmentId = std::uint32_t;
 
 template <class T>

@@ -1,5 +1,6 @@
 #include "kumi/engine/memory/memory_map.hpp"
 
+#include "kumi/base/assert.hpp"
 #include "kumi/base/system/machine.hpp"
 
 #include <algorithm>
@@ -27,7 +28,7 @@ constexpr std::uint64_t round_up(std::uint64_t bytes, std::uint64_t unit) { retu
 
 MemoryMap::MemoryMap(pm::Channel& channel)
     : self_(channel.self()), remote_(channel.remote_memory()), bases_(channel.nodes()),
-      starts_(make_table()), sizes_(make_table()) {}
+      starts_(make_table()), ends_(make_table()) {}
 
 /// Few jobs have many segments: the system gives memory when it is used.
 MemoryMap::Table MemoryMap::make_table() {
@@ -84,10 +85,22 @@ void MemoryMap::conceal(std::uint64_t offset, std::uint64_t bytes) noexcept {
 
 // ---- segments
 
+/// The number of the next free slot, in the order of slots, so that no number comes again soon: whatever still has a
+/// pointer to a dropped segment finds nothing. Empty: no slot is free.
+std::optional<SegmentId> MemoryMap::next_number() noexcept {
+    if (segments_ == segments_max - 1) return std::nullopt; // slot 0 is the heap
+    do {
+        if (++last_slot_ != segments_max) continue;
+        last_slot_ = 1;
+        generation_ = (generation_ + 1) % (1u << generation_bits);
+    } while (ends_[last_slot_].load(std::memory_order_relaxed) != 0); // changed by this thread alone
+    return generation_ << slot_bits | last_slot_;
+}
+
 Result<SegmentId> MemoryMap::make(std::uint64_t bytes) {
-    const SegmentId segment = next_segment_++; // used up even when this fails: others may not fail
-    if (segment >= segments_max)
-        return error(ErrorCode::no_memory, "making a segment: this job has made {} already, which is all there are",
+    const auto segment = next_number();
+    if (!segment)
+        return error(ErrorCode::no_memory, "making a segment: there are {} already, which is the most; free some",
                      segments_max - 1);
     const std::uint64_t wanted = round_up(std::max<std::uint64_t>(bytes, 1), page_bytes);
     const auto start = wanted >= bytes ? segment_ranges_.take(wanted) : std::nullopt;
@@ -99,24 +112,30 @@ Result<SegmentId> MemoryMap::make(std::uint64_t bytes) {
         segment_ranges_.add(*start, wanted);
         return error(exposed.error().code(), "making a segment: {}", exposed.error().text());
     }
-    starts_[segment].store(*start, std::memory_order_relaxed); // ordered by the next one
-    sizes_[segment].store(bytes, std::memory_order_release);   // partner: the acquire in size_of()
-    return segment;
+    ++segments_;
+    starts_[slot_of(*segment)].store(*start, std::memory_order_relaxed); // ordered by the next one
+    ends_[slot_of(*segment)].store(std::uint64_t{*segment >> slot_bits} << end_bits | (bytes + 1),
+                                   std::memory_order_release); // partner: the acquire in end_of()
+    return *segment;
 }
 
 void MemoryMap::drop(SegmentId segment) noexcept {
-    const std::uint64_t bytes = sizes_[segment].exchange(0);
-    const std::uint64_t start = starts_[segment].load();
+    const std::uint64_t end = end_of(self_, segment);
+    KUMI_ASSERT(segment != 0 && end != 0);
+    ends_[slot_of(segment)].store(0);
+    --segments_;
+    const std::uint64_t bytes = end - 1;
+    const std::uint64_t start = starts_[slot_of(segment)].load();
     const std::uint64_t taken = round_up(std::max<std::uint64_t>(bytes, 1), page_bytes);
     conceal(start, taken);
     segment_ranges_.add(start, taken);
 }
 
 std::string MemoryMap::explain(Node node, SegmentId segment, std::uint64_t offset, std::uint64_t bytes) const {
-    if (segment != 0 && (segment >= next_segment_ || size_of(self_, segment) == 0))
+    if (segment != 0 && end_of(self_, segment) == 0)
         return fmt::format("there is no segment {} (any more)", segment);
     if (segment == 0) return fmt::format("the heap of node {} has no {} bytes at {}", node, bytes, offset);
-    return fmt::format("segment {} has {} bytes, and these are {} at {}", segment, size_of(self_, segment), bytes,
+    return fmt::format("segment {} has {} bytes, and these are {} at {}", segment, end_of(self_, segment) - 1, bytes,
                        offset);
 }
 

@@ -10,12 +10,14 @@
 #include "kumi/base/result.hpp"
 #include "kumi/engine/memory/words.hpp"
 #include "kumi/engine/memory/shared_page.hpp"
+#include "kumi/engine/wire.hpp"
 #include "kumi/pm/channel.hpp"
 
 #include <atomic>
 #include <cstdlib>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,23 +45,25 @@ public:
 
     /// The memory there, of a node that is reached; null where the place is in no segment. From any thread.
     std::byte* find(Node node, SegmentId segment, std::uint64_t offset, std::uint64_t bytes) const noexcept {
-        const std::uint64_t size = size_of(node, segment);
-        if (bytes > size || offset > size - bytes || segment >= segments_max) [[unlikely]] // nothing fits anywhere else
+        const std::uint64_t end = end_of(node, segment);
+        if (bytes >= end || offset >= end - bytes) [[unlikely]]
             return nullptr;
-        return bases_[node] + starts_[segment].load(std::memory_order_relaxed) + offset; // ordered by size_of()
+        return bases_[node] + starts_[slot_of(segment)].load(std::memory_order_relaxed) + offset; // after end_of()
     }
     /// Whether `bytes` there lie in a segment, as far as this node knows: heaps of other hosts know themselves.
     bool contains(Node node, SegmentId segment, std::uint64_t offset, std::uint64_t bytes) const noexcept {
         if (segment == 0 && !reaches(node)) return true;
-        const std::uint64_t size = size_of(reaches(node) ? node : self_, segment);
-        return bytes <= size && offset <= size - bytes;
+        const std::uint64_t end = end_of(reaches(node) ? node : self_, segment);
+        return bytes < end && offset < end - bytes;
     }
     /// Why find() or contains() said no.
     std::string explain(Node node, SegmentId segment, std::uint64_t offset, std::uint64_t bytes) const;
 
     // ---- one thread at a time
 
-    /// The next segment, alike on all nodes as long as they make and drop the same ones in the same order.
+    /// Makes a segment. Its number is the same on all nodes as long as they make and drop the same segments in the same
+    /// order. A failed call uses up a number too, because it may succeed on other nodes. The number of a dropped
+    /// segment is used again after more than two thousand million others.
     Result<SegmentId> make(std::uint64_t bytes);
     void drop(SegmentId segment) noexcept;
 
@@ -67,17 +71,27 @@ public:
     Result<std::uint64_t> allocate(std::uint64_t bytes);
     Result<void> release(std::uint64_t offset);
 
+    /// Segments that a node may have at once, one more with its heap.
     static constexpr SegmentId segments_max = 65'536;
 
 private:
     explicit MemoryMap(pm::Channel& channel);
 
-    std::uint64_t size_of(Node node, SegmentId segment) const noexcept {
+    // A segment's number is a slot, and above it a generation: how often numbers have begun anew at the first slot. The
+    // engine's messages need the highest bit for themselves.
+    static constexpr unsigned slot_bits = 16, generation_bits = 15;
+    static_assert(segments_max == 1u << slot_bits && landing_bit == 1u << (slot_bits + generation_bits));
+    static constexpr unsigned end_bits = 48; // more addresses than there are
+    static constexpr SegmentId slot_of(SegmentId segment) noexcept { return segment % segments_max; }
+
+    /// One more than the bytes of a segment; 0: there is no segment of that number.
+    std::uint64_t end_of(Node node, SegmentId segment) const noexcept {
         // partner: the release in grow_heap()
-        if (segment == 0) return page(node).heap_bytes.load(std::memory_order_acquire);
-        if (segment >= segments_max) return 0;
-        return sizes_[segment].load(std::memory_order_acquire); // partner: the release in make()
+        if (segment == 0) return page(node).heap_bytes.load(std::memory_order_acquire) + 1;
+        const std::uint64_t slot = ends_[slot_of(segment)].load(std::memory_order_acquire); // partner: make()'s release
+        return slot >> end_bits == segment >> slot_bits ? slot & ((std::uint64_t{1} << end_bits) - 1) : 0;
     }
+    std::optional<SegmentId> next_number() noexcept;
     Result<void> expose(std::uint64_t offset, std::uint64_t bytes);
     void conceal(std::uint64_t offset, std::uint64_t bytes) noexcept;
     Result<void> grow_heap(std::uint64_t bytes);
@@ -91,12 +105,14 @@ private:
     struct Free {
         void operator()(void* memory) const noexcept { std::free(memory); }
     };
-    using Table = std::unique_ptr<std::atomic<std::uint64_t>[], Free>; // by segment
+    using Table = std::unique_ptr<std::atomic<std::uint64_t>[], Free>; // by slot
     static Table make_table();
 
     Table starts_; // in windows
-    Table sizes_;  // 0: no such segment, or not any more
-    SegmentId next_segment_ = 1;
+    Table ends_;   // one more than the size, and above it the generation; 0: the slot is free
+    SegmentId last_slot_ = 0;
+    SegmentId generation_ = 0;
+    SegmentId segments_ = 0; // that there are
     base::RangeSet segment_ranges_;
 
     std::map<std::uint64_t, std::uint64_t> allocated_; // in the heap

@@ -6,8 +6,11 @@
 #include "loopback/scripted_channel.hpp"
 #include "loopback/windows.hpp"
 
+#include <deque>
 #include <gtest/gtest.h>
 #include <limits>
+#include <random>
+#include <set>
 
 namespace kumi::engine {
 namespace {
@@ -70,7 +73,7 @@ TEST(MemoryMap, segments_that_do_not_exist_have_no_memory) {
     EXPECT_EQ(map->find(0, id, 0, 1), nullptr);
     EXPECT_EQ(map->explain(0, id, 0, 1), fmt::format("there is no segment {} (any more)", id));
     const SegmentId next = *map->make(100);
-    EXPECT_NE(next, id) << "numbers are not used again";
+    EXPECT_NE(next, id) << "numbers are not used again soon";
     EXPECT_EQ(map->find(0, id, 0, 1), nullptr);
 }
 
@@ -135,17 +138,104 @@ TEST(MemoryMap, a_segment_that_found_no_memory_uses_up_its_number_and_no_address
     EXPECT_EQ(three.map->find(0, 1, 0, 1), nullptr);
 }
 
-TEST(MemoryMap, there_are_so_many_segments_and_no_more) {
-    ScriptedChannel channel(1);
-    const auto map = *MemoryMap::open(channel);
-    for (SegmentId id = 1; id < MemoryMap::segments_max - 1; ++id) ASSERT_FALSE(map->make(farthest));
-    const auto last = map->make(1);
-    ASSERT_TRUE(last);
-    EXPECT_EQ(*last, MemoryMap::segments_max - 1);
-    EXPECT_NE(map->find(0, *last, 0, 1), nullptr);
-    const auto beyond = map->make(1);
+/// Addresses for as many segments as there may be, and no memory.
+class Addresses final : public pm::RemoteMemory {
+public:
+    std::size_t window_bytes() const noexcept override { return std::size_t{16} << 30; }
+    Result<MutableBytes> expose(std::uint64_t, std::size_t) override { return MutableBytes(); }
+    void conceal(std::uint64_t, std::size_t) noexcept override {}
+    Result<void> reach(Node) override { return {}; }
+    std::byte* direct(Node, std::uint64_t offset) noexcept override { return first_ + offset; }
+
+private:
+    alignas(64) std::byte first_[sizeof(SharedPage)]{}; // what lies behind is never looked at
+};
+
+struct ManySegments {
+    ManySegments() { channel.memory = &addresses; }
+
+    Addresses addresses;
+    ScriptedChannel channel{1};
+    std::unique_ptr<MemoryMap> map = std::move(*[this] {
+        channel.memory = &addresses;
+        return MemoryMap::open(channel);
+    }());
+};
+
+TEST(MemoryMap, so_many_segments_are_there_at_once_and_no_more) {
+    ManySegments many;
+    for (SegmentId id = 1; id < MemoryMap::segments_max; ++id) ASSERT_EQ(*many.map->make(1), id);
+    EXPECT_NE(many.map->find(0, MemoryMap::segments_max - 1, 0, 1), nullptr);
+    const auto beyond = many.map->make(1);
     ASSERT_FALSE(beyond);
     EXPECT_NE(beyond.error().text().find("65535"), std::string::npos) << beyond.error().text();
+    EXPECT_EQ(beyond.error().code(), ErrorCode::no_memory);
+    many.map->drop(4711);
+    const auto again = many.map->make(1);
+    ASSERT_TRUE(again);
+    EXPECT_NE(*again, 4711u) << "its slot, by another number";
+    EXPECT_EQ(many.map->find(0, 4711, 0, 1), nullptr);
+    EXPECT_NE(many.map->find(0, *again, 0, 1), nullptr);
+    EXPECT_FALSE(many.map->make(1));
+}
+
+TEST(MemoryMap, segments_are_made_and_dropped_as_often_as_one_likes_and_old_numbers_lead_nowhere) {
+    ManySegments many;
+    MemoryMap& map = *many.map;
+    const SegmentId lasting = *map.make(100);
+    std::set<SegmentId> numbers;
+    std::deque<SegmentId> dropped;
+    for (int i = 0; i < 200'000; ++i) {
+        const SegmentId id = *map.make(4096);
+        ASSERT_TRUE(numbers.insert(id).second) << "a number comes again";
+        ASSERT_NE(id, 0u);
+        ASSERT_EQ(id >> 31, 0u) << "landings have this bit";
+        ASSERT_NE(map.find(0, id, 4095, 1), nullptr);
+        for (const SegmentId old : dropped) ASSERT_EQ(map.find(0, old, 0, 0), nullptr);
+        map.drop(id);
+        ASSERT_EQ(map.find(0, id, 0, 0), nullptr);
+        dropped.push_back(id);
+        if (dropped.size() > 5) dropped.pop_front();
+    }
+    EXPECT_EQ(map.find(0, lasting, 99, 1), many.addresses.direct(0, shared_page_bytes) + 99);
+    // Numbers of the slot that is in use and of the heap's, of all generations.
+    for (SegmentId generation = 1; generation < 1u << 16; ++generation)
+        for (const SegmentId slot : {SegmentId{0}, lasting})
+            ASSERT_EQ(map.find(0, generation << 16 | slot, 0, 0), nullptr) << generation;
+}
+
+TEST(MemoryMap, numbers_are_alike_on_all_nodes_though_some_calls_fail_on_some) {
+    ManySegments many[2];
+    std::mt19937 random(1);
+    std::vector<SegmentId> made;
+    for (int i = 0; i < 150'000; ++i) {
+        if (random() % 100 == 0) { // one node has no memory, so both drop it
+            const auto failed = many[0].map->make(farthest);
+            ASSERT_FALSE(failed);
+            many[1].map->drop(*many[1].map->make(1));
+        } else if (random() % 2 == 0 && !made.empty()) {
+            std::swap(made[random() % made.size()], made.back());
+            for (auto& node : many) node.map->drop(made.back());
+            made.pop_back();
+        } else {
+            made.push_back(*many[0].map->make(1));
+            ASSERT_EQ(*many[1].map->make(1), made.back());
+        }
+    }
+    for (const SegmentId id : made) EXPECT_EQ(many[0].map->find(0, id, 0, 1) - many[0].addresses.direct(0, 0),
+                                              many[1].map->find(0, id, 0, 1) - many[1].addresses.direct(0, 0));
+}
+
+TEST(MemoryMap, a_segment_of_no_bytes_is_there_until_it_is_dropped) {
+    ManySegments many;
+    const SegmentId id = *many.map->make(0);
+    EXPECT_NE(many.map->find(0, id, 0, 0), nullptr);
+    EXPECT_EQ(many.map->find(0, id, 0, 1), nullptr);
+    EXPECT_EQ(many.map->find(0, id, 1, 0), nullptr);
+    EXPECT_TRUE(many.map->contains(0, id, 0, 0));
+    many.map->drop(id);
+    EXPECT_EQ(many.map->find(0, id, 0, 0), nullptr);
+    EXPECT_FALSE(many.map->contains(0, id, 0, 0));
 }
 
 TEST(MemoryMap, a_heap_grows_by_what_is_asked_of_it_and_what_lies_in_it_is_found) {

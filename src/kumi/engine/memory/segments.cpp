@@ -4,6 +4,8 @@
 #include "kumi/engine/dispatcher.hpp"
 #include "kumi/engine/memory/memory_map.hpp"
 
+#include <limits>
+
 namespace kumi::engine {
 
 Result<void> Segments::check(const char* what, Where where, std::uint64_t bytes) const {
@@ -34,10 +36,11 @@ Result<MadeSegment> Segments::make(std::size_t count, std::size_t bytes_each) {
         return error(ErrorCode::misuse, "making a segment: a handler must not wait");
     std::size_t bytes = 0;
     const bool fits = !__builtin_mul_overflow(count, bytes_each, &bytes);
-    auto made = fits ? add(bytes)
-                     : Result<MadeSegment>(error(ErrorCode::too_large,
-                                                 "making a segment of {} times {} bytes: no machine has that many",
-                                                 count, bytes_each));
+    // What no machine has uses up a number too: other nodes may ask for less, and numbers are alike on all nodes.
+    auto made = add(fits ? bytes : std::numeric_limits<std::uint64_t>::max());
+    if (!fits)
+        made = error(ErrorCode::too_large, "making a segment of {} times {} bytes: no machine has that many", count,
+                     bytes_each);
     // All must have it before anybody uses it; and all must have the same.
     const std::uint64_t told = made ? bytes + 1 : 0;
     const auto agreed = dispatcher_.barriers().agree(told);
@@ -59,7 +62,7 @@ Result<MadeSegment> Segments::make(std::size_t count, std::size_t bytes_each) {
 Result<void> Segments::free(SegmentId segment) {
     if (dispatcher_.progress().in_handler())
         return error(ErrorCode::misuse, "freeing a segment: a handler must not wait");
-    const bool is_known = segment != 0 && map_.find(dispatcher_.node(), segment, 0, 1) != nullptr;
+    const bool is_known = segment != 0 && map_.find(dispatcher_.node(), segment, 0, 0) != nullptr;
     // What this node has under way arrives first; then all have come, and nobody needs it any more.
     auto done = dispatcher_.operations().sync(never);
     const auto agreed = dispatcher_.barriers().agree(is_known ? segment : 0);
