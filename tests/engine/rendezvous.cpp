@@ -159,6 +159,63 @@ TEST_P(Rendezvous, an_offer_that_does_not_fit_is_an_error_that_tells_both_sizes)
     });
 }
 
+TEST_P(Rendezvous, an_accept_is_withdrawn_and_its_memory_is_left_alone) {
+    run(2, [](Channel& channel) {
+        Engine engine = open(channel);
+        const auto content = pattern(500'000, 7);
+        if (engine.node() == 0) {
+            Flag given = 0;
+            good(engine.barrier(deadline()));
+            good(engine.memory().offer(3, 1, content, &given));
+            good(engine.memory().wait(given, 1, deadline()));
+        } else {
+            std::vector<std::byte> other_use(content.size()), target(content.size());
+            Flag never_set = 0, arrived = 0;
+            const auto token = good(engine.memory().accept(3, 0, other_use, &never_set));
+            good(engine.memory().cancel(token));
+            good(engine.barrier(deadline()));
+            good(engine.memory().accept(3, 0, target, &arrived));
+            good(engine.memory().wait(arrived, 1, deadline()));
+            EXPECT_TRUE(is_pattern(target, 7));
+            EXPECT_TRUE(std::ranges::all_of(other_use, [](std::byte left) { return left == std::byte{0}; }));
+            EXPECT_EQ(load_flag(never_set), 0u);
+            const auto twice = engine.memory().cancel(token);
+            ASSERT_FALSE(twice);
+            EXPECT_EQ(twice.error().code(), ErrorCode::not_found);
+        }
+        good(engine.sync(deadline()));
+        good(engine.barrier(deadline()));
+    });
+}
+
+TEST_P(Rendezvous, an_offer_is_withdrawn_and_the_next_one_is_taken) {
+    run(2, [](Channel& channel) {
+        Engine engine = open(channel);
+        if (engine.node() == 0) {
+            const auto first = pattern(100'000, 1), second = pattern(100'000, 2);
+            Flag never_set = 0, given = 0;
+            const auto token = good(engine.memory().offer(3, 1, first, &never_set));
+            good(engine.memory().cancel(token));
+            const auto next = good(engine.memory().offer(3, 1, second, &given));
+            good(engine.barrier(deadline()));
+            good(engine.memory().wait(given, 1, deadline()));
+            EXPECT_EQ(load_flag(never_set), 0u);
+            const auto late = engine.memory().cancel(next);
+            ASSERT_FALSE(late);
+            EXPECT_EQ(late.error().code(), ErrorCode::not_found) << "it was taken";
+        } else {
+            std::vector<std::byte> target(100'000);
+            Flag arrived = 0;
+            good(engine.barrier(deadline()));
+            good(engine.memory().accept(3, 0, target, &arrived));
+            good(engine.memory().wait(arrived, 1, deadline()));
+            EXPECT_TRUE(is_pattern(target, 2));
+        }
+        good(engine.sync(deadline()));
+        good(engine.barrier(deadline()));
+    });
+}
+
 KUMI_ENGINE_WORLDS(Rendezvous);
 
 } // namespace

@@ -60,11 +60,15 @@ Result<void> Memory::wait(const Flag& flag, Flag value, Instant deadline) {
 }
 void Memory::expect(Counter& counter, std::int64_t arrivals) { dispatcher_->flags().expect(counter, arrivals); }
 
-Result<void> Memory::offer(std::uint64_t key, Node to, Bytes source, Flag* flag, Flag value) {
+Result<OfferToken> Memory::offer(std::uint64_t key, Node to, Bytes source, Flag* flag, Flag value) {
     return dispatcher_->rendezvous().offer(key, to, source, flag, value);
 }
-Result<void> Memory::accept(std::uint64_t key, Node from, MutableBytes target, Flag* flag, Flag value) {
+Result<AcceptToken> Memory::accept(std::uint64_t key, Node from, MutableBytes target, Flag* flag, Flag value) {
     return dispatcher_->rendezvous().accept(key, from, target, flag, value);
+}
+Result<void> Memory::cancel(const OfferToken& offered) { return dispatcher_->rendezvous().cancel(offered); }
+Result<void> Memory::cancel(const AcceptToken& accepted, Instant deadline) {
+    return dispatcher_->rendezvous().cancel(accepted, deadline);
 }
 
 } // namespace kumi::engine

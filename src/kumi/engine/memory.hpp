@@ -171,9 +171,19 @@ public:
     // ---- rendezvous by key: neither side knows where the other has the data
 
     /// Gives `source`, which must stay until `flag` is `value`, to the accept() of `key` on `to`.
-    Result<void> offer(std::uint64_t key, Node to, Bytes source, Flag* flag = nullptr, Flag value = 1);
+    Result<OfferToken> offer(std::uint64_t key, Node to, Bytes source, Flag* flag = nullptr, Flag value = 1);
     /// Takes the oldest offer of `from` under `key`. The data is there when `flag` is `value`.
-    Result<void> accept(std::uint64_t key, Node from, MutableBytes target, Flag* flag = nullptr, Flag value = 1);
+    Result<AcceptToken> accept(std::uint64_t key, Node from, MutableBytes target, Flag* flag = nullptr,
+                               Flag value = 1);
+    /// Withdraws an offer; does not wait. When this returns, its source is not read any more, and its flag is not set.
+    /// If the data was being sent, the accept() that was to have it fails with ErrorCode::cancelled; otherwise the
+    /// accept() takes the next offer. An error, ErrorCode::not_found: the offer was taken, has failed or was withdrawn.
+    Result<void> cancel(const OfferToken& offered);
+    /// Withdraws an accept. Waits for an answer of the other node. When this returns, nothing is written to the target
+    /// any more, and the flag is not set later. The offer is then for the next accept() of that key. Errors:
+    /// ErrorCode::not_found, if the data is there, or the accept has failed or was withdrawn; ErrorCode::timed_out,
+    /// also in a handler, which cannot wait: the accept is withdrawn, but an offer for it may be used up.
+    Result<void> cancel(const AcceptToken& accepted, Instant deadline = never);
 
 private:
     template <class T>

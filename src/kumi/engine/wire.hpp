@@ -24,7 +24,7 @@ enum class Kind : std::uint16_t {
     // The service of barriers.
     step = 64,    // BarrierStep
     host_arrived, // HostArrived: all nodes of a host have come to a barrier, tells its first node
-    hopeless,     // Hopeless: a barrier lacks a node that is lost
+    hopeless,     // Hopeless: a barrier lacks a node that is lost; told to those that hear from the sender there
     // The service of calls.
     ask = 80,    // Ask, arguments; answered by answer
     answer,      // Done, answer; value 1: most of it came in parts
@@ -42,6 +42,8 @@ enum class Kind : std::uint16_t {
     copy,        // Copy; answered by done
     // The service of rendezvous.
     want = 128, // Want: the sender is ready to take what is offered under a key
+    withdraw,   // Withdraw: it is not any more; answered by withdrawn
+    withdrawn,  // Withdraw: nothing is sent for that any more
     // Services of other layers.
     first_of_layers = 144,
     first_handler = 1024,
@@ -127,6 +129,7 @@ struct HostArrived {
     std::uint32_t sequence;
     std::uint32_t reserved;
 };
+/// For a set of some nodes, its members follow: sorted, 4 bytes each.
 struct Hopeless {
     std::uint64_t set;
     std::uint32_t sequence; // and all after it
@@ -137,6 +140,10 @@ struct Want {
     Place to;
     std::uint64_t bytes;
     OperationId operation; // the taker's, to be told how much has been sent
+};
+struct Withdraw {
+    std::uint64_t key;
+    OperationId operation; // of the Want
 };
 struct Ask {
     OperationId operation;

@@ -149,6 +149,7 @@ bool MemoryService::on_put(const Turn& turn, Node source, Bytes body) {
     const Bytes data = body.subspan(sizeof what);
     std::byte* const where = find_place(turn, source, what.to, data.size());
     if (where == nullptr) {
+        if (dispatcher_.rendezvous().is_withdrawn(turn, source, what.to)) return true;
         operations_.refuse(turn, source, what.operation,
                            error(ErrorCode::not_found, "put: {}", explain_place(what.to, data.size())));
         return true;

@@ -69,6 +69,18 @@ void Transfers::give_up(const Turn& turn, Node lost) noexcept {
     port_.want_progress(turn, !transfers_.empty());
 }
 
+std::optional<Transfer> Transfers::stop(const Turn& turn, Node node, base::FunctionRef<bool(const Transfer&)> is_it) {
+    const auto to = transfers_.find(node);
+    if (to == transfers_.end()) return std::nullopt;
+    const auto found = std::ranges::find_if(to->second, is_it);
+    if (found == to->second.end()) return std::nullopt;
+    const Transfer stopped = *found;
+    to->second.erase(found); // a list that is empty now goes with the next go_on(), which may be under way
+    dispatcher_.operations().release(turn, stopped.held);
+    dispatcher_.loop().wake_waiters(turn); // a thread in sync() may have waited for it
+    return stopped;
+}
+
 bool Transfers::send_piece(const Turn& turn, Transfer& transfer) {
     if (transfer.has_gone) return false;
     const std::uint64_t bytes = std::min(piece_bytes_, transfer.bytes - transfer.next);

@@ -3,12 +3,14 @@
 // Large puts and gets go out in pieces, in the background, as there is room. Pieces of all transfers to one node take
 // turns, and leave some of the requests that the node takes to small messages.
 
+#include "kumi/base/function_ref.hpp"
 #include "kumi/engine/memory/words.hpp"
 #include "kumi/engine/service.hpp"
 #include "kumi/engine/wire.hpp"
 
 #include <list>
 #include <map>
+#include <optional>
 
 namespace kumi::engine {
 
@@ -29,6 +31,7 @@ struct Transfer {
     Flag* flag = nullptr;            // to be set when the source may be changed
     Flag flag_value = 1;
     OperationId held = no_operation; // for sync(); set by Transfers
+    std::uint64_t offer = 0;         // the number of the offer that it carries out; 0: none
 };
 
 class Transfers {
@@ -40,9 +43,14 @@ public:
     void start(Transfer transfer, bool is_in_background = true);
     /// Sends pieces for which there is room. True: some were sent.
     bool go_on(const Turn& turn);
+    bool has_any(const Turn&) const noexcept { return !transfers_.empty(); }
     bool has_any_to(const Turn&, Node node) const noexcept { return transfers_.contains(node); }
     /// Drops all transfers to a node that is lost.
     void give_up(const Turn& turn, Node lost) noexcept;
+
+    /// Stops the first transfer to `node` that `is_it(transfer)` says yes to: its source is not read any more. Nothing:
+    /// there is none, or all of it has gone.
+    std::optional<Transfer> stop(const Turn& turn, Node node, base::FunctionRef<bool(const Transfer&)> is_it);
 
     /// Data bytes of one message.
     std::uint64_t piece_bytes() const noexcept { return piece_bytes_; }

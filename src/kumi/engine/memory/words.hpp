@@ -88,6 +88,20 @@ struct MadeSegment {
 };
 } // namespace engine
 
+/// What offer() gave, for cancel().
+struct OfferToken {
+    std::uint64_t key = 0;
+    pm::Node to = 0;
+    std::uint64_t number = 0; // among the offers of this node, from 1
+};
+/// What accept() gave, for cancel().
+struct AcceptToken {
+    std::uint64_t key = 0;
+    pm::Node from = 0;
+    std::uint32_t index = 0; // of the engine's
+    std::uint32_t generation = 0;
+};
+
 /// One of many pieces that are put, or got, together.
 struct PutPiece {
     global_ptr<std::byte> to;

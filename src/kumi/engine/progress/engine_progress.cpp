@@ -41,13 +41,21 @@ void EngineProgress::end_sleep(const Turn& turn, bool is_background) noexcept {
 
 /// True: a node was just reported, and what it sent before is to be handled first.
 bool EngineProgress::notice_losses(const Turn& turn) {
-    return dispatcher_.peers_.look(turn, [&](Node node, bool is_new) { on_gone(turn, node, is_new); });
+    const bool is_any_going = dispatcher_.peers_.look(turn, [&](Node node) { on_gone(turn, node, true); });
+    // Something may have been begun with a node since it is gone.
+    if (dispatcher_.outbox_.all_handled() && !dispatcher_.memory_.transfers().has_any(turn)) return is_any_going;
+    for (const Node node : dispatcher_.peers_.gone(turn))
+        if (is_owing(turn, node)) on_gone(turn, node, false);
+    return is_any_going;
+}
+
+bool EngineProgress::is_owing(const Turn& turn, Node node) const noexcept {
+    return !dispatcher_.outbox_.all_handled(node) || dispatcher_.memory_.transfers().has_any_to(turn, node);
 }
 
 /// Fails everything that needs `node`, also what was begun since the last time.
 void EngineProgress::on_gone(const Turn& turn, Node node, bool is_new) {
-    const bool was_owing =
-        !dispatcher_.outbox_.all_handled(node) || dispatcher_.memory_.transfers().has_any_to(turn, node);
+    const bool was_owing = is_owing(turn, node);
     dispatcher_.outbox_.give_up(node);
     if (is_new || was_owing) dispatcher_.loop_.wake_waiters(turn);
     for (const auto& added : dispatcher_.services_) added.service->on_lost(turn, node);
@@ -58,6 +66,8 @@ void EngineProgress::on_gone(const Turn& turn, Node node, bool is_new) {
 /// reports a dead node only when something is sent to it.
 void EngineProgress::check_silent_peers(const Turn& turn) {
     if (!dispatcher_.peers_.is_keepalive_due(turn)) return;
+    // What was begun with a node that is gone and sends nothing to it fails now.
+    for (const Node node : dispatcher_.peers_.gone(turn)) on_gone(turn, node, false);
     // Services first: what they send is a sign of life, too.
     for (const auto& added : dispatcher_.services_) added.service->check_silent_peers(turn);
     for (Node peer = 0; peer < dispatcher_.nodes(); ++peer)

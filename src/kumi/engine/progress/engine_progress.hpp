@@ -44,6 +44,7 @@ private:
 
     bool go_on_services(const Turn& turn) noexcept;
     bool notice_losses(const Turn& turn);
+    bool is_owing(const Turn& turn, Node node) const noexcept;
     void on_gone(const Turn& turn, Node node, bool is_new);
     void check_silent_peers(const Turn& turn);
 

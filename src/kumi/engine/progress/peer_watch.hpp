@@ -22,22 +22,21 @@ public:
         : channel_(channel), fates_(channel.nodes()), keepalive_every_(keepalive_every), clock_(std::move(clock)),
           next_look_(channel.traits().ignores_deadlines ? never : clock_() + keepalive_every_) {}
 
-    /// Calls `on_gone(node, is_new)` for every node that is gone, again each time. True: the channel has just reported
-    /// a node, and what that node sent before is to be handled now.
+    /// Calls `on_gone(node)` for every node that has gone since the last look. True: the channel has just reported a
+    /// node, and what that node sent before is to be handled now.
     template <class OnGone>
     bool look(const Turn&, OnGone&& on_gone) {
         bool is_any_going = false;
         for (Node node = 0; node < fates_.size(); ++node) {
-            if (!channel_.lost(node)) continue;
+            if (fates_[node] == Fate::gone || !channel_.lost(node)) continue;
             if (fates_[node] == Fate::here) {
                 fates_[node] = Fate::going;
                 is_any_going = true;
                 continue;
             }
-            const bool is_new = fates_[node] != Fate::gone;
             fates_[node] = Fate::gone;
-            has_losses_ = true;
-            on_gone(node, is_new);
+            gone_.push_back(node);
+            on_gone(node);
         }
         return is_any_going;
     }
@@ -51,7 +50,9 @@ public:
     }
 
     bool is_gone(Node node) const noexcept { return fates_[node] == Fate::gone; }
-    bool has_losses(const Turn&) const noexcept { return has_losses_; }
+    bool has_losses(const Turn&) const noexcept { return !gone_.empty(); }
+    /// All that are gone, in the order in which they were.
+    const std::vector<Node>& gone(const Turn&) const noexcept { return gone_; }
     /// How often keep-alives were due.
     std::uint64_t looks() const noexcept { return looks_; }
     Duration keepalive_every() const noexcept { return keepalive_every_; }
@@ -61,7 +62,7 @@ private:
 
     const pm::Channel& channel_;
     std::vector<Fate> fates_; // by node
-    bool has_losses_ = false;
+    std::vector<Node> gone_;
     Duration keepalive_every_;
     std::function<Instant()> clock_;
     Instant next_look_;
