@@ -139,6 +139,27 @@ TEST_P(Barriers, a_wait_ends_at_its_deadline_and_says_who_has_not_come) {
     });
 }
 
+TEST_P(Barriers, one_that_timed_out_is_tried_again_and_nodes_stay_in_step) {
+    run(3, [](Channel& channel) {
+        Engine engine = open(channel);
+        const auto come = good(engine.memory().segment<std::uint64_t>(1));
+        std::mt19937_64 random(seed() + engine.node());
+        for (std::uint64_t round = 1; round <= 20; ++round) {
+            if (random() % 3 == 0) std::this_thread::sleep_for(std::chrono::microseconds(random() % 3000));
+            good(engine.memory().fetch_add(come.at(0), 1));
+            for (const Instant end = deadline(); now() < end;) {
+                const auto all = engine.barrier(now() + std::chrono::microseconds(random() % 1000));
+                if (all) break;
+                EXPECT_EQ(all.error().code(), ErrorCode::timed_out) << all.error().text();
+            }
+            const std::uint64_t seen = good(engine.memory().fetch_add(come.at(0), 0));
+            EXPECT_GE(seen, round * 3) << "not all have come to barrier " << round;
+            EXPECT_LE(seen, round * 3 + 2) << "some are ahead";
+        }
+        good(engine.barrier(deadline()));
+    });
+}
+
 /// All that had to be done between them is done: that they have left is no error, and nothing to wait for.
 TEST_P(Barriers, who_leaves_after_a_barrier_is_not_missed) {
     run(4, [](Channel& channel) {

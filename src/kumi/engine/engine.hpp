@@ -70,8 +70,12 @@ public:
     /// This node has come; does not wait. Any number may be under way; they complete in order.
     BarrierToken arrive();
     bool test(const BarrierToken& token);
+    /// Waits until all have come. May be called again after an error: ErrorCode::timed_out, or ErrorCode::node_lost if
+    /// a node has left that had not come.
     Result<void> wait(const BarrierToken& token, Instant deadline = never);
-    /// Comes and waits.
+    /// Comes and waits. After an error this node has come all the same: the next call does not come again but goes on
+    /// waiting for the same barrier, whichever thread calls. So a call after ErrorCode::timed_out is a retry, and the
+    /// nodes stay in step. An arrive() in between ends that: what is called after it is the next barrier.
     Result<void> barrier(Instant deadline = never);
     /// The same among some nodes, of which this is one: all give the same set, in any order.
     Result<BarrierToken> arrive(std::span<const Node> members);

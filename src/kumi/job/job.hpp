@@ -114,7 +114,8 @@ public:
     Result<BarrierToken> arrive(std::span<const Node> members) { return engine_.arrive(members); }
     bool test(const BarrierToken& token) { return engine_.test(token); }
     Result<void> wait(const BarrierToken& token, Instant deadline = never) { return engine_.wait(token, deadline); }
-    /// Arrives and waits for all nodes.
+    /// Arrives and waits for all nodes. After an error, such as ErrorCode::timed_out, the next call goes on waiting for
+    /// the same barrier: engine/engine.hpp.
     Result<void> barrier(Instant deadline = never) { return engine_.barrier(deadline); }
 
     // ---- progress

@@ -18,6 +18,13 @@ std::int32_t ahead(std::uint32_t sequence, std::uint32_t base) noexcept {
     return static_cast<std::int32_t>(sequence - base);
 }
 
+/// Whether a step for `sequence` may come from an honest node, where `completed` is the first that is not complete.
+bool is_in_reach(std::uint32_t sequence, std::uint32_t completed) noexcept {
+    return sequence - completed < Barriers::window * 2;
+}
+
+constexpr std::uint64_t first_hash = std::uint64_t{1} << 63; // numbers below are not made by set_of()
+
 /// The finalizer of SplitMix64: each bit of the answer depends on each bit of the word.
 std::uint64_t mix(std::uint64_t word) noexcept {
     word = (word ^ (word >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -43,24 +50,34 @@ void Barriers::Set::make_room(std::uint32_t sequence) {
     slots = std::move(larger);
 }
 
-Barriers::Barriers(Node self, Node nodes, std::uint32_t first_sequence)
-    : self_(self), rounds_max_(rounds_for(nodes)), first_sequence_(first_sequence), held_from_(nodes) {
+bool Barriers::Set::is_busy() const noexcept {
+    return completed != arrived() && (!hopeless || ahead(completed, *hopeless) < 0);
+}
+
+bool Barriers::Set::is_idle() const noexcept {
+    if (hopeless && ahead(completed, *hopeless) >= 0) return true;
+    if (completed != arrived()) return false;
+    for (std::uint32_t later = 0; later < slots.size() / 2; ++later)
+        if (slot(completed + later).heard != 0) return false;
+    return true;
+}
+
+Barriers::Barriers(Node self, Node nodes, std::uint32_t first_sequence, std::size_t sets)
+    : self_(self), rounds_max_(rounds_for(nodes)), first_sequence_(first_sequence), sets_limit_(sets),
+      held_from_(nodes) {
     KUMI_ASSERT(self < nodes);
 }
 
 std::uint64_t Barriers::set_of(std::span<const Node> sorted_members) noexcept {
     std::uint64_t hash = sorted_members.size();
     for (const Node member : sorted_members) hash = mix(hash + 0x9e3779b97f4a7c15u + member);
-    return hash | std::uint64_t{1} << 63;
+    return hash | first_hash;
 }
 
-Barriers::Set Barriers::make_set(std::span<const Node> sorted_members) const {
-    KUMI_ASSERT(std::ranges::adjacent_find(sorted_members, std::ranges::greater_equal{}) == sorted_members.end());
-    KUMI_ASSERT(!sorted_members.empty() && sorted_members.back() < held_from_.size());
-    const auto self = std::ranges::lower_bound(sorted_members, self_);
-    KUMI_ASSERT(self != sorted_members.end() && *self == self_);
-
-    const std::size_t place = static_cast<std::size_t>(self - sorted_members.begin());
+std::vector<Barriers::Partners> Barriers::partners_of(Node self, std::span<const Node> sorted_members) {
+    const auto found = std::ranges::lower_bound(sorted_members, self);
+    KUMI_ASSERT(found != sorted_members.end() && *found == self);
+    const auto place = static_cast<std::size_t>(found - sorted_members.begin());
     const std::size_t count = sorted_members.size();
     std::vector<Partners> rounds(rounds_for(count));
     for (std::size_t round = 0; round < rounds.size(); ++round) {
@@ -68,29 +85,56 @@ Barriers::Set Barriers::make_set(std::span<const Node> sorted_members) const {
         rounds[round] = {sorted_members[(place + distance) % count],
                          sorted_members[(place + count - distance) % count]};
     }
-    return {.member_count = count, .rounds = std::move(rounds), .completed = first_sequence_, .begun = first_sequence_};
+    return rounds;
+}
+
+Barriers::Set Barriers::make_set(std::span<const Node> sorted_members, std::optional<std::uint32_t> laid_by) const {
+    KUMI_ASSERT(std::ranges::adjacent_find(sorted_members, std::ranges::greater_equal{}) == sorted_members.end());
+    KUMI_ASSERT(!sorted_members.empty() && sorted_members.back() < held_from_.size());
+    const std::uint32_t next = laid_by.value_or(first_sequence_);
+    return {.members = {sorted_members.begin(), sorted_members.end()},
+            .rounds = partners_of(self_, sorted_members),
+            .completed = next,
+            .begun = next,
+            .is_new = !laid_by};
+}
+
+/// Sets with numbers that are no hashes stay: they are few, and the agreements of the last ones are asked for.
+void Barriers::lay_by_idle() {
+    std::erase_if(sets_, [this](const auto& entry) {
+        if (entry.first < first_hash || !entry.second.is_idle()) return false;
+        laid_by_.store(entry.first, entry.second.completed);
+        under_way_ -= entry.second.arrived() - entry.second.completed; // hopeless ones
+        return true;
+    });
+    lay_by_at_ = std::max(sets_kept, sets_.size() * 2);
 }
 
 std::optional<BarrierToken> Barriers::arrive(std::uint64_t set, std::span<const Node> sorted_members,
                                              std::uint64_t value, Send send) {
     auto known = sets_.find(set);
     const bool is_first = known == sets_.end();
+    const bool was_busy = !is_first && known->second.is_busy();
+    if (!was_busy && busy_sets_ == busy_sets_max) return std::nullopt;
     if (is_first) {
-        if (sets_.size() == sets_max || new_sets_ == new_sets_max) return std::nullopt;
-        known = sets_.emplace(set, make_set(sorted_members)).first;
-        ++new_sets_;
+        const auto laid_by = laid_by_.find(set);
+        if (!laid_by && sets_known_ == sets_limit_) return std::nullopt;
+        if (sets_.size() >= lay_by_at_) lay_by_idle();
+        known = sets_.emplace(set, make_set(sorted_members, laid_by)).first;
+        sets_known_ += laid_by ? 0 : 1;
     }
     Set& found = known->second;
-    KUMI_ASSERT(found.member_count == sorted_members.size());
+    KUMI_ASSERT(found.members.size() == sorted_members.size());
     if (found.waiting.size() == waiting_max) return std::nullopt;
 
-    const BarrierToken token{set, found.begun + static_cast<std::uint32_t>(found.waiting.size())};
+    const BarrierToken token{set, found.arrived()};
     ++under_way_;
     if (found.may_begin()) { // then none waits
         begin_next(set, found, value, send);
     } else {
         found.waiting.push_back(value);
     }
+    if (!was_busy && found.is_busy()) ++busy_sets_;
     advance(set, found, send);
     if (is_first && !held_.empty())
         for (const Held& early : take_held(set)) take(set, found, early.from, early.step, send);
@@ -108,8 +152,10 @@ void Barriers::hold(Node from, const BarrierStep& step) {
     // Who the members are is not known yet: take() looks at the rest.
     if (from == self_) return count(BarrierDrop::wrong_sender);
     if (step.round >= rounds_max_) return count(BarrierDrop::wrong_round);
-    if (step.sequence != first_sequence_) return count(BarrierDrop::wrong_sequence);
-    if (held_from_[from] == new_sets_max) return count(BarrierDrop::too_many_sets);
+    const auto laid_by = laid_by_.find(step.set);
+    if (laid_by ? !is_in_reach(step.sequence, *laid_by) : step.sequence != first_sequence_)
+        return count(BarrierDrop::wrong_sequence);
+    if (held_from_[from] == held_max) return count(BarrierDrop::too_many_sets);
     ++held_from_[from];
     held_.push_back({from, step});
 }
@@ -126,8 +172,7 @@ std::vector<Barriers::Held> Barriers::take_held(std::uint64_t set) {
 void Barriers::take(std::uint64_t id, Set& set, Node from, const BarrierStep& step, Send send) {
     if (step.round >= set.rounds.size()) return count(BarrierDrop::wrong_round);
     if (from != set.rounds[step.round].from) return count(BarrierDrop::wrong_sender);
-    const std::int32_t distance = ahead(step.sequence, set.completed);
-    if (distance < 0 || distance >= static_cast<std::int32_t>(window * 2)) return count(BarrierDrop::wrong_sequence);
+    if (!is_in_reach(step.sequence, set.completed)) return count(BarrierDrop::wrong_sequence);
 
     set.make_room(step.sequence);
     Slot& slot = set.slot(step.sequence);
@@ -170,9 +215,11 @@ void Barriers::advance(std::uint64_t id, Set& set, Send send) {
         }
         if (set.completed == set.begun || set.slot(set.completed).heard != set.all_heard()) return;
 
+        const bool was_busy = set.is_busy();
         ++set.completed;
         --under_way_;
-        if (std::exchange(set.is_new, false)) --new_sets_;
+        set.is_new = false;
+        if (was_busy && !set.is_busy()) --busy_sets_;
         // The oldest that is kept makes room for the furthest that may come.
         set.slot(set.completed + static_cast<std::uint32_t>(set.slots.size() / 2) - 1) = {};
     }
@@ -180,17 +227,48 @@ void Barriers::advance(std::uint64_t id, Set& set, Send send) {
 
 bool Barriers::is_complete(const BarrierToken& token) const noexcept {
     const auto known = sets_.find(token.set);
-    return known != sets_.end() && ahead(token.sequence, known->second.completed) < 0;
+    if (known != sets_.end()) return ahead(token.sequence, known->second.completed) < 0;
+    const auto laid_by = laid_by_.find(token.set);
+    return laid_by && ahead(token.sequence, *laid_by) < 0;
 }
 
-bool Barriers::is_waiting_for(const BarrierToken& token, Node node) const noexcept {
-    const auto known = sets_.find(token.set);
-    if (known == sets_.end() || ahead(token.sequence, known->second.completed) < 0) return false;
+std::optional<std::uint32_t> Barriers::first_lacking(std::uint64_t id, Node node) const noexcept {
+    const auto known = sets_.find(id);
+    if (known == sets_.end()) return std::nullopt;
     const Set& set = known->second;
-    const Slot& next = set.slot(set.completed);
-    for (std::size_t round = 0; round < set.rounds.size(); ++round)
-        if ((next.heard >> round & 1) == 0 && set.rounds[round].from == node) return true;
-    return false;
+    const auto partners = std::ranges::find(set.rounds, node, &Partners::from);
+    if (partners == set.rounds.end()) return std::nullopt;
+    const auto round = static_cast<std::uint32_t>(partners - set.rounds.begin());
+    std::uint32_t sequence = set.completed;
+    while (sequence - set.completed < set.slots.size() / 2 && (set.slot(sequence).heard >> round & 1) != 0) ++sequence;
+    if (ahead(sequence, set.arrived()) >= 0) return std::nullopt;
+    return sequence;
+}
+
+std::span<const Node> Barriers::members_of(std::uint64_t set) const noexcept {
+    const auto known = sets_.find(set);
+    return known == sets_.end() ? std::span<const Node>() : known->second.members;
+}
+
+void Barriers::give_up(std::uint64_t id, std::uint32_t sequence) {
+    const auto known = sets_.find(id);
+    if (known == sets_.end()) {
+        take_held(id); // this node may never arrive there
+        return;
+    }
+    const bool was_busy = known->second.is_busy();
+    known->second.hopeless = sequence;
+    if (was_busy && !known->second.is_busy()) --busy_sets_;
+}
+
+std::uint32_t Barriers::next_of(std::uint64_t set) const noexcept {
+    const auto known = sets_.find(set);
+    return known != sets_.end() ? known->second.arrived() : laid_by_.find(set).value_or(first_sequence_);
+}
+
+bool Barriers::is_busy(std::uint64_t set) const noexcept {
+    const auto known = sets_.find(set);
+    return known != sets_.end() && known->second.is_busy();
 }
 
 std::optional<Agreement> Barriers::agreement(const BarrierToken& token) const noexcept {

@@ -192,7 +192,7 @@ private:
             under_way |= completed != group.arrived[place];
         }
         ASSERT_EQ(nodes_[node]->has_any_under_way(), under_way);
-        ASSERT_LE(nodes_[node]->held(), Barriers::new_sets_max * trouble_.liars + groups_.size() * honest_ * 2);
+        ASSERT_LE(nodes_[node]->held(), Barriers::held_max * trouble_.liars + groups_.size() * honest_ * 2);
     }
 
     BarrierToken token_of(const Group& group, std::uint32_t barrier) const {
@@ -253,9 +253,10 @@ TEST(Barriers, take_no_harm_from_steps_of_nodes_that_do_not_belong_to_them) { ru
 
 /// One node, whose steps are only counted.
 struct Lonely {
-    explicit Lonely(Node nodes) : barriers(0, nodes) {}
+    explicit Lonely(Node nodes, std::size_t sets = Barriers::sets_max) : barriers(0, nodes, 0, sets) {}
 
     Barriers barriers;
+    std::uint64_t others = 0; // sets of this node alone, so many
     std::vector<std::pair<Node, BarrierStep>> sent;
 
     std::optional<BarrierToken> arrive(std::uint64_t set, std::span<const Node> members, std::uint64_t value = 0) {
@@ -319,37 +320,158 @@ TEST(Barriers, are_refused_beyond_what_may_wait_and_go_on_when_there_is_room) {
     EXPECT_EQ(token->sequence, Barriers::waiting_max + 1);
 }
 
-TEST(Barriers, of_too_many_new_sets_are_refused_until_one_is_complete) {
+TEST(Barriers, of_too_many_sets_at_once_are_refused_until_one_has_nothing_under_way) {
     Lonely node(2);
-    for (std::uint64_t set = 0; set < Barriers::new_sets_max; ++set) ASSERT_TRUE(node.arrive(set, first_nodes(2)));
+    for (std::uint64_t set = 0; set < Barriers::busy_sets_max; ++set) ASSERT_TRUE(node.arrive(set, first_nodes(2)));
+    EXPECT_EQ(node.barriers.busy_sets(), Barriers::busy_sets_max);
     EXPECT_FALSE(node.arrive(1000, first_nodes(2)));
-    EXPECT_TRUE(node.arrive(1, first_nodes(2))); // no new one
+    EXPECT_TRUE(node.arrive(1, first_nodes(2))); // it has one under way already
     node.step(1, {1, 0, 0, 0, 0});
+    EXPECT_FALSE(node.arrive(1000, first_nodes(2))) << "its second is";
+    EXPECT_TRUE(node.barriers.is_busy(1));
+    node.step(1, {1, 1, 0, 0, 0});
+    EXPECT_FALSE(node.barriers.is_busy(1));
     EXPECT_TRUE(node.arrive(1000, first_nodes(2)));
     EXPECT_FALSE(node.arrive(1001, first_nodes(2)));
+    EXPECT_FALSE(node.arrive(1, first_nodes(2))) << "nor an old one";
 }
 
 TEST(Barriers, of_more_sets_than_a_node_may_ever_have_are_refused) {
-    Lonely node(1);
-    for (std::uint64_t set = 0; set < Barriers::sets_max; ++set) ASSERT_TRUE(node.arrive(set, first_nodes(1)));
-    EXPECT_FALSE(node.arrive(Barriers::sets_max, first_nodes(1)));
-    EXPECT_TRUE(node.arrive(0, first_nodes(1)));
+    constexpr std::size_t most = 5000;
+    Lonely node(1, most);
+    const std::uint64_t first = Barriers::set_of(first_nodes(1)) | 0xffffff;
+    for (std::uint64_t set = first; set < first + most; ++set) ASSERT_TRUE(node.arrive(set, first_nodes(1)));
+    EXPECT_FALSE(node.arrive(first + most, first_nodes(1)));
+    for (int again = 0; again < 3; ++again)
+        for (std::uint64_t set = first; set < first + most; ++set) ASSERT_TRUE(node.arrive(set, first_nodes(1)));
+    EXPECT_FALSE(node.arrive(first + most, first_nodes(1)));
+}
+
+TEST(Barriers, of_sets_that_change_all_the_time_take_little_memory_and_keep_their_sequences) {
+    constexpr std::uint64_t sets = 200'000;
+    const std::vector<Node> both{0, 1};
+    Barriers nodes[2] = {{0, 2}, {1, 2}};
+    std::vector<std::pair<Node, BarrierStep>> wire; // to whom
+    const auto arrive = [&](Node node, std::uint64_t set) {
+        const auto send = [&](Node to, const BarrierStep& step) { wire.emplace_back(to, step); };
+        return *nodes[node].arrive(set, both, 0, send);
+    };
+    const auto deliver = [&] {
+        for (const auto& [to, step] : std::exchange(wire, {}))
+            nodes[to].on_step(1 - to, step, [](Node, const BarrierStep&) { ADD_FAILURE() << "one round only"; });
+    };
+    std::mt19937_64 random(1);
+    std::map<std::uint64_t, std::uint32_t> old; // a few, again and again
+    for (std::uint64_t i = 0; i < sets; ++i) {
+        const bool is_old = i % 100 == 99;
+        const std::uint64_t set = is_old ? random() % 50 * 0x9e3779b97f4a7c15u | std::uint64_t{1} << 63
+                                         : random() | std::uint64_t{1} << 63;
+        const Node first = random() % 2;
+        const BarrierToken token = arrive(first, set);
+        ASSERT_EQ(token.sequence, is_old ? old[set]++ : 0);
+        if (random() % 2 == 0) deliver(); // the other node may have laid the set by
+        ASSERT_FALSE(nodes[first].is_complete(token));
+        ASSERT_EQ(arrive(1 - first, set).sequence, token.sequence);
+        deliver();
+        for (const Barriers& node : nodes) ASSERT_TRUE(node.is_complete(token));
+        ASSERT_LE(nodes[0].large_sets(), Barriers::sets_kept);
+        ASSERT_EQ(nodes[0].held() + nodes[1].held() + nodes[0].busy_sets(), 0u);
+    }
+    EXPECT_EQ(drops_of(nodes[0]) + drops_of(nodes[1]), 0u);
+    EXPECT_EQ(old.size(), 50u);
+}
+
+TEST(Barriers, of_a_set_that_was_laid_by_go_on_where_it_was) {
+    Lonely node(3);
+    const std::vector<Node> pair{0, 2};
+    const std::uint64_t set = Barriers::set_of(pair);
+    const auto fill = [&] {
+        for (std::uint64_t i = 0; i < Barriers::sets_kept * 2; ++i)
+            ASSERT_TRUE(node.arrive(std::uint64_t{1} << 63 | ++node.others, std::vector<Node>{0}));
+    };
+    ASSERT_TRUE(node.arrive(set, pair));
+    fill();
+    EXPECT_FALSE(node.barriers.members_of(set).empty()) << "one is under way";
+    node.step(2, {set, 0, 0, 0, 0});
+    EXPECT_TRUE(node.barriers.is_complete({set, 0}));
+    node.step(2, {set, 1, 0, 0, 0});
+    fill();
+    EXPECT_FALSE(node.barriers.members_of(set).empty()) << "a step is kept for the next one";
+    EXPECT_TRUE(node.barriers.is_complete(*node.arrive(set, pair)));
+    fill();
+    EXPECT_TRUE(node.barriers.members_of(set).empty()) << "it is laid by";
+    EXPECT_TRUE(node.barriers.is_complete({set, 1}));
+    EXPECT_FALSE(node.barriers.is_complete({set, 2}));
+    EXPECT_EQ(node.barriers.next_of(set), 2u);
+    node.step(2, {set, 1, 0, 0, 0});
+    node.step(2, {set, 2 + Barriers::window * 2, 0, 0, 0});
+    EXPECT_EQ(node.barriers.dropped(BarrierDrop::wrong_sequence), 2u) << "what no honest node sends";
+    for (std::uint32_t sequence : {2, 3, 4}) node.step(2, {set, sequence, 0, 0, 0});
+    EXPECT_EQ(node.barriers.held(), 3u);
+    for (std::uint32_t sequence : {2, 3, 4}) {
+        const auto token = node.arrive(set, pair);
+        EXPECT_EQ(token->sequence, sequence);
+        EXPECT_TRUE(node.barriers.is_complete(*token));
+    }
+    EXPECT_EQ(node.barriers.held(), 0u);
+    EXPECT_FALSE(node.barriers.is_complete(*node.arrive(set, pair)));
+}
+
+TEST(Barriers, that_are_given_up_take_no_room_from_others) {
+    Lonely node(3);
+    const std::vector<Node> pair{0, 2};
+    for (std::uint64_t set = 0; set < Barriers::busy_sets_max; ++set) ASSERT_TRUE(node.arrive(set, pair));
+    node.barriers.give_up(7, 1);
+    EXPECT_FALSE(node.arrive(1000, pair)) << "its first one may still be complete";
+    node.step(2, {7, 0, 0, 0, 0});
+    EXPECT_TRUE(node.barriers.is_complete({7, 0}));
+    EXPECT_TRUE(node.arrive(1000, pair));
+    EXPECT_FALSE(node.arrive(1001, pair));
+    node.barriers.give_up(8, 0);
+    EXPECT_FALSE(node.barriers.is_busy(8));
+    EXPECT_TRUE(node.arrive(1001, pair));
+    node.barriers.give_up(8, 0);
+    EXPECT_FALSE(node.arrive(1002, pair)) << "it is not counted twice";
+    // Steps that were held for a set that this node never arrives at.
+    node.step(1, {4711, 0, 0, 0, 0});
+    EXPECT_EQ(node.barriers.held(), 1u);
+    node.barriers.give_up(4711, 0);
+    EXPECT_EQ(node.barriers.held(), 0u);
+}
+
+TEST(Barriers, know_which_node_they_hear_from_is_lacking_and_from_where_on) {
+    Lonely node(5); // hears from 4, 3 and 1
+    EXPECT_FALSE(node.barriers.first_lacking(0, 4));
+    for (int i = 0; i < 3; ++i) ASSERT_TRUE(node.arrive(0, first_nodes(5)));
+    for (const Node from : {4u, 3u, 1u}) EXPECT_EQ(node.barriers.first_lacking(0, from), 0u) << from;
+    EXPECT_FALSE(node.barriers.first_lacking(0, 2)) << "that one tells others";
+    node.step(4, {0, 0, 0, 0, 0});
+    node.step(4, {0, 1, 0, 0, 0});
+    EXPECT_EQ(node.barriers.first_lacking(0, 4), 2u);
+    node.step(4, {0, 2, 0, 0, 0});
+    EXPECT_FALSE(node.barriers.first_lacking(0, 4)) << "it has come as often as this node";
+    EXPECT_EQ(node.barriers.first_lacking(0, 3), 0u);
+    std::vector<Node> awaited, heard;
+    node.barriers.for_each_awaited(0, [&](Node from) { awaited.push_back(from); });
+    node.barriers.for_each_heard(0, [&](Node from) { heard.push_back(from); });
+    EXPECT_EQ(awaited, (std::vector<Node>{3, 1}));
+    EXPECT_EQ(heard, (std::vector<Node>{4, 3, 1}));
 }
 
 TEST(Barriers, hold_steps_for_sets_to_come_within_a_bound_for_each_sender) {
     Lonely node(3);
-    for (std::uint64_t set = 0; set < Barriers::new_sets_max + 10; ++set) node.step(1, {set, 0, 0, 0, 0});
-    EXPECT_EQ(node.barriers.held(), Barriers::new_sets_max);
+    for (std::uint64_t set = 0; set < Barriers::held_max + 10; ++set) node.step(1, {set, 0, 0, 0, 0});
+    EXPECT_EQ(node.barriers.held(), Barriers::held_max);
     EXPECT_EQ(node.barriers.dropped(BarrierDrop::too_many_sets), 10u);
     node.step(2, {0, 0, 0, 3, 3}); // has room of its own
-    EXPECT_EQ(node.barriers.held(), Barriers::new_sets_max + 1);
+    EXPECT_EQ(node.barriers.held(), Barriers::held_max + 1);
 
     const std::vector<Node> pair{0, 2};
     const auto token = node.arrive(0, pair, 3); // 1 does not belong to it
     EXPECT_TRUE(node.barriers.is_complete(*token));
     EXPECT_EQ(node.barriers.agreement(*token)->lowest, 3u);
     EXPECT_EQ(node.barriers.dropped(BarrierDrop::wrong_sender), 1u);
-    EXPECT_EQ(node.barriers.held(), Barriers::new_sets_max - 1);
+    EXPECT_EQ(node.barriers.held(), Barriers::held_max - 1);
 }
 
 TEST(Barriers, count_why_they_drop_a_step) {

@@ -16,6 +16,8 @@ struct SharedPage {
     alignas(64) std::atomic<std::uint32_t> watching;
     /// Of its heap.
     alignas(64) std::atomic<std::uint64_t> heap_bytes;
+    /// How many barriers of all nodes this node has come to; wraps. Others look at it when the node is lost.
+    alignas(64) std::atomic<std::uint32_t> barriers_arrived;
     /// Of all nodes of the host; the first one's counts.
     HostBarrierState<base::MachineMemory> barrier;
 };
