@@ -185,7 +185,7 @@ TEST_F(Posts, what_was_sent_for_another_call_or_with_another_size_is_an_error_at
                   with([](CollectiveHeader& post) { post.collective = static_cast<std::uint8_t>(Collective::gather); }),
                   eight),
               "scatter among 0-1: node 1 has called gather with root 1, this node scatter with root 1");
-    EXPECT_EQ(error_with(with([](CollectiveHeader& post) { post.collective = 14; }), eight),
+    EXPECT_EQ(error_with(with([](CollectiveHeader& post) { post.collective = 21; }), eight),
               "scatter among 0-1: node 1 has called something else with root 1, this node scatter with root 1");
     EXPECT_EQ(error_with(with([](CollectiveHeader& post) { post.root = 0; }), eight),
               "scatter among 0-1: node 1 has called scatter with root 0, this node scatter with root 1");

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 
 namespace kumi::group_test {
 
@@ -65,61 +66,21 @@ struct Together {
 
     /// Makes the call; true if it answers what it must.
     Result<bool> call(group::Group& group, Instant deadline = never) const {
-        const Node size = group.size(), rank = group.rank();
-        const std::vector<Affine> mine = part(rank, rank, count);
-        std::vector<Affine> result(count, Affine{1, 0}), all(count * size);
-        const auto answered = [](const Result<void>& done, bool is_right) -> Result<bool> {
+        const auto after = [](const auto& done, const auto& is_right) -> Result<bool> {
             if (!done) return done.error();
-            return is_right;
+            return is_right(done);
         };
-        switch (what) {
-        case barrier: return answered(group.barrier(deadline), true);
-        case broadcast: {
-            if (rank == root) result = mine;
-            const auto done = group.broadcast(root, result, deadline);
-            return answered(done, result == part(root, root, count));
-        }
-        case reduce: {
-            const auto done = group.reduce(root, mine, result, then, deadline, order);
-            return answered(done, rank != root || result == folded(0, size));
-        }
-        case allreduce: {
-            const auto done = group.allreduce(mine, result, then, deadline, order);
-            return answered(done, result == folded(0, size));
-        }
-        case gather: {
-            const auto done = group.gather(root, mine, all, deadline);
-            return answered(done, rank != root || all == everybodys(size));
-        }
-        case scatter: {
-            const auto done =
-                group.scatter(root, rank == root ? everybodys(size) : std::vector<Affine>{}, result, deadline);
-            return answered(done, result == mine);
-        }
-        case allgather: {
-            const auto done = group.allgather(mine, all, deadline);
-            return answered(done, all == everybodys(size));
-        }
-        case alltoall: {
-            std::vector<Affine> sent, expected;
-            for (Node other = 0; other < size; ++other) {
-                std::ranges::copy(part(rank, other, count), std::back_inserter(sent));
-                std::ranges::copy(part(other, rank, count), std::back_inserter(expected));
-            }
-            const auto done = group.alltoall(sent, all, deadline);
-            return answered(done, all == expected);
-        }
-        case scan: {
-            const auto done = group.scan(mine, result, then, deadline, order);
-            return answered(done, result == folded(0, rank + 1));
-        }
-        case exclusive_scan: {
-            const auto done = group.exclusive_scan(mine, result, then, deadline, order);
-            return answered(done,
-                            rank == 0 ? result == std::vector<Affine>(count, Affine{1, 0}) : result == folded(0, rank));
-        }
-        default: return call_of_any_size(group, deadline);
-        }
+        return make<Result<bool>>(group, group, deadline, after);
+    }
+    /// Starts the call.
+    Future<bool> start(group::Group& group, Instant deadline = never) const {
+        const auto after = [](auto future, const auto& is_right) -> Future<bool> {
+            return future.then([is_right](auto done) -> Result<bool> {
+                if (!done) return done.error();
+                return is_right(done);
+            });
+        };
+        return make<Future<bool>>(group, group.start(), deadline, after);
     }
 
     std::string text() const {
@@ -156,25 +117,84 @@ private:
         return part(from, to, count * ((from + to + values) % 3) / 2);
     }
 
-    Result<bool> call_of_any_size(group::Group& group, Instant deadline) const {
+    /// What a call needs while it is under way.
+    struct Buffers {
+        std::vector<Affine> mine, result, all, given, expected;
+        Parts own, sent, for_me;
+    };
+
+    /// Makes the call by `face`. `after` gets what that answers, and a function that tells whether it is right.
+    template <class Answer, class Face, class After>
+    Answer make(const group::Group& group, Face&& face, Instant deadline, const After& after) const {
         const Node size = group.size(), rank = group.rank();
-        Parts own, for_me;
-        for (Node other = 0; other < size; ++other)
-            own.push_back(piece(other, other)), for_me.push_back(piece(other, rank));
-        const auto is = [](const Result<Parts>& got, const Parts& expected) -> Result<bool> {
-            if (!got) return got.error();
-            return *got == expected;
-        };
-        if (what == gatherv) return is(group.gatherv(root, own[rank], deadline), rank == root ? own : Parts{});
-        if (what == allgatherv) return is(group.allgatherv(own[rank], deadline), own);
-        if (what == scatterv) {
-            const auto mine = group.scatterv(root, rank == root ? own : Parts{}, deadline);
-            if (!mine) return mine.error();
-            return *mine == own[rank];
+        const auto with = std::make_shared<Buffers>();
+        with->mine = part(rank, rank, count);
+        with->result.assign(count, Affine{1, 0});
+        with->all.resize(count * size);
+        auto& [mine, result, all, given, expected, own, sent, for_me] = *with;
+        const auto is_result = [with](const auto&) { return with->result == with->expected; };
+        const auto is_all = [with](const auto&) { return with->all == with->expected; };
+        switch (what) {
+        case barrier: return after(face.barrier(deadline), [](const auto&) { return true; });
+        case broadcast:
+            if (rank == root) result = mine;
+            expected = part(root, root, count);
+            return after(face.broadcast(root, result, deadline), is_result);
+        case reduce:
+            expected = rank == root ? folded(0, size) : result;
+            return after(face.reduce(root, mine, result, then, deadline, order), is_result);
+        case allreduce:
+            expected = folded(0, size);
+            return after(face.allreduce(mine, result, then, deadline, order), is_result);
+        case gather:
+            expected = rank == root ? everybodys(size) : all;
+            return after(face.gather(root, mine, all, deadline), is_all);
+        case scatter:
+            if (rank == root) given = everybodys(size);
+            expected = mine;
+            return after(face.scatter(root, given, result, deadline), is_result);
+        case allgather:
+            expected = everybodys(size);
+            return after(face.allgather(mine, all, deadline), is_all);
+        case alltoall:
+            for (Node other = 0; other < size; ++other) {
+                std::ranges::copy(part(rank, other, count), std::back_inserter(given));
+                std::ranges::copy(part(other, rank, count), std::back_inserter(expected));
+            }
+            return after(face.alltoall(given, all, deadline), is_all);
+        case scan:
+            expected = folded(0, rank + 1);
+            return after(face.scan(mine, result, then, deadline, order), is_result);
+        case exclusive_scan:
+            expected = rank == 0 ? result : folded(0, rank);
+            return after(face.exclusive_scan(mine, result, then, deadline, order), is_result);
+        default: return make_of_any_size<Answer>(group, face, deadline, after, with);
         }
-        Parts sent;
-        for (Node other = 0; other < size; ++other) sent.push_back(piece(rank, other));
-        return is(group.alltoallv(sent, deadline), for_me);
+    }
+
+    template <class Answer, class Face, class After>
+    Answer make_of_any_size(const group::Group& group, Face& face, Instant deadline, const After& after,
+                            const std::shared_ptr<Buffers>& with) const {
+        const Node size = group.size(), rank = group.rank();
+        auto& [mine, result, all, given, expected, own, sent, for_me] = *with;
+        for (Node other = 0; other < size; ++other) {
+            own.push_back(piece(other, other));
+            sent.push_back(piece(rank, other));
+            for_me.push_back(piece(other, rank));
+        }
+        mine = own[rank];
+        if (what == gatherv)
+            return after(face.gatherv(root, mine, deadline),
+                         [with, is_root = rank == root](const auto& got) {
+                             return *got == (is_root ? with->own : Parts{});
+                         });
+        if (what == allgatherv)
+            return after(face.allgatherv(mine, deadline), [with](const auto& got) { return *got == with->own; });
+        if (what == scatterv) {
+            sent = rank == root ? own : Parts{};
+            return after(face.scatterv(root, sent, deadline), [with](const auto& got) { return *got == with->mine; });
+        }
+        return after(face.alltoallv(sent, deadline), [with](const auto& got) { return *got == with->for_me; });
     }
 };
 

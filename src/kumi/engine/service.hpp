@@ -13,6 +13,7 @@
 //     };
 
 #include "kumi/base/bytes.hpp"
+#include "kumi/base/clock.hpp"
 #include "kumi/base/result.hpp"
 #include "kumi/engine/progress/progress_loop.hpp"
 #include "kumi/engine/wire.hpp"
@@ -47,6 +48,8 @@ public:
     /// Sends what waits for room. True: some of it was sent. Called whenever the engine makes progress, while
     /// Port::want_progress(true) holds.
     virtual bool go_on(const Turn&) noexcept { return false; }
+    /// When go_on() is to be called at the latest, though nothing comes; never: there is no such time.
+    virtual Instant next_due(const Turn&) const noexcept { return never; }
     /// About once a second, while threads wait. The service calls Dispatcher::send_keepalive() for nodes that it waits
     /// for, because a network reports a dead node only when something is sent to it; and it gives up what will not
     /// come.

@@ -26,6 +26,11 @@
 // messages of a later one. The set cannot be used again if members made different calls (other than in size), or one
 // made none.
 //
+// Wrong calls. A call in a handler, a call while another thread is in one on the same set (both ErrorCode::misuse), and
+// a root that is no rank (ErrorCode::not_found) are errors, and the call is not made. After a deadline that has passed
+// (ErrorCode::timed_out) the call was made, and has failed: the call that follows is the next one, here and at the other
+// members, also if it is the same call again.
+//
 // Running ahead. A member whose part is done returns, and may be ahead of each other member by Mailbox::window_bytes;
 // then it waits.
 
@@ -34,9 +39,9 @@
 #include "kumi/group/collective/collectives.hpp"
 #include "kumi/group/operations.hpp"
 #include "kumi/group/set.hpp"
+#include "kumi/group/starting.hpp"
+#include "kumi/group/typed.hpp"
 
-#include <cstdint>
-#include <cstring>
 #include <memory>
 #include <span>
 #include <type_traits>
@@ -45,7 +50,9 @@
 
 namespace kumi::group {
 
-/// A member's view of its set. Copies refer to the same set. Must not be used after the job has ended. One thread at a
+class Objects;
+
+/// A member's view of its set. Copies refer to the same set. After the job has ended, calls are errors. One thread at a
 /// time may be in a call.
 class Group {
 public:
@@ -64,23 +71,24 @@ public:
     Result<void> broadcast(Node root, Range&& values, Instant deadline = never)
         requires RoomFor<Range, ValueOf<Range>>
     {
-        return group::broadcast(*seat_, root, room(values), deadline);
+        return group::broadcast(*seat_, root, by_bytes::room(values), deadline);
     }
 
     /// Combines the values at equal indices; the root gets the result. Elsewhere `result` is not used and may be empty.
     template <Values Mine, RoomFor<ValueOf<Mine>> Result_, OperationOn<ValueOf<Mine>> Operation>
     Result<void> reduce(Node root, const Mine& mine, Result_&& result, const Operation& operation,
                         Instant deadline = never, Order order = Order::tree) {
-        const auto combine = combining<ValueOf<Mine>>(operation);
-        return group::reduce(*seat_, root, bytes(mine), room(result), {combine, sizeof(ValueOf<Mine>), order},
-                             deadline);
+        const auto combine = by_bytes::combining<ValueOf<Mine>>(operation);
+        return group::reduce(*seat_, root, by_bytes::bytes(mine), by_bytes::room(result),
+                             {combine, sizeof(ValueOf<Mine>), order}, deadline);
     }
     /// The same, and all members get the result.
     template <Values Mine, RoomFor<ValueOf<Mine>> Result_, OperationOn<ValueOf<Mine>> Operation>
     Result<void> allreduce(const Mine& mine, Result_&& result, const Operation& operation, Instant deadline = never,
                            Order order = Order::tree) {
-        const auto combine = combining<ValueOf<Mine>>(operation);
-        return group::allreduce(*seat_, bytes(mine), room(result), {combine, sizeof(ValueOf<Mine>), order}, deadline);
+        const auto combine = by_bytes::combining<ValueOf<Mine>>(operation);
+        return group::allreduce(*seat_, by_bytes::bytes(mine), by_bytes::room(result),
+                                {combine, sizeof(ValueOf<Mine>), order}, deadline);
     }
     /// The same for one value.
     template <class T, OperationOn<T> Operation>
@@ -96,38 +104,40 @@ public:
     /// The root gets the values of all members, equally many from each, by rank. Elsewhere `all` is not used.
     template <Values Mine, RoomFor<ValueOf<Mine>> All>
     Result<void> gather(Node root, const Mine& mine, All&& all, Instant deadline = never) {
-        return group::gather(*seat_, root, bytes(mine), room(all), deadline);
+        return group::gather(*seat_, root, by_bytes::bytes(mine), by_bytes::room(all), deadline);
     }
     /// The inverse of gather(): each member gets its part of the root's values.
     template <Values All, RoomFor<ValueOf<All>> Mine>
     Result<void> scatter(Node root, const All& all, Mine&& mine, Instant deadline = never) {
-        return group::scatter(*seat_, root, bytes(all), room(mine), deadline);
+        return group::scatter(*seat_, root, by_bytes::bytes(all), by_bytes::room(mine), deadline);
     }
     /// As gather(), and all members get the result.
     template <Values Mine, RoomFor<ValueOf<Mine>> All>
     Result<void> allgather(const Mine& mine, All&& all, Instant deadline = never) {
-        return group::allgather(*seat_, bytes(mine), room(all), deadline);
+        return group::allgather(*seat_, by_bytes::bytes(mine), by_bytes::room(all), deadline);
     }
     /// Part r of `send` goes to rank r, into the part of `receive` with the sender's rank. All parts have the same
     /// size.
     template <Values Send, RoomFor<ValueOf<Send>> Receive_>
     Result<void> alltoall(const Send& send, Receive_&& receive, Instant deadline = never) {
-        return group::alltoall(*seat_, bytes(send), room(receive), deadline);
+        return group::alltoall(*seat_, by_bytes::bytes(send), by_bytes::room(receive), deadline);
     }
 
     /// Combines the values of the ranks up to this member's own.
     template <Values Mine, RoomFor<ValueOf<Mine>> Result_, OperationOn<ValueOf<Mine>> Operation>
     Result<void> scan(const Mine& mine, Result_&& result, const Operation& operation, Instant deadline = never,
                       Order order = Order::tree) {
-        const auto combine = combining<ValueOf<Mine>>(operation);
-        return group::scan(*seat_, bytes(mine), room(result), true, {combine, sizeof(ValueOf<Mine>), order}, deadline);
+        const auto combine = by_bytes::combining<ValueOf<Mine>>(operation);
+        return group::scan(*seat_, by_bytes::bytes(mine), by_bytes::room(result), true,
+                           {combine, sizeof(ValueOf<Mine>), order}, deadline);
     }
     /// Combines the values of the ranks before this member's own. At rank 0 the result is not changed.
     template <Values Mine, RoomFor<ValueOf<Mine>> Result_, OperationOn<ValueOf<Mine>> Operation>
     Result<void> exclusive_scan(const Mine& mine, Result_&& result, const Operation& operation,
                                 Instant deadline = never, Order order = Order::tree) {
-        const auto combine = combining<ValueOf<Mine>>(operation);
-        return group::scan(*seat_, bytes(mine), room(result), false, {combine, sizeof(ValueOf<Mine>), order}, deadline);
+        const auto combine = by_bytes::combining<ValueOf<Mine>>(operation);
+        return group::scan(*seat_, by_bytes::bytes(mine), by_bytes::room(result), false,
+                           {combine, sizeof(ValueOf<Mine>), order}, deadline);
     }
 
     // ---- each member has any number of values; parts are by rank
@@ -135,82 +145,36 @@ public:
     /// The result is empty at members that are not the root.
     template <Values Mine>
     Result<std::vector<std::vector<ValueOf<Mine>>>> gatherv(Node root, const Mine& mine, Instant deadline = never) {
-        return typed<ValueOf<Mine>>(group::gatherv(*seat_, root, bytes(mine), deadline));
+        return by_bytes::typed<ValueOf<Mine>>(group::gatherv(*seat_, root, by_bytes::bytes(mine), deadline));
     }
     /// `parts` is a range of ranges and is used at the root only.
     template <class List>
         requires Values<PartOf<List>>
     Result<std::vector<ValueOf<PartOf<List>>>> scatterv(Node root, const List& parts, Instant deadline = never) {
-        const auto mine = group::scatterv(*seat_, root, list(parts), deadline);
+        const auto mine = group::scatterv(*seat_, root, by_bytes::list(parts), deadline);
         if (!mine) return mine.error();
-        return typed<ValueOf<PartOf<List>>>(*mine);
+        return by_bytes::typed<ValueOf<PartOf<List>>>(*mine);
     }
     template <Values Mine>
     Result<std::vector<std::vector<ValueOf<Mine>>>> allgatherv(const Mine& mine, Instant deadline = never) {
-        return typed<ValueOf<Mine>>(group::allgatherv(*seat_, bytes(mine), deadline));
+        return by_bytes::typed<ValueOf<Mine>>(group::allgatherv(*seat_, by_bytes::bytes(mine), deadline));
     }
     /// `parts` has one part for each rank, this member's own included.
     template <class List>
         requires Values<PartOf<List>>
     Result<std::vector<std::vector<ValueOf<PartOf<List>>>>> alltoallv(const List& parts, Instant deadline = never) {
-        return typed<ValueOf<PartOf<List>>>(group::alltoallv(*seat_, list(parts), deadline));
+        return by_bytes::typed<ValueOf<PartOf<List>>>(group::alltoallv(*seat_, by_bytes::list(parts), deadline));
     }
+
+    // ---- other forms of these calls
+
+    /// Calls that do not wait and return futures, by the rules of starting.hpp: group.start().barrier().
+    Starter start() const noexcept { return Starter(seat_); }
+    /// Values of any type that functions take, such as strings: group.objects().gather(0, text). Requires
+    /// <kumi/functions.hpp>.
+    Objects objects() const noexcept;
 
 private:
-    template <class Range>
-    static Bytes bytes(const Range& values) noexcept {
-        return std::as_bytes(std::span(values));
-    }
-    template <class Range>
-    static MutableBytes room(Range&& values) noexcept {
-        return std::as_writable_bytes(std::span(values));
-    }
-    template <class List>
-    static std::vector<Bytes> list(const List& parts) {
-        std::vector<Bytes> all;
-        for (const auto& part : parts) all.push_back(bytes(part));
-        return all;
-    }
-    template <class T>
-    static std::vector<T> typed(const std::vector<std::byte>& content) {
-        std::vector<T> values(content.size() / sizeof(T));
-        if (!values.empty()) std::memcpy(values.data(), content.data(), values.size() * sizeof(T));
-        return values;
-    }
-    template <class T>
-    static Result<std::vector<std::vector<T>>> typed(const Result<Parts>& parts) {
-        if (!parts) return parts.error();
-        std::vector<std::vector<T>> all;
-        for (const auto& part : *parts) all.push_back(typed<T>(part));
-        return all;
-    }
-
-    /// The operation on values as bytes, at any alignment.
-    template <class T, class Operation>
-    static auto combining(const Operation& operation) noexcept {
-        return [&operation](std::byte* into, const std::byte* mine, const std::byte* other, std::size_t size,
-                            bool other_is_first) {
-            const std::size_t count = size / sizeof(T);
-            const auto is_aligned = [](const std::byte* at) {
-                return reinterpret_cast<std::uintptr_t>(at) % alignof(T) == 0;
-            };
-            if (is_aligned(into) && is_aligned(mine) && is_aligned(other)) {
-                T* const to = reinterpret_cast<T*>(into);
-                const T* const a = reinterpret_cast<const T*>(other_is_first ? other : mine);
-                const T* const b = reinterpret_cast<const T*>(other_is_first ? mine : other);
-                for (std::size_t i = 0; i < count; ++i) to[i] = operation(a[i], b[i]);
-                return;
-            }
-            for (std::size_t i = 0; i < count; ++i) {
-                T a, b;
-                std::memcpy(&a, (other_is_first ? other : mine) + i * sizeof(T), sizeof(T));
-                std::memcpy(&b, (other_is_first ? mine : other) + i * sizeof(T), sizeof(T));
-                const T both = operation(a, b);
-                std::memcpy(into + i * sizeof(T), &both, sizeof(T));
-            }
-        };
-    }
-
     std::shared_ptr<Membership> seat_;
 };
 

@@ -12,7 +12,7 @@ namespace kumi::group {
 
 Groups::Groups(engine::Dispatcher& dispatcher, Topology topology, const Settings& settings, const Costs& usual)
     : multicasts_(std::make_unique<Multicasts>(dispatcher, std::move(topology), settings, usual)),
-      mailbox_(std::make_unique<Mailbox>(dispatcher)) {}
+      mailbox_(std::make_shared<Mailbox>(dispatcher)) {}
 Groups::Groups(Groups&&) noexcept = default;
 Groups::~Groups() = default;
 

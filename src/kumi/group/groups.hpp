@@ -153,7 +153,7 @@ private:
     Result<Group> group(const Set& set, std::uint64_t id);
 
     std::unique_ptr<Multicasts> multicasts_;
-    std::unique_ptr<Mailbox> mailbox_;
+    std::shared_ptr<Mailbox> mailbox_; // shared with each Group, which may outlive this
 };
 
 } // namespace kumi::group

@@ -2,6 +2,8 @@
 
 #include "kumi/engine/dispatcher.hpp"
 
+#include <algorithm>
+
 namespace kumi::engine {
 namespace {
 
@@ -124,7 +126,16 @@ bool EngineProgress::wait_until(base::FunctionRef<bool()> done, Instant deadline
 
 bool EngineProgress::in_handler() const noexcept { return dispatcher_.loop_.has_turn(); }
 
-Duration EngineProgress::sleep_max() const noexcept { return dispatcher_.peers_.keepalive_every(); }
+Duration EngineProgress::sleep_max() const noexcept {
+    Duration longest = dispatcher_.peers_.keepalive_every();
+    if (dispatcher_.services_waiting_ == 0) return longest;
+    const Turn turn(dispatcher_.loop_);
+    for (const auto& added : dispatcher_.services_) {
+        const Instant due = added.wants_progress ? added.service->next_due(turn) : never;
+        if (due != never) longest = std::clamp(Duration(due - now()), Duration{0}, longest);
+    }
+    return longest;
+}
 
 bool EngineProgress::run_tasks() noexcept { return dispatcher_.calls_.run_task(); }
 

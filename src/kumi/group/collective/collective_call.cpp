@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <exception>
 #include <fmt/format.h>
 #include <utility>
@@ -11,26 +12,80 @@
 namespace kumi::group {
 
 std::string_view name_of(Collective collective) noexcept {
-    constexpr std::array<std::string_view, 14> names{
-        "barrier",  "broadcast", "reduce",         "allreduce", "gather",   "scatter",    "allgather",
-        "alltoall", "scan",      "exclusive scan", "gatherv",   "scatterv", "allgatherv", "alltoallv"};
+    constexpr std::array<std::string_view, 21> names{"barrier",
+                                                     "broadcast",
+                                                     "reduce",
+                                                     "allreduce",
+                                                     "gather",
+                                                     "scatter",
+                                                     "allgather",
+                                                     "alltoall",
+                                                     "scan",
+                                                     "exclusive scan",
+                                                     "gatherv",
+                                                     "scatterv",
+                                                     "allgatherv",
+                                                     "alltoallv",
+                                                     "broadcast of an object",
+                                                     "reduce of objects",
+                                                     "allreduce of objects",
+                                                     "gather of objects",
+                                                     "scatter of objects",
+                                                     "allgather of objects",
+                                                     "alltoall of objects"};
     return static_cast<std::size_t>(collective) < names.size() ? names[static_cast<std::size_t>(collective)]
                                                                : "something else";
 }
 
-CollectiveCall::CollectiveCall(Membership& seat, const CallShape& shape, Instant deadline)
+Error refusal(const Membership& seat, Collective collective, ErrorCode code, std::string_view why) {
+    return error(code, "{} among {}: {}", name_of(collective), seat.set.text(), why);
+}
+
+Result<void> check_root(const Membership& seat, const CallShape& shape) {
+    if (shape.root < seat.size()) return {};
+    return refusal(seat, shape.collective, ErrorCode::not_found,
+                   fmt::format("there is no rank {}, this set has ranks 0 to {}", shape.root, seat.size() - 1));
+}
+
+FrameStack& frames_of(CollectiveCall& call) noexcept { return call.box_.frames; }
+
+CollectiveCall::CollectiveCall(Membership& seat, const CallShape& shape, Instant deadline, bool is_started)
     : seat_(seat), mailbox_(seat.mailbox), dispatcher_(seat.mailbox.dispatcher()), box_(seat.box), shape_(shape),
-      deadline_(deadline), piece_bytes_(mailbox_.chunk_bytes()), search_(seat), failure_(seat) {
+      deadline_(deadline), piece_bytes_(mailbox_.chunk_bytes()), is_started_(is_started), search_(seat),
+      failure_(seat) {
     if (shape.bytes_each != 0 && shape.bytes_each <= piece_bytes_) piece_bytes_ -= piece_bytes_ % shape.bytes_each;
-    if (dispatcher_.progress().in_handler()) {
-        failure_.refuse(ErrorCode::misuse, "a handler must not wait");
-        return;
-    }
+}
+
+CollectiveCall::CollectiveCall(Membership& seat, const CallShape& shape, Instant deadline)
+    : CollectiveCall(seat, shape, deadline, false) {
+    if (auto entered = enter(); !entered) refused_ = entered.error();
+}
+
+/// Begins the call, or is behind others. An error: the call is not made.
+Result<void> CollectiveCall::enter() {
+    if (mailbox_.has_ended()) return refusal(seat_, shape_.collective, ErrorCode::ended, job_has_ended);
+    if (auto good = check_root(seat_, shape_); !good) return good;
+    if (dispatcher_.progress().in_handler())
+        return refusal(seat_, shape_.collective, ErrorCode::misuse, no_wait_in_handler);
     const auto turn = dispatcher_.take_turn();
-    if (box_.call != nullptr) {
-        failure_.refuse(ErrorCode::misuse, "another thread is in a call on this set, and only one at a time can be");
-        return;
-    }
+    is_behind_ = !box_.started.empty();
+    if (is_behind_) return {};
+    if (box_.call != nullptr) return refusal(seat_, shape_.collective, ErrorCode::misuse, another_thread);
+    begin(turn);
+    return {};
+}
+
+CollectiveCall::CollectiveCall(const engine::Turn& turn, Membership& seat, const CallShape& shape, Instant deadline,
+                               bool is_late)
+    : CollectiveCall(seat, shape, deadline, true) {
+    begin(turn);
+    is_late_ = is_late;
+    if (is_late)
+        fail(turn, ErrorCode::timed_out, std::string(late_behind_others),
+             fmt::format("{} has given up: {}", dispatcher_.name_of(dispatcher_.node()), late_behind_others));
+}
+
+void CollectiveCall::begin(const engine::Turn& turn) {
     has_begun_ = true;
     serial_ = mailbox_.next_serial(turn);
     box_.call = this;
@@ -277,14 +332,22 @@ bool CollectiveCall::apply(const engine::Turn& turn, const Combine& combine, std
     try {
         if (!data.empty()) combine(into, mine, data.data(), data.size(), is_first);
         return true;
-    } catch (const std::exception& thrown) {
-        fail(turn, ErrorCode::refused,
-             fmt::format("the operation threw on {}: {}", dispatcher_.name_of(dispatcher_.node()), thrown.what()));
     } catch (...) {
-        fail(turn, ErrorCode::refused,
-             fmt::format("the operation threw on {}", dispatcher_.name_of(dispatcher_.node())));
+        on_operation_threw(turn);
     }
     return false;
+}
+
+/// Called while an exception is handled.
+void CollectiveCall::on_operation_threw(const engine::Turn& turn) {
+    const std::string here = dispatcher_.name_of(dispatcher_.node());
+    try {
+        throw;
+    } catch (const std::exception& thrown) {
+        fail(turn, ErrorCode::refused, fmt::format("the operation threw on {}: {}", here, thrown.what()));
+    } catch (...) {
+        fail(turn, ErrorCode::refused, fmt::format("the operation threw on {}", here));
+    }
 }
 
 void CollectiveCall::combine_here(MutableBytes into, Bytes other, const Combine& combine, bool other_is_first) {
@@ -293,10 +356,46 @@ void CollectiveCall::combine_here(MutableBytes into, Bytes other, const Combine&
     (void)apply(turn, combine, into.data(), into.data(), other, other_is_first);
 }
 
+bool CollectiveCall::run(base::FunctionRef<Result<void>()> code) {
+    const auto turn = dispatcher_.take_turn();
+    if (failure_.has_failed()) return false;
+    try {
+        const Result<void> done = code();
+        if (!done) fail(turn, done.error().code(), done.error().text());
+        return done.has_value();
+    } catch (...) {
+        on_operation_threw(turn);
+    }
+    return false;
+}
+
+void CollectiveCall::copy(MutableBytes to, Bytes from) const noexcept {
+    if (is_late_ || to.data() == from.data() || from.empty()) return;
+    std::memmove(to.data(), from.data(), from.size());
+}
+
+void CollectiveCall::copy(std::vector<std::byte>& to, Bytes from) const {
+    to.resize(from.size());
+    copy(MutableBytes(to), from);
+}
+
 // ---- waiting
 
-bool CollectiveCall::wait(bool for_sends) {
-    if (!has_begun_) return false;
+bool CollectiveCall::Waiting::await_ready() {
+    if (!call_.is_started_) {
+        call_.has_failed_ = !call_.wait_here(for_sends_);
+        return true;
+    }
+    const auto turn = call_.dispatcher_.take_turn();
+    return call_.is_done(turn, for_sends_);
+}
+
+bool CollectiveCall::Waiting::await_resume() noexcept {
+    if (call_.is_started_) call_.has_failed_ = call_.failure_.has_failed(); // steps are resumed with the turn
+    return !call_.has_failed_;
+}
+
+bool CollectiveCall::wait_here(bool for_sends) {
     bool has_all = false; // looked at with the turn: what comes later may make the call fail meanwhile
     const auto is_over = [&](const engine::Turn& turn) {
         return has_all || (is_done(turn, for_sends) && ((has_all = !failure_.has_failed()), true));
@@ -304,15 +403,23 @@ bool CollectiveCall::wait(bool for_sends) {
     const bool in_time = dispatcher_.loop().serve_until(is_over, deadline_);
     if (has_all) return true;
     const auto turn = dispatcher_.take_turn();
-    if (!in_time && !failure_.has_failed()) {
-        const auto late = std::ranges::find(box_.receives, false, &Receive::is_done);
-        const Node who = late != box_.receives.end() ? late->from : box_.sendings.front().to;
-        const std::string why = fmt::format("{} has not come within the time given", dispatcher_.name_of(who));
-        fail(turn, ErrorCode::timed_out, why,
-             fmt::format("{} has given up: {}", dispatcher_.name_of(dispatcher_.node()), why));
-    }
-    box_.receives.clear();
+    if (!in_time) on_late(turn);
     return false;
+}
+
+void CollectiveCall::on_late(const engine::Turn& turn) {
+    if (failure_.has_failed() || (open_ == 0 && box_.sendings.empty())) return;
+    const auto late = std::ranges::find(box_.receives, false, &Receive::is_done);
+    const Node who = late != box_.receives.end() ? late->from : box_.sendings.front().to;
+    const std::string why = fmt::format("{} has not come within the time given", dispatcher_.name_of(who));
+    fail(turn, ErrorCode::timed_out, why,
+         fmt::format("{} has given up: {}", dispatcher_.name_of(dispatcher_.node()), why));
+}
+
+bool CollectiveCall::go_on(const engine::Turn& turn) {
+    if (!is_done(turn, waits_for_sends_)) return false;
+    std::exchange(suspended_, nullptr).resume();
+    return true;
 }
 
 bool CollectiveCall::is_done(const engine::Turn& turn, bool for_sends) {
@@ -364,11 +471,11 @@ bool CollectiveCall::find_mismatch(const engine::Turn& turn) {
     return on_trouble(turn, early.source, early.head, early.data), true;
 }
 
-Result<void> CollectiveCall::end() {
-    if (wait()) return {};
+Result<void> CollectiveCall::outcome() {
+    if (refused_) return *refused_;
+    if (!has_failed_) return {};
     const auto turn = dispatcher_.take_turn();
-    return error(failure_.code(turn), "{} among {}: {}", name_of(shape_.collective), seat_.set.text(),
-                 failure_.why(turn));
+    return refusal(seat_, shape_.collective, failure_.code(turn), failure_.why(turn));
 }
 
 // ---- failing
@@ -378,6 +485,25 @@ void CollectiveCall::refuse(const std::string& why) {
     const auto turn = dispatcher_.take_turn();
     const std::string told = fmt::format("{}: {}", dispatcher_.name_of(dispatcher_.node()), why);
     fail(turn, ErrorCode::misuse, why, told);
+}
+
+void CollectiveCall::give_up(ErrorCode code, const std::string& why) {
+    const auto turn = dispatcher_.take_turn();
+    has_failed_ = true;
+    if (!failure_.has_failed()) failure_.refuse(code, why);
+}
+
+void CollectiveCall::on_thrown(const std::exception_ptr& thrown) {
+    const auto turn = dispatcher_.take_turn();
+    has_failed_ = true;
+    const std::string here = dispatcher_.name_of(dispatcher_.node());
+    const std::uint64_t mismatch = std::uint64_t{dispatcher_.node()} << 32 | serial_; // to tell all members
+    try {
+        std::rethrow_exception(thrown);
+    } catch (const std::exception& failure) {
+        fail(turn, ErrorCode::no_memory, fmt::format("{} has no memory for the call: {}", here, failure.what()), {},
+             mismatch);
+    }
 }
 
 void CollectiveCall::on_trouble(const engine::Turn& turn, Node source, const CollectiveHeader& head, Bytes text) {

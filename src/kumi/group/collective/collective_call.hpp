@@ -4,7 +4,9 @@
 //
 // Collectives are written as if all went well. After a failure nothing is sent or received any more; members that wait
 // for a message are told, and messages that members still send are skipped. So a collective goes through all of its
-// steps in any case, and asks for the outcome at the end.
+// steps in any case, ends them with `co_await call.wait()`, and the outcome is asked for at the end.
+//
+// The steps are a coroutine (started/steps.hpp), which serves blocking calls and calls that were started.
 
 #include "kumi/base/clock.hpp"
 #include "kumi/base/result.hpp"
@@ -12,7 +14,10 @@
 #include "kumi/group/collective/call_shape.hpp"
 #include "kumi/group/collective/deadlock_search.hpp"
 #include "kumi/group/collective/mailbox.hpp"
+#include "kumi/group/started/steps.hpp"
 
+#include <coroutine>
+#include <exception>
 #include <list>
 #include <optional>
 #include <string>
@@ -22,9 +27,25 @@
 
 namespace kumi::group {
 
+inline constexpr std::string_view job_has_ended = "the job has ended";
+inline constexpr std::string_view no_wait_in_handler = "a handler must not wait: start() the call instead";
+inline constexpr std::string_view another_thread =
+    "another thread is in a call on this set, and only one at a time can be";
+inline constexpr std::string_view late_behind_others =
+    "calls on this set that were started before have not ended within the time given";
+
+/// The error of a call: what was called, by which members, and why it failed.
+Error refusal(const Membership& seat, Collective collective, ErrorCode code, std::string_view why);
+/// An error if the set has no member of the root's rank.
+Result<void> check_root(const Membership& seat, const CallShape& shape);
+
 class CollectiveCall {
 public:
+    /// A blocking call: the thread waits itself. The call begins unless it is refused, or calls that were started on
+    /// the set are still under way: see is_behind().
     CollectiveCall(Membership& seat, const CallShape& shape, Instant deadline);
+    /// A call that was started and is made now. If it `is_late` it fails: then its steps only tell other members.
+    CollectiveCall(const engine::Turn& turn, Membership& seat, const CallShape& shape, Instant deadline, bool is_late);
     CollectiveCall(const CollectiveCall&) = delete;
     CollectiveCall& operator=(const CollectiveCall&) = delete;
     ~CollectiveCall();
@@ -41,17 +62,39 @@ public:
     void receive_any(Node rank, std::size_t step, std::vector<std::byte>& content);
     /// Into the target if the message has its size, otherwise into `content`.
     void receive_fitting(Node rank, std::size_t step, MutableBytes target, std::vector<std::byte>& content);
-    /// Waits until all that was begun is done; false: the call has failed.
-    bool wait() { return wait(true); }
-    /// The same for what is to be received only.
-    bool wait_received() { return wait(false); }
+    /// Waits until all that was begun is done, or for what is to be received only. Awaited by steps; the answer is
+    /// false if the call has failed.
+    class Waiting;
+    Waiting wait() noexcept;
+    Waiting wait_received() noexcept;
 
     /// Combines values that are here already.
     void combine_here(MutableBytes into, Bytes other, const Combine& combine, bool other_is_first);
+    /// Copies what this member has itself, unless the call is late: then the program may have taken its memory back.
+    void copy(MutableBytes to, Bytes from) const noexcept;
+    void copy(std::vector<std::byte>& to, Bytes from) const;
+    /// Runs code of the program; what it throws fails the call, and so does an error that it returns.
+    bool run(base::FunctionRef<Result<void>()> code);
     /// This member cannot do its part.
     void refuse(const std::string& why);
-    /// Waits for the rest.
-    Result<void> end();
+    /// Fails the call at this member alone.
+    void give_up(ErrorCode code, const std::string& why);
+    /// The steps have thrown: there is no memory. All members are told.
+    void on_thrown(const std::exception_ptr& thrown);
+    /// How the call has ended, after the last wait.
+    Result<void> outcome();
+
+    const Membership& seat() const noexcept { return seat_; }
+    bool has_begun() const noexcept { return has_begun_; }
+    /// Calls on the set that were started are under way, and this one has not begun.
+    bool is_behind() const noexcept { return is_behind_; }
+
+    // ---- calls that were started
+
+    /// Resumes the steps if what they wait for is done. False: they still wait.
+    bool go_on(const engine::Turn& turn);
+    /// The time given is over.
+    void on_late(const engine::Turn& turn);
 
     /// The bytes that the sender of the last message came with.
     std::uint64_t heard_bytes() const noexcept { return heard_bytes_; }
@@ -71,7 +114,12 @@ public:
     void on_waiting(const engine::Turn& turn, Node source, const CollectiveHeader& head);
 
 private:
-    bool wait(bool for_sends);
+    friend FrameStack& frames_of(CollectiveCall& call) noexcept;
+
+    CollectiveCall(Membership& seat, const CallShape& shape, Instant deadline, bool is_started);
+    Result<void> enter();
+    void begin(const engine::Turn& turn);
+    bool wait_here(bool for_sends);
     bool is_done(const engine::Turn& turn, bool for_sends);
     void add(const Receive& receive);
     void find_early(const engine::Turn& turn, std::size_t index);
@@ -79,6 +127,7 @@ private:
     bool make_room(const engine::Turn& turn, Receive& receive, Node source, const CollectiveHeader& head);
     bool apply(const engine::Turn& turn, const Combine& combine, std::byte* into, const std::byte* mine, Bytes data,
                bool is_first);
+    void on_operation_threw(const engine::Turn& turn);
     bool advance(const engine::Turn& turn, Sending& sending);
     void advance_all(const engine::Turn& turn);
     bool find_gone(const engine::Turn& turn);
@@ -100,10 +149,36 @@ private:
     std::size_t piece_bytes_;
     std::uint64_t heard_bytes_ = 0;
     bool has_begun_ = false;
+    bool is_started_;
+    bool is_behind_ = false;
+    bool is_late_ = false; // was late before it began
+    std::optional<Error> refused_; // the call was not made
+    bool has_failed_ = true; // as the last wait has found; before that, it is not known to be good
+    bool waits_for_sends_ = false;
+    std::coroutine_handle<> suspended_; // the steps of a call that was started, while they wait
     std::optional<std::uint64_t> looks_; // of the engine, that this has seen
     DeadlockSearch search_;
     CallFailure failure_;
     std::list<std::vector<std::byte>> contents_; // of messages that are put together first
 };
+
+class CollectiveCall::Waiting {
+public:
+    Waiting(CollectiveCall& call, bool for_sends) noexcept : call_(call), for_sends_(for_sends) {}
+
+    bool await_ready();
+    void await_suspend(std::coroutine_handle<> steps) noexcept {
+        call_.waits_for_sends_ = for_sends_;
+        call_.suspended_ = steps;
+    }
+    bool await_resume() noexcept;
+
+private:
+    CollectiveCall& call_;
+    bool for_sends_;
+};
+
+inline CollectiveCall::Waiting CollectiveCall::wait() noexcept { return {*this, true}; }
+inline CollectiveCall::Waiting CollectiveCall::wait_received() noexcept { return {*this, false}; }
 
 } // namespace kumi::group

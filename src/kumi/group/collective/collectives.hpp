@@ -12,9 +12,11 @@
 #include "kumi/base/clock.hpp"
 #include "kumi/base/function_ref.hpp"
 #include "kumi/base/result.hpp"
+#include "kumi/engine/future.hpp"
 #include "kumi/pm/node.hpp"
 
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -39,6 +41,7 @@ struct Reduction {
     Combine combine;
     std::size_t bytes_each; // of one value
     Order order = Order::tree;
+    std::shared_ptr<const void> keeps = {}; // what `combine` refers to, if the call is started
 };
 
 using Parts = std::vector<std::vector<std::byte>>;
@@ -62,5 +65,25 @@ Result<Parts> gatherv(Membership& seat, Node root, Bytes mine, Instant deadline)
 Result<std::vector<std::byte>> scatterv(Membership& seat, Node root, std::span<const Bytes> parts, Instant deadline);
 Result<Parts> allgatherv(Membership& seat, Bytes mine, Instant deadline);
 Result<Parts> alltoallv(Membership& seat, std::span<const Bytes> parts, Instant deadline);
+
+// ---- the same, started: see starting.hpp. Memory must stay until the future is ready; lists of parts are copied.
+
+Future<void> start_barrier(Membership& seat, Instant deadline);
+Future<void> start_broadcast(Membership& seat, Node root, MutableBytes values, Instant deadline);
+Future<void> start_reduce(Membership& seat, Node root, Bytes mine, MutableBytes result, const Reduction& reduction,
+                          Instant deadline);
+Future<void> start_allreduce(Membership& seat, Bytes mine, MutableBytes result, const Reduction& reduction,
+                             Instant deadline);
+Future<void> start_gather(Membership& seat, Node root, Bytes mine, MutableBytes all, Instant deadline);
+Future<void> start_scatter(Membership& seat, Node root, Bytes all, MutableBytes mine, Instant deadline);
+Future<void> start_allgather(Membership& seat, Bytes mine, MutableBytes all, Instant deadline);
+Future<void> start_alltoall(Membership& seat, Bytes send, MutableBytes receive, Instant deadline);
+Future<void> start_scan(Membership& seat, Bytes mine, MutableBytes result, bool is_inclusive,
+                        const Reduction& reduction, Instant deadline);
+Future<Parts> start_gatherv(Membership& seat, Node root, Bytes mine, Instant deadline);
+Future<std::vector<std::byte>> start_scatterv(Membership& seat, Node root, std::span<const Bytes> parts,
+                                              Instant deadline);
+Future<Parts> start_allgatherv(Membership& seat, Bytes mine, Instant deadline);
+Future<Parts> start_alltoallv(Membership& seat, std::span<const Bytes> parts, Instant deadline);
 
 } // namespace kumi::group

@@ -21,9 +21,18 @@ bool Inbox::is_waiting_for(Node node) const noexcept {
                                [&](const Receive& receive) { return receive.from == node && !receive.is_bound; });
 }
 
+bool Inbox::needs(Node node) const noexcept {
+    return find_sending(node) != nullptr ||
+        std::ranges::any_of(receives, [&](const Receive& one) { return one.from == node && !one.is_done; });
+}
+
+bool Inbox::has_unsent() const noexcept {
+    return std::ranges::any_of(
+        sendings, [&](const Sending& one) { return find_sending(one.to)->state != Sending::State::asked; });
+}
+
 bool Inbox::is_blocked() const noexcept {
-    const auto must_wait = [&](const Sending& one) { return find_sending(one.to)->state == Sending::State::asked; };
-    if (!std::ranges::all_of(sendings, must_wait)) return false;
+    if (has_unsent()) return false;
     return !sendings.empty() || std::ranges::any_of(receives, [](const Receive& receive) { return !receive.is_bound; });
 }
 

@@ -5,11 +5,13 @@
 
 #include "kumi/base/bytes.hpp"
 #include "kumi/group/collective/collectives.hpp"
+#include "kumi/group/started/frame_stack.hpp"
 #include "kumi/group/wire/collective.hpp"
 #include "kumi/pm/node.hpp"
 
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -18,6 +20,7 @@ namespace kumi::group {
 using pm::Node;
 
 class CollectiveCall;
+class Started;
 
 /// A message that is awaited.
 struct Receive {
@@ -70,6 +73,10 @@ struct Inbox {
     std::vector<Receive> receives;
     std::vector<Sending> sendings;
     std::vector<Heard> heard;
+    FrameStack frames;
+    // Calls that were started, in order; the first one is under way (started/started_calls.hpp).
+    std::vector<std::shared_ptr<Started>> started;
+    bool wants_progress = false; // for calls that were started
 
     /// The next message that the call awaits from that node; null: it awaits none.
     Receive* find_receive(Node source) noexcept;
@@ -77,6 +84,10 @@ struct Inbox {
     const Sending* find_sending(Node to) const noexcept;
     /// Nothing happens between the call and that node before something comes from the node.
     bool is_waiting_for(Node node) const noexcept;
+    /// The call cannot end without that node.
+    bool needs(Node node) const noexcept;
+    /// A message may go as soon as there is room.
+    bool has_unsent() const noexcept;
     /// Nothing goes on in the call before a message begins to come, or one is allowed to go.
     bool is_blocked() const noexcept;
 };

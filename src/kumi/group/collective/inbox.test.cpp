@@ -44,5 +44,23 @@ TEST(Inbox, a_call_is_blocked_when_all_that_is_left_needs_others) {
     EXPECT_FALSE(inbox.is_blocked());
 }
 
+TEST(Inbox, a_call_needs_the_nodes_that_it_still_receives_from_or_sends_to) {
+    Inbox inbox;
+    inbox.receives = {from(1, true, true), from(2, true), from(3)};
+    inbox.sendings = {to(4, State::fresh)};
+    EXPECT_FALSE(inbox.needs(1)) << "all of it has come";
+    for (const Node node : {2u, 3u, 4u}) EXPECT_TRUE(inbox.needs(node));
+    EXPECT_FALSE(inbox.needs(5));
+}
+
+TEST(Inbox, a_message_may_go_unless_the_first_one_to_its_node_must_be_allowed) {
+    Inbox inbox;
+    EXPECT_FALSE(inbox.has_unsent());
+    inbox.sendings = {to(3, State::asked), to(3, State::fresh)};
+    EXPECT_FALSE(inbox.has_unsent());
+    inbox.sendings.push_back(to(4, State::cleared));
+    EXPECT_TRUE(inbox.has_unsent());
+}
+
 } // namespace
 } // namespace kumi::group::inbox_test

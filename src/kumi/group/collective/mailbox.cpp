@@ -2,6 +2,7 @@
 
 #include "kumi/engine/call/parameters.hpp"
 #include "kumi/group/collective/collective_call.hpp"
+#include "kumi/group/started/started_calls.hpp"
 #include "kumi/group/wire/multicast.hpp"
 
 #include <algorithm>
@@ -10,7 +11,8 @@
 namespace kumi::group {
 
 Membership::Membership(Mailbox& in, const Set& of, std::uint64_t key)
-    : mailbox(in), set(of), members(of.begin(), of.end()), rank(of.rank(in.dispatcher().node())), box([&]() -> Inbox& {
+    : mailbox(in), keeps(in.weak_from_this().lock()), set(of), members(of.begin(), of.end()),
+      rank(of.rank(in.dispatcher().node())), box([&]() -> Inbox& {
           const auto turn = in.dispatcher().take_turn();
           Inbox& found = in.find_or_add(turn, key);
           ++found.seats;
@@ -18,6 +20,7 @@ Membership::Membership(Mailbox& in, const Set& of, std::uint64_t key)
       }()) {}
 
 Membership::~Membership() {
+    if (mailbox.has_ended()) return; // the inboxes go with the mailbox
     const auto turn = mailbox.dispatcher().take_turn();
     --box.seats;
     mailbox.leave(turn, box);
@@ -26,7 +29,9 @@ Membership::~Membership() {
 Mailbox::Mailbox(engine::Dispatcher& dispatcher)
     : dispatcher_(dispatcher), port_(dispatcher.add_service(*this)),
       chunk_bytes_(std::min<std::size_t>(64 << 10, dispatcher.message_bytes_max()) - sizeof(CollectiveHeader)),
-      peers_(dispatcher.nodes()) {}
+      peers_(dispatcher.nodes()), started_(std::make_unique<StartedCalls>(*this)) {}
+
+Mailbox::~Mailbox() = default;
 
 // ---- boxes
 
@@ -117,20 +122,32 @@ void Mailbox::on_post(const engine::Turn& turn, Node source, const CollectiveHea
     note_taken(source, head.taken);
     if (head.kind == MessageKind::taken) return;
     if (head.kind == MessageKind::go || head.kind == MessageKind::drop) {
-        const Inbox* const box = find(head.key);
-        if (box != nullptr && box->call != nullptr)
-            box->call->on_cleared(turn, source, head.serial, head.kind == MessageKind::go);
-        return;
+        Inbox* const box = find(head.key);
+        if (box == nullptr || box->call == nullptr) return;
+        box->call->on_cleared(turn, source, head.serial, head.kind == MessageKind::go);
+        return after_message(turn, *box);
     }
     if (head.kind == MessageKind::ask || head.kind == MessageKind::stuck || head.kind == MessageKind::chase) {
-        const Inbox* const box = find(head.key);
-        if (box != nullptr && box->call != nullptr) box->call->on_waiting(turn, source, head);
-        return;
+        Inbox* const box = find(head.key);
+        if (box == nullptr || box->call == nullptr) return;
+        box->call->on_waiting(turn, source, head);
+        return after_message(turn, *box);
     }
     if (head.kind > MessageKind::mismatch ||
         (head.kind == MessageKind::first && (head.bytes > eager_bytes_max || data.size() > head.bytes)))
         return dispatcher_.note_unsound(source);
     Inbox& box = find_or_add(turn, head.key);
+    take_in(turn, box, source, head, data);
+    after_message(turn, box);
+}
+
+void Mailbox::after_message(const engine::Turn& turn, Inbox& box) {
+    if (!box.started.empty()) started_->go_on(turn, box);
+    leave(turn, box);
+    started_->finish(turn);
+}
+
+void Mailbox::take_in(const engine::Turn& turn, Inbox& box, Node source, const CollectiveHeader& head, Bytes data) {
     if (!box.skips.empty() && is_skipped(box, source, head)) {
         drop(turn, box, source, head);
     } else if (head.kind == MessageKind::mismatch && knows(turn, head.came_with)) {
@@ -149,7 +166,6 @@ void Mailbox::on_post(const engine::Turn& turn, Node source, const CollectiveHea
         else if (!receive->is_bound) box.call->bind(turn, *receive, source, head, data);
         else dispatcher_.note_unsound(source);
     }
-    leave(turn, box);
 }
 
 bool Mailbox::add_more(const engine::Turn& turn, Inbox& box, Node source, const CollectiveHeader& head, Bytes data) {
@@ -185,6 +201,31 @@ void Mailbox::forget_one(const engine::Turn& turn, Node source, const Inbox& cur
             if (box.get() != &current) leave(turn, *box);
             return;
         }
+}
+
+// ---- calls that were started
+
+bool Mailbox::go_on(const engine::Turn& turn) noexcept {
+    const bool any = started_->go_on_all(turn);
+    started_->finish(turn);
+    return any;
+}
+
+Instant Mailbox::next_due(const engine::Turn& turn) const noexcept { return started_->next_deadline(turn); }
+
+void Mailbox::check_silent_peers(const engine::Turn& turn) noexcept { (void)go_on(turn); }
+
+void Mailbox::on_lost(const engine::Turn& turn, Node node) noexcept {
+    started_->go_on_with(turn, node);
+    started_->finish(turn);
+}
+
+bool Mailbox::is_done(const engine::Turn& turn) const noexcept { return started_->empty(turn); }
+
+void Mailbox::on_end(const engine::Turn& turn) noexcept {
+    // Release: partner of the acquire in has_ended(). First, so that what is given to then() starts no call.
+    has_ended_.store(true, std::memory_order_release);
+    started_->end(turn);
 }
 
 // ---- what is not wanted

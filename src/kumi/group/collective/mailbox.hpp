@@ -27,6 +27,7 @@
 #include "kumi/group/set.hpp"
 #include "kumi/group/wire/collective.hpp"
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -38,10 +39,13 @@
 namespace kumi::group {
 
 class Mailbox;
+class StartedCalls;
 
-/// A member's place in a set. While it exists there is an inbox for the set.
-struct Membership {
+/// A member's place in a set. While it exists there is an inbox for the set. It may outlive the job; then it is of no
+/// use.
+struct Membership : std::enable_shared_from_this<Membership> {
     Mailbox& mailbox;
+    std::shared_ptr<Mailbox> keeps; // the mailbox, if somebody shares it
     Set set;
     std::vector<Node> members; // by rank
     Node rank;
@@ -54,7 +58,7 @@ struct Membership {
     Node size() const noexcept { return static_cast<Node>(members.size()); }
 };
 
-class Mailbox final : public engine::Service {
+class Mailbox final : public engine::Service, public std::enable_shared_from_this<Mailbox> {
 public:
     static constexpr std::size_t eager_bytes_max = std::size_t{64} << 10;
     static constexpr std::uint32_t window_bytes = 256 << 10;
@@ -65,6 +69,7 @@ public:
     static constexpr std::size_t skips_max = 1 << 16; // of more, the oldest are forgotten
 
     explicit Mailbox(engine::Dispatcher& dispatcher);
+    ~Mailbox();
 
     engine::Dispatcher& dispatcher() noexcept { return dispatcher_; }
     /// Data goes in pieces of this size at most.
@@ -72,6 +77,12 @@ public:
     /// Messages that were not received yet.
     std::size_t kept() const noexcept;
     std::size_t boxes() const noexcept { return boxes_.size(); }
+    /// The job has ended: the engine is not there any more.
+    // Acquire: partner of the release in on_end().
+    bool has_ended() const noexcept { return has_ended_.load(std::memory_order_acquire); }
+    /// Calls that no thread waits for.
+    StartedCalls& started() noexcept { return *started_; }
+    void want_progress(const engine::Turn& turn, bool wanted) noexcept { port_.want_progress(turn, wanted); }
     /// A message of another member's has come.
     void on_post(const engine::Turn& turn, Node source, const CollectiveHeader& head, Bytes data);
 
@@ -122,7 +133,16 @@ private:
 
     // engine::Service
     engine::Handled on_message(const engine::Turn& turn, Node source, std::uint16_t kind, Bytes body) override;
+    bool go_on(const engine::Turn& turn) noexcept override;
+    Instant next_due(const engine::Turn& turn) const noexcept override;
+    void check_silent_peers(const engine::Turn& turn) noexcept override;
+    void on_lost(const engine::Turn& turn, Node node) noexcept override;
+    bool is_done(const engine::Turn& turn) const noexcept override;
+    void on_end(const engine::Turn& turn) noexcept override;
 
+    /// The call that is under way in the inbox has got something. The inbox may be gone afterwards.
+    void after_message(const engine::Turn& turn, Inbox& box);
+    void take_in(const engine::Turn& turn, Inbox& box, Node source, const CollectiveHeader& head, Bytes data);
     static std::uint32_t cost_of(std::uint64_t bytes) noexcept {
         return message_cost + static_cast<std::uint32_t>(bytes);
     }
@@ -146,6 +166,8 @@ private:
     std::uint32_t serial_ = 0;
     std::deque<std::uint64_t> mismatches_; // the latest ones that made calls of this node fail
     std::uint32_t states_ = 0;             // that calls of this node were blocked in; see deadlock.hpp
+    std::unique_ptr<StartedCalls> started_;
+    std::atomic<bool> has_ended_{false};
 };
 
 } // namespace kumi::group

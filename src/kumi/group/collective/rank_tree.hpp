@@ -1,13 +1,12 @@
 #pragma once
 
-// What collectives have in common: a tree of ranks, and checks of arguments.
+// What collectives have in common: a tree of ranks, and a check of arguments.
 
 #include "kumi/base/bytes.hpp"
 #include "kumi/group/collective/collective_call.hpp"
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <fmt/format.h>
 #include <optional>
 #include <string_view>
@@ -27,33 +26,38 @@ public:
         bool is_up;      // this member is further from the root, and has no more links
         std::size_t level;
     };
-    /// Visits the links of this member, from the leaves to the root.
-    template <class Visit>
-    void each_up(Visit&& visit) const {
-        for (std::size_t level = 0; (std::uint64_t{1} << level) < size_; ++level) {
-            const auto link = at(level);
+    /// The links of this member, from the leaves to the root: the next one from `level` on, which is 0 at first and
+    /// moves on. Nothing: there are no more.
+    std::optional<Link> next_up(std::size_t& level) const noexcept {
+        while (level < levels_max && (std::uint64_t{1} << level) < size_) {
+            const auto link = at(level++);
             if (!link) continue;
-            visit(*link);
-            if (link->is_up) return;
+            if (link->is_up) level = levels_max;
+            return link;
         }
+        return {};
     }
     /// Whether this member has members below it.
-    bool has_below() const {
-        bool has = false;
-        each_up([&](const Link& link) { has |= !link.is_up; });
-        return has;
+    bool has_below() const noexcept {
+        std::size_t level = 0;
+        const auto first = next_up(level);
+        return first && !first->is_up;
     }
-    /// Visits the links of this member, from the root to the leaves.
-    template <class Visit>
-    void each_down(Visit&& visit) const {
+    /// The links of this member, from the root to the leaves: the next one below `level`, which is top() at first.
+    std::optional<Link> next_down(std::size_t& level) const noexcept {
+        while (level > 0)
+            if (const auto link = at(--level)) return link;
+        return {};
+    }
+    std::size_t top() const noexcept {
         std::size_t highest = 0; // in which it speaks
         while ((std::uint64_t{1} << highest) < size_ && speaker(run(rank_, highest)) == rank_) ++highest;
-        if (speaker(run(rank_, highest)) == rank_) ++highest;
-        for (std::size_t level = highest; level-- > 0;)
-            if (const auto link = at(level)) visit(*link);
+        return speaker(run(rank_, highest)) == rank_ ? highest + 1 : highest;
     }
 
 private:
+    static constexpr std::size_t levels_max = 33; // of ranks with 32 bits
+
     struct Run {
         std::uint64_t begin, end;
     };
@@ -89,16 +93,6 @@ inline MutableBytes fitting(CollectiveCall& call, MutableBytes given, std::size_
     call.refuse(fmt::format("{} has room for {} bytes, and {} are needed", what, given.size(), needed));
     instead.resize(needed);
     return instead;
-}
-
-inline void copy(MutableBytes to, Bytes from) noexcept {
-    if (to.data() != from.data() && !from.empty()) std::memmove(to.data(), from.data(), from.size());
-}
-
-inline Result<void> check_root(const Membership& seat, Collective collective, Node root) {
-    if (root < seat.size()) return {};
-    return error(ErrorCode::not_found, "{} among {}: there is no rank {}, this set has ranks 0 to {}",
-                 name_of(collective), seat.set.text(), root, seat.size() - 1);
 }
 
 } // namespace kumi::group

@@ -22,7 +22,14 @@ enum class Collective : std::uint8_t {
     gatherv,
     scatterv,
     allgatherv,
-    alltoallv
+    alltoallv,
+    broadcast_object,
+    reduce_objects,
+    allreduce_objects,
+    gather_objects,
+    scatter_objects,
+    allgather_objects,
+    alltoall_objects
 };
 
 std::string_view name_of(Collective collective) noexcept;
