@@ -215,7 +215,8 @@ TEST_F(HostileObjects, bytes_that_are_no_object_are_an_error_and_harm_nobody) {
             post(Collective::gather_objects, ++serial, bytes);
             expect_refusal(group.objects().gather(0, note), {"node 1 has sent what is no object of this type"});
             post(Collective::reduce_objects, ++serial, bytes);
-            expect_refusal(group.objects().reduce(0, note, chained), {"node 1 has sent what is no object of this type"});
+            expect_refusal(group.objects().reduce(0, note, chained),
+                           {"node 1 has sent what is no object of this type"});
         }
         const Note sound = note_of(1, 5);
         post(Collective::gather_objects, ++serial, engine::write_archive(sound));

@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <deque>
+#include <span>
 #include <thread>
 
 namespace kumi::group_test {
@@ -192,6 +193,37 @@ TEST_P(StartedCollectives, that_cannot_be_are_errors_at_once) {
         good(group.start().barrier().get(deadline()));
         auto other = channel.self() == 0 ? group.start().barrier() : group.start().broadcast(0, values);
         expect_code(other.get(deadline()), ErrorCode::misuse, {"has called"});
+        settle(*member.engine);
+    });
+}
+
+TEST_P(StartedCollectives, that_a_member_has_no_memory_for_are_errors_at_all_that_need_it) {
+    // After such an error a set cannot be used again: one for each case.
+    run(3, [](Channel& channel) {
+        Member member;
+        member.open(channel);
+        const Node self = channel.self();
+        std::vector<std::uint64_t> few(3, 1), result(3);
+        // Never looked at: a vector cannot have as many bytes, or twice as many.
+        const std::span<std::uint64_t> most(few.data(), std::size_t{1} << 60), half(few.data(), std::size_t{1} << 59);
+        const auto check = [&](const Result<void>& done) {
+            expect_code(done, ErrorCode::no_memory, {"has no memory for the call"});
+        };
+        if (self != 2) // in the steps
+            check(good(member.groups->group({0, 1}))
+                      .allreduce(self == 0 ? most : std::span(few), self == 0 ? most : std::span(result), group::sum,
+                                 deadline(), group::Order::by_rank));
+        if (self != 0) // before the steps, and after another error
+            check(good(member.groups->group({1, 2}))
+                      .scatter(0, few, self == 1 ? half : std::span(result), deadline()));
+        if (self != 1) {
+            const std::span<std::uint64_t> mine = self == 0 ? most : std::span(few);
+            const std::span<std::uint64_t> into = self == 0 ? most : std::span(result);
+            auto started = good(member.groups->group({0, 2}))
+                               .start()
+                               .allreduce(mine, into, group::sum, deadline(), group::Order::by_rank);
+            check(started.get(deadline()));
+        }
         settle(*member.engine);
     });
 }

@@ -28,8 +28,8 @@
 //
 // Wrong calls. A call in a handler, a call while another thread is in one on the same set (both ErrorCode::misuse), and
 // a root that is no rank (ErrorCode::not_found) are errors, and the call is not made. After a deadline that has passed
-// (ErrorCode::timed_out) the call was made, and has failed: the call that follows is the next one, here and at the other
-// members, also if it is the same call again.
+// (ErrorCode::timed_out) the call was made, and has failed: the call that follows is the next one, here and at the
+// other members, also if it is the same call again.
 //
 // Running ahead. A member whose part is done returns, and may be ahead of each other member by Mailbox::window_bytes;
 // then it waits.

@@ -496,14 +496,17 @@ void CollectiveCall::give_up(ErrorCode code, const std::string& why) {
 void CollectiveCall::on_thrown(const std::exception_ptr& thrown) {
     const auto turn = dispatcher_.take_turn();
     has_failed_ = true;
-    const std::string here = dispatcher_.name_of(dispatcher_.node());
-    const std::uint64_t mismatch = std::uint64_t{dispatcher_.node()} << 32 | serial_; // to tell all members
+    std::string why = fmt::format("{} has no memory for the call", dispatcher_.name_of(dispatcher_.node()));
     try {
         std::rethrow_exception(thrown);
     } catch (const std::exception& failure) {
-        fail(turn, ErrorCode::no_memory, fmt::format("{} has no memory for the call: {}", here, failure.what()), {},
-             mismatch);
+        why += fmt::format(": {}", failure.what());
     }
+    // The steps that would tell the members that wait are not made. So all members are told, as of a mismatch.
+    const std::uint64_t mismatch = std::uint64_t{dispatcher_.node()} << 32 | serial_;
+    if (!failure_.has_failed()) return fail(turn, ErrorCode::no_memory, why, {}, mismatch);
+    failure_.begin(turn, ErrorCode::no_memory, why, why, mismatch);
+    failure_.tell_all(turn, head_of(MessageKind::trouble, 0, 0));
 }
 
 void CollectiveCall::on_trouble(const engine::Turn& turn, Node source, const CollectiveHeader& head, Bytes text) {

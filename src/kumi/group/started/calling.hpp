@@ -12,6 +12,7 @@
 #include "kumi/engine/future.hpp"
 #include "kumi/group/started/started_calls.hpp"
 
+#include <exception>
 #include <memory>
 #include <type_traits>
 #include <utility>
@@ -65,8 +66,12 @@ Result<typename What::Answer> call_and_wait(Membership& seat, What what, Instant
     {
         CollectiveCall call(seat, what.shape(), deadline);
         if (call.has_begun()) {
-            const Steps steps = what.steps(call);
-            if (steps.thrown()) call.on_thrown(steps.thrown());
+            try {
+                const Steps steps = what.steps(call);
+                if (steps.thrown()) call.on_thrown(steps.thrown());
+            } catch (...) {
+                call.on_thrown(std::current_exception());
+            }
         }
         if (!call.is_behind()) return answer_of(what, call.outcome());
     }
