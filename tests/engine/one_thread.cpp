@@ -95,6 +95,55 @@ TEST(OneThread, requests_replies_and_barriers_go_on_with_hardly_any_room) {
     });
 }
 
+/// Requests and plain messages that handlers pass on to random nodes, for as many hops as the seed says, while hardly
+/// anything may wait to be sent: all nodes hold back what they get, and yet all of it arrives.
+TEST(OneThread, handlers_that_forward_never_block_each_other_though_all_of_them_are_full) {
+    for_each_seed([](std::uint64_t seed) {
+        OneThread world(options_of(seed));
+        std::uint64_t begun = 0, ended = 0, plain_begun = 0, plain_ended = 0; // of all nodes, which are in one thread
+        world.run([&](Channel& channel) {
+            std::mt19937_64 random(seed * 131 + channel.self());
+            const std::vector<std::byte> payload(2000);
+            Handlers handlers;
+            std::optional<Handler<std::uint32_t, Bytes>> pass;
+            pass = handlers.add("pass", [&](Call& call, std::uint32_t left, Bytes content) {
+                Engine& engine = call.engine();
+                if (left == 0) return void(++ended);
+                good(engine.send(static_cast<Node>(random() % engine.nodes()), *pass, left - 1, content));
+            });
+            auto setup = world.setup();
+            setup.waiting_bytes_max = seed % 3 == 0 ? 0 : 3000;
+            Engine engine = open(channel, std::move(handlers), setup);
+            engine::ActiveMessages& messages = engine.dispatcher().messages();
+            const auto send_plain = [&](std::uint32_t left) {
+                const std::array<Bytes, 2> pieces{bytes_of(left), Bytes(payload).first(random() % 1000)};
+                return messages.send_plain(static_cast<Node>(random() % engine.nodes()), pieces);
+            };
+            messages.set_plain_handler([&](pm::Message& message) {
+                std::uint32_t left = 0;
+                ASSERT_TRUE(read_value(message.bytes(), left));
+                if (left == 0) return void(++plain_ended);
+                good(send_plain(left - 1));
+            });
+            good(engine.barrier());
+            for (int i = 0; i < 200; ++i) {
+                world.note(engine.node(), "sends");
+                const auto hops = static_cast<std::uint32_t>(random() % 12);
+                const Bytes content = Bytes(payload).first(random() % payload.size());
+                good(engine.send(static_cast<Node>(random() % engine.nodes()), *pass, hops, content)), ++begun;
+                if (i % 4 == 0) good(send_plain(hops)), ++plain_begun;
+            }
+            world.note(engine.node(), "waits for the end");
+            good(engine.barrier()); // nobody begins more
+            engine.wait_until([&] { return ended == begun && plain_ended == plain_begun; });
+            world.note(engine.node(), "ends");
+            settle(engine);
+        });
+        EXPECT_EQ(ended, begun);
+        EXPECT_EQ(plain_ended, plain_begun);
+    });
+}
+
 /// Either it was done, or the error names the node that is gone.
 template <class T>
 bool done_or_lost(const OneThread& world, Node self, const Result<T>& result, std::optional<Node> gone) {

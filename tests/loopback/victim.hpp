@@ -34,6 +34,7 @@ public:
         pm::Node self = 0;
         pm::RemoteMemory* memory = nullptr;
         bool in_background = false;
+        std::size_t waiting_bytes_max = engine::Outbox::waiting_bytes_usual;
     };
     explicit Victim(Handlers&& handlers = {}) : Victim(std::move(handlers), Options{}) {}
     Victim(Handlers&& handlers, const Options& options) : channel(options.nodes, options.self), handled(options.nodes) {
@@ -42,7 +43,8 @@ public:
                                          {.patience = {},
                                           .progress = {.in_background = options.in_background, .core = {}},
                                           .keepalive_every = far_away,
-                                          .clock = [this] { return Instant(Duration(time)); }});
+                                          .clock = [this] { return Instant(Duration(time)); },
+                                          .waiting_bytes_max = options.waiting_bytes_max});
         dispatcher = opened->get();
         engine.emplace(*std::move(opened));
         dispatcher->loop().start();
@@ -66,7 +68,11 @@ public:
         hears_bytes(source, kind, {}, {}, is_request);
     }
     void hears_bytes(pm::Node source, engine::Kind kind, Bytes head, Bytes data, bool is_request) {
-        const engine::Header header{static_cast<std::uint16_t>(kind), handled[source], is_request ? 1u : 0u};
+        hears_request(source, kind, head, data, is_request ? 1u : 0u);
+    }
+    /// `is_request` is 0, or 1 with the request's pressure in its highest bits.
+    void hears_request(pm::Node source, engine::Kind kind, Bytes head, Bytes data, std::uint32_t is_request) {
+        const engine::Header header{static_cast<std::uint16_t>(kind), handled[source], is_request};
         std::vector<std::byte> message;
         for (const Bytes part : {bytes_of(header), head, data}) message.insert(message.end(), part.begin(), part.end());
         channel.deliver(source, message);

@@ -3,13 +3,16 @@
 #include "kumi/base/system/machine.hpp"
 #include "kumi/engine/dispatcher.hpp"
 
+#include <algorithm>
 #include <exception>
 #include <utility>
 
 namespace kumi::engine {
 
-ActiveMessages::ActiveMessages(Dispatcher& dispatcher, Handlers&& handlers) noexcept
-    : dispatcher_(dispatcher), handlers_(std::move(handlers)) {}
+ActiveMessages::ActiveMessages(Dispatcher& dispatcher, Handlers&& handlers, Node nodes)
+    : dispatcher_(dispatcher), handlers_(std::move(handlers)), sources_(nodes) {
+    holding_.reserve(nodes);
+}
 
 void ActiveMessages::set_numbers(std::vector<std::uint32_t> numbers) {
     numbers_ = std::move(numbers);
@@ -27,7 +30,7 @@ Result<void> ActiveMessages::send(Node to, std::uint32_t handler, MutableBytes m
                      base::readable_bytes(bytes), handlers_.entries()[handler].name, dispatcher_.name_of(to),
                      base::readable_bytes(bytes_max));
     write_header(message, kind_of(handler), true);
-    return dispatcher_.request(to, message, payload);
+    return dispatcher_.send(to, message, payload);
 }
 
 void ActiveMessages::reply(Node to, std::uint32_t handler, MutableBytes message, Bytes payload) {
@@ -36,55 +39,159 @@ void ActiveMessages::reply(Node to, std::uint32_t handler, MutableBytes message,
     dispatcher_.outbox(turn).reply(to, message, payload);
 }
 
-bool ActiveMessages::on_message(const Turn& turn, Node source, const Header& header, Bytes body) {
+Handled ActiveMessages::on_message(const Turn& turn, Node source, const Header& header, Bytes body) {
     const std::size_t number = header.kind - static_cast<std::size_t>(Kind::first_handler);
-    if (number >= handler_of_.size()) return false;
-    Call call(dispatcher_, source, header.is_request != 0);
-    std::string trouble;
-    const bool is_sound = run(handlers_.entries()[handler_of_[number]], call, body, trouble);
-    if (!trouble.empty())
-        dispatcher_.operations().refuse(turn, source, no_operation, Error(ErrorCode::refused, trouble));
-    return is_sound;
+    if (number >= handler_of_.size()) return Handled::no;
+    const Handlers::Entry& entry = handlers_.entries()[handler_of_[number]];
+    // Replies are not held: there are no more of them than requests of this node, which then sends no more of those.
+    if (header.is_request != 0 && is_held_back(turn, source, pressure_of(header))) [[unlikely]]
+        return hold_request(source, header, entry, body);
+    return handle(turn, entry, Call(dispatcher_, source, header.is_request != 0), body);
+}
+
+inline Handled ActiveMessages::handle(const Turn& turn, const Handlers::Entry& entry, Call&& call, Bytes body) {
+    std::optional<Error> trouble;
+    const bool is_sound = run(entry, call, body, trouble);
+    if (trouble) dispatcher_.operations().refuse(turn, call.source(), no_operation, *trouble);
+    return handled_if(is_sound);
 }
 
 std::optional<std::string> ActiveMessages::run_here(std::uint32_t number, Node source, Bytes arguments) {
     const Handlers::Entry& entry = handlers_.entries()[handler_of_[number]];
     Call call(dispatcher_, source, false);
-    std::string trouble;
+    std::optional<Error> trouble;
     if (!run(entry, call, arguments, trouble))
         return fmt::format("{} bytes came that are no arguments of handler {}", arguments.size(), entry.name);
-    if (trouble.empty()) return {};
-    return trouble;
+    if (!trouble) return {};
+    return trouble->text();
 }
 
 /// False: these are not the handler's arguments.
-inline bool ActiveMessages::run(const Handlers::Entry& entry, Call& call, Bytes body, std::string& trouble) {
+inline bool ActiveMessages::run(const Handlers::Entry& entry, Call& call, Bytes body, std::optional<Error>& trouble) {
+    bool is_sound = true;
     try {
-        return entry.run(call, body);
+        is_sound = entry.run(call, body);
     } catch (const std::exception& thrown) {
-        trouble = fmt::format("handler {} threw: {}", entry.name, thrown.what());
+        trouble = error(ErrorCode::refused, "handler {} threw: {}", entry.name, thrown.what());
     } catch (...) {
-        trouble = fmt::format("handler {} threw something that is no std::exception", entry.name);
+        trouble = error(ErrorCode::refused, "handler {} threw something that is no std::exception", entry.name);
     }
-    return true;
+    if (const Error* const misuse = call.misuse(); misuse != nullptr && !trouble) [[unlikely]]
+        trouble = error(misuse->code(), "handler {} {}", entry.name, misuse->text());
+    return is_sound;
+}
+
+// ---- messages that are held
+
+inline bool ActiveMessages::is_held_back(const Turn& turn, Node source, std::uint32_t pressure) const noexcept {
+    return dispatcher_.outbox(turn).is_full(pressure) || (held_requests_ != 0 && !sources_[source].requests.empty());
+}
+
+Handled ActiveMessages::hold_request(Node source, const Header& header, const Handlers::Entry& entry, Bytes body) {
+    Source& from = sources_[source];
+    // A copy: a buffer of the channel that is kept would be missing to what can be handled.
+    from.requests.push_back({&entry, header, pm::KeptMessage(source, body)});
+    from.pressure = std::max(from.pressure, pressure_of(header));
+    ++held_requests_;
+    note_holding(source);
+    return Handled::later;
+}
+
+void ActiveMessages::note_holding(Node source) noexcept {
+    if (!std::exchange(sources_[source].is_holding, true)) holding_.push_back(source);
+}
+
+bool ActiveMessages::go_on(const Turn& turn) {
+    bool any = false;
+    std::erase_if(holding_, [&](Node source) {
+        any |= go_on_from(turn, source);
+        Source& from = sources_[source];
+        from.is_holding = !from.requests.empty() || !from.plains.empty();
+        return !from.is_holding;
+    });
+    return any;
+}
+
+bool ActiveMessages::go_on_from(const Turn& turn, Node source) {
+    Source& from = sources_[source];
+    Outbox& outbox = dispatcher_.outbox(turn);
+    bool any = false;
+    for (; !from.requests.empty() && !outbox.is_full(from.pressure); any = true) {
+        const HeldRequest next = std::move(from.requests.front());
+        from.requests.pop_front();
+        --held_requests_;
+        dispatcher_.thread_of_request_ = thread_of(next.header);
+        if (handle(turn, *next.entry, Call(dispatcher_, source, true), next.body.bytes()) == Handled::no)
+            dispatcher_.refuse_unknown(turn, source, next.header.kind);
+        dispatcher_.thread_of_request_ = 0;
+        outbox.on_handled(source);
+    }
+    if (from.requests.empty()) from.pressure = 0;
+    for (; !from.plains.empty() && may_take_plain(turn, from); any = true) {
+        const HeldPlain next = std::move(from.plains.front());
+        from.plains.pop_front();
+        from.forwarded -= next.was_forwarded ? 1 : 0;
+        pm::Message message(source, next.body.bytes());
+        run_plain(turn, next.was_forwarded, message);
+    }
+    return any;
 }
 
 // ---- plain messages
 
 void ActiveMessages::set_plain_handler(std::function<void(pm::Message&)> handler) {
     const Turn turn = dispatcher_.take_turn();
-    plain_handler_ = std::move(handler);
-    for (pm::KeptMessage& kept : std::exchange(early_messages_, {})) {
-        pm::Message message(kept.source(), kept.bytes());
-        plain_handler_(message);
-    }
+    // The function that runs must outlive its own call.
+    if (is_in_plain_handler_) next_plain_handler_ = std::move(handler);
+    else plain_handler_ = std::move(handler);
+    if (has_held(turn)) dispatcher_.loop().call(turn); // not here: this may be a handler
 }
 
-void ActiveMessages::on_plain_message(const Turn&, Node source, Bytes body, pm::Message& message) {
+/// What was forwarded is not held because much waits, nor what came before it: messages of a source go in order.
+inline bool ActiveMessages::may_take_plain(const Turn& turn, const Source& from) const noexcept {
+    return plain_handler_ != nullptr && (from.forwarded != 0 || !dispatcher_.outbox(turn).is_full());
+}
+
+void ActiveMessages::on_plain_message(const Turn& turn, Node source, bool was_forwarded, Bytes body,
+                                      pm::Message& message) {
+    if (!sources_[source].plains.empty() || plain_handler_ == nullptr ||
+        (!was_forwarded && dispatcher_.outbox(turn).is_full())) [[unlikely]]
+        return hold_plain(turn, source, was_forwarded, body);
     pm::Message inner(message, source, body);
-    if (plain_handler_) plain_handler_(inner);
-    else early_messages_.push_back(inner.keep());
+    run_plain(turn, was_forwarded, inner);
     if (inner.was_kept()) message.note_kept();
+}
+
+void ActiveMessages::hold_plain(const Turn& turn, Node source, bool was_forwarded, Bytes body) {
+    Source& from = sources_[source];
+    try {
+        from.plains.push_back({was_forwarded, pm::KeptMessage(source, body)});
+    } catch (...) { // no memory: the sender's window does not shrink
+        dispatcher_.outbox(turn).on_plain_taken(source, was_forwarded, body.size());
+        throw;
+    }
+    from.forwarded += was_forwarded ? 1 : 0;
+    note_holding(source);
+}
+
+void ActiveMessages::run_plain(const Turn& turn, bool was_forwarded, pm::Message& message) {
+    Outbox& outbox = dispatcher_.outbox(turn);
+    const std::size_t bytes = message.bytes().size();
+    std::optional<Error> trouble;
+    is_in_plain_handler_ = true;
+    try {
+        plain_handler_(message);
+    } catch (const std::exception& thrown) {
+        trouble = error(ErrorCode::refused, "on_message threw at a message of {}: {}",
+                        dispatcher_.name_of(message.source()), thrown.what());
+    } catch (...) {
+        trouble = error(ErrorCode::refused, "on_message threw something that is no std::exception at a message of {}",
+                        dispatcher_.name_of(message.source()));
+    }
+    is_in_plain_handler_ = false;
+    if (next_plain_handler_) plain_handler_ = *std::exchange(next_plain_handler_, std::nullopt);
+    outbox.on_plain_taken(message.source(), was_forwarded, bytes);
+    if (trouble) dispatcher_.operations().note_error(turn, *std::move(trouble));
 }
 
 Result<void> ActiveMessages::send_plain(Node to, std::span<const Bytes> pieces) {
@@ -97,40 +204,67 @@ Result<void> ActiveMessages::send_plain(Node to, std::span<const Bytes> pieces) 
                      base::readable_bytes(bytes - sizeof(Header)), to,
                      base::readable_bytes(traits.message_bytes_max - sizeof(Header)),
                      traits.device == "shmem" ? ", or raise KUMI_SHMEM_MEMORY" : "");
+    const auto lost = [&] {
+        return error(ErrorCode::node_lost, "sending to {}: it has left, or is lost", dispatcher_.name_of(to));
+    };
     {
         const Turn turn = dispatcher_.take_turn();
         if (try_send_plain(turn, to, pieces, bytes)) return {};
-        if (turn.is_inner())
+        if (turn.is_inner()) {
+            if (keep_plain(turn, to, pieces, bytes)) return {};
+            return lost();
+        }
+        if (to == dispatcher_.node() && plain_handler_ == nullptr)
             return error(ErrorCode::misuse,
-                         "sending to {} from a handler: there is no room, and a handler must not wait",
-                         dispatcher_.name_of(to));
+                         "sending to this node itself, {}: {} wait already; set on_message, which takes them, before",
+                         dispatcher_.name_of(to), base::readable_bytes(dispatcher_.outbox(turn).plain_window()));
     }
     bool was_sent = false;
     const auto is_over = [&](const Turn& turn) {
         return was_sent || (was_sent = try_send_plain(turn, to, pieces, bytes)) || dispatcher_.is_lost(to);
     };
-    dispatcher_.loop().serve_until(is_over, never);
-    if (!was_sent) return error(ErrorCode::node_lost, "sending to node {}: it has left, or is lost", to);
+    dispatcher_.loop().wait_for_room(is_over);
+    if (!was_sent) return lost();
     return {};
 }
 
-bool ActiveMessages::try_send_plain(const Turn& turn, Node to, std::span<const Bytes> pieces, std::size_t bytes) {
-    Outgoing<0> head(Kind::message, false);
-    Outbox& outbox = dispatcher_.outbox(turn);
-    if (pieces.size() == 1) return outbox.try_post(to, head.bytes(), pieces[0]);
-    pm::Channel& channel = dispatcher_.channel();
-    const pm::SendSlot slot = channel.try_reserve(to, bytes);
-    if (!slot) return false;
-    std::byte* at = slot.bytes().data();
-    kumi::copy_bytes(at, head.bytes());
-    at += head.bytes().size();
+namespace {
+
+void gather(std::byte* at, Bytes head, std::span<const Bytes> pieces) {
+    kumi::copy_bytes(at, head);
+    at += head.size();
     for (const Bytes piece : pieces) {
         kumi::copy_bytes(at, piece);
         at += piece.size();
     }
-    outbox.note_told(to, slot.bytes());
-    channel.commit(slot);
+}
+
+} // namespace
+
+bool ActiveMessages::try_send_plain(const Turn& turn, Node to, std::span<const Bytes> pieces, std::size_t bytes) {
+    Outbox& outbox = dispatcher_.outbox(turn);
+    if (!outbox.has_plain_room(to, turn.is_inner())) return false;
+    Outgoing<0> head(turn.is_inner() ? Kind::forwarded : Kind::message, false);
+    if (pieces.size() == 1) {
+        if (!outbox.try_post(to, head.bytes(), pieces[0])) return false;
+    } else {
+        pm::Channel& channel = dispatcher_.channel();
+        const pm::SendSlot slot = channel.try_reserve(to, bytes);
+        if (!slot) return false;
+        gather(slot.bytes().data(), head.bytes(), pieces);
+        outbox.note_told(to, slot.bytes());
+        channel.commit(slot);
+    }
+    outbox.on_plain_sent(to, turn.is_inner(), bytes - sizeof(Header));
     return true;
+}
+
+bool ActiveMessages::keep_plain(const Turn& turn, Node to, std::span<const Bytes> pieces, std::size_t bytes) {
+    if (dispatcher_.is_lost(to)) return false;
+    Outgoing<0> head(Kind::forwarded, false);
+    std::vector<std::byte> message(bytes);
+    gather(message.data(), head.bytes(), pieces);
+    return dispatcher_.outbox(turn).keep_plain(to, std::move(message));
 }
 
 } // namespace kumi::engine

@@ -1,7 +1,7 @@
 #include "kumi/engine/dispatcher.hpp"
 
 #include "kumi/base/log.hpp"
-#include "kumi/base/system/machine.hpp"
+#include "kumi/engine/engine.hpp"
 
 #include <algorithm>
 #include <exception>
@@ -19,8 +19,9 @@ Dispatcher::Dispatcher(pm::Channel& channel, Handlers&& handlers, const Options&
                        std::unique_ptr<MemoryMap> map)
     : channel_(channel), nodes_(channel.nodes()),
       message_bytes_max_(std::min(std::size_t{256} << 10, channel.traits().message_bytes_max - head_bytes_max)),
-      map_(std::move(map)), outbox_(channel), peers_(channel, options.keepalive_every, options.clock),
-      messages_(*this, std::move(handlers)), loop_(channel, progress_, options.patience, options.progress) {
+      map_(std::move(map)), outbox_(channel, options.waiting_bytes_max),
+      peers_(channel, options.keepalive_every, options.clock),
+      messages_(*this, std::move(handlers), nodes_), loop_(channel, progress_, options.patience, options.progress) {
     Agreed own;
     for (std::uint32_t i = 0; i < messages_.handlers().entries().size(); ++i) own.handlers.push_back(i);
     for (std::uint32_t i = 0; i < messages_.handlers().functions().size(); ++i) own.functions.push_back(i);
@@ -30,7 +31,8 @@ Dispatcher::Dispatcher(pm::Channel& channel, Handlers&& handlers, const Options&
 Dispatcher::~Dispatcher() {
     constexpr Duration patience = std::chrono::seconds(3); // other nodes may have left, and take nothing any more
     const auto is_done = [&](const Turn& turn) {
-        return !outbox_.has_waiting() && std::ranges::all_of(services_, [&](const Added& added) {
+        if (outbox_.has_waiting() || messages_.has_held_requests(turn)) return false;
+        return std::ranges::all_of(services_, [&](const Added& added) {
             return !added.wants_progress && added.service->is_done(turn);
         });
     };
@@ -82,29 +84,68 @@ void Dispatcher::on_arrival(const Turn& turn, pm::Message& message) noexcept {
     if (!read_value(message.bytes(), header)) return note_unsound(source);
     if (!outbox_.on_header(source, header)) [[unlikely]]
         note_unsound(source);
+    read(turn, source, header, message);
+}
+
+void Dispatcher::take_in(const Turn& turn, pm::Message& message) noexcept {
+    Header header{};
+    const bool is_whole = read_value(message.bytes(), header);
+    const auto kind = static_cast<Kind>(header.kind);
+    const bool is_of_engine =
+        header.kind < first_of_services && kind != Kind::message && kind != Kind::forwarded;
+    if (!is_whole || is_of_engine) return on_arrival(turn, message);
+    try {
+        unread_.push_back(pm::KeptMessage(message.source(), message.bytes()));
+    } catch (const std::exception&) { // no memory: it is handled here after all
+        return on_arrival(turn, message);
+    }
+    if (!outbox_.on_header(message.source(), header)) [[unlikely]]
+        note_unsound(message.source());
+    if (unread_.size() == 1) loop_.call(turn);
+}
+
+std::size_t Dispatcher::read_unread(const Turn& turn) noexcept {
+    std::size_t count = 0;
+    for (; !unread_.empty(); ++count) {
+        const pm::KeptMessage next = std::move(unread_.front());
+        unread_.pop_front();
+        pm::Message message(next.source(), next.bytes());
+        Header header;
+        if (read_value(message.bytes(), header)) read(turn, message.source(), header, message);
+    }
+    return count;
+}
+
+inline void Dispatcher::read(const Turn& turn, Node source, const Header& header, pm::Message& message) noexcept {
     Handled handled = Handled::yes;
-    thread_of_request_ = header.is_request >> 1;
+    thread_of_request_ = thread_of(header);
     try {
         handled = handle(turn, source, header, message.bytes().subspan(sizeof header), message);
         if (handled == Handled::no) {
             if (header.is_request == 0) note_unsound(source);
-            else
-                operations_.refuse(
-                    turn, source, no_operation,
-                    error(ErrorCode::misuse, "it could make nothing of a message of kind {}", header.kind));
+            else refuse_unknown(turn, source, header.kind);
         }
-    } catch (const std::exception& failure) { // no memory
+    } catch (const std::exception& failure) { // no memory, or what a type of the program's threw
         operations_.note_error(
             turn, error(ErrorCode::no_memory, "handling a message of {}: {}", name_of(source), failure.what()));
+    } catch (...) {
+        operations_.note_error(turn, error(ErrorCode::refused, "handling a message of {}: the program threw something "
+                                                               "that is no std::exception",
+                                           name_of(source)));
     }
     thread_of_request_ = 0;
     if (header.is_request != 0 && handled != Handled::later) outbox_.on_handled(source);
 }
 
+void Dispatcher::refuse_unknown(const Turn& turn, Node source, std::uint16_t kind) {
+    operations_.refuse(turn, source, no_operation,
+                       error(ErrorCode::misuse, "it could make nothing of a message of kind {}", kind));
+}
+
 inline Handled Dispatcher::handle(const Turn& turn, Node source, const Header& header, Bytes body,
                                   pm::Message& message) {
     if (header.kind >= static_cast<std::uint16_t>(Kind::first_handler))
-        return handled_if(messages_.on_message(turn, source, header, body));
+        return messages_.on_message(turn, source, header, body);
     if (header.kind >= first_of_services) {
         const std::size_t index = (header.kind - first_of_services) / Service::kinds_max;
         if (index >= services_.size()) return Handled::no;
@@ -115,10 +156,17 @@ inline Handled Dispatcher::handle(const Turn& turn, Node source, const Header& h
     case Kind::credit:
     case Kind::nudge: return Handled::yes;
     case Kind::please: return outbox_.on_asked(source), Handled::yes;
-    case Kind::message: return messages_.on_plain_message(turn, source, body, message), Handled::yes;
+    case Kind::message: return messages_.on_plain_message(turn, source, false, body, message), Handled::yes;
+    case Kind::forwarded: return messages_.on_plain_message(turn, source, true, body, message), Handled::yes;
+    case Kind::taken: {
+        Taken taken;
+        return handled_if(read_value(body, taken) && outbox_.on_taken(source, taken));
+    }
     default: return Handled::no;
     }
 }
+
+void Dispatcher::set_face(std::unique_ptr<Engine> face) noexcept { face_ = std::move(face); }
 
 void Dispatcher::note_unsound(Node source) noexcept {
     if (std::exchange(has_told_unsound_, true)) return;
@@ -150,25 +198,29 @@ void Port::want_progress(const Turn&, bool wanted) noexcept {
 
 // ---- sending
 
-Result<void> Dispatcher::request(Node to, MutableBytes head, Bytes body) {
+template <class TrySend>
+inline Result<void> Dispatcher::send_or_wait(Node to, MutableBytes head, Bytes body, TrySend&& try_send) {
+    bool was_sent = false;
+    bool is_inner = false;
     {
         const Turn turn(loop_);
-        if (outbox_.try_request(to, head, body)) [[likely]]
+        if (try_send()) [[likely]]
             return {};
-        if (turn.is_inner()) {
-            if (outbox_.request(to, head, body)) return {};
-            if (channel_.lost(to))
-                return error(ErrorCode::node_lost, "sending to {}: it has left, or is lost", name_of(to));
-            return error(ErrorCode::no_memory,
-                         "sending to {} from a handler: {} wait to be sent already, which is the most there may be",
-                         name_of(to), base::readable_bytes(Outbox::waiting_bytes_max));
-        }
+        is_inner = turn.is_inner();
+        if (is_inner) was_sent = !channel_.lost(to) && outbox_.request(to, head, body);
     }
-    bool was_sent = false;
-    loop_.serve_until([&] { return was_sent || (was_sent = outbox_.try_request(to, head, body)) || channel_.lost(to); },
-                      never);
+    const auto is_over = [&](const Turn&) { return was_sent || (was_sent = try_send()) || channel_.lost(to); };
+    if (!is_inner) loop_.wait_for_room(is_over);
     if (!was_sent) return error(ErrorCode::node_lost, "sending to {}: it has left, or is lost", name_of(to));
     return {};
+}
+
+Result<void> Dispatcher::request(Node to, MutableBytes head, Bytes body) {
+    return send_or_wait(to, head, body, [&] { return outbox_.try_request(to, head, body); });
+}
+
+Result<void> Dispatcher::send(Node to, MutableBytes head, Bytes body) {
+    return send_or_wait(to, head, body, [&] { return outbox_.try_send(to, head, body); });
 }
 
 void Dispatcher::send_keepalive(Node node) noexcept {

@@ -32,11 +32,14 @@
 
 #include <algorithm>
 #include <functional>
+#include <list>
 #include <memory>
 #include <string>
 #include <vector>
 
 namespace kumi::engine {
+
+class Engine;
 
 /// What nodes find out about each other when they join.
 struct Agreed {
@@ -59,6 +62,8 @@ public:
         /// How often nodes that owe an answer are sent a keep-alive.
         Duration keepalive_every = std::chrono::seconds(1);
         std::function<Instant()> clock = now; // for keep-alives
+        /// While more bytes wait to be sent, requests to handlers are held back.
+        std::size_t waiting_bytes_max = Outbox::waiting_bytes_usual;
     };
     static Result<std::unique_ptr<Dispatcher>> open(pm::Channel& channel, Handlers&& handlers, const Options& options);
     /// Sends what waits to be sent, for some seconds at most, and ends the background thread.
@@ -105,12 +110,23 @@ public:
     /// Tells `node` to look at its flags.
     void send_nudge(const Turn& turn, Node node) noexcept;
     /// Sends a request that begins with a header. Waits for room; with the turn, the request itself waits in the
-    /// outbox. An error: the node is lost, or too much waits.
+    /// outbox. An error: the node is lost.
     Result<void> request(Node to, MutableBytes head, Bytes body);
     /// The number of the sender's thread, for the request that is being handled; 0: none is, or it is not known.
     std::uint32_t thread_of_request(const Turn&) const noexcept { return thread_of_request_; }
+    /// The same for a request to a handler: threads of the program also wait while much waits to be sent.
+    Result<void> send(Node to, MutableBytes head, Bytes body);
     /// A message makes no sense. The user is told once.
     void note_unsound(Node source) noexcept;
+
+    // ---- for the program
+
+    /// An engine that is this dispatcher's and does not own it, for handlers.
+    Engine& face() noexcept { return *face_; }
+    void set_face(std::unique_ptr<Engine> face) noexcept;
+    /// The program's Job, if there is one. The engine does not know what that is.
+    void* job() const noexcept { return job_; }
+    void set_job(void* job) noexcept { job_ = job; }
 
 private:
     friend class ActiveMessages;
@@ -120,6 +136,13 @@ private:
     Dispatcher(pm::Channel& channel, Handlers&& handlers, const Options& options, std::unique_ptr<MemoryMap> map);
 
     void on_arrival(const Turn& turn, pm::Message& message) noexcept;
+    /// For a thread that sends: keeps a message for other threads, so that nothing of the program's runs.
+    void take_in(const Turn& turn, pm::Message& message) noexcept;
+    std::size_t read_unread(const Turn& turn) noexcept;
+    void read(const Turn& turn, Node source, const Header& header, pm::Message& message) noexcept;
+    void refuse_unknown(const Turn& turn, Node source, std::uint16_t kind);
+    template <class TrySend>
+    Result<void> send_or_wait(Node to, MutableBytes head, Bytes body, TrySend&& try_send);
     Handled handle(const Turn& turn, Node source, const Header& header, Bytes body, pm::Message& message);
     bool try_send(Node to, Kind kind, MutableBytes message, Bytes payload) noexcept {
         if (to >= nodes_ || message.size() + payload.size() > message_bytes_max_ + sizeof(Header)) [[unlikely]]
@@ -127,6 +150,13 @@ private:
         write_header(message, kind, true);
         const Turn turn(loop_);
         return outbox_.try_request(to, message, payload);
+    }
+    bool try_send_to_handler(Node to, Kind kind, MutableBytes message, Bytes payload) noexcept {
+        if (to >= nodes_ || message.size() + payload.size() > message_bytes_max_ + sizeof(Header)) [[unlikely]]
+            return false;
+        write_header(message, kind, true);
+        const Turn turn(loop_);
+        return outbox_.try_send(to, message, payload);
     }
 
     /// A service, as it was added. Its place is the same on all nodes.
@@ -146,6 +176,9 @@ private:
     PeerWatch peers_;
     bool has_told_unsound_ = false;
     std::uint32_t thread_of_request_ = 0;
+    std::list<pm::KeptMessage> unread_; // taken in by threads that send
+    std::unique_ptr<Engine> face_;
+    void* job_ = nullptr;
     std::vector<Added> services_;
     unsigned services_waiting_ = 0; // services that want progress
 
@@ -164,7 +197,7 @@ private:
 };
 
 inline bool ActiveMessages::try_send(Node to, std::uint32_t handler, MutableBytes message, Bytes payload) noexcept {
-    return dispatcher_.try_send(to, kind_of(handler), message, payload);
+    return dispatcher_.try_send_to_handler(to, kind_of(handler), message, payload);
 }
 
 inline bool Port::try_send(Node to, std::uint16_t kind, MutableBytes message, Bytes payload) noexcept {

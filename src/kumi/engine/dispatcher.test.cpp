@@ -146,7 +146,7 @@ TEST(DispatcherSending, a_reply_is_as_large_as_a_request_may_be_and_a_larger_one
     std::size_t bytes = 0;
     Handlers handlers;
     const auto answer = handlers.add("answer", [](Call&, std::uint64_t, Bytes) {});
-    handlers.add("ask", [&](Call& call) { call.reply(answer, 0u, Bytes(std::vector<std::byte>(bytes))); });
+    handlers.add("ask", [&](Call& call) noexcept { call.reply(answer, 0u, Bytes(std::vector<std::byte>(bytes))); });
     Victim victim(std::move(handlers));
     const auto ask = static_cast<Kind>(static_cast<std::uint32_t>(Kind::first_handler) + 1);
     bytes = victim.dispatcher->message_bytes_max() - 8;
@@ -159,33 +159,11 @@ TEST(DispatcherSending, a_reply_is_as_large_as_a_request_may_be_and_a_larger_one
     ++bytes;
     victim.hears(1, ask, true);
     victim.poll();
-    const std::string refused = victim.refusal(1);
+    const auto failed = victim.sent(Kind::failed);
+    ASSERT_EQ(failed.size(), 1u);
+    EXPECT_EQ(failed[0].head<Failed>().code, static_cast<std::uint32_t>(ErrorCode::too_large));
+    const std::string refused(text_of(failed[0].data<Failed>()));
     EXPECT_TRUE(has(refused, "handler ask") && has(refused, "largest")) << refused;
-}
-
-TEST(DispatcherSending, a_handler_may_have_so_much_waiting_and_is_refused_more) {
-    Result<void> last;
-    std::size_t sent = 0;
-    Engine* self = nullptr;
-    std::vector<std::byte> payload(1 << 17);
-    Handlers handlers;
-    std::optional<Handler<Bytes>> take;
-    take = handlers.add("take", [](Call&, Bytes) {});
-    handlers.add("flood", [&](Call&) {
-        for (last = {}; last && sent < 1000; sent += last ? 1 : 0)
-            last = self->send(1, *take, Bytes(payload).first(payload.size() - sizeof(Header)));
-    });
-    Victim victim(std::move(handlers));
-    self = &*victim.engine;
-    victim.channel.refuse(1);
-    victim.hears(2, static_cast<Kind>(static_cast<std::uint32_t>(Kind::first_handler) + 1), true);
-    victim.poll();
-    EXPECT_EQ(sent, Outbox::waiting_bytes_max / payload.size());
-    ASSERT_FALSE(last);
-    EXPECT_TRUE(has(last.error().text(), "from a handler")) << last.error().text();
-    victim.channel.refuse(1, false);
-    victim.poll();
-    EXPECT_EQ(victim.sent(Kind::first_handler).size(), requests_max) << "all of it goes, when there is room";
 }
 
 // ---- inside of handlers
@@ -226,24 +204,6 @@ TEST(DispatcherHandlers, nothing_that_would_wait_is_allowed_in_a_handler) {
     victim.hears(1, static_cast<Kind>(static_cast<std::uint32_t>(Kind::first_handler) + 1), true);
     victim.poll();
     EXPECT_EQ(looks, 1);
-}
-
-TEST(DispatcherHandlers, a_plain_message_from_a_handler_goes_now_or_is_refused) {
-    Dispatcher* dispatcher = nullptr;
-    std::vector<bool> sent;
-    Handlers handlers;
-    handlers.add("send", [&](Call&) {
-        const Bytes nothing;
-        sent.push_back(dispatcher->messages().send_plain(1, {&nothing, 1}).has_value());
-    });
-    Victim victim(std::move(handlers));
-    dispatcher = victim.dispatcher;
-    victim.hears(2, Kind::first_handler, true);
-    victim.poll();
-    victim.channel.refuse(1);
-    victim.hears(2, Kind::first_handler, true);
-    victim.poll();
-    EXPECT_EQ(sent, (std::vector<bool>{true, false}));
 }
 
 // ---- the end

@@ -3,20 +3,25 @@
 #include "kumi/base/system/machine.hpp"
 #include "kumi/engine/dispatcher.hpp"
 
-#include <stdexcept>
+#include <utility>
 
 namespace kumi {
 
+engine::Engine& Call::engine() const noexcept { return dispatcher_.face(); }
+
 void Call::reply_packed(std::uint32_t handler, MutableBytes message, Bytes payload) {
-    // Which of the two a handler was called for, others decide: it is told to them, as whatever a handler throws is.
-    if (!is_request_) throw std::logic_error("it replied to a reply");
-    if (has_replied_) throw std::logic_error("it replied twice");
+    // Nothing is thrown: which requests come is up to other nodes, and a handler may be noexcept.
+    const auto refuse = [&](Error why) {
+        if (!misuse_) misuse_ = std::make_unique<const Error>(std::move(why));
+    };
+    if (!is_request_) return refuse(error(ErrorCode::misuse, "replied to a reply"));
+    if (has_replied_) return refuse(error(ErrorCode::misuse, "replied twice"));
+    has_replied_ = true;
     const std::size_t bytes = message.size() + payload.size() - sizeof(engine::Header),
                       bytes_max = dispatcher_.message_bytes_max();
     if (bytes > bytes_max)
-        throw std::length_error(fmt::format("it replied with {}; the largest is {}", base::readable_bytes(bytes),
-                                            base::readable_bytes(bytes_max)));
-    has_replied_ = true;
+        return refuse(error(ErrorCode::too_large, "replied with {}; the largest is {}", base::readable_bytes(bytes),
+                            base::readable_bytes(bytes_max)));
     dispatcher_.messages().reply(source_, handler, message, payload);
 }
 
@@ -24,7 +29,14 @@ void Call::reply_packed(std::uint32_t handler, MutableBytes message, Bytes paylo
 
 namespace kumi::engine {
 
-Engine::Engine(std::unique_ptr<Dispatcher> dispatcher) noexcept : dispatcher_(std::move(dispatcher)) {}
+void Engine::Ending::operator()(Dispatcher* dispatcher) const noexcept {
+    if (is_owner) delete dispatcher;
+}
+
+Engine::Engine(std::unique_ptr<Dispatcher> dispatcher) : dispatcher_(dispatcher.release(), Ending{true}) {
+    dispatcher_->set_face(std::unique_ptr<Engine>(new Engine(*dispatcher_)));
+}
+Engine::Engine(Dispatcher& dispatcher) noexcept : dispatcher_(&dispatcher, Ending{false}) {}
 Engine::Engine(Engine&&) noexcept = default;
 Engine::~Engine() = default;
 

@@ -3,9 +3,18 @@
 // The engine: active messages, remote memory, notifications and barriers on top of PM, which go on in the background
 // (after NICAM). Users meet it as their Job, which is one.
 //
-// Threads. All calls are for any thread. What arrives is handled by whoever waits in one of the calls below; while
-// nobody does, by a thread in the background, which sleeps until something comes. Handlers run one at a time. A handler
-// must not wait: from inside one, calls that would wait are refused with an error; the others are allowed.
+// Threads. All calls are for any thread. What arrives is handled by threads that wait in one of the calls below; while
+// none does, by a thread in the background, which sleeps until something comes. Handlers run one at a time. A handler
+// must not wait: inside a handler, calls that would wait are refused with an error; all others are allowed.
+//
+// Mutexes. Handlers run while the engine is locked, so a mutex that a handler takes must not be held across calls of
+// the engine: the handler would wait for the mutex, and the call for the handler. A call that waits 5 s for a handler
+// warns.
+//
+// Which calls run handlers in the calling thread, with whatever it has begun to change:
+//   sync, barrier, wait, test, wait_until, poll, Future::get; of Memory get, read, atomic operations, wait, segment
+//   send, put and invoke, while they wait for room, but only if there is no background thread (KUMI_PROGRESS=off).
+//   Where there is one they only take in what arrives, and the background thread handles it.
 //
 // Errors. What the caller can know is returned. What fails elsewhere (a handler that throws, a node that dies) is
 // returned by the next sync() of the thread that caused it, which names node and cause, and by the future or get() that
@@ -31,9 +40,11 @@ class Dispatcher;
 
 class Engine {
 public:
-    explicit Engine(std::unique_ptr<Dispatcher> dispatcher) noexcept;
+    explicit Engine(std::unique_ptr<Dispatcher> dispatcher);
+    /// One more face of an engine that another Engine owns and ends.
+    explicit Engine(Dispatcher& dispatcher) noexcept;
     Engine(Engine&&) noexcept;
-    /// Waits until what waits to be sent has gone.
+    /// Waits until what waits to be sent has gone, for some seconds at most.
     ~Engine();
 
     Node node() const noexcept;
@@ -42,7 +53,8 @@ public:
     // ---- active messages
 
     /// Calls `handler` on `to`, which may be this node; in order for each pair of nodes. Waits while too many requests
-    /// to it are under way.
+    /// to `to` are under way, and while handlers of this node have more than 16 MiB waiting to be sent. In a handler it
+    /// never waits and nothing is refused: what finds no room is sent later.
     template <class... Parameters, class... Arguments>
         requires(sizeof...(Parameters) == sizeof...(Arguments))
     Result<void> send(Node to, const Handler<Parameters...>& handler, const Arguments&... arguments) {
@@ -108,7 +120,11 @@ private:
     bool try_send_packed(Node to, std::uint32_t handler, MutableBytes message, Bytes payload) noexcept;
     Result<void> send_packed(Node to, std::uint32_t handler, MutableBytes message, Bytes payload);
 
-    std::unique_ptr<Dispatcher> dispatcher_;
+    struct Ending {
+        bool is_owner;
+        void operator()(Dispatcher* dispatcher) const noexcept;
+    };
+    std::unique_ptr<Dispatcher, Ending> dispatcher_;
 };
 
 } // namespace kumi::engine

@@ -8,13 +8,19 @@
 //     const auto add = handlers.add("sum.add", [&](kumi::Call&, std::int64_t amount) { sum += amount; });
 //     auto job = kumi::Job::join(std::move(handlers));
 //     job->send(1, add, 5);
+//
+// A handler reaches its job by call.job(), always. A pointer of the program's own to its Job is there for handlers if
+// the program has set it before its first call of the Job that waits or polls, and within 100 ms after join() returned:
+// no handler runs before that (Job::join()).
 
 #include "kumi/base/bytes.hpp"
+#include "kumi/base/result.hpp"
 #include "kumi/engine/call/function.hpp"
 #include "kumi/engine/call/parameters.hpp"
 #include "kumi/pm/node.hpp"
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,6 +28,7 @@
 namespace kumi {
 
 class Handlers;
+class Job;
 
 /// Names a handler in a call; made by Handlers::add().
 template <class... Parameters>
@@ -37,7 +44,9 @@ private:
 
 namespace engine {
 
+class ActiveMessages;
 class Dispatcher;
+class Engine;
 
 /// `numbers` has the number on the wire of each handler, or function. Answers which one has each number.
 inline std::vector<std::uint32_t> inverse_of(const std::vector<std::uint32_t>& numbers) {
@@ -49,7 +58,9 @@ inline std::vector<std::uint32_t> inverse_of(const std::vector<std::uint32_t>& n
 } // namespace engine
 
 /// A request in its handler's hands. A handler runs on whatever thread makes progress, one at a time on each node; it
-/// must not wait. Through its Job it may send, put and so on all the same: what finds no room is sent later.
+/// must not wait. Through its Job it may send, put and so on all the same: what finds no room is sent later, and none
+/// of it is lost. While more than 16 MiB wait to be sent, this node holds requests back that it is asked for, and their
+/// senders wait.
 class Call {
 public:
     Call(engine::Dispatcher& dispatcher, pm::Node source, bool is_request) noexcept
@@ -58,9 +69,14 @@ public:
     Call& operator=(const Call&) = delete;
 
     pm::Node source() const noexcept { return source_; }
+    /// The job that this node is part of. Good until the program's Job ends, wherever the program has moved it.
+    Job& job() const noexcept;
+    /// The engine, for code that has no Job.
+    engine::Engine& engine() const noexcept;
 
     /// Answers: calls `handler` on the source. Once for each request at most, not for a reply, and with no more than a
-    /// request may have (Engine::message_bytes_max()): that throws. Otherwise never refused: room for answers is kept.
+    /// request may have (Engine::message_bytes_max()): otherwise nothing is sent and the source gets an error by its
+    /// next sync(). Never refused for lack of room.
     template <class... Parameters, class... Arguments>
     void reply(const Handler<Parameters...>& handler, const Arguments&... arguments) {
         engine::Packed<Parameters...> packed(arguments...);
@@ -70,19 +86,24 @@ public:
     bool has_replied() const noexcept { return has_replied_; }
 
 private:
+    friend class engine::ActiveMessages;
     void reply_packed(std::uint32_t handler, MutableBytes message, Bytes payload);
+    /// What the handler did wrong, if anything: the source is told.
+    const Error* misuse() const noexcept { return misuse_.get(); }
 
     engine::Dispatcher& dispatcher_;
     pm::Node source_;
     bool is_request_;
     bool has_replied_ = false;
+    std::unique_ptr<const Error> misuse_;
 };
 
 /// The handlers of a program, gathered before it joins its job.
 class Handlers {
 public:
     /// `callable` takes a Call& and then parameters that are trivially copyable; the last may be Bytes, for a payload
-    /// of any length (aligned to 8 bytes, gone when the handler returns). Throwing is an error at who sent the request.
+    /// of any length (aligned to 8 bytes, gone when the handler returns). Whatever it throws is an error at the node
+    /// that sent the request.
     template <class Callable>
     auto add(std::string name, Callable callable) {
         return add(std::move(name), std::move(callable), typename engine::parameters_of<Callable>::type{});

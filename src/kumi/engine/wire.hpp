@@ -7,6 +7,11 @@
 // carries back: that is its sender's credit, and a put is complete when it is counted. No node has more than
 // requests_max requests to another under way, so what a node may have to answer for is bounded, and answers always find
 // room.
+//
+// Pressure. A request that handlers sent and that had to wait for room says how much waited at its sender then, from 0
+// to pressure_max. A node with much to send holds requests back, those of little pressure first; requests of
+// pressure_max are never held back. So handlers that forward to a slow node are slowed down, and cycles of them never
+// block each other (sending/outbox.hpp).
 
 #include "kumi/engine/memory/words.hpp"
 
@@ -21,6 +26,8 @@ enum class Kind : std::uint16_t {
     please,  // the same, and asks for one
     message, // of the program, without a handler's name: Job::on_message()
     nudge,   // look at your flags
+    forwarded, // a message as above that a handler sent
+    taken,     // Taken: how much of the messages above the program has got
     // The service of barriers.
     step = 64,    // BarrierStep
     host_arrived, // HostArrived: all nodes of a host have come to a barrier, tells its first node
@@ -52,14 +59,25 @@ enum class Kind : std::uint16_t {
 struct Header {
     std::uint16_t kind;
     std::uint16_t handled; // requests of the receiver's, in all, that the sender has handled
-    // 0: no request. Otherwise the lowest bit is set, and the rest is a number of the thread that sent the request,
-    // which returns with a refusal. Requests are counted as handled.
+    // 0: no request. Otherwise the lowest bit is set, the highest are the pressure, and the rest is a number of
+    // the thread that sent the request, which returns with a refusal. Requests are counted as handled.
     std::uint32_t is_request;
 };
 static_assert(sizeof(Header) == 8);
 
-/// Requests that one node may have under way to another.
+inline constexpr std::uint32_t pressure_max = 7;
+inline constexpr std::uint32_t pressure_shift = 29; // in Header::is_request
+
+constexpr std::uint32_t pressure_of(const Header& header) noexcept { return header.is_request >> pressure_shift; }
+/// The number of the thread that sent a request.
+constexpr std::uint32_t thread_of(const Header& header) noexcept {
+    return (header.is_request & ((1u << pressure_shift) - 1)) >> 1;
+}
+
+/// Requests without pressure that one node may have under way to another.
 inline constexpr std::uint32_t requests_max = 128;
+/// Each step of pressure may have so many more under way.
+inline constexpr std::uint32_t requests_per_pressure = 8;
 
 /// Data travels in messages of this size at most: small ones from elsewhere get their turn between two of them.
 inline constexpr std::size_t chunk_bytes = 64 << 10;
@@ -124,6 +142,10 @@ struct Failed {
     OperationId operation; // or none
     std::uint32_t code;    // an ErrorCode, unchecked
     std::uint32_t reserved;
+};
+/// Bytes of plain messages, in all: of those that threads of the program sent, and of those that handlers sent.
+struct Taken {
+    std::uint64_t bytes[2];
 };
 struct HostArrived {
     std::uint32_t sequence;

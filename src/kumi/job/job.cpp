@@ -10,6 +10,7 @@
 #include "kumi/job/opening.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <span>
@@ -45,6 +46,9 @@ Result<engine::ProgressOptions> progress_from_environment() {
     }
     return options;
 }
+
+/// How long the background waits for the program's first call: a node that only computes answers from then on.
+constexpr Duration hold_of_handlers = std::chrono::milliseconds(100);
 
 /// KUMI_GROUPS, and what somebody has set beside it.
 Result<group::Settings> settings_from_environment(const group::Settings& others) {
@@ -96,11 +100,30 @@ group::Costs usual_costs(const engine::Dispatcher& dispatcher, unsigned nodes_on
 
 } // namespace
 
+void Job::Ending::operator()(job::Membership* membership) const noexcept {
+    if (is_owner) delete membership;
+}
+void Job::Ending::operator()(group::Groups* groups) const noexcept {
+    if (is_owner) delete groups;
+}
+
 Job::Job(std::unique_ptr<job::Membership> membership, std::unique_ptr<group::Groups> groups,
-         std::unique_ptr<engine::Dispatcher> dispatcher) noexcept
-    : membership_(std::move(membership)), groups_(std::move(groups)), engine_(std::move(dispatcher)) {}
+         std::unique_ptr<engine::Dispatcher> dispatcher)
+    : membership_(membership.release(), Ending{true}), groups_(groups.release(), Ending{true}),
+      engine_(std::move(dispatcher)) {
+    lent_.reset(new Job(Lend{}, *this));
+    engine_.dispatcher().set_job(lent_.get());
+}
+Job::Job(Lend, Job& owner) noexcept
+    : membership_(owner.membership_.get(), Ending{false}), groups_(owner.groups_.get(), Ending{false}),
+      engine_(owner.engine_.dispatcher()) {}
 Job::Job(Job&&) noexcept = default;
 Job::~Job() = default;
+
+Job& Call::job() const noexcept {
+    KUMI_ASSERT(dispatcher_.job() != nullptr); // an engine without a Job: engine()
+    return *static_cast<Job*>(dispatcher_.job());
+}
 
 Result<Job> Job::join(Handlers&& handlers) {
     const auto progress = progress_from_environment();
@@ -140,8 +163,9 @@ Result<Job> Job::start(job::Membership&& joined, Handlers&& handlers, const engi
     const bool is_crowded = session.standing().nodes_on_host > session.standing().cores_on_host;
     if (!settings->costs && is_crowded) settings->costs = usual;
     auto groups = std::make_unique<group::Groups>(**dispatcher, *std::move(topology), *settings, usual);
-    (*dispatcher)->loop().start();
-    return Job(std::move(membership), std::move(groups), *std::move(dispatcher));
+    Job job(std::move(membership), std::move(groups), *std::move(dispatcher));
+    job.engine_.dispatcher().loop().start(hold_of_handlers);
+    return job;
 }
 
 const std::string& Job::host() const noexcept { return membership_->standing().host; }

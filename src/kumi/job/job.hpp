@@ -39,6 +39,11 @@ class Job final {
 public:
     /// Joins the job that this process was started for; started by hand, it is a job of one node. Once per process. An
     /// error also if the nodes do not have the same handlers.
+    ///
+    /// Handlers, functions and on_message do not run before the program has its Job: they run from the first call of
+    /// the Job on that waits or polls (sync, barrier, wait_until, poll, a get), and in the background from 100 ms after
+    /// this has returned. Until then messages wait in the network. So a program that keeps a pointer to its Job for its
+    /// handlers sets it right after this returns; call.job() needs no such care.
     static Result<Job> join(Handlers&& handlers = {});
     struct Adoption {
         // if not, no thread uses the channel but those that call, whatever KUMI_PROGRESS says
@@ -74,7 +79,7 @@ public:
     // ---- messages
 
     /// Calls `handler` on `to`, which may be this node; in order for each pair of nodes. Waits while too many requests
-    /// to `to` are under way.
+    /// to `to` are under way; in a handler never, and nothing is refused there: what finds no room is sent later.
     template <class... Parameters, class... Arguments>
         requires(sizeof...(Parameters) == sizeof...(Arguments))
     Result<void> send(Node to, const Handler<Parameters...>& handler, const Arguments&... arguments) {
@@ -82,10 +87,13 @@ public:
     }
     /// The largest message to a handler: 256 KiB, or less if the channel takes less.
     std::size_t message_bytes_max() const noexcept { return engine_.message_bytes_max(); }
-    /// Sets what is called with every plain message, as a handler is. Messages wait until it is set.
+    /// Sets what is called with every plain message, as a handler is; from the next message on, also when it is called
+    /// by that function itself. Messages wait until it is set: 1 to 8 MiB of each sender, and then the sender waits.
+    /// What it throws is returned by the next sync() of this node.
     void on_message(std::function<void(Message&)> handler);
-    /// Sends one plain message made of one or more pieces, each a span of bytes. Waits for room, handling messages
-    /// meanwhile. An error: no such node, too large, node lost; inside a handler: no room.
+    /// Sends one plain message made of one or more pieces, each a span of bytes. Waits for room, and until the receiver
+    /// takes messages; in a handler never: what finds no room is sent later. An error: no such node, too large, node
+    /// lost.
     template <class... More>
     Result<void> send(Node to, Bytes first, const More&... more) {
         const std::array<Bytes, 1 + sizeof...(More)> pieces{first, Bytes(more)...};
@@ -177,14 +185,23 @@ public:
     Result<group::Group> group_of(const group::Arrival& arrival) { return groups_->group_of(arrival); }
 
 private:
+    /// A Job that owns nothing lends the parts of the Job that the program has: call.job().
+    struct Ending {
+        bool is_owner;
+        void operator()(job::Membership* membership) const noexcept;
+        void operator()(group::Groups* groups) const noexcept;
+    };
     Job(std::unique_ptr<job::Membership> membership, std::unique_ptr<group::Groups> groups,
-        std::unique_ptr<engine::Dispatcher> dispatcher) noexcept;
+        std::unique_ptr<engine::Dispatcher> dispatcher);
+    struct Lend {};
+    Job(Lend, Job& owner) noexcept;
     static Result<Job> start(job::Membership&& joined, Handlers&& handlers, const engine::ProgressOptions& progress,
                              Adoption adoption);
     Result<void> send_pieces(Node to, std::span<const Bytes> pieces);
 
-    std::unique_ptr<job::Membership> membership_; // with the channel that the engine uses
-    std::unique_ptr<group::Groups> groups_;       // services of the engine, which ends before them
+    std::unique_ptr<Job> lent_;                           // for handlers: stays where it is when this is moved
+    std::unique_ptr<job::Membership, Ending> membership_; // with the channel that the engine uses
+    std::unique_ptr<group::Groups, Ending> groups_;       // services of the engine, which ends before them
     engine::Engine engine_;
 };
 

@@ -1,8 +1,11 @@
 #include "kumi/job/pm_job.hpp"
 
+#include "kumi/base/log.hpp"
 #include "kumi/base/system/machine.hpp"
 #include "kumi/job/membership.hpp"
 
+#include <exception>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -13,14 +16,24 @@ struct PmJob::State {
 
     job::Membership membership; // before the messages that its channel holds
     std::function<void(Message&)> on_message;
+    std::optional<std::function<void(Message&)>> next_on_message; // set while the other one runs
     std::vector<KeptMessage> early; // arrived before there was a handler
     bool in_handler = false;
 
-    void operator()(Message& message) {
+    /// No exception may leave this: the channel calls it.
+    void operator()(Message& message) noexcept {
         if (!on_message) return early.push_back(message.keep());
         in_handler = true;
-        on_message(message);
+        try {
+            on_message(message);
+        } catch (const std::exception& thrown) {
+            base::log_warning("on_message threw at a message of node {}: {}", message.source(), thrown.what());
+        } catch (...) {
+            base::log_warning("on_message threw something that is no std::exception at a message of node {}",
+                              message.source());
+        }
         in_handler = false;
+        if (next_on_message) on_message = *std::exchange(next_on_message, std::nullopt);
     }
 };
 
@@ -42,6 +55,10 @@ pm::Handler PmJob::handler() noexcept { return *state_; }
 pm::Patience PmJob::patience() const noexcept { return state_->membership.patience(); }
 
 void PmJob::on_message(std::function<void(Message&)> handler) {
+    if (state_->in_handler) { // it must outlive its own call
+        state_->next_on_message = std::move(handler);
+        return;
+    }
     state_->on_message = std::move(handler);
     for (KeptMessage& kept : std::exchange(state_->early, {})) {
         Message message(kept.source(), kept.bytes());

@@ -34,7 +34,8 @@ public:
     /// The host that this node runs on.
     const std::string& host() const noexcept;
 
-    /// Sets what is called with every message, from inside the calls below. Before it is set, messages wait.
+    /// Sets what is called with every message, from inside the calls below; from the next message on, also when it is
+    /// called by that function itself. Before it is set, messages wait. What it throws is logged.
     void on_message(std::function<void(Message&)> handler);
 
     /// Sends one message made of one or more pieces, each a span of bytes. Waits for room, handling messages

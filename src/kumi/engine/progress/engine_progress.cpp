@@ -13,10 +13,15 @@ constexpr unsigned polls_per_look = 256;
 } // namespace
 
 std::size_t EngineProgress::work(const Turn& turn) noexcept {
-    std::size_t done = dispatcher_.channel().poll(
+    std::size_t done = 0;
+    if (!dispatcher_.unread_.empty()) [[unlikely]]
+        done += dispatcher_.read_unread(turn);
+    done += dispatcher_.channel().poll(
         [this, &turn](pm::Message& message) { dispatcher_.on_arrival(turn, message); }, pm::all_messages);
     if (dispatcher_.outbox_.has_waiting()) [[unlikely]]
         done += dispatcher_.outbox_.go_on() ? 1 : 0;
+    if (dispatcher_.messages_.has_held(turn)) [[unlikely]]
+        done += dispatcher_.messages_.go_on(turn) ? 1 : 0;
     if (dispatcher_.services_waiting_ != 0) [[unlikely]]
         done += go_on_services(turn) ? 1 : 0;
     if (dispatcher_.operations_.has_syncs(turn)) [[unlikely]]
@@ -26,10 +31,17 @@ std::size_t EngineProgress::work(const Turn& turn) noexcept {
     return done;
 }
 
+std::size_t EngineProgress::take_in(const Turn& turn) noexcept {
+    std::size_t done = dispatcher_.channel().poll(
+        [this, &turn](pm::Message& message) { dispatcher_.take_in(turn, message); }, pm::all_messages);
+    if (dispatcher_.outbox_.has_waiting()) done += dispatcher_.outbox_.go_on() ? 1 : 0;
+    return done;
+}
+
 bool EngineProgress::prepare_sleep(const Turn& turn, bool is_background) noexcept {
     if (notice_losses(turn)) return false;
     check_silent_peers(turn);
-    if (has_tasks(turn)) return false;
+    if (has_tasks(turn) || !dispatcher_.unread_.empty()) return false;
     // Threads that wait for a flag watch it themselves; the background only has barriers to go on with.
     if (is_background && !(background_watches_ = dispatcher_.barriers_.has_uncounted(turn))) return true;
     dispatcher_.flags_.begin_watch(turn);

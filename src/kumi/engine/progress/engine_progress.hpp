@@ -36,6 +36,7 @@ public:
 private:
     // Work, for the loop
     std::size_t work(const Turn& turn) noexcept override;
+    std::size_t take_in(const Turn& turn) noexcept override;
     bool prepare_sleep(const Turn& turn, bool is_background) noexcept override;
     void end_sleep(const Turn& turn, bool is_background) noexcept override;
     Duration sleep_max() const noexcept override;

@@ -39,10 +39,14 @@ ProgressLoop::ProgressLoop(pm::Channel& channel, Work& work, pm::Patience patien
     is_shared_ = true;
 }
 
-void ProgressLoop::start() {
+void ProgressLoop::start(Duration hold) {
     if (!options_.in_background) return;
     has_background_.store(true);
-    background_ = std::thread([this] { run_background(); });
+    background_ = std::thread([this, hold] {
+        background_mark_.store(base::thread_mark());
+        hold_background(hold);
+        run_background();
+    });
 }
 
 void ProgressLoop::stop() noexcept {
@@ -78,7 +82,13 @@ void ProgressLoop::take_turn_slowly() noexcept {
         return;
     const bool is_owner = owner_.load(std::memory_order_relaxed) == me;
     wanted_.fetch_add(1, std::memory_order_relaxed); // a hint
-    spin_until([&] { return lock_.try_lock(); });
+    unsigned looks = 0;
+    Instant since{};
+    spin_until([&] {
+        if (lock_.try_lock()) return true;
+        warn_if_stuck(++looks, since);
+        return false;
+    });
     // With the lock; the owner needs no more, and nobody does where all take it.
     if (!is_owner && !is_shared_) {
         lock_.begin_visit();
@@ -88,6 +98,17 @@ void ProgressLoop::take_turn_slowly() noexcept {
     }
     wanted_.fetch_sub(1, std::memory_order_relaxed); // not before the owner is outside, which may spin inside
     is_visit_ = true;
+}
+
+void ProgressLoop::warn_if_stuck(unsigned looks, Instant& since) noexcept {
+    constexpr unsigned looks_per_clock = 1024;
+    if (looks % looks_per_clock != 0) return;
+    const Instant time = now();
+    if (looks == looks_per_clock) since = time;
+    if (time - since < options_.stuck_after || has_warned_.exchange(true)) return;
+    base::log_warning("a call of Kumi has waited {} ms for a handler that another thread runs: if the handler waits for "
+                      "a mutex, do not hold that mutex in calls of Kumi",
+                      std::chrono::duration_cast<std::chrono::milliseconds>(time - since).count());
 }
 
 void ProgressLoop::leave_turn_slowly() noexcept {
@@ -179,6 +200,79 @@ void ProgressLoop::ask_for_sleep() noexcept {
     if (patience_.spin_max == Duration{0}) yield();
 }
 
+namespace {
+
+/// While a thread waits that may have an observer.
+class Observed {
+public:
+    Observed() noexcept {
+        if (observer_ != nullptr) observer_->begin_wait();
+    }
+    Observed(const Observed&) = delete;
+    Observed& operator=(const Observed&) = delete;
+    ~Observed() {
+        if (observer_ != nullptr) observer_->end_wait();
+    }
+    bool is_observed() const noexcept { return observer_ != nullptr; }
+
+private:
+    WaitObserver* observer_ = WaitObserver::of_this_thread();
+};
+
+} // namespace
+
+void ProgressLoop::wait_for_room(base::FunctionRef<bool(const Turn&)> until) {
+    // Relaxed: the first was written before the engine was given to the program, the second by this thread if it is the
+    // background itself, which may run functions.
+    if (!has_background_.load(std::memory_order_relaxed) ||
+        background_mark_.load(std::memory_order_relaxed) == base::thread_mark()) {
+        serve_until(until, never);
+        return;
+    }
+    const Turn turn(*this);
+    const Observed observed;
+    constexpr unsigned yields_max = 4; // as in serve_until()
+    unsigned empty = 0;
+    Instant idle_since{};
+    while (!until(turn) && !(observed.is_observed() && observed_waits_end_)) {
+        if (work_.take_in(turn) != 0) {
+            empty = 0;
+            if (followers_ != 0 || sleeper_ == Sleeper::thread) wake_waiters();
+            let_others();
+            continue;
+        }
+        let_others();
+        if (patience_.spin_max > Duration{0}) {
+            pm::relax();
+            if (++empty % polls_per_clock_ != 0) continue;
+            const Instant time = now();
+            if (empty == polls_per_clock_) idle_since = time;
+            if (time - idle_since < patience_.spin_max) {
+                yield();
+                continue;
+            }
+        } else if (++empty <= yields_max) {
+            yield();
+            continue;
+        }
+        sleep_for_room();
+        empty = 0;
+    }
+}
+
+/// The background, or a thread that waits, sleeps on the channel and wakes this thread when something has happened. A
+/// sleeper that armed the channel before this thread was refused room may not learn of room: so this looks again soon.
+void ProgressLoop::sleep_for_room() noexcept {
+    constexpr Duration look_again_after = 1ms;
+    on_duty();
+    const std::uint32_t seen = events_.load();
+    ++followers_;
+    leave_turn();
+    base::futex_wait(events_, seen, now() + look_again_after);
+    take_turn();
+    --followers_;
+}
+
 // ---- the background
 
 void ProgressLoop::on_duty() noexcept {
@@ -204,8 +298,15 @@ void ProgressLoop::nap() noexcept {
     napping_.store(0);
 }
 
+void ProgressLoop::hold_background(Duration longest) noexcept {
+    const Instant end = now() + longest;
+    // The end of a wait kicks a background whose nap is that long.
+    nap_ns_.store(std::max(longest, Duration{0}).count(), std::memory_order_relaxed);
+    while (!stopping_.load() && !duty_wanted_.load() && visits_.load() == 0 && now() < end) nap();
+    nap_ns_.store(0, std::memory_order_relaxed);
+}
+
 void ProgressLoop::run_background() noexcept {
-    background_mark_.store(base::thread_mark());
     ::pthread_setname_np(::pthread_self(), "kumi-progress");
     if (options_.core) {
         cpu_set_t cores;

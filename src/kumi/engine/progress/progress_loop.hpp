@@ -20,6 +20,7 @@
 // answered at once, one that has just left a wait after two naps at the latest, and on_duty() calls it earlier.
 
 #include "kumi/base/clock.hpp"
+#include "kumi/base/function_ref.hpp"
 #include "kumi/base/sync/biased_lock.hpp"
 #include "kumi/base/sync/thread_mark.hpp"
 #include "kumi/engine/progress/wait_observer.hpp"
@@ -58,6 +59,8 @@ class Work {
 public:
     /// Handles what has arrived and sends what waits; answers how much was done.
     virtual std::size_t work(const Turn& turn) noexcept = 0;
+    /// The same for a thread that must not run anything of the program's: that is kept for work() by other threads.
+    virtual std::size_t take_in(const Turn& turn) noexcept { return work(turn); }
     /// Before somebody sleeps; false: there is something to do first, and end_sleep() is not called.
     virtual bool prepare_sleep(const Turn& turn, bool is_background) noexcept = 0;
     virtual void end_sleep(const Turn& turn, bool is_background) noexcept = 0;
@@ -75,6 +78,8 @@ struct ProgressOptions {
     bool in_background = true;
     std::optional<unsigned> core; // for the background thread
     unsigned workers = 4;         // functions that run at once, where there is a background
+    /// A thread that waits so long for the turn warns: a handler may wait for a mutex that the thread holds.
+    Duration stuck_after = std::chrono::seconds(5);
 };
 
 class ProgressLoop {
@@ -84,8 +89,10 @@ public:
     ProgressLoop& operator=(const ProgressLoop&) = delete;
     ~ProgressLoop() { stop(); }
 
-    /// Starts and ends the background thread.
-    void start();
+    /// Starts the background thread. It does nothing before a thread of the program waits or calls it, for `hold` at
+    /// most.
+    void start(Duration hold = {});
+    /// Ends the background thread.
     void stop() noexcept;
     bool has_background() const noexcept { return has_background_.load(); }
     unsigned workers() const noexcept { return options_.workers; }
@@ -147,6 +154,10 @@ public:
         return true;
     }
 
+    /// Waits until `until(turn)`, for a thread that sends. Where there is a background thread, this thread runs nothing
+    /// of the program's meanwhile. Not for a thread that has the turn.
+    void wait_for_room(base::FunctionRef<bool(const Turn&)> until);
+
     /// Something has happened that threads which wait may wait for.
     void wake_waiters(const Turn&) noexcept { wake_waiters(); }
     /// Something goes on that needs the background soon, though its thread has waited lately.
@@ -198,6 +209,9 @@ private:
     void sleep(Instant deadline) noexcept;
     void sleep_on_channel(Sleeper who, Instant deadline) noexcept;
     void ask_for_sleep() noexcept;
+    void sleep_for_room() noexcept;
+    void warn_if_stuck(unsigned looks, Instant& since) noexcept;
+    void hold_background(Duration longest) noexcept;
     void run_background() noexcept;
     void nap() noexcept;
     void kick() noexcept;
@@ -214,6 +228,7 @@ private:
     std::atomic<const void*> owner_{nullptr}; // of the lock: the first thread of the program that came
     std::atomic<const void*> background_mark_{nullptr};
     std::atomic<unsigned> wanted_{0};
+    std::atomic<bool> has_warned_{false}; // that a thread cannot get the turn
     std::atomic<const void*> holder_{nullptr};
 
     // With the turn.

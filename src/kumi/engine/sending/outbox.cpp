@@ -9,7 +9,29 @@
 
 namespace kumi::engine {
 
-Outbox::Outbox(pm::Channel& channel) : channel_(channel), peers_(channel.nodes()) {
+namespace {
+
+/// Of plain messages that wait on a node until its program takes them: of each peer, and of all together.
+constexpr std::size_t plain_window_min = 1 << 20, plain_window_max = 8 << 20, plain_windows = 64 << 20;
+
+void write_pressure(MutableBytes head, std::uint32_t pressure) {
+    std::uint32_t is_request = 0;
+    std::memcpy(&is_request, head.data() + offsetof(Header, is_request), sizeof is_request);
+    is_request |= pressure << pressure_shift;
+    std::memcpy(head.data() + offsetof(Header, is_request), &is_request, sizeof is_request);
+}
+
+std::vector<std::byte> copy_of(Bytes head, Bytes body) {
+    std::vector<std::byte> copy(head.size() + body.size());
+    Pieces(head, body).copy_to(copy.data());
+    return copy;
+}
+
+} // namespace
+
+Outbox::Outbox(pm::Channel& channel, std::size_t waiting_bytes_max)
+    : channel_(channel), peers_(channel.nodes()), waiting_bytes_max_(waiting_bytes_max),
+      plain_window_(std::clamp(plain_windows / channel.nodes(), plain_window_min, plain_window_max)) {
     waiting_nodes_.reserve(channel.nodes());
 }
 
@@ -21,26 +43,34 @@ void Outbox::note_told(Node to, MutableBytes head) noexcept {
 
 bool Outbox::request(Node to, MutableBytes head, Bytes body) {
     if (try_request(to, head, body)) return true;
-    if (peers_[to].is_lost) return false;
-    if (waiting_bytes_ + head.size() + body.size() > waiting_bytes_max) return false;
-    waiting_bytes_ += head.size() + body.size();
+    Peer& peer = peers_[to];
+    if (peer.is_lost) return false;
     ++requests_waiting_;
-    keep(to, peers_[to].requests, head, body);
+    keep(to, peer.requests, copy_of(head, body));
+    const std::size_t pressure = waiting_bytes_max_ == 0 ? pressure_max : waiting_bytes_ / waiting_bytes_max_;
+    peer.pressure = std::max(peer.pressure, static_cast<std::uint32_t>(std::min<std::size_t>(pressure, pressure_max)));
     return true;
 }
 
 void Outbox::reply(Node to, MutableBytes head, Bytes body) {
     Peer& peer = peers_[to];
     if (peer.is_lost || (peer.replies.empty() && post(to, head, body, peer.handled_here))) return;
-    keep(to, peer.replies, head, body);
+    keep(to, peer.replies, copy_of(head, body));
 }
 
-void Outbox::keep(Node to, std::list<Waiting>& waiting, Bytes head, Bytes body) {
-    Waiting& kept = waiting.emplace_back();
-    kept.handled = peers_[to].handled_here;
-    kept.copy.resize(head.size() + body.size());
-    Pieces(head, body).copy_to(kept.copy.data());
-    if (!std::exchange(peers_[to].is_waiting, true)) waiting_nodes_.push_back(to);
+bool Outbox::keep_plain(Node to, std::vector<std::byte> message) {
+    if (peers_[to].is_lost) return false;
+    keep(to, peers_[to].plains, std::move(message));
+    return true;
+}
+
+void Outbox::keep(Node to, std::list<Waiting>& waiting, std::vector<std::byte> copy) {
+    waiting_bytes_ += copy.size();
+    set_limit();
+    Peer& peer = peers_[to];
+    waiting.push_back({std::move(copy), peer.handled_here});
+    peer.is_waiting |= &waiting != &peer.plains;
+    if (!std::exchange(peer.is_listed, true)) waiting_nodes_.push_back(to);
 }
 
 bool Outbox::take_credit(Peer& peer, std::uint16_t more) noexcept {
@@ -86,34 +116,71 @@ bool Outbox::go_on() {
     bool any = false;
     std::erase_if(waiting_nodes_, [&](Node to) {
         Peer& peer = peers_[to];
-        any |= drain(to, peer.replies, false);
+        any |= drain(to, peer.replies, Sort::reply);
         if (peer.replies.empty()) {
             peer.is_telling = false;
-            any |= drain(to, peer.requests, true);
+            any |= drain(to, peer.requests, Sort::request);
+            if (peer.requests.empty()) peer.pressure = 0;
+            any |= drain(to, peer.plains, Sort::plain);
         }
         peer.is_waiting = !peer.replies.empty() || !peer.requests.empty();
-        return !peer.is_waiting;
+        peer.is_listed = peer.is_waiting || !peer.plains.empty();
+        return !peer.is_listed;
     });
+    if (any) set_limit();
     return any;
 }
 
-bool Outbox::drain(Node to, std::list<Waiting>& waiting, bool are_requests) {
-    Peer& peer = peers_[to];
+bool Outbox::drain(Node to, std::list<Waiting>& waiting, Sort sort) {
     bool any = false;
-    for (; !waiting.empty(); any = true) {
-        if (are_requests && peer.requested - peer.handled >= requests_max) break;
-        Waiting& next = waiting.front();
-        const std::size_t bytes = next.copy.size();
-        if (!post(to, next.copy, {}, are_requests ? peer.handled_here : next.handled)) break;
-        if (are_requests) {
-            ++peer.requested;
-            ++unhandled_;
-            --requests_waiting_;
-            waiting_bytes_ -= bytes;
-        }
+    for (; !waiting.empty() && try_drain(to, waiting.front(), sort); any = true) {
+        waiting_bytes_ -= waiting.front().copy.size();
         waiting.pop_front();
     }
     return any;
+}
+
+bool Outbox::try_drain(Node to, Waiting& next, Sort sort) {
+    Peer& peer = peers_[to];
+    switch (sort) {
+    case Sort::reply: return post(to, next.copy, {}, next.handled);
+    case Sort::request:
+        if (peer.requested - peer.handled >= requests_max + peer.pressure * requests_per_pressure) {
+            ask_for_credit(to); // requests that are held back there may leave too few to be told of
+            return false;
+        }
+        write_pressure(next.copy, peer.pressure);
+        if (!post(to, next.copy, {}, peer.handled_here)) return false;
+        ++peer.requested;
+        ++unhandled_;
+        --requests_waiting_;
+        return true;
+    case Sort::plain: {
+        const Plain& plain = peer.plain[1];
+        if (plain.sent - plain.taken > plain_window_ || !post(to, next.copy, {}, peer.handled_here)) return false;
+        on_plain_sent(to, true, next.copy.size() - sizeof(Header));
+        return true;
+    }
+    }
+    return false;
+}
+
+// ---- plain messages
+
+bool Outbox::on_taken(Node from, const Taken& taken) noexcept {
+    Peer& peer = peers_[from];
+    for (const std::size_t sort : {0, 1})
+        if (taken.bytes[sort] < peer.plain[sort].taken || taken.bytes[sort] > peer.plain[sort].sent) return false;
+    for (const std::size_t sort : {0, 1}) peer.plain[sort].taken = taken.bytes[sort];
+    return true;
+}
+
+void Outbox::tell_taken(Node to) {
+    Peer& peer = peers_[to];
+    Taken taken{};
+    for (const std::size_t sort : {0, 1}) taken.bytes[sort] = peer.plain[sort].told = peer.plain[sort].here;
+    auto message = outgoing(Kind::taken, false, taken);
+    reply(to, message.bytes());
 }
 
 void Outbox::tell_all_handled() {
@@ -126,10 +193,12 @@ void Outbox::give_up(Node lost) noexcept {
     peer.is_lost = true;
     unhandled_ -= peer.requested - peer.handled;
     peer.handled = peer.requested;
-    for (const Waiting& waiting : peer.requests) waiting_bytes_ -= waiting.copy.size();
     requests_waiting_ -= peer.requests.size();
-    peer.requests.clear();
-    peer.replies.clear();
+    for (std::list<Waiting>* const list : {&peer.replies, &peer.requests, &peer.plains}) {
+        for (const Waiting& waiting : *list) waiting_bytes_ -= waiting.copy.size();
+        list->clear();
+    }
+    set_limit();
 }
 
 } // namespace kumi::engine

@@ -1,9 +1,22 @@
 #pragma once
 
-// What this node has for others: requests, of which each node takes a bounded number at a time, and replies, which a
-// handler may send without waiting. What a full channel refuses waits here: replies, of which there cannot be more than
-// the requests that they answer, and requests from handlers, up to a bound. A reply may say that a request failed: so
-// no message counts a request as handled that leaves before its reply. One thread at a time uses it.
+// What this node has for others: requests, of which each node takes a bounded number at a time; replies, which a
+// handler may send without waiting; and plain messages, of which each node takes a bounded number of bytes at a time.
+// What finds no room waits here. A reply may say that a request failed: so no message counts a request as handled that
+// leaves before its reply. One thread at a time uses it.
+//
+// Nothing that a handler sends is refused. Instead, this node takes less work while much waits here: is_full() says
+// which requests are to be held back, and threads of the program send no requests to handlers meanwhile. Held requests
+// take credits of their senders, so handlers that forward are slowed down from the beginning of their chain.
+//
+// Why cycles of handlers that forward do not block each other. Let M be waiting_bytes_max. (1) A request that has to
+// wait here gets pressure p if at least p * M wait, with it. So while more than (p + 1) * M wait, requests of pressure
+// p + 1 or more are among them: all that came since the last time that no more waited. Requests of pressure p are held
+// back only then. (2) A request of pressure p may be sent while fewer than requests_max + p * requests_per_pressure are
+// under way, so requests of less pressure never take all credits. What waits for one node goes in order: all of it
+// counts as its largest pressure, and so do requests of one source that are held back. Now look at the largest pressure
+// of all requests, on any node, that wait for ever to be sent. By (2) the receiver holds back requests of that
+// pressure, or more, for ever. By (1) a request of larger pressure waits there: a contradiction.
 
 #include "kumi/base/bytes.hpp"
 #include "kumi/engine/wire.hpp"
@@ -21,22 +34,18 @@ using pm::Node;
 
 class Outbox {
 public:
-    explicit Outbox(pm::Channel& channel);
+    /// If more than `waiting_bytes_max` wait, for all nodes together, requests are held back.
+    explicit Outbox(pm::Channel& channel, std::size_t waiting_bytes_max = waiting_bytes_usual);
 
-    /// `head` starts with a Header, in which this fills in the counts. False: not now.
+    /// For services. `head` starts with a Header, in which this fills in the counts. False: not now.
     bool try_request(Node to, MutableBytes head, Bytes body = {}) noexcept {
-        Peer& peer = peers_[to];
-        // Not before replies that wait: one may tell of a failure that this request's count would pass over.
-        if (peer.requested - peer.handled >= requests_max || peer.is_waiting) [[unlikely]]
-            return false;
-        if (!post(to, head, body, peer.handled_here)) return false;
-        ++peer.requested;
-        ++unhandled_;
-        return true;
+        return try_request(to, head, body, requests_max);
     }
+    /// The same for a request to a handler: also refused while much waits. A handler then calls request().
+    bool try_send(Node to, MutableBytes head, Bytes body = {}) noexcept { return try_request(to, head, body, limit_); }
     /// Something that is neither counted nor answered. False: not now.
     bool try_post(Node to, MutableBytes head, Bytes body = {}) noexcept { return post(to, head, body, tellable(to)); }
-    /// From a handler: sent now or later, in order with other requests. False when too much waits already.
+    /// With the turn: sent now or later, in order with other requests. False: the node is lost.
     bool request(Node to, MutableBytes head, Bytes body = {});
     /// Sent now or later.
     void reply(Node to, MutableBytes head, Bytes body = {});
@@ -58,6 +67,34 @@ public:
     void tell_handled(Node to);
     /// Fills in the counts of a message that somebody sends by himself.
     void note_told(Node to, MutableBytes head) noexcept;
+
+    /// So much waits that requests of that pressure are to be held back.
+    bool is_full(std::uint32_t pressure = 0) const noexcept {
+        return waiting_bytes_ > (pressure + 1) * waiting_bytes_max_ && pressure < pressure_max;
+    }
+
+    // ---- plain messages
+
+    /// `to` takes another plain message of the program's threads, or of handlers. The channel may have no room all the
+    /// same.
+    bool has_plain_room(Node to, bool is_forwarded) const noexcept {
+        const Plain& plain = peers_[to].plain[is_forwarded];
+        return plain.sent - plain.taken <= plain_window_ && peers_[to].plains.empty();
+    }
+    void on_plain_sent(Node to, bool is_forwarded, std::size_t bytes) noexcept {
+        peers_[to].plain[is_forwarded].sent += bytes + plain_overhead;
+    }
+    /// From a handler: a plain message that is sent later. False: the node is lost.
+    bool keep_plain(Node to, std::vector<std::byte> message);
+    /// The program has got a plain message.
+    void on_plain_taken(Node from, bool was_forwarded, std::size_t bytes) {
+        Plain& plain = peers_[from].plain[was_forwarded];
+        plain.here += bytes + plain_overhead;
+        if (plain.here - plain.told > plain_window_ / 4) [[unlikely]]
+            tell_taken(from);
+    }
+    /// False: this makes no sense.
+    bool on_taken(Node from, const Taken& taken) noexcept;
 
     /// Sends what waits; true if some of it went.
     bool go_on();
@@ -88,13 +125,19 @@ public:
     /// Tells all nodes what has been handled of theirs: who leaves tells nothing later.
     void tell_all_handled();
 
-    /// Bytes of requests from handlers that may wait, to all nodes together.
-    static constexpr std::size_t waiting_bytes_max = std::size_t{16} << 20;
+    static constexpr std::size_t waiting_bytes_usual = std::size_t{16} << 20;
+    /// Bytes of plain messages that a node may send while the receiver has not taken earlier ones.
+    std::size_t plain_window() const noexcept { return plain_window_; }
 
 private:
     struct Waiting {
         std::vector<std::byte> copy;
         std::uint64_t handled; // to be told by it
+    };
+    /// Bytes of plain messages: of threads of the program, or of handlers.
+    struct Plain {
+        std::uint64_t sent = 0, taken = 0; // to this peer; of these, as it has told
+        std::uint64_t here = 0, told = 0;  // of its messages, taken here
     };
     struct Peer {
         std::uint64_t requested = 0;    // sent
@@ -104,11 +147,16 @@ private:
         bool has_asked = false; // for credit
         bool is_asked = false;   // by it, which had requests that were not handled yet, as far as it knew
         bool is_telling = false; // a message that tells only this waits among the replies
-        bool is_waiting = false; // among waiting_nodes_
+        bool is_waiting = false; // replies or requests wait
+        bool is_listed = false;  // among waiting_nodes_
         bool is_lost = false;    // nothing is sent to it any more
         std::list<Waiting> replies; // lists, which take no memory while they are empty
         std::list<Waiting> requests;
+        std::uint32_t pressure = 0; // the largest of `requests`
+        std::list<Waiting> plains;
+        Plain plain[2];
     };
+    enum class Sort { reply, request, plain };
 
     /// What may be told to have been handled: not what a reply that waits is about.
     std::uint64_t tellable(Node to) const noexcept {
@@ -125,16 +173,34 @@ private:
         peers_[to].told = handled;
         return true;
     }
+    bool try_request(Node to, MutableBytes head, Bytes body, std::uint64_t limit) noexcept {
+        Peer& peer = peers_[to];
+        // Not before replies that wait: one may tell of a failure that this request's count would pass over.
+        if (peer.requested - peer.handled >= limit || peer.is_waiting) [[unlikely]]
+            return false;
+        if (!post(to, head, body, peer.handled_here)) return false;
+        ++peer.requested;
+        ++unhandled_;
+        return true;
+    }
+    void set_limit() noexcept { limit_ = is_full() ? 0 : requests_max; }
     bool take_credit(Peer& peer, std::uint16_t more) noexcept;
-    bool drain(Node to, std::list<Waiting>& waiting, bool are_requests);
-    void keep(Node to, std::list<Waiting>& waiting, Bytes head, Bytes body);
+    bool drain(Node to, std::list<Waiting>& waiting, Sort sort);
+    bool try_drain(Node to, Waiting& next, Sort sort);
+    void keep(Node to, std::list<Waiting>& waiting, std::vector<std::byte> copy);
+    void tell_taken(Node to);
+
+    static constexpr std::size_t plain_overhead = 64; // what a message takes beside its bytes, about
 
     pm::Channel& channel_;
     std::vector<Peer> peers_;
     std::vector<Node> waiting_nodes_;
     std::uint64_t unhandled_ = 0; // requests under way, to all
     std::size_t requests_waiting_ = 0;
-    std::size_t waiting_bytes_ = 0; // of requests
+    std::size_t waiting_bytes_max_;
+    std::size_t waiting_bytes_ = 0;
+    std::uint64_t limit_ = requests_max; // of requests to handlers under way to a node; 0 while much waits
+    std::size_t plain_window_;
 };
 
 } // namespace kumi::engine

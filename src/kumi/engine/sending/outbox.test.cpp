@@ -12,7 +12,7 @@ using loopback::ScriptedChannel;
 
 /// Node 0 of three. Messages are a header and a number.
 struct Sending {
-    ScriptedChannel channel{3};
+    ScriptedChannel channel{3, 0, 2 << 20};
     Outbox outbox{channel};
     std::vector<std::byte> large = std::vector<std::byte>(1 << 20);
 
@@ -57,10 +57,32 @@ struct Sending {
         }
         return all;
     }
+    /// Without questions for credit.
     std::vector<std::uint64_t> numbers() {
         std::vector<std::uint64_t> all;
-        for (const Sent& message : sent()) all.push_back(message.number);
+        for (const Sent& message : sent())
+            if (message.kind != Kind::please) all.push_back(message.number);
         return all;
+    }
+    /// The pressure of each request that was sent.
+    std::vector<std::uint32_t> pressures() {
+        std::vector<std::uint32_t> all;
+        for (const auto& [to, bytes] : channel.take_sent()) {
+            Header header{};
+            read_value(bytes, header);
+            if (header.is_request != 0) all.push_back(pressure_of(header));
+        }
+        return all;
+    }
+    bool try_send(Node to, std::uint64_t number) {
+        auto message = outgoing(Kind::first_handler, true, number);
+        return outbox.try_send(to, message.bytes());
+    }
+    bool keep_plain(Node to, std::uint64_t number, std::size_t body = 0) {
+        auto message = outgoing(Kind::forwarded, false, number);
+        std::vector<std::byte> copy(message.bytes().begin(), message.bytes().end());
+        copy.resize(copy.size() + body);
+        return outbox.keep_plain(to, std::move(copy));
     }
 };
 
@@ -268,23 +290,200 @@ TEST(Outbox, requests_wait_for_replies_and_not_the_other_way_round) {
     EXPECT_EQ(node.numbers(), std::vector<std::uint64_t>{2});
 }
 
-TEST(Outbox, so_many_bytes_of_requests_from_handlers_wait_and_not_one_more) {
+TEST(Outbox, whatever_waits_is_kept_and_counts_for_all_nodes_together) {
     Sending node;
     node.channel.refuse(1);
     node.channel.refuse(2);
     constexpr std::size_t head = sizeof(Header) + sizeof(std::uint64_t), body = (1 << 20) - head;
-    for (int i = 0; i < 15; ++i) ASSERT_TRUE(node.request(i % 2 == 0 ? 1 : 2, 0, body));
-    EXPECT_EQ(node.outbox.waiting_bytes(), std::size_t{15} << 20) << "to all nodes together";
-    EXPECT_FALSE(node.request(1, 0, body + 1));
-    EXPECT_EQ(node.outbox.waiting_bytes(), std::size_t{15} << 20);
-    EXPECT_TRUE(node.request(1, 0, body)) << "exactly";
-    EXPECT_EQ(node.outbox.waiting_bytes(), Outbox::waiting_bytes_max);
-    EXPECT_FALSE(node.request(2, 0));
-    node.reply(2, 0); // replies have bounds of their own
+    for (int i = 0; i < 14; ++i) ASSERT_TRUE(node.request(i % 2 == 0 ? 1 : 2, 0, body));
+    for (int i = 0; i < 2; ++i) ASSERT_TRUE(node.keep_plain(1, 0, body));
+    EXPECT_EQ(node.outbox.waiting_bytes(), std::size_t{16} << 20) << "heads too";
+    EXPECT_FALSE(node.outbox.is_full()) << "exactly";
+    node.reply(2, 0);
+    EXPECT_EQ(node.outbox.waiting_bytes(), (std::size_t{16} << 20) + head) << "replies too";
+    EXPECT_TRUE(node.outbox.is_full());
+    ASSERT_TRUE(node.request(1, 0, body)) << "and yet nothing is refused";
     node.channel.refuse(1, false);
     EXPECT_TRUE(node.outbox.go_on());
-    EXPECT_EQ(node.outbox.waiting_bytes(), std::size_t{7} << 20);
-    EXPECT_TRUE(node.request(2, 0));
+    EXPECT_EQ(node.outbox.waiting_bytes(), (std::size_t{7} << 20) + head);
+    EXPECT_FALSE(node.outbox.is_full());
+    node.outbox.give_up(2);
+    EXPECT_EQ(node.outbox.waiting_bytes(), 0u);
+}
+
+TEST(Outbox, the_more_pressure_a_request_has_the_more_may_wait_before_it_is_held_back) {
+    Sending node;
+    node.channel.refuse(1);
+    for (std::uint32_t pressure = 0; pressure < pressure_max; ++pressure) {
+        while (node.outbox.waiting_bytes() <= (pressure + 1) * Outbox::waiting_bytes_usual) {
+            EXPECT_FALSE(node.outbox.is_full(pressure)) << pressure;
+            ASSERT_TRUE(node.request(1, 0, 1 << 20));
+        }
+        EXPECT_TRUE(node.outbox.is_full(pressure)) << pressure;
+        EXPECT_FALSE(node.outbox.is_full(pressure + 1)) << pressure;
+    }
+    for (int i = 0; i < 40; ++i) ASSERT_TRUE(node.request(1, 0, 1 << 20));
+    EXPECT_FALSE(node.outbox.is_full(pressure_max)) << "never";
+}
+
+TEST(Outbox, while_much_waits_nothing_is_sent_to_handlers_and_services_go_on) {
+    Sending node;
+    node.channel.refuse(1);
+    EXPECT_TRUE(node.try_send(2, 0));
+    for (int i = 0; i < 17; ++i) ASSERT_TRUE(node.request(1, 0, 1 << 20));
+    EXPECT_FALSE(node.try_send(2, 0));
+    EXPECT_TRUE(node.try_request(2, 0)) << "a put";
+    EXPECT_TRUE(node.request(2, 0)) << "a handler's";
+    EXPECT_EQ(node.outbox.requested(2), 3u);
+    node.channel.refuse(1, false);
+    node.outbox.go_on();
+    EXPECT_TRUE(node.try_send(2, 0));
+    node.channel.refuse(1);
+    for (int i = 0; i < 17; ++i) ASSERT_TRUE(node.request(1, 0, 1 << 20));
+    EXPECT_FALSE(node.try_send(2, 0));
+    node.outbox.give_up(1);
+    EXPECT_TRUE(node.try_send(2, 0));
+}
+
+TEST(Outbox, a_request_that_waits_says_how_much_waited_when_it_came_and_takes_those_before_it_along) {
+    Sending node;
+    EXPECT_TRUE(node.request(1, 0));
+    EXPECT_EQ(node.pressures(), std::vector<std::uint32_t>{0}) << "it did not wait";
+    node.channel.refuse(1);
+    node.channel.refuse(2);
+    for (int i = 0; i < 15; ++i) ASSERT_TRUE(node.request(1, 0, 1 << 20));
+    node.channel.refuse(1, false);
+    node.outbox.go_on();
+    EXPECT_EQ(node.pressures(), std::vector<std::uint32_t>(15, 0));
+    node.channel.refuse(1);
+    for (int i = 0; i < 33; ++i) ASSERT_TRUE(node.request(1, 0, 1 << 20));
+    ASSERT_TRUE(node.request(2, 0)); // after 33 MiB
+    for (int i = 0; i < 200; ++i) node.reply(2, 0); // do not matter
+    node.channel.refuse(1, false);
+    node.channel.refuse(2, false);
+    node.outbox.go_on();
+    EXPECT_EQ(node.pressures(), std::vector<std::uint32_t>(34, 2));
+    node.channel.refuse(2);
+    ASSERT_TRUE(node.request(2, 0));
+    node.channel.refuse(2, false);
+    node.outbox.go_on();
+    EXPECT_EQ(node.pressures(), std::vector<std::uint32_t>{0}) << "the others have gone";
+    node.channel.refuse(1);
+    for (int i = 0; i < 150; ++i) ASSERT_TRUE(node.request(1, 0, 1 << 20));
+    node.channel.refuse(1, false);
+    node.outbox.go_on();
+    EXPECT_EQ(node.pressures().at(0), pressure_max) << "and no more than that";
+}
+
+TEST(Outbox, if_nothing_may_wait_whatever_waits_has_the_largest_pressure) {
+    ScriptedChannel channel(2);
+    Outbox outbox(channel, 0);
+    EXPECT_FALSE(outbox.is_full());
+    channel.refuse(1);
+    auto message = outgoing(Kind::put, true, std::uint64_t{5});
+    EXPECT_TRUE(outbox.request(1, message.bytes()));
+    EXPECT_TRUE(outbox.is_full(pressure_max - 1));
+    channel.refuse(1, false);
+    outbox.go_on();
+    Header header{};
+    read_value(channel.take_sent().at(0).bytes, header);
+    EXPECT_EQ(pressure_of(header), pressure_max);
+}
+
+TEST(Outbox, each_step_of_pressure_has_some_more_requests_under_way) {
+    Sending node;
+    for (std::uint32_t i = 0; i < requests_max; ++i) ASSERT_TRUE(node.try_request(1, i));
+    node.sent();
+    ASSERT_TRUE(node.request(1, 0)) << "without pressure it waits";
+    EXPECT_FALSE(node.outbox.go_on());
+    node.sent();
+    for (std::uint32_t pressure = 1; pressure <= pressure_max; ++pressure) {
+        const std::size_t wanted = pressure * Outbox::waiting_bytes_usual;
+        while (node.outbox.waiting_bytes() < wanted) ASSERT_TRUE(node.request(1, 0, 1 << 20));
+        EXPECT_TRUE(node.outbox.go_on());
+        EXPECT_EQ(node.outbox.under_way(1), requests_max + pressure * requests_per_pressure);
+        EXPECT_EQ(node.pressures(), std::vector<std::uint32_t>(requests_per_pressure, pressure));
+    }
+}
+
+TEST(Outbox, who_waits_for_credit_asks_for_it) {
+    Sending node;
+    for (std::uint32_t i = 0; i < requests_max; ++i) ASSERT_TRUE(node.try_request(1, i));
+    ASSERT_TRUE(node.request(1, 99));
+    node.sent();
+    EXPECT_FALSE(node.outbox.go_on());
+    EXPECT_FALSE(node.outbox.go_on());
+    EXPECT_EQ(node.sent(), (std::vector<Sending::Sent>{{1, Kind::please, 0, 0}}));
+}
+
+// ---- plain messages
+
+TEST(Outbox, so_many_bytes_of_plain_messages_are_sent_before_the_receiver_takes_them) {
+    Sending node;
+    const std::size_t window = node.outbox.plain_window();
+    EXPECT_EQ(window, std::size_t{8} << 20);
+    for (const bool is_forwarded : {false, true}) {
+        EXPECT_TRUE(node.outbox.has_plain_room(1, is_forwarded));
+        node.outbox.on_plain_sent(1, is_forwarded, window - 64);
+        EXPECT_TRUE(node.outbox.has_plain_room(1, is_forwarded)) << "exactly";
+        node.outbox.on_plain_sent(1, is_forwarded, 0);
+        EXPECT_FALSE(node.outbox.has_plain_room(1, is_forwarded));
+        EXPECT_TRUE(node.outbox.has_plain_room(2, is_forwarded)) << "each node has its own";
+    }
+    EXPECT_TRUE(node.outbox.on_taken(1, {{64, 0}}));
+    EXPECT_TRUE(node.outbox.has_plain_room(1, false));
+    EXPECT_FALSE(node.outbox.has_plain_room(1, true));
+    EXPECT_FALSE(node.outbox.on_taken(1, {{63, 0}})) << "less than before";
+    EXPECT_FALSE(node.outbox.on_taken(1, {{64, window + 65}})) << "more than was sent";
+    EXPECT_FALSE(node.outbox.has_plain_room(1, true)) << "none of it counts";
+    EXPECT_TRUE(node.outbox.on_taken(1, {{64, window + 64}}));
+    EXPECT_TRUE(node.outbox.has_plain_room(1, true));
+}
+
+TEST(Outbox, all_nodes_of_a_large_job_together_leave_little_on_a_node) {
+    ScriptedChannel sixteen(16), many(1000);
+    EXPECT_EQ(Outbox(sixteen).plain_window(), std::size_t{4} << 20);
+    EXPECT_EQ(Outbox(many).plain_window(), std::size_t{1} << 20);
+}
+
+TEST(Outbox, what_the_program_has_taken_is_told_now_and_then) {
+    Sending node;
+    const std::size_t quarter = node.outbox.plain_window() / 4;
+    node.outbox.on_plain_taken(1, false, quarter - 64);
+    EXPECT_TRUE(node.sent().empty());
+    node.outbox.on_plain_taken(1, true, 1000);
+    EXPECT_TRUE(node.sent().empty());
+    node.outbox.on_plain_taken(1, false, 0);
+    const auto told = node.channel.take_sent();
+    ASSERT_EQ(told.size(), 1u);
+    Taken taken{};
+    ASSERT_TRUE(read_value(Bytes(told[0].bytes).subspan(sizeof(Header)), taken));
+    EXPECT_EQ(taken.bytes[0], quarter + 64);
+    EXPECT_EQ(taken.bytes[1], 1064u);
+    node.outbox.on_plain_taken(1, false, quarter - 64);
+    EXPECT_TRUE(node.sent().empty());
+}
+
+TEST(Outbox, plain_messages_of_handlers_wait_in_order_for_room_and_for_the_receiver) {
+    Sending node;
+    node.channel.refuse(1);
+    for (std::uint64_t i = 0; i < 3; ++i) ASSERT_TRUE(node.keep_plain(1, i));
+    EXPECT_FALSE(node.outbox.has_plain_room(1, false)) << "those that wait come first";
+    EXPECT_FALSE(node.outbox.go_on());
+    node.channel.refuse(1, false);
+    EXPECT_TRUE(node.try_request(1, 50)) << "requests do not wait for them";
+    EXPECT_TRUE(node.outbox.go_on());
+    EXPECT_EQ(node.numbers(), (std::vector<std::uint64_t>{50, 0, 1, 2}));
+    EXPECT_TRUE(node.outbox.has_plain_room(1, false));
+    EXPECT_FALSE(node.outbox.has_waiting());
+    node.outbox.on_plain_sent(1, true, node.outbox.plain_window());
+    ASSERT_TRUE(node.keep_plain(1, 3));
+    EXPECT_FALSE(node.outbox.go_on());
+    EXPECT_TRUE(node.outbox.on_taken(1, {{0, 1000}}));
+    EXPECT_TRUE(node.outbox.go_on());
+    EXPECT_EQ(node.numbers(), std::vector<std::uint64_t>{3});
+    node.outbox.on_plain_sent(1, true, node.outbox.plain_window());
+    EXPECT_FALSE(node.outbox.has_plain_room(1, true));
 }
 
 // ---- loss
@@ -296,6 +495,7 @@ TEST(Outbox, what_a_lost_node_owes_is_not_waited_for_and_nothing_is_sent_to_it) 
     ASSERT_TRUE(node.request(1, 0, 1000));
     node.channel.refuse(1);
     node.reply(1, 0);
+    ASSERT_TRUE(node.keep_plain(1, 0));
     EXPECT_EQ(node.outbox.describe_unhandled(), "; not yet at node 1, node 2");
     node.outbox.give_up(1);
     EXPECT_TRUE(node.outbox.all_handled(1));
@@ -319,6 +519,7 @@ TEST(Outbox, a_request_to_a_lost_node_is_refused_and_not_kept) {
     node.channel.lose(1);
     node.outbox.give_up(1);
     EXPECT_FALSE(node.request(1, 0));
+    EXPECT_FALSE(node.keep_plain(1, 0));
     EXPECT_FALSE(node.outbox.has_waiting());
     EXPECT_EQ(node.outbox.waiting_bytes(), 0u);
     EXPECT_TRUE(node.outbox.all_handled());

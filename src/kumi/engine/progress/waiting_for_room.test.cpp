@@ -1,0 +1,129 @@
+// Threads that send and find no room, and the background that works for them.
+
+#include "kumi/engine/progress/progress_loop.hpp"
+
+#include "loopback/scripted_channel.hpp"
+
+#include <functional>
+#include <gtest/gtest.h>
+#include <pthread.h>
+#include <string_view>
+#include <thread>
+
+namespace kumi::engine::waiting_for_room_test {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration far = 10s;
+
+bool comes_true(const std::function<bool()>& what) {
+    for (const Instant end = now() + far; !what();) {
+        if (now() >= end) return false;
+        std::this_thread::yield();
+    }
+    return true;
+}
+
+bool is_background() noexcept {
+    char name[16] = {};
+    ::pthread_getname_np(::pthread_self(), name, sizeof name);
+    return std::string_view(name) == "kumi-progress";
+}
+
+class SomeWork final : public Work {
+public:
+    std::function<std::size_t()> on_work = [] { return std::size_t{0}; };
+    std::function<std::size_t()> on_take_in = [] { return std::size_t{0}; };
+
+    std::size_t work(const Turn&) noexcept override { return on_work(); }
+    std::size_t take_in(const Turn&) noexcept override { return on_take_in(); }
+    bool prepare_sleep(const Turn&, bool) noexcept override { return true; }
+    void end_sleep(const Turn&, bool) noexcept override {}
+    Duration sleep_max() const noexcept override { return far; }
+    bool run_tasks() noexcept override { return false; }
+    bool has_tasks(const Turn&) const noexcept override { return false; }
+};
+
+class WaitingForRoom : public testing::Test {
+protected:
+    loopback::ScriptedChannel channel{1};
+    SomeWork work;
+    ProgressLoop loop{channel, work, {}, {}};
+};
+
+TEST_F(WaitingForRoom, the_background_is_held_until_a_thread_waits_or_calls_it_or_the_time_is_over) {
+    std::atomic<int> worked{0};
+    work.on_work = [&]() -> std::size_t { return ++worked, 0; };
+    const Instant begin = now();
+    loop.start(100ms);
+    ASSERT_TRUE(comes_true([&] { return worked != 0; }));
+    EXPECT_GE(now() - begin, 100ms);
+    loop.stop();
+
+    ProgressLoop other(channel, work, {}, {});
+    other.start(far);
+    std::this_thread::sleep_for(20ms);
+    const int before = worked;
+    EXPECT_EQ(before, worked) << "nobody works";
+    EXPECT_TRUE(other.serve_until([&] { return worked != before; }, now() + far));
+    ASSERT_TRUE(comes_true([&] { return channel.is_asleep(); })) << "the background, as the wait is over";
+    other.stop();
+
+    ProgressLoop third(channel, work, {}, {});
+    third.start(far);
+    {
+        const Turn turn(third);
+        third.on_duty(turn);
+    }
+    ASSERT_TRUE(comes_true([&] { return channel.is_asleep(); }));
+    third.stop();
+}
+
+TEST_F(WaitingForRoom, a_thread_that_waits_for_room_only_takes_in_and_the_background_works) {
+    std::atomic<int> taken_in{0}, worked_here{0};
+    std::atomic<bool> has_room{false};
+    work.on_work = [&]() -> std::size_t {
+        worked_here += is_background() ? 0 : 1;
+        return 0;
+    };
+    work.on_take_in = [&]() -> std::size_t { return ++taken_in, 0; };
+    loop.start();
+    ASSERT_TRUE(comes_true([&] { return channel.is_asleep(); }));
+    std::thread sender([&] { loop.wait_for_room([&](const Turn&) { return has_room.load(); }); });
+    ASSERT_TRUE(comes_true([&] { return taken_in > 10; }));
+    has_room = true;
+    sender.join();
+    EXPECT_EQ(worked_here, 0);
+    loop.stop();
+}
+
+TEST_F(WaitingForRoom, without_a_background_a_thread_that_waits_for_room_works_itself) {
+    int worked = 0;
+    work.on_work = [&]() -> std::size_t { return ++worked, 1; };
+    loop.wait_for_room([&](const Turn&) { return worked == 3; });
+    EXPECT_EQ(worked, 3);
+}
+
+TEST_F(WaitingForRoom, a_thread_that_cannot_get_the_turn_for_long_says_why_that_may_be) {
+    ProgressLoop other(channel, work, {}, {.stuck_after = 1ms});
+    testing::internal::CaptureStderr();
+    std::atomic<bool> has_it{false}, is_over{false};
+    std::thread holder([&] {
+        const Turn turn(other);
+        has_it = true;
+        while (!is_over) std::this_thread::sleep_for(1ms);
+    });
+    ASSERT_TRUE(comes_true([&] { return has_it.load(); }));
+    std::thread helper([&] {
+        std::this_thread::sleep_for(300ms);
+        is_over = true;
+    });
+    { const Turn turn(other); }
+    holder.join();
+    helper.join();
+    EXPECT_NE(testing::internal::GetCapturedStderr().find("mutex"), std::string::npos);
+}
+
+} // namespace
+} // namespace kumi::engine::waiting_for_room_test
