@@ -17,3 +17,12 @@ TEST(Handlers, a_node_that_makes_no_call_answers_soon_all_the_same) {
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_EQ(outcome.out, "200 ran, 200 by call, 200 by pointer\n200 ran, 200 by call, 200 by pointer\n");
 }
+
+TEST(Handlers, a_function_for_messages_may_throw_anything_replace_itself_and_keep_what_it_got) {
+    for (const char* const way : {"pm", "job"}) {
+        const Outcome outcome = run({.words = {program("throwing"), way}});
+        EXPECT_EQ(outcome.code, 0) << outcome.err;
+        EXPECT_EQ(outcome.out, "0 1 102 103 all kept\n");
+        EXPECT_TRUE(contains(outcome.err, "the first")) << outcome.err;
+    }
+}

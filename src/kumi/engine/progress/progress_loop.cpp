@@ -106,8 +106,8 @@ void ProgressLoop::warn_if_stuck(unsigned looks, Instant& since) noexcept {
     const Instant time = now();
     if (looks == looks_per_clock) since = time;
     if (time - since < options_.stuck_after || has_warned_.exchange(true)) return;
-    base::log_warning("a call of Kumi has waited {} ms for a handler that another thread runs: if the handler waits for "
-                      "a mutex, do not hold that mutex in calls of Kumi",
+    base::log_warning("a call of Kumi has waited {} ms for a handler that another thread runs: if the handler waits "
+                      "for a mutex, do not hold that mutex in calls of Kumi",
                       std::chrono::duration_cast<std::chrono::milliseconds>(time - since).count());
 }
 
