@@ -84,15 +84,18 @@ void ProgressLoop::take_turn_slowly() noexcept {
     wanted_.fetch_add(1, std::memory_order_relaxed); // a hint
     unsigned looks = 0;
     Instant since{};
-    spin_until([&] {
-        if (lock_.try_lock()) return true;
-        warn_if_stuck(++looks, since);
-        return false;
-    });
+    const auto spin_or_warn = [&](auto&& done) {
+        spin_until([&] {
+            if (done()) return true;
+            warn_if_stuck(++looks, since);
+            return false;
+        });
+    };
+    spin_or_warn([&] { return lock_.try_lock(); });
     // With the lock; the owner needs no more, and nobody does where all take it.
     if (!is_owner && !is_shared_) {
         lock_.begin_visit();
-        spin_until([&] { return lock_.is_owner_outside(); });
+        spin_or_warn([&] { return lock_.is_owner_outside(); });
         // A second thread of the program, or functions that use the engine much.
         is_shared_ = is_worker ? ++worker_visits_ > worker_visits_max : !is_background;
     }
