@@ -30,6 +30,7 @@ int main() {
     if (joined->node() == 0) {
         for (kumi::Node to = 1; to < joined->nodes(); ++to)
             for (int i = 0; i < count; ++i) kumi::must(joined->send(to, note, kumi::Node{0}));
+        kumi::must(joined->sync());
         kumi::must(joined->barrier());
         return 0;
     }
