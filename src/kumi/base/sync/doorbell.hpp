@@ -54,6 +54,14 @@ public:
         return wake(*state_);
     }
 
+    /// Tells the reader of an event that is no record, by an attention word that belongs to no writer. Several may do
+    /// so at once. The answer is that of press().
+    static bool announce(DoorbellState<Memory>& state, Word& word) noexcept {
+        // Release (in seq_cst): partner of the acquire in take().
+        word.exchange(1, std::memory_order_seq_cst);
+        return wake(state);
+    }
+
     /// Wakes the reader for another reason than a record. The answer is that of press().
     static bool wake(DoorbellState<Memory>& state) noexcept {
         if (state.asleep.load(std::memory_order_seq_cst) == 0) return false;
@@ -91,6 +99,13 @@ public:
     void unwatch(std::size_t word, std::uint64_t bits) noexcept {
         // Relaxed: fence() orders it before the last look.
         words_[word].fetch_and(~bits, std::memory_order_relaxed);
+    }
+
+    /// Clears a word that announce() set. After that the reader sees what was stored before each announcement so far;
+    /// a later one sets the word again.
+    void take(std::size_t word) noexcept {
+        // Acquire: partner of the exchange in announce(). Both change the word in one step, so none is missed.
+        words_[word].exchange(0, std::memory_order_acquire);
     }
 
     // Relaxed: only this reader clears bits, and a writer that does not see this one set sets it itself.

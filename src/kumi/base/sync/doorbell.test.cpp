@@ -124,6 +124,45 @@ TEST(DoorbellModel, the_proof_fails_without_the_fences) {
     EXPECT_TRUE(explore_sleep<NoFullFence>(Fencing::by_writer, 1, 1).failure);
 }
 
+/// Nodes that go, each with a word that says so, and a reader that polls once and falls asleep, as ShmemChannel does.
+template <class Memory>
+model::Outcome explore_announcements(Fencing fencing, bool takes) {
+    return model::explore([=]() -> model::Scenario {
+        struct State : Bells<Memory> {
+            using Bells<Memory>::Bells;
+            std::array<bool, 2> noticed{}; // the reader's
+        };
+        auto bells = std::make_shared<State>(fencing);
+        const auto go = [=](std::size_t node) {
+            bells->records[node].store(1, std::memory_order_release); // it is gone
+            bells->wakes[node] = DoorbellButton<Memory>::announce(bells->state, bells->words[0]);
+        };
+        const auto read = [=] {
+            if (bells->keeper.attention(0) != 0) {
+                if (takes) bells->keeper.take(0);
+                else bells->keeper.unwatch(0, 1);
+                for (std::size_t node = 0; node < 2; ++node)
+                    bells->noticed[node] = bells->records[node].load(std::memory_order_relaxed) != 0;
+            }
+            bells->try_to_sleep(0);
+        };
+        const auto check = [=] {
+            const bool is_set = bells->keeper.attention(0) != 0;
+            model::check((bells->noticed[0] && bells->noticed[1]) || is_set, "a node that is gone is never noticed");
+            model::check(!bells->sleeps || !is_set || bells->wakes[0] || bells->wakes[1],
+                         "the reader sleeps though a node is gone");
+        };
+        return {{[=] { go(0); }, [=] { go(1); }, read}, check};
+    });
+}
+
+TEST(DoorbellModel, every_announcement_is_noticed_also_by_a_reader_that_falls_asleep) {
+    for (const Fencing fencing : {Fencing::by_reader, Fencing::by_writer})
+        model::expect_proved(explore_announcements<model::Memory>(fencing, true));
+    EXPECT_TRUE(explore_announcements<model::Memory>(Fencing::by_writer, false).failure)
+        << "the order that take() has is needed";
+}
+
 /// As ShmemChannel::forget_quiet_rings() does it.
 template <class Memory>
 model::Outcome explore_forgetting(Fencing fencing) {

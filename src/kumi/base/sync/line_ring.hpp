@@ -113,6 +113,10 @@ public:
         return false;
     }
 
+    /// Refuses every reservation from now on: the reader is gone. A record that is reserved may still be committed, and
+    /// nobody reads it.
+    void close() noexcept { tail_ += closed_lead; }
+
     // Relaxed: a reader that still sees the old value wakes the writer once too often, which does no harm.
     void stop_waiting() noexcept { control_->writer_waits.store(0, std::memory_order_relaxed); }
 
@@ -139,6 +143,9 @@ private:
     bool fits(std::uint64_t count) const noexcept { return tail_ - consumed_ + count <= capacity_; }
 
     static constexpr std::uint32_t lines_ahead = 4; // fetched for writing before they are needed
+    /// So far ahead of what was consumed is the tail of a closed ring: nothing fits, and no check of its own is needed.
+    /// A multiple of every capacity, so places stay what they are.
+    static constexpr std::uint64_t closed_lead = std::uint64_t{1} << 62;
 
     Line* lines_;
     RingControl<Memory>* control_;

@@ -263,6 +263,25 @@ TEST(LineRing, who_waits_no_more_is_not_woken) {
     for (std::uint32_t i = 0; i < 7; ++i) EXPECT_FALSE(ring.reader.pop(ring.reader.front()));
 }
 
+TEST(LineRing, a_closed_ring_refuses_everything_for_ever_and_takes_what_was_reserved_before) {
+    for (const std::uint32_t before : {0u, 5u, 15u}) {
+        Ring ring(16);
+        for (std::uint32_t i = 0; i < before; ++i) ring.writer.try_reserve(1), ring.writer.commit(1, i);
+        const bool is_reserved = ring.writer.try_reserve(1) != nullptr;
+        ring.writer.close();
+        if (is_reserved) ring.writer.commit(1, before);
+        for (std::uint32_t i = 0; i < before + (is_reserved ? 1 : 0); ++i) {
+            ASSERT_EQ(ring.reader.front().bytes, i);
+            ring.reader.pop(ring.reader.front());
+        }
+        EXPECT_TRUE(ring.reader.empty());
+        for (const std::uint32_t lines : {1u, 4u}) {
+            EXPECT_EQ(ring.writer.try_reserve(lines), nullptr);
+            EXPECT_TRUE(ring.writer.wait_for_room(lines)) << "there will be none";
+        }
+    }
+}
+
 TEST(LineRing, a_header_keeps_what_it_is_given) {
     const RecordHeader header = RecordHeader::from(RecordHeader{0xffff'fffe, 0xfffd, 0xfffc}.word());
     EXPECT_EQ(header.bytes, 0xffff'fffeu);
