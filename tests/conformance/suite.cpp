@@ -7,12 +7,14 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <csignal>
 #include <deque>
 #include <gtest/gtest.h>
 #include <mutex>
 #include <numeric>
 #include <random>
 #include <thread>
+#include <unistd.h>
 
 namespace kumi::conformance {
 namespace {
@@ -92,6 +94,12 @@ protected:
     /// By how much rounds take longer in this world, where each waits for the one before: every tenth for a repair.
     static std::uint64_t slowness() { return GetParam().name.ends_with("loss_10") ? 4 * scale : 1; }
 
+    /// Within this time nodes know that another has left or died. Where packets are lost, so may be its farewell.
+    static Duration told_max() {
+        const bool is_lossy = GetParam().name.find("loss") != std::string::npos;
+        return sanitized || is_lossy ? Duration{5s} : GetParam().told_max;
+    }
+
 private:
     testing::ScopedTrace trace_;
 };
@@ -99,6 +107,8 @@ private:
 /// For the optional powers: these run only in worlds that have them, so that none passes without a check.
 class JointSleepConformance : public Conformance {};
 class RemoteMemoryConformance : public Conformance {};
+class LeavingConformance : public Conformance {};
+class DyingConformance : public Conformance {};
 
 TEST_P(Conformance, a_channel_has_exactly_the_optional_powers_that_its_world_promises) {
     for (const Node nodes : {1u, 4u})
@@ -787,22 +797,186 @@ TEST_P(RemoteMemoryConformance, memory_outside_the_window_is_not_exposed) {
     });
 }
 
-std::vector<World> worlds_with(bool World::*power) {
+// ---- nodes that leave, and nodes that die
+
+/// Counts what a node says before it goes: numbers, in order, of which the last is the time when it was sent.
+struct LastWords {
+    static constexpr std::int64_t count = 100;
+
+    /// Sends them to `to`, some of them large.
+    static void send_to(Channel& channel, Node to) {
+        for (std::int64_t i = 0; i < count; ++i) {
+            auto bytes = pattern(i % 10 == 5 ? 50'000 : 64, 0);
+            const std::int64_t word = i + 1 < count ? i : now().time_since_epoch().count();
+            std::memcpy(bytes.data(), &word, sizeof word);
+            send(channel, to, bytes);
+        }
+    }
+    void take(Message& message) {
+        std::int64_t word = 0;
+        ASSERT_TRUE(read_value(message.bytes(), word));
+        if (++received == count) sent = Instant(Duration(word));
+        else EXPECT_EQ(word, received - 1);
+    }
+
+    std::int64_t received = 0;
+    Instant sent{};
+};
+
+/// Waits until `node` is lost, and checks that all it sent came before, and that nothing can be sent to it any more.
+void expect_lost(Channel& channel, Node node, LastWords& heard, pm::Handler take, pm::Patience patience,
+                 Duration told_max) {
+    ASSERT_NO_FATAL_FAILURE(wait(channel, take, [&] { return channel.lost(node); }, patience));
+    const Instant told = now();
+    for (int i = 0; i < 1000; ++i) channel.poll(take, pm::all_messages); // what came, and was not handed out yet
+    EXPECT_EQ(heard.received, LastWords::count);
+    EXPECT_LT(told - heard.sent, told_max) << "from node " << node;
+    for (const std::size_t bytes : {std::size_t{8}, std::size_t{50'000}}) {
+        EXPECT_FALSE(channel.try_send(node, std::vector<std::byte>(bytes)));
+        EXPECT_FALSE(channel.try_reserve(node, bytes));
+    }
+    EXPECT_TRUE(channel.lost(node)) << "it does not come back";
+}
+
+TEST_P(LeavingConformance, a_node_that_leaves_is_lost_within_a_second_and_all_that_it_sent_arrives) {
+    for (const pm::Patience patience : {spin, sleep_at_once})
+        run(3, [&](Channel& channel) {
+            if (channel.self() == 2) {
+                for (const Node to : {0u, 1u}) LastWords::send_to(channel, to);
+                return;
+            }
+            const Node partner = 1 - channel.self();
+            LastWords heard;
+            bool is_partner_done = false;
+            const auto take = [&](Message& message) {
+                if (message.source() == 2) heard.take(message);
+                else is_partner_done = true;
+            };
+            ASSERT_NO_FATAL_FAILURE(expect_lost(channel, 2, heard, take, patience, told_max()));
+            EXPECT_TRUE(is_partner_done || !channel.lost(partner));
+            send(channel, partner, {}, take);
+            wait(channel, take, [&] { return is_partner_done; });
+        });
+}
+
+TEST_P(LeavingConformance, whoever_waits_for_room_at_a_node_that_leaves_waits_no_longer) {
+    for (const pm::Patience patience : {spin, sleep_at_once})
+        run(2, [&](Channel& channel) {
+            if (channel.self() == 1) return std::this_thread::sleep_for(100ms); // takes nothing
+            const Instant begin = now();
+            const std::vector<std::byte> content(10'000);
+            const auto fill_or_lost = [&] {
+                while (channel.try_send(1, content)) {}
+                return channel.lost(1);
+            };
+            wait(channel, ignore, fill_or_lost, patience);
+            EXPECT_LT(now() - begin, told_max() + 100ms);
+        });
+}
+
+TEST_P(DyingConformance, a_node_that_is_killed_is_lost_within_a_second_and_all_that_it_sent_arrives) {
+    for (const Node victim : {0u, 1u, 2u})
+        GetParam().run_and_kill(3, {victim}, [&](Channel& channel) {
+            if (channel.self() == victim) {
+                for (Node to = 0; to < 3; ++to) {
+                    if (to == victim) continue;
+                    LastWords::send_to(channel, to);
+                    (void)channel.try_reserve(to, to == 2 ? 50'000 : 8); // it dies while it fills a slot
+                }
+                return;
+            }
+            const Node partner = 3 - victim - channel.self();
+            LastWords heard;
+            bool is_partner_done = false;
+            const auto take = [&](Message& message) {
+                if (message.source() == victim) heard.take(message);
+                else is_partner_done = true;
+            };
+            const pm::Patience patience = channel.self() == 1 ? spin : sleep_at_once;
+            ASSERT_NO_FATAL_FAILURE(expect_lost(channel, victim, heard, take, patience, told_max()));
+            EXPECT_TRUE(is_partner_done || !channel.lost(partner));
+            send(channel, partner, {}, take);
+            wait(channel, take, [&] { return is_partner_done; });
+        });
+}
+
+TEST_P(DyingConformance, the_last_node_that_lives_knows_within_a_second_that_all_others_are_dead) {
+    GetParam().run_and_kill(5, {0, 1, 2, 4}, [&](Channel& channel) {
+        if (channel.self() != 3) return LastWords::send_to(channel, 3);
+        std::vector<LastWords> heard(5);
+        const auto take = [&](Message& message) { heard[message.source()].take(message); };
+        const auto are_lost = [&] {
+            return channel.lost(0) && channel.lost(1) && channel.lost(2) && channel.lost(4);
+        };
+        wait(channel, take, are_lost, sleep_at_once);
+        const Instant told = now();
+        Instant last{};
+        for (const Node node : {0u, 1u, 2u, 4u}) {
+            EXPECT_EQ(heard[node].received, LastWords::count) << "from node " << node;
+            last = std::max(last, heard[node].sent);
+        }
+        EXPECT_LT(told - last, told_max());
+        EXPECT_FALSE(channel.lost(3));
+    });
+}
+
+TEST_P(DyingConformance, a_node_that_is_killed_in_its_sleep_is_lost_within_a_second) {
+    GetParam().run_and_kill(2, {1}, [&](Channel& channel) {
+        if (channel.self() == 1) {
+            LastWords::send_to(channel, 0);
+            std::thread([] {
+                std::this_thread::sleep_for(50ms);
+                ::kill(::getpid(), SIGKILL);
+            }).detach();
+            pm::poll_until(channel, ignore, [] { return false; }, sleep_at_once, deadline());
+            return;
+        }
+        LastWords heard;
+        const auto take = [&](Message& message) { heard.take(message); };
+        expect_lost(channel, 1, heard, take, sleep_at_once, told_max() + 50ms);
+    });
+}
+
+/// Longer than any device waits for a sign of life.
+TEST_P(DyingConformance, a_node_that_runs_is_never_lost_whether_it_sleeps_polls_or_computes) {
+    GetParam().run_and_kill(4, {}, [&](Channel& channel) {
+        const Instant end = now() + 1500ms;
+        if (channel.self() == 0) std::this_thread::sleep_until(end);
+        if (channel.self() == 1) pm::poll_until(channel, ignore, [] { return false; }, sleep_at_once, end);
+        if (channel.self() > 1)
+            while (now() < end) channel.poll(ignore, pm::all_messages);
+        for (int i = 0; i < 10; ++i) channel.poll(ignore, pm::all_messages);
+        for (Node node = 0; node < 4; ++node) EXPECT_FALSE(channel.lost(node)) << "node " << node;
+        std::this_thread::sleep_for(500ms); // until all have looked
+    });
+}
+
+template <class Power>
+std::vector<World> worlds_with(Power&& power) {
     std::vector<World> all = worlds();
-    std::erase_if(all, [&](const World& world) { return !(world.*power); });
+    std::erase_if(all, [&](const World& world) { return !power(world); });
     return all;
 }
 
 std::string name_of(const testing::TestParamInfo<World>& world) { return world.param.name; }
 
 INSTANTIATE_TEST_SUITE_P(Worlds, Conformance, testing::ValuesIn(worlds()), name_of);
-INSTANTIATE_TEST_SUITE_P(Worlds, JointSleepConformance, testing::ValuesIn(worlds_with(&World::has_joint_sleep)),
+INSTANTIATE_TEST_SUITE_P(Worlds, JointSleepConformance,
+                         testing::ValuesIn(worlds_with([](const World& world) { return world.has_joint_sleep; })),
                          name_of);
-INSTANTIATE_TEST_SUITE_P(Worlds, RemoteMemoryConformance, testing::ValuesIn(worlds_with(&World::has_remote_memory)),
+INSTANTIATE_TEST_SUITE_P(Worlds, RemoteMemoryConformance,
+                         testing::ValuesIn(worlds_with([](const World& world) { return world.has_remote_memory; })),
+                         name_of);
+INSTANTIATE_TEST_SUITE_P(Worlds, LeavingConformance,
+                         testing::ValuesIn(worlds_with([](const World& world) { return world.tells_who_has_left; })),
+                         name_of);
+INSTANTIATE_TEST_SUITE_P(Worlds, DyingConformance,
+                         testing::ValuesIn(worlds_with([](const World& world) { return !!world.run_and_kill; })),
                          name_of);
 // A program may have no world with such a power, as the one over MPI.
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(JointSleepConformance);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(RemoteMemoryConformance);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(DyingConformance);
 
 } // namespace
 } // namespace kumi::conformance

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace kumi::conformance {
 
@@ -22,6 +23,14 @@ struct World {
     /// Which optional powers every channel of this world has: pm::JointSleep and pm::RemoteMemory.
     bool has_joint_sleep = false;
     bool has_remote_memory = false;
+    /// As run(), but each node is a process that opens its end itself, and the processes of `victims` are killed when
+    /// their body returns. Empty where nodes are threads of one process.
+    std::function<void(pm::Node nodes, const std::vector<pm::Node>& victims, const Body& body)> run_and_kill = {};
+    /// A node whose channel closes is lost to the others, also to those that send nothing to it. Not on the simulated
+    /// network, where a test says who is lost, and not to nodes that reach it through others.
+    bool tells_who_has_left = true;
+    /// Within this time. On a network a node that closes lingers while others still send to it.
+    Duration told_max = std::chrono::seconds(2);
 };
 
 /// For test names.

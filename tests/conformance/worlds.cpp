@@ -1,9 +1,9 @@
 #include "conformance/world.hpp"
 #include "loopback/composites.hpp"
+#include "loopback/processes.hpp"
 #include "simulation/seeds.hpp"
 #include "skips.hpp"
 
-#include "kumi/base/sync/memory_policy.hpp"
 #include "kumi/device/shmem/shmem.hpp"
 #include "kumi/device/simulated/network.hpp"
 #include "kumi/device/udp/udp.hpp"
@@ -11,9 +11,7 @@
 
 #include <cstdlib>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <thread>
-#include <unistd.h>
 
 namespace kumi::conformance {
 namespace {
@@ -29,35 +27,33 @@ void run_threads(Channels channels, const Body& body) {
     for (std::thread& thread : threads) thread.join();
 }
 
-/// Each end in a process of its own; the others' ends are dead memory there.
-void run_processes(Channels channels, const Body& body) {
-    std::fflush(nullptr); // or each child prints it again
-    std::vector<pid_t> processes;
-    for (auto& channel : channels) {
-        const pid_t pid = ::fork();
-        ASSERT_GE(pid, 0);
-        if (pid == 0) {
-            base::register_for_heavy_fence();
-            body(*channel);
-            std::fflush(nullptr);
-            ::_exit(testing::Test::HasFailure() ? 1 : 0);
-        }
-        processes.push_back(pid);
-    }
-    for (std::size_t node = 0; node < processes.size(); ++node) {
-        int status = 0;
-        ::waitpid(processes[node], &status, 0);
-        EXPECT_EQ(status, 0) << "the process of node " << node << " failed";
-    }
-}
-
-World shmem_world(std::string name, base::Fencing fencing, bool threads) {
+World shmem_world(std::string name, base::Fencing fencing) {
     const auto run = [=](pm::Node nodes, const Body& body) {
         auto channels = device::shmem::open_in_one_process(nodes, {.fencing = fencing});
         ASSERT_TRUE(channels) << channels.error().text();
-        threads ? run_threads(*std::move(channels), body) : run_processes(*std::move(channels), body);
+        run_threads(*std::move(channels), body);
     };
-    return {.name = std::move(name), .run = run, .has_joint_sleep = true, .has_remote_memory = true};
+    return {.name = std::move(name),
+            .run = run,
+            .has_joint_sleep = true,
+            .has_remote_memory = true,
+            .told_max = std::chrono::seconds(1)};
+}
+
+/// Each node is a process, which opens its end itself.
+World shmem_processes_world(std::string name, base::Fencing fencing) {
+    const auto run_and_kill = [=](pm::Node nodes, const std::vector<pm::Node>& victims, const Body& body) {
+        const auto make = [&] {
+            return std::make_unique<device::shmem::ShmemDevice>(device::shmem::Options{.fencing = fencing});
+        };
+        loopback::run_and_kill(nodes, victims, make, body);
+    };
+    return {.name = std::move(name),
+            .run = [=](pm::Node nodes, const Body& body) { run_and_kill(nodes, {}, body); },
+            .has_joint_sleep = true,
+            .has_remote_memory = true,
+            .run_and_kill = run_and_kill,
+            .told_max = std::chrono::seconds(1)};
 }
 
 World simulated_world() {
@@ -67,7 +63,7 @@ World simulated_world() {
         for (pm::Node node = 0; node < nodes; ++node) channels.push_back(network.open(node));
         run_threads(std::move(channels), body);
     };
-    return {.name = "simulated", .run = run};
+    return {.name = "simulated", .run = run, .tells_who_has_left = false};
 }
 
 /// All nodes on this host.
@@ -113,6 +109,12 @@ World with_memory(World world) {
     return world;
 }
 
+/// Some nodes reach others only through a third.
+World without_farewell(World world) {
+    world.tells_who_has_left = false;
+    return world;
+}
+
 } // namespace
 
 std::vector<World> worlds() {
@@ -121,10 +123,10 @@ std::vector<World> worlds() {
         .loss = 0.10, .duplicate = 0.01, .reorder = 0.02, .corrupt = 0.01, .truncate = 0.005};
     std::vector<World> all{
         simulated_world(),
-        shmem_world("shmem", base::Fencing::by_reader, true),
-        shmem_world("shmem_writer_fences", base::Fencing::by_writer, true),
-        shmem_world("shmem_processes", base::Fencing::by_reader, false),
-        shmem_world("shmem_processes_writer_fences", base::Fencing::by_writer, false),
+        shmem_world("shmem", base::Fencing::by_reader),
+        shmem_world("shmem_writer_fences", base::Fencing::by_writer),
+        shmem_processes_world("shmem_processes", base::Fencing::by_reader),
+        shmem_processes_world("shmem_processes_writer_fences", base::Fencing::by_writer),
         udp_world("udp", {}),
         udp_world("udp_encrypted", {.encrypt = true}),
         udp_world("udp_loss_1", {.faults = little}),
@@ -132,7 +134,7 @@ std::vector<World> worlds() {
         with_memory(composite_world("composite", loopback::two_hosts)),
         composite_world("composite_networks", [](pm::Node nodes) { return loopback::two_networks(nodes); }),
         composite_world("composite_rails", loopback::two_rails),
-        composite_world("composite_relays", loopback::chain),
+        without_farewell(composite_world("composite_relays", loopback::chain)),
         udp_hosts_world("udp_hosts", 4, {}),
         udp_hosts_world("udp_hosts_v6", 6, {}),
         udp_hosts_world("udp_hosts_loss_1", 4, {.faults = little}),

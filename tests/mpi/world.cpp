@@ -20,7 +20,7 @@ std::vector<World> worlds() {
             channel->reset(); // it closes while the others go on
         });
     };
-    return {{"mpi", run}};
+    return {{.name = "mpi", .run = run, .told_max = std::chrono::seconds(10)}}; // ranks spin, and wait for a core
 }
 
 /// The same on all ranks.

@@ -5,6 +5,8 @@
 namespace kumi::device::shmem {
 namespace {
 
+constexpr Node nobody = ~Node{0};
+
 std::uint32_t units_for(std::size_t bytes) noexcept {
     return static_cast<std::uint32_t>((bytes + unit_bytes - 1) / unit_bytes);
 }
@@ -13,7 +15,8 @@ std::uint32_t units_for(std::size_t bytes) noexcept {
 
 BufferHeap::BufferHeap(Segment& segment, Node self)
     : mailbox_(&segment.mailbox(self)), links_(segment.links(self)), memory_(segment.buffers(self)),
-      taken_(segment.layout().units()), lengths_(segment.layout().units()) {}
+      taken_(segment.layout().units()), lengths_(segment.layout().units()),
+      receivers_(segment.layout().units()) {}
 
 std::optional<std::uint32_t> BufferHeap::try_take(std::size_t bytes) noexcept {
     const std::uint32_t count = units_for(bytes);
@@ -23,6 +26,7 @@ std::optional<std::uint32_t> BufferHeap::try_take(std::size_t bytes) noexcept {
     const auto unit = static_cast<std::uint32_t>(*start);
     taken_.set_range(unit, count);
     lengths_[unit] = count;
+    receivers_[unit] = nobody;
     return unit;
 }
 
@@ -30,6 +34,12 @@ void BufferHeap::give_back(std::uint32_t unit) noexcept {
     KUMI_ASSERT(unit < lengths_.size() && lengths_[unit] != 0);
     taken_.clear_range(unit, lengths_[unit]);
     lengths_[unit] = 0;
+}
+
+void BufferHeap::reclaim(Node receiver) noexcept {
+    collect(); // those that it did return
+    for (std::uint32_t unit = 0; unit < lengths_.size(); ++unit)
+        if (lengths_[unit] != 0 && receivers_[unit] == receiver) give_back(unit);
 }
 
 void BufferHeap::collect() noexcept {

@@ -25,6 +25,10 @@ public:
 
     /// Frees a buffer that was never sent.
     void give_back(std::uint32_t unit) noexcept;
+    /// The buffer goes to `receiver`, which returns it.
+    void note_sent(std::uint32_t unit, Node receiver) noexcept { receivers_[unit] = receiver; }
+    /// Frees the buffers that `receiver` has not returned. Requires that it is gone, and will not return them.
+    void reclaim(Node receiver) noexcept;
 
     std::byte* address(std::uint32_t unit) const noexcept { return memory_ + std::size_t{unit} * unit_bytes; }
 
@@ -41,7 +45,8 @@ private:
     std::span<std::atomic<std::uint32_t>> links_;
     std::byte* memory_;
     base::Bitmap taken_;
-    std::vector<std::uint32_t> lengths_; // by first unit: number of units of the buffer
+    std::vector<std::uint32_t> lengths_; // by first unit: number of units of the buffer; 0: no buffer begins here
+    std::vector<Node> receivers_;        // by first unit, of a buffer that was sent
 };
 
 /// The receiver's side: returns a buffer of `owner`. True if the owner sleeps until one is returned, and must be woken.

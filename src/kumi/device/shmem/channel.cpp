@@ -47,11 +47,12 @@ std::byte* payload(base::RingLine* line) noexcept { return reinterpret_cast<std:
 
 } // namespace
 
-ShmemChannel::ShmemChannel(std::shared_ptr<Segment> segment, Node self, pm::Waker* waker)
+ShmemChannel::ShmemChannel(std::shared_ptr<Segment> segment, Node self, pm::Waker* waker, LifeLock lock)
     : segment_(std::move(segment)), self_(self), waker_(waker),
       inline_bytes_max_(static_cast<std::uint32_t>(segment_->layout().inline_bytes_max())),
       bell_(segment_->mailbox(self).bell, segment_->attention(self), segment_->fencing()),
-      watched_bits_(segment_->layout().attention_words()), buffers_(*segment_, self) {
+      watched_bits_(segment_->layout().writer_words()), paced_(now()),
+      attendance_(segment_, self, std::move(lock), paced_), buffers_(*segment_, self) {
     const Layout& layout = segment_->layout();
     outgoing_.reserve(layout.nodes);
     incoming_.reserve(layout.nodes);
@@ -71,7 +72,9 @@ ShmemChannel::ShmemChannel(std::shared_ptr<Segment> segment, Node self, pm::Wake
                .polls_memory = true};
 }
 
-ShmemChannel::~ShmemChannel() = default;
+ShmemChannel::~ShmemChannel() {
+    if (attendance_.leave()) announce_departures();
+}
 
 // ---- sending
 
@@ -113,8 +116,12 @@ void ShmemChannel::commit(const pm::SendSlot& slot) noexcept {
         out.ring.commit(kind_inline, static_cast<std::uint32_t>(slot.bytes().size()));
     } else {
         base::RingLine* line = out.ring.try_reserve(1); // the line that try_reserve_buffer() found
-        KUMI_ASSERT(line != nullptr);
+        if (line == nullptr) { // the receiver has been lost since
+            KUMI_ASSERT(out.is_closed);
+            return cancel(slot);
+        }
         const BufferRecord record{slot.bytes().size(), static_cast<std::uint32_t>(slot.token() - 1), 0};
+        buffers_.note_sent(record.unit, slot.to());
         std::memcpy(payload(line), &record, sizeof record);
         out.ring.commit(kind_buffer, sizeof record);
     }
@@ -192,12 +199,22 @@ std::size_t ShmemChannel::poll(pm::Handler handler, std::size_t messages_max) no
             break;
         }
     }
-    if (++polls_ >= polls_between_sweeps) [[unlikely]] {
+    if (++polls_ >= polls_of_look_) [[unlikely]]
+        after_many_polls();
+    polling_ = false;
+    return handled;
+}
+
+/// Does what is due once in so many polls: looks for nodes that are gone, and forgets quiet rings.
+void ShmemChannel::after_many_polls() noexcept {
+    const Instant time = now();
+    pace_.on_polls(time - std::exchange(paced_, time));
+    look_for_departures(time);
+    if (polls_ >= polls_between_sweeps) {
         polls_ = 0;
         if (watched_.size() > quiet_rings_max) forget_quiet_rings();
     }
-    polling_ = false;
-    return handled;
+    polls_of_look_ = std::min(polls_ + pace_.polls(), polls_between_sweeps);
 }
 
 void ShmemChannel::watch_rings(std::size_t word, std::uint64_t bits) noexcept {
@@ -244,9 +261,40 @@ void ShmemChannel::release(std::uint64_t token) noexcept {
     if (return_buffer(*segment_, owner, static_cast<std::uint32_t>(token))) wake_node(owner);
 }
 
+// ---- departures
+
+/// Makes every node look for nodes that have left or died, this one too.
+void ShmemChannel::announce_departures() noexcept {
+    for (Node node = 0; node < outgoing_.size(); ++node)
+        if (Button::announce(segment_->mailbox(node).bell, segment_->departures(node))) rouse(node);
+}
+
+/// Looks for dead nodes if that is due, and notices those that are gone. True if one more is lost from now on. A node
+/// that is gone is lost when its messages have been handed out; until then the word stays set, for the next look.
+bool ShmemChannel::look_for_departures(Instant time) noexcept {
+    if (time >= attendance_.next_look() && attendance_.find_dead(time)) announce_departures();
+    const std::size_t word = watched_bits_.size(); // the one behind those of the writers
+    if (bell_.attention(word) == 0) return false;
+    bell_.take(word);
+    bool is_any_lost = false;
+    for (Node node = 0; node < outgoing_.size(); ++node) {
+        if (outgoing_[node].is_closed || !attendance_.is_gone(node)) continue;
+        if (incoming_[node].front().kind != 0) {
+            bell_.watch(node / 64, bit_of(node)); // a node that died behind its record may not have rung the bell
+            bell_.watch(word, 1);
+            continue;
+        }
+        is_any_lost = outgoing_[node].is_closed = true;
+        outgoing_[node].ring.close();
+        buffers_.reclaim(node);
+    }
+    return is_any_lost;
+}
+
 // ---- sleeping
 
 bool ShmemChannel::arm() noexcept {
+    if (look_for_departures(now())) return false; // a node is lost, which the caller may wait for
     bell_.fall_asleep();
     for (std::size_t word = 0; word < watched_bits_.size(); ++word)
         if (watched_bits_[word] != 0) bell_.unwatch(word, watched_bits_[word]);
@@ -295,8 +343,9 @@ void ShmemChannel::sleep(Instant deadline) noexcept {
 pm::Watched ShmemChannel::begin_sleep() noexcept {
     ++sleeps_;
     is_slept_on_ = true;
-    if (waker_ != nullptr) return {};
-    return {.word = &bell_.state().asleep, .value = 1};
+    const Instant deadline = attendance_.next_look();
+    if (waker_ != nullptr) return {.deadline = deadline};
+    return {.deadline = deadline, .word = &bell_.state().asleep, .value = 1};
 }
 
 void ShmemChannel::end_sleep() noexcept {

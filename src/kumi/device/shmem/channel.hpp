@@ -3,9 +3,13 @@
 // PM over shared memory. There is one LineRing for each pair of nodes and each direction. A node polls only the rings
 // that its doorbell names, so idle peers cost nothing. A message that does not fit into a ring is put into a buffer of
 // the sender, which the receiver reads in place; the ring carries its position.
+//
+// Nodes that leave or die are announced by a word of each doorbell that belongs to no writer. Departures wake sleepers
+// as messages do. A node looks at that word once in many polls, and before it sleeps.
 
 #include "kumi/base/data/range_set.hpp"
 #include "kumi/device/shmem/buffers.hpp"
+#include "kumi/device/shmem/presence.hpp"
 #include "kumi/device/shmem/segment.hpp"
 #include "kumi/pm/channel.hpp"
 
@@ -21,7 +25,9 @@ class ShmemChannel final : public pm::Channel,
                            private pm::JointSleep {
 public:
     /// The part of `self` in the segment must have been reserved. With a waker, nodes sleep on this channel and others.
-    ShmemChannel(std::shared_ptr<Segment> segment, Node self, pm::Waker* waker = nullptr);
+    /// Without a lock the death of this node is not noticed, and this node notices no death.
+    ShmemChannel(std::shared_ptr<Segment> segment, Node self, pm::Waker* waker = nullptr, LifeLock lock = {});
+    /// Tells the other nodes that this node has left.
     ~ShmemChannel() override;
 
     Node self() const noexcept override { return self_; }
@@ -37,8 +43,8 @@ public:
     bool arm() noexcept override;
     void sleep(Instant deadline) noexcept override;
     void wake() noexcept override;
-    /// Always false: a node of this host that dies ends the job.
-    bool lost(Node) const noexcept override { return false; }
+    /// True once `node` has left or died, and all messages that it sent have been handed out.
+    bool lost(Node node) const noexcept override { return outgoing_[node].is_closed; }
     pm::Traffic sent(Node to) const noexcept override { return outgoing_[to].sent; }
     std::vector<pm::Counter> counters() const override;
     std::vector<pm::Counter> counters(Node peer) const override;
@@ -59,6 +65,7 @@ private:
         Button bell;
         pm::Traffic sent;
         std::uint32_t lines_refused = 0; // not zero: the last try_reserve() found no room for so many lines
+        bool is_closed = false;          // the node is lost
     };
 
     /// A ring that poll() checks.
@@ -92,6 +99,9 @@ private:
     void deliver_buffer(Node from, const std::byte* record, pm::Handler handler) noexcept;
     void stop_waiting_for_room() noexcept;
     bool something_to_do() noexcept;
+    void after_many_polls() noexcept;
+    bool look_for_departures(Instant time) noexcept;
+    void announce_departures() noexcept;
     void wake_node(Node node) noexcept;
     void rouse(Node node) noexcept;
 
@@ -107,6 +117,10 @@ private:
     std::vector<Watched> watched_;            // the rings that poll() checks, in no order
     std::vector<std::uint64_t> watched_bits_; // the same as bits, as in the doorbell
     std::uint32_t polls_ = 0;                 // since the last forget_quiet_rings()
+    LookPace pace_;
+    std::uint32_t polls_of_look_ = pace_.polls(); // after so many, after_many_polls() is due
+    Instant paced_{};                             // when the clock was last looked at by a poll
+    Attendance attendance_;
     BufferHeap buffers_;
     std::vector<Node> refused_;        // destinations whose lines_refused is not zero
     std::size_t buffer_refused_ = 0;   // not zero: the last try_reserve() found no buffer of this size

@@ -34,12 +34,22 @@ struct SegmentHeader {
     std::uint32_t reserved;
 
     static constexpr std::uint64_t magic_expected = 0x6b756d692d73686dULL; // "kumi-shm"
-    static constexpr std::uint32_t version_expected = 1;
+    static constexpr std::uint32_t version_expected = 2;
 };
 
-/// First bytes of a node's part: what other nodes write to reach it. Each member has its own cache lines.
+/// Whether a node is still there; presence.hpp says who writes it. Memory that is all zero says `here`.
+enum class Presence : std::uint32_t {
+    here,   // its death would not be noticed
+    locked, // here, and it holds its lock until it ends
+    left,
+    died,
+};
+
+/// First bytes of a node's part: what other nodes write to reach it, and whether it is there. Each member has its own
+/// cache lines.
 struct Mailbox {
     alignas(64) base::DoorbellState<Memory> bell;
+    alignas(64) std::atomic<Presence> presence;
     alignas(64) std::atomic<std::uint64_t> returned; // stack of returned buffers: first unit of the newest + 1; 0: none
     alignas(64) std::atomic<std::uint32_t> buffer_wanted; // the node sleeps until a buffer is returned
 };
@@ -53,7 +63,9 @@ struct Layout {
     static Layout plan(Node nodes, const Options& options) noexcept;
     static Layout from(const SegmentHeader& header) noexcept;
 
-    std::size_t attention_words() const noexcept { return (nodes + 63) / 64; }
+    /// One bit for each writer; and behind these words one that is not zero when some node has left or died.
+    std::size_t writer_words() const noexcept { return (nodes + 63) / 64; }
+    std::size_t attention_words() const noexcept { return writer_words() + 1; }
     std::size_t units() const noexcept { return buffer_bytes / unit_bytes; }
 
     // Offsets within a part.

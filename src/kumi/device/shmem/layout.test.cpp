@@ -104,10 +104,12 @@ TEST(ShmemLayout, windows_follow_each_other_in_whole_pages_up_to_the_end) {
     EXPECT_EQ(Layout::plan(3, {.exposed_bytes_max = page}).window_bytes, page);
 }
 
-TEST(ShmemLayout, every_writer_has_a_bit_of_attention) {
+TEST(ShmemLayout, every_writer_has_a_bit_of_attention_and_departures_have_a_word) {
     for (const auto& [nodes, words] :
-         {std::pair<Node, std::size_t>{1, 1}, {63, 1}, {64, 1}, {65, 2}, {128, 2}, {129, 3}})
-        EXPECT_EQ(Layout::plan(nodes, {}).attention_words(), words);
+         {std::pair<Node, std::size_t>{1, 1}, {63, 1}, {64, 1}, {65, 2}, {128, 2}, {129, 3}}) {
+        EXPECT_EQ(Layout::plan(nodes, {}).writer_words(), words);
+        EXPECT_EQ(Layout::plan(nodes, {}).attention_words(), words + 1);
+    }
 }
 
 } // namespace

@@ -39,6 +39,8 @@ public:
     std::span<std::atomic<std::uint64_t>> attention(Node node) const noexcept {
         return {at<std::atomic<std::uint64_t>>(node, layout_.attention_offset()), layout_.attention_words()};
     }
+    /// The last of these words: not zero when the node is to look for nodes that have left or died.
+    std::atomic<std::uint64_t>& departures(Node node) const noexcept { return attention(node).back(); }
     base::RingControl<Memory>& control(Node reader, Node writer) const noexcept {
         return *at<base::RingControl<Memory>>(reader, layout_.control_offset(writer));
     }

@@ -10,6 +10,19 @@
 #include <string_view>
 
 namespace kumi::device::shmem {
+namespace {
+
+/// The lock that tells others when this node dies. Without it all else works: deaths are not noticed, and nodes that
+/// leave are.
+LifeLock take_life_lock(const Segment& segment, Node self) {
+    auto lock = LifeLock::take(segment, self);
+    if (lock) return *std::move(lock);
+    const std::string text = fmt::format("nodes of this host that die will not be noticed: {}", lock.error().text());
+    self == 0 ? base::log_warning("{}", text) : base::log_debug("{}", text); // once for the host
+    return {};
+}
+
+} // namespace
 
 Result<std::unique_ptr<pm::Channel>> ShmemDevice::open(const pm::Opening& opening) {
     std::shared_ptr<Segment> segment;
@@ -38,21 +51,23 @@ Result<std::unique_ptr<pm::Channel>> ShmemDevice::open(const pm::Opening& openin
         segment = *std::move(attached);
     }
     if (auto reserved = segment->reserve_part(opening.self); !reserved) return reserved.error();
-    // No node may write to a part before its memory is reserved.
+    LifeLock lock = take_life_lock(*segment, opening.self);
+    // No node may write to a part before its memory is reserved, nor look at a lock before it is held.
     if (auto all = opening.meeting.exchange({}); !all) return all.error();
     return std::unique_ptr<pm::Channel>(
-        std::make_unique<ShmemChannel>(std::move(segment), opening.self, opening.waker));
+        std::make_unique<ShmemChannel>(std::move(segment), opening.self, opening.waker, std::move(lock)));
 }
 
 Result<std::vector<std::unique_ptr<pm::Channel>>> open_in_one_process(pm::Node nodes, const Options& options,
                                                                       std::span<pm::Waker* const> wakers) {
     auto segment = Segment::create(nodes, options);
     if (!segment) return segment.error();
-    std::vector<std::unique_ptr<pm::Channel>> channels;
-    for (pm::Node node = 0; node < nodes; ++node) {
+    for (pm::Node node = 0; node < nodes; ++node)
         if (auto reserved = (*segment)->reserve_part(node); !reserved) return reserved.error();
-        channels.push_back(std::make_unique<ShmemChannel>(*segment, node, wakers.empty() ? nullptr : wakers[node]));
-    }
+    std::vector<std::unique_ptr<pm::Channel>> channels;
+    for (pm::Node node = 0; node < nodes; ++node)
+        channels.push_back(std::make_unique<ShmemChannel>(*segment, node, wakers.empty() ? nullptr : wakers[node],
+                                                          take_life_lock(**segment, node)));
     return channels;
 }
 
