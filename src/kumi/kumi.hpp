@@ -1,8 +1,9 @@
 #pragma once
 
-// Everything that most programs need: the job, its messages, remote memory, groups. Two headers have more:
+// Everything that most programs need: the job, its messages, remote memory, groups. Three headers have more:
 //
 //     #include <kumi/functions.hpp>    calls of functions on other nodes: Handlers::function(), Job::invoke()
+//     #include <kumi/coroutine.hpp>    co_await of a Future, and coroutines that return one
 //     #include <kumi/mpi.hpp>          Kumi inside a program that MPI has started; link kumi::mpi
 //
 // Compiling this header takes less than a second; a header of a program that needs one thing, say Result or global_ptr,

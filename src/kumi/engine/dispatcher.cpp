@@ -44,6 +44,7 @@ Dispatcher::~Dispatcher() {
         outbox_.tell_all_handled();
     }
     loop_.serve_until([&] { return !outbox_.has_waiting(); }, now() + patience);
+    progress_.end(); // futures may live on
     {
         const Turn turn(loop_);
         for (const Added& added : services_) added.service->on_end(turn);

@@ -26,6 +26,7 @@
 #include "kumi/base/result.hpp"
 #include "kumi/engine/barrier/barrier_token.hpp"
 #include "kumi/engine/future.hpp"
+#include "kumi/engine/future/when.hpp"
 #include "kumi/engine/handlers.hpp"
 #include "kumi/engine/memory.hpp"
 

@@ -2,51 +2,23 @@
 
 #include "kumi/engine/progress/progress.hpp"
 
+#include <exception>
+#include <string>
+
 namespace kumi::engine {
 
-Result<void> FutureState::wait(Instant deadline) {
-    if (is_ready()) return {};
-    KUMI_ASSERT(progress_ != nullptr);
-    if (progress_->in_handler())
-        return error(ErrorCode::misuse,
-                     "a handler must not wait for an answer: give then() what is to be done with it");
-    if (progress_->wait_until([this] { return is_ready(); }, deadline) || is_ready()) return {};
-    return error(ErrorCode::timed_out, "there is no answer yet, and the deadline has passed");
-}
+std::shared_ptr<ProgressLink> link_of(Progress* progress) { return progress != nullptr ? progress->link() : nullptr; }
 
-void FutureState::when_ready(std::function<void()> call) {
-    {
-        const std::lock_guard lock(mutex_);
-        if (!is_ready()) {
-            KUMI_ASSERT(!call_);
-            call_ = std::move(call);
-            return;
-        }
+Error error_of_exception(const char* who) {
+    try {
+        throw;
+    } catch (const Error& thrown) {
+        return thrown;
+    } catch (const std::exception& thrown) {
+        return Error(ErrorCode::refused, std::string(who) + " threw: " + thrown.what());
+    } catch (...) {
+        return Error(ErrorCode::refused, std::string(who) + " threw something that is no std::exception");
     }
-    call();
-}
-
-bool FutureState::complete(base::FunctionRef<void()> store) {
-    // Who waits looks again after every handler by himself.
-    const bool wakes = progress_ != nullptr && !progress_->in_handler();
-    std::function<void()> call;
-    {
-        const std::lock_guard lock(mutex_);
-        if (is_ready()) return false;
-        store();
-        call.swap(call_);
-        // Release: partner of the acquire in is_ready().
-        is_ready_.store(true, std::memory_order_release);
-    }
-    if (wakes) progress_->wake();
-    if (call) call();
-    return true;
-}
-
-bool FutureState::cancel(base::FunctionRef<void()> store) {
-    if (!complete(store)) return false;
-    if (asked_) progress_->forget(*asked_);
-    return true;
 }
 
 } // namespace kumi::engine

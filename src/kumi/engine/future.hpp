@@ -1,158 +1,32 @@
 #pragma once
 
-// An answer that is still to come. It is complete exactly once: by who answers, by cancel(), or because nobody is left
-// who could answer; the first of these counts and the others do nothing.
+// Answers that are still to come: Future, and Promise, which completes one. A future is complete exactly once: by its
+// promise, by cancel(), or because its promise is destroyed; the first of these counts.
+//
+// Continuations. What is given to then(), and what follows a co_await (kumi/coroutine.hpp), runs on the thread that
+// completes the future: for answers of other nodes, a thread that makes progress, as in a handler. A continuation must
+// be short and must not wait: get() is refused there with ErrorCode::misuse. Continuations of a thread run one after
+// the other, so a chain of any length takes no stack: what a continuation makes ready runs when it has returned. An
+// exception becomes the error of the next future; an Error may be thrown, too.
+//
+// The end of the job. Futures and promises may outlive their job. What the job was to answer is then ErrorCode::ended,
+// and so is get() of a promise of this job that is not complete.
 
 #include "kumi/base/clock.hpp"
-#include "kumi/base/function_ref.hpp"
 #include "kumi/base/result.hpp"
+#include "kumi/engine/future/future_state.hpp"
+#include "kumi/engine/future/step.hpp"
 
-#include <atomic>
-#include <exception>
-#include <functional>
+#include <cstdint>
 #include <memory>
-#include <mutex>
-#include <optional>
-#include <string>
 #include <type_traits>
 #include <utility>
 
 namespace kumi {
 
-template <class T>
-class Future;
-
 namespace engine {
-
 class Progress;
-
-/// What a future shares with who completes it, but for the answer itself.
-class FutureState {
-public:
-    /// Without progress it must be complete before anybody waits.
-    explicit FutureState(Progress* progress) noexcept : progress_(progress) {}
-    FutureState(const FutureState&) = delete;
-    FutureState& operator=(const FutureState&) = delete;
-
-    Progress* progress() const noexcept { return progress_; }
-    bool is_ready() const noexcept {
-        // Acquire: partner of the release in complete(): who sees it ready sees the answer.
-        return is_ready_.load(std::memory_order_acquire);
-    }
-    Result<void> wait(Instant deadline);
-    /// Calls it once: now if ready, otherwise by who completes this. For one caller.
-    void when_ready(std::function<void()> call);
-    /// The engine's number for what was asked, to be forgotten when the answer is not wanted. Before anybody can
-    /// cancel.
-    void set_asked(std::uint64_t asked) noexcept { asked_ = asked; }
-
-protected:
-    ~FutureState() = default;
-    /// `store` puts the answer in its place. False: complete before, and nothing was stored.
-    bool complete(base::FunctionRef<void()> store);
-    bool cancel(base::FunctionRef<void()> store);
-
-    std::mutex mutex_; // guards the answer too
-
-private:
-    Progress* const progress_;
-    std::optional<std::uint64_t> asked_;
-    std::atomic<bool> is_ready_{false};
-    std::function<void()> call_;
-};
-
-template <class T>
-class AnswerState final : public FutureState {
-public:
-    using FutureState::FutureState;
-
-    bool complete(Result<T> answer) {
-        return FutureState::complete([&] { answer_.emplace(std::move(answer)); });
-    }
-    void cancel() {
-        FutureState::cancel(
-            [&] { answer_.emplace(Error(ErrorCode::cancelled, "cancelled: the answer was not wanted any more")); });
-    }
-    /// The answer, for the first who comes. It must be ready.
-    Result<T> take() {
-        const std::lock_guard lock(mutex_);
-        if (std::exchange(was_taken_, true)) return Error(ErrorCode::misuse, "the answer was taken before");
-        return *std::move(answer_);
-    }
-
-private:
-    std::optional<Result<T>> answer_;
-    bool was_taken_ = false;
-};
-
-/// The side that completes a future. Destroyed before it did, it says that there will be no answer; so the engine,
-/// which this may wake, lets go of those it has before it ends, and no future of its waits for ever.
-template <class T>
-class Promise {
-public:
-    explicit Promise(Progress* progress) : state_(std::make_shared<AnswerState<T>>(progress)) {}
-    Promise(Promise&&) noexcept = default;
-    Promise& operator=(Promise&&) = delete;
-    ~Promise() {
-        if (state_ && !state_->is_ready()) complete(Error(ErrorCode::ended, "there is no answer: the job has ended"));
-    }
-
-    Future<T> future() const { return Future<T>(state_); }
-    bool is_ready() const noexcept { return state_->is_ready(); }
-    void set_asked(std::uint64_t asked) noexcept { state_->set_asked(asked); }
-    /// Runs what the future's user has given to then(). False: nobody wants the answer any more.
-    bool complete(Result<T> answer) { return state_->complete(std::move(answer)); }
-
-private:
-    std::shared_ptr<AnswerState<T>> state_;
-};
-
-/// What a future of this holds: a Result's or a Future's value is not wrapped twice.
-template <class Answer>
-struct future_value {
-    using type = Answer;
-};
-template <class T>
-struct future_value<Result<T>> {
-    using type = T;
-};
-template <class T>
-struct future_value<Future<T>> {
-    using type = T;
-};
-
-/// A function that waits for an answer, and the promise of its own.
-template <class Function, class T>
-struct Step {
-    using Answer = std::remove_cvref_t<std::invoke_result_t<Function&, Result<T>>>;
-    using Value = typename future_value<Answer>::type;
-
-    Function function;
-    Promise<Value> promise;
-
-    void run(Result<T> answer) {
-        if (promise.is_ready()) return; // cancelled meanwhile
-        try {
-            if constexpr (std::is_void_v<Answer>) {
-                function(std::move(answer));
-                promise.complete({});
-            } else if constexpr (std::is_same_v<Answer, Future<Value>>) {
-                function(std::move(answer)).then([own = std::move(promise)](Result<Value> last) mutable {
-                    own.complete(std::move(last));
-                });
-            } else {
-                promise.complete(function(std::move(answer)));
-            }
-        } catch (const std::exception& thrown) {
-            promise.complete(
-                Error(ErrorCode::refused, std::string("what was given to then() threw: ") + thrown.what()));
-        } catch (...) {
-            promise.complete(
-                Error(ErrorCode::refused, "what was given to then() threw something that is no std::exception"));
-        }
-    }
-};
-
+std::shared_ptr<ProgressLink> link_of(Progress* progress);
 } // namespace engine
 
 /// An answer that is still to come; T may be void. For any thread, but for one at a time: only is_ready() and cancel()
@@ -165,40 +39,55 @@ public:
     Future(Future&&) noexcept = default;
     Future& operator=(Future&&) noexcept = default;
 
+    /// A future that has its answer, or its error.
+    static Future ready(Result<T> answer) {
+        auto state = std::make_shared<engine::AnswerState<T>>(nullptr);
+        state->complete(std::move(answer));
+        return Future(std::move(state));
+    }
+    static Future ready()
+        requires std::is_void_v<T>
+    {
+        return ready(Result<void>());
+    }
+
     /// get() would not wait.
     bool is_ready() const noexcept { return !state_ || state_->is_ready(); }
 
     /// Waits for the answer and takes it: once. An error says what went wrong and on which node. When the deadline
-    /// comes first, or this is called in a handler before it is ready, that is the error and the future can still be
-    /// used.
+    /// comes first, or this is called in a handler or a continuation before it is ready, that is the error and the
+    /// future can still be used.
     Result<T> get(Instant deadline = never) {
         if (!state_) return nothing();
         if (auto waited = state_->wait(deadline); !waited) return waited.error();
         return state_->take();
     }
 
-    /// Gives the answer, as a Result<T>, to `function`: at once if ready, otherwise on the thread that makes progress,
-    /// as in a handler. It must not wait. What it answers (a value, a Result or another Future) comes to the future
-    /// that this returns; so does what it throws. When that one is cancelled first, the function is not called.
+    /// Gives the answer, as a Result<T>, to `function`: at once if ready (inside a continuation: after that), otherwise
+    /// on the thread that completes this. What `function` answers (a value, a Result or another Future) comes to the
+    /// future that this returns; so does what it throws. When that one is cancelled first, the function is not called.
     template <class Function>
     auto then(Function function) {
         using Step = engine::Step<Function, T>;
-        auto state = std::exchange(state_, nullptr);
-        if (!state) (state = std::make_shared<engine::AnswerState<T>>(nullptr))->complete(nothing());
-        const auto step =
-            std::make_shared<Step>(Step{std::move(function), engine::Promise<typename Step::Value>(state->progress())});
+        const auto state = engine::FutureAccess::take(*this);
+        const auto step = std::make_shared<Step>(
+            Step{std::move(function), engine::FutureAccess::promise<typename Step::Value>(state->link())});
         auto future = step->promise.future();
-        state->when_ready([step, from = state.get()] { step->run(from->take()); });
+        engine::FutureAccess::state_of(step->promise)->follow(state);
+        state->when_ready([step, state] { step->run(state->take()); });
         return future;
     }
 
-    /// The answer is not wanted any more: get() says so, unless it is ready already. The function may still run there.
+    /// The answer is not wanted any more: get() says so, unless it is ready already. Cancels what this future was made
+    /// of, too: by then(), when_all(), when_any() or a coroutine. After cancel() nothing is stored for a get and
+    /// nothing is read for a put. A function that another node was asked for may still run there.
     void cancel() {
-        if (state_) state_->cancel();
+        if (state_) engine::FutureState::cancel(state_);
     }
 
 private:
-    friend class engine::Promise<T>;
+    friend class Promise<T>;
+    friend struct engine::FutureAccess;
     explicit Future(std::shared_ptr<engine::AnswerState<T>> state) noexcept : state_(std::move(state)) {}
     static Error nothing() {
         return Error(ErrorCode::misuse, "this future has no answer: it was moved from, or then() took it");
@@ -206,5 +95,66 @@ private:
 
     std::shared_ptr<engine::AnswerState<T>> state_;
 };
+
+/// A future that has its answer.
+template <class T>
+Future<T> ready(T value) {
+    return Future<T>::ready(Result<T>(std::move(value)));
+}
+inline Future<void> ready() { return Future<void>::ready(); }
+
+/// The side that completes a future. For any thread, but for one at a time. Destroyed without an answer, it completes
+/// the future with an error.
+template <class T>
+class Promise {
+public:
+    /// A promise of the program. Waiting for its future makes progress for the job of this process, if there is one
+    /// now or when get() is called.
+    Promise() : Promise(engine::ProgressLink::current()) {}
+    /// A promise of the engine.
+    explicit Promise(engine::Progress* progress) : Promise(engine::link_of(progress)) {}
+    Promise(Promise&&) noexcept = default;
+    Promise& operator=(Promise&& other) noexcept {
+        const Promise old(std::exchange(state_, std::exchange(other.state_, nullptr)), has_given_);
+        has_given_ = other.has_given_;
+        return *this;
+    }
+    ~Promise() {
+        if (state_) state_->drop();
+    }
+
+    /// The future of this promise: once. Later calls give a future that is ready with an error.
+    Future<T> future() {
+        if (!state_) return {};
+        if (std::exchange(has_given_, true))
+            return Future<T>::ready(Error(ErrorCode::misuse, "the future of this promise was taken before"));
+        return Future<T>(state_);
+    }
+    /// There is an answer, or nobody wants one any more.
+    bool is_ready() const noexcept { return !state_ || state_->is_ready(); }
+    /// Gives the answer and runs continuations. False: the future was complete before, or this was moved from.
+    bool complete(Result<T> answer) { return state_ && state_->complete(std::move(answer)); }
+    bool complete()
+        requires std::is_void_v<T>
+    {
+        return complete(Result<void>());
+    }
+    /// For the engine: the number of what was asked, before the future is given away.
+    void set_asked(std::uint64_t asked) noexcept { state_->set_asked(asked); }
+
+private:
+    friend struct engine::FutureAccess;
+    explicit Promise(std::shared_ptr<engine::ProgressLink> link)
+        : state_(std::make_shared<engine::AnswerState<T>>(std::move(link))) {}
+    Promise(std::shared_ptr<engine::AnswerState<T>> state, bool has_given) noexcept
+        : state_(std::move(state)), has_given_(has_given) {}
+
+    std::shared_ptr<engine::AnswerState<T>> state_;
+    bool has_given_ = false;
+};
+
+namespace engine {
+using kumi::Promise;
+} // namespace engine
 
 } // namespace kumi

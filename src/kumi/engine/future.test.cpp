@@ -48,6 +48,7 @@ public:
     }
     bool forget(std::uint64_t asked) override {
         forgotten.push_back(asked);
+        if (on_forget) on_forget();
         return true;
     }
 
@@ -58,6 +59,7 @@ public:
     }
 
     std::vector<std::uint64_t> forgotten;
+    std::function<void()> on_forget;
     int wakes = 0;
 
 private:
@@ -159,7 +161,9 @@ TEST_F(FutureTest, a_promise_that_is_gone_will_not_be_waited_for) {
         Promise<int> other(&progress);
         other.future().then([&](Result<int> answer) { told = !answer; });
     }
-    EXPECT_EQ(left.get().error().text(), "there is no answer: the job has ended");
+    const auto answer = left.get();
+    EXPECT_EQ(answer.error().text(), "there is no answer: the promise was destroyed without one");
+    EXPECT_EQ(answer.error().code(), ErrorCode::cancelled);
     EXPECT_TRUE(told);
 }
 
@@ -237,6 +241,122 @@ TEST_F(FutureTest, what_waits_for_an_answer_is_not_called_once_its_own_is_cancel
     promise.complete(1);
     EXPECT_FALSE(called);
     EXPECT_FALSE(last.get());
+}
+
+TEST_F(FutureTest, what_then_was_given_may_throw_an_error) {
+    const auto thrown = ready(1).then([](Result<int>) -> int { throw Error(ErrorCode::too_large, "too much"); }).get();
+    EXPECT_EQ(thrown.error().text(), "too much");
+    EXPECT_EQ(thrown.error().code(), ErrorCode::too_large);
+}
+
+TEST_F(FutureTest, a_ready_future_has_its_answer_or_its_error) {
+    EXPECT_TRUE(ready(5).is_ready());
+    EXPECT_EQ(*ready(std::string("text")).get(), "text");
+    EXPECT_TRUE(ready().get());
+    EXPECT_TRUE(Future<void>::ready().get());
+    EXPECT_EQ(*Future<long>::ready(7).get(), 7);
+    EXPECT_EQ(Future<int>::ready(Error("bad luck")).get().error().text(), "bad luck");
+    EXPECT_EQ(*ready(5).then([](Result<int> answer) { return *answer + 1; }).get(), 6);
+}
+
+TEST_F(FutureTest, a_promise_has_one_future) {
+    Future<int> second = promise.future();
+    EXPECT_EQ(second.get().error().text(), "the future of this promise was taken before");
+    EXPECT_TRUE(promise.complete(1));
+    EXPECT_EQ(*future.get(), 1);
+}
+
+TEST_F(FutureTest, a_promise_that_was_moved_from_does_nothing) {
+    Promise<int> other(std::move(promise));
+    EXPECT_FALSE(promise.complete(1)); // NOLINT: that is the test
+    EXPECT_TRUE(promise.is_ready());
+    EXPECT_EQ(promise.future().get().error().code(), ErrorCode::misuse);
+    EXPECT_FALSE(future.is_ready());
+    Promise<int> replaced(&progress);
+    Future<int> dropped = replaced.future();
+    replaced = std::move(other);
+    EXPECT_EQ(dropped.get().error().code(), ErrorCode::cancelled);
+    EXPECT_TRUE(replaced.complete(2));
+    EXPECT_EQ(*future.get(), 2);
+    EXPECT_FALSE(replaced.future().get()) << "it was given before";
+}
+
+TEST_F(FutureTest, a_continuation_may_take_an_answer_but_not_wait_for_it) {
+    Promise<int> never_comes(&progress);
+    Future<int> other = never_comes.future(), taken = ready(4);
+    std::string text;
+    ErrorCode code = ErrorCode::failed;
+    Future<int> next = future.then([&](Result<int>) {
+        const auto refused = other.get(now() + 10s);
+        text = refused.error().text();
+        code = refused.error().code();
+        return taken.get();
+    });
+    promise.complete(1);
+    EXPECT_EQ(text, "a continuation must not wait for an answer: return the future, or co_await it");
+    EXPECT_EQ(code, ErrorCode::misuse);
+    EXPECT_EQ(*next.get(), 4);
+    EXPECT_FALSE(other.is_ready()) << "it can still be used";
+}
+
+TEST_F(FutureTest, what_a_continuation_makes_ready_runs_after_it) {
+    std::string order;
+    Promise<int> second(&progress);
+    second.future().then([&](Result<int>) { order += "2"; });
+    future.then([&](Result<int>) {
+        order += "(";
+        second.complete(1);
+        ready(1).then([&](Result<int>) { order += "3"; });
+        order += ")";
+    });
+    promise.complete(1);
+    EXPECT_EQ(order, "()23");
+}
+
+TEST_F(FutureTest, cancel_reaches_what_a_future_was_made_of) {
+    promise.set_asked(42);
+    Future<int> last = future.then([](Result<int> answer) { return answer; }).then([](Result<int> answer) {
+        return answer;
+    });
+    last.cancel();
+    EXPECT_EQ(progress.forgotten, std::vector<std::uint64_t>{42});
+    EXPECT_TRUE(promise.is_ready());
+    EXPECT_EQ(last.get().error().code(), ErrorCode::cancelled);
+}
+
+TEST_F(FutureTest, cancel_reaches_the_future_that_a_function_has_returned) {
+    Promise<int> inner(&progress), late(&progress);
+    inner.set_asked(7);
+    Future<int> last = future.then([&](Result<int>) { return inner.future(); });
+    promise.complete(1);
+    last.cancel();
+    EXPECT_TRUE(inner.is_ready());
+    EXPECT_EQ(progress.forgotten, std::vector<std::uint64_t>{7});
+    // Cancelled while the function runs: what it returns is not wanted either.
+    Promise<int> first(&progress);
+    std::optional<Future<int>> own;
+    own = first.future().then([&](Result<int>) {
+        own->cancel();
+        return late.future();
+    });
+    first.complete(1);
+    EXPECT_TRUE(late.is_ready());
+}
+
+TEST_F(FutureTest, what_was_asked_is_forgotten_before_anybody_sees_it_cancelled) {
+    promise.set_asked(42);
+    bool was_forgotten = false;
+    std::optional<Future<void>> seen;
+    seen = future.then([&](Result<int>) {}); // is not called
+    bool is_ready_early = true;
+    progress.on_forget = [&] {
+        is_ready_early = seen->is_ready() || promise.is_ready();
+        was_forgotten = true;
+    };
+    seen->cancel();
+    EXPECT_TRUE(was_forgotten);
+    EXPECT_FALSE(is_ready_early);
+    EXPECT_TRUE(seen->is_ready());
 }
 
 TEST(FutureThreads, an_answer_meets_then_and_cancel_on_other_threads) {

@@ -4,12 +4,25 @@
 #include "kumi/base/function_ref.hpp"
 
 #include <cstdint>
+#include <memory>
 
 namespace kumi::engine {
 
-/// What a future needs of the engine, whose Dispatcher is one. All calls are for any thread.
+class ProgressLink;
+
+/// What a future needs of the engine. All calls are for any thread.
 class Progress {
 public:
+    Progress();
+    Progress(const Progress&) = delete;
+    Progress& operator=(const Progress&) = delete;
+
+    /// What futures hold of the engine, which they may outlive.
+    const std::shared_ptr<ProgressLink>& link() const noexcept { return link_; }
+    /// The engine ends: threads that wait for futures are told so. Returns when no future uses the engine any more.
+    /// Requires that the other functions can still be called. Not with the turn.
+    void end() noexcept;
+
     /// Makes progress until `done()`; it is looked at while no handler runs. False when the deadline came first.
     virtual bool wait_until(base::FunctionRef<bool()> done, Instant deadline) = 0;
     /// Whoever is in wait_until() looks at its done() again.
@@ -20,7 +33,10 @@ public:
     virtual bool forget(std::uint64_t asked) = 0;
 
 protected:
-    ~Progress() = default;
+    ~Progress();
+
+private:
+    std::shared_ptr<ProgressLink> link_;
 };
 
 } // namespace kumi::engine
