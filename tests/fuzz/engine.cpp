@@ -233,7 +233,7 @@ private:
             append(engine::AtomicRequest{
                 any_operation(),
                 any_place(),
-                {static_cast<Atomic::Kind>(input_.byte() % 4), input_.byte() % 16, any_number(), any_number()}});
+                {static_cast<Atomic::Kind>(input_.byte() % 16), input_.byte() % 16, any_number(), any_number()}});
             break;
         case Kind::copy:
             append(engine::Copy{any_operation(), any_place(), input_.byte() % 4, 0, any_place(), any_number(),

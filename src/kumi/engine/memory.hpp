@@ -8,10 +8,10 @@
 #include "kumi/base/clock.hpp"
 #include "kumi/base/result.hpp"
 #include "kumi/engine/global_ptr.hpp"
+#include "kumi/engine/memory/atomics.hpp"
 #include "kumi/engine/memory/words.hpp"
 #include "kumi/pm/node.hpp"
 
-#include <concepts>
 #include <cstdint>
 #include <span>
 #include <type_traits>
@@ -20,13 +20,6 @@ namespace kumi::engine {
 
 using pm::Node;
 class Dispatcher;
-
-/// Words that remote atomic operations work on.
-template <class T>
-concept AtomicWord = (sizeof(T) == 4 || sizeof(T) == 8) && std::integral<T>;
-
-template <class T>
-concept Value = std::is_trivially_copyable_v<T>;
 
 /// What the templates below call.
 namespace by_bytes {
@@ -46,7 +39,8 @@ Result<void> copy(Dispatcher& dispatcher, Where from, Where to, std::size_t byte
 Result<std::uint64_t> atomic(Dispatcher& dispatcher, Where word, const Atomic& what);
 } // namespace by_bytes
 
-class Memory {
+/// Has the atomic operations of memory/atomics.hpp, too: fetch_add(), swap(), compare_exchange(), fetch_min() ...
+class Memory : public AtomicOperations<Memory> {
 public:
     explicit Memory(Dispatcher& dispatcher) noexcept : dispatcher_(&dispatcher) {}
 
@@ -141,24 +135,6 @@ public:
     Result<void> put_pieces(std::span<const PutPiece> pieces, const Notice& notice = {});
     Result<void> get_pieces(std::span<const GetPiece> pieces);
 
-    // ---- atomic operations, against each other and against std::atomic_ref at the target. The word must be aligned.
-    //      They return what was there before.
-
-    template <AtomicWord T>
-    Result<T> fetch_add(global_ptr<T> word, std::type_identity_t<T> amount) {
-        return atomic<T>(word, {Atomic::add, sizeof(T), static_cast<std::uint64_t>(amount), 0});
-    }
-    template <AtomicWord T>
-    Result<T> swap(global_ptr<T> word, std::type_identity_t<T> value) {
-        return atomic<T>(word, {Atomic::swap, sizeof(T), static_cast<std::uint64_t>(value), 0});
-    }
-    /// Stores `desired` if `expected` is there.
-    template <AtomicWord T>
-    Result<T> compare_exchange(global_ptr<T> word, std::type_identity_t<T> expected, std::type_identity_t<T> desired) {
-        return atomic<T>(word, {Atomic::compare_exchange, sizeof(T), static_cast<std::uint64_t>(desired),
-                                static_cast<std::uint64_t>(expected)});
-    }
-
     // ---- notification: flags signal completion; waiting for one does not spin
 
     /// Sets a flag of a node, after everything that this node has put there before.
@@ -186,11 +162,12 @@ public:
     Result<void> cancel(const AcceptToken& accepted, Instant deadline = never);
 
 private:
+    friend class AtomicOperations<Memory>;
     template <class T>
     Result<T> atomic(global_ptr<T> word, const Atomic& what) {
         const auto before = by_bytes::atomic(*dispatcher_, word.template as<std::byte>(), what);
         if (!before) return before.error();
-        return static_cast<T>(*before);
+        return from_word<T>(*before);
     }
 
     Dispatcher* dispatcher_;

@@ -1,6 +1,7 @@
 #include "kumi/engine/memory/memory_service.hpp"
 
 #include "kumi/engine/dispatcher.hpp"
+#include "kumi/engine/memory/atomic_word.hpp"
 #include "kumi/engine/memory/flags.hpp"
 #include "kumi/engine/memory/segments.hpp"
 #include "kumi/engine/memory/memory_map.hpp"
@@ -21,31 +22,6 @@ constexpr std::uint16_t got_kind = kind_in_service(Kind::got);
 constexpr std::uint16_t atomic_kind = kind_in_service(Kind::atomic);
 constexpr std::uint16_t copy_kind = kind_in_service(Kind::copy);
 
-template <class Word>
-std::uint64_t apply_to(std::byte* where, const Atomic& what) noexcept {
-    const std::atomic_ref<Word> word(*reinterpret_cast<Word*>(where));
-    const auto operand = static_cast<Word>(what.operand);
-    switch (what.kind) {
-    case Atomic::add: return word.fetch_add(operand);
-    case Atomic::swap: return word.exchange(operand);
-    case Atomic::compare_exchange: {
-        auto expected = static_cast<Word>(what.expected);
-        word.compare_exchange_strong(expected, operand);
-        return expected;
-    }
-    }
-    return 0;
-}
-
-bool is_sound(const Atomic& what, const std::byte* where) noexcept {
-    return (what.bytes == 4 || what.bytes == 8) && what.kind <= Atomic::compare_exchange &&
-           reinterpret_cast<std::uintptr_t>(where) % what.bytes == 0;
-}
-
-std::uint64_t apply_atomic(const Atomic& what, std::byte* where) noexcept {
-    return what.bytes == 4 ? apply_to<std::uint32_t>(where, what) : apply_to<std::uint64_t>(where, what);
-}
-
 /// How far blocks reach: from the lowest byte, before `start` where the stride is negative, to the end of the highest.
 struct Reach {
     std::uint64_t before = 0;
@@ -60,8 +36,6 @@ Reach reach_of(std::uint64_t block_bytes, std::uint64_t count, std::int64_t stri
     const std::uint64_t span = (count - 1) * step;
     return {stride < 0 ? span : 0, span + block_bytes, true};
 }
-
-Place place_of(global_ptr<std::byte> where) noexcept { return {where.segment(), 0, where.offset()}; }
 
 std::string explain_notice(const Notice& notice) {
     return fmt::format("there is no flag or counter at {} of segment {}; the data is there", notice.offset,
@@ -328,11 +302,21 @@ Result<void> MemoryService::copy(Where from, Where to, std::size_t bytes, const 
                   }});
         return {};
     }
-    const OperationId id = operations_.begin(Operation{.peer = from.node(), .what = "copy"});
-    auto sent =
-        port_.request(from.node(), copy_kind, Copy{id, place_of(from), to.node(), 0, place_of(to), bytes, notice});
-    if (!sent) operations_.end(id);
-    return sent;
+    const auto begun = begin_copy(from, to, bytes, notice, {});
+    return begun ? Result<void>() : Result<void>(begun.error());
+}
+
+Result<OperationId> MemoryService::begin_copy(Where from, Where to, std::size_t bytes, const Notice& notice,
+                                              Operation&& operation) {
+    operation.peer = from.node();
+    operation.what = "copy";
+    const OperationId id = operations_.begin(std::move(operation));
+    const Copy head{id, place_of(from), to.node(), 0, place_of(to), bytes, notice};
+    if (auto sent = port_.request(from.node(), copy_kind, head); !sent) {
+        operations_.end(id);
+        return sent.error();
+    }
+    return id;
 }
 
 bool MemoryService::on_copy(const Turn& turn, Node source, Bytes body) {
@@ -485,12 +469,15 @@ Result<void> MemoryService::get_strided(Where from, std::byte* target, const Str
 
 // ---- atomic operations
 
+Error MemoryService::unaligned(Where word, const Atomic& what) const {
+    return error(ErrorCode::misuse,
+                 "atomic operation at {}: the word at {} of segment {} is not aligned to its {} bytes",
+                 dispatcher_.name_of(word.node()), word.offset(), word.segment(), what.bytes);
+}
+
 Result<std::uint64_t> MemoryService::atomic(Where word, const Atomic& what) {
     if (auto good = segments_.check("atomic operation", word, what.bytes); !good) return good.error();
-    if (word.offset() % what.bytes != 0)
-        return error(ErrorCode::misuse,
-                     "atomic operation at {}: the word at {} of segment {} is not aligned to its {} bytes",
-                     dispatcher_.name_of(word.node()), word.offset(), word.segment(), what.bytes);
+    if (word.offset() % what.bytes != 0) return unaligned(word, what);
     if (reaches(word.node())) {
         std::byte* const where = map_.find(word.node(), word.segment(), word.offset(), what.bytes);
         const std::uint64_t before = apply_atomic(what, where);
@@ -499,13 +486,26 @@ Result<std::uint64_t> MemoryService::atomic(Where word, const Atomic& what) {
     }
     if (dispatcher_.progress().in_handler())
         return error(ErrorCode::misuse, "atomic operation: a handler must not wait for what it answers");
-    const OperationId id =
-        operations_.begin(Operation{.peer = word.node(), .what = "atomic operation", .is_waited_for = true});
+    const auto id = send_atomic(word, what, {.is_waited_for = true});
+    if (!id) return id.error();
+    return operations_.wait_for(*id);
+}
+
+Result<OperationId> MemoryService::begin_atomic(Where word, const Atomic& what, Operation&& operation) {
+    if (auto good = segments_.check("atomic operation", word, what.bytes); !good) return good.error();
+    if (word.offset() % what.bytes != 0) return unaligned(word, what);
+    return send_atomic(word, what, std::move(operation));
+}
+
+Result<OperationId> MemoryService::send_atomic(Where word, const Atomic& what, Operation&& operation) {
+    operation.peer = word.node();
+    operation.what = "atomic operation";
+    const OperationId id = operations_.begin(std::move(operation));
     if (auto sent = port_.request(word.node(), atomic_kind, AtomicRequest{id, place_of(word), what}); !sent) {
         operations_.end(id);
         return sent.error();
     }
-    return operations_.wait_for(id);
+    return id;
 }
 
 bool MemoryService::on_atomic(const Turn& turn, Node source, Bytes body) {
@@ -517,7 +517,7 @@ bool MemoryService::on_atomic(const Turn& turn, Node source, Bytes body) {
             turn, source, request.operation,
             where == nullptr
                 ? error(ErrorCode::not_found, "atomic operation: {}", explain_place(request.word, request.what.bytes))
-                : Error(ErrorCode::misuse, "atomic operation: not a word of 4 or 8 bytes, aligned"));
+                : Error(ErrorCode::misuse, "atomic operation: not a word of 4 or 8 bytes, aligned, or no such operation"));
         return true;
     }
     operations_.reply_done(turn, source, request.operation, apply_atomic(request.what, where));

@@ -24,6 +24,8 @@ class MemoryMap;
 class OperationService;
 class Segments;
 
+inline Place place_of(global_ptr<std::byte> where) noexcept { return {where.segment(), 0, where.offset()}; }
+
 class MemoryService final : public Service {
 public:
     using Where = global_ptr<std::byte>;
@@ -40,6 +42,16 @@ public:
     Result<void> get_pieces(std::span<const GetPiece> pieces);
     Result<void> copy(Where from, Where to, std::size_t bytes, const Notice& notice);
     Result<std::uint64_t> atomic(Where word, const Atomic& what);
+
+    // ---- parts of the above that only begin, by messages: `operation` says who is told when it is done
+
+    /// Requires that the place was checked and the target is not empty.
+    OperationId begin_get(Where from, MutableBytes target, Operation operation);
+    /// Requires that both places and the notice were checked. An error: never sent.
+    Result<OperationId> begin_copy(Where from, Where to, std::size_t bytes, const Notice& notice,
+                                   Operation&& operation);
+    /// Checks the word. An error: never sent.
+    Result<OperationId> begin_atomic(Where word, const Atomic& what, Operation&& operation);
 
     /// What goes out in pieces.
     Transfers& transfers() noexcept { return transfers_; }
@@ -70,7 +82,8 @@ private:
     /// True if `node` exists and this process accesses its memory by loads and stores.
     bool reaches(Node node) const noexcept;
     Result<void> put_by_messages(Where to, Bytes source, const Notice& notice);
-    OperationId begin_get(Where from, MutableBytes target, Operation operation);
+    Result<OperationId> send_atomic(Where word, const Atomic& what, Operation&& operation);
+    Error unaligned(Where word, const Atomic& what) const;
     Result<void> wait_for(OperationId id);
 
     Dispatcher& dispatcher_;

@@ -259,7 +259,8 @@ TEST_F(DispatcherMemory, an_atomic_operation_of_a_peer_needs_an_aligned_word_of_
         EXPECT_EQ(done[0].head<Done>().value, bytes == 8 ? 0x1111111111111111u : 0x11111111u);
         EXPECT_TRUE(is_written(offset, bytes)) << bytes << " at " << offset;
     }
-    victim.hears(1, Kind::atomic, AtomicRequest{asked, place(0), {static_cast<Atomic::Kind>(3), 8, 1, 1}});
+    constexpr auto no_kind = static_cast<Atomic::Kind>(Atomic::last_kind + 1);
+    victim.hears(1, Kind::atomic, AtomicRequest{asked, place(0), {no_kind, 8, 1, 1}});
     victim.poll();
     EXPECT_NE(victim.refusal(1, asked), "") << "there is no such operation";
     victim.hears(1, Kind::atomic, AtomicRequest{asked, {landing_bit, 0, 0}, {Atomic::add, 8, 1, 0}});
@@ -286,6 +287,11 @@ TEST_F(DispatcherMemory, atomic_operations_answer_what_was_there_and_do_what_the
     EXPECT_EQ(word, 7u);
     EXPECT_EQ(apply({Atomic::add, 4, 0xffffffff, 0}), 7u);
     EXPECT_EQ(word, 6u) << "the other half is not carried into";
+    EXPECT_EQ(apply({Atomic::bit_xor, 8, 15, 0}), 6u);
+    EXPECT_EQ(apply({Atomic::max_signed, 8, 0xffffffffffffffff, 0}), 9u);
+    EXPECT_EQ(word, 9u) << "minus one is less";
+    EXPECT_EQ(apply({Atomic::max_unsigned, 8, 0xffffffffffffffff, 0}), 9u);
+    EXPECT_EQ(word, 0xffffffffffffffffu);
 }
 
 TEST_F(DispatcherMemory, a_notice_sets_a_flag_of_its_segment_and_nothing_beside_it) {

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 #include <span>
+#include <type_traits>
 
 namespace kumi {
 
@@ -47,9 +48,24 @@ struct Notice {
 };
 static_assert(sizeof(Notice) == 24);
 
-/// What is done to a word of 4 or 8 bytes, atomically.
+/// What is done to a word of 4 or 8 bytes, atomically. Travels between nodes: new kinds go to the end.
 struct Atomic {
-    enum Kind : std::uint32_t { add, swap, compare_exchange };
+    enum Kind : std::uint32_t {
+        add, // of integers, signed or not
+        swap,
+        compare_exchange, // of bits
+        bit_and,
+        bit_or,
+        bit_xor,
+        min_signed,
+        max_signed,
+        min_unsigned,
+        max_unsigned,
+        add_float, // float if the word has 4 bytes, double if it has 8
+        min_float,
+        max_float,
+        last_kind = max_float,
+    };
 
     Kind kind;
     std::uint32_t bytes;
@@ -81,6 +97,10 @@ private:
 };
 
 namespace engine {
+/// What is copied between nodes: nothing but its memory.
+template <class T>
+concept Value = std::is_trivially_copyable_v<T>;
+
 /// A segment that was made: its number, and this node's part of it.
 struct MadeSegment {
     SegmentId id;
