@@ -54,7 +54,7 @@ public:
     }
 
     void step() {
-        switch (random_() % 16) {
+        switch (random_() % 19) {
         case 0: return put();
         case 1: return start_put();
         case 2: return write();
@@ -71,6 +71,9 @@ public:
         case 13: return add();
         case 14: return exchange();
         case 15: return sync();
+        case 16: return put_by_future();
+        case 17: return get_by_future();
+        case 18: return change_by_future();
         }
     }
 
@@ -169,6 +172,17 @@ private:
         const Range range = any_range(any_size());
         const Bytes source = change_and_keep(region, range);
         good(engine_.memory().start_put(at(region, range), source, any_notice(region.base.node())));
+    }
+    void put_by_future() {
+        Region& region = any_region();
+        const Range range = any_range(any_size());
+        const Bytes source = change_and_keep(region, range);
+        auto done = engine_.memory().async().put(at(region, range), source, any_notice(region.base.node()));
+        if (random_() % 4 != 0) return futures_.push_back(std::move(done));
+        good(done.get(deadline()));
+        std::vector<std::byte> target(range.end - range.begin);
+        good(engine_.memory().get(at(region, range), target));
+        EXPECT_TRUE(std::ranges::equal(target, source)) << "it is there when its future says so";
     }
     void write() {
         Region& region = any_region();
@@ -285,6 +299,24 @@ private:
         good(engine_.memory().wait(begun.flag, 1, deadline()));
         EXPECT_EQ(begun.target, begun.expected);
     }
+    void get_by_future() {
+        Region& region = any_region();
+        const Range range = any_range(any_size());
+        make_way(region, range);
+        region.read.push_back(range);
+        Get& begun = gets_.emplace_back(Get{std::vector<std::byte>(range.end - range.begin), {}, 1});
+        begun.expected.assign(region.model.begin() + static_cast<std::ptrdiff_t>(range.begin),
+                              region.model.begin() + static_cast<std::ptrdiff_t>(range.end));
+        auto got = engine_.memory().async().get(at(region, range), begun.target);
+        if (random_() % 2 != 0) return futures_.push_back(std::move(got));
+        if (random_() % 2 != 0) {
+            good(got.get(deadline()));
+            EXPECT_EQ(begun.target, begun.expected);
+            return;
+        }
+        got.cancel();
+        begun.expected = begun.target; // as much as has come until now, and no more
+    }
     void read() {
         Region& region = any_region();
         const Range range = any_range(4);
@@ -313,6 +345,15 @@ private:
         added_wide_[node * words + word] += static_cast<std::uint64_t>(amount);
         added_narrow_[node * words + word] += amount;
     }
+    /// The same by futures, some of which are waited for later.
+    void change_by_future() {
+        const Node node = static_cast<Node>(random_() % nodes_);
+        const std::size_t word = random_() % words;
+        for (int i = 0; i < 5; ++i)
+            futures_.push_back(engine_.memory().async().fetch_add(wide_.at(node, word), 3).then(
+                [](Result<std::uint64_t> before) { return before ? Result<void>() : Result<void>(before.error()); }));
+        added_wide_[node * words + word] += 15;
+    }
     /// Adds too.
     void exchange() {
         const Node node = static_cast<Node>(random_() % nodes_);
@@ -325,6 +366,8 @@ private:
     }
     void sync() {
         good(engine_.sync(deadline()));
+        for (Future<void>& future : futures_) good(future.get(deadline()));
+        futures_.clear();
         for (const Get& begun : gets_) {
             EXPECT_EQ(load_flag(begun.flag), 1u);
             EXPECT_EQ(begun.target, begun.expected);
@@ -351,6 +394,7 @@ private:
     std::vector<Region> regions_; // by node, in its segment and in its heap
     std::deque<std::vector<std::byte>> sources_; // of what is under way
     std::deque<Get> gets_;
+    std::vector<Future<void>> futures_; // of what is under way
     Segment<Flag> flags_;       // by node that sets them
     Segment<Counter> counters_; // the same
     Segment<std::int64_t> noticed_;

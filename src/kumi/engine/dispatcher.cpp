@@ -37,6 +37,7 @@ Dispatcher::~Dispatcher() {
         });
     };
     loop_.serve_until(is_done, now() + patience);
+    progress_.end(); // futures may live on; functions that wait for one return
     calls_.stop();
     loop_.stop();
     {
@@ -44,7 +45,6 @@ Dispatcher::~Dispatcher() {
         outbox_.tell_all_handled();
     }
     loop_.serve_until([&] { return !outbox_.has_waiting(); }, now() + patience);
-    progress_.end(); // futures may live on
     {
         const Turn turn(loop_);
         for (const Added& added : services_) added.service->on_end(turn);

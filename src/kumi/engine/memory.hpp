@@ -3,10 +3,26 @@
 // Memory that other nodes reach, and access to theirs: job.memory(). A Memory is a small value; it must not be used
 // after its job has ended. All functions are for any thread. Nodes of this host access each other's memory by plain
 // loads and stores; messages carry the data to other hosts.
+//
+// Puts, gets, copies and atomic operations have up to three forms:
+//
+//                        source of a put must stay until        the data is at its target when
+//     put, write         the call returns                       the notice says so, or after sync()
+//     start_put, copy    sync() returns                         the notice says so, or after sync()
+//     async().put, ...   the future is ready or cancelled       the future is ready
+//
+//                        target of a get must stay until        the data is there when
+//     get, read          the call returns                       the call returns
+//     start_get          its flag is 1, or sync() returns       its flag is 1, or after sync()
+//     async().get        the future is ready or cancelled       the future is ready
+//
+// Errors that only the other node knows come to the next sync(), for async() to the future. A future that is destroyed
+// early, or whose get() has timed out, leaves its operation under way: cancel() ends it, and sync() waits for it.
 
 #include "kumi/base/bytes.hpp"
 #include "kumi/base/clock.hpp"
 #include "kumi/base/result.hpp"
+#include "kumi/engine/future/async_memory.hpp"
 #include "kumi/engine/global_ptr.hpp"
 #include "kumi/engine/memory/atomics.hpp"
 #include "kumi/engine/memory/words.hpp"
@@ -23,8 +39,6 @@ class Dispatcher;
 
 /// What the templates below call.
 namespace by_bytes {
-using Where = global_ptr<std::byte>;
-
 Node node_of(Dispatcher& dispatcher) noexcept;
 Result<MadeSegment> make_segment(Dispatcher& dispatcher, std::size_t count, std::size_t bytes_each);
 Result<void> free_segment(Dispatcher& dispatcher, SegmentId segment);
@@ -43,6 +57,9 @@ Result<std::uint64_t> atomic(Dispatcher& dispatcher, Where word, const Atomic& w
 class Memory : public AtomicOperations<Memory> {
 public:
     explicit Memory(Dispatcher& dispatcher) noexcept : dispatcher_(&dispatcher) {}
+
+    /// The forms that give futures: future/async_memory.hpp.
+    AsyncMemory async() const noexcept { return AsyncMemory(*dispatcher_); }
 
     // ---- segments: all nodes make the same calls in the same order
 

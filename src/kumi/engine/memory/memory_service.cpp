@@ -517,7 +517,7 @@ bool MemoryService::on_atomic(const Turn& turn, Node source, Bytes body) {
             turn, source, request.operation,
             where == nullptr
                 ? error(ErrorCode::not_found, "atomic operation: {}", explain_place(request.word, request.what.bytes))
-                : Error(ErrorCode::misuse, "atomic operation: not a word of 4 or 8 bytes, aligned, or no such operation"));
+                : Error(ErrorCode::misuse, "atomic operation: none that exists on an aligned word of 4 or 8 bytes"));
         return true;
     }
     operations_.reply_done(turn, source, request.operation, apply_atomic(request.what, where));

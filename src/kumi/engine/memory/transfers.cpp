@@ -40,6 +40,9 @@ bool Transfers::go_on(const Turn& turn) {
         else ++node;
     }
     port_.want_progress(turn, !transfers_.empty());
+    // Only now, because what is told may start transfers.
+    for (const OperationId id : std::exchange(handled_, {}))
+        if (dispatcher_.operations().find(turn, id) != nullptr) dispatcher_.operations().complete(turn, id);
     return any;
 }
 
@@ -54,8 +57,8 @@ bool Transfers::go_on_to(const Turn& turn, List& transfers) {
             transfer = transfers.erase(transfer);
             any = true;
         } else {
+            active += transfer->has_gone ? 0 : 1; // what has gone only waits to be handled there
             ++transfer;
-            ++active;
         }
     }
     return any;
@@ -96,6 +99,9 @@ bool Transfers::send_piece(const Turn& turn, Transfer& transfer) {
 }
 
 bool Transfers::send_put_piece(const Turn& turn, Transfer& transfer, std::uint64_t bytes) {
+    // The program has cancelled it, or the target has refused it: the source must not be read any more.
+    if (transfer.operation != no_operation && dispatcher_.operations().find(turn, transfer.operation) == nullptr)
+        return transfer.next = transfer.bytes - bytes, true;
     const bool is_last = transfer.next + bytes == transfer.bytes;
     Place place = transfer.place;
     place.offset += transfer.next;
@@ -132,7 +138,7 @@ bool Transfers::finish(const Turn& turn, Transfer& transfer) {
         dispatcher_.outbox(turn).ask_for_credit(transfer.node);
         return false;
     }
-    operations.complete(turn, transfer.operation);
+    handled_.push_back(transfer.operation);
     return true;
 }
 

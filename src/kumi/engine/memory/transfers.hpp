@@ -11,6 +11,7 @@
 #include <list>
 #include <map>
 #include <optional>
+#include <vector>
 
 namespace kumi::engine {
 
@@ -67,7 +68,8 @@ private:
     Dispatcher& dispatcher_;
     Port port_;
     std::uint64_t piece_bytes_;
-    std::map<Node, List> transfers_; // by the other node
+    std::map<Node, List> transfers_;   // by the other node
+    std::vector<OperationId> handled_; // operations of transfers that are done, to be completed by go_on()
 };
 
 } // namespace kumi::engine

@@ -89,8 +89,10 @@ void OperationService::complete(const Turn&, OperationId id) {
     operation.is_done = true;
     if (operation.is_waited_for) return;
     const auto answered = std::move(operation.answered);
+    const std::uint64_t value = operation.value;
+    const bool answers_value = operation.answers_value;
     operations_.end(id);
-    if (answered) answered(Bytes{});
+    if (answered) answered(answers_value ? bytes_of(value) : Bytes{});
 }
 
 void OperationService::fail(const Turn& turn, OperationId id, Error why) {

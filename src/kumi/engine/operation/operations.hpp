@@ -34,6 +34,7 @@ struct Operation {
     Flag flag_value = 1;
     bool is_waited_for = false;  // somebody looks at it, and ends it
     bool is_for_sync = true;     // sync() waits for it
+    bool answers_value = false;  // `answered` is given the value
     bool is_done = false;
     std::optional<Error> failure;
     Answered answered;
