@@ -36,6 +36,16 @@ TEST(Coroutine, gets_the_error_of_a_future_and_may_answer_with_it) {
     EXPECT_EQ(sum(Future<int>(), ready(1)).get().error().code(), ErrorCode::misuse);
 }
 
+Future<std::string> as_text(Future<int> future) {
+    if (!co_await future) co_return "none";
+    co_return Result<std::string>(std::string("some"));
+}
+
+TEST(Coroutine, may_answer_with_what_its_value_is_made_of) {
+    EXPECT_EQ(*as_text(Future<int>()).get(), "none");
+    EXPECT_EQ(*as_text(ready(1)).get(), "some");
+}
+
 Future<void> note(Future<int> future, int& noted, std::shared_ptr<int> held) {
     const auto answer = co_await future;
     if (!answer) throw answer.error();
