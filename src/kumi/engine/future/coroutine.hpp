@@ -62,9 +62,7 @@ protected:
 template <class T>
 class CoroutinePromise final : public CoroutineOf<T> {
 public:
-    /// `co_return value;`, `co_return error;` or `co_return result;`
-    void return_value(T value) { this->answer_.emplace(std::move(value)); }
-    void return_value(Error why) { this->answer_.emplace(std::move(why)); }
+    /// `co_return value;` or `co_return error;`
     void return_value(Result<T> answer) { this->answer_.emplace(std::move(answer)); }
 };
 
