@@ -169,16 +169,16 @@ bool Outbox::try_drain(Node to, Waiting& next, Sort sort) {
 
 bool Outbox::on_taken(Node from, const Taken& taken) noexcept {
     Peer& peer = peers_[from];
-    for (const std::size_t sort : {0, 1})
+    for (const unsigned sort : {0u, 1u})
         if (taken.bytes[sort] < peer.plain[sort].taken || taken.bytes[sort] > peer.plain[sort].sent) return false;
-    for (const std::size_t sort : {0, 1}) peer.plain[sort].taken = taken.bytes[sort];
+    for (const unsigned sort : {0u, 1u}) peer.plain[sort].taken = taken.bytes[sort];
     return true;
 }
 
 void Outbox::tell_taken(Node to) {
     Peer& peer = peers_[to];
     Taken taken{};
-    for (const std::size_t sort : {0, 1}) taken.bytes[sort] = peer.plain[sort].told = peer.plain[sort].here;
+    for (const unsigned sort : {0u, 1u}) taken.bytes[sort] = peer.plain[sort].told = peer.plain[sort].here;
     auto message = outgoing(Kind::taken, false, taken);
     reply(to, message.bytes());
 }
