@@ -1,0 +1,134 @@
+// A node that leaves or dies: whatever needs it fails by its name, soon, and all else goes on.
+
+#include "engine/node.hpp"
+#include "kumi/engine/call/invoke.hpp"
+
+#include <csignal>
+#include <functional>
+#include <unistd.h>
+
+namespace kumi::engine_test {
+namespace {
+
+using namespace std::chrono_literals;
+
+class Departures : public EngineTest {
+public:
+    /// As the channel has it, and for the engine to notice: it looks once a second where no channel wakes it.
+    static Duration told_max() { return sanitized ? Duration{10s} : GetParam().told_max + 2s; }
+
+protected:
+    /// Runs `body` on three nodes, of which node 1 calls go() and returns: it leaves, or dies in that call.
+    static void run_without_one(const std::function<void(Channel&, const std::function<void()>& go)>& body) {
+        run(3, [&](Channel& channel) { body(channel, [] {}); });
+        if (!GetParam().run_and_kill) return;
+        GetParam().run_and_kill(3, {1}, [&](Channel& channel) {
+            const Watchdog watchdog(channel.self());
+            try {
+                body(channel, [] { ::kill(::getpid(), SIGKILL); });
+            } catch (const Stop&) {
+            }
+        });
+    }
+};
+
+/// What node 0 and node 2 can still do without node 1.
+void meet(Engine& engine) { good(engine.wait(good(engine.arrive(std::vector<Node>{0, 2})), deadline())); }
+
+/// An error that says that node 1 is lost, long before the deadline.
+template <class Call>
+void expect_lost_node(Call&& call, Place where = Place::here()) {
+    const Instant begin = now();
+    const auto result = call();
+    const Duration took = now() - begin;
+    expect_error(result, {"node 1"}, where);
+    if (result) return;
+    if (result.error().code() != ErrorCode::node_lost)
+        ADD_FAILURE_AT(where.file, where.line) << "not the code for that: " << result.error().text();
+    if (took > Departures::told_max())
+        ADD_FAILURE_AT(where.file, where.line) << "after " << took / 1ms << " ms: " << result.error().text();
+}
+
+TEST_P(Departures, whoever_waits_for_a_node_that_goes_is_told) {
+    for (const char* const what : {"invoke", "sync", "barrier", "barrier of some", "send", "plain send"})
+        run_without_one([&](Channel& channel, const std::function<void()>& go) {
+            SCOPED_TRACE(what);
+            const std::string_view wanted = what;
+            Handlers handlers;
+            const auto take = handlers.add("take", [](Call&, std::uint64_t) {});
+            const auto square = handlers.function("square", [](long value) { return value * value; });
+            Engine engine = open(channel, std::move(handlers));
+            good(engine.barrier(deadline()));
+            if (engine.node() == 1) {
+                std::this_thread::sleep_for(20ms); // the others wait, or are about to
+                return go();
+            }
+            const auto send_many = [&]() -> Result<void> {
+                const std::vector<std::byte> content(5'000);
+                for (const Instant end = now() + 10s; now() < end;) {
+                    const auto sent = wanted == "send" ? engine.send(1, take, std::uint64_t{1})
+                                                       : engine.dispatcher().messages().send_plain(
+                                                             1, std::array<Bytes, 1>{Bytes(content)});
+                    if (!sent) return sent;
+                }
+                return {};
+            };
+            if (wanted == "barrier") expect_lost_node([&] { return engine.barrier(deadline()); });
+            if (wanted == "barrier of some")
+                expect_lost_node([&] { return engine.wait(good(engine.arrive(std::vector<Node>{0, 1, 2})), deadline()); });
+            if (wanted == "invoke")
+                expect_lost_node([&] {
+                    for (const Instant end = now() + 10s; now() < end;)
+                        if (auto answer = engine.invoke(1, square, 3).get(deadline()); !answer) return answer;
+                    return engine.invoke(1, square, 3).get(deadline());
+                });
+            if (wanted == "sync")
+                expect_lost_node([&] {
+                    for (const Instant end = now() + 10s; now() < end;) {
+                        if (auto sent = engine.send(1, take, std::uint64_t{1}); !sent) return sent;
+                        if (auto synced = engine.sync(deadline()); !synced) return synced;
+                    }
+                    return engine.sync(deadline());
+                });
+            if (wanted == "send" || wanted == "plain send") expect_lost_node(send_many);
+            (void)engine.sync(deadline()); // what else failed
+            expect_lost_node([&] { return engine.invoke(1, square, 2).get(deadline()); });
+            expect_lost_node([&] { return engine.barrier(deadline()); });
+            (void)engine.sync(deadline());
+            EXPECT_EQ(good(engine.invoke(2 - engine.node(), square, 5).get(deadline())), 25);
+            meet(engine);
+        });
+}
+
+TEST_P(Departures, a_barrier_that_a_node_came_to_before_it_went_completes) {
+    run_without_one([&](Channel& channel, const std::function<void()>& go) {
+        Engine engine = open(channel);
+        good(engine.barrier(deadline()));
+        if (engine.node() == 1) {
+            (void)engine.arrive();
+            (void)engine.arrive();
+            std::this_thread::sleep_for(20ms); // what tells of it is under way
+            return go();
+        }
+        if (engine.node() == 2) {
+            EXPECT_TRUE(engine.wait_until([&] { return channel.lost(1); }, deadline()));
+        }
+        const BarrierToken first = engine.arrive(), second = engine.arrive(), third = engine.arrive();
+        good(engine.wait(first, deadline()));
+        good(engine.wait(second, deadline()));
+        expect_lost_node([&] { return engine.wait(third, deadline()); });
+        meet(engine);
+    });
+}
+
+std::vector<World> worlds_that_tell() {
+    std::vector<World> all = worlds();
+    std::erase_if(all, [](const World& world) { return !world.tells_who_has_left; });
+    return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Worlds, Departures, testing::ValuesIn(worlds_that_tell()),
+                         [](const testing::TestParamInfo<World>& world) { return world.param.name; });
+
+} // namespace
+} // namespace kumi::engine_test
