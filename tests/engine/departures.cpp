@@ -75,7 +75,9 @@ TEST_P(Departures, whoever_waits_for_a_node_that_goes_is_told) {
             };
             if (wanted == "barrier") expect_lost_node([&] { return engine.barrier(deadline()); });
             if (wanted == "barrier of some")
-                expect_lost_node([&] { return engine.wait(good(engine.arrive(std::vector<Node>{0, 1, 2})), deadline()); });
+                expect_lost_node([&] {
+                    return engine.wait(good(engine.arrive(std::vector<Node>{0, 1, 2})), deadline());
+                });
             if (wanted == "invoke")
                 expect_lost_node([&] {
                     for (const Instant end = now() + 10s; now() < end;)
