@@ -406,9 +406,9 @@ TEST(Barriers, of_a_set_that_was_laid_by_go_on_where_it_was) {
     node.step(2, {set, 1, 0, 0, 0});
     node.step(2, {set, 2 + Barriers::window * 2, 0, 0, 0});
     EXPECT_EQ(node.barriers.dropped(BarrierDrop::wrong_sequence), 2u) << "what no honest node sends";
-    for (std::uint32_t sequence : {2, 3, 4}) node.step(2, {set, sequence, 0, 0, 0});
+    for (const std::uint32_t sequence : {2u, 3u, 4u}) node.step(2, {set, sequence, 0, 0, 0});
     EXPECT_EQ(node.barriers.held(), 3u);
-    for (std::uint32_t sequence : {2, 3, 4}) {
+    for (const std::uint32_t sequence : {2u, 3u, 4u}) {
         const auto token = node.arrive(set, pair);
         EXPECT_EQ(token->sequence, sequence);
         EXPECT_TRUE(node.barriers.is_complete(*token));

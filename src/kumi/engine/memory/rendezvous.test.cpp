@@ -224,7 +224,7 @@ protected:
     }
     /// What the other node does when it is told.
     void on_withdraw(std::function<void(const Withdraw&)> then) {
-        victim.channel.on_sent = [this, then](Node, Bytes bytes) {
+        victim.channel.on_sent = [then](Node, Bytes bytes) {
             Header header{};
             Withdraw what{};
             if (read_value(bytes, header) && header.kind == static_cast<std::uint16_t>(Kind::withdraw) &&
