@@ -443,7 +443,8 @@ TEST(DispatcherCalls, a_call_counts_as_handled_when_it_is_in_line_and_later_when
         EXPECT_FALSE(self->dispatcher->progress().wait_until([] { return false; }, now())); // handles what has come
         const auto credits = self->sent(Kind::credit);
         EXPECT_FALSE(credits.empty());
-        return credits.empty() ? 0 : credits[0].header.handled; // those behind it are of functions that began meanwhile
+        // The first one: those behind it are of functions that began meanwhile.
+        return credits.empty() ? std::uint64_t{0} : std::uint64_t{credits[0].header.handled};
     };
     bool has_looked = false;
     Handlers handlers;
