@@ -15,6 +15,8 @@
 // What a coroutine throws becomes the error of its future; an Error that it throws is that error. Cancelling the future
 // cancels what the coroutine awaits: the coroutine goes on with that error. References that a coroutine takes must stay
 // valid until its future is ready.
+//
+// g++ 12 compiles a co_await within a condition wrongly, whatever is awaited: name its value first, as above.
 
 #include "kumi/engine/future.hpp"
 

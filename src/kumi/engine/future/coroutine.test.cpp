@@ -159,7 +159,7 @@ TEST(Coroutine, goes_on_where_its_future_is_completed) {
     Promise<int> promise;
     Future<bool> is_there = [](Future<int> future, std::thread::id caller) -> Future<bool> {
         const auto awaited = co_await future;
-    if (!awaited) co_return awaited.error();
+        if (!awaited) co_return awaited.error();
         co_return std::this_thread::get_id() != caller;
     }(promise.future(), std::this_thread::get_id());
     std::thread completer([&] { promise.complete(1); });
