@@ -52,9 +52,9 @@ TEST(Workers, run_each_task_once_and_begin_in_order) {
 }
 
 TEST(Workers, run_so_many_at_once_and_no_more) {
-    Workers workers(3);
     std::atomic<int> inside{0}, most{0}, done{0};
     std::counting_semaphore<> go(0);
+    Workers workers(3); // ends before what its tasks use
     for (int i = 0; i < 12; ++i)
         add(workers, [&](bool) {
             const int now_inside = ++inside;
@@ -72,9 +72,9 @@ TEST(Workers, run_so_many_at_once_and_no_more) {
 }
 
 TEST(Workers, a_task_that_waits_makes_room_for_others_in_any_order) {
-    Workers workers(1);
     std::binary_semaphore first_may_go(0), all_done(0);
     std::atomic<int> inner{0};
+    Workers workers(1);
     add(workers, [&](bool) {
         wait_observed([&] { first_may_go.acquire(); }); // for the last one
         all_done.release();
@@ -90,10 +90,12 @@ TEST(Workers, a_task_that_waits_makes_room_for_others_in_any_order) {
 
 TEST(Workers, nested_deeper_than_there_are_threads_refuse_instead_of_hanging) {
     constexpr std::size_t most = 5;
-    Workers workers(2, most);
     std::atomic<int> ran{0}, refused{0};
     std::counting_semaphore<> go(0);
-    std::function<void(bool)> nest = [&](bool may_run) {
+    std::counting_semaphore<> again(0);
+    std::function<void(bool)> nest;
+    Workers workers(2, most);
+    nest = [&](bool may_run) {
         if (!may_run) {
             ++refused;
             return go.release(100);
@@ -106,7 +108,6 @@ TEST(Workers, nested_deeper_than_there_are_threads_refuse_instead_of_hanging) {
     EXPECT_TRUE(eventually([&] { return refused == 1; }));
     EXPECT_EQ(ran, static_cast<int>(most));
     // Afterwards there is room again.
-    std::binary_semaphore again(0);
     EXPECT_TRUE(eventually([&] {
         add(workers, [&](bool may_run) {
             if (may_run) again.release();
@@ -116,9 +117,9 @@ TEST(Workers, nested_deeper_than_there_are_threads_refuse_instead_of_hanging) {
 }
 
 TEST(Workers, that_are_stopped_wait_for_what_runs_and_drop_what_has_not_begun) {
-    Workers workers(1);
     std::atomic<bool> is_over{false};
     std::binary_semaphore has_begun(0);
+    Workers workers(1);
     auto held = std::make_shared<int>(0);
     add(workers, [&](bool) {
         has_begun.release();

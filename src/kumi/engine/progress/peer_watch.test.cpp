@@ -3,6 +3,7 @@
 #include "loopback/victim.hpp"
 
 #include <gtest/gtest.h>
+#include <optional>
 
 namespace kumi::engine::peer_watch_test {
 namespace {
@@ -62,8 +63,9 @@ private:
 };
 
 TEST(DispatcherLosses, nodes_that_are_gone_are_looked_at_again_when_something_was_begun_with_them) {
+    std::optional<CountsLosses> made; // the engine ends before it
     Victim victim;
-    CountsLosses service(*victim.dispatcher);
+    CountsLosses& service = made.emplace(*victim.dispatcher);
     const auto look = [&] {
         for (int i = 0; i < 2 * 256; ++i) victim.dispatcher->progress().poll();
     };

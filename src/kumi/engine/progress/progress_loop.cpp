@@ -104,7 +104,7 @@ void ProgressLoop::take_turn_slowly() noexcept {
 }
 
 void ProgressLoop::warn_if_stuck(unsigned looks, Instant& since) noexcept {
-    constexpr unsigned looks_per_clock = 1024;
+    constexpr unsigned looks_per_clock = 64;
     if (looks % looks_per_clock != 0) return;
     const Instant time = now();
     if (looks == looks_per_clock) since = time;

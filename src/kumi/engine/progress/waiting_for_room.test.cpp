@@ -116,7 +116,7 @@ TEST_F(WaitingForRoom, a_thread_that_cannot_get_the_turn_for_long_says_why_that_
     });
     ASSERT_TRUE(comes_true([&] { return has_it.load(); }));
     std::thread helper([&] {
-        std::this_thread::sleep_for(300ms);
+        std::this_thread::sleep_for(1s); // a busy machine lets a thread that looks run seldom
         is_over = true;
     });
     { const Turn turn(other); }

@@ -25,6 +25,18 @@ Steps pass_down(CollectiveCall& call, Node root, std::size_t step, std::vector<s
     co_await call.wait();
 }
 
+// Functions of their own, so that no lambda refers to what lies in the frame of a coroutine.
+void write_folded(CollectiveCall& call, Folding& folding, std::vector<std::byte>& content) {
+    call.run([&folding, &content]() -> Result<void> {
+        content = folding.written();
+        return {};
+    });
+}
+void fold_in(CollectiveCall& call, Folding& folding, Node from, const std::vector<std::byte>& came) {
+    const Membership& seat = call.seat();
+    call.run([&folding, &seat, from, &came]() -> Result<void> { return folding.combine(seat, from, came); });
+}
+
 /// Up the tree: a member combines what comes with what it has, and passes it on. The root has all of it in the end.
 Steps pass_up(CollectiveCall& call, Node root, Folding& folding, std::vector<std::byte>& content) {
     const Membership& seat = call.seat();
@@ -32,19 +44,17 @@ Steps pass_up(CollectiveCall& call, Node root, Folding& folding, std::vector<std
     std::size_t level = 0;
     for (auto link = tree.next_up(level); link; link = tree.next_up(level)) {
         if (link->is_up) {
-            call.run([&]() -> Result<void> { return content = folding.written(), Result<void>(); });
+            write_folded(call, folding, content);
             call.send(link->other, 0, content);
             continue;
         }
         std::vector<std::byte> came;
         call.receive_any(link->other, 0, came);
         co_await call.wait_received();
-        call.run([&]() -> Result<void> {
-            return folding.combine(seat, link->other, came);
-        });
+        fold_in(call, folding, link->other, came);
     }
     co_await call.wait();
-    if (seat.rank == root) call.run([&]() -> Result<void> { return content = folding.written(), Result<void>(); });
+    if (seat.rank == root) write_folded(call, folding, content);
     else content.clear();
 }
 
