@@ -9,6 +9,10 @@
 
 #include <algorithm>
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <string_view>
+#include <thread>
+#include <vector>
 
 namespace kumi::engine::waking_test {
 namespace {
@@ -36,6 +40,40 @@ TEST(DispatcherWaking, a_poll_that_handled_something_wakes_those_that_wait_and_a
     EXPECT_EQ(victim.dispatcher->progress().poll(), 1u);
     EXPECT_EQ(victim.channel.wakes(), 1u);
     EXPECT_TRUE(sleeper.was_woken());
+}
+
+TEST(DispatcherWaking, what_comes_while_all_threads_wait_for_room_is_handled_by_the_background) {
+    std::atomic<int> handled{0};
+    std::atomic<bool> was_background{false};
+    Handlers handlers;
+    const auto take = handlers.add("take", [&](Call&) {
+        char name[16] = {};
+        ::pthread_getname_np(::pthread_self(), name, sizeof name);
+        was_background = std::string_view(name) == "kumi-progress";
+        ++handled;
+    });
+    Victim victim(std::move(handlers), {.in_background = true});
+    std::vector<std::thread> senders;
+    std::atomic<int> refused{0};
+    for (int i = 0; i < 2; ++i)
+        senders.emplace_back([&] {
+            while (victim.engine->send(1, take)) {} // until node 1 is lost
+            ++refused;
+        });
+    ASSERT_TRUE(comes_true([&] { return victim.under_way(1) == requests_max && victim.channel.is_asleep(); }));
+    for (int round = 1; round <= 3; ++round) {
+        std::this_thread::sleep_for(5ms);
+        victim.hears(2, Kind::first_handler, true);
+        const Instant start = now();
+        EXPECT_TRUE(comes_true([&] { return handled == round; }));
+        EXPECT_LT(now() - start, 5s);
+        EXPECT_TRUE(was_background);
+    }
+    EXPECT_EQ(refused, 0);
+    victim.channel.lose(1);
+    victim.channel.ring();
+    for (std::thread& sender : senders) sender.join();
+    EXPECT_EQ(refused, 2);
 }
 
 TEST(DispatcherWaking, a_look_at_a_barrier_that_handled_something_wakes_those_that_wait) {

@@ -160,8 +160,8 @@ void ProgressLoop::end_observed_waits(const Turn& turn) noexcept {
     wake_waiters(turn);
 }
 
-void ProgressLoop::sleep(Instant deadline) noexcept {
-    if (sleeper_ == Sleeper::none) return sleep_on_channel(Sleeper::thread, deadline);
+void ProgressLoop::sleep(Sleeper who, Instant deadline) noexcept {
+    if (sleeper_ == Sleeper::none) return sleep_on_channel(who, deadline);
     if (sleeper_ == Sleeper::background) return ask_for_sleep();
     const std::uint32_t seen = events_.load();
     ++followers_;
@@ -172,7 +172,7 @@ void ProgressLoop::sleep(Instant deadline) noexcept {
 }
 
 void ProgressLoop::wake_waiters() noexcept {
-    if (sleeper_ == Sleeper::thread) channel_.wake();
+    if (is_thread_asleep()) channel_.wake();
     if (followers_ == 0) return;
     events_.fetch_add(1);
     base::futex_wake(events_);
@@ -203,27 +203,6 @@ void ProgressLoop::ask_for_sleep() noexcept {
     if (patience_.spin_max == Duration{0}) yield();
 }
 
-namespace {
-
-/// While a thread waits that may have an observer.
-class Observed {
-public:
-    Observed() noexcept {
-        if (observer_ != nullptr) observer_->begin_wait();
-    }
-    Observed(const Observed&) = delete;
-    Observed& operator=(const Observed&) = delete;
-    ~Observed() {
-        if (observer_ != nullptr) observer_->end_wait();
-    }
-    bool is_observed() const noexcept { return observer_ != nullptr; }
-
-private:
-    WaitObserver* observer_ = WaitObserver::of_this_thread();
-};
-
-} // namespace
-
 void ProgressLoop::wait_for_room(base::FunctionRef<bool(const Turn&)> until) {
     // Relaxed: the first was written before the engine was given to the program, the second by this thread if it is the
     // background itself, which may run functions.
@@ -233,14 +212,14 @@ void ProgressLoop::wait_for_room(base::FunctionRef<bool(const Turn&)> until) {
         return;
     }
     const Turn turn(*this);
-    const Observed observed;
+    const Wait wait(*this);
     constexpr unsigned yields_max = 4; // as in serve_until()
     unsigned empty = 0;
     Instant idle_since{};
-    while (!until(turn) && !(observed.is_observed() && observed_waits_end_)) {
+    while (!until(turn) && !wait.is_to_end()) {
         if (work_.take_in(turn) != 0) {
             empty = 0;
-            if (followers_ != 0 || sleeper_ == Sleeper::thread) wake_waiters();
+            if (followers_ != 0 || is_thread_asleep()) wake_waiters();
             let_others();
             continue;
         }
@@ -263,17 +242,13 @@ void ProgressLoop::wait_for_room(base::FunctionRef<bool(const Turn&)> until) {
     }
 }
 
-/// The background, or a thread that waits, sleeps on the channel and wakes this thread when something has happened. A
-/// sleeper that armed the channel before this thread was refused room may not learn of room: so this looks again soon.
+/// The thread sleeps on the channel itself, so that room wakes this thread and no other one has to. What it takes in for
+/// handlers calls the background (Work::take_in). After a long sleep the background looks for losses and deadlines.
 void ProgressLoop::sleep_for_room() noexcept {
-    constexpr Duration look_again_after = 1ms;
-    on_duty();
-    const std::uint32_t seen = events_.load();
-    ++followers_;
-    leave_turn();
-    base::futex_wait(events_, seen, now() + look_again_after);
-    take_turn();
-    --followers_;
+    constexpr Duration sleep_max = 100ms;
+    const Instant end = now() + sleep_max;
+    sleep(Sleeper::for_room, end);
+    if (now() >= end) on_duty();
 }
 
 // ---- the background
@@ -285,7 +260,7 @@ void ProgressLoop::on_duty() noexcept {
 }
 
 void ProgressLoop::call(const Turn&) noexcept {
-    if (sleeper_ != Sleeper::none) channel_.wake();
+    if (sleeper_ == Sleeper::thread || sleeper_ == Sleeper::background) channel_.wake();
     else on_duty();
 }
 
@@ -338,7 +313,9 @@ void ProgressLoop::run_background() noexcept {
             after_work(turn);
             if (waits_.load(std::memory_order_relaxed) != 0) break;
         }
-        // Whoever waits does what there is to do.
+        // A thread that waits for room leaves losses, keep-alives and deadlines to the background.
+        if (sleeper_ == Sleeper::for_room && work_.prepare_sleep(turn, true)) work_.end_sleep(turn, true);
+        // Other threads that wait do what there is to do.
         if (waits_.load(std::memory_order_relaxed) != 0 || sleeper_ != Sleeper::none || stopping_.load() ||
             !work_.prepare_sleep(turn, true))
             continue;

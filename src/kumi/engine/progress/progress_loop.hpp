@@ -146,7 +146,7 @@ public:
                 continue;
             }
             if (work_.prepare_sleep(turn, false)) {
-                if (!done()) sleep(std::min(deadline, time + work_.sleep_max()));
+                if (!done()) sleep(Sleeper::thread, std::min(deadline, time + work_.sleep_max()));
                 work_.end_sleep(turn, false);
             }
             empty = 0;
@@ -169,7 +169,8 @@ private:
     friend class Turn;
     void wake_waiters() noexcept;
     void on_duty() noexcept;
-    enum class Sleeper { none, thread, background };
+    /// for_room: a thread of the program that waits for room, and does not do what there is to do.
+    enum class Sleeper { none, thread, for_room, background };
     /// While a thread of the program waits; with the turn.
     class Wait {
     public:
@@ -201,12 +202,14 @@ private:
     void let_others_now() noexcept;
     void yield() noexcept;
     void after_work(const Turn& turn) noexcept {
-        if (followers_ != 0 || sleeper_ == Sleeper::thread) [[unlikely]] wake_waiters(turn);
+        if (followers_ != 0 || is_thread_asleep()) [[unlikely]] wake_waiters(turn);
         if (work_.has_tasks(turn)) [[unlikely]] run_tasks();
         let_others();
     }
     void run_tasks() noexcept;
-    void sleep(Instant deadline) noexcept;
+    /// A thread of the program sleeps on the channel.
+    bool is_thread_asleep() const noexcept { return sleeper_ == Sleeper::thread || sleeper_ == Sleeper::for_room; }
+    void sleep(Sleeper who, Instant deadline) noexcept;
     void sleep_on_channel(Sleeper who, Instant deadline) noexcept;
     void ask_for_sleep() noexcept;
     void sleep_for_room() noexcept;
