@@ -35,16 +35,18 @@ public:
         pm::RemoteMemory* memory = nullptr;
         bool in_background = false;
         std::size_t waiting_bytes_max = engine::Outbox::waiting_bytes_usual;
+        Duration stuck_after = far_away;
     };
     explicit Victim(Handlers&& handlers = {}) : Victim(std::move(handlers), Options{}) {}
     Victim(Handlers&& handlers, const Options& options) : channel(options.nodes, options.self), handled(options.nodes) {
         channel.memory = options.memory;
-        auto opened = engine::Dispatcher::open(channel, std::move(handlers),
-                                         {.patience = {},
-                                          .progress = {.in_background = options.in_background, .core = {}},
-                                          .keepalive_every = far_away,
-                                          .clock = [this] { return Instant(Duration(time)); },
-                                          .waiting_bytes_max = options.waiting_bytes_max});
+        auto opened = engine::Dispatcher::open(
+            channel, std::move(handlers),
+            {.patience = {},
+             .progress = {.in_background = options.in_background, .core = {}, .stuck_after = options.stuck_after},
+             .keepalive_every = far_away,
+             .clock = [this] { return Instant(Duration(time)); },
+             .waiting_bytes_max = options.waiting_bytes_max});
         dispatcher = opened->get();
         engine.emplace(*std::move(opened));
         dispatcher->loop().start();

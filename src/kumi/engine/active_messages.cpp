@@ -70,6 +70,7 @@ std::optional<std::string> ActiveMessages::run_here(std::uint32_t number, Node s
 inline bool ActiveMessages::run(const Handlers::Entry& entry, Call& call, Bytes body, std::optional<Error>& trouble) {
     bool is_sound = true;
     try {
+        const Lending lending(dispatcher_.loop().turn_lock());
         is_sound = entry.run(call, body);
     } catch (const std::exception& thrown) {
         trouble = error(ErrorCode::refused, "handler {} threw: {}", entry.name, thrown.what());
@@ -180,6 +181,7 @@ void ActiveMessages::run_plain(const Turn& turn, bool was_forwarded, pm::Message
     std::optional<Error> trouble;
     is_in_plain_handler_ = true;
     try {
+        const Lending lending(dispatcher_.loop().turn_lock());
         plain_handler_(message);
     } catch (const std::exception& thrown) {
         trouble = error(ErrorCode::refused, "on_message threw at a message of {}: {}",
@@ -204,28 +206,28 @@ Result<void> ActiveMessages::send_plain(Node to, std::span<const Bytes> pieces) 
                      base::readable_bytes(bytes - sizeof(Header)), to,
                      base::readable_bytes(traits.message_bytes_max - sizeof(Header)),
                      traits.device == "shmem" ? ", or raise KUMI_SHMEM_MEMORY" : "");
-    const auto lost = [&] {
-        return error(ErrorCode::node_lost, "sending to {}: it has left, or is lost", dispatcher_.name_of(to));
+    bool was_sent = false;
+    bool was_stuck = false;
+    Instant since{};
+    const auto is_over = [&](const Turn& turn) {
+        if (was_sent || (was_sent = try_send_plain(turn, to, pieces, bytes)) || dispatcher_.is_lost(to)) return true;
+        if (!dispatcher_.must_keep(turn)) return was_stuck = dispatcher_.is_stuck(turn, since);
+        was_sent = keep_plain(turn, to, pieces, bytes);
+        return true;
     };
+    bool is_over_now = false;
     {
         const Turn turn = dispatcher_.take_turn();
-        if (try_send_plain(turn, to, pieces, bytes)) return {};
-        if (turn.is_inner()) {
-            if (keep_plain(turn, to, pieces, bytes)) return {};
-            return lost();
-        }
-        if (to == dispatcher_.node() && plain_handler_ == nullptr)
+        is_over_now = is_over(turn);
+        if (!is_over_now && to == dispatcher_.node() && plain_handler_ == nullptr)
             return error(ErrorCode::misuse,
                          "sending to this node itself, {}: {} wait already; set on_message, which takes them, before",
                          dispatcher_.name_of(to), base::readable_bytes(dispatcher_.outbox(turn).plain_window()));
     }
-    bool was_sent = false;
-    const auto is_over = [&](const Turn& turn) {
-        return was_sent || (was_sent = try_send_plain(turn, to, pieces, bytes)) || dispatcher_.is_lost(to);
-    };
-    dispatcher_.loop().wait_for_room(is_over);
-    if (!was_sent) return lost();
-    return {};
+    if (!is_over_now) dispatcher_.loop().wait_for_room(is_over);
+    if (was_sent) return {};
+    if (was_stuck) return dispatcher_.stuck_error(to);
+    return error(ErrorCode::node_lost, "sending to {}: it has left, or is lost", dispatcher_.name_of(to));
 }
 
 namespace {

@@ -83,7 +83,7 @@ private:
         bool is_holding = false;   // among holding_
     };
 
-    static bool run(const Handlers::Entry& entry, Call& call, Bytes body, std::optional<Error>& trouble);
+    bool run(const Handlers::Entry& entry, Call& call, Bytes body, std::optional<Error>& trouble);
     Handled handle(const Turn& turn, const Handlers::Entry& entry, Call&& call, Bytes body);
     bool is_held_back(const Turn& turn, Node source, std::uint32_t pressure) const noexcept;
     Handled hold_request(Node source, const Header& header, const Handlers::Entry& entry, Bytes body);

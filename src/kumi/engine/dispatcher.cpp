@@ -1,6 +1,7 @@
 #include "kumi/engine/dispatcher.hpp"
 
 #include "kumi/base/log.hpp"
+#include "kumi/base/system/machine.hpp"
 #include "kumi/engine/engine.hpp"
 
 #include <algorithm>
@@ -202,18 +203,39 @@ void Port::want_progress(const Turn&, bool wanted) noexcept {
 template <class TrySend>
 inline Result<void> Dispatcher::send_or_wait(Node to, MutableBytes head, Bytes body, TrySend&& try_send) {
     bool was_sent = false;
-    bool is_inner = false;
+    bool was_stuck = false;
+    Instant since{};
+    const auto is_over = [&](const Turn& turn) {
+        if (was_sent || (was_sent = try_send()) || channel_.lost(to)) return true;
+        if (!must_keep(turn)) return was_stuck = is_stuck(turn, since);
+        was_sent = outbox_.request(to, head, body);
+        return true;
+    };
+    bool is_over_now = false;
     {
         const Turn turn(loop_);
         if (try_send()) [[likely]]
             return {};
-        is_inner = turn.is_inner();
-        if (is_inner) was_sent = !channel_.lost(to) && outbox_.request(to, head, body);
+        is_over_now = is_over(turn);
     }
-    const auto is_over = [&](const Turn&) { return was_sent || (was_sent = try_send()) || channel_.lost(to); };
-    if (!is_inner) loop_.wait_for_room(is_over);
+    if (!is_over_now) loop_.wait_for_room(is_over);
+    if (was_stuck) return stuck_error(to);
     if (!was_sent) return error(ErrorCode::node_lost, "sending to {}: it has left, or is lost", name_of(to));
     return {};
+}
+
+bool Dispatcher::is_stuck(const Turn& turn, Instant& since) const noexcept {
+    if (!turn.is_borrowed()) return since = {}, false;
+    const Instant time = now();
+    if (since == Instant{}) since = time;
+    return time - since >= loop_.stuck_after();
+}
+
+Error Dispatcher::stuck_error(Node to) const {
+    return error(ErrorCode::misuse,
+                 "sending to {}: {} wait to be sent, and another thread runs a handler that does not end; if the "
+                 "handler waits for a mutex that this thread holds, release it between calls",
+                 name_of(to), base::readable_bytes(outbox_.waiting_bytes()));
 }
 
 Result<void> Dispatcher::request(Node to, MutableBytes head, Bytes body) {

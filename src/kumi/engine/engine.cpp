@@ -66,7 +66,12 @@ std::size_t Engine::poll() { return dispatcher_->progress().poll(); }
 void Engine::flush() { dispatcher_->progress().flush(); }
 bool Engine::wait_until(base::FunctionRef<bool()> done, Instant deadline) {
     if (dispatcher_->progress().in_handler()) return done();
-    return dispatcher_->progress().wait_until(done, deadline);
+    TurnLock& lock = dispatcher_->loop().turn_lock();
+    const auto look = [&] {
+        const Lending lending(lock);
+        return done();
+    };
+    return dispatcher_->progress().wait_until(look, deadline);
 }
 
 } // namespace kumi::engine

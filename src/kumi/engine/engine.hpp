@@ -7,8 +7,10 @@
 // none does, by a thread in the background, which sleeps until something comes. Handlers run one at a time. A handler
 // must not wait: inside a handler, calls that would wait are refused with an error; all others are allowed.
 //
-// Mutexes. Handlers run while the engine is locked, so a mutex that a handler takes must not be held across calls of
-// the engine: the handler would wait for the mutex, and the call for the handler. A call that waits 5 s for a handler
+// Mutexes. A mutex that handlers, continuations or conditions of wait_until() take may be held in calls that start
+// something: send, put, invoke. While the handler waits for the mutex, such a call does not wait for room: up to
+// 112 MiB are sent later. Then it waits for 5 s, and fails with ErrorCode::misuse. The mutex must not be held in calls
+// that run handlers: the handler would wait for its own thread. A call that waits 5 s for a handler of another thread
 // warns.
 //
 // Which calls run handlers in the calling thread, with whatever it has begun to change:

@@ -1,5 +1,6 @@
 #include "kumi/engine/call/calls.hpp"
 
+#include "kumi/base/sync/thread_mark.hpp"
 #include "kumi/base/system/machine.hpp"
 #include "kumi/engine/dispatcher.hpp"
 
@@ -227,8 +228,7 @@ void Calls::end(const Task& task, Result<std::vector<std::byte>> answer) {
 
 bool Calls::has_tasks(const Turn&) const noexcept {
     if (tasks_.empty()) return false;
-    return task_thread_ == nullptr ||
-           (task_thread_ == dispatcher_.loop().turn_holder() && task_depth_ < task_depth_max);
+    return task_thread_ == nullptr || (task_thread_ == base::thread_mark() && task_depth_ < task_depth_max);
 }
 
 bool Calls::run_task() noexcept {
@@ -239,7 +239,7 @@ bool Calls::run_task() noexcept {
         task = std::move(tasks_.front());
         tasks_.pop_front();
         ++task_depth_;
-        task_thread_ = dispatcher_.loop().turn_holder();
+        task_thread_ = base::thread_mark();
     }
     run(std::move(task), true);
     const Turn turn = dispatcher_.take_turn();

@@ -18,7 +18,7 @@
 #include <variant>
 #include <vector>
 
-namespace kumi::engine {
+namespace kumi::engine::function_test {
 namespace {
 
 struct Place {
@@ -143,4 +143,4 @@ TEST(Signature, of_a_long_double_tells_its_format) {
 }
 
 } // namespace
-} // namespace kumi::engine
+} // namespace kumi::engine::function_test

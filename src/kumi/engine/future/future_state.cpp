@@ -91,13 +91,17 @@ void FutureState::publish(std::unique_lock<std::mutex>& lock, base::FunctionRef<
     // Release: partner of the acquire in is_ready().
     ready_.store(1, std::memory_order_release);
     lock.unlock();
+    Progress* lender = nullptr;
     if (link != nullptr) {
         const ProgressLink::Use progress(*link);
         // Threads that wait look again after every handler by themselves.
         if (progress && !progress->in_handler()) progress->wake();
+        // The engine does not end while this thread has lent the turn.
+        if (progress && call && progress->lend()) lender = progress.operator->();
     }
     if (is_waited_for_alone) base::futex_wake(ready_);
     if (call) run_continuation(std::move(call));
+    if (lender != nullptr) lender->reclaim();
 }
 
 // ---- cancelling

@@ -137,6 +137,8 @@ bool EngineProgress::wait_until(base::FunctionRef<bool()> done, Instant deadline
 }
 
 bool EngineProgress::in_handler() const noexcept { return dispatcher_.loop_.has_turn(); }
+bool EngineProgress::lend() noexcept { return dispatcher_.loop_.turn_lock().lend(); }
+void EngineProgress::reclaim() noexcept { dispatcher_.loop_.turn_lock().reclaim(); }
 
 Duration EngineProgress::sleep_max() const noexcept {
     Duration longest = dispatcher_.peers_.keepalive_every();

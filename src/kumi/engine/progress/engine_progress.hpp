@@ -31,6 +31,8 @@ public:
     bool wait_until(base::FunctionRef<bool()> done, Instant deadline) override;
     void wake() noexcept override;
     bool in_handler() const noexcept override;
+    bool lend() noexcept override;
+    void reclaim() noexcept override;
     bool forget(std::uint64_t asked) override;
 
 private:

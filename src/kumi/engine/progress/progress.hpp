@@ -29,6 +29,10 @@ public:
     virtual void wake() noexcept = 0;
     /// This thread is inside a handler, where nothing may wait.
     virtual bool in_handler() const noexcept = 0;
+    /// This thread runs code of the program until reclaim(), and other threads may use the engine meanwhile if this
+    /// thread has the turn. False: reclaim() is not to be called.
+    virtual bool lend() noexcept { return false; }
+    virtual void reclaim() noexcept {}
     /// The answer to what was asked under this number is not wanted any more. True if it had not come yet.
     virtual bool forget(std::uint64_t asked) = 0;
 

@@ -2,16 +2,11 @@
 
 // Who makes progress: whoever waits, and in the background a thread of its own while nobody does.
 //
-// The turn. One thread at a time uses the channel and runs handlers: it has the turn. A thread that waits keeps it
-// while it spins, and lets others in when they ask. Asleep, nobody has it: the sleeper has armed the channel, and
-// others may send and poll meanwhile.
+// A thread that waits keeps the turn (turn_lock.hpp) while it spins, and lets others in when they ask. Asleep, nobody has
+// it: the sleeper has armed the channel, and others may send and poll meanwhile.
 //
 // The sleeper. One thread at a time sleeps on the channel; threads of the program before the background. Further
 // threads that wait sleep on a word of ours, and whoever handled something wakes them to look again.
-//
-// Visitors. The lock of the turn belongs to the first thread of the program that comes, which takes it for a few
-// nanoseconds; the background and the workers, which run functions, take it as visitors. A second thread of the program
-// makes it an ordinary lock.
 //
 // The background. While threads of the program come and wait, it naps, for longer each time, up to nap_max: they do
 // what there is to do, and it would only be in their way. When nobody has come since the last nap, it is on duty: it
@@ -21,8 +16,7 @@
 
 #include "kumi/base/clock.hpp"
 #include "kumi/base/function_ref.hpp"
-#include "kumi/base/sync/biased_lock.hpp"
-#include "kumi/base/sync/thread_mark.hpp"
+#include "kumi/engine/progress/turn_lock.hpp"
 #include "kumi/engine/progress/wait_observer.hpp"
 #include "kumi/pm/channel.hpp"
 #include "kumi/pm/wait.hpp"
@@ -34,25 +28,6 @@
 #include <type_traits>
 
 namespace kumi::engine {
-
-class ProgressLoop;
-
-/// The turn, for as long as this lives. A thread that has it may ask for it again. A function that may only be called
-/// with the turn takes a Turn. Within serve_until() the turn is given to others for moments, between two calls of
-/// `done` and Work.
-class Turn {
-public:
-    explicit inline Turn(ProgressLoop& loop) noexcept;
-    Turn(const Turn&) = delete;
-    Turn& operator=(const Turn&) = delete;
-    inline ~Turn();
-    /// Had it already: inside a handler.
-    bool is_inner() const noexcept { return is_inner_; }
-
-private:
-    ProgressLoop& loop_;
-    bool is_inner_;
-};
 
 /// What there is to do.
 class Work {
@@ -96,23 +71,20 @@ public:
     void stop() noexcept;
     bool has_background() const noexcept { return has_background_.load(); }
     unsigned workers() const noexcept { return options_.workers; }
+    Duration stuck_after() const noexcept { return options_.stuck_after; }
     /// From now on threads with an observer (workers) do not wait any more: their waits end as if their deadline had
     /// come. For the end of the engine.
     void end_observed_waits(const Turn&) noexcept;
 
-    /// A mark of the thread that has the turn.
-    const void* turn_holder() const noexcept { return holder_.load(std::memory_order_relaxed); }
+    TurnLock& turn_lock() noexcept { return lock_; }
     /// This thread has the turn: it is inside a handler.
-    bool has_turn() const noexcept {
-        // relaxed: only this thread writes its own mark
-        return holder_.load(std::memory_order_relaxed) == base::thread_mark();
-    }
+    bool has_turn() const noexcept { return lock_.is_held_here(); }
 
     /// Makes progress until `until()` or `until(turn)`, which is looked at with the turn; false when the deadline came
     /// first. Not for a thread that has the turn.
     template <class Until>
     bool serve_until(Until&& until, Instant deadline) {
-        const Turn turn(*this);
+        const Turn turn(lock_, Turn::Whole{});
         const auto done = [&] {
             if constexpr (std::is_invocable_v<Until&, const Turn&>) return until(turn);
             else return until();
@@ -130,25 +102,23 @@ public:
                 after_work(turn);
                 continue;
             }
-            let_others();
+            lock_.let_others();
             if (patience_.spin_max > Duration{0}) {
                 pm::relax();
                 if (++empty % polls_per_clock != 0) continue;
             } else if (++empty <= yields_max) {
-                yield();
+                lock_.yield();
                 continue;
             }
             const Instant time = now();
             if (time >= deadline || wait.is_to_end()) return done();
             if (empty == polls_per_clock) idle_since = time;
             if (patience_.spin_max > Duration{0} && time - idle_since < patience_.spin_max) {
-                yield(); // costs little where nobody else wants this core, and hosts may share it without knowing
+                lock_.yield(); // costs little where nobody else wants this core, and hosts may share it without knowing
                 continue;
             }
-            if (work_.prepare_sleep(turn, false)) {
-                if (!done()) sleep(Sleeper::thread, std::min(deadline, time + work_.sleep_max()));
-                work_.end_sleep(turn, false);
-            }
+            if (const PreparedSleep prepared(work_, turn); prepared && !done())
+                sleep(std::min(deadline, time + work_.sleep_max()));
             empty = 0;
         }
         return true;
@@ -166,12 +136,16 @@ public:
     void call(const Turn&) noexcept;
 
 private:
-    friend class Turn;
     void wake_waiters() noexcept;
     void on_duty() noexcept;
-    /// for_room: a thread of the program that waits for room, and does not do what there is to do.
-    enum class Sleeper { none, thread, for_room, background };
-    /// While a thread of the program waits; with the turn.
+    enum class Sleeper {
+        none,
+        thread,
+        for_room,  // a thread that waits for room, and does not do what there is to do
+        abandoned, // such a thread went on with a borrowed turn, which cannot end the channel's sleep
+        background,
+    };
+    /// While a thread of the program waits.
     class Wait {
     public:
         explicit Wait(ProgressLoop& loop) noexcept;
@@ -182,38 +156,38 @@ private:
         ProgressLoop& loop_;
         WaitObserver* observer_;
     };
+    /// From prepare_sleep() to end_sleep(); `done` may throw in between.
+    class PreparedSleep {
+    public:
+        PreparedSleep(Work& work, const Turn& turn) noexcept
+            : work_(work), turn_(turn), is_prepared_(work.prepare_sleep(turn, false)) {}
+        ~PreparedSleep() {
+            if (is_prepared_) work_.end_sleep(turn_, false);
+        }
+        explicit operator bool() const noexcept { return is_prepared_; }
 
-    void take_turn() noexcept {
-        const void* const me = base::thread_mark();
-        // Relaxed: a thread always sees its own mark.
-        if (owner_.load(std::memory_order_relaxed) != me || !lock_.try_lock_as_owner()) [[unlikely]] take_turn_slowly();
-        holder_.store(me, std::memory_order_relaxed);
-    }
-    void leave_turn() noexcept {
-        holder_.store(nullptr, std::memory_order_relaxed);
-        if (is_visit_) [[unlikely]] return leave_turn_slowly();
-        lock_.unlock_as_owner();
-    }
-    void take_turn_slowly() noexcept;
-    void leave_turn_slowly() noexcept;
-    void let_others() noexcept {
-        if (wanted_.load(std::memory_order_relaxed) != 0) [[unlikely]] let_others_now(); // a hint
-    }
-    void let_others_now() noexcept;
-    void yield() noexcept;
+    private:
+        Work& work_;
+        const Turn& turn_;
+        bool is_prepared_;
+    };
+
     void after_work(const Turn& turn) noexcept {
         if (followers_ != 0 || is_thread_asleep()) [[unlikely]] wake_waiters(turn);
         if (work_.has_tasks(turn)) [[unlikely]] run_tasks();
-        let_others();
+        lock_.let_others();
     }
     void run_tasks() noexcept;
     /// A thread of the program sleeps on the channel.
     bool is_thread_asleep() const noexcept { return sleeper_ == Sleeper::thread || sleeper_ == Sleeper::for_room; }
-    void sleep(Sleeper who, Instant deadline) noexcept;
+    void sleep(Instant deadline) noexcept;
     void sleep_on_channel(Sleeper who, Instant deadline) noexcept;
-    void ask_for_sleep() noexcept;
     void sleep_for_room() noexcept;
-    void warn_if_stuck(unsigned looks, Instant& since) noexcept;
+    std::optional<pm::Watched> begin_sleep(Sleeper who) noexcept;
+    void block(const pm::Watched& watched, Instant deadline) noexcept;
+    void end_sleep() noexcept;
+    void end_abandoned_sleep() noexcept;
+    void ask_for_sleep() noexcept;
     void hold_background(Duration longest) noexcept;
     void run_background() noexcept;
     void nap() noexcept;
@@ -225,20 +199,10 @@ private:
     pm::Patience patience_;
     ProgressOptions options_;
     unsigned polls_per_clock_; // reading the clock costs more than an empty poll of memory
-    bool can_own_ = false; // the lock
-
-    base::BiasedLock<base::MachineMemory> lock_;
-    std::atomic<const void*> owner_{nullptr}; // of the lock: the first thread of the program that came
-    std::atomic<const void*> background_mark_{nullptr};
-    std::atomic<unsigned> wanted_{0};
-    std::atomic<bool> has_warned_{false}; // that a thread cannot get the turn
-    std::atomic<const void*> holder_{nullptr};
+    TurnLock lock_;
 
     // With the turn.
-    bool is_visit_ = false;   // who has it took the lock
-    bool is_shared_ = false;  // all take it, from now on
     bool observed_waits_end_ = false;
-    unsigned worker_visits_ = 0;
     Sleeper sleeper_ = Sleeper::none;
     bool is_asked_for_ = false; // the background's sleep, by a thread
     unsigned followers_ = 0;    // threads that sleep on events_
@@ -255,11 +219,6 @@ private:
     std::thread background_;
 };
 
-inline Turn::Turn(ProgressLoop& loop) noexcept : loop_(loop), is_inner_(loop.has_turn()) {
-    if (!is_inner_) loop_.take_turn();
-}
-inline Turn::~Turn() {
-    if (!is_inner_) loop_.leave_turn();
-}
+inline Turn::Turn(ProgressLoop& loop) noexcept : Turn(loop.turn_lock()) {}
 
 } // namespace kumi::engine

@@ -231,7 +231,6 @@ TEST_F(ProgressLoopTest, a_thread_has_the_turn_once_and_others_not_meanwhile) {
         std::thread([&] { EXPECT_FALSE(loop.has_turn()); }).join();
     }
     EXPECT_FALSE(loop.has_turn());
-    EXPECT_EQ(loop.turn_holder(), nullptr);
 }
 
 TEST_F(ProgressLoopTest, threads_take_the_turn_one_at_a_time) {
@@ -247,6 +246,19 @@ TEST_F(ProgressLoopTest, threads_take_the_turn_one_at_a_time) {
         });
     for (std::thread& thread : all) thread.join();
     EXPECT_EQ(count, rounds * threads);
+}
+
+TEST_F(ProgressLoopTest, a_condition_that_throws_ends_the_wait_and_the_sleep_that_it_prepared) {
+    struct Stop {};
+    bool is_prepared = false;
+    work.on_prepare = [&] { return is_prepared = true; };
+    const auto done = [&]() -> bool {
+        if (is_prepared) throw Stop{};
+        return false;
+    };
+    EXPECT_THROW(loop.serve_until(done, now() + far), Stop);
+    EXPECT_EQ(work.threads_asleep, 0);
+    EXPECT_FALSE(loop.has_turn());
 }
 
 TEST_F(ProgressLoopTest, tasks_run_without_the_turn) {

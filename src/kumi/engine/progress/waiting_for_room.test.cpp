@@ -6,6 +6,8 @@
 
 #include <functional>
 #include <gtest/gtest.h>
+#include <mutex>
+#include <optional>
 #include <pthread.h>
 #include <string_view>
 #include <thread>
@@ -103,6 +105,40 @@ TEST_F(WaitingForRoom, without_a_background_a_thread_that_waits_for_room_works_i
     work.on_work = [&]() -> std::size_t { return ++worked, 1; };
     loop.wait_for_room([&](const Turn&) { return worked == 3; });
     EXPECT_EQ(worked, 3);
+}
+
+TEST_F(WaitingForRoom, a_thread_that_sleeps_goes_on_with_a_borrowed_turn_and_the_channel_s_sleep_is_ended_later) {
+    std::mutex mutex;
+    std::atomic<bool> is_called{false}, is_in_handler{false}, was_borrowed{false};
+    std::optional<std::thread::id> background;
+    work.on_work = [&]() -> std::size_t {
+        if (!is_background() || !is_called.exchange(false)) return 0;
+        background = std::this_thread::get_id();
+        const Lending lending(loop.turn_lock());
+        is_in_handler = true;
+        const std::lock_guard lock(mutex);
+        return 1;
+    };
+    loop.start();
+    std::thread sender([&] {
+        const std::lock_guard lock(mutex);
+        loop.wait_for_room([&](const Turn& turn) {
+            EXPECT_EQ(turn.is_inner(), turn.is_borrowed());
+            return was_borrowed = turn.is_borrowed();
+        });
+    });
+    ASSERT_TRUE(comes_true([&] { return channel.is_asleep() && channel.sleeper() == sender.get_id(); }));
+    is_called = true;
+    {
+        const Turn turn(loop);
+        loop.on_duty(turn);
+    }
+    ASSERT_TRUE(comes_true([&] { return is_in_handler.load(); }));
+    sender.join();
+    EXPECT_TRUE(was_borrowed);
+    ASSERT_TRUE(comes_true([&] { return channel.is_asleep() && channel.sleeper() == background; }))
+        << "the background has ended that sleep, and sleeps itself";
+    loop.stop();
 }
 
 TEST_F(WaitingForRoom, a_thread_that_cannot_get_the_turn_for_long_says_why_that_may_be) {

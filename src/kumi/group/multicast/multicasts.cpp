@@ -35,7 +35,7 @@ void Multicasts::start(const Set& to, const Purpose& purpose, Bytes arguments, B
                 return;
             }
         }
-        if (turn.is_inner())
+        if (turn.is_inner() && !turn.is_borrowed())
             return ended(error(ErrorCode::misuse,
                                "multicast to {} from a handler: {} are under way, and a handler must not wait",
                                to.text(), sender_.under_way()));

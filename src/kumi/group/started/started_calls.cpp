@@ -72,7 +72,7 @@ Result<void> StartedCalls::wait_for_room(const Started& started) {
     {
         const auto turn = dispatcher.take_turn();
         if (has_room(turn)) return {};
-        if (turn.is_inner()) return refused(ErrorCode::too_large);
+        if (turn.is_inner() && !turn.is_borrowed()) return refused(ErrorCode::too_large);
     }
     if (!dispatcher.loop().serve_until(has_room, started.deadline())) return refused(ErrorCode::timed_out);
     return {};

@@ -1,0 +1,165 @@
+#include "kumi/engine/progress/turn_lock.hpp"
+
+#include "kumi/base/assert.hpp"
+#include "kumi/base/log.hpp"
+#include "kumi/engine/progress/wait_observer.hpp"
+#include "kumi/pm/wait.hpp"
+
+#include <sched.h>
+
+namespace kumi::engine {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// A visit costs a microsecond, a shared lock its owner some nanoseconds each time.
+constexpr unsigned worker_visits_max = 10'000;
+/// Most handlers end earlier, and a loan costs some microseconds.
+constexpr Duration borrow_after = 20us;
+/// Then the holder may need this core.
+constexpr unsigned spins_max = 64;
+
+} // namespace
+
+TurnLock::TurnLock(Duration stuck_after) noexcept : stuck_after_(stuck_after) {
+#if defined(__SANITIZE_THREAD__)
+    can_own_ = false; // ThreadSanitizer does not follow the fence
+#else
+    can_own_ = base::register_for_heavy_fence();
+#endif
+    // Nothing is lent.
+    if (can_own_) {
+        (void)loan_.try_lock_as_owner();
+        return;
+    }
+    (void)loan_.try_lock();
+    lock_.disable();
+    is_shared_ = true;
+}
+
+// ---- taking
+
+/// Waits for a lock that is held for short times. False: the turn was borrowed instead.
+template <class Done>
+bool TurnLock::spin_until(Done&& done, bool may_borrow) noexcept {
+    Instant since{};
+    for (unsigned looks = 1; !done(); ++looks) {
+        if (looks <= spins_max) pm::relax();
+        else ::sched_yield();
+        if (looks % spins_max != 0) continue;
+        const Instant time = now();
+        if (looks == spins_max) since = time;
+        if (may_borrow && time - since >= borrow_after && try_borrow()) return false;
+        if (time - since >= stuck_after_) warn_once(time - since);
+    }
+    return true;
+}
+
+TurnLock::Hold TurnLock::take_slowly(bool may_borrow) noexcept {
+    const void* const me = base::thread_mark();
+    if (borrower_.load(std::memory_order_relaxed) == me) { // only this thread writes its own mark
+        KUMI_ASSERT(may_borrow);
+        return Hold::borrowed_again;
+    }
+    const bool is_worker = WaitObserver::of_this_thread() != nullptr;
+    if (const void* nobody = nullptr; !is_background() && !is_worker && can_own_ &&
+                                      owner_.compare_exchange_strong(nobody, me) && lock_.try_lock_as_owner()) {
+        holder_.store(me, std::memory_order_relaxed);
+        return Hold::whole;
+    }
+    wanted_.fetch_add(1, std::memory_order_relaxed); // a hint
+    const bool is_whole = take_as_visitor(may_borrow);
+    wanted_.fetch_sub(1, std::memory_order_relaxed); // not before the owner is outside, which may spin inside
+    if (!is_whole) return Hold::borrowed;
+    is_visit_ = true;
+    holder_.store(me, std::memory_order_relaxed);
+    return Hold::whole;
+}
+
+/// False: the turn was borrowed instead.
+bool TurnLock::take_as_visitor(bool may_borrow) noexcept {
+    if (!spin_until([&] { return lock_.try_lock(); }, may_borrow)) return false;
+    // With the lock; the owner needs no more, and nobody does where all take it.
+    if (is_shared_ || owner_.load(std::memory_order_relaxed) == base::thread_mark()) return true;
+    lock_.begin_visit();
+    if (!spin_until([&] { return lock_.is_owner_outside(); }, may_borrow)) {
+        lock_.end_visit();
+        lock_.unlock();
+        return false;
+    }
+    // A second thread of the program, or functions that use the engine much.
+    const bool is_worker = WaitObserver::of_this_thread() != nullptr;
+    is_shared_ = is_worker ? ++worker_visits_ > worker_visits_max : !is_background();
+    return true;
+}
+
+void TurnLock::leave_slowly() noexcept {
+    is_visit_ = false;
+    if (!is_shared_) lock_.end_visit();
+    lock_.unlock();
+}
+
+void TurnLock::warn_once(Duration waited) noexcept {
+    if (has_warned_.exchange(true)) return;
+    base::log_warning("a call of Kumi has waited {} ms for a handler that another thread runs: if the handler waits "
+                      "for a mutex, do not hold that mutex in calls of Kumi that wait",
+                      std::chrono::duration_cast<std::chrono::milliseconds>(waited).count());
+}
+
+// ---- loans
+
+bool TurnLock::try_borrow() noexcept {
+    // The first look spares the fence where nothing is lent.
+    if ((can_own_ && !loan_.is_owner_outside()) || !loan_.try_lock()) return false;
+    if (can_own_) {
+        loan_.begin_visit();
+        if (!loan_.is_owner_outside()) {
+            loan_.end_visit();
+            loan_.unlock();
+            return false;
+        }
+    }
+    borrower_.store(base::thread_mark(), std::memory_order_relaxed);
+    return true;
+}
+
+void TurnLock::give_back(Hold hold) noexcept {
+    if (hold == Hold::borrowed_again) return;
+    if (hold == Hold::reclaimed) {
+        (void)lend();
+        return;
+    }
+    borrower_.store(nullptr, std::memory_order_relaxed);
+    if (can_own_) loan_.end_visit();
+    loan_.unlock();
+}
+
+void TurnLock::reclaim_slowly() noexcept {
+    unsigned looks = 0;
+    do {
+        if (++looks <= spins_max) pm::relax();
+        else ::sched_yield();
+    } while (!(can_own_ ? loan_.try_lock_as_owner() : loan_.try_lock()));
+}
+
+// ---- letting others
+
+void TurnLock::pause() const noexcept {
+    // Threads that want it spin or yield: a moment is enough, unless all cores are busy.
+    for (int i = 0; i < 32 && wanted_.load(std::memory_order_relaxed) != 0; ++i) pm::relax();
+    if (wanted_.load(std::memory_order_relaxed) != 0) ::sched_yield();
+}
+
+void TurnLock::let_others_now() noexcept {
+    leave();
+    pause();
+    take();
+}
+
+void TurnLock::yield() noexcept {
+    leave();
+    ::sched_yield();
+    take();
+}
+
+} // namespace kumi::engine

@@ -1,0 +1,180 @@
+#pragma once
+
+// The turn: one thread at a time uses the channel and the state of the engine, and runs handlers.
+//
+// Owner and visitors. The lock belongs to the first thread of the program that comes, which takes it for a few
+// nanoseconds. The background and the workers, which run functions, take it as visitors. A second thread of the program
+// makes it an ordinary lock.
+//
+// Loans. A thread with the turn lends it while it runs code of the program: a handler, the condition of wait_until(), a
+// continuation of a future. The state of the engine is in order then, because such code may itself call the engine. A
+// thread that has waited for the turn for some microseconds borrows it, for one call. Thus a handler may wait for a
+// mutex while the thread that holds the mutex sends. The borrower is as if inside the handler: it must neither run
+// handlers nor wait. When the code of the program returns or calls the engine, the lender takes the turn back.
+
+#include "kumi/base/clock.hpp"
+#include "kumi/base/sync/biased_lock.hpp"
+#include "kumi/base/sync/thread_mark.hpp"
+
+#include <atomic>
+#include <cstdint>
+
+namespace kumi::engine {
+
+class ProgressLoop;
+
+class TurnLock {
+public:
+    /// A thread that waits for the turn for `stuck_after` warns.
+    explicit TurnLock(Duration stuck_after) noexcept;
+    TurnLock(const TurnLock&) = delete;
+    TurnLock& operator=(const TurnLock&) = delete;
+
+    /// How a thread came to the turn.
+    enum class Hold : std::uint8_t {
+        whole,          // no other thread had it
+        again,          // the thread had it already
+        reclaimed,      // the thread had lent it
+        borrowed,       // of a thread that runs code of the program
+        borrowed_again, // the thread had borrowed it already
+    };
+    /// For Turn.
+    Hold enter() noexcept {
+        if (!is_held_here()) return take_or_borrow();
+        if (!is_lent_) return Hold::again;
+        reclaim();
+        return Hold::reclaimed;
+    }
+    void leave(Hold hold) noexcept {
+        if (hold == Hold::whole) leave();
+        else if (hold != Hold::again) [[unlikely]] give_back(hold);
+    }
+
+    /// For a thread that has nothing of it. Does not borrow.
+    void take() noexcept {
+        if (!try_take()) [[unlikely]] take_slowly(false);
+    }
+    /// For a thread that has it whole.
+    void leave() noexcept {
+        holder_.store(nullptr, std::memory_order_relaxed);
+        if (is_visit_) [[unlikely]] return leave_slowly();
+        lock_.unlock_as_owner();
+    }
+    /// This thread has the turn, or has lent it: it is inside a handler.
+    bool is_held_here() const noexcept {
+        // relaxed: only this thread writes its own mark
+        return holder_.load(std::memory_order_relaxed) == base::thread_mark();
+    }
+
+    /// This thread runs code of the program until reclaim(). False: it does not have the turn, or has lent it already.
+    bool lend() noexcept {
+        if (!is_held_here() || is_lent_) return false;
+        is_lent_ = true;
+        if (can_own_) loan_.unlock_as_owner();
+        else loan_.unlock();
+        return true;
+    }
+    void reclaim() noexcept {
+        if (!(can_own_ ? loan_.try_lock_as_owner() : loan_.try_lock())) [[unlikely]] reclaim_slowly();
+        is_lent_ = false;
+    }
+
+    /// For a thread that has it whole: gives it to others for a moment if they wait for it, or in any case.
+    void let_others() noexcept {
+        if (wanted_.load(std::memory_order_relaxed) != 0) [[unlikely]] let_others_now(); // a hint
+    }
+    void yield() noexcept;
+    /// Outside the turn: gives threads that wait for the turn a moment to take it.
+    void pause() const noexcept;
+
+    /// The calling thread is the background.
+    void set_background() noexcept { background_.store(base::thread_mark()); }
+    bool is_background() const noexcept {
+        // relaxed: only the background writes its own mark
+        return background_.load(std::memory_order_relaxed) == base::thread_mark();
+    }
+
+private:
+    bool try_take() noexcept {
+        const void* const me = base::thread_mark();
+        // Relaxed: a thread always sees its own mark.
+        if (owner_.load(std::memory_order_relaxed) != me || !lock_.try_lock_as_owner()) [[unlikely]] return false;
+        holder_.store(me, std::memory_order_relaxed);
+        return true;
+    }
+    Hold take_or_borrow() noexcept {
+        if (try_take()) [[likely]] return Hold::whole;
+        return take_slowly(true);
+    }
+    Hold take_slowly(bool may_borrow) noexcept;
+    bool take_as_visitor(bool may_borrow) noexcept;
+    template <class Done>
+    bool spin_until(Done&& done, bool may_borrow) noexcept;
+    void leave_slowly() noexcept;
+    bool try_borrow() noexcept;
+    void give_back(Hold hold) noexcept;
+    void reclaim_slowly() noexcept;
+    void let_others_now() noexcept;
+    void warn_once(Duration waited) noexcept;
+
+    Duration stuck_after_;
+    bool can_own_ = false; // both locks
+    base::BiasedLock<base::MachineMemory> lock_;
+    /// Its owner is whichever thread has the turn, and is outside while it lends.
+    base::BiasedLock<base::MachineMemory> loan_;
+    std::atomic<const void*> owner_{nullptr}; // of lock_: the first thread of the program that came
+    std::atomic<const void*> background_{nullptr};
+    std::atomic<const void*> holder_{nullptr};   // stays while the turn is lent
+    std::atomic<const void*> borrower_{nullptr};
+    std::atomic<unsigned> wanted_{0};
+    std::atomic<bool> has_warned_{false};
+
+    // With the turn.
+    bool is_visit_ = false;  // the holder took the lock as visitors do
+    bool is_shared_ = false; // all take it as visitors do, from now on
+    bool is_lent_ = false;
+    unsigned worker_visits_ = 0;
+};
+
+/// The turn, for as long as this lives. A thread that has it may ask for it again. A function that may only be called
+/// with the turn takes a Turn. Within serve_until() the turn is given to others for moments, between two calls of
+/// `done` and Work.
+class Turn {
+public:
+    explicit inline Turn(ProgressLoop& loop) noexcept;
+    explicit Turn(TurnLock& lock) noexcept : lock_(lock), hold_(lock.enter()) {}
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+    ~Turn() { lock_.leave(hold_); }
+
+    /// Some code of the program runs below this: nothing else of the program's may be run, and nothing may wait.
+    bool is_inner() const noexcept { return hold_ != TurnLock::Hold::whole; }
+    /// Another thread runs that code: this thread may wait when it has given the turn back.
+    bool is_borrowed() const noexcept { return hold_ >= TurnLock::Hold::borrowed; }
+
+private:
+    friend class ProgressLoop;
+    struct Whole {};
+    /// Does not borrow, and is not for a thread that has the turn.
+    Turn(TurnLock& lock, Whole) noexcept : lock_(lock), hold_(TurnLock::Hold::whole) { lock.take(); }
+
+    TurnLock& lock_;
+    TurnLock::Hold hold_;
+};
+
+/// While code of the program runs. Does nothing in a thread that does not have the turn.
+class Lending {
+public:
+    explicit Lending(TurnLock& lock) noexcept : lock_(lock), is_mine_(lock.lend()) {}
+    Lending(const Lending&) = delete;
+    Lending& operator=(const Lending&) = delete;
+    ~Lending() {
+        if (is_mine_) lock_.reclaim();
+    }
+
+private:
+    TurnLock& lock_;
+    bool is_mine_;
+};
+
+} // namespace kumi::engine
