@@ -17,7 +17,7 @@ constexpr std::size_t few_bytes = 64 << 10; // may wait to be sent
 std::size_t waiting_bytes(Call& call) {
     engine::Dispatcher& dispatcher = call.engine().dispatcher();
     const auto turn = dispatcher.take_turn();
-    return dispatcher.outbox(turn).waiting_bytes();
+    return dispatcher.outbox(turn).backlog().bytes();
 }
 
 TEST_P(Forwarding, a_chain_to_a_slow_node_loses_nothing_and_keeps_little) {

@@ -82,7 +82,7 @@ struct Setup {
     Duration spin_max = std::chrono::microseconds(20);
     Duration keepalive_every = engine::Dispatcher::Options{}.keepalive_every;
     std::function<Instant()> clock = now;
-    std::size_t waiting_bytes_max = engine::Outbox::waiting_bytes_usual;
+    std::size_t waiting_bytes_max = engine::Backlog::bytes_usual;
 
     engine::Dispatcher::Options options() const {
         return {{spin_max}, {in_background, {}}, keepalive_every, clock, waiting_bytes_max};

@@ -130,7 +130,8 @@ public:
             act();
             // Nobody has given credit for what was not sent.
             for (Node node = 0; node < nodes; ++node)
-                KUMI_ASSERT(dispatcher_->outbox(dispatcher_->take_turn()).under_way(node) <= engine::requests_max);
+                KUMI_ASSERT(dispatcher_->outbox(dispatcher_->take_turn()).credits().under_way(node) <=
+                            engine::requests_max);
         }
         channel_.lose_all(); // so nothing waits
         for (int i = 0; i < 10; ++i) dispatcher_->progress().poll();

@@ -34,7 +34,7 @@ public:
         pm::Node self = 0;
         pm::RemoteMemory* memory = nullptr;
         bool in_background = false;
-        std::size_t waiting_bytes_max = engine::Outbox::waiting_bytes_usual;
+        std::size_t waiting_bytes_max = engine::Backlog::bytes_usual;
         Duration stuck_after = far_away;
     };
     explicit Victim(Handlers&& handlers = {}) : Victim(std::move(handlers), Options{}) {}
@@ -88,7 +88,7 @@ public:
     /// Requests to a peer that it has not handled yet.
     std::uint64_t under_way(pm::Node to) {
         const auto turn = dispatcher->take_turn();
-        return dispatcher->outbox(turn).under_way(to);
+        return dispatcher->outbox(turn).credits().under_way(to);
     }
 
     // ---- what peers are told

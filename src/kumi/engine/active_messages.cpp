@@ -121,10 +121,10 @@ bool ActiveMessages::go_on_from(const Turn& turn, Node source) {
         const HeldRequest next = std::move(from.requests.front());
         from.requests.pop_front();
         --held_requests_;
-        dispatcher_.thread_of_request_ = thread_of(next.header);
+        dispatcher_.arrivals().set_thread_of_request(turn, thread_of(next.header));
         if (handle(turn, *next.entry, Call(dispatcher_, source, true), next.body.bytes()) == Handled::no)
-            dispatcher_.refuse_unknown(turn, source, next.header.kind);
-        dispatcher_.thread_of_request_ = 0;
+            dispatcher_.arrivals().refuse_unknown(turn, source, next.header.kind);
+        dispatcher_.arrivals().set_thread_of_request(turn, 0);
         outbox.on_handled(source);
     }
     if (from.requests.empty()) from.pressure = 0;
@@ -222,7 +222,7 @@ Result<void> ActiveMessages::send_plain(Node to, std::span<const Bytes> pieces) 
         if (!is_over_now && to == dispatcher_.node() && plain_handler_ == nullptr)
             return error(ErrorCode::misuse,
                          "sending to this node itself, {}: {} wait already; set on_message, which takes them, before",
-                         dispatcher_.name_of(to), base::readable_bytes(dispatcher_.outbox(turn).plain_window()));
+                         dispatcher_.name_of(to), base::readable_bytes(dispatcher_.outbox(turn).windows().bytes()));
     }
     if (!is_over_now) dispatcher_.loop().wait_for_room(is_over);
     if (was_sent) return {};
@@ -257,7 +257,7 @@ bool ActiveMessages::try_send_plain(const Turn& turn, Node to, std::span<const B
         outbox.note_told(to, slot.bytes());
         channel.commit(slot);
     }
-    outbox.on_plain_sent(to, turn.is_inner(), bytes - sizeof(Header));
+    outbox.windows().on_sent(to, turn.is_inner() ? Flow::forwarded : Flow::plain, bytes - sizeof(Header));
     return true;
 }
 

@@ -5,7 +5,6 @@
 #include "kumi/engine/engine.hpp"
 
 #include <algorithm>
-#include <exception>
 #include <utility>
 
 namespace kumi::engine {
@@ -77,98 +76,6 @@ Result<void> Dispatcher::check_node(const char* what, Node node) const {
         return error(ErrorCode::not_found, "{} node {}: this job has nodes 0 to {}", what, node, nodes() - 1);
     return {};
 }
-
-// ---- arrivals
-
-void Dispatcher::on_arrival(const Turn& turn, pm::Message& message) noexcept {
-    Header header;
-    const Node source = message.source();
-    if (!read_value(message.bytes(), header)) return note_unsound(source);
-    if (!outbox_.on_header(source, header)) [[unlikely]]
-        note_unsound(source);
-    read(turn, source, header, message);
-}
-
-void Dispatcher::take_in(const Turn& turn, pm::Message& message) noexcept {
-    Header header{};
-    const bool is_whole = read_value(message.bytes(), header);
-    const auto kind = static_cast<Kind>(header.kind);
-    const bool is_of_engine =
-        header.kind < first_of_services && kind != Kind::message && kind != Kind::forwarded;
-    if (!is_whole || is_of_engine) return on_arrival(turn, message);
-    try {
-        unread_.push_back(pm::KeptMessage(message.source(), message.bytes()));
-    } catch (const std::exception&) { // no memory: it is handled here after all
-        return on_arrival(turn, message);
-    }
-    if (!outbox_.on_header(message.source(), header)) [[unlikely]]
-        note_unsound(message.source());
-    if (unread_.size() == 1) loop_.call(turn);
-}
-
-std::size_t Dispatcher::read_unread(const Turn& turn) noexcept {
-    std::size_t count = 0;
-    for (; !unread_.empty(); ++count) {
-        const pm::KeptMessage next = std::move(unread_.front());
-        unread_.pop_front();
-        pm::Message message(next.source(), next.bytes());
-        Header header;
-        if (read_value(message.bytes(), header)) read(turn, message.source(), header, message);
-    }
-    return count;
-}
-
-inline void Dispatcher::read(const Turn& turn, Node source, const Header& header, pm::Message& message) noexcept {
-    Handled handled = Handled::yes;
-    thread_of_request_ = thread_of(header);
-    try {
-        handled = handle(turn, source, header, message.bytes().subspan(sizeof header), message);
-        if (handled == Handled::no) {
-            if (header.is_request == 0) note_unsound(source);
-            else refuse_unknown(turn, source, header.kind);
-        }
-    } catch (const std::exception& failure) { // no memory, or what a type of the program's threw
-        operations_.note_error(
-            turn, error(ErrorCode::no_memory, "handling a message of {}: {}", name_of(source), failure.what()));
-    } catch (...) {
-        operations_.note_error(turn, error(ErrorCode::refused, "handling a message of {}: the program threw something "
-                                                               "that is no std::exception",
-                                           name_of(source)));
-    }
-    thread_of_request_ = 0;
-    if (header.is_request != 0 && handled != Handled::later) outbox_.on_handled(source);
-}
-
-void Dispatcher::refuse_unknown(const Turn& turn, Node source, std::uint16_t kind) {
-    operations_.refuse(turn, source, no_operation,
-                       error(ErrorCode::misuse, "it could make nothing of a message of kind {}", kind));
-}
-
-inline Handled Dispatcher::handle(const Turn& turn, Node source, const Header& header, Bytes body,
-                                  pm::Message& message) {
-    if (header.kind >= static_cast<std::uint16_t>(Kind::first_handler))
-        return messages_.on_message(turn, source, header, body);
-    if (header.kind >= first_of_services) {
-        const std::size_t index = (header.kind - first_of_services) / Service::kinds_max;
-        if (index >= services_.size()) return Handled::no;
-        return services_[index].service->on_message(turn, source, kind_in_service(static_cast<Kind>(header.kind)),
-                                                    body);
-    }
-    switch (static_cast<Kind>(header.kind)) {
-    case Kind::credit:
-    case Kind::nudge: return Handled::yes;
-    case Kind::please: return outbox_.on_asked(source), Handled::yes;
-    case Kind::message: return messages_.on_plain_message(turn, source, false, body, message), Handled::yes;
-    case Kind::forwarded: return messages_.on_plain_message(turn, source, true, body, message), Handled::yes;
-    case Kind::taken: {
-        Taken taken;
-        return handled_if(read_value(body, taken) && outbox_.on_taken(source, taken));
-    }
-    default: return Handled::no;
-    }
-}
-
-void Dispatcher::set_face(std::unique_ptr<Engine> face) noexcept { face_ = std::move(face); }
 
 void Dispatcher::note_unsound(Node source) noexcept {
     if (std::exchange(has_told_unsound_, true)) return;
@@ -250,11 +157,6 @@ void Dispatcher::send_keepalive(Node node) noexcept {
     if (node == this->node() || channel_.lost(node)) return;
     Outgoing<0> nothing(Kind::nudge, false);
     (void)outbox_.try_post(node, nothing.bytes()); // where there is no room, something is under way
-}
-
-void Dispatcher::send_nudge(const Turn&, Node node) noexcept {
-    Outgoing<0> nothing(Kind::nudge, false);
-    outbox_.reply(node, nothing.bytes());
 }
 
 } // namespace kumi::engine

@@ -1,10 +1,11 @@
 #pragma once
 
-// The engine behind its face (engine.hpp). The dispatcher gives each message that arrives to a service, or to a handler
-// of the program, and sends what services want to send. Its parts:
+// The engine behind its face (engine.hpp). The dispatcher has the services and handlers of the program, to which it
+// gives each message that arrives, and sends what they want to send. Its parts:
 //
 //   ProgressLoop     which thread makes progress, and when: it has the turn
 //   EngineProgress   what that thread does
+//   Arrivals         gives each message that has come to a service or a handler
 //   Outbox           messages to other nodes, and credits
 //   PeerWatch        which nodes are lost, and when silent nodes are sent a keep-alive
 //   ActiveMessages   messages of the program
@@ -22,24 +23,23 @@
 #include "kumi/engine/memory/segments.hpp"
 #include "kumi/engine/memory/memory_map.hpp"
 #include "kumi/engine/operation/operation_service.hpp"
-#include "kumi/engine/sending/outbox.hpp"
-#include "kumi/engine/sending/outgoing.hpp"
 #include "kumi/engine/progress/peer_watch.hpp"
 #include "kumi/engine/progress/engine_progress.hpp"
 #include "kumi/engine/progress/progress_loop.hpp"
+#include "kumi/engine/receiving/arrivals.hpp"
+#include "kumi/engine/receiving/handler_context.hpp"
+#include "kumi/engine/sending/outbox.hpp"
+#include "kumi/engine/sending/outgoing.hpp"
 #include "kumi/engine/service.hpp"
 #include "kumi/pm/channel.hpp"
 
 #include <algorithm>
 #include <functional>
-#include <list>
 #include <memory>
 #include <string>
 #include <vector>
 
 namespace kumi::engine {
-
-class Engine;
 
 /// What nodes find out about each other when they join.
 struct Agreed {
@@ -63,7 +63,7 @@ public:
         Duration keepalive_every = std::chrono::seconds(1);
         std::function<Instant()> clock = now; // for keep-alives
         /// While more bytes wait to be sent, requests to handlers are held back.
-        std::size_t waiting_bytes_max = Outbox::waiting_bytes_usual;
+        std::size_t waiting_bytes_max = Backlog::bytes_usual;
     };
     static Result<std::unique_ptr<Dispatcher>> open(pm::Channel& channel, Handlers&& handlers, const Options& options);
     /// Sends what waits to be sent, for some seconds at most, and ends the background thread.
@@ -94,6 +94,9 @@ public:
     const PeerWatch& peers() const noexcept { return peers_; }
     ProgressLoop& loop() noexcept { return loop_; }
     EngineProgress& progress() noexcept { return progress_; }
+    Arrivals& arrivals() noexcept { return arrivals_; }
+    /// What handlers reach by their Call.
+    HandlerContext& context() noexcept { return context_; }
     Outbox& outbox(const Turn&) noexcept { return outbox_; }
 
     // ---- for services
@@ -101,14 +104,16 @@ public:
     /// Adds a service before the loop is started, in the same order on all nodes. The service must live until the
     /// engine has ended.
     [[nodiscard]] Port add_service(Service& service);
+    /// Null: there are not so many.
+    Service* service_at(std::size_t index) const noexcept {
+        return index < services_.size() ? services_[index].service : nullptr;
+    }
     /// For as long as the turn lives no other thread runs handlers. A thread may take it more than once.
     [[nodiscard]] Turn take_turn() noexcept { return Turn(loop_); }
     /// The channel says that `node` has left or is lost. What it sent before may still have to be handled.
     bool is_lost(Node node) const noexcept { return channel_.lost(node); }
     /// Sends an empty message: a network reports a dead node only when something is sent to it. Requires the turn.
     void send_keepalive(Node node) noexcept;
-    /// Tells `node` to look at its flags.
-    void send_nudge(const Turn& turn, Node node) noexcept;
     /// Sends a request that begins with a header. Waits for room; with the turn, the request itself waits in the
     /// outbox. An error: the node is lost.
     Result<void> request(Node to, MutableBytes head, Bytes body);
@@ -121,21 +126,10 @@ public:
     /// other thread is likely to wait for a mutex of this one. `since` is the time of the first such call, or zero.
     bool is_stuck(const Turn& turn, Instant& since) const noexcept;
     Error stuck_error(Node to) const;
-    /// The number of the sender's thread, for the request that is being handled; 0: none is, or it is not known.
-    std::uint32_t thread_of_request(const Turn&) const noexcept { return thread_of_request_; }
     /// The same for a request to a handler: threads of the program also wait while much waits to be sent.
     Result<void> send(Node to, MutableBytes head, Bytes body);
     /// A message makes no sense. The user is told once.
     void note_unsound(Node source) noexcept;
-
-    // ---- for the program
-
-    /// An engine that is this dispatcher's and does not own it, for handlers.
-    Engine& face() noexcept { return *face_; }
-    void set_face(std::unique_ptr<Engine> face) noexcept;
-    /// The program's Job, if there is one. The engine does not know what that is.
-    void* job() const noexcept { return job_; }
-    void set_job(void* job) noexcept { job_ = job; }
 
 private:
     friend class ActiveMessages;
@@ -144,28 +138,11 @@ private:
 
     Dispatcher(pm::Channel& channel, Handlers&& handlers, const Options& options, std::unique_ptr<MemoryMap> map);
 
-    void on_arrival(const Turn& turn, pm::Message& message) noexcept;
-    /// For a thread that sends: keeps a message for other threads, so that nothing of the program's runs.
-    void take_in(const Turn& turn, pm::Message& message) noexcept;
-    std::size_t read_unread(const Turn& turn) noexcept;
-    void read(const Turn& turn, Node source, const Header& header, pm::Message& message) noexcept;
-    void refuse_unknown(const Turn& turn, Node source, std::uint16_t kind);
     template <class TrySend>
     Result<void> send_or_wait(Node to, MutableBytes head, Bytes body, TrySend&& try_send);
-    Handled handle(const Turn& turn, Node source, const Header& header, Bytes body, pm::Message& message);
-    bool try_send(Node to, Kind kind, MutableBytes message, Bytes payload) noexcept {
-        if (to >= nodes_ || message.size() + payload.size() > message_bytes_max_ + sizeof(Header)) [[unlikely]]
-            return false;
-        write_header(message, kind, true);
-        const Turn turn(loop_);
-        return outbox_.try_request(to, message, payload);
-    }
-    bool try_send_to_handler(Node to, Kind kind, MutableBytes message, Bytes payload) noexcept {
-        if (to >= nodes_ || message.size() + payload.size() > message_bytes_max_ + sizeof(Header)) [[unlikely]]
-            return false;
-        write_header(message, kind, true);
-        const Turn turn(loop_);
-        return outbox_.try_send(to, message, payload);
+    /// A request of that size, with its header, may be sent to `to`: the node exists, and the request is not too large.
+    bool may_send(Node to, std::size_t bytes) const noexcept {
+        return to < nodes_ && bytes <= message_bytes_max_ + sizeof(Header);
     }
 
     /// A service, as it was added. Its place is the same on all nodes.
@@ -183,11 +160,9 @@ private:
     std::unique_ptr<MemoryMap> map_;
     Outbox outbox_;
     PeerWatch peers_;
+    Arrivals arrivals_{*this};
+    HandlerContext context_;
     bool has_told_unsound_ = false;
-    std::uint32_t thread_of_request_ = 0;
-    std::list<pm::KeptMessage> unread_; // taken in by threads that send
-    std::unique_ptr<Engine> face_;
-    void* job_ = nullptr;
     std::vector<Added> services_;
     unsigned services_waiting_ = 0; // services that want progress
 
@@ -206,11 +181,19 @@ private:
 };
 
 inline bool ActiveMessages::try_send(Node to, std::uint32_t handler, MutableBytes message, Bytes payload) noexcept {
-    return dispatcher_.try_send_to_handler(to, kind_of(handler), message, payload);
+    if (!dispatcher_.may_send(to, message.size() + payload.size())) [[unlikely]]
+        return false;
+    write_header(message, kind_of(handler), true);
+    const Turn turn(dispatcher_.loop_);
+    return dispatcher_.outbox_.try_send(to, message, payload);
 }
 
 inline bool Port::try_send(Node to, std::uint16_t kind, MutableBytes message, Bytes payload) noexcept {
-    return dispatcher_->try_send(to, wire_kind(kind), message, payload);
+    if (!dispatcher_->may_send(to, message.size() + payload.size())) [[unlikely]]
+        return false;
+    write_header(message, wire_kind(kind), true);
+    const Turn turn(dispatcher_->loop_);
+    return dispatcher_->outbox_.try_request(to, message, payload);
 }
 
 template <class Head>

@@ -7,7 +7,7 @@
 
 namespace kumi {
 
-engine::Engine& Call::engine() const noexcept { return dispatcher_.face(); }
+engine::Engine& Call::engine() const noexcept { return dispatcher_.context().engine(); }
 
 void Call::reply_packed(std::uint32_t handler, MutableBytes message, Bytes payload) {
     // Nothing is thrown: which requests come is up to other nodes, and a handler may be noexcept.
@@ -34,7 +34,7 @@ void Engine::Ending::operator()(Dispatcher* dispatcher) const noexcept {
 }
 
 Engine::Engine(std::unique_ptr<Dispatcher> dispatcher) : dispatcher_(dispatcher.release(), Ending{true}) {
-    dispatcher_->set_face(std::unique_ptr<Engine>(new Engine(*dispatcher_)));
+    dispatcher_->context().set_engine(std::unique_ptr<Engine>(new Engine(*dispatcher_)));
 }
 Engine::Engine(Dispatcher& dispatcher) noexcept : dispatcher_(&dispatcher, Ending{false}) {}
 Engine::Engine(Engine&&) noexcept = default;

@@ -112,7 +112,7 @@ Job::Job(std::unique_ptr<job::Membership> membership, std::unique_ptr<group::Gro
     : membership_(membership.release(), Ending{true}), groups_(groups.release(), Ending{true}),
       engine_(std::move(dispatcher)) {
     lent_.reset(new Job(Lend{}, *this));
-    engine_.dispatcher().set_job(lent_.get());
+    engine_.dispatcher().context().set_job(lent_.get());
 }
 Job::Job(Lend, Job& owner) noexcept
     : membership_(owner.membership_.get(), Ending{false}), groups_(owner.groups_.get(), Ending{false}),
@@ -121,8 +121,8 @@ Job::Job(Job&&) noexcept = default;
 Job::~Job() = default;
 
 Job& Call::job() const noexcept {
-    KUMI_ASSERT(dispatcher_.job() != nullptr); // an engine without a Job: engine()
-    return *static_cast<Job*>(dispatcher_.job());
+    KUMI_ASSERT(dispatcher_.context().job() != nullptr); // an engine without a Job: engine()
+    return *static_cast<Job*>(dispatcher_.context().job());
 }
 
 Result<Job> Job::join(Handlers&& handlers) {

@@ -75,7 +75,8 @@ void Flags::nudge_after_fence(Node node) noexcept {
     if (page.watching.exchange(0) == 0) return;                     // another thread or node does it
     const Turn turn = dispatcher_.take_turn();
     if (node == dispatcher_.node()) return dispatcher_.loop().wake_waiters(turn);
-    dispatcher_.send_nudge(turn, node);
+    Outgoing<0> nothing(Kind::nudge, false);
+    dispatcher_.outbox(turn).reply(node, nothing.bytes());
 }
 
 void Flags::begin_watch(const Turn&) noexcept {

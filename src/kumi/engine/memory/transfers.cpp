@@ -88,13 +88,13 @@ bool Transfers::send_piece(const Turn& turn, Transfer& transfer) {
     if (transfer.has_gone) return false;
     const std::uint64_t bytes = std::min(piece_bytes_, transfer.bytes - transfer.next);
     const Outbox& outbox = dispatcher_.outbox(turn);
-    if (outbox.under_way(transfer.node) >= transfer_pieces_max) return false;
+    if (outbox.credits().under_way(transfer.node) >= transfer_pieces_max) return false;
     const bool was_sent = transfer.kind == Transfer::Kind::put ? send_put_piece(turn, transfer, bytes)
                                                                : send_get_piece(turn, transfer, bytes);
     if (!was_sent) return false;
     transfer.next += bytes;
     transfer.has_gone = transfer.next == transfer.bytes;
-    transfer.last_request = outbox.requested(transfer.node);
+    transfer.last_request = outbox.credits().requested(transfer.node);
     return true;
 }
 
@@ -134,7 +134,7 @@ bool Transfers::finish(const Turn& turn, Transfer& transfer) {
     if (!is_put) return true; // the operation knows how much has come
     if (transfer.operation == no_operation) return true;
     if (operations.find(turn, transfer.operation) == nullptr) return true; // failed
-    if (dispatcher_.outbox(turn).handled(transfer.node) < transfer.last_request) {
+    if (dispatcher_.outbox(turn).credits().handled(transfer.node) < transfer.last_request) {
         dispatcher_.outbox(turn).ask_for_credit(transfer.node);
         return false;
     }

@@ -62,7 +62,7 @@ void OperationService::reply_done(const Turn& turn, Node to, OperationId operati
 }
 
 void OperationService::refuse(const Turn& turn, Node to, OperationId operation, const Error& why) {
-    if (operation == no_operation) operation = request_of_thread(dispatcher_.thread_of_request(turn));
+    if (operation == no_operation) operation = request_of_thread(dispatcher_.arrivals().thread_of_request(turn));
     port_.reply(turn, to, failed_kind, Failed{operation, static_cast<std::uint32_t>(why.code()), 0},
                 bytes_of(std::string_view(why.text()).substr(0, 1000)));
 }
@@ -182,7 +182,7 @@ Result<void> OperationService::sync(Instant deadline) {
     {
         const Turn turn = dispatcher_.take_turn();
         const Outbox& outbox = dispatcher_.outbox(turn);
-        const bool has_any = !outbox.all_handled() || operations_.count() != 0;
+        const bool has_any = !outbox.credits().all_handled() || operations_.count() != 0;
         if (!has_any && errors_.empty()) [[likely]]
             return {};
         point.emplace(base::thread_number(), operations_, outbox, dispatcher_.nodes());

@@ -32,7 +32,7 @@ public:
         if (operations_.empty() && std::exchange(had_operations_, false)) note_requests(outbox);
         std::erase_if(requests_, [&](const auto& request) {
             const auto& [node, number] = request;
-            if (outbox.has_handled(node, number)) return true;
+            if (outbox.credits().has_handled(node, number)) return true;
             outbox.ask_for_credit(node);
             return false;
         });
@@ -48,9 +48,9 @@ public:
 private:
     void note_requests(const Outbox& outbox) {
         requests_.clear();
-        if (outbox.all_handled()) return;
+        if (outbox.credits().all_handled()) return;
         for (Node node = 0; node < nodes_; ++node)
-            if (!outbox.all_handled(node)) requests_.emplace_back(node, outbox.last_request(node));
+            if (!outbox.credits().all_handled(node)) requests_.emplace_back(node, outbox.credits().last_request(node));
     }
 
     Node nodes_;

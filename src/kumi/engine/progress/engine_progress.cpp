@@ -14,10 +14,10 @@ constexpr unsigned polls_per_look = 256;
 
 std::size_t EngineProgress::work(const Turn& turn) noexcept {
     std::size_t done = 0;
-    if (!dispatcher_.unread_.empty()) [[unlikely]]
-        done += dispatcher_.read_unread(turn);
+    if (dispatcher_.arrivals_.has_unread(turn)) [[unlikely]]
+        done += dispatcher_.arrivals_.read_unread(turn);
     done += dispatcher_.channel().poll(
-        [this, &turn](pm::Message& message) { dispatcher_.on_arrival(turn, message); }, pm::all_messages);
+        [this, &turn](pm::Message& message) { dispatcher_.arrivals_.on_message(turn, message); }, pm::all_messages);
     if (dispatcher_.outbox_.has_waiting()) [[unlikely]]
         done += dispatcher_.outbox_.go_on() ? 1 : 0;
     if (dispatcher_.messages_.has_held(turn)) [[unlikely]]
@@ -33,7 +33,7 @@ std::size_t EngineProgress::work(const Turn& turn) noexcept {
 
 std::size_t EngineProgress::take_in(const Turn& turn) noexcept {
     std::size_t done = dispatcher_.channel().poll(
-        [this, &turn](pm::Message& message) { dispatcher_.take_in(turn, message); }, pm::all_messages);
+        [this, &turn](pm::Message& message) { dispatcher_.arrivals_.take_in(turn, message); }, pm::all_messages);
     if (dispatcher_.outbox_.has_waiting()) done += dispatcher_.outbox_.go_on() ? 1 : 0;
     return done;
 }
@@ -41,7 +41,7 @@ std::size_t EngineProgress::take_in(const Turn& turn) noexcept {
 bool EngineProgress::prepare_sleep(const Turn& turn, bool is_background) noexcept {
     if (notice_losses(turn)) return false;
     check_silent_peers(turn);
-    if (has_tasks(turn) || !dispatcher_.unread_.empty()) return false;
+    if (has_tasks(turn) || dispatcher_.arrivals_.has_unread(turn)) return false;
     // Threads that wait for a flag watch it themselves; the background only has barriers to go on with.
     if (is_background && !(background_watches_ = dispatcher_.barriers_.has_uncounted(turn))) return true;
     dispatcher_.flags_.begin_watch(turn);
@@ -57,14 +57,15 @@ void EngineProgress::end_sleep(const Turn& turn, bool is_background) noexcept {
 bool EngineProgress::notice_losses(const Turn& turn) {
     const bool is_any_going = dispatcher_.peers_.look(turn, [&](Node node) { on_gone(turn, node, true); });
     // Something may have been begun with a node since it is gone.
-    if (dispatcher_.outbox_.all_handled() && !dispatcher_.memory_.transfers().has_any(turn)) return is_any_going;
+    if (dispatcher_.outbox_.credits().all_handled() && !dispatcher_.memory_.transfers().has_any(turn))
+        return is_any_going;
     for (const Node node : dispatcher_.peers_.gone(turn))
         if (is_owing(turn, node)) on_gone(turn, node, false);
     return is_any_going;
 }
 
 bool EngineProgress::is_owing(const Turn& turn, Node node) const noexcept {
-    return !dispatcher_.outbox_.all_handled(node) || dispatcher_.memory_.transfers().has_any_to(turn, node);
+    return !dispatcher_.outbox_.credits().all_handled(node) || dispatcher_.memory_.transfers().has_any_to(turn, node);
 }
 
 /// Fails everything that needs `node`, also what was begun since the last time.
@@ -85,7 +86,7 @@ void EngineProgress::check_silent_peers(const Turn& turn) {
     // Services first: what they send is a sign of life, too.
     for (const auto& added : dispatcher_.services_) added.service->check_silent_peers(turn);
     for (Node peer = 0; peer < dispatcher_.nodes(); ++peer)
-        if (!dispatcher_.outbox_.all_handled(peer)) dispatcher_.send_keepalive(peer);
+        if (!dispatcher_.outbox_.credits().all_handled(peer)) dispatcher_.send_keepalive(peer);
     dispatcher_.loop_.wake_waiters(turn); // threads send keep-alives to the nodes that they wait for
 }
 

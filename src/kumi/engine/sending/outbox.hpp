@@ -19,13 +19,15 @@
 // pressure, or more, for ever. By (1) a request of larger pressure waits there: a contradiction.
 
 #include "kumi/base/bytes.hpp"
+#include "kumi/engine/sending/backlog.hpp"
+#include "kumi/engine/sending/byte_windows.hpp"
+#include "kumi/engine/sending/credits.hpp"
 #include "kumi/engine/wire.hpp"
 #include "kumi/pm/channel.hpp"
 
 #include <cstddef>
 #include <cstring>
 #include <list>
-#include <string>
 #include <vector>
 
 namespace kumi::engine {
@@ -35,14 +37,23 @@ using pm::Node;
 class Outbox {
 public:
     /// If more than `waiting_bytes_max` wait, for all nodes together, requests are held back.
-    explicit Outbox(pm::Channel& channel, std::size_t waiting_bytes_max = waiting_bytes_usual);
+    explicit Outbox(pm::Channel& channel, std::size_t waiting_bytes_max = Backlog::bytes_usual);
+
+    /// Requests under way, and which of them have been handled.
+    const Credits& credits() const noexcept { return credits_; }
+    /// What waits here.
+    const Backlog& backlog() const noexcept { return backlog_; }
+    /// How much of plain messages is under way.
+    ByteWindows& windows() noexcept { return windows_; }
 
     /// For services. `head` starts with a Header, in which this fills in the counts. False: not now.
     bool try_request(Node to, MutableBytes head, Bytes body = {}) noexcept {
         return try_request(to, head, body, requests_max);
     }
     /// The same for a request to a handler: also refused while much waits. A handler then calls request().
-    bool try_send(Node to, MutableBytes head, Bytes body = {}) noexcept { return try_request(to, head, body, limit_); }
+    bool try_send(Node to, MutableBytes head, Bytes body = {}) noexcept {
+        return try_request(to, head, body, backlog_.requests_limit());
+    }
     /// Something that is neither counted nor answered. False: not now.
     bool try_post(Node to, MutableBytes head, Bytes body = {}) noexcept { return post(to, head, body, tellable(to)); }
     /// With the turn: sent now or later, in order with other requests. False: the node is lost.
@@ -51,116 +62,63 @@ public:
     void reply(Node to, MutableBytes head, Bytes body = {});
 
     /// To be told of every message that comes, and when a request has been handled. False: its count makes no sense.
-    bool on_header(Node from, const Header& header) noexcept {
-        Peer& peer = peers_[from];
-        const auto more = static_cast<std::uint16_t>(header.handled - static_cast<std::uint16_t>(peer.handled));
-        return more == 0 || take_credit(peer, more);
-    }
+    bool on_header(Node from, const Header& header) noexcept { return credits_.on_told(from, header.handled); }
     void on_handled(Node from) {
-        Peer& peer = peers_[from];
-        ++peer.handled_here;
-        if ((peer.handled_here - peer.told >= requests_max / 2 && !peer.is_telling) || peer.is_asked) [[unlikely]]
+        if (credits_.on_handled(from)) [[unlikely]]
             tell_handled(from);
     }
-    /// It asks what has been handled: is told now, and again when more has been.
+    /// `from` asks what has been handled: is told now, or when more has been.
     void on_asked(Node from);
-    void tell_handled(Node to);
     /// Fills in the counts of a message that somebody sends by himself.
     void note_told(Node to, MutableBytes head) noexcept;
 
     /// So much waits that requests of that pressure are to be held back.
-    bool is_full(std::uint32_t pressure = 0) const noexcept {
-        return waiting_bytes_ > (pressure + 1) * waiting_bytes_max_ && pressure < pressure_max;
-    }
+    bool is_full(std::uint32_t pressure = 0) const noexcept { return backlog_.is_full(pressure); }
 
     // ---- plain messages
 
     /// `to` takes another plain message of the program's threads, or of handlers. The channel may have no room all the
     /// same.
     bool has_plain_room(Node to, bool is_forwarded) const noexcept {
-        const Plain& plain = peers_[to].plain[is_forwarded];
-        return plain.sent - plain.taken <= plain_window_ && peers_[to].plains.empty();
-    }
-    void on_plain_sent(Node to, bool is_forwarded, std::size_t bytes) noexcept {
-        peers_[to].plain[is_forwarded].sent += bytes + plain_overhead;
+        return windows_.has_room(to, is_forwarded ? Flow::forwarded : Flow::plain) && peers_[to].plains.empty();
     }
     /// From a handler: a plain message that is sent later. False: the node is lost.
     bool keep_plain(Node to, std::vector<std::byte> message);
     /// The program has got a plain message.
     void on_plain_taken(Node from, bool was_forwarded, std::size_t bytes) {
-        Plain& plain = peers_[from].plain[was_forwarded];
-        plain.here += bytes + plain_overhead;
-        if (plain.here - plain.told > plain_window_ / 4) [[unlikely]]
+        if (windows_.on_taken(from, was_forwarded ? Flow::forwarded : Flow::plain, bytes)) [[unlikely]]
             tell_taken(from);
     }
-    /// False: this makes no sense.
-    bool on_taken(Node from, const Taken& taken) noexcept;
 
     /// Sends what waits; true if some of it went.
     bool go_on();
     bool has_waiting() const noexcept { return !waiting_nodes_.empty(); }
-    std::size_t waiting_bytes() const noexcept { return waiting_bytes_; }
 
-    /// Numbers of requests to a node, from 1: the last one sent, and up to which all have been handled there.
-    std::uint64_t requested(Node to) const noexcept { return peers_[to].requested; }
-    std::uint64_t handled(Node to) const noexcept { return peers_[to].handled; }
-    std::uint64_t under_way(Node to) const noexcept { return peers_[to].requested - peers_[to].handled; }
-    bool all_handled(Node to) const noexcept {
-        return peers_[to].requested == peers_[to].handled && peers_[to].requests.empty();
-    }
-    bool all_handled() const noexcept { return unhandled_ == 0 && requests_waiting_ == 0; }
-    /// The number of the last request to `to`, if those that wait here are counted.
-    std::uint64_t last_request(Node to) const noexcept { return peers_[to].requested + peers_[to].requests.size(); }
-    /// Whether `to` has handled all requests up to that number, or is given up.
-    bool has_handled(Node to, std::uint64_t number) const noexcept {
-        return peers_[to].handled >= number || peers_[to].is_lost;
-    }
     /// Asks `to` to tell at once what it has handled; no more than one such question is under way.
     void ask_for_credit(Node to);
-    void ask_for_credits();
-    /// For people: which nodes have not handled all.
-    std::string describe_unhandled() const;
     /// Requests to it are not waited for any more, and nothing is sent to it.
     void give_up(Node lost) noexcept;
     /// Tells all nodes what has been handled of theirs: who leaves tells nothing later.
     void tell_all_handled();
-
-    static constexpr std::size_t waiting_bytes_usual = std::size_t{16} << 20;
-    /// Bytes of plain messages that a node may send while the receiver has not taken earlier ones.
-    std::size_t plain_window() const noexcept { return plain_window_; }
 
 private:
     struct Waiting {
         std::vector<std::byte> copy;
         std::uint64_t handled; // to be told by it
     };
-    /// Bytes of plain messages: of threads of the program, or of handlers.
-    struct Plain {
-        std::uint64_t sent = 0, taken = 0; // to this peer; of these, as it has told
-        std::uint64_t here = 0, told = 0;  // of its messages, taken here
-    };
+    /// What waits for a node: lists, which take no memory while they are empty.
     struct Peer {
-        std::uint64_t requested = 0;    // sent
-        std::uint64_t handled = 0;      // of these, as it has told
-        std::uint64_t handled_here = 0; // of its requests
-        std::uint64_t told = 0;
-        bool has_asked = false; // for credit
-        bool is_asked = false;   // by it, which had requests that were not handled yet, as far as it knew
-        bool is_telling = false; // a message that tells only this waits among the replies
-        bool is_waiting = false; // replies or requests wait
-        bool is_listed = false;  // among waiting_nodes_
-        bool is_lost = false;    // nothing is sent to it any more
-        std::list<Waiting> replies; // lists, which take no memory while they are empty
+        std::list<Waiting> replies;
         std::list<Waiting> requests;
         std::uint32_t pressure = 0; // the largest of `requests`
+        bool is_listed = false;     // among waiting_nodes_
         std::list<Waiting> plains;
-        Plain plain[2];
     };
     enum class Sort { reply, request, plain };
 
     /// What may be told to have been handled: not what a reply that waits is about.
     std::uint64_t tellable(Node to) const noexcept {
-        return peers_[to].replies.empty() ? peers_[to].handled_here : peers_[to].told;
+        return peers_[to].replies.empty() ? credits_.handled_here(to) : credits_.told(to);
     }
     static void write_count(MutableBytes head, std::uint64_t handled) noexcept {
         const auto count = static_cast<std::uint16_t>(handled);
@@ -170,37 +128,29 @@ private:
         write_count(head, handled);
         if (!(body.empty() ? channel_.try_send(to, head) : channel_.try_send(to, head, body))) [[unlikely]]
             return false;
-        peers_[to].told = handled;
+        credits_.note_told(to, handled);
         return true;
     }
     bool try_request(Node to, MutableBytes head, Bytes body, std::uint64_t limit) noexcept {
-        Peer& peer = peers_[to];
         // Not before replies that wait: one may tell of a failure that this request's count would pass over.
-        if (peer.requested - peer.handled >= limit || peer.is_waiting) [[unlikely]]
+        if (!credits_.may_request(to, limit)) [[unlikely]]
             return false;
-        if (!post(to, head, body, peer.handled_here)) return false;
-        ++peer.requested;
-        ++unhandled_;
+        if (!post(to, head, body, credits_.handled_here(to))) return false;
+        credits_.on_requested(to);
         return true;
     }
-    void set_limit() noexcept { limit_ = is_full() ? 0 : requests_max; }
-    bool take_credit(Peer& peer, std::uint16_t more) noexcept;
     bool drain(Node to, std::list<Waiting>& waiting, Sort sort);
     bool try_drain(Node to, Waiting& next, Sort sort);
     void keep(Node to, std::list<Waiting>& waiting, std::vector<std::byte> copy);
+    void tell_handled(Node to);
     void tell_taken(Node to);
 
-    static constexpr std::size_t plain_overhead = 64; // what a message takes beside its bytes, about
-
     pm::Channel& channel_;
+    Credits credits_;
+    Backlog backlog_;
+    ByteWindows windows_;
     std::vector<Peer> peers_;
     std::vector<Node> waiting_nodes_;
-    std::uint64_t unhandled_ = 0; // requests under way, to all
-    std::size_t requests_waiting_ = 0;
-    std::size_t waiting_bytes_max_;
-    std::size_t waiting_bytes_ = 0;
-    std::uint64_t limit_ = requests_max; // of requests to handlers under way to a node; 0 while much waits
-    std::size_t plain_window_;
 };
 
 } // namespace kumi::engine

@@ -103,27 +103,27 @@ TEST(Outbox, so_many_requests_are_under_way_to_a_node_and_no_more) {
     EXPECT_TRUE(node.hear(1, 1));
     EXPECT_TRUE(node.try_request(1, 6));
     EXPECT_FALSE(node.try_request(1, 7));
-    EXPECT_EQ(node.outbox.requested(1), requests_max + 1);
-    EXPECT_EQ(node.outbox.handled(1), 1u);
+    EXPECT_EQ(node.outbox.credits().requested(1), requests_max + 1);
+    EXPECT_EQ(node.outbox.credits().handled(1), 1u);
 }
 
 TEST(Outbox, credit_for_all_that_is_under_way_is_believed_and_for_one_more_is_not) {
     Sending node;
     EXPECT_FALSE(node.hear(1, 1)) << "nothing was sent";
-    EXPECT_EQ(node.outbox.handled(1), 0u);
+    EXPECT_EQ(node.outbox.credits().handled(1), 0u);
     for (std::uint64_t i = 0; i < 3; ++i) node.try_request(1, i);
     EXPECT_FALSE(node.hear(1, 4));
     EXPECT_FALSE(node.hear(1, 0xffff)) << "nor what would go back";
-    EXPECT_EQ(node.outbox.handled(1), 0u) << "none of it counts";
-    EXPECT_FALSE(node.outbox.all_handled(1));
-    EXPECT_FALSE(node.outbox.all_handled());
+    EXPECT_EQ(node.outbox.credits().handled(1), 0u) << "none of it counts";
+    EXPECT_FALSE(node.outbox.credits().all_handled(1));
+    EXPECT_FALSE(node.outbox.credits().all_handled());
     EXPECT_TRUE(node.hear(1, 2));
     EXPECT_FALSE(node.hear(1, 1)) << "it has told of more before";
-    EXPECT_EQ(node.outbox.handled(1), 2u);
+    EXPECT_EQ(node.outbox.credits().handled(1), 2u);
     EXPECT_TRUE(node.hear(1, 2)) << "the same again is no news";
     EXPECT_TRUE(node.hear(1, 3));
-    EXPECT_TRUE(node.outbox.all_handled(1));
-    EXPECT_TRUE(node.outbox.all_handled());
+    EXPECT_TRUE(node.outbox.credits().all_handled(1));
+    EXPECT_TRUE(node.outbox.credits().all_handled());
     EXPECT_FALSE(node.hear(2, 1)) << "credit is of the node that gives it";
 }
 
@@ -133,9 +133,9 @@ TEST(Outbox, counts_wrap_and_credit_stays_exact) {
         for (int i = 0; i < 100; ++i) ASSERT_TRUE(node.try_request(1, 0));
         ASSERT_FALSE(node.hear(1, sent + 101));
         ASSERT_TRUE(node.hear(1, sent + 100));
-        ASSERT_EQ(node.outbox.handled(1), sent + 100);
+        ASSERT_EQ(node.outbox.credits().handled(1), sent + 100);
     }
-    EXPECT_TRUE(node.outbox.all_handled());
+    EXPECT_TRUE(node.outbox.credits().all_handled());
 }
 
 TEST(Outbox, who_needs_credit_asks_once_until_it_has_come) {
@@ -148,8 +148,8 @@ TEST(Outbox, who_needs_credit_asks_once_until_it_has_come) {
     node.channel.refuse(1);
     node.outbox.ask_for_credit(1);
     node.channel.refuse(1, false);
-    node.outbox.ask_for_credits();
-    node.outbox.ask_for_credits();
+    node.outbox.ask_for_credit(1);
+    node.outbox.ask_for_credit(1);
     EXPECT_EQ(node.sent(), (std::vector<Sending::Sent>{{1, Kind::please, 0, 0}})) << "what was refused does not count";
     node.hear(1, 1);
     node.outbox.ask_for_credit(1);
@@ -258,20 +258,20 @@ TEST(Outbox, requests_from_handlers_wait_for_credit_and_keep_their_order) {
     for (std::uint64_t i = 0; i < 20; ++i) ASSERT_TRUE(node.request(1, 1000 + i));
     node.sent();
     EXPECT_FALSE(node.outbox.go_on());
-    EXPECT_FALSE(node.outbox.all_handled());
+    EXPECT_FALSE(node.outbox.credits().all_handled());
     node.hear(1, 10);
     EXPECT_FALSE(node.try_request(1, 5000)) << "those that wait come first";
     EXPECT_TRUE(node.outbox.go_on());
     EXPECT_EQ(node.numbers(), counted(1000, 10)) << "as many as there was credit for";
-    EXPECT_EQ(node.outbox.requested(1), requests_max + 10);
+    EXPECT_EQ(node.outbox.credits().requested(1), requests_max + 10);
     EXPECT_FALSE(node.outbox.go_on());
     node.hear(1, requests_max + 10);
-    EXPECT_FALSE(node.outbox.all_handled()) << "ten have not even left";
-    EXPECT_FALSE(node.outbox.all_handled(1));
+    EXPECT_FALSE(node.outbox.credits().all_handled()) << "ten have not even left";
+    EXPECT_FALSE(node.outbox.credits().all_handled(1));
     EXPECT_TRUE(node.outbox.go_on());
     EXPECT_EQ(node.numbers(), counted(1010, 10));
     node.hear(1, requests_max + 20);
-    EXPECT_TRUE(node.outbox.all_handled());
+    EXPECT_TRUE(node.outbox.credits().all_handled());
     EXPECT_TRUE(node.try_request(1, 5001));
 }
 
@@ -297,25 +297,25 @@ TEST(Outbox, whatever_waits_is_kept_and_counts_for_all_nodes_together) {
     constexpr std::size_t head = sizeof(Header) + sizeof(std::uint64_t), body = (1 << 20) - head;
     for (int i = 0; i < 14; ++i) ASSERT_TRUE(node.request(i % 2 == 0 ? 1 : 2, 0, body));
     for (int i = 0; i < 2; ++i) ASSERT_TRUE(node.keep_plain(1, 0, body));
-    EXPECT_EQ(node.outbox.waiting_bytes(), std::size_t{16} << 20) << "heads too";
+    EXPECT_EQ(node.outbox.backlog().bytes(), std::size_t{16} << 20) << "heads too";
     EXPECT_FALSE(node.outbox.is_full()) << "exactly";
     node.reply(2, 0);
-    EXPECT_EQ(node.outbox.waiting_bytes(), (std::size_t{16} << 20) + head) << "replies too";
+    EXPECT_EQ(node.outbox.backlog().bytes(), (std::size_t{16} << 20) + head) << "replies too";
     EXPECT_TRUE(node.outbox.is_full());
     ASSERT_TRUE(node.request(1, 0, body)) << "and yet nothing is refused";
     node.channel.refuse(1, false);
     EXPECT_TRUE(node.outbox.go_on());
-    EXPECT_EQ(node.outbox.waiting_bytes(), (std::size_t{7} << 20) + head);
+    EXPECT_EQ(node.outbox.backlog().bytes(), (std::size_t{7} << 20) + head);
     EXPECT_FALSE(node.outbox.is_full());
     node.outbox.give_up(2);
-    EXPECT_EQ(node.outbox.waiting_bytes(), 0u);
+    EXPECT_EQ(node.outbox.backlog().bytes(), 0u);
 }
 
 TEST(Outbox, the_more_pressure_a_request_has_the_more_may_wait_before_it_is_held_back) {
     Sending node;
     node.channel.refuse(1);
     for (std::uint32_t pressure = 0; pressure < pressure_max; ++pressure) {
-        while (node.outbox.waiting_bytes() <= (pressure + 1) * Outbox::waiting_bytes_usual) {
+        while (node.outbox.backlog().bytes() <= (pressure + 1) * Backlog::bytes_usual) {
             EXPECT_FALSE(node.outbox.is_full(pressure)) << pressure;
             ASSERT_TRUE(node.request(1, 0, 1 << 20));
         }
@@ -334,7 +334,7 @@ TEST(Outbox, while_much_waits_nothing_is_sent_to_handlers_and_services_go_on) {
     EXPECT_FALSE(node.try_send(2, 0));
     EXPECT_TRUE(node.try_request(2, 0)) << "a put";
     EXPECT_TRUE(node.request(2, 0)) << "a handler's";
-    EXPECT_EQ(node.outbox.requested(2), 3u);
+    EXPECT_EQ(node.outbox.credits().requested(2), 3u);
     node.channel.refuse(1, false);
     node.outbox.go_on();
     EXPECT_TRUE(node.try_send(2, 0));
@@ -398,10 +398,10 @@ TEST(Outbox, each_step_of_pressure_has_some_more_requests_under_way) {
     EXPECT_FALSE(node.outbox.go_on());
     node.sent();
     for (std::uint32_t pressure = 1; pressure <= pressure_max; ++pressure) {
-        const std::size_t wanted = pressure * Outbox::waiting_bytes_usual;
-        while (node.outbox.waiting_bytes() < wanted) ASSERT_TRUE(node.request(1, 0, 1 << 20));
+        const std::size_t wanted = pressure * Backlog::bytes_usual;
+        while (node.outbox.backlog().bytes() < wanted) ASSERT_TRUE(node.request(1, 0, 1 << 20));
         EXPECT_TRUE(node.outbox.go_on());
-        EXPECT_EQ(node.outbox.under_way(1), requests_max + pressure * requests_per_pressure);
+        EXPECT_EQ(node.outbox.credits().under_way(1), requests_max + pressure * requests_per_pressure);
         EXPECT_EQ(node.pressures(), std::vector<std::uint32_t>(requests_per_pressure, pressure));
     }
 }
@@ -418,37 +418,9 @@ TEST(Outbox, who_waits_for_credit_asks_for_it) {
 
 // ---- plain messages
 
-TEST(Outbox, so_many_bytes_of_plain_messages_are_sent_before_the_receiver_takes_them) {
-    Sending node;
-    const std::size_t window = node.outbox.plain_window();
-    EXPECT_EQ(window, std::size_t{8} << 20);
-    for (const bool is_forwarded : {false, true}) {
-        EXPECT_TRUE(node.outbox.has_plain_room(1, is_forwarded));
-        node.outbox.on_plain_sent(1, is_forwarded, window - 64);
-        EXPECT_TRUE(node.outbox.has_plain_room(1, is_forwarded)) << "exactly";
-        node.outbox.on_plain_sent(1, is_forwarded, 0);
-        EXPECT_FALSE(node.outbox.has_plain_room(1, is_forwarded));
-        EXPECT_TRUE(node.outbox.has_plain_room(2, is_forwarded)) << "each node has its own";
-    }
-    EXPECT_TRUE(node.outbox.on_taken(1, {{64, 0}}));
-    EXPECT_TRUE(node.outbox.has_plain_room(1, false));
-    EXPECT_FALSE(node.outbox.has_plain_room(1, true));
-    EXPECT_FALSE(node.outbox.on_taken(1, {{63, 0}})) << "less than before";
-    EXPECT_FALSE(node.outbox.on_taken(1, {{64, window + 65}})) << "more than was sent";
-    EXPECT_FALSE(node.outbox.has_plain_room(1, true)) << "none of it counts";
-    EXPECT_TRUE(node.outbox.on_taken(1, {{64, window + 64}}));
-    EXPECT_TRUE(node.outbox.has_plain_room(1, true));
-}
-
-TEST(Outbox, all_nodes_of_a_large_job_together_leave_little_on_a_node) {
-    ScriptedChannel sixteen(16), many(1000);
-    EXPECT_EQ(Outbox(sixteen).plain_window(), std::size_t{4} << 20);
-    EXPECT_EQ(Outbox(many).plain_window(), std::size_t{1} << 20);
-}
-
 TEST(Outbox, what_the_program_has_taken_is_told_now_and_then) {
     Sending node;
-    const std::size_t quarter = node.outbox.plain_window() / 4;
+    const std::size_t quarter = node.outbox.windows().bytes() / 4;
     node.outbox.on_plain_taken(1, false, quarter - 64);
     EXPECT_TRUE(node.sent().empty());
     node.outbox.on_plain_taken(1, true, 1000);
@@ -476,13 +448,13 @@ TEST(Outbox, plain_messages_of_handlers_wait_in_order_for_room_and_for_the_recei
     EXPECT_EQ(node.numbers(), (std::vector<std::uint64_t>{50, 0, 1, 2}));
     EXPECT_TRUE(node.outbox.has_plain_room(1, false));
     EXPECT_FALSE(node.outbox.has_waiting());
-    node.outbox.on_plain_sent(1, true, node.outbox.plain_window());
+    node.outbox.windows().on_sent(1, Flow::forwarded, node.outbox.windows().bytes());
     ASSERT_TRUE(node.keep_plain(1, 3));
     EXPECT_FALSE(node.outbox.go_on());
-    EXPECT_TRUE(node.outbox.on_taken(1, {{0, 1000}}));
+    EXPECT_TRUE(node.outbox.windows().on_told(1, {{0, 1000}}));
     EXPECT_TRUE(node.outbox.go_on());
     EXPECT_EQ(node.numbers(), std::vector<std::uint64_t>{3});
-    node.outbox.on_plain_sent(1, true, node.outbox.plain_window());
+    node.outbox.windows().on_sent(1, Flow::forwarded, node.outbox.windows().bytes());
     EXPECT_FALSE(node.outbox.has_plain_room(1, true));
 }
 
@@ -496,16 +468,16 @@ TEST(Outbox, what_a_lost_node_owes_is_not_waited_for_and_nothing_is_sent_to_it) 
     node.channel.refuse(1);
     node.reply(1, 0);
     ASSERT_TRUE(node.keep_plain(1, 0));
-    EXPECT_EQ(node.outbox.describe_unhandled(), "; not yet at node 1, node 2");
+    EXPECT_FALSE(node.outbox.credits().all_handled(1));
     node.outbox.give_up(1);
-    EXPECT_TRUE(node.outbox.all_handled(1));
-    EXPECT_FALSE(node.outbox.all_handled()) << "node 2 still owes";
-    EXPECT_EQ(node.outbox.describe_unhandled(), "; not yet at node 2");
-    EXPECT_EQ(node.outbox.waiting_bytes(), 0u);
+    EXPECT_TRUE(node.outbox.credits().all_handled(1));
+    EXPECT_FALSE(node.outbox.credits().all_handled()) << "node 2 still owes";
+    EXPECT_FALSE(node.outbox.credits().all_handled(2));
+    EXPECT_EQ(node.outbox.backlog().bytes(), 0u);
     EXPECT_TRUE(node.hear(1, 50)) << "what it said before it was lost makes sense";
-    EXPECT_EQ(node.outbox.handled(1), requests_max) << "and is not counted again";
+    EXPECT_EQ(node.outbox.credits().handled(1), requests_max) << "and is not counted again";
     EXPECT_TRUE(node.hear(2, 1));
-    EXPECT_TRUE(node.outbox.all_handled());
+    EXPECT_TRUE(node.outbox.credits().all_handled());
     node.channel.refuse(1, false);
     node.sent();
     node.reply(1, 5);
@@ -521,8 +493,8 @@ TEST(Outbox, a_request_to_a_lost_node_is_refused_and_not_kept) {
     EXPECT_FALSE(node.request(1, 0));
     EXPECT_FALSE(node.keep_plain(1, 0));
     EXPECT_FALSE(node.outbox.has_waiting());
-    EXPECT_EQ(node.outbox.waiting_bytes(), 0u);
-    EXPECT_TRUE(node.outbox.all_handled());
+    EXPECT_EQ(node.outbox.backlog().bytes(), 0u);
+    EXPECT_TRUE(node.outbox.credits().all_handled());
 }
 
 } // namespace

@@ -115,7 +115,7 @@ bool BlockSender::go_on(const engine::Turn& turn, Stream& stream, Stream::Flow& 
 
 bool BlockSender::send_blocks(const engine::Turn& turn, const Stream& stream, Stream::Flow& flow, Node to,
                               std::uint32_t begin, std::uint32_t end) {
-    if (dispatcher_.outbox(turn).under_way(to) >= under_way_max) return false;
+    if (dispatcher_.outbox(turn).credits().under_way(to) >= under_way_max) return false;
     std::vector<std::byte> lead;
     if (!flow.opened.contains(to)) lead = stream.lead();
     auto message = message_of(stream.head(lead.size(), begin, !flow.schedule));

@@ -1,0 +1,22 @@
+#include "kumi/engine/sending/credits.hpp"
+
+namespace kumi::engine {
+
+bool Credits::take(Peer& peer, std::uint16_t more) noexcept {
+    if (more > peer.requested - peer.handled) [[unlikely]] return peer.is_lost; // what it said before comes late
+    peer.handled += more;
+    unhandled_ -= more;
+    peer.has_asked = false;
+    return true;
+}
+
+void Credits::give_up(Node lost) noexcept {
+    Peer& peer = peers_[lost];
+    peer.is_lost = true;
+    unhandled_ -= peer.requested - peer.handled;
+    peer.handled = peer.requested;
+    waiting_ -= peer.waiting;
+    peer.waiting = 0;
+}
+
+} // namespace kumi::engine

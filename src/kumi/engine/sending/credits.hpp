@@ -1,0 +1,118 @@
+#pragma once
+
+// Counts of requests: those of this node under way to each other node, and those of each other node that were handled
+// here. A node tells the others what it has handled; that is their credit. Pure: who sends what is outbox.hpp's.
+
+#include "kumi/engine/wire.hpp"
+#include "kumi/pm/node.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace kumi::engine {
+
+using pm::Node;
+
+class Credits {
+public:
+    explicit Credits(Node nodes) : peers_(nodes) {}
+
+    // ---- requests of this node
+
+    /// Numbers of requests to a node, from 1: the last one sent, and up to which all have been handled there.
+    std::uint64_t requested(Node to) const noexcept { return peers_[to].requested; }
+    std::uint64_t handled(Node to) const noexcept { return peers_[to].handled; }
+    std::uint64_t under_way(Node to) const noexcept { return peers_[to].requested - peers_[to].handled; }
+    bool all_handled(Node to) const noexcept { return under_way(to) == 0 && peers_[to].waiting == 0; }
+    bool all_handled() const noexcept { return unhandled_ == 0 && waiting_ == 0; }
+    /// The number of the last request to `to`, if those that wait here are counted.
+    std::uint64_t last_request(Node to) const noexcept { return peers_[to].requested + peers_[to].waiting; }
+    /// Whether `to` has handled all requests up to that number, or is given up.
+    bool has_handled(Node to, std::uint64_t number) const noexcept {
+        return peers_[to].handled >= number || peers_[to].is_lost;
+    }
+
+    /// A request may be sent to `to`, of which fewer than `limit` are under way.
+    bool may_request(Node to, std::uint64_t limit) const noexcept {
+        return under_way(to) < limit && !peers_[to].is_blocked;
+    }
+    /// Whether something waits for `to` that no request may pass.
+    void set_blocked(Node to, bool is_blocked) noexcept { peers_[to].is_blocked = is_blocked; }
+    void on_requested(Node to) noexcept {
+        ++peers_[to].requested;
+        ++unhandled_;
+    }
+    /// A request to `to` waits here, or does not any more.
+    void on_waiting(Node to) noexcept {
+        ++peers_[to].waiting;
+        ++waiting_;
+    }
+    void on_waited(Node to) noexcept {
+        --peers_[to].waiting;
+        --waiting_;
+    }
+
+    /// `from` tells how many requests it has handled in all. False: that makes no sense.
+    bool on_told(Node from, std::uint16_t handled) noexcept {
+        Peer& peer = peers_[from];
+        const auto more = static_cast<std::uint16_t>(handled - static_cast<std::uint16_t>(peer.handled));
+        return more == 0 || take(peer, more);
+    }
+    /// `to` may be asked to tell: something is under way, and no earlier question is open.
+    bool may_ask(Node to) const noexcept { return !peers_[to].has_asked && under_way(to) != 0; }
+    void on_asking(Node to) noexcept { peers_[to].has_asked = true; }
+
+    // ---- requests of other nodes
+
+    std::uint64_t handled_here(Node from) const noexcept { return peers_[from].handled_here; }
+    /// Of these, what `from` knows.
+    std::uint64_t told(Node from) const noexcept { return peers_[from].told; }
+    void note_told(Node from, std::uint64_t handled) noexcept { peers_[from].told = handled; }
+    /// A request of `from` has been handled. True: it is to be told now.
+    bool on_handled(Node from) noexcept {
+        Peer& peer = peers_[from];
+        ++peer.handled_here;
+        return (peer.handled_here - peer.told >= requests_max / 2 && !peer.is_telling) || peer.is_asked;
+    }
+    /// `from` asks what has been handled. True: it is to be told now. Otherwise there is nothing new: it asks about
+    /// what will be handled later, and does not ask again.
+    bool on_asked(Node from) noexcept {
+        Peer& peer = peers_[from];
+        peer.is_asked = peer.handled_here == peer.told;
+        return !peer.is_asked;
+    }
+    /// A message that tells only this is under way to `from`, or waits (`is_waiting`) until it can leave.
+    void on_telling(Node from, bool is_waiting) noexcept {
+        peers_[from].is_asked = false;
+        peers_[from].is_telling = is_waiting;
+    }
+    /// No such message waits any more.
+    void on_told_all(Node from) noexcept { peers_[from].is_telling = false; }
+
+    // ---- losses
+
+    /// Requests to it are not waited for any more.
+    void give_up(Node lost) noexcept;
+    bool is_lost(Node node) const noexcept { return peers_[node].is_lost; }
+
+private:
+    struct Peer {
+        std::uint64_t requested = 0;    // sent
+        std::uint64_t handled = 0;      // of these, as it has told
+        std::uint64_t handled_here = 0; // of its requests
+        std::uint64_t told = 0;
+        std::uint32_t waiting = 0; // requests that have not left
+        bool is_blocked = false;
+        bool has_asked = false;  // for credit
+        bool is_asked = false;   // by it, which had requests that were not handled yet, as far as it knew
+        bool is_telling = false; // a message that tells only this waits among the replies
+        bool is_lost = false;
+    };
+    bool take(Peer& peer, std::uint16_t more) noexcept;
+
+    std::vector<Peer> peers_;
+    std::uint64_t unhandled_ = 0; // requests under way, to all
+    std::uint64_t waiting_ = 0;   // requests that have not left
+};
+
+} // namespace kumi::engine

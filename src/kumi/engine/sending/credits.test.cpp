@@ -1,0 +1,129 @@
+#include "kumi/engine/sending/credits.hpp"
+
+#include <gtest/gtest.h>
+
+namespace kumi::engine {
+namespace {
+
+TEST(Credits, a_request_may_be_sent_while_fewer_than_the_limit_are_under_way) {
+    Credits credits(3);
+    for (int i = 0; i < 5; ++i) {
+        EXPECT_TRUE(credits.may_request(1, 5));
+        credits.on_requested(1);
+    }
+    EXPECT_FALSE(credits.may_request(1, 5));
+    EXPECT_TRUE(credits.may_request(1, 6));
+    EXPECT_TRUE(credits.may_request(2, 5)) << "each node has its own";
+    EXPECT_FALSE(credits.may_request(2, 0));
+    EXPECT_TRUE(credits.on_told(1, 1));
+    EXPECT_TRUE(credits.may_request(1, 5));
+    credits.set_blocked(1, true);
+    EXPECT_FALSE(credits.may_request(1, 5));
+    EXPECT_TRUE(credits.may_request(2, 5));
+    credits.set_blocked(1, false);
+    EXPECT_TRUE(credits.may_request(1, 5));
+}
+
+TEST(Credits, requests_that_wait_count_as_not_handled_and_have_their_numbers) {
+    Credits credits(3);
+    EXPECT_TRUE(credits.all_handled());
+    credits.on_requested(1);
+    credits.on_waiting(1);
+    credits.on_waiting(1);
+    EXPECT_EQ(credits.requested(1), 1u);
+    EXPECT_EQ(credits.last_request(1), 3u);
+    EXPECT_EQ(credits.last_request(2), 0u);
+    EXPECT_TRUE(credits.on_told(1, 1));
+    EXPECT_EQ(credits.under_way(1), 0u);
+    EXPECT_FALSE(credits.all_handled(1));
+    EXPECT_FALSE(credits.all_handled());
+    EXPECT_TRUE(credits.all_handled(2));
+    for (int i = 0; i < 2; ++i) {
+        credits.on_requested(1);
+        credits.on_waited(1);
+    }
+    EXPECT_EQ(credits.last_request(1), 3u);
+    EXPECT_FALSE(credits.has_handled(1, 3));
+    EXPECT_TRUE(credits.has_handled(1, 1));
+    EXPECT_TRUE(credits.on_told(1, 3));
+    EXPECT_TRUE(credits.has_handled(1, 3));
+    EXPECT_TRUE(credits.all_handled(1));
+    EXPECT_TRUE(credits.all_handled());
+}
+
+TEST(Credits, counts_wrap_and_what_makes_no_sense_is_not_believed) {
+    Credits credits(2);
+    for (std::uint64_t sent = 0; sent < 200'000; sent += 100) {
+        for (int i = 0; i < 100; ++i) credits.on_requested(1);
+        ASSERT_FALSE(credits.on_told(1, static_cast<std::uint16_t>(sent + 101)));
+        ASSERT_FALSE(credits.on_told(1, static_cast<std::uint16_t>(sent - 1)));
+        ASSERT_EQ(credits.handled(1), sent);
+        ASSERT_TRUE(credits.on_told(1, static_cast<std::uint16_t>(sent + 100)));
+        ASSERT_TRUE(credits.on_told(1, static_cast<std::uint16_t>(sent + 100))) << "no news";
+        ASSERT_EQ(credits.handled(1), sent + 100);
+    }
+}
+
+TEST(Credits, a_question_is_open_until_more_was_told) {
+    Credits credits(2);
+    EXPECT_FALSE(credits.may_ask(1)) << "there is nothing to be told";
+    credits.on_requested(1);
+    credits.on_requested(1);
+    EXPECT_TRUE(credits.may_ask(1));
+    credits.on_asking(1);
+    EXPECT_FALSE(credits.may_ask(1));
+    EXPECT_TRUE(credits.on_told(1, 0));
+    EXPECT_FALSE(credits.may_ask(1)) << "no news";
+    EXPECT_TRUE(credits.on_told(1, 1));
+    EXPECT_TRUE(credits.may_ask(1));
+    EXPECT_TRUE(credits.on_told(1, 2));
+    EXPECT_FALSE(credits.may_ask(1));
+}
+
+TEST(Credits, what_was_handled_here_is_to_be_told_when_it_is_half_of_what_may_be_under_way) {
+    Credits credits(2);
+    for (std::uint32_t i = 1; i < requests_max / 2; ++i) EXPECT_FALSE(credits.on_handled(1)) << i;
+    EXPECT_TRUE(credits.on_handled(1));
+    EXPECT_EQ(credits.handled_here(1), requests_max / 2);
+    credits.on_telling(1, true);
+    EXPECT_FALSE(credits.on_handled(1)) << "a message that tells this waits already";
+    EXPECT_EQ(credits.told(1), 0u) << "it has not left";
+    credits.on_told_all(1);
+    EXPECT_TRUE(credits.on_handled(1));
+    credits.note_told(1, credits.handled_here(1));
+    EXPECT_EQ(credits.told(1), requests_max / 2 + 2);
+    for (std::uint32_t i = 1; i < requests_max / 2; ++i) EXPECT_FALSE(credits.on_handled(1)) << i;
+    EXPECT_TRUE(credits.on_handled(1)) << "counted from what was told";
+}
+
+TEST(Credits, a_node_that_asks_is_to_be_told_now_or_when_there_is_news) {
+    Credits credits(2);
+    EXPECT_FALSE(credits.on_asked(1)) << "there is no news";
+    EXPECT_TRUE(credits.on_handled(1));
+    credits.on_telling(1, false);
+    EXPECT_FALSE(credits.on_handled(1)) << "it was told";
+    EXPECT_TRUE(credits.on_asked(1));
+    credits.on_telling(1, false);
+    credits.note_told(1, 2);
+    EXPECT_FALSE(credits.on_handled(1));
+}
+
+TEST(Credits, what_a_lost_node_owes_is_not_waited_for) {
+    Credits credits(3);
+    for (const Node to : {1u, 2u}) credits.on_requested(to);
+    credits.on_waiting(1);
+    EXPECT_FALSE(credits.has_handled(1, 2));
+    credits.give_up(1);
+    EXPECT_TRUE(credits.is_lost(1));
+    EXPECT_FALSE(credits.is_lost(2));
+    EXPECT_TRUE(credits.all_handled(1));
+    EXPECT_TRUE(credits.has_handled(1, 2));
+    EXPECT_FALSE(credits.all_handled()) << "node 2 still owes";
+    EXPECT_TRUE(credits.on_told(1, 5)) << "what it said before comes late";
+    EXPECT_EQ(credits.handled(1), 1u) << "and does not count";
+    EXPECT_TRUE(credits.on_told(2, 1));
+    EXPECT_TRUE(credits.all_handled());
+}
+
+} // namespace
+} // namespace kumi::engine
