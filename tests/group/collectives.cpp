@@ -3,7 +3,7 @@
 #include "group/node.hpp"
 #include "group/together.hpp"
 
-#include "kumi/group/collective/mailbox.hpp"
+#include "kumi/group/mail/mailbox.hpp"
 #include "kumi/group/group.hpp"
 
 #include <algorithm>

@@ -6,7 +6,7 @@
 #include "engine/one_thread.hpp"
 #include "group/node.hpp"
 
-#include "kumi/group/collective/mailbox.hpp"
+#include "kumi/group/mail/mailbox.hpp"
 #include "kumi/group/wire/multicast.hpp"
 
 #include <deque>

@@ -4,7 +4,7 @@
 #include "group/node.hpp"
 #include "group/together.hpp"
 
-#include "kumi/group/collective/mailbox.hpp"
+#include "kumi/group/mail/mailbox.hpp"
 #include "kumi/group/started/started_calls.hpp"
 
 #include <atomic>

@@ -1,6 +1,6 @@
 #include "kumi/group/group.hpp"
 
-#include "kumi/group/collective/mailbox.hpp"
+#include "kumi/group/mail/mailbox.hpp"
 
 namespace kumi::group {
 

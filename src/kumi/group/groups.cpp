@@ -1,7 +1,7 @@
 #include "kumi/group/groups.hpp"
 
 #include "kumi/base/text/fnv.hpp"
-#include "kumi/group/collective/mailbox.hpp"
+#include "kumi/group/mail/mailbox.hpp"
 #include "kumi/group/gather.hpp"
 #include "kumi/group/group.hpp"
 #include "kumi/group/multicast/multicasts.hpp"

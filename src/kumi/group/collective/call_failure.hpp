@@ -1,7 +1,7 @@
 #pragma once
 
 #include "kumi/engine/dispatcher.hpp"
-#include "kumi/group/collective/mailbox.hpp"
+#include "kumi/group/mail/mailbox.hpp"
 
 #include <cstdint>
 #include <string>

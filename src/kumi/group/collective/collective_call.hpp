@@ -13,7 +13,7 @@
 #include "kumi/group/collective/call_failure.hpp"
 #include "kumi/group/collective/call_shape.hpp"
 #include "kumi/group/collective/deadlock_search.hpp"
-#include "kumi/group/collective/mailbox.hpp"
+#include "kumi/group/mail/mailbox.hpp"
 #include "kumi/group/started/steps.hpp"
 
 #include <coroutine>

@@ -6,7 +6,7 @@
 #include "kumi/engine/dispatcher.hpp"
 #include "kumi/group/collective/call_shape.hpp"
 #include "kumi/group/collective/deadlock.hpp"
-#include "kumi/group/collective/mailbox.hpp"
+#include "kumi/group/mail/mailbox.hpp"
 
 #include <cstdint>
 #include <optional>

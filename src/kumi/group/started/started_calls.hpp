@@ -14,7 +14,7 @@
 #include "kumi/base/result.hpp"
 #include "kumi/group/collective/call_shape.hpp"
 #include "kumi/group/collective/collective_call.hpp"
-#include "kumi/group/collective/mailbox.hpp"
+#include "kumi/group/mail/mailbox.hpp"
 #include "kumi/group/started/steps.hpp"
 
 #include <memory>

@@ -1,4 +1,4 @@
-#include "kumi/group/collective/mailbox.hpp"
+#include "kumi/group/mail/mailbox.hpp"
 
 #include "kumi/engine/call/parameters.hpp"
 #include "kumi/group/collective/collective_call.hpp"

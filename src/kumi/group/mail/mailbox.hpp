@@ -23,7 +23,7 @@
 
 #include "kumi/base/bytes.hpp"
 #include "kumi/engine/dispatcher.hpp"
-#include "kumi/group/collective/inbox.hpp"
+#include "kumi/group/mail/inbox.hpp"
 #include "kumi/group/set.hpp"
 #include "kumi/group/wire/collective.hpp"
 

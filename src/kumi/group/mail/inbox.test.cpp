@@ -1,4 +1,4 @@
-#include "kumi/group/collective/inbox.hpp"
+#include "kumi/group/mail/inbox.hpp"
 
 #include <gtest/gtest.h>
 
