@@ -400,7 +400,7 @@ TEST_P(Collectives, a_root_that_is_far_ahead_waits_for_the_others) {
                 if (!group.broadcast(0, values, now() + std::chrono::milliseconds(50))) break;
                 ASSERT_LT(given, 1000u);
             }
-            EXPECT_LE(given * 4000, group::Mailbox::window_bytes);
+            EXPECT_LE(given * 4000, group::Windows::window_bytes);
             EXPECT_GE(given, 10u); // but it need not wait for each
         }
         good(member.engine->barrier(deadline()));

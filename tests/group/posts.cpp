@@ -4,8 +4,8 @@
 #include "group/puppets.hpp"
 
 #include "kumi/base/text/fnv.hpp"
-#include "kumi/group/collective/collective_call.hpp"
 #include "kumi/group/group.hpp"
+#include "kumi/group/started/blocking_call.hpp"
 
 #include <algorithm>
 
@@ -14,8 +14,10 @@ namespace {
 
 using group::Collective;
 using group::CollectiveHeader;
+using group::Inboxes;
 using group::Mailbox;
 using group::MessageKind;
+using group::Windows;
 
 class Posts : public PuppetTest {};
 
@@ -53,8 +55,8 @@ TEST_F(Posts, what_a_node_has_sent_and_another_has_not_received_fits_a_window) {
     play({}, [](Stage& stage) {
         group::Group group = good(stage.member.groups->group(both));
         // A message costs what it has, and 64 bytes: the window is a multiple of these.
-        std::vector<std::byte> values(4096 - Mailbox::message_cost);
-        constexpr std::size_t at_once = Mailbox::window_bytes / 4096;
+        std::vector<std::byte> values(4096 - Windows::message_cost);
+        constexpr std::size_t at_once = Windows::window_bytes / 4096;
         for (std::size_t i = 0; i < at_once; ++i) good(group.broadcast(0, values));
         stage.settle();
         EXPECT_EQ(kinds_of(stage.take_posted()), Kinds(at_once, MessageKind::first));
@@ -137,8 +139,8 @@ TEST_F(Posts, one_that_nobody_wants_is_not_waited_with) {
 TEST_F(Posts, the_sender_is_told_when_half_of_its_window_was_received) {
     play({}, [](Stage& stage) {
         group::Group group = good(stage.member.groups->group(both));
-        std::vector<std::byte> values(4096 - Mailbox::message_cost);
-        constexpr std::uint32_t half = Mailbox::window_bytes / 2 / 4096;
+        std::vector<std::byte> values(4096 - Windows::message_cost);
+        constexpr std::uint32_t half = Windows::window_bytes / 2 / 4096;
         for (std::uint32_t i = 1; i <= half; ++i) {
             stage.post(1, broadcast_of(MessageKind::first, i, values.size()), values);
             stage.settle();
@@ -148,11 +150,11 @@ TEST_F(Posts, the_sender_is_told_when_half_of_its_window_was_received) {
         }
         const auto posted = stage.take_posted();
         EXPECT_EQ(kinds_of(posted), Kinds{MessageKind::taken});
-        EXPECT_EQ(posted.at(0).head.taken, Mailbox::window_bytes / 2);
+        EXPECT_EQ(posted.at(0).head.taken, Windows::window_bytes / 2);
         // Whatever else is sent tells it too.
         good(group.gather(1, std::span(values).first(1), std::span<std::byte>()));
         stage.settle();
-        EXPECT_EQ(stage.take_posted().at(0).head.taken, Mailbox::window_bytes / 2);
+        EXPECT_EQ(stage.take_posted().at(0).head.taken, Windows::window_bytes / 2);
     });
 }
 
@@ -439,6 +441,9 @@ void with_mailbox(const std::function<void(Mailbox&, engine::Dispatcher&)>& look
     });
 }
 
+std::size_t boxes_of(Mailbox& mailbox) { return mailbox.inboxes(mailbox.dispatcher().take_turn()).size(); }
+std::size_t kept_by(Mailbox& mailbox) { return mailbox.inboxes(mailbox.dispatcher().take_turn()).kept(); }
+
 TEST_F(Posts, of_sets_that_are_not_in_use_nothing_is_kept) {
     with_mailbox([](Mailbox& mailbox, engine::Dispatcher& dispatcher) {
         const auto receive = [&](std::uint64_t key) {
@@ -447,30 +452,30 @@ TEST_F(Posts, of_sets_that_are_not_in_use_nothing_is_kept) {
             head.key = key;
             mailbox.on_post(turn, 1, head, pattern(8, key));
         };
-        EXPECT_EQ(mailbox.boxes(), 0u);
+        EXPECT_EQ(boxes_of(mailbox), 0u);
         {
             const group::Membership seat(mailbox, both, 5);
-            EXPECT_EQ(mailbox.boxes(), 1u);
+            EXPECT_EQ(boxes_of(mailbox), 1u);
         }
-        EXPECT_EQ(mailbox.boxes(), 0u);
+        EXPECT_EQ(boxes_of(mailbox), 0u);
         // What comes for one is kept until it is used.
         for (const std::uint64_t key : {5u, 6u, 7u}) receive(key);
-        EXPECT_EQ(mailbox.boxes(), 3u);
-        EXPECT_EQ(mailbox.kept(), 3u);
+        EXPECT_EQ(boxes_of(mailbox), 3u);
+        EXPECT_EQ(kept_by(mailbox), 3u);
         for (const std::uint64_t key : {6u, 5u, 7u}) {
             group::Membership seat(mailbox, both, key);
             std::vector<std::byte> values(8);
             EXPECT_TRUE(group::broadcast(seat, 1, values, never));
             EXPECT_EQ(values, pattern(8, key));
         }
-        EXPECT_EQ(mailbox.boxes(), 0u);
-        EXPECT_EQ(mailbox.kept(), 0u);
+        EXPECT_EQ(boxes_of(mailbox), 0u);
+        EXPECT_EQ(kept_by(mailbox), 0u);
         // Nor of what comes when nobody wants it.
         const auto turn = dispatcher.take_turn();
         for (const MessageKind kind :
              {MessageKind::go, MessageKind::drop, MessageKind::ask, MessageKind::taken, MessageKind::more})
             mailbox.on_post(turn, 1, broadcast_of(kind, 1, 0), {});
-        EXPECT_EQ(mailbox.boxes(), 0u);
+        EXPECT_EQ(boxes_of(mailbox), 0u);
     });
 }
 
@@ -478,7 +483,8 @@ TEST_F(Posts, one_thread_at_a_time_is_in_a_call_on_a_set) {
     with_mailbox([](Mailbox& mailbox, engine::Dispatcher&) {
         group::Membership seat(mailbox, {0}, 5), same(mailbox, {0}, 5), other(mailbox, {0}, 6);
         {
-            const group::CollectiveCall call(seat, {.collective = Collective::barrier}, never);
+            group::BlockingCall call(seat, {.collective = Collective::barrier}, never);
+            EXPECT_NE(call.call(), nullptr);
             expect_error(group::barrier(seat, never), {"barrier among 0: another thread is in a call on this set"});
             expect_error(group::barrier(same, never), {"barrier among 0: another thread is in a call on this set"});
             EXPECT_TRUE(group::barrier(other, never));
@@ -491,18 +497,18 @@ TEST_F(Posts, of_more_messages_than_a_node_may_have_sent_some_are_forgotten_but_
     with_mailbox([](Mailbox& mailbox, engine::Dispatcher& dispatcher) {
         group::Membership seat(mailbox, both, 0);
         const auto turn = dispatcher.take_turn();
-        for (std::uint64_t key = 0; key < Mailbox::kept_max; ++key) {
+        for (std::uint64_t key = 0; key < Inboxes::kept_max; ++key) {
             CollectiveHeader head = broadcast_of(MessageKind::first, 1, 0);
             head.key = key;
             mailbox.on_post(turn, 1, head, {});
         }
-        EXPECT_EQ(mailbox.kept(), Mailbox::kept_max);
+        EXPECT_EQ(kept_by(mailbox), Inboxes::kept_max);
         for (std::uint64_t i = 0; i < 10; ++i) {
             CollectiveHeader head = broadcast_of(MessageKind::first, 1, 0);
             head.key = 1'000'000 + i;
             mailbox.on_post(turn, 1, head, {});
-            EXPECT_EQ(mailbox.kept(), Mailbox::kept_max);
-            EXPECT_EQ(mailbox.boxes(), Mailbox::kept_max);
+            EXPECT_EQ(kept_by(mailbox), Inboxes::kept_max);
+            EXPECT_EQ(boxes_of(mailbox), Inboxes::kept_max);
         }
         EXPECT_EQ(seat.box.early.size(), 1u);
     });
@@ -521,25 +527,25 @@ TEST_F(Posts, what_was_received_or_forgotten_makes_room_for_others) {
             EXPECT_TRUE(group::broadcast(seat, 1, {}, never));
         };
         // As many as may be kept, one after the other: none of them is there for long.
-        for (std::uint64_t i = 0; i < Mailbox::kept_max; ++i) {
+        for (std::uint64_t i = 0; i < Inboxes::kept_max; ++i) {
             say(7);
             receive(7);
         }
         say(8);
         say(9);
-        EXPECT_EQ(mailbox.kept(), 2u);
+        EXPECT_EQ(kept_by(mailbox), 2u);
         receive(8);
         receive(9);
         // Some more than may be kept, of which some are forgotten: when all are gone, others are kept again.
         group::Membership first(mailbox, both, 1), second(mailbox, both, 2);
-        for (std::uint64_t i = 0; i < Mailbox::kept_max; ++i) say(1);
+        for (std::uint64_t i = 0; i < Inboxes::kept_max; ++i) say(1);
         for (std::uint64_t i = 0; i < 10; ++i) say(2);
-        EXPECT_EQ(mailbox.kept(), Mailbox::kept_max);
+        EXPECT_EQ(kept_by(mailbox), Inboxes::kept_max);
         while (!first.box.early.empty()) EXPECT_TRUE(group::broadcast(first, 1, {}, never));
         while (!second.box.early.empty()) EXPECT_TRUE(group::broadcast(second, 1, {}, never));
-        for (std::uint64_t i = 0; i < Mailbox::kept_max; ++i) say(2);
-        EXPECT_EQ(mailbox.kept(), Mailbox::kept_max);
-        EXPECT_EQ(second.box.early.size(), Mailbox::kept_max);
+        for (std::uint64_t i = 0; i < Inboxes::kept_max; ++i) say(2);
+        EXPECT_EQ(kept_by(mailbox), Inboxes::kept_max);
+        EXPECT_EQ(second.box.early.size(), Inboxes::kept_max);
     });
 }
 
@@ -559,14 +565,14 @@ TEST_F(Posts, what_was_sent_for_calls_that_have_failed_makes_room_for_others) {
             expect_error(group::broadcast(seat, 1, {}, never), {"broadcast among 0-1"});
         }
         // The same mismatch on another set ends what node 1 has sent there.
-        for (std::uint64_t i = 0; i < Mailbox::kept_max; ++i) {
+        for (std::uint64_t i = 0; i < Inboxes::kept_max; ++i) {
             say(MessageKind::first, 7);
             say(MessageKind::mismatch, 7);
         }
-        EXPECT_EQ(mailbox.kept(), 0u);
+        EXPECT_EQ(kept_by(mailbox), 0u);
         say(MessageKind::first, 8);
         say(MessageKind::first, 9);
-        EXPECT_EQ(mailbox.kept(), 2u);
+        EXPECT_EQ(kept_by(mailbox), 2u);
     });
 }
 

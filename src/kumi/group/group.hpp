@@ -31,7 +31,7 @@
 // (ErrorCode::timed_out) the call was made, and has failed: the call that follows is the next one, here and at the
 // other members, also if it is the same call again.
 //
-// Running ahead. A member whose part is done returns, and may be ahead of each other member by Mailbox::window_bytes;
+// Running ahead. A member whose part is done returns, and may be ahead of each other member by Windows::window_bytes;
 // then it waits.
 
 #include "kumi/base/clock.hpp"

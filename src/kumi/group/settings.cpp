@@ -9,11 +9,11 @@ namespace kumi::group {
 namespace {
 
 /// The numbers as they are given.
-struct Given {
+struct GivenCosts {
     std::optional<double> overhead, latency, bandwidth;
 };
 
-Result<void> read_entry(std::string_view entry, Given& given, Settings& settings) {
+Result<void> read_entry(std::string_view entry, GivenCosts& given, Settings& settings) {
     const std::size_t sign = entry.find('=');
     const std::string_view name = entry.substr(0, sign);
     const std::string_view value = sign == entry.npos ? std::string_view() : entry.substr(sign + 1);
@@ -37,7 +37,7 @@ Result<void> read_entry(std::string_view entry, Given& given, Settings& settings
 
 Result<Settings> parse_settings(std::string_view text) {
     Settings settings;
-    Given given;
+    GivenCosts given;
     while (!text.empty()) {
         const std::size_t comma = text.find(',');
         if (auto good = read_entry(text.substr(0, comma), given, settings); !good) return good.error();

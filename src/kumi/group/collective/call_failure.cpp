@@ -37,7 +37,7 @@ void CallFailure::post(const engine::Turn& turn, Node to, CollectiveHeader head,
 
 void CallFailure::tell_all(const engine::Turn& turn, const CollectiveHeader& own) {
     if (mismatch_ == 0) return;
-    seat_.mailbox.add_mismatch(turn, mismatch_);
+    seat_.mailbox.mismatches(turn).add(mismatch_);
     for (const Node member : seat_.members)
         if (member != seat_.mailbox.dispatcher().node()) post(turn, member, own, MessageKind::mismatch);
 }

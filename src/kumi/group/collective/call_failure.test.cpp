@@ -50,8 +50,8 @@ TEST_F(CallFailureTest, a_mismatch_is_told_to_all_and_known_from_then_on) {
         EXPECT_EQ(message.head<CollectiveHeader>().kind, MessageKind::mismatch);
         EXPECT_EQ(message.head<CollectiveHeader>().came_with, 9u);
     }
-    EXPECT_TRUE(mailbox->knows(turn, 9));
-    EXPECT_FALSE(mailbox->knows(turn, 8));
+    EXPECT_TRUE(mailbox->mismatches(turn).contains(9));
+    EXPECT_FALSE(mailbox->mismatches(turn).contains(8));
 }
 
 TEST_F(CallFailureTest, what_members_still_send_is_skipped_unless_they_are_over) {

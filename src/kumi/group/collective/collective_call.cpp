@@ -47,62 +47,68 @@ Result<void> check_root(const Membership& seat, const CallShape& shape) {
                    fmt::format("there is no rank {}, this set has ranks 0 to {}", shape.root, seat.size() - 1));
 }
 
-FrameStack& frames_of(CollectiveCall& call) noexcept { return call.box_.frames; }
+namespace {
 
-CollectiveCall::CollectiveCall(Membership& seat, const CallShape& shape, Instant deadline, bool is_started)
-    : seat_(seat), mailbox_(seat.mailbox), dispatcher_(seat.mailbox.dispatcher()), box_(seat.box), shape_(shape),
-      deadline_(deadline), piece_bytes_(mailbox_.chunk_bytes()), is_started_(is_started), search_(seat),
-      failure_(seat) {
-    if (shape.bytes_each != 0 && shape.bytes_each <= piece_bytes_) piece_bytes_ -= piece_bytes_ % shape.bytes_each;
+/// Makes room for a message of `source`, if it is the one that is awaited.
+Result<void> make_room(const engine::Dispatcher& dispatcher, Receive& receive, Node source,
+                       const CollectiveHeader& head) {
+    if (!receive.is_meant(head.step, head.bytes))
+        return error(ErrorCode::misuse, "{} is at another step: the members' calls are not in the same order",
+                     dispatcher.name_of(source));
+    try {
+        receive.make_room(head.bytes);
+        return {};
+    } catch (const std::exception& failure) {
+        return error(ErrorCode::no_memory, "no memory for {} of {}: {}", base::readable_bytes(head.bytes),
+                     dispatcher.name_of(source), failure.what());
+    }
 }
 
-CollectiveCall::CollectiveCall(Membership& seat, const CallShape& shape, Instant deadline)
-    : CollectiveCall(seat, shape, deadline, false) {
-    if (auto entered = enter(); !entered) refused_ = entered.error();
+/// What the operation of the program threw on this node. Called while the exception is handled.
+std::string text_of_thrown(const engine::Dispatcher& dispatcher) {
+    const std::string here = dispatcher.name_of(dispatcher.node());
+    try {
+        throw;
+    } catch (const std::exception& thrown) {
+        return fmt::format("the operation threw on {}: {}", here, thrown.what());
+    } catch (...) {
+        return fmt::format("the operation threw on {}", here);
+    }
 }
 
-/// Begins the call, or is behind others. An error: the call is not made.
-Result<void> CollectiveCall::enter() {
-    if (mailbox_.has_ended()) return refusal(seat_, shape_.collective, ErrorCode::ended, job_has_ended);
-    if (auto good = check_root(seat_, shape_); !good) return good;
-    if (dispatcher_.progress().in_handler())
-        return refusal(seat_, shape_.collective, ErrorCode::misuse, no_wait_in_handler);
-    const auto turn = dispatcher_.take_turn();
-    is_behind_ = !box_.started.empty();
-    if (is_behind_) return {};
-    if (box_.call != nullptr) return refusal(seat_, shape_.collective, ErrorCode::misuse, another_thread);
-    begin(turn);
-    return {};
-}
+} // namespace
+
+FrameStack& frames_of(CollectiveCall& call) noexcept { return call.seat().box.frames; }
 
 CollectiveCall::CollectiveCall(const engine::Turn& turn, Membership& seat, const CallShape& shape, Instant deadline,
-                               bool is_late)
-    : CollectiveCall(seat, shape, deadline, true) {
-    begin(turn);
-    is_late_ = is_late;
-    if (is_late)
+                               Form form)
+    : seat_(seat), mailbox_(seat.mailbox), dispatcher_(seat.mailbox.dispatcher()), box_(seat.box), shape_(shape),
+      deadline_(deadline), form_(form), serial_(mailbox_.next_serial(turn)), sender_(seat, shape.bytes_each),
+      search_(seat), failure_(seat) {
+    box_.call = this;
+    box_.heard.clear();
+    if (form == Form::late)
         fail(turn, ErrorCode::timed_out, std::string(late_behind_others),
              fmt::format("{} has given up: {}", dispatcher_.name_of(dispatcher_.node()), late_behind_others));
 }
 
-void CollectiveCall::begin(const engine::Turn& turn) {
-    has_begun_ = true;
-    serial_ = mailbox_.next_serial(turn);
-    box_.call = this;
-    box_.heard.clear();
-}
-
 CollectiveCall::~CollectiveCall() {
-    if (!has_begun_) return;
     const auto turn = dispatcher_.take_turn();
     box_.call = nullptr;
     box_.receives.clear();
     box_.sendings.clear();
 }
 
-CollectiveHeader CollectiveCall::head_of(MessageKind kind, std::uint16_t step, std::uint64_t bytes) const noexcept {
-    return {box_.key, serial_, 0, bytes, shape_.bytes, shape_.root, step, static_cast<std::uint8_t>(shape_.collective),
-            kind};
+CollectiveHeader CollectiveCall::own() const noexcept {
+    return {.key = box_.key,
+            .serial = serial_,
+            .taken = 0,
+            .bytes = 0,
+            .came_with = shape_.bytes,
+            .root = shape_.root,
+            .step = 0,
+            .collective = static_cast<std::uint8_t>(shape_.collective),
+            .kind = MessageKind::first};
 }
 
 void CollectiveCall::set_bytes(std::uint64_t bytes) noexcept {
@@ -113,64 +119,14 @@ void CollectiveCall::set_bytes(std::uint64_t bytes) noexcept {
 // ---- sending
 
 bool CollectiveCall::send(Node rank, std::size_t step, Bytes data) {
-    if (!has_begun_) return false;
     const auto turn = dispatcher_.take_turn();
     const Node to = seat_.members[rank];
-    if (failure_.has_failed()) return failure_.tell(turn, to, head_of(MessageKind::trouble, 0, 0)), false;
-    Sending sending{to, static_cast<std::uint16_t>(step), Sending::State::fresh, data, 0};
-    const bool is_behind = std::ranges::any_of(box_.sendings, [&](const Sending& other) { return other.to == to; });
-    if (!is_behind && advance(turn, sending)) return true;
-    box_.sendings.push_back(sending);
-    return false;
-}
-
-/// True: all of it has gone.
-bool CollectiveCall::advance(const engine::Turn& turn, Sending& sending) {
-    using State = Sending::State;
-    if (sending.state == State::fresh) {
-        if (sending.data.size() > Mailbox::eager_bytes_max ||
-            !mailbox_.has_window(turn, sending.to, sending.data.size())) {
-            if (mailbox_.try_post(turn, sending.to, head_of(MessageKind::ready, sending.step, sending.data.size()), {}))
-                sending.state = State::asked;
-            return false;
-        }
-    }
-    if (sending.state == State::asked) return false;
-    do {
-        const Bytes piece =
-            sending.data.subspan(sending.gone, std::min<std::size_t>(sending.data.size() - sending.gone, piece_bytes_));
-        const MessageKind kind = sending.state == State::fresh ? MessageKind::first : MessageKind::more;
-        if (!mailbox_.try_post(turn, sending.to, head_of(kind, sending.step, sending.data.size()), piece)) return false;
-        if (sending.state == State::fresh) {
-            mailbox_.note_sent(turn, sending.to, sending.data.size());
-            sending.state = State::eager;
-        }
-        sending.gone += piece.size();
-    } while (sending.gone < sending.data.size());
-    return true;
-}
-
-void CollectiveCall::advance_all(const engine::Turn& turn) {
-    for (std::size_t i = 0; i < box_.sendings.size();) {
-        const Node to = box_.sendings[i].to;
-        const bool is_behind =
-            std::any_of(box_.sendings.begin(), box_.sendings.begin() + static_cast<std::ptrdiff_t>(i),
-                        [&](const Sending& other) { return other.to == to; });
-        if (!is_behind && advance(turn, box_.sendings[i]))
-            box_.sendings.erase(box_.sendings.begin() + static_cast<std::ptrdiff_t>(i));
-        else ++i;
-    }
+    if (failure_.has_failed()) return failure_.tell(turn, to, own()), false;
+    return sender_.send(turn, own(), to, static_cast<std::uint16_t>(step), data);
 }
 
 void CollectiveCall::on_cleared(const engine::Turn& turn, Node source, std::uint32_t serial, bool is_wanted) {
-    if (serial != serial_) return;
-    const auto found = std::ranges::find_if(box_.sendings, [&](const Sending& sending) {
-        return sending.to == source && sending.state == Sending::State::asked;
-    });
-    if (found == box_.sendings.end()) return;
-    search_.move(turn);
-    found->state = Sending::State::cleared;
-    if (!is_wanted || advance(turn, *found)) box_.sendings.erase(found);
+    if (serial == serial_ && sender_.on_cleared(turn, own(), source, is_wanted)) search_.move(turn);
 }
 
 // ---- receiving
@@ -185,7 +141,8 @@ void CollectiveCall::receive(Node rank, std::size_t step, MutableBytes target) {
 void CollectiveCall::receive_into(Node rank, std::size_t step, MutableBytes target, Bytes mine, const Combine& combine,
                                   bool is_first) {
     // Values that are larger than messages are put together first.
-    std::vector<std::byte>* const content = shape_.bytes_each > piece_bytes_ ? &contents_.emplace_back() : nullptr;
+    const bool is_cut = shape_.bytes_each > sender_.piece_bytes();
+    std::vector<std::byte>* const content = is_cut ? &contents_.emplace_back() : nullptr;
     add({.from = seat_.members[rank],
          .step = static_cast<std::uint16_t>(step),
          .target = target.data(),
@@ -215,7 +172,6 @@ void CollectiveCall::receive_fitting(Node rank, std::size_t step, MutableBytes t
 }
 
 void CollectiveCall::add(const Receive& receive) {
-    if (!has_begun_) return;
     const auto turn = dispatcher_.take_turn();
     if (failure_.has_failed()) return failure_.skip(turn, receive.from);
     box_.receives.push_back(receive);
@@ -233,8 +189,9 @@ void CollectiveCall::find_early(const engine::Turn& turn, std::size_t index) {
         if (found == box_.early.end()) return;
         const bool is_trouble = found->head.kind == MessageKind::trouble || found->head.kind == MessageKind::mismatch;
         if (box_.receives[index].is_bound && !is_trouble) return;
-        const Inbox::Early early = mailbox_.take_early(turn, box_, found);
-        if (early.head.kind == MessageKind::mismatch && mailbox_.knows(turn, early.head.came_with)) continue;
+        const Inbox::Early early = mailbox_.inboxes(turn).take(box_, found);
+        const bool is_mismatch = early.head.kind == MessageKind::mismatch;
+        if (is_mismatch && mailbox_.mismatches(turn).contains(early.head.came_with)) continue;
         if (is_trouble) on_trouble(turn, from, early.head, early.data);
         else bind(turn, box_.receives[index], from, early.head, early.data);
     }
@@ -248,8 +205,13 @@ void CollectiveCall::bind(const engine::Turn& turn, Receive& receive, Node sourc
     receive.serial = head.serial;
     box_.heard.push_back({source, head.serial, false});
     heard_bytes_ = head.came_with;
-    if (!check(turn, source, head) || !make_room(turn, receive, source, head))
-        return mailbox_.drop(turn, box_, source, head);
+    bool is_good = check(turn, source, head);
+    if (is_good)
+        if (const auto made = make_room(dispatcher_, receive, source, head); !made) {
+            fail(turn, made.error().code(), made.error().text());
+            is_good = false;
+        }
+    if (!is_good) return mailbox_.drop(turn, box_, source, head);
     mailbox_.take(turn, source, head);
     if (head.kind == MessageKind::ready)
         mailbox_.post(turn, source, CollectiveHeader{.key = box_.key, .serial = head.serial, .kind = MessageKind::go});
@@ -283,77 +245,23 @@ bool CollectiveCall::check(const engine::Turn& turn, Node source, const Collecti
     return true;
 }
 
-bool CollectiveCall::make_room(const engine::Turn& turn, Receive& receive, Node source, const CollectiveHeader& head) {
-    const bool has_size = receive.content == nullptr || receive.combine != nullptr;
-    if (head.step != receive.step || (has_size && head.bytes != receive.bytes))
-        return fail(turn, ErrorCode::misuse,
-                    fmt::format("{} is at another step: the members' calls are not in the same order",
-                                dispatcher_.name_of(source))),
-               false;
-    if (receive.may_fit && head.bytes == receive.bytes) receive.content = nullptr;
-    if (receive.content == nullptr) return true;
-    try {
-        receive.content->resize(head.bytes);
-    } catch (const std::exception& failure) {
-        return fail(turn, ErrorCode::no_memory,
-                    fmt::format("no memory for {} of {}: {}", base::readable_bytes(head.bytes),
-                                dispatcher_.name_of(source), failure.what())),
-               false;
-    }
-    receive.bytes = head.bytes;
-    return true;
-}
-
 void CollectiveCall::feed(const engine::Turn& turn, Receive& receive, Bytes data) {
-    const bool is_cut_wrong =
-        receive.combine != nullptr && receive.content == nullptr && data.size() % shape_.bytes_each != 0;
-    if (data.size() > receive.bytes - receive.arrived || is_cut_wrong)
+    if (!receive.fits(data, shape_.bytes_each))
         return fail(turn, ErrorCode::misuse,
                     fmt::format("{} has sent what makes no sense", dispatcher_.name_of(receive.from)));
-    const bool is_last = receive.arrived + data.size() == receive.bytes;
-    if (receive.content != nullptr) copy_bytes(receive.content->data() + receive.arrived, data);
-    if (receive.combine == nullptr) {
-        if (receive.content == nullptr) copy_bytes(receive.target + receive.arrived, data);
-    } else if (receive.content == nullptr) {
-        if (!apply(turn, *receive.combine, receive.target + receive.arrived, receive.mine + receive.arrived, data,
-                   receive.is_first))
-            return;
-    } else if (is_last) {
-        if (!apply(turn, *receive.combine, receive.target, receive.mine, *receive.content, receive.is_first)) return;
-    }
-    receive.arrived += data.size();
-    if (!is_last) return;
-    receive.is_done = true;
-    --open_;
-}
-
-bool CollectiveCall::apply(const engine::Turn& turn, const Combine& combine, std::byte* into, const std::byte* mine,
-                           Bytes data, bool is_first) {
     try {
-        if (!data.empty()) combine(into, mine, data.data(), data.size(), is_first);
-        return true;
+        receive.take(data);
     } catch (...) {
-        on_operation_threw(turn);
+        return fail(turn, ErrorCode::refused, text_of_thrown(dispatcher_));
     }
-    return false;
-}
-
-/// Called while an exception is handled.
-void CollectiveCall::on_operation_threw(const engine::Turn& turn) {
-    const std::string here = dispatcher_.name_of(dispatcher_.node());
-    try {
-        throw;
-    } catch (const std::exception& thrown) {
-        fail(turn, ErrorCode::refused, fmt::format("the operation threw on {}: {}", here, thrown.what()));
-    } catch (...) {
-        fail(turn, ErrorCode::refused, fmt::format("the operation threw on {}", here));
-    }
+    if (receive.is_done) --open_;
 }
 
 void CollectiveCall::combine_here(MutableBytes into, Bytes other, const Combine& combine, bool other_is_first) {
-    const auto turn = dispatcher_.take_turn();
-    if (failure_.has_failed()) return;
-    (void)apply(turn, combine, into.data(), into.data(), other, other_is_first);
+    (void)run([&]() -> Result<void> {
+        if (!other.empty()) combine(into.data(), into.data(), other.data(), other.size(), other_is_first);
+        return {};
+    });
 }
 
 bool CollectiveCall::run(base::FunctionRef<Result<void>()> code) {
@@ -364,13 +272,13 @@ bool CollectiveCall::run(base::FunctionRef<Result<void>()> code) {
         if (!done) fail(turn, done.error().code(), done.error().text());
         return done.has_value();
     } catch (...) {
-        on_operation_threw(turn);
+        fail(turn, ErrorCode::refused, text_of_thrown(dispatcher_));
     }
     return false;
 }
 
 void CollectiveCall::copy(MutableBytes to, Bytes from) const noexcept {
-    if (is_late_ || to.data() == from.data() || from.empty()) return;
+    if (form_ == Form::late || to.data() == from.data() || from.empty()) return;
     std::memmove(to.data(), from.data(), from.size());
 }
 
@@ -382,8 +290,8 @@ void CollectiveCall::copy(std::vector<std::byte>& to, Bytes from) const {
 // ---- waiting
 
 bool CollectiveCall::Waiting::await_ready() {
-    if (!call_.is_started_) {
-        call_.has_failed_ = !call_.wait_here(for_sends_);
+    if (call_.form_ == Form::blocking) {
+        call_.has_failed_ = !wait_here();
         return true;
     }
     const auto turn = call_.dispatcher_.take_turn();
@@ -391,19 +299,21 @@ bool CollectiveCall::Waiting::await_ready() {
 }
 
 bool CollectiveCall::Waiting::await_resume() noexcept {
-    if (call_.is_started_) call_.has_failed_ = call_.failure_.has_failed(); // steps are resumed with the turn
+    // Steps that were suspended are resumed with the turn.
+    if (call_.form_ != Form::blocking) call_.has_failed_ = call_.failure_.has_failed();
     return !call_.has_failed_;
 }
 
-bool CollectiveCall::wait_here(bool for_sends) {
+/// The thread waits. False: the call has failed.
+bool CollectiveCall::Waiting::wait_here() {
     bool has_all = false; // looked at with the turn: what comes later may make the call fail meanwhile
     const auto is_over = [&](const engine::Turn& turn) {
-        return has_all || (is_done(turn, for_sends) && ((has_all = !failure_.has_failed()), true));
+        return has_all || (call_.is_done(turn, for_sends_) && ((has_all = !call_.failure_.has_failed()), true));
     };
-    const bool in_time = dispatcher_.loop().serve_until(is_over, deadline_);
+    const bool in_time = call_.dispatcher_.loop().serve_until(is_over, call_.deadline_);
     if (has_all) return true;
-    const auto turn = dispatcher_.take_turn();
-    if (!in_time) on_late(turn);
+    const auto turn = call_.dispatcher_.take_turn();
+    if (!in_time) call_.on_late(turn);
     return false;
 }
 
@@ -424,55 +334,27 @@ bool CollectiveCall::go_on(const engine::Turn& turn) {
 
 bool CollectiveCall::is_done(const engine::Turn& turn, bool for_sends) {
     if (failure_.has_failed()) return true;
-    if (!box_.sendings.empty()) advance_all(turn);
+    if (!box_.sendings.empty()) sender_.go_on(turn, own());
     if (open_ == 0 && (!for_sends || box_.sendings.empty())) {
         box_.receives.clear();
         return true;
     }
-    if (find_gone(turn)) return true;
-    check_silent_peers(turn);
+    if (const auto gone = box_.find_needed([&](Node node) { return dispatcher_.peers().is_gone(node); }))
+        return fail(turn, ErrorCode::node_lost, fmt::format("{} has left, or is lost", dispatcher_.name_of(*gone))),
+               true;
+    if (search_.is_due(turn)) {
+        if (const auto told = search_.take_mismatch(turn)) on_trouble(turn, told->source, told->head, told->data);
+        else search_.ask(turn, own());
+    }
     return failure_.has_failed(); // a mismatch may have been found
 }
 
-/// Asks members that the call has waited for long. The network learns by that whether they are still there, and members
-/// that wait for each other in different calls find out.
-void CollectiveCall::check_silent_peers(const engine::Turn& turn) {
-    if (looks_.value_or(dispatcher_.peers().looks()) != dispatcher_.peers().looks() && !find_mismatch(turn))
-        search_.ask(turn, head_of(MessageKind::ask, 0, 0));
-    looks_ = dispatcher_.peers().looks();
-}
-
 void CollectiveCall::on_waiting(const engine::Turn& turn, Node source, const CollectiveHeader& head) {
-    const auto other = search_.on_message(turn, source, head, shape_, head_of(MessageKind::ask, 0, 0));
+    const auto other = search_.on_message(turn, source, head, shape_, own());
     if (other) (void)check(turn, other->first, other->second);
 }
 
-bool CollectiveCall::find_gone(const engine::Turn& turn) {
-    const auto check = [&](Node node) {
-        if (!dispatcher_.peers().is_gone(node)) return false;
-        return fail(turn, ErrorCode::node_lost, fmt::format("{} has left, or is lost", dispatcher_.name_of(node))),
-               true;
-    };
-    for (const Receive& receive : box_.receives)
-        if (!receive.is_done && check(receive.from)) return true;
-    for (const Sending& sending : box_.sendings)
-        if (check(sending.to)) return true;
-    return false;
-}
-
-/// Fails the call if a member that it waits for has told of a mismatch, before the call began to wait for that member.
-bool CollectiveCall::find_mismatch(const engine::Turn& turn) {
-    const auto found = std::ranges::find_if(box_.early, [&](const Inbox::Early& early) {
-        return early.head.kind == MessageKind::mismatch && !mailbox_.knows(turn, early.head.came_with) &&
-               box_.is_waiting_for(early.source);
-    });
-    if (found == box_.early.end()) return false;
-    const Inbox::Early early = mailbox_.take_early(turn, box_, found);
-    return on_trouble(turn, early.source, early.head, early.data), true;
-}
-
 Result<void> CollectiveCall::outcome() {
-    if (refused_) return *refused_;
     if (!has_failed_) return {};
     const auto turn = dispatcher_.take_turn();
     return refusal(seat_, shape_.collective, failure_.code(turn), failure_.why(turn));
@@ -481,7 +363,6 @@ Result<void> CollectiveCall::outcome() {
 // ---- failing
 
 void CollectiveCall::refuse(const std::string& why) {
-    if (!has_begun_) return;
     const auto turn = dispatcher_.take_turn();
     const std::string told = fmt::format("{}: {}", dispatcher_.name_of(dispatcher_.node()), why);
     fail(turn, ErrorCode::misuse, why, told);
@@ -506,7 +387,7 @@ void CollectiveCall::on_thrown(const std::exception_ptr& thrown) {
     const std::uint64_t mismatch = std::uint64_t{dispatcher_.node()} << 32 | serial_;
     if (!failure_.has_failed()) return fail(turn, ErrorCode::no_memory, why, {}, mismatch);
     failure_.begin(turn, ErrorCode::no_memory, why, why, mismatch);
-    failure_.tell_all(turn, head_of(MessageKind::trouble, 0, 0));
+    failure_.tell_all(turn, own());
 }
 
 void CollectiveCall::on_trouble(const engine::Turn& turn, Node source, const CollectiveHeader& head, Bytes text) {
@@ -520,14 +401,14 @@ void CollectiveCall::fail(const engine::Turn& turn, ErrorCode code, const std::s
     if (failure_.has_failed()) return;
     failure_.begin(turn, code, why, told.empty() ? why : told, mismatch);
     search_.move(turn);
-    const CollectiveHeader own = head_of(MessageKind::trouble, 0, 0);
-    for (const Sending& sending : box_.sendings) failure_.tell(turn, sending.to, own);
+    const CollectiveHeader head = own();
+    for (const Sending& sending : box_.sendings) failure_.tell(turn, sending.to, head);
     for (const Receive& receive : box_.receives)
         if (!receive.is_done) failure_.skip(turn, receive.from);
     box_.sendings.clear();
     box_.receives.clear();
     open_ = 0;
-    failure_.tell_all(turn, own);
+    failure_.tell_all(turn, head);
 }
 
 } // namespace kumi::group

@@ -1,6 +1,7 @@
 #pragma once
 
-// One call of a collective at one member: messages to and from other members, and waiting for them.
+// One call of a collective at one member: messages to and from other members, and waiting for them. A call exists from
+// its beginning to its end: BlockingCall and Started (started/) decide when it begins.
 //
 // Collectives are written as if all went well. After a failure nothing is sent or received any more; members that wait
 // for a message are told, and messages that members still send are skipped. So a collective goes through all of its
@@ -11,15 +12,16 @@
 #include "kumi/base/clock.hpp"
 #include "kumi/base/result.hpp"
 #include "kumi/group/collective/call_failure.hpp"
+#include "kumi/group/collective/call_sender.hpp"
 #include "kumi/group/collective/call_shape.hpp"
 #include "kumi/group/collective/deadlock_search.hpp"
 #include "kumi/group/mail/mailbox.hpp"
 #include "kumi/group/started/steps.hpp"
 
 #include <coroutine>
+#include <cstdint>
 #include <exception>
 #include <list>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -41,11 +43,14 @@ Result<void> check_root(const Membership& seat, const CallShape& shape);
 
 class CollectiveCall {
 public:
-    /// A blocking call: the thread waits itself. The call begins unless it is refused, or calls that were started on
-    /// the set are still under way: see is_behind().
-    CollectiveCall(Membership& seat, const CallShape& shape, Instant deadline);
-    /// A call that was started and is made now. If it `is_late` it fails: then its steps only tell other members.
-    CollectiveCall(const engine::Turn& turn, Membership& seat, const CallShape& shape, Instant deadline, bool is_late);
+    /// How the steps wait.
+    enum class Form : std::uint8_t {
+        blocking, // the thread that makes them waits itself
+        started,  // they suspend, and what arrives resumes them
+        late,     // as started; the call was late before it began, so its steps only tell other members
+    };
+    /// Begins the call.
+    CollectiveCall(const engine::Turn& turn, Membership& seat, const CallShape& shape, Instant deadline, Form form);
     CollectiveCall(const CollectiveCall&) = delete;
     CollectiveCall& operator=(const CollectiveCall&) = delete;
     ~CollectiveCall();
@@ -85,13 +90,7 @@ public:
     Result<void> outcome();
 
     const Membership& seat() const noexcept { return seat_; }
-    bool has_begun() const noexcept { return has_begun_; }
-    /// Calls on the set that were started are under way, and this one has not begun.
-    bool is_behind() const noexcept { return is_behind_; }
-
-    // ---- calls that were started
-
-    /// Resumes the steps if what they wait for is done. False: they still wait.
+    /// Resumes the steps of a call that was started if what they wait for is done. False: they still wait.
     bool go_on(const engine::Turn& turn);
     /// The time given is over.
     void on_late(const engine::Turn& turn);
@@ -114,29 +113,15 @@ public:
     void on_waiting(const engine::Turn& turn, Node source, const CollectiveHeader& head);
 
 private:
-    friend FrameStack& frames_of(CollectiveCall& call) noexcept;
-
-    CollectiveCall(Membership& seat, const CallShape& shape, Instant deadline, bool is_started);
-    Result<void> enter();
-    void begin(const engine::Turn& turn);
-    bool wait_here(bool for_sends);
     bool is_done(const engine::Turn& turn, bool for_sends);
     void add(const Receive& receive);
     void find_early(const engine::Turn& turn, std::size_t index);
     bool check(const engine::Turn& turn, Node source, const CollectiveHeader& head);
-    bool make_room(const engine::Turn& turn, Receive& receive, Node source, const CollectiveHeader& head);
-    bool apply(const engine::Turn& turn, const Combine& combine, std::byte* into, const std::byte* mine, Bytes data,
-               bool is_first);
-    void on_operation_threw(const engine::Turn& turn);
-    bool advance(const engine::Turn& turn, Sending& sending);
-    void advance_all(const engine::Turn& turn);
-    bool find_gone(const engine::Turn& turn);
-    bool find_mismatch(const engine::Turn& turn);
-    void check_silent_peers(const engine::Turn& turn);
     /// `told` is for other members; empty: the same as `why`.
     void fail(const engine::Turn& turn, ErrorCode code, const std::string& why, const std::string& told = {},
               std::uint64_t mismatch = 0);
-    CollectiveHeader head_of(MessageKind kind, std::uint16_t step, std::uint64_t bytes) const noexcept;
+    /// What the headers of all messages of this call have in common.
+    CollectiveHeader own() const noexcept;
 
     Membership& seat_;
     Mailbox& mailbox_;
@@ -144,19 +129,14 @@ private:
     Inbox& box_;
     CallShape shape_;
     Instant deadline_;
-    std::uint32_t serial_ = 0;
+    Form form_;
+    std::uint32_t serial_;
     std::size_t open_ = 0; // receives
-    std::size_t piece_bytes_;
     std::uint64_t heard_bytes_ = 0;
-    bool has_begun_ = false;
-    bool is_started_;
-    bool is_behind_ = false;
-    bool is_late_ = false; // was late before it began
-    std::optional<Error> refused_; // the call was not made
     bool has_failed_ = true; // as the last wait has found; before that, it is not known to be good
     bool waits_for_sends_ = false;
     std::coroutine_handle<> suspended_; // the steps of a call that was started, while they wait
-    std::optional<std::uint64_t> looks_; // of the engine, that this has seen
+    CallSender sender_;
     DeadlockSearch search_;
     CallFailure failure_;
     std::list<std::vector<std::byte>> contents_; // of messages that are put together first
@@ -174,6 +154,8 @@ public:
     bool await_resume() noexcept;
 
 private:
+    bool wait_here();
+
     CollectiveCall& call_;
     bool for_sends_;
 };

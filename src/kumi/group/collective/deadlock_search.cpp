@@ -22,6 +22,23 @@ CollectiveHeader with(CollectiveHeader head, MessageKind kind, std::uint64_t byt
 
 } // namespace
 
+bool DeadlockSearch::is_due(const engine::Turn&) noexcept {
+    const std::uint64_t looks = seat_.mailbox.dispatcher().peers().looks();
+    const bool is_due = looks_.value_or(looks) != looks;
+    looks_ = looks;
+    return is_due;
+}
+
+std::optional<Inbox::Early> DeadlockSearch::take_mismatch(const engine::Turn& turn) {
+    Mailbox& mailbox = seat_.mailbox;
+    const auto found = std::ranges::find_if(seat_.box.early, [&](const Inbox::Early& early) {
+        return early.head.kind == MessageKind::mismatch && !mailbox.mismatches(turn).contains(early.head.came_with) &&
+               seat_.box.is_waiting_for(early.source);
+    });
+    if (found == seat_.box.early.end()) return {};
+    return mailbox.inboxes(turn).take(seat_.box, found);
+}
+
 void DeadlockSearch::ask(const engine::Turn& turn, const CollectiveHeader& own) {
     if (deadlock_.state() == 0 && seat_.box.is_blocked()) {
         deadlock_.block(seat_.mailbox.next_state(turn));

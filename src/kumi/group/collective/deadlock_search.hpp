@@ -21,7 +21,12 @@ public:
 
     /// A message has begun to come, or is allowed to go: the call is not blocked.
     void move(const engine::Turn&) noexcept { deadlock_.move(); }
-    /// Asks the members that the call waits for. `own` is a header of the call.
+    /// True once in each interval of keep-alives, but not in the first: the call has waited for long.
+    bool is_due(const engine::Turn& turn) noexcept;
+    /// Takes a word of a mismatch that a member has sent before the call began to wait for that member, if there is one.
+    std::optional<Inbox::Early> take_mismatch(const engine::Turn& turn);
+    /// Asks the members that the call waits for. The network learns by that whether they are still there. `own` is a
+    /// header of the call.
     void ask(const engine::Turn& turn, const CollectiveHeader& own);
     /// A member in a different call, and what it said.
     using Other = std::pair<Node, CollectiveHeader>;
@@ -39,6 +44,7 @@ private:
 
     Membership& seat_;
     Deadlock deadlock_;
+    std::optional<std::uint64_t> looks_; // of the engine, that this has seen
     std::vector<Other> others_; // members that are blocked in different calls
 };
 

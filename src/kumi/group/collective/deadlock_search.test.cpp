@@ -100,5 +100,40 @@ TEST_F(DeadlockSearchTest, a_chase_of_another_member_is_passed_on_along_real_wai
     EXPECT_EQ(told[0].second.bytes, 4 | std::uint64_t{9} << 32);
 }
 
+TEST(DeadlockSearchTime, it_is_due_once_in_each_interval_of_keepalives_but_not_in_the_first) {
+    std::optional<Mailbox> mailbox;
+    loopback::Victim victim;
+    Membership seat(mailbox.emplace(*victim.dispatcher), {0, 1}, key);
+    DeadlockSearch search(seat);
+    const auto is_due = [&] { return search.is_due(victim.dispatcher->take_turn()); };
+    const engine::PeerWatch& peers = victim.dispatcher->peers();
+    for (std::uint64_t look = 0; look < 3; ++look) {
+        victim.time = static_cast<std::int64_t>(2 * look) * loopback::far_away.count();
+        while (peers.looks() < look) victim.poll();
+        EXPECT_EQ(is_due(), look != 0) << look;
+        EXPECT_FALSE(is_due()) << look;
+    }
+}
+
+TEST_F(DeadlockSearchTest, the_word_of_a_mismatch_is_taken_if_it_is_new_and_of_a_member_that_the_call_waits_for) {
+    const auto tell = [&](Node source, MessageKind kind, std::uint64_t mismatch) {
+        const auto ignore = [](Inbox&, Node, const CollectiveHeader&) {};
+        const CollectiveHeader head{.key = key, .serial = 1, .came_with = mismatch, .kind = kind};
+        mailbox->inboxes(turn).keep(seat->box, source, head, {}, ignore);
+    };
+    tell(1, MessageKind::trouble, 5);
+    tell(2, MessageKind::mismatch, 6); // the call does not wait for node 2
+    tell(1, MessageKind::mismatch, 7);
+    mailbox->mismatches(turn).add(7);
+    EXPECT_FALSE(search.take_mismatch(turn));
+    tell(1, MessageKind::mismatch, 8);
+    const auto told = search.take_mismatch(turn);
+    ASSERT_TRUE(told);
+    EXPECT_EQ(told->source, 1u);
+    EXPECT_EQ(told->head.came_with, 8u);
+    EXPECT_FALSE(search.take_mismatch(turn));
+    EXPECT_EQ(mailbox->inboxes(turn).kept(), 3u);
+}
+
 } // namespace
 } // namespace kumi::group::deadlock_search_test

@@ -21,11 +21,6 @@ bool Inbox::is_waiting_for(Node node) const noexcept {
                                [&](const Receive& receive) { return receive.from == node && !receive.is_bound; });
 }
 
-bool Inbox::needs(Node node) const noexcept {
-    return find_sending(node) != nullptr ||
-        std::ranges::any_of(receives, [&](const Receive& one) { return one.from == node && !one.is_done; });
-}
-
 bool Inbox::has_unsent() const noexcept {
     return std::ranges::any_of(
         sendings, [&](const Sending& one) { return find_sending(one.to)->state != Sending::State::asked; });

@@ -1,10 +1,10 @@
 #pragma once
 
-// What has come for one set, and the messages of the call that is under way there. Its owner is Mailbox; a
+// What has come for one set, and the messages of the call that is under way there. Its owner is Inboxes; a
 // CollectiveCall uses it while it is under way.
 
 #include "kumi/base/bytes.hpp"
-#include "kumi/group/collective/collectives.hpp"
+#include "kumi/group/mail/receive.hpp"
 #include "kumi/group/started/frame_stack.hpp"
 #include "kumi/group/wire/collective.hpp"
 #include "kumi/pm/node.hpp"
@@ -21,23 +21,6 @@ using pm::Node;
 
 class CollectiveCall;
 class Started;
-
-/// A message that is awaited.
-struct Receive {
-    Node from;
-    std::uint16_t step;
-    std::byte* target;
-    std::uint64_t bytes;
-    std::vector<std::byte>* content = nullptr; // where it goes first, if not to the target: then it may have any size
-    const Combine* combine = nullptr;          // with `mine`
-    const std::byte* mine = nullptr;           // which may be where the target is
-    bool is_first = false;                     // comes before `mine`
-    bool may_fit = false;                      // goes to the target at once if it has the target's size
-    std::uint64_t arrived = 0;
-    std::uint32_t serial = 0;
-    bool is_bound = false; // it has begun to come
-    bool is_done = false;
-};
 
 /// A message that has not gone yet.
 struct Sending {
@@ -84,8 +67,19 @@ struct Inbox {
     const Sending* find_sending(Node to) const noexcept;
     /// Nothing happens between the call and that node before something comes from the node.
     bool is_waiting_for(Node node) const noexcept;
+    /// The first node for which `is` is true and without which the call cannot end; nothing: there is none.
+    template <class Predicate>
+    std::optional<Node> find_needed(Predicate is) const {
+        for (const Receive& receive : receives)
+            if (!receive.is_done && is(receive.from)) return receive.from;
+        for (const Sending& sending : sendings)
+            if (is(sending.to)) return sending.to;
+        return {};
+    }
     /// The call cannot end without that node.
-    bool needs(Node node) const noexcept;
+    bool needs(Node node) const noexcept {
+        return find_needed([&](Node other) { return other == node; }).has_value();
+    }
     /// A message may go as soon as there is room.
     bool has_unsent() const noexcept;
     /// Nothing goes on in the call before a message begins to come, or one is allowed to go.

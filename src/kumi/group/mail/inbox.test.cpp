@@ -51,6 +51,9 @@ TEST(Inbox, a_call_needs_the_nodes_that_it_still_receives_from_or_sends_to) {
     EXPECT_FALSE(inbox.needs(1)) << "all of it has come";
     for (const Node node : {2u, 3u, 4u}) EXPECT_TRUE(inbox.needs(node));
     EXPECT_FALSE(inbox.needs(5));
+    EXPECT_EQ(inbox.find_needed([](Node node) { return node != 2; }), 3u) << "the first of them";
+    EXPECT_EQ(inbox.find_needed([](Node node) { return node > 3; }), 4u);
+    EXPECT_EQ(inbox.find_needed([](Node node) { return node == 1; }), std::nullopt);
 }
 
 TEST(Inbox, a_message_may_go_unless_the_first_one_to_its_node_must_be_allowed) {

@@ -10,6 +10,7 @@
 //     };
 
 #include "kumi/engine/future.hpp"
+#include "kumi/group/started/blocking_call.hpp"
 #include "kumi/group/started/started_calls.hpp"
 
 #include <exception>
@@ -64,16 +65,16 @@ Future<typename What::Answer> start(Membership& seat, What what, Instant deadlin
 template <class What>
 Result<typename What::Answer> call_and_wait(Membership& seat, What what, Instant deadline) {
     {
-        CollectiveCall call(seat, what.shape(), deadline);
-        if (call.has_begun()) {
+        BlockingCall blocking(seat, what.shape(), deadline);
+        if (CollectiveCall* const call = blocking.call()) {
             try {
-                const Steps steps = what.steps(call);
-                if (steps.thrown()) call.on_thrown(steps.thrown());
+                const Steps steps = what.steps(*call);
+                if (steps.thrown()) call->on_thrown(steps.thrown());
             } catch (...) {
-                call.on_thrown(std::current_exception());
+                call->on_thrown(std::current_exception());
             }
         }
-        if (!call.is_behind()) return answer_of(what, call.outcome());
+        if (!blocking.is_behind()) return answer_of(what, blocking.outcome());
     }
     return start(seat, std::move(what), deadline, true).get();
 }

@@ -11,7 +11,8 @@ namespace kumi::group {
 
 bool Started::go_on(const engine::Turn& turn) {
     if (!call_) {
-        call_.emplace(turn, *seat_, shape_, deadline_, is_late_);
+        using Form = CollectiveCall::Form;
+        call_.emplace(turn, *seat_, shape_, deadline_, is_late_ ? Form::late : Form::started);
         try {
             running_.emplace(steps(*call_));
         } catch (...) { // no memory for the steps
