@@ -6,7 +6,7 @@ PRESETS_ALL ?= release asan tsan clang cross
 PREFIX ?= /usr/local
 # JOBS=2 builds with two processes; unset, with one per core.
 JOBS ?=
-# How long `make fuzz` and `make soak` explore.
+# How long `make fuzz`, `make soak` and `make soak-jobs` explore.
 FUZZ_SECONDS ?= 600
 MINUTES ?= 10
 # MUTANTS="word ...": `make mutants` tries only the faults whose name or file has one of these words.
@@ -20,7 +20,7 @@ demo_programs = 01_hello 02_ring 03_pingpong 05_remote_memory 06_jacobi 07_invok
 fuzzers = fuzz_packets fuzz_seal fuzz_engine fuzz_group
 formatted = $(shell find src tools examples tests bench -name '*.[ch]pp')
 
-.PHONY: all release demo check check-all mutants soak fuzz bench install format clean help
+.PHONY: all release demo check check-all mutants soak soak-jobs fuzz bench install format clean help
 .NOTPARALLEL:
 
 all: release
@@ -51,7 +51,7 @@ mutants:
 	@$(packages) core test
 	@scripts/mutants.sh $(MUTANTS)
 
-# Runs random tests with new seeds, and fuzzers with new inputs.
+# Runs random tests with new seeds, fuzzers with new inputs, and random jobs.
 soak:
 	@$(packages) core test fuzz
 	@cmake --preset release -DKUMI_TESTS=ON >/dev/null
@@ -59,6 +59,13 @@ soak:
 	@cmake --preset fuzz >/dev/null
 	@cmake --build build/fuzz $(if $(JOBS),-j $(JOBS)) --target $(fuzzers)
 	@scripts/soak.sh $(MINUTES)
+
+# Runs random jobs alone.
+soak-jobs:
+	@$(packages) core test
+	@cmake --preset release -DKUMI_TESTS=ON >/dev/null
+	@$(build) --target cluster_tests
+	@scripts/soak-jobs.sh $(MINUTES)
 
 # The fuzzers add inputs that reach new code to build/fuzz/*corpus. An input that fails is build/fuzz/crash-*.
 fuzz:
@@ -94,7 +101,8 @@ help:
 	@echo "make check      run all tests, in release; PRESETS=asan runs them under that sanitizer instead"
 	@echo "make check-all  the same with both sanitizers, clang, and the other architecture by emulation"
 	@echo "make mutants    put faults into a copy of the sources, one at a time: the tests must notice each"
-	@echo "make soak       run random tests with new seeds, and fuzzers, for MINUTES ($(MINUTES))"
+	@echo "make soak       run random tests with new seeds, fuzzers and random jobs for MINUTES ($(MINUTES))"
+	@echo "make soak-jobs  run random jobs alone, with lost nodes, cut cables and lost packets"
 	@echo "make bench      measure beside bare sockets, MPI and other libraries"
 	@echo "make fuzz       explore the reliable protocol, the engine and groups with arbitrary messages," \
 		"FUZZ_SECONDS ($(FUZZ_SECONDS)) each"

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# soak.sh MINUTES: runs random tests with new seeds, and fuzzers with new inputs, for about MINUTES.
+# soak.sh MINUTES: runs random tests with new seeds, fuzzers with new inputs, and random jobs, for about MINUTES.
 #
-# Half of the time goes to fuzzing, half to rounds over all tests that take seeds. The script ends at the first failure
-# and prints how to reproduce it. Every run explores something else. So it is run by hand, and no part of `make check`,
-# whose result must not depend on luck.
+# A third of the time goes to fuzzing, a third to rounds over all tests that take seeds, a third to whole jobs
+# (scripts/soak-jobs.sh). The script ends at the first failure and prints how to reproduce it. Every run explores
+# something else. So it is run by hand, and no part of `make check`, whose result must not depend on luck.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
 minutes="$1"
 [[ "$minutes" =~ ^[1-9][0-9]*$ ]] || { echo "soak: MINUTES=$minutes: write a whole number, 1 or more" >&2; exit 2; }
-end=$((SECONDS + minutes * 60))
+end=$((SECONDS + minutes * 40))
 tests=build/release/tests
 log=build/soak.log
 seed="$(od -An -N6 -tu8 /dev/urandom | tr -d ' ')"
@@ -24,7 +24,7 @@ seeded=(
     "cluster_tests Failover.links_that_come_and_go_at_random_lose_nothing"
 )
 
-scripts/fuzz.sh $((minutes * 60 / 8)) || exit 1
+scripts/fuzz.sh $((minutes * 60 / 12)) || exit 1
 
 round=0
 while [ $SECONDS -lt $end ]; do
@@ -46,4 +46,5 @@ while [ $SECONDS -lt $end ]; do
     done
     seed=$((seed + 1000000))
 done
+scripts/soak-jobs.sh $(((minutes + 2) / 3)) || exit 1
 echo "soak: $round rounds and all fuzzers in $minutes minutes, nothing found"

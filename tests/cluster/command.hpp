@@ -137,6 +137,9 @@ public:
         return outcome_.out;
     }
 
+    /// As far as out() has seen.
+    bool has_ended() const { return ended_; }
+
     /// Waits until `text` has come out `times` times.
     bool printed(std::string_view text, unsigned times = 1, std::chrono::seconds limit = patience) {
         const auto enough = [&](const std::string& out) {

@@ -116,8 +116,8 @@ void Calls::walk(Actor& actor) {
 void Calls::ask_all(Actor& actor) {
     const std::uint64_t value = actor.random.next();
     std::vector<Future<std::uint64_t>> futures = world_.job().invoke_all(square_, value);
-    auto answers = when_all(std::move(futures)).get(world_.deadline(world_.survivors().size() < world_.plan.nodes));
-    if (!world_.is_good(answers, world_.survivors().size() < world_.plan.nodes, "when_all")) return;
+    auto answers = when_all(std::move(futures)).get(world_.deadline(world_.is_some_lost()));
+    if (!world_.is_good(answers, world_.is_some_lost(), "when_all")) return;
     for (Node node = 0; node < world_.plan.nodes; ++node) expect_square((*answers)[node], node, value, "when_all");
 }
 

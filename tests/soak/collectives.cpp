@@ -109,8 +109,8 @@ void Collectives::reduce(const Call& call) {
 void Collectives::allreduce(const Call& call) {
     auto group = call.group;
     Words result(call.count);
-    if (world_.is_good(group.allreduce(values_of(call.key, group.rank(), call.count), result, group::sum, call.deadline),
-                       call.is_risky, "allreduce"))
+    const Words mine = values_of(call.key, group.rank(), call.count);
+    if (world_.is_good(group.allreduce(mine, result, group::sum, call.deadline), call.is_risky, "allreduce"))
         expect(call, result, sums_of(call.key, group.size(), call.count), "allreduce");
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// Shared calls: collectives of random sets, blocking or started, and multicasts. All members compute what must come out.
+// Shared calls: collectives of random sets, blocking or started. All members compute what must come out.
 
 #include "soak/world.hpp"
 

@@ -2,8 +2,8 @@
 //
 // A node that finds something wrong says so in a line with "WRONG" and ends with code 3. A node that did everything
 // says "soak: node N is done". Where nodes die or stop by plan, each node is a child of a watcher, which is what
-// `kumi run` sees: the watcher continues a node that has stopped; if the node was killed, the watcher says so and stays,
-// because `kumi run` would end the job.
+// `kumi run` sees. The watcher continues a node that has stopped. If the node was killed, the watcher says so and
+// stays, because `kumi run` would end the job.
 
 #include "soak/calls.hpp"
 #include "soak/collectives.hpp"

@@ -80,8 +80,8 @@ void MemoryModel::put_and_get(Actor& actor) {
     const auto word = world_.job().memory().read(place(other, world_.self(), actor.thread));
     if (!world_.is_good(word, is_risky, "read") || is_risky) return;
     const std::uint32_t version = known.versions[other.node * words_each + other.first];
-    world_.expect(*word, version == 0 ? 0 : std::uint64_t{version} << 32 | mark_of(world_.self(), actor.thread, other.first),
-                  "read of a word that was put earlier");
+    const std::uint64_t mark = mark_of(world_.self(), actor.thread, other.first);
+    world_.expect(*word, version == 0 ? 0 : std::uint64_t{version} << 32 | mark, "read of a word that was put earlier");
 }
 
 void MemoryModel::put(Actor& actor, const Range& range, const Words& words, bool is_risky) {
@@ -154,7 +154,7 @@ void MemoryModel::check() {
         if (!world_.is_good(amounts, false, "invoke of added_to")) return;
         for (std::size_t i = 0; i < sums; ++i) added[i] += (*amounts)[i];
     }
-    const bool is_exact = world_.survivors().size() == world_.plan.nodes; // nodes that are lost have added, too
+    const bool is_exact = !world_.is_some_lost(); // nodes that are lost have added, too
     for (std::size_t i = 0; i < sums; ++i) {
         const std::uint64_t found = load_flag(sums_[i]);
         if (found < added[i] || (is_exact && found != added[i]))
@@ -168,9 +168,10 @@ void MemoryModel::use_heap(Actor& actor) {
     const auto count = static_cast<std::uint32_t>(1 + actor.random.size(20000));
     const auto memory = must(world_.job().memory().allocate<std::uint64_t>(count));
     const Node node = actor.some_node(world_);
-    const bool is_risky = world_.is_risky(node);
+    const bool is_risky = world_.is_some_lost(); // the function syncs
     const std::uint64_t first = actor.random.next();
-    const auto done = world_.job().invoke(node, poke_, memory, count, first).get(world_.deadline(is_risky));
+    auto future = world_.job().invoke(node, poke_, memory, count, first);
+    const auto done = future.get(world_.deadline(world_.is_risky(node)));
     // Of a node that is lost, or too slow, something may still come: its memory is not given back.
     if (!world_.is_good(done, is_risky, "poke")) return;
     const std::uint64_t* const words = world_.job().memory().local(memory, count);

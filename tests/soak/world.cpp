@@ -21,10 +21,9 @@ void World::judge(const Error& error, bool is_risky, std::string_view what) cons
 }
 
 void World::sync() const {
-    const bool is_some_lost = survivors().size() < plan.nodes;
     // After an error the rest is waited for by the next call. Errors are as many as calls that failed, at most.
     for (int i = 0; i < 10000; ++i)
-        if (is_good(job().sync(deadline(false)), is_some_lost, "sync")) return;
+        if (is_good(job().sync(deadline(false)), is_some_lost(), "sync")) return;
     wrong("sync fails again and again");
 }
 

@@ -29,9 +29,12 @@ public:
     unsigned epoch() const noexcept { return epoch_.load(); }
     void set_epoch(unsigned epoch) noexcept { epoch_.store(epoch); }
 
-    /// Whether the call may fail because it needs a node that is lost, or may be any moment.
-    bool is_risky(Node node) const noexcept { return plan.is_lost(node, epoch()); }
+    /// Whether the call may fail because it needs a node that is lost, or may be any moment. Nodes do not wait for one
+    /// that is to be lost, and may be in later epochs than that one.
+    bool is_risky(Node node) const noexcept { return plan.is_lost(node, epoch()) || plan.is_lost(self_, epoch()); }
     bool is_risky(const Set& set) const noexcept;
+    /// sync() tells a loss to any thread.
+    bool is_some_lost() const noexcept { return is_risky(Set::range(0, plan.nodes)); }
     Set survivors() const { return plan.survivors(epoch()); }
     /// Until when a call is to end. A call that must succeed has a time that is passed only by a hang.
     Instant deadline(bool is_risky) const noexcept { return now() + (is_risky ? 1s : 60s); }
