@@ -63,9 +63,10 @@ protected:
     std::string write_file(std::size_t hosts) {
         const std::string file = folder_.path() + "/cluster.toml", count = std::to_string(hosts);
         std::ofstream(file) << "[[network]]\nname = \"one\"\n[[network]]\nname = \"two\"\n"
-                            << "[[host]]\nname = \"h[0-"
-                            << hosts - 1 << "]\"\nslots = " << (nodes_ + hosts - 1) / hosts
-                            << "\naddress.one = \"10.77.1.[1-" << count << "]\"\naddress.two = \"10.77.2.[1-" << count << "]\"\n";
+                            << "[[host]]\nname = \"h[0-" << hosts - 1 << "]\"\n"
+                            << "slots = " << (nodes_ + hosts - 1) / hosts << "\n"
+                            << "address.one = \"10.77.1.[1-" << count << "]\"\n"
+                            << "address.two = \"10.77.2.[1-" << count << "]\"\n";
         return file;
     }
     /// Cuts a cable, lets a network ignore a host, or loses packets, for a while.
