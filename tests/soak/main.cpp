@@ -7,6 +7,7 @@
 
 #include "soak/calls.hpp"
 #include "soak/collectives.hpp"
+#include "soak/exchanges.hpp"
 #include "soak/memory.hpp"
 #include "soak/messages.hpp"
 #include "soak/multicasts.hpp"
@@ -73,7 +74,7 @@ class SoakNode {
 public:
     explicit SoakNode(const Plan& plan)
         : world_(plan), messages_(handlers_, world_), calls_(handlers_, world_), memory_(handlers_, world_),
-          multicasts_(handlers_, world_), collectives_(world_) {
+          multicasts_(handlers_, world_), collectives_(world_), exchanges_(world_) {
         for (unsigned thread = 1; thread < plan.threads; ++thread) others_.push_back(actor(thread));
         main_.emplace(actor(0));
     }
@@ -87,6 +88,7 @@ public:
         for (Actor& other : others_) other.random = Random(mixed(world_.plan.seed, job.node(), other.thread, 2));
         messages_.start();
         memory_.start();
+        exchanges_.start();
         Usage early;
         for (unsigned epoch = 0; epoch < world_.plan.epochs; ++epoch) {
             world_.set_epoch(epoch);
@@ -133,7 +135,9 @@ private:
         for (unsigned step = 0; step < world_.plan.steps && stays; ++step) {
             if (mine != nullptr && mine->kind == Fate::leaves && mine->after_ms == step) stays = false;
             for (std::uint64_t i = main_->random.below(3); i > 0; --i) act(*main_);
-            if (stays) collectives_.step(step);
+            if (!stays) break;
+            collectives_.step(step);
+            exchanges_.step(step);
         }
         for (std::thread& thread : threads) thread.join();
         if (mine != nullptr && mine->kind == Fate::dies)
@@ -180,6 +184,7 @@ private:
     MemoryModel memory_;
     Multicasts multicasts_;
     Collectives collectives_;
+    Exchanges exchanges_;
     std::optional<Actor> main_;
     std::vector<Actor> others_;
 };

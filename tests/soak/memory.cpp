@@ -11,7 +11,8 @@ MemoryModel::MemoryModel(Handlers& handlers, World& world)
                                                      Amounts amounts(sums);
                                                      for (const Known& known : known_)
                                                          for (std::size_t i = 0; i < sums; ++i)
-                                                             amounts[i] += known.added[node * sums + i];
+                                                             amounts[i] = combined(i, amounts[i],
+                                                                                   known.added[node * sums + i]);
                                                      return amounts;
                                                  })),
       poke_(handlers.function("poke",
@@ -37,8 +38,10 @@ void MemoryModel::start() {
 }
 
 void MemoryModel::act(Actor& actor) {
-    switch (actor.random.below(6)) {
+    switch (actor.random.below(8)) {
     case 0: return use_heap(actor);
+    case 3: return store(actor);
+    case 4: return copy(actor);
     case 1: return peek(actor);
     case 2: return add(actor);
     default: return put_and_get(actor);
@@ -60,17 +63,20 @@ MemoryModel::Range MemoryModel::some_range(Actor& actor) const {
     return {actor.some_node(world_), actor.random.below(words_each - count + 1), count};
 }
 
+MemoryModel::Words MemoryModel::words_of(unsigned thread, const Range& range, std::uint32_t version) const {
+    Words words(range.count);
+    for (std::size_t i = 0; i < range.count; ++i)
+        words[i] = std::uint64_t{version} << 32 | mark_of(world_.self(), thread, range.first + i);
+    return words;
+}
+
 void MemoryModel::put_and_get(Actor& actor) {
     const Range range = some_range(actor);
     const bool is_risky = world_.is_risky(range.node);
     Known& known = known_[actor.thread];
     std::uint32_t* const versions = &known.versions[range.node * words_each + range.first];
-    Words words(range.count);
-    ++known.version;
-    for (std::size_t i = 0; i < range.count; ++i) {
-        versions[i] = known.version;
-        words[i] = std::uint64_t{known.version} << 32 | mark_of(world_.self(), actor.thread, range.first + i);
-    }
+    const Words words = words_of(actor.thread, range, ++known.version);
+    std::fill_n(versions, range.count, known.version);
     put(actor, range, words, is_risky);
     world_.sync();
     Words found(range.count);
@@ -114,6 +120,47 @@ bool MemoryModel::get(Actor& actor, const Range& range, Words& words, bool is_ri
     }
 }
 
+/// To several nodes at once.
+void MemoryModel::store(Actor& actor) {
+    const Range range = some_range(actor);
+    const Set set = actor.some_set(world_, range.node);
+    Known& known = known_[actor.thread];
+    const Words words = words_of(actor.thread, range, ++known.version);
+    for (const Node node : set)
+        std::fill_n(&known.versions[node * words_each + range.first], range.count, known.version);
+    auto future = world_.job().multicast(set, place(range, world_.self(), actor.thread), words);
+    const auto missing = future.get(world_.deadline(world_.is_victim()));
+    if (!world_.is_good(missing, world_.is_victim(), "multicast to memory")) return;
+    for (const Node node : *missing)
+        if (!world_.is_risky(node)) world_.wrong(fmt::format("node {} did not get a multicast to memory", node));
+    Words found(range.count);
+    const bool is_risky = world_.is_risky(range.node);
+    if (get(actor, range, found, is_risky) && !is_risky && found != words)
+        world_.wrong(fmt::format("a get of {} words of node {} has other words than the multicast", range.count,
+                                 range.node));
+}
+
+/// From one node to another.
+void MemoryModel::copy(Actor& actor) {
+    const Range from = some_range(actor);
+    const Range to{actor.some_node(world_), from.first, from.count};
+    const bool is_risky = world_.is_risky(from.node) || world_.is_risky(to.node);
+    // What a copy that has failed, or is late, has changed is not known.
+    if (is_risky || from.node == to.node) return;
+    const auto begun = world_.job().memory().copy(place(from, world_.self(), actor.thread),
+                                                  place(to, world_.self(), actor.thread), from.count);
+    (void)world_.is_good(begun, is_risky, "copy");
+    world_.sync();
+    auto& versions = known_[actor.thread].versions;
+    std::copy_n(&versions[from.node * words_each + from.first], from.count,
+                &versions[to.node * words_each + to.first]);
+    const auto word = world_.job().memory().read(place(to, world_.self(), actor.thread));
+    if (!world_.is_good(word, is_risky, "read")) return;
+    const std::uint32_t version = versions[to.node * words_each + to.first];
+    world_.expect(*word, version == 0 ? 0 : words_of(actor.thread, {to.node, to.first, 1}, version)[0],
+                  "read of a word that was copied");
+}
+
 /// The words of others change any time, but a word is never torn.
 void MemoryModel::peek(Actor& actor) {
     const Range range = some_range(actor);
@@ -131,6 +178,10 @@ void MemoryModel::peek(Actor& actor) {
 
 // ---- words that all add to
 
+std::uint64_t MemoryModel::combined(std::size_t sum, std::uint64_t before, std::uint64_t amount) noexcept {
+    return sum < 2 ? before + amount : sum == 2 ? before ^ amount : std::max(before, amount);
+}
+
 void MemoryModel::add(Actor& actor) {
     const Node node = actor.some_node(world_);
     const std::size_t index = actor.random.below(sums);
@@ -139,11 +190,17 @@ void MemoryModel::add(Actor& actor) {
     for (std::uint64_t i = actor.random.between(1, 20); i > 0; --i) {
         const std::uint64_t amount = actor.random.between(1, 1000);
         const bool is_risky = world_.is_risky(node);
-        const auto before = world_.job().memory().fetch_add(sums_.at(node, index), amount);
-        if (!world_.is_good(before, is_risky, "fetch_add")) return;
-        if (*before < least) world_.wrong(fmt::format("a sum of node {} was {}, then {}", node, least, *before));
-        least = *before + amount;
-        known.added[node * sums + index] += amount;
+        auto memory = world_.job().memory();
+        const auto sum = sums_.at(node, index);
+        const auto before = index < 2    ? memory.fetch_add(sum, amount)
+                            : index == 2 ? memory.fetch_xor(sum, amount)
+                                         : memory.fetch_max(sum, amount);
+        if (!world_.is_good(before, is_risky, "an atomic operation")) return;
+        if (index != 2 && *before < least)
+            world_.wrong(fmt::format("a sum of node {} was {}, then {}", node, least, *before));
+        least = combined(index, *before, amount);
+        std::uint64_t& added = known.added[node * sums + index];
+        added = combined(index, added, amount);
     }
 }
 
@@ -152,12 +209,12 @@ void MemoryModel::check() {
     for (const Node node : world_.survivors()) {
         const auto amounts = world_.job().invoke(node, added_to_, world_.self()).get(world_.deadline(false));
         if (!world_.is_good(amounts, false, "invoke of added_to")) return;
-        for (std::size_t i = 0; i < sums; ++i) added[i] += (*amounts)[i];
+        for (std::size_t i = 0; i < sums; ++i) added[i] = combined(i, added[i], (*amounts)[i]);
     }
     const bool is_exact = !world_.is_some_lost(); // nodes that are lost have added, too
     for (std::size_t i = 0; i < sums; ++i) {
         const std::uint64_t found = load_flag(sums_[i]);
-        if (found < added[i] || (is_exact && found != added[i]))
+        if ((i != 2 && found < added[i]) || (is_exact && found != added[i]))
             world_.wrong(fmt::format("sum {} is {}, and {} was added", i, found, added[i]));
     }
 }

@@ -24,7 +24,7 @@ private:
     using Amounts = std::vector<std::uint64_t>;
     using Words = std::vector<std::uint64_t>;
     static constexpr std::size_t words_each = 3000; // of each thread on each node: more than a small message has
-    static constexpr std::size_t sums = 4;          // on each node
+    static constexpr std::size_t sums = 4;          // on each node: two to add to, one to xor, one to raise
 
     /// What a thread knows.
     struct Known {
@@ -41,12 +41,18 @@ private:
     void put_and_get(Actor& actor);
     void put(Actor& actor, const Range& range, const Words& words, bool is_risky);
     bool get(Actor& actor, const Range& range, Words& words, bool is_risky);
+    void store(Actor& actor);
+    void copy(Actor& actor);
     void peek(Actor& actor);
     void add(Actor& actor);
     void use_heap(Actor& actor);
 
     Range some_range(Actor& actor) const;
     global_ptr<std::uint64_t> place(const Range& range, Node owner, unsigned thread) const noexcept;
+    /// The words of a thread, of one version.
+    Words words_of(unsigned thread, const Range& range, std::uint32_t version) const;
+    /// What is in a sum with `amount` after `before`.
+    static std::uint64_t combined(std::size_t sum, std::uint64_t before, std::uint64_t amount) noexcept;
     static std::uint32_t mark_of(Node owner, unsigned thread, std::size_t index) noexcept;
 
     World& world_;

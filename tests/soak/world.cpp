@@ -27,6 +27,14 @@ void World::sync() const {
     wrong("sync fails again and again");
 }
 
+Result<void> World::wait(const Flag& flag, Flag value, bool is_risky) const {
+    const Instant last = deadline(is_risky);
+    for (;;) {
+        auto waited = job().memory().wait(flag, value, last);
+        if (waited || waited.error().code() != ErrorCode::node_lost || is_risky || !is_some_lost()) return waited;
+    }
+}
+
 void World::wrong(const std::string& what) const {
     const std::string line = fmt::format("soak: WRONG: node {} in epoch {}: {}\n", self_, epoch(), what);
     [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size());

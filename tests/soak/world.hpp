@@ -31,9 +31,10 @@ public:
 
     /// Whether the call may fail because it needs a node that is lost, or may be any moment. Nodes do not wait for one
     /// that is to be lost, and may be in later epochs than that one.
-    bool is_risky(Node node) const noexcept { return plan.is_lost(node, epoch()) || plan.is_lost(self_, epoch()); }
+    bool is_risky(Node node) const noexcept { return plan.is_lost(node, epoch()) || is_victim(); }
     bool is_risky(const Set& set) const noexcept;
-    /// sync() tells a loss to any thread.
+    bool is_victim() const noexcept { return plan.is_lost(self_, epoch()); }
+    /// sync(), and the wait for a flag, tell a loss to any thread.
     bool is_some_lost() const noexcept { return is_risky(Set::range(0, plan.nodes)); }
     Set survivors() const { return plan.survivors(epoch()); }
     /// Until when a call is to end. A call that must succeed has a time that is passed only by a hang.
@@ -48,6 +49,8 @@ public:
     void judge(const Error& error, bool is_risky, std::string_view what) const;
     /// Waits until all that this thread has begun is done.
     void sync() const;
+    /// Waits for a flag of this node. Tells a loss only if the call is risky.
+    Result<void> wait(const Flag& flag, Flag value, bool is_risky) const;
 
     /// Ends the program: something is not as it must be.
     [[noreturn]] void wrong(const std::string& what) const;
