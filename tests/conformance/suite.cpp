@@ -13,6 +13,8 @@
 #include <mutex>
 #include <numeric>
 #include <random>
+#include <set>
+#include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
 
@@ -94,10 +96,10 @@ protected:
     /// By how much rounds take longer in this world, where each waits for the one before: every tenth for a repair.
     static std::uint64_t slowness() { return GetParam().name.ends_with("loss_10") ? 4 * scale : 1; }
 
-    /// Within this time nodes know that another has left or died. Where packets are lost, so may be its farewell.
+    /// Within this time nodes know that another has left or died. Where much is lost, so may be what tells of it.
     static Duration told_max() {
-        const bool is_lossy = GetParam().name.find("loss") != std::string::npos;
-        return sanitized || is_lossy ? Duration{5s} : GetParam().told_max;
+        const bool is_lossy = GetParam().name.ends_with("loss_10");
+        return sanitized ? Duration{5s} : GetParam().told_max * (is_lossy ? 2 : 1);
     }
 
 private:
@@ -812,11 +814,21 @@ struct LastWords {
             send(channel, to, bytes);
         }
     }
-    void take(Message& message) {
+    /// Where they would be lost with the node: waits until `receivers` say that they have them.
+    static void await(Channel& channel, const World& world, Node receivers) {
+        if (world.delivers_for_the_dead) return;
+        Node confirmed = 0;
+        wait(channel, [&](Message&) { ++confirmed; }, [&] { return confirmed == receivers; }, sleep_at_once);
+    }
+    void take(Channel& channel, Message& message) {
         std::int64_t word = 0;
         ASSERT_TRUE(read_value(message.bytes(), word));
-        if (++received == count) sent = Instant(Duration(word));
-        else EXPECT_EQ(word, received - 1);
+        if (++received != count) {
+            EXPECT_EQ(word, received - 1);
+            return;
+        }
+        sent = Instant(Duration(word));
+        channel.try_send(message.source(), Bytes{}); // for await()
     }
 
     std::int64_t received = 0;
@@ -854,7 +866,7 @@ TEST_P(LeavingConformance, a_node_that_leaves_is_lost_within_a_second_and_all_th
             LastWords heard;
             bool is_partner_done = false;
             const auto take = [&](Message& message) {
-                if (message.source() == 2) heard.take(message);
+                if (message.source() == 2) heard.take(channel, message);
                 else is_partner_done = true;
             };
             ASSERT_NO_FATAL_FAILURE(expect_lost(channel, 2, heard, take, patience, told_max()));
@@ -883,18 +895,18 @@ TEST_P(DyingConformance, a_node_that_is_killed_is_lost_within_a_second_and_all_t
     for (const Node victim : {0u, 1u, 2u})
         GetParam().run_and_kill(3, {victim}, [&](Channel& channel) {
             if (channel.self() == victim) {
-                for (Node to = 0; to < 3; ++to) {
-                    if (to == victim) continue;
-                    LastWords::send_to(channel, to);
-                    (void)channel.try_reserve(to, to == 2 ? 50'000 : 8); // it dies while it fills a slot
-                }
+                for (Node to = 0; to < 3; ++to)
+                    if (to != victim) LastWords::send_to(channel, to);
+                LastWords::await(channel, GetParam(), 2);
+                for (Node to = 0; to < 3; ++to) // it dies while it fills a slot
+                    if (to != victim) (void)channel.try_reserve(to, to == 2 ? 50'000 : 8);
                 return;
             }
             const Node partner = 3 - victim - channel.self();
             LastWords heard;
             bool is_partner_done = false;
             const auto take = [&](Message& message) {
-                if (message.source() == victim) heard.take(message);
+                if (message.source() == victim) heard.take(channel, message);
                 else is_partner_done = true;
             };
             const pm::Patience patience = channel.self() == 1 ? spin : sleep_at_once;
@@ -907,9 +919,12 @@ TEST_P(DyingConformance, a_node_that_is_killed_is_lost_within_a_second_and_all_t
 
 TEST_P(DyingConformance, the_last_node_that_lives_knows_within_a_second_that_all_others_are_dead) {
     GetParam().run_and_kill(5, {0, 1, 2, 4}, [&](Channel& channel) {
-        if (channel.self() != 3) return LastWords::send_to(channel, 3);
+        if (channel.self() != 3) {
+            LastWords::send_to(channel, 3);
+            return LastWords::await(channel, GetParam(), 1);
+        }
         std::vector<LastWords> heard(5);
-        const auto take = [&](Message& message) { heard[message.source()].take(message); };
+        const auto take = [&](Message& message) { heard[message.source()].take(channel, message); };
         const auto are_lost = [&] {
             return channel.lost(0) && channel.lost(1) && channel.lost(2) && channel.lost(4);
         };
@@ -937,7 +952,7 @@ TEST_P(DyingConformance, a_node_that_is_killed_in_its_sleep_is_lost_within_a_sec
             return;
         }
         LastWords heard;
-        const auto take = [&](Message& message) { heard.take(message); };
+        const auto take = [&](Message& message) { heard.take(channel, message); };
         expect_lost(channel, 1, heard, take, sleep_at_once, told_max() + 50ms);
     });
 }
@@ -956,6 +971,33 @@ TEST_P(DyingConformance, a_node_that_runs_is_never_lost_whether_it_sleeps_polls_
     });
 }
 
+TEST_P(DyingConformance, a_node_that_is_stopped_for_three_seconds_is_not_lost_and_goes_on) {
+    GetParam().run_and_kill(3, {}, [&](Channel& channel) {
+        std::set<Node> heard;
+        const auto take = [&](Message& message) { heard.insert(message.source()); };
+        if (channel.self() == 1) {
+            const pid_t stopped = ::getpid();
+            const pid_t waker = ::fork();
+            if (waker == 0) {
+                std::this_thread::sleep_for(3s);
+                ::kill(stopped, SIGCONT);
+                ::_exit(0);
+            }
+            ::kill(stopped, SIGSTOP);
+            ::waitpid(waker, nullptr, 0);
+            wait(channel, take, [&] { return heard.size() == 2; });
+            for (const Node to : {0u, 2u}) send(channel, to, {}, take);
+            return;
+        }
+        send(channel, 1, {}, take);
+        const Instant begin = now();
+        const auto is_over = [&] { return heard.contains(1) || channel.lost(1); };
+        wait(channel, take, is_over, channel.self() == 0 ? spin : sleep_at_once);
+        EXPECT_FALSE(channel.lost(1)) << "after " << (now() - begin) / 1ms << " ms";
+        EXPECT_GT(now() - begin, 2s) << "it was not stopped";
+    });
+}
+
 template <class Power>
 std::vector<World> worlds_with(Power&& power) {
     std::vector<World> all = worlds();
@@ -965,9 +1007,16 @@ std::vector<World> worlds_with(Power&& power) {
 
 std::string name_of(const testing::TestParamInfo<World>& world) { return world.param.name; }
 
-INSTANTIATE_TEST_SUITE_P(Worlds, Conformance, testing::ValuesIn(worlds()), name_of);
+/// Worlds that others stand for, but for nodes that die.
+bool is_for_deaths(const World& world) { return world.name.starts_with("udp_processes"); }
+
+INSTANTIATE_TEST_SUITE_P(Worlds, Conformance,
+                         testing::ValuesIn(worlds_with([](const World& world) { return !is_for_deaths(world); })),
+                         name_of);
 INSTANTIATE_TEST_SUITE_P(Worlds, JointSleepConformance,
-                         testing::ValuesIn(worlds_with([](const World& world) { return world.has_joint_sleep; })),
+                         testing::ValuesIn(worlds_with([](const World& world) {
+                             return world.has_joint_sleep && !is_for_deaths(world);
+                         })),
                          name_of);
 INSTANTIATE_TEST_SUITE_P(Worlds, RemoteMemoryConformance,
                          testing::ValuesIn(worlds_with([](const World& world) { return world.has_remote_memory; })),

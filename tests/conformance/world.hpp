@@ -29,8 +29,10 @@ struct World {
     /// A node whose channel closes is lost to the others, also to those that send nothing to it. Not on the simulated
     /// network, where a test says who is lost, and not to nodes that reach it through others.
     bool tells_who_has_left = true;
-    /// Within this time. On a network a node that closes lingers while others still send to it.
-    Duration told_max = std::chrono::seconds(2);
+    /// Within this time.
+    Duration told_max = std::chrono::seconds(1);
+    /// What a node has sent arrives though it is killed at once. Networks have to repeat what gets lost.
+    bool delivers_for_the_dead = false;
 };
 
 /// For test names.

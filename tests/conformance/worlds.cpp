@@ -36,8 +36,7 @@ World shmem_world(std::string name, base::Fencing fencing) {
     return {.name = std::move(name),
             .run = run,
             .has_joint_sleep = true,
-            .has_remote_memory = true,
-            .told_max = std::chrono::seconds(1)};
+            .has_remote_memory = true};
 }
 
 /// Each node is a process, which opens its end itself.
@@ -53,7 +52,7 @@ World shmem_processes_world(std::string name, base::Fencing fencing) {
             .has_joint_sleep = true,
             .has_remote_memory = true,
             .run_and_kill = run_and_kill,
-            .told_max = std::chrono::seconds(1)};
+            .delivers_for_the_dead = true};
 }
 
 World simulated_world() {
@@ -76,6 +75,19 @@ World udp_world(std::string name, device::udp::Options options) {
         run_threads(*std::move(channels), body);
     };
     return {.name = std::move(name), .run = run, .has_joint_sleep = true};
+}
+
+/// Each node is a process, which opens its end itself.
+World udp_processes_world(std::string name, device::udp::Options options) {
+    const auto run_and_kill = [=](pm::Node nodes, const std::vector<pm::Node>& victims, const Body& body) {
+        device::udp::Options seeded = options;
+        seeded.faults.seed = seed();
+        loopback::run_and_kill(nodes, victims, [&] { return std::make_unique<device::udp::UdpDevice>(seeded); }, body);
+    };
+    return {.name = std::move(name),
+            .run = [=](pm::Node nodes, const Body& body) { run_and_kill(nodes, {}, body); },
+            .has_joint_sleep = true,
+            .run_and_kill = run_and_kill};
 }
 
 /// Even nodes on one host, odd ones on another, joined by a link with an MTU of 1500.
@@ -131,6 +143,8 @@ std::vector<World> worlds() {
         udp_world("udp_encrypted", {.encrypt = true}),
         udp_world("udp_loss_1", {.faults = little}),
         udp_world("udp_loss_10", {.packet_bytes_max = 1472, .faults = much}),
+        udp_processes_world("udp_processes", {}),
+        udp_processes_world("udp_processes_encrypted_loss_1", {.encrypt = true, .faults = little}),
         with_memory(composite_world("composite", loopback::two_hosts)),
         composite_world("composite_networks", [](pm::Node nodes) { return loopback::two_networks(nodes); }),
         composite_world("composite_rails", loopback::two_rails),

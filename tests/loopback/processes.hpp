@@ -42,8 +42,12 @@ public:
 
 private:
     friend class ProcessMeeting;
+    static constexpr std::size_t nodes_max = 16, told_bytes_max = 256;
     struct Shared {
         std::atomic<std::uint32_t> come{0};
+        std::atomic<std::uint32_t> read{0};
+        std::size_t bytes[nodes_max] = {};
+        std::byte told[nodes_max][told_bytes_max] = {};
     };
 
     pm::Node nodes_;
@@ -51,20 +55,23 @@ private:
     std::vector<base::Descriptor> to_, at_; // by node: both ends of a socket
 };
 
-/// One node's. Only for devices that exchange nothing but a descriptor.
+/// One node's. For devices that exchange little.
 class ProcessMeeting final : public pm::Meeting {
 public:
     ProcessMeeting(ProcessPlace& place, pm::Node self) : place_(place), self_(self) {}
 
     Result<std::vector<std::vector<std::byte>>> exchange(Bytes mine) override {
-        EXPECT_TRUE(mine.empty());
-        const std::uint32_t all = ++round_ * place_.nodes_;
-        ++place_.shared_->come;
-        for (const Instant end = now() + std::chrono::seconds(20); place_.shared_->come < all;) {
-            if (now() > end) return error("not all nodes have come");
-            std::this_thread::sleep_for(std::chrono::microseconds(100));
-        }
-        return std::vector<std::vector<std::byte>>(place_.nodes_);
+        ProcessPlace::Shared& shared = *place_.shared_;
+        if (mine.size() > place_.told_bytes_max || place_.nodes_ > place_.nodes_max) return error("too much to tell");
+        shared.bytes[self_] = mine.size();
+        std::copy(mine.begin(), mine.end(), shared.told[self_]);
+        ++round_;
+        if (auto all = meet(shared.come); !all) return all.error();
+        std::vector<std::vector<std::byte>> told;
+        for (pm::Node node = 0; node < place_.nodes_; ++node)
+            told.emplace_back(shared.told[node], shared.told[node] + shared.bytes[node]);
+        if (auto all = meet(shared.read); !all) return all.error();
+        return told;
     }
     Result<base::Descriptor> share(base::Descriptor mine) override {
         char byte = 0;
@@ -93,6 +100,16 @@ public:
     }
 
 private:
+    /// Waits until all have counted themselves, which publishes what they wrote before.
+    Result<void> meet(std::atomic<std::uint32_t>& count) {
+        ++count;
+        for (const Instant end = now() + std::chrono::seconds(20); count < round_ * place_.nodes_;) {
+            if (now() > end) return error("not all nodes have come");
+            std::this_thread::sleep_for(std::chrono::microseconds(100));
+        }
+        return {};
+    }
+
     ProcessPlace& place_;
     pm::Node self_;
     std::uint32_t round_ = 0;
@@ -105,6 +122,8 @@ inline void run_and_kill(pm::Node nodes, const std::vector<pm::Node>& victims,
                          const std::function<void(pm::Channel&)>& body) {
     std::fflush(nullptr); // or each child prints it again
     ProcessPlace place(nodes);
+    const auto keys = base::make_job_keys();
+    ASSERT_TRUE(keys) << keys.error().text();
     const auto is_victim = [&](pm::Node node) { return std::ranges::find(victims, node) != victims.end(); };
     std::vector<pid_t> processes;
     for (pm::Node node = 0; node < nodes; ++node) {
@@ -114,7 +133,8 @@ inline void run_and_kill(pm::Node nodes, const std::vector<pm::Node>& victims,
             {
                 ProcessMeeting meeting(place, node);
                 const auto device = make();
-                auto channel = device->open({.self = node, .nodes = nodes, .cores_on_host = nodes, .meeting = meeting});
+                auto channel = device->open(
+                    {.self = node, .nodes = nodes, .cores_on_host = nodes, .meeting = meeting, .keys = *keys});
                 EXPECT_TRUE(channel) << channel.error().text();
                 if (channel) body(**channel);
                 std::fflush(nullptr);

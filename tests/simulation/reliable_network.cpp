@@ -3,6 +3,7 @@
 #include "kumi/base/assert.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace kumi::simulation {
 namespace {
@@ -52,6 +53,19 @@ void ReliableNetwork::restart(Node node, bool introduce) {
         own.sure_bytes = options_.sure_bytes;
         if (introduce && peer != node) nodes_[peer].endpoint->introduce(node, own);
     }
+}
+
+void ReliableNetwork::kill(Node node) {
+    Member& member = nodes_[node];
+    member.has_ended = true;
+    member.socket.clear();
+    member.socket_bytes = 0;
+}
+
+void ReliableNetwork::leave(Node node) {
+    for (const bool more : {true, false})
+        while (nodes_[node].endpoint->next_farewell(*series_, more)) put_on_wire(*series_, 1);
+    kill(node);
 }
 
 // ---- the wire
@@ -136,8 +150,23 @@ void ReliableNetwork::inject(Node to, Bytes datagram, Duration after) {
     wire_.push({time_ + after, order_++, to, {datagram.begin(), datagram.end()}});
 }
 
+/// The host of `from`, where nobody listens, says so to the sender of a datagram.
+void ReliableNetwork::refuse(Node from, Bytes datagram) {
+    PacketHeader header;
+    if (!read_value(datagram, header) || header.source >= options_.nodes) return;
+    Member& sender = nodes_[header.source];
+    if (options_.refusal_burst != 0) {
+        sender.refusals_from = std::max(sender.refusals_from, time_ - options_.refusal_burst * 1s);
+        if (sender.refusals_from + 1s > time_) return;
+        sender.refusals_from += 1s;
+    }
+    wire_.push({time_ + options_.faults.delay_min, order_++, header.source, {}, from});
+}
+
 void ReliableNetwork::arrive(Datagram datagram) {
     Member& member = nodes_[datagram.to];
+    if (datagram.refused_by) return member.refused_by.push_back(*datagram.refused_by);
+    if (member.has_ended) return refuse(datagram.to, datagram.bytes);
     const std::size_t weight = reliable::weight_of(datagram.bytes.size());
     if (member.socket_bytes + weight > options_.socket_bytes) {
         ++overflows_;
@@ -152,10 +181,11 @@ void ReliableNetwork::arrive(Datagram datagram) {
 
 Duration ReliableNetwork::next_turn(Node node) const {
     const Member& member = nodes_[node];
+    if (member.has_ended) return Duration::max();
     Duration next = member.wake;
     const Instant deadline = std::max(member.endpoint->next_deadline(), now(node)); // min() is at once
     if (deadline != never) next = std::min(next, deadline - Instant{} - 1h - member.clock_offset);
-    if (!member.socket.empty()) next = std::min(next, time_);
+    if (!member.socket.empty() || !member.refused_by.empty()) next = std::min(next, time_);
     if (member.endpoint->has_ready()) next = std::min(next, std::max(time_, member.refuses_until));
     if (next == Duration::max()) return next;
     return std::max({next, time_, member.frozen_until, member.busy_until});
@@ -202,6 +232,7 @@ void ReliableNetwork::send_all(Node node) {
 void ReliableNetwork::turn(Node node) {
     nodes_[node].wake = Duration::max();
     read_socket(node);
+    for (const Node by : std::exchange(nodes_[node].refused_by, {})) nodes_[node].endpoint->on_refused(by, now(node));
     nodes_[node].endpoint->on_time(now(node));
     if (on_turn) on_turn(node);
     nodes_[node].endpoint->flush();

@@ -9,6 +9,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <queue>
 #include <vector>
 
@@ -68,6 +69,8 @@ struct NetworkOptions {
     double link_bytes_per_us = 0; // bandwidth into each node; 0: no limit
     std::size_t link_queue_bytes = 0;
     double coalesce = 0; // probability that a series arrives as one datagram
+    // How often a host says to one node at once that nobody listens, and then once a second; 0: no limit, as on loopback.
+    unsigned refusal_burst = 0;
     Faults faults;
 };
 
@@ -104,6 +107,10 @@ public:
     void cut(Node a, Node b, bool apart) { cut_[a * options_.nodes + b] = cut_[b * options_.nodes + a] = apart; }
     /// Ends a node without a farewell, and starts it again without state. The others are told if `introduce`.
     void restart(Node node, bool introduce);
+    /// The process of the node ends without a farewell. From now on its host says that nobody listens.
+    void kill(Node node);
+    /// The node says farewell and ends. A farewell may get lost, as any packet.
+    void leave(Node node);
     /// Delivers a datagram from outside.
     void inject(Node to, Bytes datagram, Duration after = Duration{0});
 
@@ -130,6 +137,7 @@ private:
         std::uint64_t order;
         Node to;
         std::vector<std::byte> bytes;
+        std::optional<Node> refused_by{}; // no datagram, but this word of the host of a node
         bool operator<(const Datagram& other) const {
             return time != other.time ? time > other.time : order > other.order;
         }
@@ -145,6 +153,9 @@ private:
         Duration link_free{0};
         Duration wake = Duration::max();
         std::uint32_t incarnation = 1;
+        bool has_ended = false;
+        std::vector<Node> refused_by{};                      // not read yet
+        Duration refusals_from = -std::chrono::hours(1); // a token for each second since then
     };
 
     void make_endpoint(Node node);
@@ -155,6 +166,7 @@ private:
     void put_on_wire(const Series& series, std::size_t count);
     void deliver(Node to, std::vector<std::byte> bytes);
     void arrive(Datagram datagram);
+    void refuse(Node from, Bytes datagram);
     std::vector<std::byte> fresh_buffer();
 
     NetworkOptions options_;

@@ -4,6 +4,7 @@
 //
 //   data packet:  PacketHeader, then records: whole messages one after another, or one piece of a long message
 //   bare packet:  PacketHeader, then selective acknowledgement: bit i of the words stands for sequence expected + 1 + i
+//   report:       a bare packet whose words are numbers of nodes that do not listen any more, as far as its sender knows
 //   probe:        a bare packet that is filled up with zeros instead
 //   fragment:     PacketHeader, FragmentHeader, then a part of the records of a data packet that became too large for
 //                 the path after it had been given its sequence
@@ -31,6 +32,7 @@ constexpr bool is_before(Sequence a, Sequence b) noexcept { return static_cast<s
 namespace flag {
 inline constexpr std::uint8_t data = 1;   // the packet has a sequence and records
 inline constexpr std::uint8_t retransmission = 2;  // the packet was sent before
+inline constexpr std::uint8_t report = 2; // without `data`: the words are numbers of nodes, not an acknowledgement
 inline constexpr std::uint8_t ack_now = 4; // the sender waits: acknowledge at once
 inline constexpr std::uint8_t farewell = 8;    // the sender has closed: it accepts nothing and sends nothing any more
 inline constexpr std::uint8_t head_checked = 16; // the checksum covers the first summed_head_bytes only

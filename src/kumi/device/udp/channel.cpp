@@ -20,6 +20,9 @@ constexpr std::uint32_t sure_path_bytes = 1200;
 constexpr std::uint16_t closed_port = 1;
 /// How long a closing channel waits for its messages to arrive.
 constexpr Duration linger_max = 60s;
+/// Receives of a closing channel that has not polled: enough for what a socket holds, and no more for a peer that never
+/// ends to send.
+constexpr std::uint64_t unread_receives_max = 1000;
 /// This many receives in a row that find something are a stream.
 constexpr unsigned stream_receives = 4;
 /// Few large batches are received at a time, so that they stay in the caches.
@@ -55,6 +58,7 @@ reliable::EndpointOptions endpoint_options(const Options& options, Node self, No
             .message_bytes_max = message_bytes_max(options, nodes),
             .receive_bytes = receive_bytes,
             .silence_max = options.silence_max,
+            .watch_every = options.watch_every,
             .has_alternatives = options.has_alternatives,
             .memory_wait_max = options.memory_wait_max};
 }
@@ -165,15 +169,23 @@ UdpChannel::~UdpChannel() {
 /// Waits until messages have arrived at nodes that continue; then tells all peers that this node is leaving.
 void UdpChannel::linger() noexcept {
     const auto forget = [](pm::Message&) {};
+    const auto tell = [&](bool more) {
+        while (endpoint_.next_farewell(series_, more)) put_on_wire(series_, now());
+    };
     const Instant deadline = now() + linger_max;
     endpoint_.begin_close();
     flush();
+    // A peer whose messages this node has not even looked at is told, too.
+    for (std::uint64_t i = 0, before = receives_ + 1; i < unread_receives_max && before != receives_; ++i) {
+        before = receives_;
+        poll(forget, pm::all_messages);
+    }
     while (!endpoint_.all_arrived() && now() < deadline) {
+        tell(true); // peers that have all do not wait for those that do not
         if (poll(forget, pm::all_messages) == 0 && !endpoint_.all_arrived() && arm()) sleep(deadline);
     }
     if (faults_) faults_->flush([&](Node to, Bytes packet) { send_packet(to, packet); });
-    for (int i = 0; i < 2; ++i) // one may get lost; if both do, the closed port tells the peer
-        while (endpoint_.next_farewell(series_, i == 0)) put_on_wire(series_, now());
+    for (const bool more : {true, false}) tell(more); // one may get lost; if both do, the closed port tells the peer
 }
 
 // ---- sending

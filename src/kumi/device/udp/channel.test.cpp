@@ -409,7 +409,7 @@ TEST(UdpJointSleep, a_wake_before_the_sleep_ends_it_at_once_and_none_after_it_is
 }
 
 TEST(UdpJointSleep, it_ends_when_another_thread_sends_what_must_be_repeated_at_some_time) {
-    Ends ends(2);
+    Ends ends(2, {.watch_every = Duration{0}});
     pm::JointSleep& sleep = *ends[0].joint_sleep();
     ASSERT_TRUE(ends[0].arm());
     const pm::Watched watched = sleep.begin_sleep();

@@ -5,6 +5,7 @@
 #include "kumi/lab/network/namespaces.hpp"
 #include "kumi/pm/wait.hpp"
 #include "loopback/ends.hpp"
+#include "sanitized.hpp"
 #include "skips.hpp"
 
 #include <atomic>
@@ -95,24 +96,82 @@ struct Questions {
     }
 };
 
-TEST(UdpFate, a_killed_peer_is_lost_within_seconds_after_something_is_sent_to_it) {
+TEST(UdpFate, a_killed_peer_is_lost_within_a_second_after_something_is_sent_to_it) {
+    auto channels = open_in_one_process(std::vector<std::string>(2, "127.0.0.1"), {.watch_every = 0s});
+    ASSERT_TRUE(channels) << channels.error().text();
+    OtherProcess other(*channels, ~std::uint64_t{0});
+    Questions questions{*channels->front()};
+    ASSERT_TRUE(questions.ask());
+    ASSERT_TRUE(questions.all_answered());
+    questions.run([] { return false; }, 50ms); // it has the acknowledgement of its answer
+    other.end();
+    questions.run([&] { return questions.channel.lost(1); }, 700ms);
+    EXPECT_FALSE(questions.channel.lost(1)) << "nobody has asked";
+    questions.ask();
+    const Instant start = now();
+    EXPECT_TRUE(questions.run([&] { return questions.channel.lost(1); }));
+    EXPECT_GE(now() - start, 300ms) << "its host alone says so";
+    EXPECT_LT(now() - start, sanitized ? 5s : 1s);
+    EXPECT_FALSE(questions.ask());
+    const Instant closing = now();
+    channels->front().reset();
+    EXPECT_LT(now() - closing, 3s) << "it waited for somebody who is gone";
+}
+
+TEST(UdpFate, a_peer_that_is_killed_is_lost_within_a_second_though_nothing_is_sent_to_it) {
+    for (const bool encrypt : {false, true}) {
+        if (encrypt && !crypto::is_available()) continue;
+        auto channels = open_in_one_process(std::vector<std::string>(2, "127.0.0.1"), {.encrypt = encrypt});
+        ASSERT_TRUE(channels) << channels.error().text();
+        OtherProcess other(*channels, ~std::uint64_t{0});
+        Questions questions{*channels->front()};
+        questions.run([&] { return questions.channel.lost(1); }, 700ms);
+        ASSERT_FALSE(questions.channel.lost(1)) << "it lives, though nobody talks";
+        other.end();
+        const Instant start = now();
+        EXPECT_TRUE(questions.run([&] { return questions.channel.lost(1); }));
+        EXPECT_LT(now() - start, sanitized ? 5s : 1s);
+    }
+}
+
+TEST(UdpFate, a_peer_that_is_stopped_for_three_seconds_is_not_lost_and_what_it_was_asked_is_answered) {
     auto channels = open_in_one_process(std::vector<std::string>(2, "127.0.0.1"));
     ASSERT_TRUE(channels) << channels.error().text();
     OtherProcess other(*channels, ~std::uint64_t{0});
     Questions questions{*channels->front()};
     ASSERT_TRUE(questions.ask());
     ASSERT_TRUE(questions.all_answered());
-    other.end();
-    EXPECT_FALSE(questions.channel.lost(1)) << "nobody has asked";
-    questions.ask();
-    const Instant start = now();
-    EXPECT_TRUE(questions.run([&] { return questions.channel.lost(1); }));
-    EXPECT_GE(now() - start, 1s) << "its host alone says so";
-    EXPECT_LT(now() - start, 5s);
-    EXPECT_FALSE(questions.ask());
-    const Instant closing = now();
-    channels->front().reset();
-    EXPECT_LT(now() - closing, 3s) << "it waited for somebody who is gone";
+    other.signal(SIGSTOP);
+    for (int i = 0; i < 20; ++i) ASSERT_TRUE(questions.ask());
+    questions.run([&] { return questions.channel.lost(1); }, 3s);
+    EXPECT_FALSE(questions.channel.lost(1)) << questions.fate();
+    other.signal(SIGCONT);
+    EXPECT_TRUE(questions.all_answered());
+    EXPECT_FALSE(questions.channel.lost(1)) << questions.fate();
+}
+
+TEST(UdpFate, a_peer_that_leaves_without_a_look_at_what_it_was_sent_is_lost_at_once) {
+    auto channels = open_in_one_process(std::vector<std::string>(2, "127.0.0.1"), {.watch_every = 0s});
+    ASSERT_TRUE(channels) << channels.error().text();
+    Questions questions{*channels->front()};
+    ASSERT_TRUE(questions.ask());
+    questions.channel.flush();
+    (*channels)[1].reset();
+    EXPECT_TRUE(questions.run([&] { return questions.channel.lost(1); }, 200ms));
+    EXPECT_STREQ(questions.fate(), "left");
+}
+
+TEST(UdpFate, a_peer_that_leaves_is_lost_at_once_to_those_that_have_all_though_another_is_stopped) {
+    auto channels = open_in_one_process(std::vector<std::string>(3, "127.0.0.1"));
+    ASSERT_TRUE(channels) << channels.error().text();
+    pm::Channel &first = *(*channels)[0], &stopped = *(*channels)[2];
+    const auto ignore = [](pm::Message&) {};
+    const std::uint64_t word = 1;
+    for (const Node to : {0u, 2u}) ASSERT_TRUE((*channels)[1]->try_send(to, bytes_of(word)));
+    std::thread leaver([&] { (*channels)[1].reset(); });
+    EXPECT_TRUE(pm::poll_until(first, ignore, [&] { return first.lost(1); }, {}, now() + (sanitized ? 5s : 1s)));
+    EXPECT_TRUE(pm::poll_until(stopped, ignore, [&] { return stopped.lost(1); }, {}, now() + patience));
+    leaver.join();
 }
 
 TEST(UdpFate, a_peer_that_leaves_is_lost_at_once_after_its_last_message) {

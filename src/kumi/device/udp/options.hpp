@@ -51,6 +51,8 @@ struct Options {
     std::size_t message_bytes_max = 0;               // 0: 16 MiB, less with more than 16 nodes
     /// A peer that does not answer for so long is gone, unless its host answers; 0: never.
     Duration silence_max = std::chrono::seconds(60);
+    /// How often a node asks the next three whether they still listen; 0: never. See reliable::EndpointOptions.
+    Duration watch_every = std::chrono::milliseconds(200);
     Duration memory_wait_max = std::chrono::seconds(10); // a peer is gone after a message found no memory for so long
     bool has_alternatives = false; // see pm::Ways
     Faults faults;

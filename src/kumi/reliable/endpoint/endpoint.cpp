@@ -23,7 +23,7 @@ std::uint32_t unread_weight_max(const EndpointOptions& options) noexcept {
     return options.window_packets_max * weight_of(sizeof(PacketHeader) + sizeof(RecordHeader));
 }
 
-/// How often messages that wait for memory are tried again, and peers are checked whose host says that nobody listens.
+/// How often messages that wait for memory are tried again, and peers are checked that are said not to listen.
 constexpr Duration look_interval = std::chrono::milliseconds(20);
 
 constexpr std::size_t queue_bytes = std::size_t{1} << 19;
@@ -41,9 +41,10 @@ Endpoint::Endpoint(const EndpointOptions& options)
       guaranteed_(std::min(CreditPool::guaranteed(options.receive_bytes, options.nodes, packet_bytes_min),
                          unread_weight_max(options))),
       credits_(options.receive_bytes, options.nodes, guaranteed_, unread_weight_max(options), options.first_sequence),
-      peers_(options.nodes), ready_(options.nodes) {
+      peers_(options.nodes), ready_(options.nodes), reports_(options.nodes) {
     KUMI_ASSERT((options.window_packets_max & (options.window_packets_max - 1)) == 0);
     KUMI_ASSERT(options.window_packets_max <= ack_words_max * 64); // else packets that arrived would be taken for lost
+    if (has_watch()) deadline_ = next_watch_ = Instant{}; // the first on_time() sets it
     timed_.reserve(options.nodes);
     open_.reserve(options.nodes);
     stalled_.reserve(options.nodes);

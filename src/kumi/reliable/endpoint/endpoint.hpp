@@ -16,6 +16,7 @@
 #include "kumi/reliable/endpoint/node_ring.hpp"
 #include "kumi/reliable/endpoint/options.hpp"
 #include "kumi/reliable/endpoint/peer.hpp"
+#include "kumi/reliable/endpoint/reports.hpp"
 #include "kumi/reliable/packet.hpp"
 #include "kumi/reliable/path/path_size.hpp"
 #include "kumi/reliable/receiver.hpp"
@@ -93,10 +94,12 @@ public:
     void on_sent(const Series& series, std::size_t count, bool in_burst, Instant now) noexcept;
     /// True if next_series() may return packets.
     bool has_ready() const noexcept { return !ready_.empty() || !touched_.empty(); }
-    /// Announces that no new messages will be sent: then a peer whose host says that nobody listens is gone sooner.
-    void begin_close() noexcept { is_closing_ = true; }
-    /// The next farewell packet; there is one for every peer that this node had contact with, and tells it not to wait
-    /// for this node. `more`: another round of farewells will follow, in case these are lost.
+    /// Announces that no new messages will be sent. From then on this node does not tell others who is gone.
+    void begin_close() noexcept;
+    /// The next farewell packet, which tells a peer not to wait for this node. There is one for every peer that this
+    /// node had contact with. `more`: only for peers that have all that was sent to them, because this node goes on for
+    /// the others; and another round of farewells will follow, in case these are lost. A peer that sends something
+    /// after its farewell has not got it, and gets another.
     bool next_farewell(Series& series, bool more) noexcept;
 
     // ---- time and fate
@@ -108,7 +111,7 @@ public:
     Instant next_ack_deadline() const noexcept;
 
     /// An ICMP message in the name of the peer's host said that nobody listens at the peer's address. It may be forged,
-    /// so it is only a reason to ask the peer.
+    /// so it is only a reason to ask the peer. A peer of which this is said again, and which does not answer, is gone.
     void on_refused(Node peer, Instant now) noexcept;
     /// A silent peer: the driver must find out whether its host is alive, and call on_host_alive() if so.
     std::optional<Node> next_host_check() noexcept;
@@ -159,6 +162,7 @@ public:
 
 private:
     bool is_gone(Node peer) const noexcept { return peers_[peer]->gone != Gone::no; }
+    bool has_watch() const noexcept { return options_.watch_every > Duration{0} && options_.nodes > 1; }
     void after_commit(Node to, Instant now) noexcept;
     void make_ready(Node peer) noexcept;
     void watch(Node peer, Instant deadline) noexcept;
@@ -184,6 +188,14 @@ private:
     void check_life(Node peer) noexcept;
     void check_refused(Node peer, Instant now) noexcept;
     void lose(Node peer, Gone reason) noexcept;
+    void watch_next_nodes(Instant now) noexcept;
+    void ask_if_listening(Node peer) noexcept;
+    bool is_nearest_before(Node peer) const noexcept;
+    void report(Node peer, bool at_once) noexcept;
+    void send_reports() noexcept;
+    void on_answer_of_refused(Node peer) noexcept;
+    void on_report(Bytes words, Instant now) noexcept;
+    void fill_report(Node peer, Series& series, Instant now) noexcept;
     void on_packet_of_gone_peer(Node peer) noexcept;
     void forget_unreadable(Node peer) noexcept;
     bool fill_series(Node peer, Series& series, Instant now) noexcept;
@@ -215,7 +227,9 @@ private:
     std::vector<Node> checks_;  // peers whose hosts must be checked; each once
     std::vector<Node> narrow_;  // peers for next_narrow_path(); each once
     std::vector<Node> touched_; // peers for settle(): packets may have changed what is to be sent, and when; each once
-    Instant deadline_ = never;  // not later than the deadline of any peer
+    Reports reports_;           // of peers that do not listen any more
+    Instant next_watch_ = never; // when the next nodes are to be asked whether they listen
+    Instant deadline_ = never;  // not later than the deadline of any peer, and than next_watch_
 
     // The packet that next_message() reads.
     struct Reading {

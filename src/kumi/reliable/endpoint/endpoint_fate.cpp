@@ -14,13 +14,14 @@ using namespace std::chrono_literals;
 /// much, because timers are never further apart than a second.
 constexpr Duration awake_step_max = 1500ms;
 /// Anybody can send an ICMP message which says that nobody listens at a peer's port, and a firewall may do so for a
-/// while. So the peer itself is asked, this often.
-constexpr Duration refused_ask = 50ms;
-/// A peer that has not answered for this long, while such messages kept coming, is gone.
-constexpr Duration refused_time = 1s;
-/// A node that closes waits only for acknowledgements, and most of its peers leave when it does: it waits less.
-constexpr Duration refused_time_closing = 300ms;
-/// ICMP messages that are further apart are independent events. A host sends about one a second.
+/// while. So the peer itself is asked, this often. Not more often: a host sends six such messages to another host at
+/// once, and then one a second.
+constexpr Duration refused_ask = 100ms;
+/// A peer that has not answered for this long, and of which this was said again meanwhile, is gone.
+constexpr Duration refused_time = 300ms;
+/// What is said twice within this time may be one event.
+constexpr Duration refused_apart = 50ms;
+/// What is said after a longer time without a word is a new event.
 constexpr Duration refused_pause = 3s;
 /// A program that waits for memory tries again sooner than this; later, the wait is over.
 constexpr Duration memory_wait_pause = 3s;
@@ -42,7 +43,8 @@ void Endpoint::on_time(Instant now) noexcept {
     last_time_ = now;
     settle(now);
     if (now < deadline_) return;
-    deadline_ = never;
+    watch_next_nodes(now);
+    deadline_ = next_watch_;
     std::erase_if(timed_, [&](Node node) {
         if (!is_gone(node)) on_peer_time(node, now);
         const Instant next = is_gone(node) ? never : deadline_of(node, now);
@@ -141,20 +143,25 @@ void Endpoint::give_up(Node node) noexcept {
 void Endpoint::on_refused(Node node, Instant now) noexcept {
     Peer& peer = *peers_[node];
     if (is_gone(node)) return;
-    if (!std::exchange(peer.refused.is_on, true)) peer.refused.since = now;
-    peer.refused.seen = now;
+    Peer::Refused& refused = peer.refused;
+    if (!refused.is_on) refused = {.is_on = true, .since = now, .asked = refused.asked};
+    refused.seen = now;
+    if (refused.words == 0 || now - refused.counted >= refused_apart) {
+        ++refused.words;
+        refused.counted = now;
+        if (refused.is_likely()) report(node, true);
+    }
     check_refused(node, now);
-    if (peer.refused.is_on) watch(node, now + refused_ask);
+    if (!is_gone(node) && refused.is_on) watch(node, now + refused_ask);
 }
 
 void Endpoint::check_refused(Node node, Instant now) noexcept {
     Peer& peer = *peers_[node];
     if (now - peer.refused.seen > refused_pause) {
-        peer.refused.is_on = false; // the host has stopped saying so
+        peer.refused.is_on = false; // nobody says so any more
         return;
     }
-    if (peer.refused.seen - peer.refused.since >= (is_closing_ ? refused_time_closing : refused_time))
-        return lose(node, Gone::refused);
+    if (peer.refused.is_likely() && now - peer.refused.since >= refused_time) return lose(node, Gone::refused);
     if (now - peer.refused.asked < refused_ask) return;
     peer.refused.asked = now;
     peer.ask = true;
@@ -168,6 +175,7 @@ void Endpoint::lose(Node node, Gone reason) noexcept {
     const bool may_go_elsewhere = reason == Gone::refused || reason == Gone::no_memory_here ||
                                   reason == Gone::no_memory_there;
     const bool is_kept = options_.has_alternatives && may_go_elsewhere;
+    if (reason == Gone::left || reason == Gone::refused) report(node, reason == Gone::refused);
     if (!is_kept) peer.sender.clear();
     peer.receiver.stop_acknowledging();
     forget_unreadable(node);

@@ -31,19 +31,22 @@ std::size_t Endpoint::on_packet(Bytes datagram, Instant now) noexcept {
     const bool is_data = (header.flags & flag::data) != 0;
     const bool is_probe = !is_data && (header.flags & flag::probe) != 0;
     Bytes rest = packet.subspan(sizeof header);
-    if (!peer.sender.on_ack(header, is_data || is_probe ? Bytes{} : rest, peer.transmission, now))
+    const bool is_report = !is_data && (header.flags & flag::report) != 0;
+    if (!peer.sender.on_ack(header, is_data || is_probe || is_report ? Bytes{} : rest, peer.transmission, now))
         return drop(Drop::malformed);
     peer.heard_at = awake_;
     peer.asked_at = now;
     peer.silent = false;
     note_talk(node, now);
-    peer.refused.is_on = false;
+    if (peer.refused.is_on) [[unlikely]] on_answer_of_refused(node);
+    if (peer.farewells != 0) [[unlikely]] peer.farewells = 0; // it has not got the farewell: next_farewell()
     peer.receiver.on_packet(header, now);
     if (is_probe) peer.probe = header.sequence, peer.owes_probe_answer = true, make_ready(node);
     if (!is_data && (header.flags & flag::probe_answer) != 0) peer.path.on_answer(header.sequence, now), on_path(node);
     if (peer.path.on_latest(header.latest, now)) [[unlikely]] on_path(node);
     if ((header.flags & flag::farewell) != 0)
         return lose(node, (header.flags & flag::no_memory) != 0 ? Gone::no_memory_there : Gone::left), packet.size();
+    if (is_report && !is_probe) [[unlikely]] on_report(rest, now);
     Block* reassembled = nullptr; // a packet that arrived in fragments
     if (is_data && (header.flags & flag::fragment) != 0) [[unlikely]] {
         Receiver::Verdict verdict;

@@ -62,6 +62,14 @@ bool Endpoint::next_series(Series& series, Instant now) noexcept {
             make_ready(node);
             return true;
         }
+        if (peer.owes_report) [[unlikely]] {
+            peer.owes_report = false;
+            if (!reports_.empty()) {
+                fill_report(node, series, now);
+                make_ready(node);
+                return true;
+            }
+        }
         const bool ack_due = peer.receiver.ack_deadline() <= now;
         const bool gap_due = ack_due && peer.receiver.has_gap();
         if (!gap_due && !peer.owes_probe_answer && fill_series(node, series, now)) {
@@ -169,6 +177,7 @@ void Endpoint::on_sent(const Series& series, std::size_t count, bool in_burst, I
         const bool is_bare = (header.flags & flag::data) == 0;
         if (is_bare && (header.flags & flag::ack_now) != 0) peer.ask = true;
         if (is_bare && (header.flags & flag::probe_answer) != 0) peer.owes_probe_answer = true;
+        if (is_bare && (header.flags & flag::report) != 0) peer.owes_report = true;
         peer.sender.forget_prepared();
         if (is_gone(series.to)) return;
         peer.receiver.acknowledge_by(now);
@@ -196,7 +205,7 @@ bool Endpoint::next_farewell(Series& series, bool more) noexcept {
     const unsigned round = more ? 1 : 2;
     for (Node node = 0; node < options_.nodes; ++node) {
         Peer& peer = *peers_[node];
-        if (is_gone(node) || !peer.talked || peer.farewells >= round) continue;
+        if (is_gone(node) || !peer.talked || peer.farewells >= round || (more && !peer.sender.idle())) continue;
         peer.farewells = round;
         fill_farewell(node, series, last_time_);
         return true;

@@ -20,6 +20,9 @@ struct EndpointOptions {
     Duration ack_delay_max = std::chrono::milliseconds(1); // waits for an answer that carries the acknowledgement
     Duration hold_max = std::chrono::microseconds(50);     // messages sent back to back within this share packets
     Duration silence_max = std::chrono::seconds(60); // a peer that does not answer for so long is gone; 0: never
+    // The next three nodes are asked this often whether they still listen, so that a death is noticed though nobody
+    // talks to the dead; 0: never.
+    Duration watch_every{0};
     // There are other paths to the peers. A silent peer is then not gone, because it may be silent on this path only.
     // And messages that did not arrive at a peer that refuses are kept until give_up(), to be sent by another path.
     bool has_alternatives = false;
