@@ -86,6 +86,7 @@ public:
     Duration unanswered(Node, Instant) const noexcept override { return owed; }
     bool is_silent(Node) const noexcept override { return silent; }
     bool has_left(Node) const noexcept override { return left; }
+    std::uint64_t losses() const noexcept override { return gone.size() + (left ? 1 : 0); }
     bool all_arrived(Node) const noexcept override { return arrived; }
     void each_unarrived(Node to, base::FunctionRef<void(Bytes)> what) const override {
         for (const auto& letter : unarrived)

@@ -805,20 +805,22 @@ TEST_P(RemoteMemoryConformance, memory_outside_the_window_is_not_exposed) {
 struct LastWords {
     static constexpr std::int64_t count = 100;
 
-    /// Sends them to `to`, some of them large.
-    static void send_to(Channel& channel, Node to) {
+    /// Sends them to `to`, some of them large, and handles meanwhile what comes.
+    static void send_to(Channel& channel, Node to, pm::Handler handler = ignore) {
         for (std::int64_t i = 0; i < count; ++i) {
             auto bytes = pattern(i % 10 == 5 ? 50'000 : 64, 0);
             const std::int64_t word = i + 1 < count ? i : now().time_since_epoch().count();
             std::memcpy(bytes.data(), &word, sizeof word);
-            send(channel, to, bytes);
+            send(channel, to, bytes, handler);
         }
     }
-    /// Where they would be lost with the node: waits until `receivers` say that they have them.
-    static void await(Channel& channel, const World& world, Node receivers) {
-        if (world.delivers_for_the_dead) return;
-        Node confirmed = 0;
-        wait(channel, [&](Message&) { ++confirmed; }, [&] { return confirmed == receivers; }, sleep_at_once);
+    /// Sends them to all of `receivers`. Where they would be lost with the node, waits until all have confirmed them.
+    static void send_to_all(Channel& channel, const World& world, const std::vector<Node>& receivers) {
+        std::size_t confirmed = 0;
+        const auto count_it = [&](Message&) { ++confirmed; };
+        for (const Node to : receivers) send_to(channel, to, count_it);
+        const auto is_done = [&] { return world.delivers_for_the_dead || confirmed == receivers.size(); };
+        wait(channel, count_it, is_done, sleep_at_once);
     }
     void take(Channel& channel, Message& message) {
         std::int64_t word = 0;
@@ -828,7 +830,7 @@ struct LastWords {
             return;
         }
         sent = Instant(Duration(word));
-        channel.try_send(message.source(), Bytes{}); // for await()
+        channel.try_send(message.source(), Bytes{}); // for send_to_all()
     }
 
     std::int64_t received = 0;
@@ -840,18 +842,13 @@ void expect_lost(Channel& channel, Node node, LastWords& heard, pm::Handler take
                  Duration told_max) {
     ASSERT_NO_FATAL_FAILURE(wait(channel, take, [&] { return channel.lost(node); }, patience));
     const Instant told = now();
+    for (const std::size_t bytes : {std::size_t{8}, std::size_t{50'000}}) {
+        EXPECT_FALSE(channel.try_reserve(node, bytes)) << "room at a lost node";
+        EXPECT_FALSE(channel.try_send(node, std::vector<std::byte>(bytes)));
+    }
     for (int i = 0; i < 1000; ++i) channel.poll(take, pm::all_messages); // what came, and was not handed out yet
     EXPECT_EQ(heard.received, LastWords::count);
     EXPECT_LT(told - heard.sent, told_max) << "from node " << node;
-    // A composite refuses sends when it has looked at its networks again.
-    for (const std::size_t bytes : {std::size_t{8}, std::size_t{50'000}}) {
-        const auto is_refused = [&] {
-            const pm::SendSlot slot = channel.try_reserve(node, bytes);
-            if (slot) channel.cancel(slot);
-            return !slot && !channel.try_send(node, std::vector<std::byte>(bytes));
-        };
-        ASSERT_NO_FATAL_FAILURE(wait(channel, take, is_refused, patience));
-    }
     EXPECT_TRUE(channel.lost(node)) << "it does not come back";
 }
 
@@ -895,11 +892,11 @@ TEST_P(DyingConformance, a_node_that_is_killed_is_lost_within_a_second_and_all_t
     for (const Node victim : {0u, 1u, 2u})
         GetParam().run_and_kill(3, {victim}, [&](Channel& channel) {
             if (channel.self() == victim) {
-                for (Node to = 0; to < 3; ++to)
-                    if (to != victim) LastWords::send_to(channel, to);
-                LastWords::await(channel, GetParam(), 2);
-                for (Node to = 0; to < 3; ++to) // it dies while it fills a slot
-                    if (to != victim) (void)channel.try_reserve(to, to == 2 ? 50'000 : 8);
+                std::vector<Node> others{0, 1, 2};
+                std::erase(others, victim);
+                LastWords::send_to_all(channel, GetParam(), others);
+                for (const Node to : others) // it dies while it fills a slot
+                    (void)channel.try_reserve(to, to == 2 ? 50'000 : 8);
                 return;
             }
             const Node partner = 3 - victim - channel.self();
@@ -919,10 +916,7 @@ TEST_P(DyingConformance, a_node_that_is_killed_is_lost_within_a_second_and_all_t
 
 TEST_P(DyingConformance, the_last_node_that_lives_knows_within_a_second_that_all_others_are_dead) {
     GetParam().run_and_kill(5, {0, 1, 2, 4}, [&](Channel& channel) {
-        if (channel.self() != 3) {
-            LastWords::send_to(channel, 3);
-            return LastWords::await(channel, GetParam(), 1);
-        }
+        if (channel.self() != 3) return LastWords::send_to_all(channel, GetParam(), {3});
         std::vector<LastWords> heard(5);
         const auto take = [&](Message& message) { heard[message.source()].take(channel, message); };
         const auto are_lost = [&] {
@@ -943,7 +937,7 @@ TEST_P(DyingConformance, the_last_node_that_lives_knows_within_a_second_that_all
 TEST_P(DyingConformance, a_node_that_is_killed_in_its_sleep_is_lost_within_a_second) {
     GetParam().run_and_kill(2, {1}, [&](Channel& channel) {
         if (channel.self() == 1) {
-            LastWords::send_to(channel, 0);
+            LastWords::send_to_all(channel, GetParam(), {0});
             std::thread([] {
                 std::this_thread::sleep_for(50ms);
                 ::kill(::getpid(), SIGKILL);
@@ -1022,7 +1016,7 @@ INSTANTIATE_TEST_SUITE_P(Worlds, RemoteMemoryConformance,
                          testing::ValuesIn(worlds_with([](const World& world) { return world.has_remote_memory; })),
                          name_of);
 INSTANTIATE_TEST_SUITE_P(Worlds, LeavingConformance,
-                         testing::ValuesIn(worlds_with([](const World& world) { return world.tells_who_has_left; })),
+                         testing::ValuesIn(worlds_with([](const World& world) { return !is_for_deaths(world); })),
                          name_of);
 INSTANTIATE_TEST_SUITE_P(Worlds, DyingConformance,
                          testing::ValuesIn(worlds_with([](const World& world) { return !!world.run_and_kill; })),

@@ -26,10 +26,8 @@ struct World {
     /// As run(), but each node is a process that opens its end itself, and the processes of `victims` are killed when
     /// their body returns. Empty where nodes are threads of one process.
     std::function<void(pm::Node nodes, const std::vector<pm::Node>& victims, const Body& body)> run_and_kill = {};
-    /// A node whose channel closes is lost to the others, also to those that send nothing to it. Not on the simulated
-    /// network, where a test says who is lost, and not to nodes that reach it through others.
-    bool tells_who_has_left = true;
-    /// Within this time.
+    /// A node whose channel closes, or that dies, is lost to the others within this time, also to those that send
+    /// nothing to it.
     Duration told_max = std::chrono::seconds(1);
     /// What a node has sent arrives though it is killed at once. Networks have to repeat what gets lost.
     bool delivers_for_the_dead = false;

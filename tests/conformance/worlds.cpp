@@ -62,7 +62,7 @@ World simulated_world() {
         for (pm::Node node = 0; node < nodes; ++node) channels.push_back(network.open(node));
         run_threads(std::move(channels), body);
     };
-    return {.name = "simulated", .run = run, .tells_who_has_left = false};
+    return {.name = "simulated", .run = run};
 }
 
 /// All nodes on this host.
@@ -121,12 +121,6 @@ World with_memory(World world) {
     return world;
 }
 
-/// Some nodes reach others only through a third.
-World without_farewell(World world) {
-    world.tells_who_has_left = false;
-    return world;
-}
-
 } // namespace
 
 std::vector<World> worlds() {
@@ -148,7 +142,7 @@ std::vector<World> worlds() {
         with_memory(composite_world("composite", loopback::two_hosts)),
         composite_world("composite_networks", [](pm::Node nodes) { return loopback::two_networks(nodes); }),
         composite_world("composite_rails", loopback::two_rails),
-        without_farewell(composite_world("composite_relays", loopback::chain)),
+        composite_world("composite_relays", loopback::chain),
         udp_hosts_world("udp_hosts", 4, {}),
         udp_hosts_world("udp_hosts_v6", 6, {}),
         udp_hosts_world("udp_hosts_loss_1", 4, {.faults = little}),

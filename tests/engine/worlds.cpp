@@ -35,7 +35,7 @@ World tiny_simulated() {
         for (Node node = 0; node < nodes; ++node) channels.push_back(network.open(node));
         run_threads(std::move(channels), body);
     };
-    return {.name = "tiny_simulated", .run = run, .tells_who_has_left = false};
+    return {.name = "tiny_simulated", .run = run};
 }
 
 } // namespace

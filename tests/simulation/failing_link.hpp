@@ -119,6 +119,7 @@ public:
         return unanswered(to, network_.clock) > std::chrono::seconds(60);
     }
     bool has_left(Node) const noexcept override { return false; }
+    std::uint64_t losses() const noexcept override { return losses_; }
     bool all_arrived(Node to) const noexcept override { return peers_[to].queue.empty(); }
     void each_unarrived(Node to, base::FunctionRef<void(Bytes)> what) const override {
         for (const auto& message : peers_[to].queue) what(message);
@@ -126,7 +127,10 @@ public:
 
     std::uint64_t bytes_arrived(Node to) const { return peers_[to].bytes; }
     /// Nobody listens there any more, says its host.
-    void refuse(Node to) { peers_[to].lost = true; }
+    void refuse(Node to) {
+        peers_[to].lost = true;
+        ++losses_;
+    }
 
 private:
     friend FailingNetwork;
@@ -154,6 +158,7 @@ private:
     std::deque<std::pair<Node, std::vector<std::byte>>> inbox_;
     std::map<std::uint64_t, std::vector<std::byte>> lent_; // being read, or kept
     std::uint64_t lent_count_ = 0;
+    std::uint64_t losses_ = 0;
 };
 
 inline FailingNetwork::FailingNetwork(Node nodes, const Instant& clock_of_all)

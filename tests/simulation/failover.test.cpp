@@ -36,7 +36,7 @@ class World {
 public:
     World(Node nodes, std::size_t networks)
         : nodes_(nodes), next_(nodes * nodes), expected_(nodes * nodes), arrived_(nodes * nodes, clock_),
-          is_frozen_(nodes) {
+          is_frozen_(nodes), losses_(nodes) {
         for (std::size_t i = 0; i < networks; ++i) networks_.push_back(std::make_unique<FailingNetwork>(nodes, clock_));
     }
 
@@ -108,6 +108,9 @@ public:
                     [&](pm::Message& message) { members_[node]->on_message(i, message, take, clock_); },
                     pm::all_messages);
             members_[node]->go_on(clock_);
+            std::uint64_t losses = 0;
+            for (const auto& network : networks_) losses += (*network)[node].losses();
+            if (std::exchange(losses_[node], losses) != losses) members_[node]->on_losses(clock_);
             if (clock_ - ticked_ >= Networks::tick_time) members_[node]->on_time(clock_);
         }
         if (clock_ - ticked_ >= Networks::tick_time) ticked_ = clock_;
@@ -147,6 +150,7 @@ private:
     std::vector<Instant> arrived_;               // the same: when the last one has
     Duration longest_pause_{0};
     std::vector<bool> is_frozen_;
+    std::vector<std::uint64_t> losses_; // by node: that its networks were told of
     std::vector<Node> changed_;
     std::vector<std::byte> message_; // to be sent, or refused
     std::vector<std::pair<Node, pm::SendSlot>> held_;
@@ -435,6 +439,65 @@ TEST(Relays, a_destination_that_takes_nothing_for_minutes_is_not_lost_and_costs_
     EXPECT_LT(world[1].counters().passed_on, 3000u) << "what is sent again is not kept twice";
     world.network(0).set_muted(1, 2, false);
     EXPECT_TRUE(world.run_until([&] { return world.all_arrived(); }, 60s));
+}
+
+/// Chains of several lengths, in which every node has sent something to every other.
+void run_chains(const std::function<void(World&, Node nodes)>& body) {
+    for (Node nodes = 3; nodes <= 6; ++nodes) {
+        SCOPED_TRACE(testing::Message() << nodes << " nodes");
+        World world(nodes, 1);
+        chain(world);
+        for (Node from = 0; from < nodes; ++from)
+            for (Node to = 0; to < nodes; ++to)
+                if (from != to) {
+                    ASSERT_TRUE(world.send(from, to, 8, false));
+                }
+        ASSERT_TRUE(world.run_until([&] { return world.all_arrived(); }));
+        body(world, nodes);
+    }
+}
+
+/// All know that `gone` is, and take nobody else for lost.
+bool is_known(World& world, Node nodes, Node gone) {
+    for (Node node = 0; node < nodes; ++node)
+        for (Node other = 0; other < nodes; ++other)
+            if (node != other && node != gone && world[node].lost(other) != (other == gone)) return false;
+    return true;
+}
+
+TEST(Relays, all_are_told_of_a_node_that_dies_though_nobody_sends_to_it) {
+    for (const bool is_first : {false, true})
+        run_chains([&](World& world, Node nodes) {
+            const Node victim = is_first ? 0 : nodes - 1;
+            const Node neighbour = is_first ? 1 : nodes - 2;
+            world.freeze(victim, true);
+            world.run_until([] { return false; }, 1s);
+            world.network(0)[neighbour].refuse(victim);
+            EXPECT_TRUE(world.run_until([&] { return is_known(world, nodes, victim); }, 100ms));
+            EXPECT_FALSE(world.send(is_first ? nodes - 1 : 0, victim, 8, false));
+        });
+}
+
+TEST(Relays, all_are_told_of_a_node_that_closes_and_it_passes_on_until_they_are_done) {
+    run_chains([&](World& world, Node nodes) {
+        const Node leaver = nodes / 2;
+        world[leaver].begin_close();
+        EXPECT_TRUE(world.run_until([&] { return is_known(world, nodes, leaver); }, 100ms));
+        EXPECT_TRUE(world[leaver].is_relaying());
+        EXPECT_FALSE(world.send(0, leaver, 8, false));
+        ASSERT_TRUE(world.send(0, nodes - 1, 100'000, false));
+        ASSERT_TRUE(world.send(nodes - 1, 0, 8, true));
+        world.commit_held();
+        EXPECT_TRUE(world.run_until([&] { return world.all_arrived(); }, 1s));
+        for (Node node = 0; node < nodes; ++node)
+            if (node != leaver) world[node].begin_close();
+        const auto are_done = [&] {
+            for (Node node = 0; node < nodes; ++node)
+                if (world[node].is_relaying() || !world[node].have_all_arrived()) return false;
+            return true;
+        };
+        EXPECT_TRUE(world.run_until(are_done, 2s));
+    });
 }
 
 TEST(Relays, who_sends_to_a_node_that_is_gone_is_told_by_the_last_relay) {

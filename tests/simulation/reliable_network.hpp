@@ -69,7 +69,7 @@ struct NetworkOptions {
     double link_bytes_per_us = 0; // bandwidth into each node; 0: no limit
     std::size_t link_queue_bytes = 0;
     double coalesce = 0; // probability that a series arrives as one datagram
-    // How often a host says to one node at once that nobody listens, and then once a second; 0: no limit, as on loopback.
+    // How often a host says to one node at once that nobody listens, and then once a second; 0: no limit.
     unsigned refusal_burst = 0;
     Faults faults;
 };

@@ -9,6 +9,8 @@
 #include "kumi/base/function_ref.hpp"
 #include "kumi/pm/node.hpp"
 
+#include <cstdint>
+
 namespace kumi::pm {
 
 class Ways {
@@ -23,6 +25,8 @@ public:
     virtual bool is_silent(Node to) const noexcept = 0;
     /// True when `to` has announced that it leaves.
     virtual bool has_left(Node to) const noexcept = 0;
+    /// How often a node was lost or has left. A caller that has seen this number knows of all of them.
+    virtual std::uint64_t losses() const noexcept = 0;
     /// True when all messages that were committed to `to` have arrived.
     virtual bool all_arrived(Node to) const noexcept = 0;
     /// Calls `what` with each message to `to` that was committed and may not have arrived, oldest first. Also after

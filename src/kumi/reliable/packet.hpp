@@ -4,7 +4,7 @@
 //
 //   data packet:  PacketHeader, then records: whole messages one after another, or one piece of a long message
 //   bare packet:  PacketHeader, then selective acknowledgement: bit i of the words stands for sequence expected + 1 + i
-//   report:       a bare packet whose words are numbers of nodes that do not listen any more, as far as its sender knows
+//   report:       a bare packet whose words are numbers of nodes that do not listen any more, as its sender thinks
 //   probe:        a bare packet that is filled up with zeros instead
 //   fragment:     PacketHeader, FragmentHeader, then a part of the records of a data packet that became too large for
 //                 the path after it had been given its sequence

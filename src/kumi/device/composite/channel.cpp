@@ -48,6 +48,7 @@ CompositeChannel::CompositeChannel(Node self, std::vector<Part> parts,
         port.pace = PollPace(traits.polls_memory);
         if (channel.ways() != nullptr) {
             port.network = static_cast<std::uint32_t>(links.size());
+            port.ways = channel.ways();
             network_ports_.push_back(&port);
             traits.message_bytes_max -= head_bytes_max;
             links.push_back({&channel, channel.ways(), port.part.network, port.part.name});
@@ -101,10 +102,25 @@ void CompositeChannel::linger() noexcept {
     const auto forget = [](pm::Message&) {};
     const Instant deadline = now() + linger_max;
     flush();
+    // Nodes of this host see at once that this node takes no more messages, however long it stays for others.
+    host_memory_.reset();
+    for (Port& port : ports_)
+        if (!port.network) close_part(port);
     networks_->begin_close();
+    const auto poll_networks = [&] {
+        std::size_t handled = 0;
+        for (Port* const port : network_ports_) handled += poll_network(*port, forget, pm::all_messages);
+        return handled;
+    };
     while (networks_->is_relaying() || (!networks_->have_all_arrived() && now() < deadline))
-        if (poll(forget, pm::all_messages) == 0 && arm()) sleep(now() + Networks::tick_time);
+        if (poll_networks() == 0 && arm()) sleep(now() + Networks::tick_time);
     networks_->give_up_unused();
+}
+
+void CompositeChannel::close_part(Port& port) noexcept {
+    sleep_->watch(port.watched, pm::Watched{});
+    port.sleep = nullptr;
+    port.part.channel.reset();
 }
 
 // ---- sending
@@ -234,6 +250,10 @@ std::size_t CompositeChannel::poll_network(Port& port, pm::Handler handler, std:
         ++handed_out;
     };
     port.part.channel->poll(hand_out, messages_max - handed_out);
+    if (const std::uint64_t losses = port.ways->losses(); losses != port.losses) [[unlikely]] {
+        port.losses = losses;
+        networks_->on_losses(time);
+    }
     networks_->go_on(time);
     if (time - watched_ >= Networks::tick_time) [[unlikely]] {
         watch_networks(time);
@@ -253,7 +273,7 @@ void CompositeChannel::watch_networks(Instant time) noexcept {
 /// Arms all parts, or none.
 bool CompositeChannel::arm() noexcept {
     std::size_t armed = 0;
-    while (armed < ports_.size() && ports_[armed].part.channel->arm()) ++armed;
+    while (armed < ports_.size() && (ports_[armed].is_closed() || ports_[armed].part.channel->arm())) ++armed;
     const bool all = armed == ports_.size() && !(networks_ && networks_->has_something_to_do());
     for (std::size_t i = 0; !all && i < armed; ++i)
         if (ports_[i].sleep != nullptr) ports_[i].sleep->end_sleep();
@@ -269,6 +289,7 @@ pm::Watched CompositeChannel::begin_sleep() noexcept {
     sleep_->begin();
     sleep_deadline_ = networks_ ? networks_->next_tick() : never;
     for (Port& port : ports_) {
+        if (port.is_closed()) [[unlikely]] continue;
         const pm::Watched what = port.sleep != nullptr ? port.sleep->begin_sleep() : pm::Watched{};
         // A word cannot be watched together with descriptors.
         const bool is_watched = port.sleep != nullptr && what.word == nullptr && sleep_->watch(port.watched, what);

@@ -82,8 +82,13 @@ private:
         Part part;
         pm::JointSleep* sleep = nullptr;        // null: the part is looked at every now and then
         std::optional<std::uint32_t> network{}; // its number among those that may fail
+        pm::Ways* ways = nullptr;               // of such a part
+        std::uint64_t losses = 0;               // of nodes, that the networks were told of
         PollPace pace{};
         SleepSet::OfPart watched{};
+
+        /// In the destructor, while the channel stays for other nodes.
+        bool is_closed() const noexcept { return part.channel == nullptr; }
     };
     struct Route {
         Port* port = nullptr;  // null: networks_ know
@@ -104,6 +109,7 @@ private:
     std::size_t poll_network(Port& port, pm::Handler handler, std::size_t messages_max) noexcept;
     void watch_networks(Instant time) noexcept;
     void linger() noexcept;
+    void close_part(Port& port) noexcept;
     void after_network_send(Node to) noexcept;
     pm::Watched begin_sleep() noexcept override;
     void end_sleep() noexcept override;

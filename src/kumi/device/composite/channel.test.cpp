@@ -2,6 +2,7 @@
 
 #include "kumi/pm/wait.hpp"
 #include "loopback/composites.hpp"
+#include "sanitized.hpp"
 
 #include <algorithm>
 #include <array>
@@ -284,6 +285,41 @@ TEST(CompositeChannel, messages_in_pieces_keep_their_place_among_others_and_may_
                                       [](const pm::Counter& counter) { return counter.name == "striped"; });
     ASSERT_NE(striped, counters.end());
     EXPECT_EQ(striped->value, messages / 2);
+}
+
+TEST(CompositeChannel, a_relay_that_leaves_is_lost_to_all_also_to_its_own_host_and_passes_on) {
+    Assembly composites(4);
+    loopback::add_network(composites, {0, 1, 3}, "one");
+    loopback::add_network(composites, {1, 2, 3}, "other");
+    const auto shmem = composites.add({1, 3}, [](auto wakers) { return shmem::open_in_one_process(2, {}, wakers); });
+    ASSERT_TRUE(shmem) << shmem.error().text();
+    composites.add_relay(0, 1, 2);
+    composites.add_relay(2, 1, 0);
+    Channels channels = loopback::finish(composites);
+    ASSERT_EQ(channels.size(), 4u);
+    ASSERT_EQ(channels[3]->carrier(1), "shmem");
+    std::thread leaver([&, leaving = std::move(channels[1])]() mutable { leaving.reset(); });
+    std::string heard;
+    const auto take = [&](pm::Message& message) { heard += text_of(message.bytes()); };
+    const auto comes_true = [&](const std::function<bool()>& what) {
+        for (const Instant end = now() + (sanitized ? 10s : 1s); !what();) {
+            if (now() > end) return false;
+            for (const Node node : {0u, 2u, 3u}) channels[node]->poll(take, pm::all_messages);
+        }
+        return true;
+    };
+    for (const Node node : {0u, 2u, 3u})
+        EXPECT_TRUE(comes_true([&] { return channels[node]->lost(1); })) << "to node " << node;
+    for (const Node node : {0u, 2u, 3u}) EXPECT_FALSE(channels[node]->try_send(1, bytes_of(std::string_view("x"))));
+    for (const Node node : {0u, 2u}) {
+        EXPECT_TRUE(comes_true([&] { return channels[node]->try_send(2 - node, bytes_of(std::string_view("y"))); }));
+    }
+    EXPECT_TRUE(comes_true([&] { return heard == "yy"; }));
+    EXPECT_FALSE(channels[0]->lost(2) || channels[0]->lost(3) || channels[2]->lost(0));
+    std::vector<std::thread> others;
+    for (const Node node : {0u, 2u, 3u}) others.emplace_back([&, node] { channels[node].reset(); });
+    for (std::thread& other : others) other.join();
+    leaver.join();
 }
 
 TEST(CompositeChannel, a_link_that_is_quiet_is_still_heard) {

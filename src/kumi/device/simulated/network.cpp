@@ -20,6 +20,7 @@ public:
     ~SimulatedChannel() override {
         const std::lock_guard lock(network_.mutex_);
         --network_.channels_;
+        network_.close(self_);
     }
 
     Node self() const noexcept override { return self_; }
@@ -172,6 +173,16 @@ std::size_t Network::losses_known(Node self) const {
 
 void Network::wake_all() {
     for (End& end : ends_) end.changed.notify_all();
+}
+
+/// The others know of it when all has arrived that the node sent.
+void Network::close(Node node) {
+    Instant known = time_ + options_.loss_detection;
+    for (Node other = 0; other < options_.nodes; ++other)
+        if (const auto& packets = direction(node, other).packets; !packets.empty())
+            known = std::max(known, packets.back().due);
+    ends_[node].lost_known = std::min(ends_[node].lost_known, known);
+    wake_all();
 }
 
 void Network::lose(Node node) {

@@ -2,9 +2,9 @@
 
 // A simulated network in one process, driven by a seed, on which the layers above are tested without processes. Time is
 // virtual and advances by polling. Delays are random, so messages of different pairs of nodes overtake each other;
-// messages of one pair stay in order. Nodes can be lost, and so can the connection between two of them. The network can
-// be partitioned; messages across a partition arrive after it has healed. With one thread a run is a function of its
-// seed.
+// messages of one pair stay in order. Nodes can leave or be lost, and so can the connection between two of them. The
+// network can be partitioned; messages across a partition arrive after it has healed. With one thread a run is a
+// function of its seed.
 
 #include "kumi/base/clock.hpp"
 #include "kumi/pm/channel.hpp"
@@ -101,6 +101,7 @@ private:
     /// When something happens for `node` next: a message, room, a loss. `never` if nothing is under way.
     Instant next_event(Node node);
     void wake_all();
+    void close(Node node);
 
     mutable std::mutex mutex_; // guards everything
     NetworkOptions options_;

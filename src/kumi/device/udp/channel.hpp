@@ -88,6 +88,7 @@ private:
     Duration unanswered(Node to, Instant now) const noexcept override { return endpoint_.unanswered(to, now); }
     bool is_silent(Node to) const noexcept override { return endpoint_.is_silent(to); }
     bool has_left(Node to) const noexcept override { return endpoint_.gone(to) == reliable::Gone::left; }
+    std::uint64_t losses() const noexcept override { return endpoint_.gone_count(); }
     bool all_arrived(Node to) const noexcept override { return endpoint_.sender(to).idle(); }
     void begin_close() noexcept override { endpoint_.begin_close(); }
     void each_unarrived(Node to, base::FunctionRef<void(Bytes)> what) const override {

@@ -46,7 +46,9 @@ public:
     }
     /// The next round begins: what was written since the last one is written in one round less.
     void begin_round() noexcept {
-        std::erase_if(pending_, [](Pending& one) { return std::exchange(one.is_told, false) && --one.rounds_left == 0; });
+        for (Pending& one : pending_)
+            if (std::exchange(one.is_told, false)) --one.rounds_left;
+        std::erase_if(pending_, [](const Pending& one) { return one.rounds_left == 0; });
     }
 
 private:

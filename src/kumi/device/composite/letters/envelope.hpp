@@ -28,9 +28,10 @@ struct Envelope {
         how_far, // to be answered by `arrived`
         deaf,    // the source hears nothing on the network of that number
         hears,   // the source may hear again on the network of that number
-        left,    // the source was to pass on something to the node of that number, which has left
+        left,    // the node of that number has left or died, says the source, which passes on messages to it
         leaving, // the source has passed on messages of the destination, and would leave
         done,    // the answer to `leaving`: there will be no more
+        closed,  // the source takes no more messages, and only passes on those of others
         seek,    // for a path from the source to the destination; the path so far
         found,   // that of the seek of this number, from its end back to its start
         broken,  // the source was to pass on something to the node of that number, and no network joins them any more

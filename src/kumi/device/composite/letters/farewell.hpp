@@ -26,6 +26,10 @@ public:
     /// The peer says that it will send nothing more through this node.
     void on_done() noexcept { is_done_ = true; }
 
+    /// This node has told the peer that it takes no more messages.
+    bool has_told_closed() const noexcept { return has_told_closed_; }
+    void set_told_closed() noexcept { has_told_closed_ = true; }
+
     /// The peer, which has passed on messages of this node, would leave.
     void on_leaving() noexcept { is_asked_ = true; }
     /// The peer waits to be told that this node is done.
@@ -37,6 +41,7 @@ private:
     bool is_served_ = false;
     bool is_done_ = false;
     bool is_asked_ = false;
+    bool has_told_closed_ = false;
     Instant asked_{};
 };
 

@@ -2,6 +2,7 @@
 
 #include "kumi/device/composite/letters/own_letters.hpp"
 
+#include <algorithm>
 #include <vector>
 
 namespace kumi::device::composite {
@@ -14,6 +15,10 @@ public:
     const Envelope& front() const noexcept { return notes_.front(); }
     void pop_front() { notes_.erase(notes_.begin()); }
     void clear() noexcept { notes_.clear(); }
+    template <class Is>
+    bool has(Is&& is) const {
+        return std::any_of(notes_.begin(), notes_.end(), is);
+    }
 
     void add(const Envelope& note) {
         std::erase_if(notes_, [&](const Envelope& one) { return makes_void(note, one); });

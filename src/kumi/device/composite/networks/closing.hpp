@@ -13,6 +13,12 @@ public:
     void set_served(const std::vector<Node>& sources);
     /// Nothing more will be sent.
     void begin();
+    /// The time passes while this node closes: whatever is to be told is told.
+    void on_time(Instant now);
+    /// Tells peers that have all that was sent to them that this node takes no more messages: peers that are reached
+    /// through others; and all peers, if this node stays as a relay or for slow peers. The others learn from their
+    /// devices that it leaves.
+    void tell_closed();
     /// Asks the nodes whose messages this node has passed on whether they are done; and tells nodes that ask the same,
     /// when all that this node has sent has arrived, that they may leave.
     void tell_relays();
@@ -23,8 +29,11 @@ public:
     void give_up_unused() noexcept;
 
 private:
+    bool owes_closed(const Peer& peer) const noexcept;
+
     Peers& peers_;
     Health& health_;
+    Instant began_{}; // when this node first looked whether it may leave
 };
 
 } // namespace kumi::device::composite

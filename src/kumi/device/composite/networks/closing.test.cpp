@@ -56,6 +56,70 @@ TEST(Leaving, a_relay_is_let_go_when_this_node_leaves_and_all_of_its_own_has_arr
     EXPECT_EQ(let_go(), std::vector<Node>{}) << "once";
 }
 
+TEST(Leaving, a_node_that_is_reached_through_others_is_told_once_that_this_one_takes_no_more) {
+    OneNode node(OneNode::by_relay());
+    ASSERT_TRUE(node.send(2, "a"));
+    node.networks.begin_close();
+    const auto told = [&] {
+        node.pass(10ms);
+        node.networks.go_on(node.clock);
+        std::vector<Node> to;
+        for (const auto& one : node.first.take())
+            if (one.head().kind == Kind::closed) to.push_back(one.head().destination);
+        return to;
+    };
+    EXPECT_EQ(told(), std::vector<Node>{}) << "the message is still under way";
+    EXPECT_FALSE(node.networks.have_all_arrived());
+    node.hear(OneNode::head(Kind::arrived, 2, 1));
+    EXPECT_FALSE(node.networks.have_all_arrived()) << "it is to be told";
+    EXPECT_EQ(told(), std::vector<Node>{2}) << "node 1 is told by its device";
+    EXPECT_TRUE(node.networks.have_all_arrived());
+    EXPECT_EQ(told(), std::vector<Node>{}) << "once";
+}
+
+TEST(Leaving, a_relay_is_let_go_after_it_was_given_what_tells_of_the_end) {
+    OneNode node(OneNode::by_relay());
+    node.hear(OneNode::head(Kind::leaving, 1));
+    node.first.room = 0;
+    node.networks.begin_close();
+    node.pass(10ms);
+    EXPECT_FALSE(node.networks.have_all_arrived());
+    node.first.room = 10;
+    node.networks.go_on(node.clock);
+    node.pass(10ms);
+    node.networks.go_on(node.clock);
+    std::vector<Kind> given;
+    for (const auto& one : node.first.take()) given.push_back(one.head().kind);
+    EXPECT_EQ(given, (std::vector<Kind>{Kind::closed, Kind::done}));
+    EXPECT_TRUE(node.networks.have_all_arrived());
+}
+
+TEST(Leaving, a_node_that_stays_as_a_relay_tells_all_that_it_takes_no_more_and_others_tell_nobody) {
+    for (const bool stays : {false, true}) {
+        OneNode node(OneNode::by_both());
+        if (stays) node.networks.set_served({1});
+        node.networks.begin_close();
+        node.networks.go_on(node.clock);
+        const auto told = given_to(node.first.take(), Kind::closed);
+        EXPECT_EQ(std::set<Node>(told.begin(), told.end()), stays ? (std::set<Node>{11, 12, 13}) : std::set<Node>{});
+    }
+}
+
+TEST(Leaving, a_node_that_waits_for_a_slow_peer_tells_those_that_have_all) {
+    OneNode node(OneNode::by_relay());
+    ASSERT_TRUE(node.send(2, "a")); // it does not arrive
+    node.networks.begin_close();
+    const auto told = [&](Duration time) {
+        node.pass(time);
+        node.networks.go_on(node.clock);
+        return given_to(node.first.take(), Kind::closed);
+    };
+    EXPECT_EQ(told(10ms), std::vector<Node>{});
+    EXPECT_EQ(told(90ms), std::vector<Node>{}) << "most nodes are done by then";
+    EXPECT_EQ(told(10ms), std::vector<Node>{11});
+    EXPECT_EQ(told(100ms), std::vector<Node>{}) << "once";
+}
+
 TEST(Leaving, nothing_has_arrived_before_the_device_says_so) {
     OneNode node(OneNode::by_both());
     ASSERT_TRUE(node.send(1, "a"));

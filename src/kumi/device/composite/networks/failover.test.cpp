@@ -392,6 +392,92 @@ TEST(LosingNodes, who_waits_for_a_node_that_is_lost_is_told_and_refused) {
     EXPECT_FALSE(node.networks.lost(1));
 }
 
+TEST(LosingNodes, the_word_of_a_relay_does_not_count_where_a_network_joins_the_nodes) {
+    OneNode node(OneNode::by_both());
+    node.hear(OneNode::head(Kind::left, 1, 2));
+    EXPECT_FALSE(node.networks.lost(2));
+    EXPECT_TRUE(node.send(2, "a"));
+}
+
+TEST(LosingNodes, a_node_that_has_closed_is_lost_and_refuses_and_still_passes_on) {
+    OneNode node(OneNode::by_relay());
+    ASSERT_TRUE(node.send(1, "a"));
+    EXPECT_FALSE(node.networks.has_something_to_do());
+    node.hear(OneNode::head(Kind::closed, 1));
+    EXPECT_TRUE(node.networks.lost(1));
+    EXPECT_TRUE(node.networks.has_something_to_do()) << "whoever waits for it looks again";
+    EXPECT_FALSE(node.send(1, "b"));
+    EXPECT_FALSE(node.networks.try_send(1, bytes_of("b"), bytes_of("c")));
+    EXPECT_FALSE(node.networks.try_reserve(1, 10));
+    node.first.take();
+    EXPECT_FALSE(node.networks.lost(2));
+    ASSERT_TRUE(node.send(2, "c"));
+    const auto given = node.first.take();
+    ASSERT_EQ(given.size(), 1u);
+    EXPECT_EQ(given[0].to, 11u);
+    EXPECT_EQ(given[0].head().destination, 2u);
+}
+
+TEST(LosingNodes, what_is_written_for_a_node_while_it_closes_or_is_lost_is_dropped) {
+    for (const Kind kind : {Kind::closed, Kind::left}) {
+        OneNode node(OneNode::by_relay());
+        ASSERT_TRUE(node.send(2, "under way"));
+        const pm::SendSlot slot = node.networks.try_reserve(2, 10);
+        ASSERT_TRUE(slot);
+        node.hear(kind == Kind::closed ? OneNode::head(kind, 2) : OneNode::head(kind, 1, 2));
+        node.networks.commit(slot);
+        EXPECT_TRUE(node.networks.lost(2));
+        EXPECT_TRUE(node.networks.have_all_arrived());
+    }
+}
+
+TEST(LosingNodes, a_node_that_has_left_on_one_network_is_refused_on_all_of_them_at_once) {
+    OneNode node(OneNode::by_both());
+    node.second.gone = {11};
+    node.second.left = true; // of all, as far as the test says it
+    EXPECT_TRUE(node.networks.lost(1));
+    node.networks.on_losses(node.clock);
+    EXPECT_FALSE(node.send(1, "a"));
+    EXPECT_FALSE(node.networks.try_reserve(1, 10));
+}
+
+TEST(LosingNodes, nodes_whose_messages_this_one_passes_on_are_told_of_a_neighbour_that_is_lost_once) {
+    OneNode node(OneNode::by_both());
+    node.networks.set_served({1, 2, 3});
+    node.hear(OneNode::head(Kind::done, 3));
+    node.first.gone = node.second.gone = {12};
+    const auto told = [&] {
+        node.networks.on_losses(node.clock);
+        node.networks.go_on(node.clock);
+        std::vector<Node> to;
+        for (const auto& one : node.first.take())
+            if (one.head().kind == Kind::left && one.head().sequence == 2) to.push_back(one.to);
+        return to;
+    };
+    EXPECT_EQ(told(), std::vector<Node>{11}) << "node 3 needs this one no more";
+    EXPECT_TRUE(node.networks.lost(2));
+    EXPECT_EQ(told(), std::vector<Node>{});
+    node.pass(10ms);
+    EXPECT_EQ(told(), std::vector<Node>{});
+}
+
+TEST(LosingNodes, what_a_relay_tells_is_not_told_again_by_nodes_that_only_heard_of_it) {
+    OneNode node(OneNode::by_relay());
+    node.networks.set_served({1});
+    node.hear(OneNode::head(Kind::left, 1, 2));
+    node.networks.go_on(node.clock);
+    EXPECT_EQ(given_to(node.first.take(), Kind::left), std::vector<Node>{});
+}
+
+TEST(LosingNodes, a_loss_on_one_of_two_networks_is_no_loss) {
+    OneNode node(OneNode::by_both());
+    node.first.gone = {11};
+    node.networks.on_losses(node.clock);
+    EXPECT_FALSE(node.networks.lost(1));
+    EXPECT_TRUE(node.send(1, "a"));
+    EXPECT_EQ(given_to(node.second.take(), Kind::message), std::vector<Node>{11});
+}
+
 TEST(LosingNodes, a_node_whose_ways_have_no_carrier_for_more_than_a_minute_is_lost) {
     OneNode node(OneNode::by_both());
     ASSERT_TRUE(node.send(1, "a"));

@@ -48,11 +48,14 @@ void Networks::on_word(Peer& peer, const Envelope& head, Bytes letter, Inlet fro
     case Envelope::Kind::deaf: return failover_.on_deaf(peer, head.sequence, true, now);
     case Envelope::Kind::hears: return failover_.on_deaf(peer, head.sequence, false, now);
     case Envelope::Kind::left:
-        if (head.sequence < peers_.all().size() && !peers_[head.sequence].ways.empty())
+        // Where a network joins the pair, its device knows better.
+        if (head.sequence < peers_.all().size() && !peers_[head.sequence].ways.empty() &&
+            peers_[head.sequence].ways.is_relayed())
             health_.lose(peers_[head.sequence]);
         return;
     case Envelope::Kind::leaving: return peer.farewell.on_leaving();
     case Envelope::Kind::done: return peer.farewell.on_done();
+    case Envelope::Kind::closed: return health_.on_closed(peer);
     case Envelope::Kind::found: return paths_.on_found(peer, head, letter, now);
     case Envelope::Kind::broken: return failover_.on_broken(head.source, head.sequence, now);
     case Envelope::Kind::owes: return paths_.on_owes(head.sequence, now);
@@ -90,10 +93,27 @@ void Networks::on_time(Instant now) {
         sender_.pump(peer);
         striper_.measure(peer, now);
     }
-    if (health_.is_closing()) closing_.tell_relays();
+    if (health_.is_closing()) {
+        closing_.on_time(now);
+        go_on(now); // a relay may leave when it is let go: it passes that on before
+        closing_.tell_relays();
+    }
     std::erase_if(watched, [&](Node node) {
         return health_.is_settled(peers_[node]) ? (peers_[node].watched = false, true) : false;
     });
+}
+
+void Networks::on_losses(Instant now) {
+    peers_.set_now(now);
+    for (Peer& peer : peers_.all()) {
+        const auto is_lost_here = [](const Way& way) {
+            return !way.is_relayed() && way.link->channel->lost(way.number);
+        };
+        if (peer.is_lost || std::none_of(peer.ways.begin(), peer.ways.end(), is_lost_here)) continue;
+        peers_.watch(peer);
+        failover_.consider(peer, now);
+        sender_.pump(peer);
+    }
 }
 
 void Networks::on_interfaces_changed(Instant now) {

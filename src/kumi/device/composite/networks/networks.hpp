@@ -71,7 +71,7 @@ public:
     bool try_send(Node to, Bytes bytes) noexcept { return sender_.try_send(to, bytes); }
     /// Never in pieces.
     bool try_send(Node to, Bytes head, Bytes body) noexcept { return sender_.try_send(to, head, body); }
-    bool lost(Node node) const noexcept { return health_.is_lost(peers_[node]); }
+    bool lost(Node node) const noexcept { return peers_[node].has_closed || health_.is_lost(peers_[node]); }
     pm::Traffic sent(Node to) const noexcept { return peers_[to].out.sent; }
     std::string_view carrier(Node to) const noexcept { return peers_[to].ways.current().name; }
     /// The link that a message to `to` goes by now; -1 for a relay that cannot be told.
@@ -97,6 +97,8 @@ public:
     void on_time(Instant now);
     /// Until when the node may sleep.
     Instant next_tick() const noexcept { return peers_.next_tick(); }
+    /// A link has lost a node, see pm::Ways::losses(): what that means is found out now, or from now on.
+    void on_losses(Instant now);
     /// Interfaces have come, gone or changed.
     void on_interfaces_changed(Instant now);
 
@@ -104,8 +106,8 @@ public:
 
     /// The nodes whose messages this node is to pass on: it does not leave before they do.
     void set_served(const std::vector<Node>& sources) { closing_.set_served(sources); }
-    /// Nothing more will be sent: what is under way goes on. Call once, then poll until all has arrived and no node
-    /// needs this one as a relay.
+    /// Nothing more will be sent or taken: what is under way goes on. Nodes that cannot see by their devices that this
+    /// node leaves are told. Call once, then poll until all has arrived and no node needs this one as a relay.
     void begin_close() { closing_.begin(); }
     bool have_all_arrived() const noexcept { return closing_.have_all_arrived(); }
     bool is_relaying() const noexcept { return closing_.is_relaying(); }

@@ -87,7 +87,8 @@ pm::SendSlot Sender::try_reserve(Node to, std::size_t bytes) noexcept {
     const bool is_relayed = peer.ways.is_relayed();
     const bool may_wait_here = is_relayed || (peers_.is_contended(peer) && !peer.stripes.held);
     const bool has_room = own.empty() || (is_relayed && own.bytes() + bytes <= RelayWindow::bytes_max);
-    if (peer.ways.next() || !may_wait_here || !has_room || peer.is_lost) return peers_.refuse(peer), pm::SendSlot{};
+    if (peer.ways.next() || !may_wait_here || !has_room || !peer.takes_messages())
+        return peers_.refuse(peer), pm::SendSlot{};
     try {
         reservation.letter.resize(sizeof(Envelope) + bytes);
     } catch (const std::exception&) { // no memory
@@ -107,7 +108,8 @@ bool Sender::commit(const pm::SendSlot& slot) noexcept {
     reservation.is_out = false;
     if (reservation.is_here) {
         std::memcpy(reservation.letter.data(), &head, sizeof head);
-        peers_.keep_own(peer, std::exchange(reservation.letter, {}));
+        Letter letter = std::exchange(reservation.letter, {});
+        if (peer.takes_messages()) peers_.keep_own(peer, std::move(letter));
     } else {
         const MutableBytes whole(slot.bytes().data() - sizeof head, bytes + sizeof head);
         std::memcpy(whole.data(), &head, sizeof head);
@@ -116,7 +118,7 @@ bool Sender::commit(const pm::SendSlot& slot) noexcept {
         if (is_current && !way.link->channel->lost(way.number)) {
             way.link->channel->commit(own);
         } else { // the way has failed since
-            peers_.keep_own(peer, Letter(whole.begin(), whole.end()));
+            if (peer.takes_messages()) peers_.keep_own(peer, Letter(whole.begin(), whole.end()));
             way.link->channel->cancel(own);
         }
     }

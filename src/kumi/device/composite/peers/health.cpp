@@ -1,6 +1,7 @@
 #include "kumi/device/composite/peers/health.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace kumi::device::composite {
 namespace {
@@ -10,7 +11,7 @@ using namespace std::chrono_literals;
 /// A neighbour that owes an answer for so long is not asked to pass on a seek.
 constexpr Duration owes_max = 200ms;
 /// A peer of which all networks say that it is gone is sought so long.
-constexpr Duration seek_time_of_gone = 500ms;
+constexpr Duration seek_time_of_gone = 250ms;
 /// And one for which a node that closes still has messages.
 constexpr Duration seek_time_closing = 2s;
 
@@ -59,12 +60,24 @@ bool Health::is_lost(const Peer& peer) const noexcept {
     return true;
 }
 
-void Health::lose(Peer& peer) noexcept {
-    peer.is_lost = true;
+void Health::lose(Peer& peer) {
+    if (std::exchange(peer.is_lost, true)) return;
+    if (!peer.ways[0].is_relayed())
+        for (Peer& other : peers_.all())
+            if (other.farewell.needs_this_node() && !other.is_lost)
+                peers_.note(other, Envelope::Kind::left, peer.node);
     peer.out.clear();
     peer.ways.drop_next();
     peer.stripes.clear();
     peer.in.owes_word = false;
+    peers_.update_plain(peer);
+    peers_.note_room_for_all();
+}
+
+void Health::on_closed(Peer& peer) noexcept {
+    peer.has_closed = true;
+    peer.out.own.clear();
+    peer.stripes.clear();
     peers_.update_plain(peer);
     peers_.note_room_for_all();
 }

@@ -17,8 +17,11 @@ public:
 
     /// The peer will never answer again, as far as one can tell.
     bool is_lost(const Peer& peer) const noexcept;
-    /// Forgets all that is for a peer that is lost.
-    void lose(Peer& peer) noexcept;
+    /// Forgets all that is for a peer that is lost. If a network joined it with this node, the nodes whose messages
+    /// this node passes on are told.
+    void lose(Peer& peer);
+    /// The peer takes no more messages: forgets those that are for it.
+    void on_closed(Peer& peer) noexcept;
 
     /// How long the peer has owed an answer by that way; 0 if it owes none.
     Duration unanswered(const Peer& peer, std::size_t way, Instant now) const noexcept;

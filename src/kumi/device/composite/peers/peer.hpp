@@ -71,6 +71,8 @@ struct Peer {
     bool watched = false; // something may have to be found out about its ways
     bool pending = false; // something waits to be sent to it
     bool is_lost = false;
+    bool has_closed = false; // it takes no more messages, but may still pass on those of others
+    bool takes_messages() const noexcept { return !is_lost && !has_closed; }
     PeerWays ways;
     Reservation reservation;
     Outbox out;

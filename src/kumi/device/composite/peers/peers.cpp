@@ -80,7 +80,7 @@ void Peers::owe_word(Peer& peer) {
 }
 
 void Peers::update_plain(Peer& peer) noexcept {
-    peer.out.plain = !peer.ways.empty() && peer.out.own.empty() && !peer.ways.next() && !peer.is_lost &&
+    peer.out.plain = !peer.ways.empty() && peer.out.own.empty() && !peer.ways.next() && peer.takes_messages() &&
                      !peer.stripes.held && !peer.ways.is_relayed();
     if (peer.out.plain) note_room(peer);
 }
