@@ -71,7 +71,8 @@ public:
         T* const first = reinterpret_cast<T*>(made->bytes.data());
         return Segment<T>(made->id, by_bytes::node_of(*dispatcher_), std::span<T>(first, count));
     }
-    /// Frees a segment, after everything that any node has under way has arrived. Later accesses are errors.
+    /// Frees a segment, after everything has arrived that the calling threads of all nodes have begun. What other
+    /// threads have under way, and later accesses, are errors.
     template <class T>
     Result<void> free(const Segment<T>& segment) {
         return by_bytes::free_segment(*dispatcher_, segment.id());
@@ -79,12 +80,14 @@ public:
 
     // ---- the heap of this node: memory that only this node has, and that other nodes reach too. It grows.
 
+    /// Memory for `count` Ts. Errors: ErrorCode::too_large, ErrorCode::no_memory.
     template <Value T>
     Result<global_ptr<T>> allocate(std::size_t count = 1) {
         const auto offset = by_bytes::allocate(*dispatcher_, count, sizeof(T));
         if (!offset) return offset.error();
         return global_ptr<T>(by_bytes::node_of(*dispatcher_), 0, *offset);
     }
+    /// Gives back what allocate() gave to this node; anything else is an error.
     template <class T>
     Result<void> release(global_ptr<T> memory) {
         return by_bytes::release(*dispatcher_, memory.template as<std::byte>());
@@ -94,7 +97,7 @@ public:
     template <class T>
     T* local(global_ptr<T> where, std::size_t count = 1) {
         return reinterpret_cast<T*>(
-            by_bytes::local(*dispatcher_, where.template as<std::byte>(), count * sizeof(T)));
+            by_bytes::local(*dispatcher_, where.template as<std::byte>(), bytes_for<T>(count)));
     }
 
     // ---- puts and gets; an aligned word of 4 or 8 bytes is read and written whole
@@ -140,7 +143,7 @@ public:
     template <Value T>
     Result<void> copy(global_ptr<T> from, global_ptr<T> to, std::size_t count, const Notice& notice = {}) {
         return by_bytes::copy(*dispatcher_, from.template as<std::byte>(), to.template as<std::byte>(),
-                              count * sizeof(T), notice);
+                              bytes_for<T>(count), notice);
     }
 
     /// Blocks at equal distances. Strides are in bytes.

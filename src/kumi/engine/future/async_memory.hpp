@@ -91,7 +91,7 @@ public:
     Future<void> copy(global_ptr<T> from, global_ptr<T> to, std::size_t count, const Notice& notice = {}) {
         return begin([&](auto done) {
             return by_bytes::begin_copy(*dispatcher_, from.template as<std::byte>(), to.template as<std::byte>(),
-                                        count * sizeof(T), notice, std::move(done));
+                                        bytes_for<T>(count), notice, std::move(done));
         });
     }
 

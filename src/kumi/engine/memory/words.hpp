@@ -6,6 +6,7 @@
 #include "kumi/engine/global_ptr.hpp"
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <type_traits>
@@ -100,6 +101,13 @@ namespace engine {
 /// What is copied between nodes: nothing but its memory.
 template <class T>
 concept Value = std::is_trivially_copyable_v<T>;
+
+/// The bytes of `count` Ts. If there is no such number, the largest one, for which no memory has room.
+template <class T>
+constexpr std::size_t bytes_for(std::size_t count) noexcept {
+    constexpr std::size_t most = ~std::size_t{0};
+    return count > most / sizeof(T) ? most : count * sizeof(T);
+}
 
 /// A segment that was made: its number, and this node's part of it.
 struct MadeSegment {
