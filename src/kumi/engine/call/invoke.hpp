@@ -41,6 +41,8 @@ void give_answer(Future<Answer> future, const FunctionAnswered& answered) {
             give_answer(answer, answered);
         } catch (const std::exception& thrown) {
             answered(Error(ErrorCode::refused, std::string("its answer cannot be sent: ") + thrown.what()));
+        } catch (...) { // an answer is owed, whatever a type of the program's throws
+            answered(Error(ErrorCode::refused, "its answer cannot be sent: what it threw is no std::exception"));
         }
     });
 }
