@@ -110,6 +110,8 @@ private:
             for (std::size_t i = 0; i < count; ++i) given.objects.push_back(engine::write_archive(objects[i]));
         } catch (const std::exception& thrown) {
             given.refusal = std::string("its object cannot be sent: ") + thrown.what();
+        } catch (...) { // the other members wait, whatever a type of the program's throws
+            given.refusal = "its object cannot be sent: what it threw is no std::exception";
         }
         return given;
     }
