@@ -17,7 +17,8 @@
 // time, on the thread that makes progress, and must not call the engine. An exception that an operation throws is an
 // error at all members.
 //
-// Values are trivially copyable and are sent as they are in memory. `mine` and the result may be the same array.
+// Values are trivially copyable and are sent as they are in memory. Where values are combined, `mine` and the result
+// may be the same array; so may both arrays of alltoall(), which then copies one. Other arrays must not overlap.
 //
 // Errors name the set and the node that is the cause: a node that has left, that did not arrive before the deadline,
 // that came with another size, or that made another call. Members that depend on that node get the error; others may

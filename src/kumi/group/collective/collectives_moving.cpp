@@ -8,6 +8,7 @@
 #include "kumi/group/started/calling.hpp"
 
 #include <algorithm>
+#include <functional>
 
 namespace kumi::group {
 namespace {
@@ -189,12 +190,18 @@ Steps alltoall_steps(CollectiveCall& call, Bytes send, MutableBytes receive, std
     co_await call.wait();
 }
 
+bool overlap(Bytes a, Bytes b) noexcept {
+    const std::less<const std::byte*> is_before;
+    return is_before(a.data(), b.data() + b.size()) && is_before(b.data(), a.data() + a.size());
+}
+
 struct AlltoallCall {
     using Answer = void;
     Bytes send;
     MutableBytes receive;
     std::size_t each; // for one member
     std::vector<std::byte> instead = {};
+    std::vector<std::byte> sent = {}; // a copy of `send`, if the arrays overlap
 
     CallShape shape() const noexcept { return {.collective = Collective::alltoall, .bytes = each}; }
     Steps steps(CollectiveCall& call) {
@@ -205,6 +212,10 @@ struct AlltoallCall {
             send = send.first(each * size);
         }
         receive = fitting(call, receive, each * size, instead, "the array to receive");
+        if (overlap(send, receive)) { // what comes would overwrite what is still to be sent
+            sent.assign(send.begin(), send.end());
+            send = sent;
+        }
         call.copy(receive.subspan(seat.rank * each, each), send.subspan(seat.rank * each, each));
         return alltoall_steps(call, send, receive, each);
     }
