@@ -135,7 +135,7 @@ Instant StartedCalls::next_deadline(const engine::Turn&) const noexcept {
     Instant next = never;
     for (const Inbox* const box : boxes_)
         for (const auto& started : box->started)
-            if (!started->is_complete()) next = std::min(next, started->deadline());
+            next = std::min(next, started->due());
     return next;
 }
 

@@ -48,6 +48,9 @@ public:
     bool go_on(const engine::Turn& turn);
     /// How the call has ended.
     const Result<void>& outcome() const noexcept { return *outcome_; }
+    /// When check_time() is to be called; never, if the call is known to be late. A call whose future was cancelled
+    /// goes on, and has its deadline.
+    Instant due() const noexcept { return is_late_ ? never : deadline_; }
     /// Fails the call if its time is over. True if it fails now.
     bool check_time(const engine::Turn& turn, Instant time);
     /// Gives the call up, without a word to others.
