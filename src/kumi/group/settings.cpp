@@ -19,7 +19,7 @@ Result<void> read_entry(std::string_view entry, GivenCosts& given, Settings& set
     const std::string_view value = sign == entry.npos ? std::string_view() : entry.substr(sign + 1);
     if (name == "way") {
         settings.way = way_named(value);
-        if (!settings.way) return error("way={}: there are {}", value, fmt::join(way_names, ", "));
+        if (!settings.way) return error(ErrorCode::misuse, "way={}: there are {}", value, fmt::join(way_names, ", "));
         return {};
     }
     auto* const number = name == "overhead"    ? &given.overhead
@@ -27,9 +27,11 @@ Result<void> read_entry(std::string_view entry, GivenCosts& given, Settings& set
                          : name == "bandwidth" ? &given.bandwidth
                                                : nullptr;
     if (number == nullptr)
-        return error("{}: say overhead=US, latency=US, bandwidth=MB or way=NAME, with commas between", entry);
+        return error(ErrorCode::misuse,
+                     "{}: say overhead=US, latency=US, bandwidth=MB or way=NAME, with commas between", entry);
     *number = base::number_in<double>(value);
-    if (!*number || !std::isfinite(**number) || **number <= 0) return error("{}: {} is a number above 0", entry, name);
+    if (!*number || !std::isfinite(**number) || **number <= 0)
+        return error(ErrorCode::misuse, "{}: {} is a number above 0", entry, name);
     return {};
 }
 
@@ -45,9 +47,10 @@ Result<Settings> parse_settings(std::string_view text) {
     }
     if (!given.overhead && !given.latency && !given.bandwidth) return settings;
     if (!given.overhead || !given.latency || !given.bandwidth)
-        return error("overhead, latency and bandwidth go together: give all three");
+        return error(ErrorCode::misuse, "overhead, latency and bandwidth go together: give all three");
     if (*given.overhead > *given.latency)
-        return error("overhead={} is part of latency={}, and cannot be more", *given.overhead, *given.latency);
+        return error(ErrorCode::misuse, "overhead={} is part of latency={}, and cannot be more", *given.overhead,
+                     *given.latency);
     settings.costs =
         Costs{.overhead_us = *given.overhead, .latency_us = *given.latency, .us_per_byte = 1 / *given.bandwidth};
     return settings;

@@ -17,7 +17,7 @@ struct Settings {
 };
 
 /// Reads "overhead=0.2,latency=1.2,bandwidth=10000,way=circulant": in us, us and MB/s. Costs are given all three, or
-/// none of them.
+/// none of them. Whatever else is there is ErrorCode::misuse.
 Result<Settings> parse_settings(std::string_view text);
 
 } // namespace kumi::group

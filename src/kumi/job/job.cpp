@@ -54,7 +54,7 @@ constexpr Duration hold_of_handlers = std::chrono::milliseconds(100);
 Result<group::Settings> settings_from_environment(const group::Settings& others) {
     const char* const text = std::getenv("KUMI_GROUPS");
     auto settings = group::parse_settings(text != nullptr ? text : "");
-    if (!settings) return error("KUMI_GROUPS: {}", settings.error().text());
+    if (!settings) return error(ErrorCode::misuse, "KUMI_GROUPS: {}", settings.error().text());
     if (!settings->costs) settings->costs = others.costs;
     if (!settings->way) settings->way = others.way;
     return settings;
