@@ -5,7 +5,7 @@
 //
 // Threads. All calls are for any thread. What arrives is handled by threads that wait in one of the calls below; while
 // none does, by a thread in the background, which sleeps until something comes. Handlers run one at a time. A handler
-// must not wait: inside a handler, calls that would wait are refused with an error; all others are allowed.
+// must not wait: inside a handler, calls that would wait are refused with ErrorCode::misuse; all others are allowed.
 //
 // Mutexes. A mutex that handlers, continuations or conditions of wait_until() take may be held in calls that start
 // something: send, put, invoke. While the handler waits for the mutex, such a call does not wait for room: up to
@@ -75,7 +75,8 @@ public:
     Memory memory() noexcept { return Memory(*dispatcher_); }
     /// Waits until everything that this thread has begun before is done where it was to be done: puts, gets, copies,
     /// calls, and requests, those of other threads too. Does not wait for what begins later, so it ends while handlers
-    /// and other threads go on. An error: the first thing of this thread that failed since its last sync().
+    /// and other threads go on. An error: the first thing of this thread that failed since its last sync(), or
+    /// ErrorCode::timed_out; then another call goes on waiting.
     Result<void> sync(Instant deadline = never);
     /// Does not wait: `flag`, any word of this node, becomes 1 then.
     Result<void> start_sync(Flag& flag);
@@ -90,7 +91,8 @@ public:
     Result<void> wait(const BarrierToken& token, Instant deadline = never);
     /// Comes and waits. After an error this node has come all the same: the next call does not come again but goes on
     /// waiting for the same barrier, whichever thread calls. So a call after ErrorCode::timed_out is a retry, and the
-    /// nodes stay in step. An arrive() in between ends that: what is called after it is the next barrier.
+    /// nodes stay in step. An arrive() in between ends that: what is called after it is the next barrier. In a handler,
+    /// where it is refused (ErrorCode::misuse), this node has not come.
     Result<void> barrier(Instant deadline = never);
     /// The same among some nodes, of which this is one: all give the same set, in any order.
     Result<BarrierToken> arrive(std::span<const Node> members);
@@ -109,12 +111,12 @@ public:
 
     // ---- progress
 
-    /// Handles what has arrived; answers how many messages.
+    /// Handles what has arrived; answers how many messages. In a handler it does nothing.
     std::size_t poll();
     /// Sends what was held back so that small messages share a packet. Whatever waits does it too.
     void flush();
     /// Makes progress until `done()`, sleeping while there is nothing to do. False when the deadline came first. `done`
-    /// may look at what handlers change, and at flags.
+    /// may look at what handlers change, and at flags. In a handler it does not wait: it answers what `done` does.
     bool wait_until(base::FunctionRef<bool()> done, Instant deadline = never);
 
     Dispatcher& dispatcher() noexcept { return *dispatcher_; }

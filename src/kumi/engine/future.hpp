@@ -9,8 +9,9 @@
 // the other, so a chain of any length takes no stack: what a continuation makes ready runs when it has returned. An
 // exception becomes the error of the next future; an Error may be thrown, too.
 //
-// The end of the job. Futures and promises may outlive their job. What the job was to answer is then ErrorCode::ended,
-// and so is get() of a promise of this job that is not complete.
+// The end of the job. Futures and promises may outlive their job. What the job was to answer is then ErrorCode::ended
+// (or ErrorCode::node_lost, if the other node has left before), and so is get() of a promise of this job that is not
+// complete. The program may still complete its promise.
 
 #include "kumi/base/clock.hpp"
 #include "kumi/base/result.hpp"
@@ -104,7 +105,7 @@ Future<T> ready(T value) {
 inline Future<void> ready() { return Future<void>::ready(); }
 
 /// The side that completes a future. For any thread, but for one at a time. Destroyed without an answer, it completes
-/// the future with an error.
+/// the future with ErrorCode::cancelled.
 template <class T>
 class Promise {
 public:

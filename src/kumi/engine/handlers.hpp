@@ -111,7 +111,8 @@ public:
 
     /// `callable` takes and answers values of any type that an archive takes: those of the standard library, classes
     /// that are nothing but their memory, those with a `serialize` as cereal has it. It may return a Result or a Future
-    /// of such a value, too. What it throws comes to the caller's future.
+    /// of such a value, too. What it throws comes to the caller's future. A coroutine takes its parameters by value:
+    /// references to them are gone after its first co_await.
     /// Functions run on threads of their own (workers): KUMI_WORKERS of them at once, 4 if it is not set. So functions
     /// may run at the same time, in any order, and share data with care. A function may wait for anything; while it
     /// waits in a call of the job, another one takes its place. With KUMI_PROGRESS=off there are no workers: threads

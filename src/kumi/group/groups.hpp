@@ -13,8 +13,9 @@
 // different sets.
 //
 // Losses. When a member dies the others still get the multicast: the node that passed it on to the dead member takes
-// over. When a master dies, some members may get more of what it had under way than others; each multicast arrives
-// whole and in order or not at all, and no member waits for the rest.
+// over. A node that had sent something to the dead member itself is told of the loss by its next sync(), too. When a
+// master dies, some members may get more of what it had under way than others; each multicast arrives whole and in
+// order or not at all, and no member waits for the rest.
 
 #include "kumi/base/clock.hpp"
 #include "kumi/base/result.hpp"

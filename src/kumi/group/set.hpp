@@ -24,7 +24,7 @@ class Set {
 public:
     Set() = default;
     Set(std::initializer_list<Node> members);
-    /// From `begin` to before `end`, in steps.
+    /// From `begin` to before `end`, in steps of one or more.
     static Set range(Node begin, Node end, Node step = 1);
 
     void add(Node node);

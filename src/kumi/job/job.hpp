@@ -88,12 +88,13 @@ public:
     /// The largest message to a handler: 256 KiB, or less if the channel takes less.
     std::size_t message_bytes_max() const noexcept { return engine_.message_bytes_max(); }
     /// Sets what is called with every plain message, as a handler is; from the next message on, also when it is called
-    /// by that function itself. Messages wait until it is set: 1 to 8 MiB of each sender, and then the sender waits.
+    /// by that function itself. Messages wait until it is set, and again when it is set to none: 1 to 8 MiB of each
+    /// sender, and then the sender waits.
     /// What it throws is returned by the next sync() of this node.
     void on_message(std::function<void(Message&)> handler);
     /// Sends one plain message made of one or more pieces, each a span of bytes. Waits for room, and until the receiver
-    /// takes messages; in a handler never: what finds no room is sent later. An error: no such node, too large, node
-    /// lost.
+    /// takes messages; in a handler never: what finds no room is sent later. Errors: ErrorCode::not_found, too_large,
+    /// node_lost; misuse, for a message to this node itself that would wait until this node has set on_message().
     template <class... More>
     Result<void> send(Node to, Bytes first, const More&... more) {
         const std::array<Bytes, 1 + sizeof...(More)> pieces{first, Bytes(more)...};
@@ -138,7 +139,7 @@ public:
     /// Sends what was held back so that small messages share a packet. Functions that wait do so too.
     void flush() { engine_.flush(); }
     /// Makes progress until `done()`, sleeping while there is nothing to do. False when the deadline came first. `done`
-    /// may look at what handlers change, and at flags.
+    /// may look at what handlers change, and at flags. In a handler it does not wait: it answers what `done` does.
     bool wait_until(base::FunctionRef<bool()> done, Instant deadline = never) {
         return engine_.wait_until(done, deadline);
     }
