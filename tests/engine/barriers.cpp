@@ -12,48 +12,6 @@ using namespace std::chrono_literals;
 
 class Barriers : public EngineTest {};
 
-TEST_P(Barriers, nobody_leaves_before_all_have_come) {
-    for (Node nodes = 1; nodes <= 7; ++nodes) {
-        run(nodes, [](Channel& channel) {
-            Engine engine = open(channel);
-            const auto come = good(engine.memory().segment<std::uint64_t>(1));
-            std::mt19937_64 random(seed() + engine.node());
-            for (std::uint64_t round = 1; round <= static_cast<std::uint64_t>(10 * scale); ++round) {
-                if (random() % 10 == 0) std::this_thread::sleep_for(std::chrono::microseconds(random() % 1000));
-                good(engine.memory().fetch_add(come.at(0), 1));
-                good(engine.barrier(deadline()));
-                EXPECT_GE(good(engine.memory().fetch_add(come.at(0), 0)), round * engine.nodes());
-            }
-            good(engine.barrier());
-        });
-    }
-}
-
-TEST_P(Barriers, many_may_be_under_way_and_they_complete_in_order) {
-    run(5, [](Channel& channel) {
-        Engine engine = open(channel);
-        constexpr std::uint64_t count = 200;
-        const auto come = good(engine.memory().segment<std::uint64_t>(count));
-        std::mt19937_64 random(seed() + engine.node());
-        std::deque<BarrierToken> under_way;
-        std::uint64_t arrived = 0, done = 0;
-        while (done < count) {
-            if (arrived < count && arrived - done < 60 && random() % 3 != 0) {
-                good(engine.memory().fetch_add(come.at(0, arrived++), 1));
-                under_way.push_back(engine.arrive());
-                continue;
-            }
-            if (under_way.empty()) continue;
-            const BarrierToken& any = under_way[random() % under_way.size()];
-            EXPECT_TRUE(!engine.test(any) || engine.test(under_way.front())) << "they complete in order";
-            if (random() % 2 == 0) good(engine.wait(under_way.front(), deadline()));
-            for (; !under_way.empty() && engine.test(under_way.front()); under_way.pop_front(), ++done)
-                EXPECT_EQ(good(engine.memory().read(come.at(0, done))), 5u) << "barrier " << done;
-        }
-        good(engine.barrier());
-    });
-}
-
 TEST_P(Barriers, a_node_computes_between_coming_and_leaving) {
     run(3, [](Channel& channel) {
         Engine engine = open(channel);
@@ -75,27 +33,6 @@ TEST_P(Barriers, a_node_computes_between_coming_and_leaving) {
     });
 }
 
-TEST_P(Barriers, some_nodes_meet_without_the_others) {
-    run(6, [](Channel& channel) {
-        Engine engine = open(channel);
-        const std::vector<std::vector<Node>> sets{{0, 2, 4}, {5, 3, 1}, {4, 5}, {0, 1, 2, 3, 4, 5}, {2}, {3, 0, 5, 1}};
-        const auto come = good(engine.memory().segment<std::uint64_t>(sets.size()));
-        for (std::uint64_t round = 1; round <= static_cast<std::uint64_t>(5 * scale); ++round)
-            for (std::size_t i = 0; i < sets.size(); ++i) {
-                std::vector<Node> members = sets[i];
-                if (std::ranges::find(members, engine.node()) == members.end()) continue;
-                // in any order
-                std::rotate(members.begin(),
-                            members.begin() + static_cast<std::ptrdiff_t>(engine.node() % members.size()),
-                            members.end());
-                good(engine.memory().fetch_add(come.at(0, i), 1));
-                good(engine.wait(good(engine.arrive(members)), deadline()));
-                EXPECT_GE(good(engine.memory().fetch_add(come.at(0, i), 0)), round * members.size());
-            }
-        good(engine.barrier());
-    });
-}
-
 TEST_P(Barriers, several_sets_may_be_under_way_at_once) {
     run(4, [](Channel& channel) {
         Engine engine = open(channel);
@@ -108,33 +45,6 @@ TEST_P(Barriers, several_sets_may_be_under_way_at_once) {
             if (engine.node() % 2 == 1) std::ranges::reverse(tokens);
             for (const BarrierToken& token : tokens) good(engine.wait(token, deadline()));
         }
-        good(engine.barrier());
-    });
-}
-
-TEST_P(Barriers, sets_that_make_no_sense_are_refused) {
-    run(3, [](Channel& channel) {
-        Engine engine = open(channel);
-        const Node next = (engine.node() + 1) % 3;
-        expect_error(engine.arrive(std::vector<Node>{}), {});
-        expect_error(engine.arrive(std::vector<Node>{next}), {});
-        expect_error(engine.arrive(std::vector<Node>{engine.node(), 3}), {"node 3"});
-        expect_error(engine.arrive(std::vector<Node>{engine.node(), next, next}), {});
-        good(engine.barrier());
-    });
-}
-
-TEST_P(Barriers, a_wait_ends_at_its_deadline_and_says_who_has_not_come) {
-    run(3, [](Channel& channel) {
-        Engine engine = open(channel);
-        const auto flags = good(engine.memory().segment<Flag>(1));
-        if (engine.node() == 2) good(engine.memory().wait(flags[0], 1, deadline()));
-        const BarrierToken token = engine.arrive();
-        if (engine.node() == 0) {
-            expect_error(engine.wait(token, now() + 30ms), {"barrier", "node"});
-            good(engine.memory().set_flag(flags.at(2)));
-        }
-        good(engine.wait(token, deadline())); // it goes on all the same
         good(engine.barrier());
     });
 }

@@ -103,29 +103,6 @@ TEST_P(MemoryFutures, a_coroutine_reads_the_memory_of_one_node_after_the_other) 
     });
 }
 
-TEST_P(MemoryFutures, a_get_that_was_cancelled_writes_nothing_any_more) {
-    run(2, [](Channel& channel) {
-        Engine engine = open(channel);
-        constexpr std::size_t bytes = 200'000;
-        const auto memory = good(engine.memory().segment<std::byte>(bytes));
-        fill_pattern(memory.local(), 1);
-        good(engine.barrier(deadline()));
-        std::vector<std::byte> target(bytes);
-        for (int i = 0; i < 20 * scale; ++i) {
-            auto got = engine.memory().async().get(memory.at(1 - engine.node()), target);
-            if (i % 3 == 0) engine.poll();
-            got.cancel();
-            std::ranges::fill(target, std::byte{0xAB});
-            const auto word = memory.at(1 - engine.node()).as<std::uint32_t>();
-            if (i % 5 == 0) good(engine.memory().fetch_or(word, 0)); // is answered after the get
-            ASSERT_TRUE(std::ranges::all_of(target, [](std::byte byte) { return byte == std::byte{0xAB}; })) << i;
-        }
-        settle(engine);
-        EXPECT_TRUE(std::ranges::all_of(target, [](std::byte byte) { return byte == std::byte{0xAB}; }));
-        good(engine.barrier(deadline()));
-    });
-}
-
 TEST_P(MemoryFutures, atomic_operations_of_every_kind_meet_those_of_the_owner) {
     run(3, [](Channel& channel) {
         Engine engine = open(channel);

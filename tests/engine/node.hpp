@@ -68,7 +68,17 @@ void expect_error(const Result<T>& result, std::initializer_list<std::string_vie
             ADD_FAILURE_AT(where.file, where.line) << "no \"" << word << "\" in: " << result.error().text();
 }
 
-/// The same for what may be known at once, or only elsewhere: then sync() tells.
+/// An error of that kind, with these words in it.
+template <class T>
+void expect_code(const Result<T>& result, ErrorCode code, std::initializer_list<std::string_view> words = {},
+                 Place where = Place::here()) {
+    expect_error(result, words, where);
+    if (!result && result.error().code() != code)
+        ADD_FAILURE_AT(where.file, where.line)
+            << name_of(result.error().code()) << " instead of " << name_of(code) << ": " << result.error().text();
+}
+
+/// What may be known at once, or only elsewhere: then sync() tells.
 template <class T>
 void expect_error_by_sync(Engine& engine, const Result<T>& result, std::initializer_list<std::string_view> words,
                           Place where = Place::here()) {
@@ -90,9 +100,9 @@ struct Setup {
 };
 
 inline Engine open(Channel& channel, Handlers&& handlers = {}, const Setup& setup = {}) {
-    auto dispatcher = good(engine::Dispatcher::open(channel, std::move(handlers), setup.options()));
-    dispatcher->loop().start();
-    return Engine(std::move(dispatcher));
+    Engine engine(good(engine::Dispatcher::open(channel, std::move(handlers), setup.options())));
+    engine.dispatcher().loop().start(); // not before: handlers reach their engine
+    return engine;
 }
 
 /// Ends the program, with a word, if a node's part in a test takes too long: many calls have no deadline of their own.

@@ -13,41 +13,6 @@ using namespace std::chrono_literals;
 
 class Notification : public EngineTest {};
 
-/// Rounds of data from each node to the next, by whatever carries it, always into the same place.
-TEST_P(Notification, a_flag_is_never_seen_before_its_data) {
-    run(3, [](Channel& channel) {
-        Engine engine = open(channel);
-        constexpr std::size_t largest = 200'000;
-        const auto memory = good(engine.memory().segment<std::byte>(largest));
-        const auto outgoing = good(engine.memory().segment<std::byte>(largest));
-        const auto arrived = good(engine.memory().segment<Flag>(1));
-        const auto taken = good(engine.memory().segment<Flag>(1));
-        const Node next = (engine.node() + 1) % 3, before = (engine.node() + 2) % 3;
-        std::mt19937_64 random(seed()); // the same choices everywhere
-        for (std::uint64_t round = 1; round <= static_cast<std::uint64_t>(40 * scale); ++round) {
-            const std::size_t bytes = random() % 3 == 0 ? random() % largest : random() % 300;
-            fill_pattern(outgoing.local().first(bytes), round + engine.node());
-            const Bytes source = outgoing.local().first(bytes);
-            const Notice notice = Notice::set(arrived.at(next), round);
-            switch (random() % 4) {
-            case 0: good(engine.memory().put(memory.at(next), source, notice)); break;
-            case 1: good(engine.memory().start_put(memory.at(next), source, notice)); break;
-            case 2: good(engine.memory().copy(outgoing.here(), memory.at(next), bytes, notice)); break;
-            default: // flags go after what was put before
-                good(engine.memory().put(memory.at(next), source));
-                good(engine.memory().set_flag(arrived.at(next), round));
-            }
-            good(engine.memory().wait(arrived[0], round, deadline()));
-            ASSERT_TRUE(is_pattern(memory.local().first(bytes), round + before))
-                << bytes << " bytes in round " << round;
-            good(engine.memory().set_flag(taken.at(before), round));
-            good(engine.memory().wait(taken[0], round, deadline()));
-            good(engine.sync());
-        }
-        good(engine.barrier());
-    });
-}
-
 TEST_P(Notification, a_flag_can_be_watched_by_a_thread_that_calls_nothing) {
     run(2, [](Channel& channel) {
         Engine engine = open(channel);
@@ -69,18 +34,6 @@ TEST_P(Notification, a_flag_can_be_watched_by_a_thread_that_calls_nothing) {
             ASSERT_TRUE(came);
             settle(engine);
         }
-    });
-}
-
-TEST_P(Notification, a_wait_that_is_in_vain_ends_at_its_deadline) {
-    run(2, [](Channel& channel) {
-        Engine engine = open(channel);
-        const auto flags = good(engine.memory().segment<Flag>(1));
-        const Instant end = now() + 20ms;
-        expect_error(engine.memory().wait(flags[0], 5, end), {});
-        EXPECT_GE(now(), end);
-        EXPECT_FALSE(engine.wait_until([] { return false; }, now() + 10ms));
-        good(engine.barrier());
     });
 }
 
@@ -125,67 +78,6 @@ TEST_P(Notification, many_threads_wait_for_a_flag_each) {
     });
 }
 
-/// What went wrong elsewhere is told to the thread that caused it, when it waits; the others get what they wait for.
-TEST_P(Notification, an_error_ends_the_wait_of_the_thread_that_caused_it_and_no_other) {
-    run(2, [](Channel& channel) {
-        std::atomic<int> failed{0};
-        Handlers handlers;
-        const auto fail = handlers.add("fail", [](Call&) { throw std::runtime_error("on purpose"); });
-        Engine engine = open(channel, std::move(handlers));
-        constexpr std::size_t threads = 4;
-        const auto flags = good(engine.memory().segment<Flag>(threads));
-        const auto ready = good(engine.memory().segment<Flag>(1));
-        if (engine.node() == 0) {
-            std::vector<std::thread> all;
-            for (std::size_t thread = 0; thread < threads; ++thread)
-                all.emplace_back([&, thread] {
-                    const bool is_to_fail = thread == 2;
-                    EXPECT_TRUE(!is_to_fail || engine.send(1, fail));
-                    const auto waited = engine.memory().wait(flags[thread], 1, deadline());
-                    EXPECT_EQ(waited.has_value(), !is_to_fail);
-                    if (!waited) expect_error(waited, {"on purpose"}), ++failed;
-                    else EXPECT_EQ(load_flag(flags[thread]), 1u);
-                });
-            while (failed == 0 && now() < deadline()) std::this_thread::sleep_for(1ms);
-            good(engine.memory().set_flag(ready.at(1)));
-            for (std::thread& thread : all) thread.join();
-            EXPECT_EQ(failed, 1);
-        } else {
-            good(engine.memory().wait(ready[0], 1, deadline()));
-            for (std::size_t thread = 0; thread < threads; ++thread)
-                good(engine.memory().set_flag(flags.at(0, thread)));
-        }
-        settle(engine);
-    });
-}
-
-TEST_P(Notification, a_counter_sets_its_flag_at_exactly_as_many_arrivals_as_were_expected) {
-    run(2, [](Channel& channel) {
-        Engine engine = open(channel);
-        const auto words = good(engine.memory().segment<std::uint64_t>(1));
-        const auto counters = good(engine.memory().segment<Counter>(1));
-        const Node other = 1 - engine.node();
-        for (std::int64_t expected = 1; expected <= 12; ++expected) {
-            const std::int64_t early = expected / 3; // arrivals before they are expected
-            for (std::int64_t i = 0; i < early; ++i)
-                good(engine.memory().write(words.at(other), 1, Notice::count(counters.at(other))));
-            settle(engine);
-            engine.memory().expect(counters[0], expected);
-            EXPECT_EQ(load_flag(counters[0].flag), expected == early ? 1u : 0u);
-            good(engine.barrier());
-            for (std::int64_t i = early; i < expected; ++i) {
-                EXPECT_EQ(load_flag(counters[0].flag), 0u) << i << " of " << expected;
-                good(engine.barrier());
-                good(engine.memory().write(words.at(other), 1, Notice::count(counters.at(other))));
-                settle(engine);
-            }
-            EXPECT_EQ(load_flag(counters[0].flag), 1u);
-            EXPECT_EQ(counters[0].missing, 0);
-            good(engine.barrier());
-        }
-    });
-}
-
 TEST_P(Notification, counters_that_all_nodes_count_up_at_once_miss_nothing) {
     run(4, [](Channel& channel) {
         Engine engine = open(channel);
@@ -206,31 +98,6 @@ TEST_P(Notification, counters_that_all_nodes_count_up_at_once_miss_nothing) {
         settle(engine);
         EXPECT_EQ(counters[0].missing, 0);
         EXPECT_EQ(counters[1].missing, 0);
-        good(engine.barrier());
-    });
-}
-
-TEST_P(Notification, start_sync_sets_its_flag_when_all_that_was_begun_is_done) {
-    run(3, [](Channel& channel) {
-        Engine engine = open(channel);
-        const auto memory = good(engine.memory().segment<std::byte>(300'000 * 3));
-        const auto content = pattern(300'000, engine.node());
-        std::array<Flag, 3> done{};
-        for (std::size_t i = 0; i < 3; ++i) {
-            const Node to = static_cast<Node>(engine.node() + i) % 3;
-            good(engine.memory().start_put(memory.at(to, engine.node() * content.size()), content));
-            good(engine.start_sync(done[i]));
-        }
-        good(engine.memory().wait(done[2], 1, deadline()));
-        for (const Flag& flag : done) EXPECT_EQ(load_flag(flag), 1u) << "they come in order";
-        for (Node to = 0; to < 3; ++to) {
-            std::vector<std::byte> got(content.size());
-            good(engine.memory().get(memory.at(to, engine.node() * content.size()), got));
-            EXPECT_EQ(got, content);
-        }
-        Flag at_once = 0;
-        good(engine.start_sync(at_once)); // nothing is under way
-        good(engine.memory().wait(at_once, 1, deadline()));
         good(engine.barrier());
     });
 }

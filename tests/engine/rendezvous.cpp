@@ -34,38 +34,6 @@ TEST_P(Rendezvous, either_side_may_come_first) {
     });
 }
 
-TEST_P(Rendezvous, offers_of_a_key_are_taken_oldest_first_and_others_do_not_wait_for_them) {
-    run(2, [](Channel& channel) {
-        constexpr std::uint64_t count = 50;
-        const Node other = 1 - channel.self();
-        std::array<std::uint64_t, count> contents{}, targets{};
-        std::array<Flag, count> given{}, arrived{};
-        const std::uint64_t alone = 4711;
-        std::uint64_t got_alone = 0;
-        Flag alone_given = 0, alone_arrived = 0;
-        Engine engine = open(channel);
-        for (std::uint64_t i = 0; i < count; ++i) {
-            contents[i] = i + 1;
-            good(engine.memory().offer(7, other, bytes_of(contents[i]), &given[i]));
-        }
-        good(engine.memory().offer(8, other, bytes_of(alone), &alone_given));
-        good(engine.memory().accept(8, other, std::as_writable_bytes(std::span(&got_alone, 1)), &alone_arrived));
-        good(engine.memory().wait(alone_arrived, 1, deadline()));
-        EXPECT_EQ(got_alone, alone);
-        good(engine.memory().wait(alone_given, 1, deadline()));
-        EXPECT_EQ(load_flag(given[0]), 0u) << "nobody has accepted it";
-        good(engine.barrier());
-        for (std::uint64_t i = 0; i < count; ++i)
-            good(engine.memory().accept(7, other, std::as_writable_bytes(std::span(&targets[i], 1)), &arrived[i]));
-        for (std::uint64_t i = 0; i < count; ++i) {
-            good(engine.memory().wait(arrived[i], 1, deadline()));
-            EXPECT_EQ(targets[i], i + 1);
-            good(engine.memory().wait(given[i], 1, deadline()));
-        }
-        good(engine.barrier());
-    });
-}
-
 TEST_P(Rendezvous, the_same_key_means_different_things_between_different_nodes) {
     run(3, [](Channel& channel) {
         std::array<std::uint64_t, 3> mine{}, got{};
@@ -136,83 +104,6 @@ TEST_P(Rendezvous, many_at_once_in_any_order_all_find_their_partners) {
         }
         for (Item& item : offers) good(engine.memory().wait(item.flag, 1, deadline()));
         good(engine.barrier());
-    });
-}
-
-TEST_P(Rendezvous, an_offer_that_does_not_fit_is_an_error_that_tells_both_sizes) {
-    run(2, [](Channel& channel) {
-        Engine engine = open(channel);
-        if (engine.node() == 0) {
-            std::vector<std::byte> target(1000, std::byte{0xAA});
-            Flag arrived = 0;
-            good(engine.memory().accept(3, 1, MutableBytes(target).first(500), &arrived));
-            expect_error(engine.memory().wait(arrived, 1, deadline()), {"500", "777"});
-            EXPECT_EQ(target[500], std::byte{0xAA});
-            EXPECT_EQ(load_flag(arrived), 0u);
-        } else {
-            const auto content = pattern(777, 1);
-            Flag given = 0;
-            good(engine.memory().offer(3, 0, content, &given));
-            expect_error(engine.memory().wait(given, 1, deadline()), {"500", "777"});
-        }
-        good(engine.barrier());
-    });
-}
-
-TEST_P(Rendezvous, an_accept_is_withdrawn_and_its_memory_is_left_alone) {
-    run(2, [](Channel& channel) {
-        Engine engine = open(channel);
-        const auto content = pattern(500'000, 7);
-        if (engine.node() == 0) {
-            Flag given = 0;
-            good(engine.barrier(deadline()));
-            good(engine.memory().offer(3, 1, content, &given));
-            good(engine.memory().wait(given, 1, deadline()));
-        } else {
-            std::vector<std::byte> other_use(content.size()), target(content.size());
-            Flag never_set = 0, arrived = 0;
-            const auto token = good(engine.memory().accept(3, 0, other_use, &never_set));
-            good(engine.memory().cancel(token));
-            good(engine.barrier(deadline()));
-            good(engine.memory().accept(3, 0, target, &arrived));
-            good(engine.memory().wait(arrived, 1, deadline()));
-            EXPECT_TRUE(is_pattern(target, 7));
-            EXPECT_TRUE(std::ranges::all_of(other_use, [](std::byte left) { return left == std::byte{0}; }));
-            EXPECT_EQ(load_flag(never_set), 0u);
-            const auto twice = engine.memory().cancel(token);
-            ASSERT_FALSE(twice);
-            EXPECT_EQ(twice.error().code(), ErrorCode::not_found);
-        }
-        good(engine.sync(deadline()));
-        good(engine.barrier(deadline()));
-    });
-}
-
-TEST_P(Rendezvous, an_offer_is_withdrawn_and_the_next_one_is_taken) {
-    run(2, [](Channel& channel) {
-        Engine engine = open(channel);
-        if (engine.node() == 0) {
-            const auto first = pattern(100'000, 1), second = pattern(100'000, 2);
-            Flag never_set = 0, given = 0;
-            const auto token = good(engine.memory().offer(3, 1, first, &never_set));
-            good(engine.memory().cancel(token));
-            const auto next = good(engine.memory().offer(3, 1, second, &given));
-            good(engine.barrier(deadline()));
-            good(engine.memory().wait(given, 1, deadline()));
-            EXPECT_EQ(load_flag(never_set), 0u);
-            const auto late = engine.memory().cancel(next);
-            ASSERT_FALSE(late);
-            EXPECT_EQ(late.error().code(), ErrorCode::not_found) << "it was taken";
-        } else {
-            std::vector<std::byte> target(100'000);
-            Flag arrived = 0;
-            good(engine.barrier(deadline()));
-            good(engine.memory().accept(3, 0, target, &arrived));
-            good(engine.memory().wait(arrived, 1, deadline()));
-            EXPECT_TRUE(is_pattern(target, 2));
-        }
-        good(engine.sync(deadline()));
-        good(engine.barrier(deadline()));
     });
 }
 
