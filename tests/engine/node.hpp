@@ -93,9 +93,10 @@ struct Setup {
     Duration keepalive_every = engine::Dispatcher::Options{}.keepalive_every;
     std::function<Instant()> clock = now;
     std::size_t waiting_bytes_max = engine::Backlog::bytes_usual;
+    std::size_t kept_bytes_max = engine::ByteWindows::bytes_of_all;
 
     engine::Dispatcher::Options options() const {
-        return {{spin_max}, {in_background, {}}, keepalive_every, clock, waiting_bytes_max};
+        return {{spin_max}, {in_background, {}}, keepalive_every, clock, waiting_bytes_max, kept_bytes_max};
     }
 };
 

@@ -144,6 +144,58 @@ TEST(OneThread, handlers_that_forward_never_block_each_other_though_all_of_them_
     });
 }
 
+/// Requests of all sizes, most of them large, that handlers pass on while windows are as small as they get: large ones
+/// wait for windows, small ones pass or wait with them, calls and puts go on, and all of it arrives in order.
+TEST(OneThread, large_requests_that_are_forwarded_never_block_each_other_though_windows_are_small) {
+    for_each_seed([](std::uint64_t seed) {
+        OneThread world(options_of(seed));
+        std::uint64_t begun = 0, ended = 0; // of all nodes, which are in one thread
+        world.run([&](Channel& channel) {
+            std::mt19937_64 random(seed * 137 + channel.self());
+            const std::vector<std::byte> payload(100'000);
+            const auto some = [&] {
+                const std::size_t most = random() % 3 == 0 ? 500 : random() % 2 == 0 ? 5000 : payload.size();
+                return Bytes(payload).first(random() % most);
+            };
+            struct Numbers {
+                std::uint64_t of_thread = 0, of_handlers = 0;
+                std::uint64_t& of(bool is_forwarded) { return is_forwarded ? of_handlers : of_thread; }
+            };
+            std::vector<Numbers> next(channel.nodes()), sent(channel.nodes());
+            Handlers handlers;
+            std::optional<Handler<std::uint64_t, bool, std::uint32_t, Bytes>> pass;
+            pass = handlers.add("pass", [&](Call& call, std::uint64_t number, bool is_forwarded, std::uint32_t left,
+                                            Bytes) {
+                EXPECT_EQ(number, next[call.source()].of(is_forwarded)++) << "requests of a node come in order";
+                if (left == 0) return void(++ended);
+                Engine& engine = call.engine();
+                const Node to = static_cast<Node>(random() % engine.nodes());
+                good(engine.send(to, *pass, sent[to].of_handlers++, true, left - 1, some()));
+            });
+            auto setup = world.setup();
+            setup.waiting_bytes_max = seed % 3 == 0 ? 0 : seed % 3 == 1 ? 50'000 : 1 << 20;
+            setup.kept_bytes_max = 0; // windows are the smallest
+            Engine engine = open(channel, std::move(handlers), setup);
+            const auto memory = good(engine.memory().segment<std::byte>(payload.size()));
+            good(engine.barrier());
+            for (int i = 0; i < 120; ++i) {
+                world.note(engine.node(), "sends");
+                const Node to = static_cast<Node>(random() % engine.nodes());
+                if (random() % 5 == 0) good(engine.memory().put(memory.at(to), some()));
+                const auto hops = static_cast<std::uint32_t>(random() % 8);
+                good(engine.send(to, *pass, sent[to].of_thread++, false, hops, some())), ++begun;
+            }
+            world.note(engine.node(), "waits for the end");
+            good(engine.barrier()); // nobody begins more
+            engine.wait_until([&] { return ended == begun; });
+            good(engine.sync());
+            world.note(engine.node(), "ends");
+            settle(engine);
+        });
+        EXPECT_EQ(ended, begun);
+    });
+}
+
 /// Either it was done, or the error names the node that is gone.
 template <class T>
 bool done_or_lost(const OneThread& world, Node self, const Result<T>& result, std::optional<Node> gone) {

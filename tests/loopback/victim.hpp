@@ -35,6 +35,7 @@ public:
         pm::RemoteMemory* memory = nullptr;
         bool in_background = false;
         std::size_t waiting_bytes_max = engine::Backlog::bytes_usual;
+        std::size_t kept_bytes_max = engine::ByteWindows::bytes_of_all;
         Duration stuck_after = far_away;
     };
     explicit Victim(Handlers&& handlers = {}) : Victim(std::move(handlers), Options{}) {}
@@ -46,7 +47,8 @@ public:
              .progress = {.in_background = options.in_background, .core = {}, .stuck_after = options.stuck_after},
              .keepalive_every = far_away,
              .clock = [this] { return Instant(Duration(time)); },
-             .waiting_bytes_max = options.waiting_bytes_max});
+             .waiting_bytes_max = options.waiting_bytes_max,
+             .kept_bytes_max = options.kept_bytes_max});
         dispatcher = opened->get();
         engine.emplace(*std::move(opened));
         dispatcher->loop().start();

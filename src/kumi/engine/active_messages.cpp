@@ -125,7 +125,7 @@ bool ActiveMessages::go_on_from(const Turn& turn, Node source) {
         if (handle(turn, *next.entry, Call(dispatcher_, source, true), next.body.bytes()) == Handled::no)
             dispatcher_.arrivals().refuse_unknown(turn, source, next.header.kind);
         dispatcher_.arrivals().set_thread_of_request(turn, 0);
-        outbox.on_handled(source);
+        outbox.on_handled(source, sizeof(Header) + next.body.bytes().size());
     }
     if (from.requests.empty()) from.pressure = 0;
     for (; !from.plains.empty() && may_take_plain(turn, from); any = true) {

@@ -18,8 +18,8 @@ constexpr std::size_t services_max =
 Dispatcher::Dispatcher(pm::Channel& channel, Handlers&& handlers, const Options& options,
                        std::unique_ptr<MemoryMap> map)
     : channel_(channel), nodes_(channel.nodes()),
-      message_bytes_max_(std::min(std::size_t{256} << 10, channel.traits().message_bytes_max - head_bytes_max)),
-      map_(std::move(map)), outbox_(channel, options.waiting_bytes_max),
+      message_bytes_max_(std::min(request_bytes_max, channel.traits().message_bytes_max - head_bytes_max)),
+      map_(std::move(map)), outbox_(channel, options.waiting_bytes_max, options.kept_bytes_max),
       peers_(channel, options.keepalive_every, options.clock),
       messages_(*this, std::move(handlers), nodes_), loop_(channel, progress_, options.patience, options.progress) {
     Agreed own;
@@ -98,7 +98,9 @@ Result<void> Port::send(Node to, std::uint16_t kind, MutableBytes message, Bytes
     return dispatcher_->request(to, message, payload);
 }
 
-void Port::note_handled(const Turn& turn, Node source) { dispatcher_->outbox(turn).on_handled(source); }
+void Port::note_handled(const Turn& turn, Node source, std::size_t bytes) {
+    dispatcher_->outbox(turn).on_handled(source, sizeof(Header) + bytes);
+}
 
 void Port::want_progress(const Turn&, bool wanted) noexcept {
     if (std::exchange(dispatcher_->services_[index_].wants_progress, wanted) == wanted) return;

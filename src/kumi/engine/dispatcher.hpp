@@ -64,6 +64,8 @@ public:
         std::function<Instant()> clock = now; // for keep-alives
         /// While more bytes wait to be sent, requests to handlers are held back.
         std::size_t waiting_bytes_max = Backlog::bytes_usual;
+        /// Windows of all nodes together, for what this node keeps until it is handled; the same on all nodes.
+        std::size_t kept_bytes_max = ByteWindows::bytes_of_all;
     };
     static Result<std::unique_ptr<Dispatcher>> open(pm::Channel& channel, Handlers&& handlers, const Options& options);
     /// Sends what waits to be sent, for some seconds at most, and ends the background thread.
@@ -150,8 +152,6 @@ private:
         Service* service;
         bool wants_progress = false;
     };
-
-    static constexpr std::size_t head_bytes_max = 256; // of anything that carries data
 
     pm::Channel& channel_;
     Node nodes_;

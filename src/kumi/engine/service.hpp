@@ -29,7 +29,7 @@ using pm::Node;
 /// What became of a message.
 enum class Handled : std::uint8_t {
     yes,
-    later, // the service keeps it, and calls Port::note_handled(): until then it takes one of its sender's credits
+    later, // the service keeps it, and calls Port::note_handled(): until then it takes a credit of its sender's
     // The message makes no sense. The sender of a request gets an error by its next sync(); for any other message, the
     // user of this node is warned.
     no,
@@ -98,8 +98,9 @@ public:
     /// Sends now or later: for what answers others, and is bounded by what they ask. No request.
     template <class Head>
     void reply(const Turn& turn, Node to, std::uint16_t kind, const Head& head, Bytes body = {});
-    /// A message of `source` for which Service::on_message() returned Handled::later has been handled now.
-    void note_handled(const Turn& turn, Node source);
+    /// A message of `source` for which Service::on_message() returned Handled::later has been handled now. `bytes` is
+    /// the size of the body that on_message() got.
+    void note_handled(const Turn& turn, Node source, std::size_t bytes);
     /// Whether Service::go_on() is to be called.
     void want_progress(const Turn& turn, bool wanted) noexcept;
 

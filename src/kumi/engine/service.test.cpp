@@ -130,11 +130,26 @@ TEST(Services, a_message_that_is_handled_later_is_a_credit_of_its_sender_from_th
     victim.hears(1, Kind::please);
     victim.poll();
     EXPECT_TRUE(victim.sent(Kind::credit).empty());
-    tiny->port.note_handled(victim.dispatcher->take_turn(), 1);
+    tiny->port.note_handled(victim.dispatcher->take_turn(), 1, sizeof 1u);
     victim.poll();
     const auto told = victim.sent(Kind::credit);
     ASSERT_EQ(told.size(), 1u) << "it has asked";
     EXPECT_EQ(told[0].header.handled, 1u);
+}
+
+TEST(Services, a_large_message_that_is_handled_later_is_in_its_sender_s_window_until_then) {
+    std::optional<Tiny> tiny;
+    Victim victim({}, {.kept_bytes_max = 0}); // windows of 64 KiB
+    tiny.emplace(*victim.dispatcher);
+    tiny->is_later = true;
+    const std::vector<std::byte> large(20'000);
+    victim.hears(1, kind_of(0, 0), 1u, large);
+    victim.poll();
+    EXPECT_TRUE(victim.sent(Kind::taken).empty());
+    tiny->port.note_handled(victim.dispatcher->take_turn(), 1, sizeof 1u + large.size());
+    const auto told = victim.sent(Kind::taken);
+    ASSERT_EQ(told.size(), 1u);
+    EXPECT_EQ(told[0].head<Taken>().bytes[2], sizeof(Header) + sizeof 1u + large.size() + ByteWindows::overhead);
 }
 
 TEST(Services, with_the_turn_a_message_that_has_no_room_waits_in_the_engine) {

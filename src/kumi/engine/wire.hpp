@@ -6,7 +6,8 @@
 // Requests and replies. A request is answered for, sooner or later, by the count of requests handled that every header
 // carries back: that is its sender's credit, and a put is complete when it is counted. No node has more than
 // requests_max requests to another under way, so what a node may have to answer for is bounded, and answers always find
-// room.
+// room. Large requests have a window of bytes, too (sending/byte_windows.hpp), so what a node may have to keep is
+// bounded for all nodes together.
 //
 // Pressure. A request that handlers sent and that had to wait for room says how much waited at its sender then, from 0
 // to pressure_max. A node with much to send holds requests back, those of little pressure first; requests of
@@ -27,7 +28,7 @@ enum class Kind : std::uint16_t {
     message, // of the program, without a handler's name: Job::on_message()
     nudge,   // look at your flags
     forwarded, // a message as above that a handler sent
-    taken,     // Taken: how much of the messages above the program has got
+    taken,     // Taken: how much of the messages above, and of large requests, has been handled
     // The service of barriers.
     step = 64,    // BarrierStep
     host_arrived, // HostArrived: all nodes of a host have come to a barrier, tells its first node
@@ -78,6 +79,10 @@ constexpr std::uint32_t thread_of(const Header& header) noexcept {
 inline constexpr std::uint32_t requests_max = 128;
 /// Each step of pressure may have so many more under way.
 inline constexpr std::uint32_t requests_per_pressure = 8;
+
+/// Bytes of arguments and payload that a request has at most, and of what comes before them: a header and a head.
+inline constexpr std::size_t request_bytes_max = 256 << 10;
+inline constexpr std::size_t head_bytes_max = 256;
 
 /// Data travels in messages of this size at most: small ones from elsewhere get their turn between two of them.
 inline constexpr std::size_t chunk_bytes = 64 << 10;
@@ -143,9 +148,10 @@ struct Failed {
     std::uint32_t code;    // an ErrorCode, unchecked
     std::uint32_t reserved;
 };
-/// Bytes of plain messages, in all: of those that threads of the program sent, and of those that handlers sent.
+/// Bytes that have been handled, in all: of plain messages that threads of the program sent, of those that handlers
+/// sent, and of large requests.
 struct Taken {
-    std::uint64_t bytes[2];
+    std::uint64_t bytes[3];
 };
 struct HostArrived {
     std::uint32_t sequence;

@@ -88,8 +88,8 @@ public:
     /// The largest message to a handler: 256 KiB, or less if the channel takes less.
     std::size_t message_bytes_max() const noexcept { return engine_.message_bytes_max(); }
     /// Sets what is called with every plain message, as a handler is; from the next message on, also when it is called
-    /// by that function itself. Messages wait until it is set, and again when it is set to none: 1 to 8 MiB of each
-    /// sender, and then the sender waits.
+    /// by that function itself. Messages wait until it is set, and again when it is set to none: 64 KiB to 8 MiB of
+    /// each sender, and then the sender waits.
     /// What it throws is returned by the next sync() of this node.
     void on_message(std::function<void(Message&)> handler);
     /// Sends one plain message made of one or more pieces, each a span of bytes. Waits for room, and until the receiver

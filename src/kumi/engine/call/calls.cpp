@@ -110,8 +110,9 @@ Handled Calls::on_ask(const Turn& turn, Node source, Bytes body) {
         arguments.assign(rest.begin(), rest.end());
     }
     const bool is_late = line_bytes_ > line_bytes_max || line_tasks_ > line_tasks_max;
+    const std::optional<std::size_t> late = is_late ? std::optional(body.size()) : std::nullopt;
     const bool was_added =
-        add_task(turn, {source, what.operation, function_of_[what.function], is_late, std::move(arguments), {}});
+        add_task(turn, {source, what.operation, function_of_[what.function], late, std::move(arguments), {}});
     return was_added && is_late ? Handled::later : Handled::yes;
 }
 
@@ -119,7 +120,7 @@ void Calls::run_later(const Turn& turn, std::uint32_t number, Bytes arguments, F
     add_task(turn, {dispatcher_.node(),
                     no_operation,
                     function_of_[number],
-                    false,
+                    std::nullopt,
                     {arguments.begin(), arguments.end()},
                     std::move(ran)});
 }
@@ -147,7 +148,7 @@ bool Calls::add_task(const Turn& turn, Task task) {
     if (workers_->add(work)) return true;
     line_bytes_ -= shared->arguments.size();
     --line_tasks_;
-    shared->is_late = false;
+    shared->late.reset();
     end(*shared, error(ErrorCode::no_memory, "function {}: the system has no thread to run it",
                        dispatcher_.messages().handlers().functions()[shared->function].name));
     return false;
@@ -159,7 +160,7 @@ void Calls::run(Task task, bool may_run) noexcept {
         const Turn turn = dispatcher_.take_turn();
         line_bytes_ -= arguments.size();
         --line_tasks_;
-        if (task.is_late) port_.note_handled(turn, task.source);
+        if (task.late) port_.note_handled(turn, task.source, *task.late);
     }
     const std::uint32_t function = task.function;
     const auto answered = [link = link_, task = std::move(task)](Result<std::vector<std::byte>> answer) {

@@ -21,6 +21,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 namespace kumi::engine {
@@ -57,7 +58,7 @@ private:
         Node source;
         OperationId operation;
         std::uint32_t function;
-        bool is_late; // to be counted as handled when it begins
+        std::optional<std::size_t> late; // bytes of a request that is counted as handled when this begins
         std::vector<std::byte> arguments;
         FunctionAnswered ran; // instead of an answer to the source
     };

@@ -64,7 +64,8 @@ inline void Arrivals::read(const Turn& turn, Node source, const Header& header, 
                         dispatcher_.name_of(source)));
     }
     thread_of_request_ = 0;
-    if (header.is_request != 0 && handled != Handled::later) dispatcher_.outbox(turn).on_handled(source);
+    if (header.is_request != 0 && handled != Handled::later)
+        dispatcher_.outbox(turn).on_handled(source, message.bytes().size());
 }
 
 void Arrivals::refuse_unknown(const Turn& turn, Node source, std::uint16_t kind) {

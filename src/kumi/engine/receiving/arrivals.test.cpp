@@ -140,7 +140,8 @@ struct Taking {
     std::size_t take_in(Kind kind, std::uint64_t number, bool is_request = true, std::uint16_t handled = 0) {
         const Header header{static_cast<std::uint16_t>(kind), handled, is_request ? 5u << 1 | 1 : 0};
         std::vector<std::byte> bytes;
-        for (const Bytes part : {bytes_of(header), bytes_of(number)}) bytes.insert(bytes.end(), part.begin(), part.end());
+        for (const Bytes part : {bytes_of(header), bytes_of(number)})
+            bytes.insert(bytes.end(), part.begin(), part.end());
         return take_in(bytes);
     }
     /// Returns how many messages were handled at once.

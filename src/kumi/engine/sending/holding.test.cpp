@@ -132,6 +132,37 @@ TEST(Holding, replies_are_handled_though_much_waits) {
     EXPECT_EQ(node.handled.back(), 77u);
 }
 
+/// Large requests that are held back stay in their sender's window until they are handled.
+TEST(Holding, large_requests_are_told_as_handled_when_they_are_and_not_while_they_are_held) {
+    Forwarder node;
+    const std::vector<std::byte> large(200'000);
+    const auto hears = [&](std::uint64_t number) {
+        node.victim.hears_request(2, Kind::first_handler, bytes_of(number), large, 1);
+        node.victim.poll();
+    };
+    for (std::uint64_t i = 0; i < 20; ++i) hears(i);
+    EXPECT_EQ(node.handled, first(1)) << "then much waits";
+    EXPECT_TRUE(node.victim.sent(Kind::taken).empty());
+    node.victim.channel.refuse(1, false);
+    node.victim.poll();
+    EXPECT_EQ(node.handled, first(20));
+    const auto told = node.victim.sent(Kind::taken);
+    ASSERT_FALSE(told.empty());
+    EXPECT_EQ(told.back().to, 2u);
+    const std::size_t each = sizeof(Header) + sizeof(std::uint64_t) + large.size() + ByteWindows::overhead;
+    const std::uint64_t taken = told.back().head<Taken>().bytes[2];
+    EXPECT_EQ(taken % each, 0u) << "as their sender counts them";
+    EXPECT_GT(taken + (std::size_t{2} << 20), 20 * each) << "all but a quarter of a window";
+}
+
+TEST(Holding, large_requests_that_nobody_understands_are_told_as_handled_too) {
+    Victim victim;
+    const std::vector<std::byte> large(200'000);
+    for (int i = 0; i < 11; ++i) victim.hears_request(1, Kind::first_handler, {}, large, 1);
+    victim.poll();
+    EXPECT_EQ(victim.sent(Kind::taken).size(), 1u);
+}
+
 // ---- plain messages
 
 struct Plain {
@@ -199,8 +230,8 @@ TEST(Holding, a_sender_waits_until_the_receiver_takes_plain_messages) {
         });
     };
     EXPECT_TRUE(have_left(9)) << "the first that is beyond 8 MiB is the last";
-    node.victim.hears(1, Kind::taken, Taken{{9 << 20, 0}}, {}, false); // more than was sent: nobody believes it
-    node.victim.hears(1, Kind::taken, Taken{{4 << 20, 0}}, {}, false);
+    node.victim.hears(1, Kind::taken, Taken{{9 << 20, 0, 0}}, {}, false); // more than was sent: nobody believes it
+    node.victim.hears(1, Kind::taken, Taken{{4 << 20, 0, 0}}, {}, false);
     node.victim.channel.ring();
     EXPECT_TRUE(have_left(13));
     EXPECT_EQ(messages, 13u);

@@ -25,9 +25,9 @@ std::vector<std::byte> copy_of(Bytes head, Bytes body) {
 
 } // namespace
 
-Outbox::Outbox(pm::Channel& channel, std::size_t waiting_bytes_max)
-    : channel_(channel), credits_(channel.nodes()), backlog_(waiting_bytes_max), windows_(channel.nodes()),
-      peers_(channel.nodes()) {
+Outbox::Outbox(pm::Channel& channel, std::size_t waiting_bytes_max, std::size_t kept_bytes_max)
+    : channel_(channel), credits_(channel.nodes()), backlog_(waiting_bytes_max),
+      windows_(channel.nodes(), kept_bytes_max), peers_(channel.nodes()) {
     waiting_nodes_.reserve(channel.nodes());
 }
 
@@ -35,6 +35,12 @@ void Outbox::note_told(Node to, MutableBytes head) noexcept {
     const std::uint64_t handled = tellable(to);
     write_count(head, handled);
     credits_.note_told(to, handled);
+}
+
+bool Outbox::try_large(Node to, MutableBytes head, Bytes body, std::uint64_t limit) noexcept {
+    if (!windows_.has_room(to, Flow::large) || !try_small(to, head, body, limit)) return false;
+    windows_.on_sent(to, Flow::large, head.size() + body.size());
+    return true;
 }
 
 bool Outbox::request(Node to, MutableBytes head, Bytes body) {
@@ -116,7 +122,9 @@ bool Outbox::try_drain(Node to, Waiting& next, Sort sort) {
     const Peer& peer = peers_[to];
     switch (sort) {
     case Sort::reply: return post(to, next.copy, {}, next.handled);
-    case Sort::request:
+    case Sort::request: {
+        const bool is_large = windows_.is_large(next.copy.size());
+        if (is_large && !windows_.has_room(to, Flow::large, peer.pressure)) return false; // the receiver will tell
         if (credits_.under_way(to) >= requests_max + peer.pressure * requests_per_pressure) {
             ask_for_credit(to); // requests that are held back there may leave too few to be told of
             return false;
@@ -125,7 +133,9 @@ bool Outbox::try_drain(Node to, Waiting& next, Sort sort) {
         if (!post(to, next.copy, {}, credits_.handled_here(to))) return false;
         credits_.on_requested(to);
         credits_.on_waited(to);
+        if (is_large) windows_.on_sent(to, Flow::large, next.copy.size());
         return true;
+    }
     case Sort::plain:
         if (!windows_.has_room(to, Flow::forwarded)) return false;
         if (!post(to, next.copy, {}, credits_.handled_here(to))) return false;

@@ -1,7 +1,8 @@
 #pragma once
 
-// What this node has for others: requests, of which each node takes a bounded number at a time; replies, which a
-// handler may send without waiting; and plain messages, of which each node takes a bounded number of bytes at a time.
+// What this node has for others: requests, of which each node takes a bounded number at a time, and a bounded number of
+// bytes if they are large; replies, which a handler may send without waiting; and plain messages, of which each node
+// takes a bounded number of bytes at a time.
 // What finds no room waits here. A reply may say that a request failed: so no message counts a request as handled that
 // leaves before its reply. One thread at a time uses it.
 //
@@ -13,10 +14,15 @@
 // wait here gets pressure p if at least p * M wait, with it. So while more than (p + 1) * M wait, requests of pressure
 // p + 1 or more are among them: all that came since the last time that no more waited. Requests of pressure p are held
 // back only then. (2) A request of pressure p may be sent while fewer than requests_max + p * requests_per_pressure are
-// under way, so requests of less pressure never take all credits. What waits for one node goes in order: all of it
-// counts as its largest pressure, and so do requests of one source that are held back. Now look at the largest pressure
-// of all requests, on any node, that wait for ever to be sent. By (2) the receiver holds back requests of that
-// pressure, or more, for ever. By (1) a request of larger pressure waits there: a contradiction.
+// under way, so requests of less pressure never take all credits. (3) Nor do they take all of the window of large
+// requests. Let W be the window, S the step by which each pressure widens it, and m the largest request. A large
+// request of pressure p may be sent while no more than W + p * S bytes are under way, so those of less pressure take at
+// most W + (p - 1) * S + m. The receiver has told of all that it has handled but W / 4. Since S is m + W / 4, there is
+// room when all others have been handled. What waits for one node goes in order: all of it counts as its largest
+// pressure, and so do requests of one source that are held back. Now look at the largest pressure of all requests, on
+// any node, that wait for ever to be sent. By (2) and (3) the receiver holds back requests of that pressure, or more,
+// for ever: all other requests that it keeps, such as calls in line, are handled some time. By (1) a request of larger
+// pressure waits there: a contradiction.
 
 #include "kumi/base/bytes.hpp"
 #include "kumi/engine/sending/backlog.hpp"
@@ -36,14 +42,16 @@ using pm::Node;
 
 class Outbox {
 public:
-    /// If more than `waiting_bytes_max` wait, for all nodes together, requests are held back.
-    explicit Outbox(pm::Channel& channel, std::size_t waiting_bytes_max = Backlog::bytes_usual);
+    /// If more than `waiting_bytes_max` wait, for all nodes together, requests are held back. `kept_bytes_max` are the
+    /// windows of all nodes together.
+    explicit Outbox(pm::Channel& channel, std::size_t waiting_bytes_max = Backlog::bytes_usual,
+                    std::size_t kept_bytes_max = ByteWindows::bytes_of_all);
 
     /// Requests under way, and which of them have been handled.
     const Credits& credits() const noexcept { return credits_; }
     /// What waits here.
     const Backlog& backlog() const noexcept { return backlog_; }
-    /// How much of plain messages is under way.
+    /// How much of plain messages and of large requests is under way.
     ByteWindows& windows() noexcept { return windows_; }
 
     /// For services. `head` starts with a Header, in which this fills in the counts. False: not now.
@@ -61,11 +69,14 @@ public:
     /// Sent now or later.
     void reply(Node to, MutableBytes head, Bytes body = {});
 
-    /// To be told of every message that comes, and when a request has been handled. False: its count makes no sense.
+    /// To be told of every message that comes, and when a request has been handled: `bytes` with its header. False: its
+    /// count makes no sense.
     bool on_header(Node from, const Header& header) noexcept { return credits_.on_told(from, header.handled); }
-    void on_handled(Node from) {
+    void on_handled(Node from, std::size_t bytes) {
         if (credits_.on_handled(from)) [[unlikely]]
             tell_handled(from);
+        if (windows_.is_large(bytes)) [[unlikely]]
+            on_taken(from, Flow::large, bytes);
     }
     /// `from` asks what has been handled: is told now, or when more has been.
     void on_asked(Node from);
@@ -86,8 +97,7 @@ public:
     bool keep_plain(Node to, std::vector<std::byte> message);
     /// The program has got a plain message.
     void on_plain_taken(Node from, bool was_forwarded, std::size_t bytes) {
-        if (windows_.on_taken(from, was_forwarded ? Flow::forwarded : Flow::plain, bytes)) [[unlikely]]
-            tell_taken(from);
+        on_taken(from, was_forwarded ? Flow::forwarded : Flow::plain, bytes);
     }
 
     /// Sends what waits; true if some of it went.
@@ -132,6 +142,12 @@ private:
         return true;
     }
     bool try_request(Node to, MutableBytes head, Bytes body, std::uint64_t limit) noexcept {
+        if (windows_.is_large(head.size() + body.size())) [[unlikely]]
+            return try_large(to, head, body, limit);
+        return try_small(to, head, body, limit);
+    }
+    bool try_large(Node to, MutableBytes head, Bytes body, std::uint64_t limit) noexcept;
+    bool try_small(Node to, MutableBytes head, Bytes body, std::uint64_t limit) noexcept {
         // Not before replies that wait: one may tell of a failure that this request's count would pass over.
         if (!credits_.may_request(to, limit)) [[unlikely]]
             return false;
@@ -143,6 +159,10 @@ private:
     bool try_drain(Node to, Waiting& next, Sort sort);
     void keep(Node to, std::list<Waiting>& waiting, std::vector<std::byte> copy);
     void tell_handled(Node to);
+    void on_taken(Node from, Flow flow, std::size_t bytes) {
+        if (windows_.on_taken(from, flow, bytes)) [[unlikely]]
+            tell_taken(from);
+    }
     void tell_taken(Node to);
 
     pm::Channel& channel_;

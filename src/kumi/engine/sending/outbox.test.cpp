@@ -10,10 +10,15 @@ namespace {
 
 using loopback::ScriptedChannel;
 
-/// Node 0 of three. Messages are a header and a number.
+constexpr std::size_t unit = 64 << 10; // the largest body of a request that is not large
+constexpr std::size_t few_bytes = 16 * unit;
+
+/// Node 0 of three, on which `few_bytes` may wait. Messages are a header and a number.
 struct Sending {
+    explicit Sending(std::size_t kept_bytes_max = ByteWindows::bytes_of_all)
+        : outbox(channel, few_bytes, kept_bytes_max) {}
     ScriptedChannel channel{3, 0, 2 << 20};
-    Outbox outbox{channel};
+    Outbox outbox;
     std::vector<std::byte> large = std::vector<std::byte>(1 << 20);
 
     bool try_request(Node to, std::uint64_t number) {
@@ -36,7 +41,7 @@ struct Sending {
         return outbox.on_header(from, {0, static_cast<std::uint16_t>(handled), 0});
     }
     void handle(Node from, unsigned count) {
-        for (unsigned i = 0; i < count; ++i) outbox.on_handled(from);
+        for (unsigned i = 0; i < count; ++i) outbox.on_handled(from, sizeof(Header));
     }
 
     struct Sent {
@@ -294,18 +299,18 @@ TEST(Outbox, whatever_waits_is_kept_and_counts_for_all_nodes_together) {
     Sending node;
     node.channel.refuse(1);
     node.channel.refuse(2);
-    constexpr std::size_t head = sizeof(Header) + sizeof(std::uint64_t), body = (1 << 20) - head;
+    constexpr std::size_t head = sizeof(Header) + sizeof(std::uint64_t), body = unit - head;
     for (int i = 0; i < 14; ++i) ASSERT_TRUE(node.request(i % 2 == 0 ? 1 : 2, 0, body));
     for (int i = 0; i < 2; ++i) ASSERT_TRUE(node.keep_plain(1, 0, body));
-    EXPECT_EQ(node.outbox.backlog().bytes(), std::size_t{16} << 20) << "heads too";
+    EXPECT_EQ(node.outbox.backlog().bytes(), few_bytes) << "heads too";
     EXPECT_FALSE(node.outbox.is_full()) << "exactly";
     node.reply(2, 0);
-    EXPECT_EQ(node.outbox.backlog().bytes(), (std::size_t{16} << 20) + head) << "replies too";
+    EXPECT_EQ(node.outbox.backlog().bytes(), few_bytes + head) << "replies too";
     EXPECT_TRUE(node.outbox.is_full());
     ASSERT_TRUE(node.request(1, 0, body)) << "and yet nothing is refused";
     node.channel.refuse(1, false);
     EXPECT_TRUE(node.outbox.go_on());
-    EXPECT_EQ(node.outbox.backlog().bytes(), (std::size_t{7} << 20) + head);
+    EXPECT_EQ(node.outbox.backlog().bytes(), 7 * unit + head);
     EXPECT_FALSE(node.outbox.is_full());
     node.outbox.give_up(2);
     EXPECT_EQ(node.outbox.backlog().bytes(), 0u);
@@ -315,14 +320,14 @@ TEST(Outbox, the_more_pressure_a_request_has_the_more_may_wait_before_it_is_held
     Sending node;
     node.channel.refuse(1);
     for (std::uint32_t pressure = 0; pressure < pressure_max; ++pressure) {
-        while (node.outbox.backlog().bytes() <= (pressure + 1) * Backlog::bytes_usual) {
+        while (node.outbox.backlog().bytes() <= (pressure + 1) * few_bytes) {
             EXPECT_FALSE(node.outbox.is_full(pressure)) << pressure;
-            ASSERT_TRUE(node.request(1, 0, 1 << 20));
+            ASSERT_TRUE(node.request(1, 0, unit));
         }
         EXPECT_TRUE(node.outbox.is_full(pressure)) << pressure;
         EXPECT_FALSE(node.outbox.is_full(pressure + 1)) << pressure;
     }
-    for (int i = 0; i < 40; ++i) ASSERT_TRUE(node.request(1, 0, 1 << 20));
+    for (int i = 0; i < 40; ++i) ASSERT_TRUE(node.request(1, 0, unit));
     EXPECT_FALSE(node.outbox.is_full(pressure_max)) << "never";
 }
 
@@ -330,7 +335,7 @@ TEST(Outbox, while_much_waits_nothing_is_sent_to_handlers_and_services_go_on) {
     Sending node;
     node.channel.refuse(1);
     EXPECT_TRUE(node.try_send(2, 0));
-    for (int i = 0; i < 17; ++i) ASSERT_TRUE(node.request(1, 0, 1 << 20));
+    for (int i = 0; i < 17; ++i) ASSERT_TRUE(node.request(1, 0, unit));
     EXPECT_FALSE(node.try_send(2, 0));
     EXPECT_TRUE(node.try_request(2, 0)) << "a put";
     EXPECT_TRUE(node.request(2, 0)) << "a handler's";
@@ -339,7 +344,7 @@ TEST(Outbox, while_much_waits_nothing_is_sent_to_handlers_and_services_go_on) {
     node.outbox.go_on();
     EXPECT_TRUE(node.try_send(2, 0));
     node.channel.refuse(1);
-    for (int i = 0; i < 17; ++i) ASSERT_TRUE(node.request(1, 0, 1 << 20));
+    for (int i = 0; i < 17; ++i) ASSERT_TRUE(node.request(1, 0, unit));
     EXPECT_FALSE(node.try_send(2, 0));
     node.outbox.give_up(1);
     EXPECT_TRUE(node.try_send(2, 0));
@@ -351,13 +356,13 @@ TEST(Outbox, a_request_that_waits_says_how_much_waited_when_it_came_and_takes_th
     EXPECT_EQ(node.pressures(), std::vector<std::uint32_t>{0}) << "it did not wait";
     node.channel.refuse(1);
     node.channel.refuse(2);
-    for (int i = 0; i < 15; ++i) ASSERT_TRUE(node.request(1, 0, 1 << 20));
+    for (int i = 0; i < 15; ++i) ASSERT_TRUE(node.request(1, 0, unit));
     node.channel.refuse(1, false);
     node.outbox.go_on();
     EXPECT_EQ(node.pressures(), std::vector<std::uint32_t>(15, 0));
     node.channel.refuse(1);
-    for (int i = 0; i < 33; ++i) ASSERT_TRUE(node.request(1, 0, 1 << 20));
-    ASSERT_TRUE(node.request(2, 0)); // after 33 MiB
+    for (int i = 0; i < 33; ++i) ASSERT_TRUE(node.request(1, 0, unit));
+    ASSERT_TRUE(node.request(2, 0)); // after 33 units
     for (int i = 0; i < 200; ++i) node.reply(2, 0); // do not matter
     node.channel.refuse(1, false);
     node.channel.refuse(2, false);
@@ -369,7 +374,7 @@ TEST(Outbox, a_request_that_waits_says_how_much_waited_when_it_came_and_takes_th
     node.outbox.go_on();
     EXPECT_EQ(node.pressures(), std::vector<std::uint32_t>{0}) << "the others have gone";
     node.channel.refuse(1);
-    for (int i = 0; i < 150; ++i) ASSERT_TRUE(node.request(1, 0, 1 << 20));
+    for (int i = 0; i < 150; ++i) ASSERT_TRUE(node.request(1, 0, unit));
     node.channel.refuse(1, false);
     node.outbox.go_on();
     EXPECT_EQ(node.pressures().at(0), pressure_max) << "and no more than that";
@@ -398,8 +403,8 @@ TEST(Outbox, each_step_of_pressure_has_some_more_requests_under_way) {
     EXPECT_FALSE(node.outbox.go_on());
     node.sent();
     for (std::uint32_t pressure = 1; pressure <= pressure_max; ++pressure) {
-        const std::size_t wanted = pressure * Backlog::bytes_usual;
-        while (node.outbox.backlog().bytes() < wanted) ASSERT_TRUE(node.request(1, 0, 1 << 20));
+        const std::size_t wanted = pressure * few_bytes;
+        while (node.outbox.backlog().bytes() < wanted) ASSERT_TRUE(node.request(1, 0, unit));
         EXPECT_TRUE(node.outbox.go_on());
         EXPECT_EQ(node.outbox.credits().under_way(1), requests_max + pressure * requests_per_pressure);
         EXPECT_EQ(node.pressures(), std::vector<std::uint32_t>(requests_per_pressure, pressure));
@@ -451,11 +456,115 @@ TEST(Outbox, plain_messages_of_handlers_wait_in_order_for_room_and_for_the_recei
     node.outbox.windows().on_sent(1, Flow::forwarded, node.outbox.windows().bytes());
     ASSERT_TRUE(node.keep_plain(1, 3));
     EXPECT_FALSE(node.outbox.go_on());
-    EXPECT_TRUE(node.outbox.windows().on_told(1, {{0, 1000}}));
+    EXPECT_TRUE(node.outbox.windows().on_told(1, {{0, 1000, 0}}));
     EXPECT_TRUE(node.outbox.go_on());
     EXPECT_EQ(node.numbers(), std::vector<std::uint64_t>{3});
     node.outbox.windows().on_sent(1, Flow::forwarded, node.outbox.windows().bytes());
     EXPECT_FALSE(node.outbox.has_plain_room(1, true));
+}
+
+// ---- large requests
+
+constexpr std::size_t large_body = 256 << 10;
+
+/// Bytes of large requests of which `node` has told that it has handled them.
+bool hear_taken(Sending& node, Node from, std::uint64_t bytes) {
+    return node.outbox.windows().on_told(from, {{0, 0, bytes}});
+}
+
+TEST(Outbox, large_requests_wait_until_the_receiver_has_handled_earlier_ones_and_others_pass_them) {
+    Sending node;
+    auto message = outgoing(Kind::put, true, std::uint64_t{7});
+    const std::size_t bytes = message.bytes().size() + large_body + ByteWindows::overhead;
+    const auto try_large = [&](Node to) {
+        return node.outbox.try_request(to, message.bytes(), Bytes(node.large).first(large_body));
+    };
+    std::size_t sent = 0;
+    while (sent < 100 && try_large(1)) ++sent;
+    EXPECT_EQ(sent, node.outbox.windows().bytes() / bytes + 1) << "one more than fit";
+    EXPECT_TRUE(try_large(2)) << "each node has its own window";
+    EXPECT_TRUE(node.try_request(1, 8)) << "small ones have credit";
+    auto small = outgoing(Kind::put, true, std::uint64_t{9});
+    EXPECT_TRUE(node.outbox.try_request(1, small.bytes(), Bytes(node.large).first(unit)));
+    EXPECT_FALSE(node.outbox.try_send(1, message.bytes(), Bytes(node.large).first(large_body)));
+    node.hear(1, sent + 2);
+    EXPECT_FALSE(try_large(1)) << "credit is not enough";
+    EXPECT_TRUE(hear_taken(node, 1, bytes));
+    EXPECT_TRUE(try_large(1));
+    EXPECT_FALSE(try_large(1));
+    EXPECT_EQ(node.outbox.credits().requested(1), sent + 3) << "those that were refused were not counted";
+}
+
+TEST(Outbox, a_large_request_that_finds_no_credit_takes_nothing_of_the_window) {
+    Sending node;
+    auto message = outgoing(Kind::put, true, std::uint64_t{7});
+    for (std::uint32_t i = 0; i < requests_max; ++i) ASSERT_TRUE(node.try_request(1, i));
+    for (int i = 0; i < 100; ++i)
+        ASSERT_FALSE(node.outbox.try_request(1, message.bytes(), Bytes(node.large).first(large_body)));
+    node.hear(1, requests_max);
+    EXPECT_TRUE(node.outbox.try_request(1, message.bytes(), Bytes(node.large).first(large_body)));
+}
+
+TEST(Outbox, large_requests_of_handlers_wait_for_the_window_and_pressure_widens_it) {
+    Sending node(0); // the smallest windows
+    const std::size_t bytes = sizeof(Header) + sizeof(std::uint64_t) + large_body + ByteWindows::overhead;
+    const ByteWindows& windows = node.outbox.windows();
+    std::size_t sent = 0;
+    for (; node.outbox.backlog().bytes() == 0; ++sent) ASSERT_TRUE(node.request(1, sent, large_body));
+    EXPECT_EQ(--sent, windows.bytes() / bytes + 1) << "the next one waits";
+    EXPECT_FALSE(node.outbox.go_on());
+    EXPECT_FALSE(node.try_request(1, 0)) << "in order";
+    while (node.outbox.backlog().pressure() < 3) ASSERT_TRUE(node.request(1, sent, large_body));
+    EXPECT_TRUE(node.outbox.go_on());
+    const std::size_t widest = windows.bytes() + 3 * windows.pressure_step();
+    EXPECT_EQ(node.outbox.credits().under_way(1), widest / bytes + 1);
+    EXPECT_FALSE(node.outbox.go_on());
+    EXPECT_FALSE(windows.has_room(1, Flow::large, 3)) << "all were counted";
+    while (node.outbox.has_waiting()) {
+        ASSERT_TRUE(hear_taken(node, 1, node.outbox.credits().requested(1) * bytes));
+        ASSERT_TRUE(node.outbox.go_on()) << "there is room again";
+    }
+}
+
+TEST(Outbox, large_requests_that_were_handled_are_told_now_and_then) {
+    Sending node;
+    const std::size_t quarter = node.outbox.windows().bytes() / 4;
+    for (int i = 0; i < 10; ++i) node.outbox.on_handled(1, unit);
+    EXPECT_TRUE(node.sent().empty()) << "small ones";
+    std::size_t taken = 0;
+    while (taken <= quarter) {
+        EXPECT_TRUE(node.sent().empty());
+        node.outbox.on_handled(1, large_body);
+        taken += large_body + ByteWindows::overhead;
+    }
+    const auto told = node.channel.take_sent();
+    ASSERT_EQ(told.size(), 1u);
+    EXPECT_EQ(told[0].peer, 1u);
+    Header header{};
+    Taken what{};
+    ASSERT_TRUE(read_value(told[0].bytes, header));
+    ASSERT_TRUE(read_value(Bytes(told[0].bytes).subspan(sizeof header), what));
+    EXPECT_EQ(header.kind, static_cast<std::uint16_t>(Kind::taken));
+    EXPECT_EQ(what.bytes[2], taken);
+    EXPECT_EQ(what.bytes[0] + what.bytes[1], 0u);
+}
+
+/// A node whose program handles nothing keeps all that is sent to it.
+TEST(Outbox, all_nodes_of_a_large_job_together_send_little_to_a_node_that_handles_nothing) {
+    constexpr Node nodes = 1000;
+    constexpr std::size_t message_max = request_bytes_max + head_bytes_max;
+    const std::vector<std::byte> payload(message_max);
+    for (const std::size_t size : {0u, 100u, 600u, 760u, 900u, 10'000u, 65'000u, 262'144u}) {
+        ScriptedChannel channel(nodes, 0, message_max);
+        Outbox outbox(channel);
+        Outgoing<0> message(Kind::first_handler, true);
+        std::size_t bytes = 0;
+        while (outbox.try_send(1, message.bytes(), Bytes(payload).first(size))) bytes += sizeof(Header) + size;
+        EXPECT_GT(bytes, size) << "more than one";
+        const std::size_t heads = requests_max * head_bytes_max;
+        EXPECT_LE(bytes, outbox.windows().bytes() + std::max(heads, message_max)) << size;
+        EXPECT_LE(bytes * nodes, std::size_t{400} << 20) << size << ", where it were 32 GiB";
+    }
 }
 
 // ---- loss
