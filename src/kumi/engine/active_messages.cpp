@@ -2,6 +2,7 @@
 
 #include "kumi/base/system/machine.hpp"
 #include "kumi/engine/dispatcher.hpp"
+#include "kumi/engine/sending/waiting_send.hpp"
 
 #include <algorithm>
 #include <exception>
@@ -206,14 +207,11 @@ Result<void> ActiveMessages::send_plain(Node to, std::span<const Bytes> pieces) 
                      base::readable_bytes(bytes - sizeof(Header)), to,
                      base::readable_bytes(traits.message_bytes_max - sizeof(Header)),
                      traits.device == "shmem" ? ", or raise KUMI_SHMEM_MEMORY" : "");
-    bool was_sent = false;
-    bool was_stuck = false;
-    Instant since{};
+    WaitingSend sending(dispatcher_, to);
     const auto is_over = [&](const Turn& turn) {
-        if (was_sent || (was_sent = try_send_plain(turn, to, pieces, bytes)) || dispatcher_.is_lost(to)) return true;
-        if (!dispatcher_.must_keep(turn)) return was_stuck = dispatcher_.is_stuck(turn, since);
-        was_sent = keep_plain(turn, to, pieces, bytes);
-        return true;
+        return sending.is_over(
+            turn, [&] { return try_send_plain(turn, to, pieces, bytes); },
+            [&] { return keep_plain(turn, to, pieces, bytes); });
     };
     bool is_over_now = false;
     {
@@ -225,9 +223,7 @@ Result<void> ActiveMessages::send_plain(Node to, std::span<const Bytes> pieces) 
                          dispatcher_.name_of(to), base::readable_bytes(dispatcher_.outbox(turn).windows().bytes()));
     }
     if (!is_over_now) dispatcher_.loop().wait_for_room(is_over);
-    if (was_sent) return {};
-    if (was_stuck) return dispatcher_.stuck_error(to);
-    return error(ErrorCode::node_lost, "sending to {}: it has left, or is lost", dispatcher_.name_of(to));
+    return sending.result();
 }
 
 namespace {

@@ -1,8 +1,8 @@
 #include "kumi/engine/dispatcher.hpp"
 
 #include "kumi/base/log.hpp"
-#include "kumi/base/system/machine.hpp"
 #include "kumi/engine/engine.hpp"
+#include "kumi/engine/sending/waiting_send.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -111,14 +111,9 @@ void Port::want_progress(const Turn&, bool wanted) noexcept {
 
 template <class TrySend>
 inline Result<void> Dispatcher::send_or_wait(Node to, MutableBytes head, Bytes body, TrySend&& try_send) {
-    bool was_sent = false;
-    bool was_stuck = false;
-    Instant since{};
+    WaitingSend sending(*this, to);
     const auto is_over = [&](const Turn& turn) {
-        if (was_sent || (was_sent = try_send()) || channel_.lost(to)) return true;
-        if (!must_keep(turn)) return was_stuck = is_stuck(turn, since);
-        was_sent = outbox_.request(to, head, body);
-        return true;
+        return sending.is_over(turn, try_send, [&] { return outbox_.request(to, head, body); });
     };
     bool is_over_now = false;
     {
@@ -128,23 +123,7 @@ inline Result<void> Dispatcher::send_or_wait(Node to, MutableBytes head, Bytes b
         is_over_now = is_over(turn);
     }
     if (!is_over_now) loop_.wait_for_room(is_over);
-    if (was_stuck) return stuck_error(to);
-    if (!was_sent) return error(ErrorCode::node_lost, "sending to {}: it has left, or is lost", name_of(to));
-    return {};
-}
-
-bool Dispatcher::is_stuck(const Turn& turn, Instant& since) const noexcept {
-    if (!turn.is_borrowed()) return since = {}, false;
-    const Instant time = now();
-    if (since == Instant{}) since = time;
-    return time - since >= loop_.stuck_after();
-}
-
-Error Dispatcher::stuck_error(Node to) const {
-    return error(ErrorCode::misuse,
-                 "sending to {}: {} wait to be sent, and another thread runs a handler that does not end; if the "
-                 "handler waits for a mutex that this thread holds, release it between calls",
-                 name_of(to), base::readable_bytes(outbox_.waiting_bytes()));
+    return sending.result();
 }
 
 Result<void> Dispatcher::request(Node to, MutableBytes head, Bytes body) {

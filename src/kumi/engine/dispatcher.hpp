@@ -119,15 +119,6 @@ public:
     /// Sends a request that begins with a header. Waits for room; with the turn, the request itself waits in the
     /// outbox. An error: the node is lost.
     Result<void> request(Node to, MutableBytes head, Bytes body);
-    /// What finds no room is to wait in the outbox, and not the thread that sends it: this thread runs a handler, or
-    /// another thread runs one that may wait for this thread. In the second case only while not very much waits.
-    bool must_keep(const Turn& turn) const noexcept {
-        return turn.is_inner() && !(turn.is_borrowed() && outbox_.is_full(pressure_max - 1));
-    }
-    /// For a thread that waits for room: true if it has come with a borrowed turn for so long that the handler of the
-    /// other thread is likely to wait for a mutex of this one. `since` is the time of the first such call, or zero.
-    bool is_stuck(const Turn& turn, Instant& since) const noexcept;
-    Error stuck_error(Node to) const;
     /// The same for a request to a handler: threads of the program also wait while much waits to be sent.
     Result<void> send(Node to, MutableBytes head, Bytes body);
     /// A message makes no sense. The user is told once.

@@ -62,7 +62,7 @@ TEST_F(HeldMutexes, plain_messages_wait_for_nothing_either) {
     std::size_t window = 0;
     {
         const auto turn = victim.dispatcher->take_turn();
-        window = victim.dispatcher->outbox(turn).plain_window();
+        window = victim.dispatcher->outbox(turn).windows().bytes();
     }
     const std::lock_guard lock(mutex);
     block_a_handler(victim);

@@ -1,0 +1,37 @@
+#include "kumi/engine/sending/waiting_send.hpp"
+
+#include "kumi/base/system/machine.hpp"
+#include "kumi/engine/dispatcher.hpp"
+
+#include <string>
+
+namespace kumi::engine {
+
+bool WaitingSend::is_lost() const noexcept { return dispatcher_.is_lost(to_); }
+
+/// The message is to wait in the outbox, and not the thread: this thread runs a handler, or another thread runs one
+/// that may wait for this thread. In the second case only while not very much waits.
+bool WaitingSend::must_keep(const Turn& turn) const noexcept {
+    return turn.is_inner() && !(turn.is_borrowed() && dispatcher_.outbox(turn).is_full(pressure_max - 1));
+}
+
+/// The turn was borrowed for so long that the handler of the other thread is likely to wait for a mutex of this one.
+bool WaitingSend::is_stuck(const Turn& turn) noexcept {
+    if (!turn.is_borrowed()) return since_ = {}, false;
+    const Instant time = now();
+    if (since_ == Instant{}) since_ = time;
+    waiting_bytes_ = dispatcher_.outbox(turn).backlog().bytes();
+    return time - since_ >= dispatcher_.loop().stuck_after();
+}
+
+Result<void> WaitingSend::result() const {
+    if (was_sent_) return {};
+    const std::string name = dispatcher_.name_of(to_);
+    if (!was_stuck_) return error(ErrorCode::node_lost, "sending to {}: it has left, or is lost", name);
+    return error(ErrorCode::misuse,
+                 "sending to {}: {} wait to be sent, and another thread runs a handler that does not end; if the "
+                 "handler waits for a mutex that this thread holds, release it between calls",
+                 name, base::readable_bytes(waiting_bytes_));
+}
+
+} // namespace kumi::engine
