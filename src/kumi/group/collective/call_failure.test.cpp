@@ -1,24 +1,15 @@
 #include "kumi/group/collective/call_failure.hpp"
 
-#include "loopback/victim.hpp"
+#include "group/seat.hpp"
 
 #include <gtest/gtest.h>
 
 namespace kumi::group::call_failure_test {
 namespace {
 
-constexpr std::uint64_t key = 77;
-const CollectiveHeader own{.key = key, .serial = 3};
-
-class CallFailureTest : public testing::Test {
+class CallFailureTest : public group_test::SeatTest {
 protected:
-    std::optional<Mailbox> mailbox;
-    loopback::Victim victim;
-    std::optional<Membership> seat{std::in_place, mailbox.emplace(*victim.dispatcher), Set{0, 1, 2}, key};
     CallFailure failure{*seat};
-    engine::Turn turn = victim.dispatcher->take_turn();
-
-    std::vector<loopback::Victim::Sent> sent() { return victim.sent(engine::Kind::first_of_layers); }
 };
 
 TEST_F(CallFailureTest, a_member_is_told_once_and_in_few_words) {

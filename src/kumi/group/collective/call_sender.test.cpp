@@ -1,22 +1,15 @@
 #include "kumi/group/collective/call_sender.hpp"
 
-#include "loopback/victim.hpp"
+#include "group/seat.hpp"
 
 #include <gtest/gtest.h>
 
 namespace kumi::group::call_sender_test {
 namespace {
 
-constexpr std::uint64_t key = 77;
-const CollectiveHeader own{.key = key, .serial = 3};
-
-class CallSenderTest : public testing::Test {
+class CallSenderTest : public group_test::SeatTest {
 protected:
-    std::optional<Mailbox> mailbox;
-    loopback::Victim victim;
-    std::optional<Membership> seat{std::in_place, mailbox.emplace(*victim.dispatcher), Set{0, 1, 2}, key};
     CallSender sender{*seat, 1};
-    engine::Turn turn = victim.dispatcher->take_turn();
     std::vector<std::byte> large = std::vector<std::byte>(Mailbox::eager_bytes_max + 1, std::byte{7});
 
     struct Posted {
@@ -27,9 +20,9 @@ protected:
         std::size_t size; // of the piece
         bool operator==(const Posted&) const = default;
     };
-    std::vector<Posted> sent() {
+    std::vector<Posted> posted() {
         std::vector<Posted> all;
-        for (const auto& message : victim.sent(engine::Kind::first_of_layers)) {
+        for (const auto& message : sent()) {
             const auto head = message.head<CollectiveHeader>();
             EXPECT_EQ(head.key, key);
             EXPECT_EQ(head.serial, 3u);
@@ -44,7 +37,7 @@ TEST_F(CallSenderTest, a_small_message_goes_at_once) {
     EXPECT_TRUE(sender.send(turn, own, 1, 9, Bytes(large).first(5)));
     EXPECT_TRUE(sender.send(turn, own, 1, 10, {}));
     EXPECT_EQ(waiting(), 0u);
-    EXPECT_EQ(sent(), (std::vector<Posted>{{1, MessageKind::first, 9, 5, 5}, {1, MessageKind::first, 10, 0, 0}}));
+    EXPECT_EQ(posted(), (std::vector<Posted>{{1, MessageKind::first, 9, 5, 5}, {1, MessageKind::first, 10, 0, 0}}));
 }
 
 TEST_F(CallSenderTest, pieces_end_between_values) {
@@ -62,32 +55,32 @@ TEST_F(CallSenderTest, a_large_message_is_asked_for_and_goes_in_pieces_when_it_m
     EXPECT_TRUE(sender.send(turn, own, 2, 9, {})) << "another member does not wait";
     sender.go_on(turn, own);
     const Posted asked{1, MessageKind::ready, 9, large.size(), 0};
-    EXPECT_EQ(sent(), (std::vector<Posted>{asked, {2, MessageKind::first, 9, 0, 0}}));
+    EXPECT_EQ(posted(), (std::vector<Posted>{asked, {2, MessageKind::first, 9, 0, 0}}));
     EXPECT_FALSE(sender.on_cleared(turn, own, 2, true)) << "node 2 was not asked for anything";
     EXPECT_TRUE(sender.on_cleared(turn, own, 1, true));
     sender.go_on(turn, own);
     const std::size_t piece = sender.piece_bytes();
-    EXPECT_EQ(sent(), (std::vector<Posted>{{1, MessageKind::more, 9, large.size(), piece},
-                                           {1, MessageKind::more, 9, large.size(), large.size() - piece},
-                                           {1, MessageKind::first, 10, 0, 0}}));
+    EXPECT_EQ(posted(), (std::vector<Posted>{{1, MessageKind::more, 9, large.size(), piece},
+                                             {1, MessageKind::more, 9, large.size(), large.size() - piece},
+                                             {1, MessageKind::first, 10, 0, 0}}));
     EXPECT_EQ(waiting(), 0u);
     EXPECT_FALSE(sender.on_cleared(turn, own, 1, true));
 }
 
 TEST_F(CallSenderTest, a_message_that_is_not_wanted_does_not_go) {
     EXPECT_FALSE(sender.send(turn, own, 1, 9, large));
-    (void)sent();
+    (void)posted();
     EXPECT_TRUE(sender.on_cleared(turn, own, 1, false));
     EXPECT_EQ(waiting(), 0u);
-    EXPECT_TRUE(sent().empty());
+    EXPECT_TRUE(posted().empty());
 }
 
 TEST_F(CallSenderTest, a_message_for_which_the_window_has_no_room_is_asked_for) {
     const Bytes quarter = Bytes(large).first(Windows::window_bytes / 4 - Windows::message_cost);
     for (int i = 0; i < 4; ++i) EXPECT_TRUE(sender.send(turn, own, 1, 0, quarter)) << i;
-    (void)sent();
+    (void)posted();
     EXPECT_FALSE(sender.send(turn, own, 1, 1, {}));
-    EXPECT_EQ(sent(), (std::vector<Posted>{{1, MessageKind::ready, 1, 0, 0}}));
+    EXPECT_EQ(posted(), (std::vector<Posted>{{1, MessageKind::ready, 1, 0, 0}}));
 }
 
 } // namespace

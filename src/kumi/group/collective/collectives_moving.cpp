@@ -124,12 +124,7 @@ struct ScatterCall {
         const Membership& seat = call.seat();
         const std::size_t each = mine.size();
         if (seat.rank == root) {
-            if (all.size() != each * seat.size()) {
-                call.refuse(
-                    fmt::format("the root's array has {} bytes, and {} are needed", all.size(), each * seat.size()));
-                instead.resize(each * seat.size());
-                all = instead;
-            }
+            all = fitting(call, all, each * seat.size(), instead, "the root's array");
             call.copy(mine, all.subspan(seat.rank * each, each));
         }
         return seat.size() <= direct_max ? scatter_directly(call, root, all, mine)

@@ -23,7 +23,7 @@ public:
     void move(const engine::Turn&) noexcept { deadlock_.move(); }
     /// True once in each interval of keep-alives, but not in the first: the call has waited for long.
     bool is_due(const engine::Turn& turn) noexcept;
-    /// Takes a word of a mismatch that a member has sent before the call began to wait for that member, if there is one.
+    /// Takes the word of a mismatch, if a member has sent one before the call began to wait for that member.
     std::optional<Inbox::Early> take_mismatch(const engine::Turn& turn);
     /// Asks the members that the call waits for. The network learns by that whether they are still there. `own` is a
     /// header of the call.

@@ -1,33 +1,26 @@
 #include "kumi/group/collective/deadlock_search.hpp"
 
-#include "loopback/victim.hpp"
+#include "group/seat.hpp"
 
 #include <gtest/gtest.h>
 
 namespace kumi::group::deadlock_search_test {
 namespace {
 
-constexpr std::uint64_t key = 77;
 constexpr CallShape shape{.collective = Collective::barrier};
-const CollectiveHeader own{.key = key, .serial = 3, .collective = static_cast<std::uint8_t>(Collective::barrier)};
 
-/// Node 0 of three, in a barrier in which it waits for node 1.
-class DeadlockSearchTest : public testing::Test {
+/// In a barrier in which it waits for node 1.
+class DeadlockSearchTest : public group_test::SeatTest {
 protected:
-    std::optional<Mailbox> mailbox;
-    loopback::Victim victim;
-    std::optional<Membership> seat{std::in_place, mailbox.emplace(*victim.dispatcher), Set{0, 1, 2}, key};
     DeadlockSearch search{*seat};
-    engine::Turn turn = victim.dispatcher->take_turn();
 
     void SetUp() override { seat->box.receives.push_back({.from = 1, .step = 0, .target = nullptr, .bytes = 0}); }
-    std::vector<std::pair<Node, CollectiveHeader>> sent() {
+    std::vector<std::pair<Node, CollectiveHeader>> told_to() {
         std::vector<std::pair<Node, CollectiveHeader>> all;
-        for (const auto& message : victim.sent(engine::Kind::first_of_layers))
-            all.emplace_back(message.to, message.head<CollectiveHeader>());
+        for (const auto& message : sent()) all.emplace_back(message.to, message.head<CollectiveHeader>());
         return all;
     }
-    static CollectiveHeader in_a_scatter(MessageKind kind, std::uint64_t bytes) {
+    CollectiveHeader in_a_scatter(MessageKind kind, std::uint64_t bytes) const {
         CollectiveHeader head = own;
         head.collective = static_cast<std::uint8_t>(Collective::scatter);
         head.kind = kind;
@@ -41,33 +34,33 @@ protected:
 
 TEST_F(DeadlockSearchTest, a_call_that_is_not_blocked_says_nothing) {
     EXPECT_FALSE(hears(1, in_a_scatter(MessageKind::ask, 5)));
-    EXPECT_TRUE(sent().empty());
+    EXPECT_TRUE(told_to().empty());
 }
 
 TEST_F(DeadlockSearchTest, a_blocked_call_asks_and_answers_with_its_state) {
     search.ask(turn, own);
-    auto told = sent();
+    auto told = told_to();
     ASSERT_EQ(told.size(), 1u);
     EXPECT_EQ(told[0].first, 1u) << "it does not wait for node 2";
     EXPECT_EQ(told[0].second.kind, MessageKind::ask);
     const std::uint64_t state = told[0].second.bytes;
     EXPECT_NE(state, 0u);
     EXPECT_FALSE(hears(2, in_a_scatter(MessageKind::ask, 5)));
-    told = sent();
+    told = told_to();
     ASSERT_EQ(told.size(), 1u);
     EXPECT_EQ(told[0].first, 2u);
     EXPECT_EQ(told[0].second.kind, MessageKind::stuck);
     EXPECT_EQ(told[0].second.bytes, 5 | state << 32);
     search.move(turn);
     EXPECT_FALSE(hears(2, in_a_scatter(MessageKind::ask, 5)));
-    EXPECT_TRUE(sent().empty());
+    EXPECT_TRUE(told_to().empty());
 }
 
 TEST_F(DeadlockSearchTest, a_chase_that_comes_back_names_the_member_in_a_different_call) {
     search.ask(turn, own);
-    const std::uint64_t state = sent().at(0).second.bytes;
+    const std::uint64_t state = told_to().at(0).second.bytes;
     EXPECT_FALSE(hears(1, in_a_scatter(MessageKind::stuck, state | std::uint64_t{9} << 32)));
-    const auto told = sent();
+    const auto told = told_to();
     ASSERT_EQ(told.size(), 1u);
     CollectiveHeader chase = told[0].second;
     EXPECT_EQ(told[0].first, 1u);
@@ -84,16 +77,16 @@ TEST_F(DeadlockSearchTest, a_chase_that_comes_back_names_the_member_in_a_differe
 
 TEST_F(DeadlockSearchTest, a_chase_of_another_member_is_passed_on_along_real_waits) {
     search.ask(turn, own);
-    const std::uint64_t state = sent().at(0).second.bytes;
+    const std::uint64_t state = told_to().at(0).second.bytes;
     CollectiveHeader same = in_a_scatter(MessageKind::stuck, state | std::uint64_t{9} << 32);
     same.collective = own.collective;
     EXPECT_FALSE(hears(1, same));
-    EXPECT_TRUE(sent().empty()) << "node 1 is in the same call";
+    EXPECT_TRUE(told_to().empty()) << "node 1 is in the same call";
     CollectiveHeader chase = in_a_scatter(MessageKind::chase, 4 | state << 32);
     chase.came_with = 2;
     chase.root = 0;
     EXPECT_FALSE(hears(2, chase));
-    const auto told = sent();
+    const auto told = told_to();
     ASSERT_EQ(told.size(), 1u);
     EXPECT_EQ(told[0].first, 1u);
     EXPECT_EQ(told[0].second.came_with, 2u);
@@ -103,7 +96,7 @@ TEST_F(DeadlockSearchTest, a_chase_of_another_member_is_passed_on_along_real_wai
 TEST(DeadlockSearchTime, it_is_due_once_in_each_interval_of_keepalives_but_not_in_the_first) {
     std::optional<Mailbox> mailbox;
     loopback::Victim victim;
-    Membership seat(mailbox.emplace(*victim.dispatcher), {0, 1}, key);
+    Membership seat(mailbox.emplace(*victim.dispatcher), {0, 1}, 77);
     DeadlockSearch search(seat);
     const auto is_due = [&] { return search.is_due(victim.dispatcher->take_turn()); };
     const engine::PeerWatch& peers = victim.dispatcher->peers();

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <optional>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace kumi::group {
@@ -86,11 +87,13 @@ private:
 };
 
 /// If sizes do not fit together, this member has made a mistake: the other members are told, and this member goes
-/// through the steps with memory that fits.
-inline MutableBytes fitting(CollectiveCall& call, MutableBytes given, std::size_t needed,
-                            std::vector<std::byte>& instead, std::string_view what) {
+/// through the steps with memory that fits. `Span` is Bytes for what is sent, MutableBytes for what is received.
+template <class Span>
+Span fitting(CollectiveCall& call, Span given, std::size_t needed, std::vector<std::byte>& instead,
+             std::string_view what) {
     if (given.size() == needed) return given;
-    call.refuse(fmt::format("{} has room for {} bytes, and {} are needed", what, given.size(), needed));
+    constexpr std::string_view has = std::is_same_v<Span, Bytes> ? "has" : "has room for";
+    call.refuse(fmt::format("{} {} {} bytes, and {} are needed", what, has, given.size(), needed));
     instead.resize(needed);
     return instead;
 }

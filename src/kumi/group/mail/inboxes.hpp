@@ -33,9 +33,7 @@ public:
     Inboxes& operator=(const Inboxes&) = delete;
 
     /// Null: there is none.
-    Inbox* find(std::uint64_t key) noexcept {
-        return last_ != nullptr && last_->key == key ? last_ : find_other(key);
-    }
+    Inbox* find(std::uint64_t key) noexcept { return last_ != nullptr && last_->key == key ? last_ : find_other(key); }
     Inbox& find_or_add(std::uint64_t key);
     /// Removes the inbox if it has nothing and nobody uses it.
     void remove_unused(Inbox& box) noexcept;

@@ -10,10 +10,10 @@ namespace {
 using Forgot = std::vector<std::tuple<std::uint64_t, Node, std::uint32_t>>; // key, source, serial
 
 class InboxesTest : public testing::Test {
-    std::function<void(Inbox&, Node, const CollectiveHeader&)> note_it_ =
-        [this](Inbox& box, Node source, const CollectiveHeader& head) {
-            forgotten.emplace_back(box.key, source, head.serial);
-        };
+    std::function<void(Inbox&, Node, const CollectiveHeader&)> note_it_ = [this](Inbox& box, Node source,
+                                                                                 const CollectiveHeader& head) {
+        forgotten.emplace_back(box.key, source, head.serial);
+    };
 
 protected:
     Inboxes inboxes{3};
@@ -21,8 +21,7 @@ protected:
     Inboxes::Forgotten note{note_it_};
 
     void keep(Inbox& box, Node source, std::uint32_t serial, Bytes data = {}) {
-        const CollectiveHeader head{
-            .key = box.key, .serial = serial, .bytes = data.size(), .kind = MessageKind::first};
+        const CollectiveHeader head{.key = box.key, .serial = serial, .bytes = data.size(), .kind = MessageKind::first};
         inboxes.keep(box, source, head, data, note);
     }
 };
