@@ -274,6 +274,48 @@ TEST_P(Multicast, gathers_what_a_function_answers_on_each_member) {
     });
 }
 
+/// So many bytes that differ by node and round.
+std::vector<std::byte> answer_of_node(Node node, std::size_t bytes, std::uint64_t round) {
+    return pattern(bytes, node * 1000 + round);
+}
+
+TEST_P(Multicast, gathers_answers_of_any_size) {
+    run(4, [](Channel& channel) {
+        Member member;
+        // The size is that of node 0; other nodes answer some more.
+        const auto answer = member.handlers.function("answer", [&](std::uint64_t bytes, std::uint64_t round) {
+            return answer_of_node(channel.self(), bytes + channel.self(), round);
+        });
+        member.open(channel);
+        std::mt19937_64 random(seed() + channel.self());
+        const auto gather = [&](const Set& to, std::uint64_t bytes, std::uint64_t round) {
+            return [to, bytes, round, future = std::make_shared<Future<group::Gathered<std::vector<std::byte>>>>(
+                                          member.groups->gather(to, answer, bytes, round))] {
+                const auto answers = good(future->get(deadline()));
+                ASSERT_EQ(answers.size(), to.size());
+                for (Node rank = 0; rank < to.size(); ++rank) {
+                    EXPECT_EQ(answers[rank].first, to.at(rank));
+                    const std::size_t size = bytes + to.at(rank);
+                    EXPECT_TRUE(answers[rank].second == answer_of_node(to.at(rank), size, round)) << size;
+                }
+            };
+        };
+        std::uint64_t round = 0;
+        // Around what comes at once: half of a message, divided among the members.
+        for (const std::uint64_t bytes : {32'750u, 130'000u, 262'144u, 1'000'000u}) {
+            gather(Set::range(0, 4), bytes, ++round)();
+            gather({1}, bytes, ++round)();
+            const auto first = gather(random_set(random, channel.nodes()), bytes, ++round);
+            const auto second = gather(random_set(random, channel.nodes()), random() % (2 * bytes), ++round);
+            second();
+            first();
+        }
+        good(member.engine->barrier(deadline()));
+        settle(*member.engine);
+        EXPECT_EQ(member.groups->kept(), 0u);
+    });
+}
+
 TEST_P(Multicast, reduces_what_a_function_answers_on_each_member) {
     run(7, [](Channel& channel) {
         Member member;

@@ -3,6 +3,7 @@
 
 #include "engine/one_thread.hpp"
 #include "engine/random_memory.hpp"
+#include "group/one_loss.hpp"
 #include "group/random_job.hpp"
 #include "group/together.hpp"
 
@@ -298,6 +299,52 @@ TEST(LossesInOneThread, a_lost_member_is_told_of_and_all_others_get_it) {
             EXPECT_EQ(handled, expected) << "node " << channel.self();
         });
         if (testing::Test::HasFailure()) FAIL() << "KUMI_SEED=" << seed << ", lost " << lost.text();
+    });
+}
+
+TEST(LossesInOneThread, large_answers_of_all_that_are_not_lost_arrive_and_nothing_of_them_stays) {
+    for_each_seed([](std::uint64_t seed) {
+        auto options = options_of(seed);
+        options.nodes += 2;
+        OneLoss loss(seed, options);
+        const Node master = loss.victim == 0 ? 1 : 0;
+        const auto size_of = [&](Node node, std::uint64_t number) {
+            return (seed * 7919 + node * 131'071 + number * 104'729) % 400'000;
+        };
+        Set dirty = Set::range(0, options.nodes); // nodes that have something left, and have not said otherwise
+        loss.world.run([&](Channel& channel) {
+            Member member;
+            const auto answer = member.handlers.function("answer", [&](std::uint64_t number) {
+                return pattern(size_of(channel.self(), number), channel.self() + number);
+            });
+            member.open(channel, loss.world.setup(), topology_of(seed, options.nodes), wide, way_of(seed, 0));
+            if (channel.self() == master) {
+                std::vector<Set> sets;
+                std::vector<Future<group::Gathered<std::vector<std::byte>>>> done;
+                for (std::uint64_t number = 0; number < 5; ++number) {
+                    sets.push_back(random_set(loss.fate, options.nodes));
+                    done.push_back(member.groups->gather(sets.back(), answer, number));
+                }
+                for (std::uint64_t number = 0; number < done.size(); ++number) {
+                    loss.world.note(master, fmt::format("waits for what {} answer", sets[number].text()));
+                    Set who;
+                    for (const auto& [node, came] : good(done[number].get())) {
+                        EXPECT_EQ(came.size(), size_of(node, number));
+                        EXPECT_TRUE(is_pattern(came, node + number)) << "node " << node;
+                        who.add(node);
+                    }
+                    EXPECT_EQ(who - sets[number], Set{});
+                    EXPECT_EQ(sets[number] - who - Set{loss.victim}, Set{});
+                }
+            }
+            while (!dirty.empty() && !loss.world.is_lost(channel.self())) {
+                member.engine->poll();
+                if (member.groups->kept() == 0) dirty.remove(channel.self());
+                else dirty.add(channel.self());
+            }
+            dirty.remove(channel.self());
+        });
+        if (testing::Test::HasFailure()) FAIL() << "KUMI_SEED=" << seed << ", " << loss.text();
     });
 }
 
@@ -776,23 +823,15 @@ TEST(CollectivesInOneThread, collectives_without_a_lost_node_are_right_and_the_o
         auto options = options_of(seed);
         options.nodes += 2;
         const auto plan = plan_of(seed, options.nodes, 25);
-        OneThread world(options);
-        std::mt19937_64 fate(seed + 1000);
-        const Node victim = static_cast<Node>(fate() % options.nodes);
-        std::uint64_t steps = 0;
-        const std::uint64_t when = fate() % 30;
-        world.steps_between = 150;
-        world.meanwhile = [&] {
-            if (++steps == when) world.lose(victim);
-        };
-        std::size_t open = options.nodes;
-        world.run([&](Channel& channel) {
+        OneLoss loss(seed, options);
+        const Node victim = loss.victim;
+        loss.world.run([&](Channel& channel) {
             Member member;
-            member.open(channel, world.setup());
+            member.open(channel, loss.world.setup());
             for (std::uint32_t number = 0; number < plan.size(); ++number) {
                 if (!plan[number].set.contains(channel.self())) continue;
-                world.note(channel.self(), fmt::format("in call {}, {} on {}, {} lost", number, plan[number].what,
-                                                       plan[number].set.text(), victim));
+                loss.world.note(channel.self(), fmt::format("in call {}, {} on {}, {} lost", number, plan[number].what,
+                                                            plan[number].set.text(), victim));
                 auto group = good(member.groups->group(plan[number].set));
                 const auto done = call(group, plan[number], number);
                 if (done || channel.self() == victim) continue;
@@ -800,10 +839,9 @@ TEST(CollectivesInOneThread, collectives_without_a_lost_node_are_right_and_the_o
                 expect_error(done, {"among " + plan[number].set.text() + ": ",
                                     fmt::format("node {} has left, or is lost", victim)});
             }
-            --open;
-            member.engine->wait_until([&] { return open == 0 || world.is_lost(channel.self()); });
+            loss.stay(channel, member);
         });
-        if (testing::Test::HasFailure()) FAIL() << "KUMI_SEED=" << seed << ", lost " << victim;
+        if (testing::Test::HasFailure()) FAIL() << "KUMI_SEED=" << seed << ", " << loss.text();
     });
 }
 

@@ -86,7 +86,8 @@ inline std::vector<std::byte> answer_of(const group::Name& name, group::RelayId 
                              name,
                              relay,
                              static_cast<std::uint32_t>(text.size()),
-                             brings};
+                             brings,
+                             static_cast<std::uint16_t>(ErrorCode::refused)};
     return joined({bytes_of(head), set, bytes_of(text), values.value_or(Bytes{})});
 }
 
@@ -181,6 +182,9 @@ public:
     static constexpr std::uint32_t note_number = 0, handlers_count = 2;
     static constexpr std::uint32_t tenfold_number = 0, minus_number = 1, complain_number = 2, count_number = 3,
                                    functions_count = 4;
+
+    /// The tag of a gather() whose answers come at once.
+    static constexpr std::uint64_t any_size = ~std::uint64_t{0};
 
     // The others
     std::vector<Heard> heard;   // of multicasts, by anybody, in the order of arrival

@@ -60,6 +60,15 @@ public:
                   have(master, number, content);
                   return std::vector<Node>{channel_.self()};
               })),
+          echo_(member_.handlers.function("echo",
+                                          [this](Node master, std::uint64_t number, std::vector<std::byte> content) {
+                                              have(master, number, content);
+                                              std::vector<std::byte> much;
+                                              for (std::size_t i = 0; i < echoes; ++i)
+                                                  much.insert(much.end(), content.begin(), content.end());
+                                              much.push_back(static_cast<std::byte>(channel_.self()));
+                                              return much;
+                                          })),
           join_(member_.handlers.function("join", [](std::vector<Node> some, const std::vector<Node>& more) {
               some.insert(some.end(), more.begin(), more.end());
               return some;
@@ -96,6 +105,8 @@ public:
     }
 
 private:
+    static constexpr std::size_t echoes = 10; // of the content, in an answer to a gather
+
     Node self() const { return channel_.self(); }
 
     void have(Node master, std::uint64_t number, Bytes content) {
@@ -118,12 +129,16 @@ private:
                 member_.groups->multicast(step.to, stored_.at(0, step.offset), content, notice), text);
         }
         case RandomJob::Kind::gather: {
-            auto future = std::make_shared<Future<group::Gathered<std::vector<Node>>>>(
-                member_.groups->gather(step.to, identify_, self(), number, content));
-            return looks_.push_back([this, future, text, to = step.to] {
+            auto future = std::make_shared<Future<group::Gathered<std::vector<std::byte>>>>(
+                member_.groups->gather(step.to, echo_, self(), number, content));
+            return looks_.push_back([this, future, text, to = step.to, number, bytes = step.bytes] {
                 Set who;
                 for (const auto& [node, answer] : good(future->get(deadline()))) {
-                    EXPECT_EQ(answer, std::vector<Node>{node});
+                    ASSERT_EQ(answer.size(), echoes * bytes + 1);
+                    for (std::size_t i = 0; i < echoes; ++i)
+                        EXPECT_TRUE(
+                            is_pattern(Bytes(answer).subspan(i * bytes, bytes), job_.content_number(self(), number)));
+                    EXPECT_EQ(answer.back(), static_cast<std::byte>(node));
                     who.add(node);
                 }
                 EXPECT_EQ(to - who - job_.leavers, Set{}) << text;
@@ -211,6 +226,7 @@ private:
     std::vector<std::function<void()>> looks_; // at what was answered
     Handler<std::uint64_t, Bytes> note_;
     Function<std::vector<Node>(Node, std::uint64_t, std::vector<std::byte>)> identify_;
+    Function<std::vector<std::byte>(Node, std::uint64_t, std::vector<std::byte>)> echo_;
     Function<std::vector<Node>(std::vector<Node>, std::vector<Node>)> join_;
     Handler<> ready_;
 };

@@ -30,6 +30,10 @@ std::vector<std::byte> value_of(Node node, std::uint64_t number) {
     return joined({bytes_of(group::ValueHead{node, static_cast<std::uint32_t>(value.size())}), value});
 }
 
+constexpr Purpose to_tenfold{Use::gather, Stage::tenfold_number, Stage::any_size};
+constexpr Purpose to_count{Use::gather, Stage::count_number, Stage::any_size};
+constexpr Purpose to_complain{Use::gather, Stage::complain_number, Stage::any_size};
+
 std::vector<std::byte> numbered_cast(std::uint64_t sequence, const BeforeList& before = {},
                                      const Purpose& purpose = to_note) {
     return cast_of({1, sequence}, purpose, {0}, bytes_of(sequence), before);
@@ -159,7 +163,7 @@ TEST_F(Relays, what_a_handler_throws_is_told_but_not_all_of_it) {
         ASSERT_EQ(answers.size(), 1u);
         EXPECT_NE(answers[0].text.find("node 0"), std::string::npos) << answers[0].text;
         EXPECT_TRUE(answers[0].missing.empty());
-        stage.say(1, cast_of({1, 2}, {Use::gather, Stage::complain_number, 0}, {0}, argument_of(2000)));
+        stage.say(1, cast_of({1, 2}, to_complain, {0}, argument_of(2000)));
         stage.settle();
         const auto long_ones = stage.take_answers();
         ASSERT_EQ(long_ones.size(), 1u);
@@ -264,7 +268,7 @@ TEST_F(Relays, sync_waits_for_stores_of_this_node_and_not_for_those_that_it_pass
 TEST_F(Relays, what_is_gathered_comes_by_node_and_what_is_reduced_is_combined_by_node) {
     play({.nodes = 5}, [](Stage& stage) {
         Name name{1, 1};
-        RelayId id = pass_on_to_two(stage, name, {Use::gather, Stage::tenfold_number, 0}, argument_of(5));
+        RelayId id = pass_on_to_two(stage, name, to_tenfold, argument_of(5));
         stage.say(3, answer_of(name, id, {}, {}, value_of(3, 53)));
         stage.settle();
         stage.say(2, answer_of(name, id, {}, {}, value_of(2, 52)));
@@ -293,7 +297,7 @@ TEST_F(Relays, answers_together_take_half_a_message_at_most) {
         const std::size_t own = value_of(0, 50).size();
         for (const std::size_t more : {0u, 1u}) {
             const Name name{1, 1 + more};
-            const RelayId id = pass_on_to_two(stage, name, {Use::gather, Stage::tenfold_number, 0}, argument_of(5));
+            const RelayId id = pass_on_to_two(stage, name, to_tenfold, argument_of(5));
             stage.say(2, answer_of(name, id));
             stage.say(3, answer_of(name, id, {}, {}, pattern(values_bytes_max - own + more, 1)));
             stage.settle();
@@ -406,7 +410,7 @@ TEST_F(Relays, what_comes_again_is_answered_again_and_not_done_again) {
         EXPECT_EQ(stage.handled, Numbers{1});
         // What functions answered is answered once more, for it may have been lost with somebody.
         for (const Node parent : {1u, 2u}) {
-            stage.say(parent, cast_of({1, 2}, {Use::gather, Stage::count_number, 0}, {0}, argument_of(0)));
+            stage.say(parent, cast_of({1, 2}, to_count, {0}, argument_of(0)));
             stage.settle();
             const auto answers = stage.take_answers();
             ASSERT_EQ(answers.size(), 1u);
@@ -418,7 +422,7 @@ TEST_F(Relays, what_comes_again_is_answered_again_and_not_done_again) {
 TEST_F(Relays, values_are_kept_of_as_many_as_a_master_may_have_under_way) {
     play({}, [](Stage& stage) {
         const auto ask = [&](std::uint64_t sequence) {
-            stage.say(1, cast_of({1, sequence}, {Use::gather, Stage::tenfold_number, 0}, {0}, argument_of(sequence)));
+            stage.say(1, cast_of({1, sequence}, to_tenfold, {0}, argument_of(sequence)));
             stage.settle();
             const auto answers = stage.take_answers();
             EXPECT_EQ(answers.size(), 1u);

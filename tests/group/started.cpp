@@ -2,6 +2,7 @@
 
 #include "engine/one_thread.hpp"
 #include "group/node.hpp"
+#include "group/one_loss.hpp"
 #include "group/together.hpp"
 
 #include "kumi/group/mail/mailbox.hpp"
@@ -474,24 +475,16 @@ TEST(StartedInOneThread, that_need_a_lost_node_end_and_the_others_are_right) {
     engine_test::for_each_seed(30, [](std::uint64_t seed) {
         auto options = engine_test::options_of(seed, 7);
         options.nodes += 2;
-        std::mt19937_64 fate(seed + 1000);
-        const Node victim = static_cast<Node>(fate() % options.nodes);
+        OneLoss loss(seed, options);
+        const Node victim = loss.victim;
         std::vector<std::pair<Set, Together>> calls;
         for (std::size_t i = 0; i < 25; ++i) {
-            const Set set = i % 3 == 0 ? random_set(fate, options.nodes) : Set::range(0, options.nodes);
-            calls.emplace_back(set, any_together(fate, set.size()));
+            const Set set = i % 3 == 0 ? random_set(loss.fate, options.nodes) : Set::range(0, options.nodes);
+            calls.emplace_back(set, any_together(loss.fate, set.size()));
         }
-        OneThread world(options);
-        std::uint64_t steps = 0;
-        const std::uint64_t when = fate() % 30;
-        world.steps_between = 150;
-        world.meanwhile = [&] {
-            if (++steps == when) world.lose(victim);
-        };
-        std::size_t open = options.nodes;
-        world.run([&](Channel& channel) {
+        loss.world.run([&](Channel& channel) {
             Member member;
-            member.open(channel, world.setup());
+            member.open(channel, loss.world.setup());
             std::vector<std::pair<std::size_t, Future<bool>>> ends;
             for (std::size_t number = 0; number < calls.size(); ++number) {
                 if (!calls[number].first.contains(channel.self())) continue;
@@ -499,7 +492,7 @@ TEST(StartedInOneThread, that_need_a_lost_node_end_and_the_others_are_right) {
                 ends.emplace_back(number, calls[number].second.start(group));
             }
             for (auto& [number, end] : ends) {
-                world.note(channel.self(), fmt::format("waits for call {}, {} lost", number, victim));
+                loss.world.note(channel.self(), fmt::format("waits for call {}, {} lost", number, victim));
                 const auto done = end.get();
                 if (channel.self() == victim) continue;
                 if (done) {
@@ -509,10 +502,9 @@ TEST(StartedInOneThread, that_need_a_lost_node_end_and_the_others_are_right) {
                 EXPECT_TRUE(calls[number].first.contains(victim)) << done.error().text();
                 expect_code(done, ErrorCode::node_lost, {fmt::format("node {} has left, or is lost", victim)});
             }
-            --open;
-            member.engine->wait_until([&] { return open == 0 || world.is_lost(channel.self()); });
+            loss.stay(channel, member);
         });
-        if (testing::Test::HasFailure()) FAIL() << "KUMI_SEED=" << seed << ", lost " << victim;
+        if (testing::Test::HasFailure()) FAIL() << "KUMI_SEED=" << seed << ", " << loss.text();
     });
 }
 

@@ -18,7 +18,7 @@ namespace kumi::group {
 /// Takes the first value off the answers of members; nothing when there are no more.
 std::optional<std::pair<Node, Bytes>> take_value(Bytes& values);
 /// The answers of members, by node.
-std::vector<std::pair<Node, Bytes>> values_by_node(Bytes values);
+std::vector<std::pair<Node, Bytes>> values_by_node(const Outcome& outcome);
 /// The error of a reduce() over `to` that has no answer.
 Error nobody_answered(const Set& to);
 
@@ -32,7 +32,7 @@ Future<Gathered<Answer>> Groups::gather(const Set& to, const Function<Answer(Par
         [promise, name = function.name()](const Result<Outcome>& outcome) {
             if (!outcome) return promise->complete(outcome.error()), void();
             Gathered<Answer> gathered;
-            for (const auto& [node, value] : values_by_node(outcome->values)) {
+            for (const auto& [node, value] : values_by_node(*outcome)) {
                 auto answer = engine::read_answer<Answer>(value, name, node);
                 if (!answer) return promise->complete(answer.error()), void();
                 gathered.emplace_back(node, *std::move(answer));

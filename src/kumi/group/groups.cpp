@@ -82,8 +82,11 @@ void Groups::ask(const Set& to, std::uint32_t function, std::optional<std::uint3
                  const engine::ArgumentBytes& arguments, Ended ended) {
     if (!arguments) return ended(arguments.error());
     engine::Dispatcher& dispatcher = multicasts_->dispatcher();
+    // Small answers come together in one message; they fit it even if all members have so much to say.
+    const std::size_t share = dispatcher.message_bytes_max() / 2 / std::max<std::size_t>(to.size(), 1);
+    const std::uint64_t at_once_max = share - std::min(share, sizeof(ValueHead));
     const Purpose purpose{operation ? Use::reduce : Use::gather, dispatcher.calls().number_of(function),
-                          operation ? dispatcher.calls().number_of(*operation) : 0};
+                          operation ? dispatcher.calls().number_of(*operation) : at_once_max};
     multicasts_->start(to, purpose, *arguments, {}, std::move(ended));
 }
 
@@ -95,8 +98,9 @@ std::optional<std::pair<Node, Bytes>> take_value(Bytes& values) {
     return std::pair{Node{head.node}, value};
 }
 
-std::vector<std::pair<Node, Bytes>> values_by_node(Bytes values) {
-    std::vector<std::pair<Node, Bytes>> all;
+std::vector<std::pair<Node, Bytes>> values_by_node(const Outcome& outcome) {
+    std::vector<std::pair<Node, Bytes>> all(outcome.fetched.begin(), outcome.fetched.end());
+    Bytes values = outcome.values;
     while (const auto value = take_value(values)) all.push_back(*value);
     std::ranges::sort(all, {}, [](const auto& value) { return value.first; });
     return all;

@@ -61,6 +61,7 @@ struct Arrival {
 struct Outcome {
     Set missing;                   // members that did not get it, or whose answer did not arrive
     std::vector<std::byte> values; // answers of members
+    std::vector<std::pair<Node, std::vector<std::byte>>> fetched; // large ones, by member
 };
 
 /// The answers of members, by node, without members that did not answer.
@@ -111,7 +112,8 @@ public:
     /// From now on this node stores nothing and sets no flag for multicasts into memory; it still passes them on.
     void discard_stores(bool discards) noexcept;
 
-    /// Runs a function on each member, as invoke() does on one node. The answers arrive together.
+    /// Runs a function on each member, as invoke() does on one node. The answers arrive together: at most
+    /// answers_bytes_max of them. A member that is lost before all of its answer is here has not answered.
     template <class Answer, class... Parameters, class... Arguments>
         requires(sizeof...(Parameters) == sizeof...(Arguments))
     Future<Gathered<Answer>> gather(const Set& to, const Function<Answer(Parameters...)>& function,
@@ -130,6 +132,8 @@ public:
 
     /// The maximum size of arguments and content together.
     static constexpr std::size_t content_bytes_max = std::size_t{1} << 30;
+    /// The maximum size of all answers that gather() brings.
+    static constexpr std::size_t answers_bytes_max = std::size_t{1} << 30;
     /// The maximum number of multicasts that one master has under way.
     static constexpr std::size_t under_way_max = 256;
     /// The number of multicasts that this node keeps something of: its own that are under way, those that it passes on,

@@ -14,10 +14,12 @@ Multicasts::Multicasts(engine::Dispatcher& dispatcher, Topology topology, const 
       queue_(dispatcher, port_), relays_(dispatcher, port_, topology_, queue_), deliveries_(dispatcher.node()),
       streams_(dispatcher, port_, topology_, queue_, relays_, deliveries_),
       probe_(dispatcher, port_, topology_, queue_, settings.costs, usual),
-      sender_(dispatcher, {topology_, queue_, relays_, streams_, probe_}, settings.way) {}
+      held_(Groups::answers_bytes_max, dispatcher.message_bytes_max() / 2),
+      fetches_(dispatcher, queue_, held_, Groups::answers_bytes_max),
+      sender_(dispatcher, {topology_, queue_, relays_, streams_, probe_, fetches_}, settings.way) {}
 
 std::size_t Multicasts::kept(const engine::Turn&) const {
-    return relays_.size() + streams_.size() + deliveries_.size();
+    return relays_.size() + streams_.size() + deliveries_.size() + held_.size() + fetches_.size();
 }
 
 // ---- the program
@@ -109,6 +111,8 @@ engine::Handled Multicasts::on_message(const engine::Turn& turn, Node source, st
     case Kind::probe: is_sound = probe_.on_probe(turn, source, bytes); break;
     case Kind::probed: is_sound = probe_.on_probed(turn, source, bytes); break;
     case Kind::over: is_sound = on_over(turn, source, bytes); break;
+    case Kind::fetch: is_sound = on_fetch(turn, source, bytes); break;
+    case Kind::fetched: is_sound = fetches_.on_fetched(turn, source, bytes); break;
     }
     if (!is_sound) dispatcher_.note_unsound(source);
     end_complete(turn);
@@ -185,9 +189,33 @@ bool Multicasts::on_over(const engine::Turn& turn, Node source, Bytes bytes) {
     Over head;
     if (!take(bytes, head) || head.name.master >= dispatcher_.nodes() || head.name.master == dispatcher_.node())
         return false;
-    if (source == head.name.master) streams_.give_up(turn, head.name, head.before);
-    else streams_.note_out(turn, head.name, source);
+    if (source == head.name.master) {
+        streams_.give_up(turn, head.name, head.before);
+        held_.drop(head.name); // the master has not heard of it
+    } else streams_.note_out(turn, head.name, source);
     return true;
+}
+
+bool Multicasts::on_fetch(const engine::Turn& turn, Node source, Bytes bytes) {
+    Fetch head;
+    if (!take(bytes, head) || head.name.master != source) return false;
+    if (head.is_unwanted != 0) return held_.drop(head.name), true;
+    switch (held_.ask(head.name, head.offset)) {
+    case HeldAnswers::Asked::unsound: return false;
+    case HeldAnswers::Asked::gone:
+        queue_.send(turn, source, message_of(Fetched{Kind::fetched, 1, head.name, head.offset}));
+        break;
+    case HeldAnswers::Asked::sound: (void)send_parts(turn); break;
+    }
+    return true;
+}
+
+/// Sends the parts of answers that masters have asked for, where there is room.
+bool Multicasts::send_parts(const engine::Turn&) {
+    return held_.send([&](const Name& name, std::uint64_t offset, Bytes part) {
+        auto message = message_of(Fetched{Kind::fetched, 0, name, offset});
+        return port_.try_send(name.master, only_kind, message, part);
+    });
 }
 
 // ---- what this node has itself
@@ -210,7 +238,7 @@ void Multicasts::deliver(const engine::Turn& turn, Relay& relay, const Set& memb
     if (admission.next == Deliveries::Next::waits) return;
     OwnAnswer own;
     if (admission.next == Deliveries::Next::run_now) {
-        own = own_answer(name, purpose.use, run_handler(turn, name, purpose, content.bytes));
+        own = own_answer(name, purpose, run_handler(turn, name, purpose, content.bytes));
         deliveries_.release_after(name);
     } else {
         if (admission.value != nullptr) own.value = *admission.value;
@@ -267,22 +295,38 @@ void Multicasts::end_delivery(const engine::Turn& turn, const Name& name, Result
     const auto ended = deliveries_.end(name);
     if (!ended) return; // the engine has ended
     // If it came more than once, the parents of the earlier relays are lost.
-    relays_.end_own(turn, ended->relays, own_answer(name, ended->purpose.use, std::move(value)));
+    relays_.end_own(turn, ended->relays, own_answer(name, ended->purpose, std::move(value)));
     end_complete(turn);
 }
 
 /// What this node answers about a multicast that it has had, as it travels to the master.
-OwnAnswer Multicasts::own_answer(const Name& name, Use use, Result<std::vector<std::byte>> value) {
+OwnAnswer Multicasts::own_answer(const Name& name, const Purpose& purpose, Result<std::vector<std::byte>> value) {
     OwnAnswer own;
-    if (!value) {
-        own.trouble = fmt::format("{}: {}", dispatcher_.name_of(dispatcher_.node()), value.error().text())
+    const auto note_trouble = [&](ErrorCode code, std::string_view why) {
+        own.code = code;
+        own.trouble = fmt::format("{}: {}", dispatcher_.name_of(dispatcher_.node()), why)
                           .substr(0, Relays::trouble_bytes_max);
-    } else if (use == Use::gather || use == Use::reduce) {
+    };
+    if (!value) {
+        note_trouble(value.error().code(), value.error().text());
+    } else if (purpose.use == Use::gather) {
+        const std::size_t size = value->size();
+        const bool is_held = size > purpose.tag;
+        if (is_held && !held_.add(name, *std::move(value))) {
+            note_trouble(ErrorCode::too_large,
+                         fmt::format("an answer of {} is too large beside the others that wait to be fetched: they may "
+                                     "take {}",
+                                     base::readable_bytes(size), base::readable_bytes(Groups::answers_bytes_max)));
+            return own;
+        }
         std::vector<std::byte>& bytes = own.value.emplace();
-        if (use == Use::gather)
-            append(bytes, bytes_of(ValueHead{dispatcher_.node(), static_cast<std::uint32_t>(value->size())}));
-        append(bytes, *value);
+        append(bytes, bytes_of(ValueHead{dispatcher_.node(),
+                                         static_cast<std::uint32_t>(size) | (is_held ? held_flag : 0)}));
+        if (!is_held) append(bytes, *value);
         deliveries_.keep_value(name, bytes);
+    } else if (purpose.use == Use::reduce) {
+        own.value = *std::move(value);
+        deliveries_.keep_value(name, *own.value);
     }
     return own;
 }
@@ -306,6 +350,7 @@ bool Multicasts::go_on(const engine::Turn& turn) noexcept {
     run_ready(turn);
     any |= relays_.go_on(turn);
     any |= streams_.go_on(turn);
+    if (held_.has_asked()) any |= send_parts(turn);
     return any;
 }
 
@@ -316,6 +361,8 @@ void Multicasts::on_lost(const engine::Turn& turn, Node node) noexcept {
     end_complete(turn);
     streams_.on_lost(turn, node);
     end_complete(turn);
+    held_.drop_all_of(node);
+    fetches_.on_lost(turn, node);
     if (go_on(turn)) dispatcher_.progress().wake(); // the thread that noticed the loss is about to sleep
 }
 
@@ -331,6 +378,7 @@ void Multicasts::check_silent_peers(const engine::Turn& turn) noexcept {
     });
     streams_.ask_for_blocks(turn, awaited);
     deliveries_.add_awaited(awaited);
+    fetches_.add_awaited(turn, awaited);
     for (const Node master : deliveries_.look_for_quiet([&](Node node) { return dispatcher_.peers().is_gone(node); }))
         streams_.give_up_rest_of(turn, master);
     for (const Node node : awaited) dispatcher_.send_keepalive(node);
@@ -338,12 +386,13 @@ void Multicasts::check_silent_peers(const engine::Turn& turn) noexcept {
 }
 
 bool Multicasts::is_done(const engine::Turn& turn) const noexcept {
-    return streams_.is_done(turn) && relays_.is_done(turn);
+    return streams_.is_done(turn) && relays_.is_done(turn) && held_.size() == 0;
 }
 
 void Multicasts::on_end(const engine::Turn& turn) noexcept {
     has_ended_ = true;
     const auto relays = relays_.take_all(turn); // with the callbacks, at the end of this
+    const auto fetches = fetches_.take_all(turn);
     streams_.clear(turn);
     queue_.clear(turn);
     deliveries_.drop_ready();
@@ -353,7 +402,8 @@ void Multicasts::on_end(const engine::Turn& turn) noexcept {
 void Multicasts::settle(const engine::Turn& turn) noexcept {
     streams_.forget_ended(turn);
     // What waits for blocks goes on when they come; what was refused, when there is room.
-    const bool has_more = !queue_.empty() || deliveries_.has_ready() || streams_.is_refused(turn);
+    const bool has_more =
+        !queue_.empty() || deliveries_.has_ready() || streams_.is_refused(turn) || held_.has_asked();
     port_.want_progress(turn, has_more);
     // The background is called once. What is ready waits for no message, so nothing else would wake a thread for it.
     const bool is_called = std::exchange(is_called_, has_more);

@@ -7,6 +7,8 @@
 //   Relays      multicasts that this node passes on, and the answers of those below it
 //   Deliveries  content on its way to this node's handlers, once and in order
 //   Streams     content in blocks that this node does not have whole, or still passes on
+//   HeldAnswers answers of this node's functions that are too large to climb the tree
+//   Fetches     such answers of others to this node's multicasts
 //   CostProbe   what messages take
 //   SendQueue   messages that wait for room
 //
@@ -19,6 +21,8 @@
 // delivers what waited for it.
 
 #include "kumi/engine/dispatcher.hpp"
+#include "kumi/group/answers/fetches.hpp"
+#include "kumi/group/answers/held_answers.hpp"
 #include "kumi/group/groups.hpp"
 #include "kumi/group/multicast/cost_probe.hpp"
 #include "kumi/group/multicast/deliveries.hpp"
@@ -82,6 +86,7 @@ private:
     bool on_block(const engine::Turn& turn, Node source, Bytes bytes);
     bool on_answer(const engine::Turn& turn, Node source, Bytes bytes);
     bool on_over(const engine::Turn& turn, Node source, Bytes bytes);
+    bool on_fetch(const engine::Turn& turn, Node source, Bytes bytes);
 
     bool try_begin(const engine::Turn& turn, Draft& draft, Ended& ended);
     void deliver(const engine::Turn& turn, Relay& relay, const Set& members, const std::vector<Before>& before,
@@ -92,7 +97,8 @@ private:
                                                Bytes content);
     Result<void> store(const engine::Turn& turn, Bytes content);
     void end_delivery(const engine::Turn& turn, const Name& name, Result<std::vector<std::byte>> value);
-    OwnAnswer own_answer(const Name& name, Use use, Result<std::vector<std::byte>> value);
+    OwnAnswer own_answer(const Name& name, const Purpose& purpose, Result<std::vector<std::byte>> value);
+    bool send_parts(const engine::Turn& turn);
     void end_complete(const engine::Turn& turn);
     void settle(const engine::Turn& turn) noexcept;
 
@@ -104,6 +110,8 @@ private:
     Deliveries deliveries_;
     Streams streams_;
     CostProbe probe_;
+    HeldAnswers held_;
+    Fetches fetches_;
     Sender sender_;
     bool is_running_ = false; // a handler
     bool has_ended_ = false;  // the engine

@@ -174,7 +174,10 @@ bool Relays::take_answer(const engine::Turn& turn, Relay& relay, Node source, co
     if (child == nullptr) return false;
     child->has_answered = true;
     relay.missing |= answer.missing;
-    if (relay.trouble.empty()) relay.trouble = answer.trouble;
+    if (relay.trouble.empty()) {
+        relay.trouble = answer.trouble;
+        relay.code = error_code_of(answer.head.code);
+    }
     if (answer.head.brings == Brings::values)
         relay.values.emplace_back(child->part.first(),
                                   std::vector<std::byte>(answer.values.begin(), answer.values.end()));
@@ -187,7 +190,10 @@ void Relays::end_own(const engine::Turn& turn, std::span<const RelayId> ids, con
         Relay* const relay = find(id);
         if (relay == nullptr) continue;
         if (own.is_missing) relay->missing.add(dispatcher_.node());
-        if (relay->trouble.empty()) relay->trouble = own.trouble;
+        if (relay->trouble.empty()) {
+            relay->trouble = own.trouble;
+            relay->code = own.code;
+        }
         if (own.value) relay->values.emplace_back(dispatcher_.node(), *own.value);
         close_one(turn, *relay);
     }
@@ -206,9 +212,11 @@ std::optional<std::vector<std::byte>> Relays::combine(const engine::Turn&, Relay
             relay.trouble = fmt::format("{}: {}", dispatcher_.name_of(dispatcher_.node()), both.error().text())
                                 .substr(0, trouble_bytes_max);
     }
-    if (all.size() > dispatcher_.message_bytes_max() / 2)
+    if (all.size() > dispatcher_.message_bytes_max() / 2) {
         relay.trouble = fmt::format("the answers take {} and more; the most is {}", base::readable_bytes(all.size()),
                                     base::readable_bytes(dispatcher_.message_bytes_max() / 2));
+        relay.code = ErrorCode::too_large;
+    }
     if (!relay.trouble.empty()) return {};
     return all;
 }
@@ -220,7 +228,7 @@ std::vector<std::byte>& Relays::answer_of(const engine::Turn& turn, Relay& relay
     relay.missing.encode(message_);
     const auto set_bytes = static_cast<std::uint32_t>(message_.size() - begin);
     put_head(message_, Answer{Kind::answer, set_bytes, relay.name, id, static_cast<std::uint32_t>(relay.trouble.size()),
-                              values ? Brings::values : Brings::nothing});
+                              values ? Brings::values : Brings::nothing, static_cast<std::uint16_t>(relay.code)});
     append(message_, bytes_of(std::string_view(relay.trouble)));
     if (values) append(message_, *values);
     return message_;

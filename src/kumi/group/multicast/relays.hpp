@@ -62,6 +62,7 @@ struct Relay {
     unsigned open = 0; // children that have not answered, and 1 if this node has not had the content
     Set missing;       // members that did not get it, as far as is known
     std::string trouble;
+    ErrorCode code = ErrorCode::refused; // of the trouble
     std::vector<std::pair<Node, std::vector<std::byte>>> values; // that members answered, by the first of these members
     Ended ended;                                                 // at the master
 
@@ -78,6 +79,7 @@ struct Relay {
         open = 0;
         missing = {};
         trouble.clear();
+        code = ErrorCode::refused;
         values.clear();
         ended = nullptr;
     }
@@ -97,7 +99,8 @@ std::optional<ReceivedAnswer> read_answer(Bytes bytes, Node nodes);
 struct OwnAnswer {
     std::optional<std::vector<std::byte>> value;
     std::string trouble;
-    bool is_missing = false; // this node did not get it
+    ErrorCode code = ErrorCode::refused; // of the trouble
+    bool is_missing = false;             // this node did not get it
 };
 
 /// A member near this node, another one for each sequence. Not a lost one, if there are others.

@@ -154,9 +154,16 @@ void Sender::end(const engine::Turn& turn, Relay& relay) {
     relay.missing &= to;
     tell_missing(turn, relay);
     auto values = siblings_.relays.combine(turn, relay);
-    if (relay.trouble.empty())
-        relay.ended(Outcome{std::move(relay.missing), values ? *std::move(values) : std::vector<std::byte>()});
-    else relay.ended(error(ErrorCode::refused, "multicast to {}: {}", to.text(), relay.trouble));
+    const bool is_gather = relay.purpose.use == Use::gather;
+    if (!relay.trouble.empty()) {
+        if (is_gather) siblings_.fetches.release(turn, relay.name.sequence, to);
+        relay.ended(error(relay.code, "multicast to {}: {}", to.text(), relay.trouble));
+    } else {
+        Outcome outcome{std::move(relay.missing), values ? *std::move(values) : std::vector<std::byte>(), {}};
+        const auto kept = is_gather ? take_held(outcome.values, to) : std::vector<HeldValue>();
+        if (kept.empty()) relay.ended(std::move(outcome));
+        else siblings_.fetches.begin(turn, relay.name.sequence, to, kept, std::move(outcome), std::move(relay.ended));
+    }
     // the engine wakes threads that wait only after its own work, and this may be elsewhere
     dispatcher_.progress().wake();
 }

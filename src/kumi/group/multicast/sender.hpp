@@ -8,6 +8,7 @@
 // them, are told that it is over: they wait no longer for it, nor does what comes after it.
 
 #include "kumi/engine/dispatcher.hpp"
+#include "kumi/group/answers/fetches.hpp"
 #include "kumi/group/groups.hpp"
 #include "kumi/group/multicast/content.hpp"
 #include "kumi/group/multicast/cost_probe.hpp"
@@ -46,6 +47,7 @@ public:
         Relays& relays;
         Streams& streams;
         CostProbe& probe;
+        Fetches& fetches;
     };
     /// `way`: all multicasts go that way, if they are not too large for it.
     Sender(engine::Dispatcher& dispatcher, const Siblings& siblings, std::optional<Way> way) noexcept;

@@ -22,7 +22,9 @@ protected:
     Deliveries deliveries{0};
     Streams streams{*victim.dispatcher, service->port, topology, queue, relays, deliveries};
     CostProbe probe{*victim.dispatcher, service->port, topology, queue, Costs{}, Costs{}};
-    Sender sender{*victim.dispatcher, {topology, queue, relays, streams, probe}, {}};
+    HeldAnswers held{1000, 100};
+    Fetches fetches{*victim.dispatcher, queue, held, 1000};
+    Sender sender{*victim.dispatcher, {topology, queue, relays, streams, probe, fetches}, {}};
     engine::Turn turn = victim.dispatcher->take_turn();
     std::vector<std::string> told;
 

@@ -16,7 +16,8 @@ std::vector<std::byte> resignation(const Name& name, const std::string& why) {
     std::vector<std::byte> nobody;
     Set{}.encode(nobody);
     auto message = message_of(Answer{Kind::answer, static_cast<std::uint32_t>(nobody.size()), name, no_relay,
-                                     static_cast<std::uint32_t>(why.size()), Brings::resignation});
+                                     static_cast<std::uint32_t>(why.size()), Brings::resignation,
+                                     static_cast<std::uint16_t>(ErrorCode::no_memory)});
     message.reserve(message.size() + nobody.size() + why.size());
     append(message, nobody);
     append(message, bytes_of(std::string_view(why)));

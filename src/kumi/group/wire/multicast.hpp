@@ -22,13 +22,15 @@ using pm::Node;
 inline constexpr std::uint16_t only_kind = 0;
 
 enum class Kind : std::uint32_t {
-    cast,   // Cast, lead, content
-    block,  // Block, [lead], data: that block, and the next ones as far as the data goes
-    answer, // Answer, set of those that did not get it, text of what went wrong, values
-    placed, // Cast, lead, Place: among nodes of one host
-    probe,  // Probe, bytes that tell nothing
-    probed, // Probe: the last of a train, sent back
-    over,   // Over
+    cast,    // Cast, lead, content
+    block,   // Block, [lead], data: that block, and the next ones as far as the data goes
+    answer,  // Answer, set of those that did not get it, text of what went wrong, values
+    placed,  // Cast, lead, Place: among nodes of one host
+    probe,   // Probe, bytes that tell nothing
+    probed,  // Probe: the last of a train, sent back
+    over,    // Over
+    fetch,   // Fetch
+    fetched, // Fetched, data
 };
 
 /// The name of a multicast: its master, and its number among the multicasts of that master.
@@ -46,7 +48,7 @@ struct Name {
 enum class Use : std::uint32_t {
     handler, // calls handler `number`
     take,    // keeps it until the program takes it, with `tag`
-    gather,  // runs function `number`; all answers return to the master
+    gather,  // runs function `number`; answers of up to `tag` bytes return to the master, which fetches larger ones
     reduce,  // the same, and function `tag` combines the answers
     store,   // writes it into memory; the content begins with a StoreHead
 };
@@ -94,7 +96,7 @@ struct Block {
 };
 inline constexpr std::uint32_t no_block = ~0u;
 
-enum class Brings : std::uint32_t {
+enum class Brings : std::uint16_t {
     nothing,
     values,
     resignation, // the sender has given up; the receiver takes over the members below it
@@ -106,7 +108,9 @@ struct Answer {
     RelayId relay; // of the receiver; none: the receiver finds it by name
     std::uint32_t text_bytes;
     Brings brings;
+    std::uint16_t code; // ErrorCode of the text
 };
+static_assert(sizeof(Answer) == 40);
 /// From the master: the multicast will not come; later multicasts wait for `before` instead, if that is not 0. From a
 /// node that was asked for blocks: it has none.
 struct Over {
@@ -118,7 +122,23 @@ struct Over {
 /// Precedes the answer of one member among gathered values.
 struct ValueHead {
     std::uint32_t node;
-    std::uint32_t bytes;
+    std::uint32_t bytes; // with held_flag: the answer does not follow; the member keeps it until the master fetches it
+};
+inline constexpr std::uint32_t held_flag = 1u << 31;
+
+/// From the master: asks a member for the next part of its answer.
+struct Fetch {
+    Kind kind;
+    std::uint32_t is_unwanted; // 1: the master will not fetch the answer
+    Name name;
+    std::uint64_t offset;
+};
+/// A part of an answer that the master has asked for. Data follows.
+struct Fetched {
+    Kind kind;
+    std::uint32_t is_gone; // 1: the member has no such answer
+    Name name;
+    std::uint64_t offset;
 };
 
 /// Precedes the content of a multicast into memory.
