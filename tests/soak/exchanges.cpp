@@ -35,7 +35,8 @@ void Exchanges::step(unsigned step) {
         if (!world_.is_some_lost()) use_segment(all.random, id);
         return;
     case 2:
-        if (is_member && !world_.is_risky(set)) count_arrivals(all.random, set, id);
+        // A set of some would count what nodes send that are no members, and ahead.
+        if (!world_.is_victim() && candidates.size() > 1) count_arrivals(all.random, candidates, id);
         return;
     case 3:
         if (is_member) rendezvous(all.random, set, id);
