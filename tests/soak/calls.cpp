@@ -151,7 +151,7 @@ void Calls::ask_and_forget(Actor& actor) {
 
 void Calls::ask_what_throws(Actor& actor) {
     const Node node = actor.some_node(world_);
-    const auto answer = world_.job().invoke(node, throw_, 7).get(world_.deadline(world_.is_risky(node)));
+    const auto answer = world_.job().invoke(node, throw_, std::uint64_t{7}).get(world_.deadline(world_.is_risky(node)));
     if (answer) world_.wrong("an answer of a function that throws");
     if (world_.is_risky(node)) return world_.judge(answer.error(), true, "invoke of what throws");
     if (answer.error().code() != ErrorCode::refused ||
