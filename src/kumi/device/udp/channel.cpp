@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <sys/eventfd.h>
 
 namespace kumi::device::udp {
@@ -38,6 +39,12 @@ constexpr std::size_t message_bytes_least = std::size_t{64} << 10;
 std::uint32_t new_incarnation() noexcept {
     const auto wall = std::chrono::system_clock::now().time_since_epoch();
     return static_cast<std::uint32_t>(std::chrono::duration_cast<std::chrono::milliseconds>(wall).count() / 16);
+}
+
+bool carries_data(const reliable::Series& series) noexcept {
+    reliable::PacketHeader header;
+    std::memcpy(&header, series.packets[0].head, sizeof header);
+    return (header.flags & reliable::flag::data) != 0;
 }
 
 std::size_t message_bytes_max(const Options& options, Node nodes) noexcept {
@@ -303,7 +310,8 @@ bool UdpChannel::send_packets(const reliable::Series& series, std::span<const Da
         }
         break;
     case Socket::Sent::unreachable:
-        if (!std::exchange(unreachable_warned_, true))
+        // Nobody waits for an answer to a bare packet.
+        if (carries_data(series) && !std::exchange(unreachable_warned_, true))
             base::log_warning("udp: cannot send from {} to {} at the moment (is the network up?); trying again",
                               socket_.local().host_text(), to.text());
         break;

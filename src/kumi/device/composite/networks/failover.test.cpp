@@ -469,11 +469,27 @@ TEST(LosingNodes, what_a_relay_tells_is_not_told_again_by_nodes_that_only_heard_
     EXPECT_EQ(given_to(node.first.take(), Kind::left), std::vector<Node>{});
 }
 
+TEST(LosingNodes, a_node_that_is_gone_on_all_networks_is_sought_for_a_quarter_of_a_second_though_nobody_sends_to_it) {
+    OneNode node({{}, {OneNode::by(0, 1), OneNode::by(1, 1), OneNode::relayed({})}, {OneNode::by(0, 2)}});
+    node.first.gone = node.second.gone = {11};
+    node.networks.on_losses(node.clock);
+    EXPECT_NE(node.networks.next_tick(), never) << "it is looked after from now on";
+    EXPECT_FALSE(given_to(node.first.take(), Kind::seek).empty());
+    for (int i = 0; i < 25; ++i) node.pass(10ms);
+    EXPECT_FALSE(node.networks.lost(1));
+    for (int i = 0; i < 2; ++i) node.pass(10ms);
+    EXPECT_TRUE(node.networks.lost(1));
+    EXPECT_FALSE(node.send(1, "a"));
+}
+
 TEST(LosingNodes, a_loss_on_one_of_two_networks_is_no_loss) {
     OneNode node(OneNode::by_both());
     node.first.gone = {11};
     node.networks.on_losses(node.clock);
     EXPECT_FALSE(node.networks.lost(1));
+    EXPECT_EQ(node.counted().failovers, 0u) << "nobody sends to it, so nobody is told of the way";
+    EXPECT_FALSE(node.send(1, "a"));
+    node.pass(10ms);
     EXPECT_TRUE(node.send(1, "a"));
     EXPECT_EQ(given_to(node.second.take(), Kind::message), std::vector<Node>{11});
 }

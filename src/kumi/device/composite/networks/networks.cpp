@@ -106,10 +106,7 @@ void Networks::on_time(Instant now) {
 void Networks::on_losses(Instant now) {
     peers_.set_now(now);
     for (Peer& peer : peers_.all()) {
-        const auto is_lost_here = [](const Way& way) {
-            return !way.is_relayed() && way.link->channel->lost(way.number);
-        };
-        if (peer.is_lost || std::none_of(peer.ways.begin(), peer.ways.end(), is_lost_here)) continue;
+        if (peer.is_lost || !health_.is_reported_gone(peer)) continue; // a way that has failed is left when it is used
         peers_.watch(peer);
         failover_.consider(peer, now);
         sender_.pump(peer);

@@ -60,6 +60,10 @@ bool Health::is_lost(const Peer& peer) const noexcept {
     return true;
 }
 
+bool Health::is_reported_gone(const Peer& peer) const noexcept {
+    return !peer.ways.empty() && !peer.ways[0].is_relayed() && (has_left(peer) || is_gone_directly(peer));
+}
+
 void Health::lose(Peer& peer) {
     if (std::exchange(peer.is_lost, true)) return;
     if (!peer.ways[0].is_relayed())

@@ -17,6 +17,8 @@ public:
 
     /// The peer will never answer again, as far as one can tell.
     bool is_lost(const Peer& peer) const noexcept;
+    /// A device says that the peer leaves, or all networks that join it with this node say that it is gone.
+    bool is_reported_gone(const Peer& peer) const noexcept;
     /// Forgets all that is for a peer that is lost. If a network joined it with this node, the nodes whose messages
     /// this node passes on are told.
     void lose(Peer& peer);
