@@ -75,29 +75,6 @@ TEST_P(MulticastIntoMemory, reaches_the_members_of_a_set_and_nobody_else) {
     });
 }
 
-TEST_P(MulticastIntoMemory, after_sync_it_is_everywhere) {
-    run(6, [](Channel& channel) {
-        Storing node(channel);
-        const auto memory = good(node.memory().segment<std::byte>(100'000));
-        for (std::uint64_t round = 1; round <= 10; ++round) {
-            if (channel.self() == round % 6) {
-                const auto content = pattern(memory.size(), round);
-                auto done = node.groups().multicast(node.all, memory.at(0), content);
-                good(node.engine().sync());
-                EXPECT_TRUE(done.is_ready());
-                std::vector<std::byte> got(memory.size());
-                for (Node other = 0; other < 6; ++other) {
-                    good(node.memory().get(memory.at(other), got));
-                    EXPECT_TRUE(is_pattern(got, round)) << "at node " << other;
-                }
-            }
-            good(node.engine().barrier());
-            EXPECT_TRUE(is_pattern(memory.local(), round));
-            good(node.engine().barrier());
-        }
-    });
-}
-
 TEST_P(MulticastIntoMemory, many_of_many_roots_may_be_under_way_at_once) {
     run(5, [](Channel& channel) {
         Storing node(channel);
@@ -116,34 +93,6 @@ TEST_P(MulticastIntoMemory, many_of_many_roots_may_be_under_way_at_once) {
             EXPECT_TRUE(is_pattern(memory.local().subspan(i * bytes, bytes), i)) << i;
         for (auto& one : begun) EXPECT_TRUE(good(one.get(deadline())).empty());
         settle(node.engine());
-    });
-}
-
-TEST_P(MulticastIntoMemory, who_discards_is_left_alone_and_passes_it_on) {
-    run(7, [](Channel& channel) {
-        Storing node(channel);
-        const auto memory = good(node.memory().segment<std::byte>(100'000));
-        const auto flags = good(node.memory().segment<Flag>(1));
-        for (std::uint64_t round = 1; round <= 8; ++round) {
-            const bool discards = channel.self() != 0 && (channel.self() + round) % 3 != 0;
-            node.groups().discard_stores(discards);
-            std::ranges::fill(memory.local(), std::byte{0});
-            good(node.engine().barrier());
-            Future<Set> done;
-            if (channel.self() == 0)
-                done = node.groups().multicast(node.all, memory.at(0), pattern(memory.size(), round),
-                                               Notice::set(flags.at(0), round));
-            if (!discards) good(node.memory().wait(flags[0], round, deadline()));
-            if (channel.self() == 0) {
-                EXPECT_TRUE(good(done.get(deadline())).empty());
-            }
-            settle(node.engine());
-            if (discards)
-                EXPECT_TRUE(std::ranges::all_of(memory.local(), [](std::byte byte) { return byte == std::byte{0}; }));
-            else EXPECT_TRUE(is_pattern(memory.local(), round));
-            EXPECT_EQ(load_flag(flags[0]) == round, !discards);
-            good(node.engine().barrier());
-        }
     });
 }
 

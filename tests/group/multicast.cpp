@@ -128,24 +128,6 @@ TEST_P(Multicast, of_every_size_arrives_as_it_was_sent) {
     });
 }
 
-TEST_P(Multicast, is_complete_when_it_was_taken_and_not_before) {
-    run(3, [](Channel& channel) {
-        Member member;
-        member.open(channel);
-        if (channel.self() == 0) {
-            auto done = member.groups->multicast({1, 2}, 7, bytes_of(std::string_view("words")));
-            EXPECT_FALSE(done.get(now() + std::chrono::milliseconds(20)));
-            good(member.engine->barrier(deadline()));
-            EXPECT_TRUE(good(done.get(deadline())).empty());
-        } else {
-            good(member.engine->barrier(deadline()));
-            EXPECT_EQ(text_of(good(member.groups->next(deadline())).content), "words");
-            expect_error(member.groups->next(now() + std::chrono::milliseconds(5)), {"no multicast", "time"});
-        }
-        settle(*member.engine);
-    });
-}
-
 TEST_P(Multicast, a_handler_may_begin_another_one) {
     run(4, [](Channel& channel) {
         Member member;
@@ -161,45 +143,6 @@ TEST_P(Multicast, a_handler_may_begin_another_one) {
         good(member.engine->barrier(deadline()));
         if (channel.self() == 2) (void)member.groups->multicast(Set::range(0, 4), *pass, 20u);
         EXPECT_TRUE(member.engine->wait_until([&] { return handled == 21; }, deadline()));
-        settle(*member.engine);
-    });
-}
-
-TEST_P(Multicast, a_handler_that_throws_is_told_with_its_node_and_the_others_get_it) {
-    run(5, [](Channel& channel) {
-        Member member;
-        int handled = 0;
-        const auto fragile = member.handlers.add("fragile", [&](Call&, std::uint32_t) {
-            if (channel.self() == 3) throw std::runtime_error("not today");
-            ++handled;
-        });
-        member.open(channel);
-        for (int round = 0; round < 3; ++round) {
-            if (channel.self() == 1)
-                expect_error(member.groups->multicast({0, 2, 3, 4}, fragile, 1u).get(deadline()),
-                             {"multicast to 0,2-4", "node 3", "handler fragile threw", "not today"});
-            good(member.engine->barrier(deadline()));
-        }
-        EXPECT_EQ(handled, channel.self() == 1 || channel.self() == 3 ? 0 : 3);
-        settle(*member.engine);
-    });
-}
-
-TEST_P(Multicast, what_cannot_be_is_refused_and_harms_nobody) {
-    run(3, [](Channel& channel) {
-        Member member;
-        const auto ignore = member.handlers.add("ignore", [](Call&, Bytes) {});
-        member.open(channel);
-        expect_error(member.groups->multicast({}, ignore, Bytes{}).get(deadline()), {"empty set"});
-        expect_error(member.groups->multicast({1, 7}, ignore, Bytes{}).get(deadline()),
-                     {"multicast to 1,7", "no node 7", "0 to 2"});
-        expect_error(member.groups->multicast({1, 3}, ignore, Bytes{}).get(deadline()),
-                     {"multicast to 1,3", "no node 3", "0 to 2"});
-        // refused before it is looked at
-        const Bytes too_much(reinterpret_cast<const std::byte*>(&member), Groups::content_bytes_max + 1);
-        expect_error(member.groups->multicast({1}, ignore, too_much).get(deadline()),
-                     {"multicast of", "to 1", "largest"});
-        EXPECT_TRUE(good(member.groups->multicast({0, 1, 2}, ignore, Bytes{}).get(deadline())).empty());
         settle(*member.engine);
     });
 }

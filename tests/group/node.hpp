@@ -14,6 +14,7 @@ namespace kumi::group_test {
 using engine_test::deadline;
 using engine_test::worlds;
 using conformance::World;
+using engine_test::expect_code;
 using engine_test::expect_error;
 using engine_test::good;
 using engine_test::is_pattern;
@@ -42,8 +43,8 @@ struct Member {
               std::optional<group::Costs> costs = group::Costs{}, std::optional<group::Way> way = {}) {
         auto dispatcher = good(engine::Dispatcher::open(channel, std::move(handlers), setup.options()));
         groups.emplace(*dispatcher, std::move(topology), group::Settings{costs, way});
-        dispatcher->loop().start();
         engine.emplace(std::move(dispatcher));
+        engine->dispatcher().loop().start(); // not before: handlers reach their engine
     }
     ~Member() { engine.reset(); } // before the groups
 };

@@ -12,7 +12,10 @@ namespace kumi::loopback {
 
 class PassingChannel : public pm::Channel {
 public:
-    explicit PassingChannel(std::unique_ptr<pm::Channel> channel) : channel_(std::move(channel)) {}
+    explicit PassingChannel(std::unique_ptr<pm::Channel> channel)
+        : owned_(std::move(channel)), channel_(owned_.get()) {}
+    /// To a channel that another object owns.
+    explicit PassingChannel(pm::Channel& channel) : channel_(&channel) {}
 
     pm::Node self() const noexcept override { return channel_->self(); }
     pm::Node nodes() const noexcept override { return channel_->nodes(); }
@@ -36,7 +39,8 @@ public:
     void flush() noexcept override { channel_->flush(); }
 
 private:
-    std::unique_ptr<pm::Channel> channel_;
+    std::unique_ptr<pm::Channel> owned_; // or none
+    pm::Channel* channel_;
 };
 
 /// Opens another device's channels and wraps each in a `Made`, which is given `argument`, too.

@@ -1,5 +1,5 @@
-// Collectives of objects: values that are written and read, each of any size. In every world, and with peers that send
-// what is no object.
+// What group/objects.hpp promises: each test is one promise, in every world, and one with peers that send what is no
+// object.
 
 #include "group/node.hpp"
 #include "group/puppets.hpp"
@@ -19,7 +19,7 @@ using group::CollectiveHeader;
 using group::Group;
 using group::MessageKind;
 
-class ObjectCollectives : public GroupTest {};
+class ObjectPromises : public GroupTest {};
 class HostileObjects : public PuppetTest {};
 
 /// A class of the program, with a text that may be long.
@@ -39,6 +39,17 @@ struct Mute {
     template <class Archive>
     void save(Archive&) const {
         throw std::runtime_error("it says nothing");
+    }
+    template <class Archive>
+    void load(Archive&) {}
+};
+
+/// Throws what is no std::exception.
+struct Grumbler {
+    int value = 0;
+    template <class Archive>
+    void save(Archive&) const {
+        throw 5;
     }
     template <class Archive>
     void load(Archive&) {}
@@ -70,7 +81,7 @@ void expect_refusal(const Result<T>& result, std::initializer_list<std::string_v
         ADD_FAILURE_AT(where.file, where.line) << name_of(result.error().code()) << ": " << result.error().text();
 }
 
-TEST_P(ObjectCollectives, of_any_size_are_moved_and_combined_in_the_order_of_ranks) {
+TEST_P(ObjectPromises, of_any_size_are_moved_and_combined_in_the_order_of_ranks) {
     constexpr Node size = 5;
     run(size, [](Channel& channel) {
         Member member;
@@ -102,7 +113,7 @@ TEST_P(ObjectCollectives, of_any_size_are_moved_and_combined_in_the_order_of_ran
     });
 }
 
-TEST_P(ObjectCollectives, are_started_and_nothing_of_them_has_to_stay) {
+TEST_P(ObjectPromises, are_started_and_nothing_of_them_has_to_stay) {
     run(3, [](Channel& channel) {
         Member member;
         member.open(channel);
@@ -129,7 +140,7 @@ TEST_P(ObjectCollectives, are_started_and_nothing_of_them_has_to_stay) {
     });
 }
 
-TEST_P(ObjectCollectives, of_different_types_and_that_cannot_be_written_are_errors_and_the_next_call_works) {
+TEST_P(ObjectPromises, of_different_types_and_that_cannot_be_written_are_errors_and_the_next_call_works) {
     run(2, [](Channel& channel) {
         Member member;
         member.open(channel);
@@ -153,6 +164,10 @@ TEST_P(ObjectCollectives, of_different_types_and_that_cannot_be_written_are_erro
         // What cannot be written is told to the members that need it.
         const auto gathered = objects.gather(0, Mute{}, deadline());
         expect_error(gathered, {"gather of objects among 0-1", "its object cannot be sent: it says nothing"});
+        expect_error(objects.gather(0, Grumbler{}, deadline()), {"gather of objects", "its object cannot be sent"});
+        expect_error(objects.allgather(Grumbler{}, deadline()), {"allgather of objects", "its object cannot be sent"});
+        const auto keep_one = [](const Grumbler& a, const Grumbler&) { return a; };
+        expect_refusal(objects.allreduce(Grumbler{}, keep_one, deadline()), {"allreduce of objects"});
         const auto keep = [](const Mute& a, const Mute&) { return a; };
         expect_refusal(objects.allreduce(Mute{}, keep, deadline()), {"allreduce of objects", "it says nothing"});
         const auto throwing = [](const std::string&, const std::string&) -> std::string { throw 7; };
@@ -165,7 +180,7 @@ TEST_P(ObjectCollectives, of_different_types_and_that_cannot_be_written_are_erro
     });
 }
 
-TEST_P(ObjectCollectives, of_a_handler_are_refused_if_they_wait) {
+TEST_P(ObjectPromises, of_a_handler_are_refused_if_they_wait) {
     run(1, [](Channel& channel) {
         Member member;
         std::optional<Group> group;
@@ -188,7 +203,7 @@ TEST_P(ObjectCollectives, of_a_handler_are_refused_if_they_wait) {
     });
 }
 
-KUMI_ENGINE_WORLDS(ObjectCollectives);
+KUMI_ENGINE_WORLDS(ObjectPromises);
 
 TEST_F(HostileObjects, bytes_that_are_no_object_are_an_error_and_harm_nobody) {
     play({}, [](Stage& stage) {

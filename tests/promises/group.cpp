@@ -1,0 +1,497 @@
+// What group/group.hpp promises: each test is one promise, in every world.
+
+#include "group/node.hpp"
+
+#include "kumi/group/mail/mailbox.hpp"
+#include "kumi/group/group.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+#include <optional>
+#include <span>
+
+namespace kumi::group_test {
+namespace {
+
+using group::Group;
+using group::Order;
+using namespace std::chrono_literals;
+
+class GroupPromises : public GroupTest {};
+
+using Numbers = std::vector<std::int64_t>;
+
+TEST_P(GroupPromises, every_call_gives_each_member_what_the_header_says) {
+    run(3, [](Channel& channel) {
+        Member member;
+        member.open(channel);
+        Group group = good(member.groups->group(Set::range(0, 3)));
+        const auto rank = static_cast<std::int64_t>(group.rank());
+        EXPECT_EQ(group.size(), 3u);
+        EXPECT_EQ(group.set(), Set::range(0, 3));
+        for (Node root = 0; root < 3; ++root) {
+            const bool is_root = group.rank() == root;
+            Numbers values{is_root ? 7 : 0, is_root ? 8 : 0};
+            good(group.broadcast(root, values, deadline()));
+            EXPECT_EQ(values, (Numbers{7, 8}));
+            Numbers result(is_root ? 2 : 0), mine{rank, 1};
+            good(group.reduce(root, mine, result, group::sum, deadline()));
+            EXPECT_EQ(result, is_root ? (Numbers{3, 3}) : Numbers());
+            Numbers all(is_root ? 6 : 0);
+            good(group.gather(root, mine, all, deadline()));
+            EXPECT_EQ(all, is_root ? (Numbers{0, 1, 1, 1, 2, 1}) : Numbers());
+            Numbers part(2);
+            good(group.scatter(root, all, part, deadline()));
+            EXPECT_EQ(part, mine);
+            const auto any = good(group.gatherv(root, Numbers(group.rank(), rank), deadline()));
+            EXPECT_EQ(any, is_root ? (std::vector<Numbers>{{}, {1}, {2, 2}}) : std::vector<Numbers>());
+            EXPECT_EQ(good(group.scatterv(root, any, deadline())), Numbers(group.rank(), rank));
+        }
+        Numbers mine{rank + 1}, one(1), three(3);
+        good(group.allreduce(mine, one, group::product, deadline()));
+        EXPECT_EQ(one[0], 6);
+        EXPECT_EQ(good(group.allreduce(rank, group::max, deadline())), 2);
+        good(group.allgather(mine, three, deadline()));
+        EXPECT_EQ(three, (Numbers{1, 2, 3}));
+        const Numbers sent{rank * 10, rank * 10 + 1, rank * 10 + 2};
+        good(group.alltoall(sent, three, deadline()));
+        EXPECT_EQ(three, (Numbers{rank, 10 + rank, 20 + rank}));
+        good(group.scan(mine, one, group::sum, deadline()));
+        EXPECT_EQ(one[0], (rank + 1) * (rank + 2) / 2);
+        one[0] = -1;
+        good(group.exclusive_scan(mine, one, group::sum, deadline()));
+        EXPECT_EQ(one[0], rank == 0 ? -1 : rank * (rank + 1) / 2) << "at rank 0 the result is not changed";
+        EXPECT_EQ(good(group.allgatherv(Numbers(group.rank(), 5), deadline())),
+                  (std::vector<Numbers>{{}, {5}, {5, 5}}));
+        const std::vector<Numbers> parts{{}, {rank}, {rank, rank}};
+        const auto got = good(group.alltoallv(parts, deadline()));
+        for (std::int64_t from = 0; from < 3; ++from)
+            EXPECT_EQ(got[static_cast<std::size_t>(from)], Numbers(group.rank(), from));
+        settle(*member.engine);
+    });
+}
+
+TEST_P(GroupPromises, values_of_no_size_are_values) {
+    run(3, [](Channel& channel) {
+        Member member;
+        member.open(channel);
+        Group group = good(member.groups->group(Set::range(0, 3)));
+        Numbers none;
+        good(group.broadcast(1, none, deadline()));
+        good(group.reduce(1, none, none, group::sum, deadline()));
+        good(group.allreduce(none, none, group::sum, deadline()));
+        good(group.gather(1, none, none, deadline()));
+        good(group.scatter(1, none, none, deadline()));
+        good(group.allgather(none, none, deadline()));
+        good(group.alltoall(none, none, deadline()));
+        good(group.scan(none, none, group::sum, deadline()));
+        good(group.exclusive_scan(none, none, group::sum, deadline()));
+        EXPECT_EQ(good(group.allgatherv(none, deadline())), std::vector<Numbers>(3));
+        EXPECT_EQ(good(group.alltoallv(std::vector<Numbers>(3), deadline())), std::vector<Numbers>(3));
+        EXPECT_EQ(good(group.gatherv(2, none, deadline())), std::vector<Numbers>(group.rank() == 2 ? 3 : 0));
+        EXPECT_EQ(good(group.scatterv(2, std::vector<Numbers>(3), deadline())), Numbers());
+        EXPECT_EQ(good(group.allreduce(1, group::sum, deadline())), 3);
+        settle(*member.engine);
+    });
+}
+
+TEST_P(GroupPromises, mine_and_the_result_may_be_the_same_array) {
+    run(4, [](Channel& channel) {
+        Member member;
+        member.open(channel);
+        Group group = good(member.groups->group(Set::range(0, 4)));
+        for (const std::size_t count : {std::size_t{3}, std::size_t{20'000}}) {
+            const std::int64_t rank = group.rank();
+            Numbers values(count, rank + 1);
+            good(group.allreduce(values, values, group::sum, deadline()));
+            EXPECT_EQ(values, Numbers(count, 10));
+            values.assign(count, rank + 1);
+            good(group.scan(values, values, group::sum, deadline()));
+            EXPECT_EQ(values, Numbers(count, (rank + 1) * (rank + 2) / 2));
+            values.assign(count, rank + 1);
+            good(group.reduce(2, values, values, group::sum, deadline()));
+            EXPECT_EQ(values, Numbers(count, rank == 2 ? 10 : rank + 1));
+            values.assign(4 * count, rank);
+            good(group.alltoall(values, values, deadline()));
+            for (std::size_t from = 0; from < 4; ++from)
+                EXPECT_EQ(values[from * count], static_cast<std::int64_t>(from));
+        }
+        settle(*member.engine);
+    });
+}
+
+TEST_P(GroupPromises, an_allreduce_gives_the_same_bits_at_all_members_and_equal_calls_give_equal_results) {
+    run(4, [](Channel& channel) {
+        Member member;
+        member.open(channel);
+        Group group = good(member.groups->group(Set::range(0, 4)));
+        for (const std::size_t count : {std::size_t{5}, std::size_t{9000}}) {
+            std::vector<float> mine(count), first(count), again(count), all(4 * count);
+            for (std::size_t i = 0; i < count; ++i)
+                mine[i] = std::pow(10.0f, static_cast<float>((i + group.rank()) % 9));
+            good(group.allreduce(mine, first, group::sum, deadline()));
+            good(group.allreduce(mine, again, group::sum, deadline()));
+            EXPECT_EQ(std::memcmp(first.data(), again.data(), count * sizeof(float)), 0);
+            good(group.allgather(first, all, deadline()));
+            for (std::size_t other = 0; other < 4; ++other)
+                EXPECT_EQ(std::memcmp(first.data(), all.data() + other * count, count * sizeof(float)), 0);
+        }
+        settle(*member.engine);
+    });
+}
+
+TEST_P(GroupPromises, an_exception_that_an_operation_throws_is_an_error_at_all_members) {
+    run(3, [](Channel& channel) {
+        Member member;
+        member.open(channel);
+        Group group = good(member.groups->group(Set::range(0, 3)));
+        for (const std::size_t count : {std::size_t{2}, std::size_t{9000}}) {
+            Numbers values(count, 1);
+            const auto throws = [](std::int64_t, std::int64_t) -> std::int64_t {
+                throw std::runtime_error("not today");
+            };
+            const auto throws_oddly = [](std::int64_t, std::int64_t) -> std::int64_t { throw 5; };
+            expect_code(group.allreduce(values, values, throws, deadline()), ErrorCode::refused, {"0-2", "not today"});
+            expect_code(group.allreduce(values, values, throws_oddly, deadline()), ErrorCode::refused, {"0-2"});
+            EXPECT_EQ(good(group.allreduce(1, group::sum, deadline())), 3) << "the next call works";
+        }
+        settle(*member.engine);
+    });
+}
+
+TEST_P(GroupPromises, a_root_that_is_no_rank_is_an_error_and_the_call_is_not_made) {
+    run(3, [](Channel& channel) {
+        Member member;
+        member.open(channel);
+        if (channel.self() != 1) {
+            Group group = good(member.groups->group({0, 2}));
+            Numbers one(1), two(2);
+            for (const Node root : {Node{2}, ~Node{0}}) { // ranks, not nodes
+                if (group.rank() == 1) continue; // the other member makes none of these calls
+                expect_code(group.broadcast(root, one, deadline()), ErrorCode::not_found, {"0,2"});
+                expect_code(group.reduce(root, one, one, group::sum, deadline()), ErrorCode::not_found);
+                expect_code(group.gather(root, one, two, deadline()), ErrorCode::not_found);
+                expect_code(group.scatter(root, two, one, deadline()), ErrorCode::not_found);
+                expect_code(group.gatherv(root, one, deadline()), ErrorCode::not_found);
+                expect_code(group.scatterv(root, std::vector<Numbers>(2), deadline()), ErrorCode::not_found);
+            }
+            EXPECT_EQ(good(group.allreduce(1, group::sum, deadline())), 2);
+        }
+        settle(*member.engine);
+    });
+}
+
+TEST_P(GroupPromises, room_that_is_too_small_is_an_error_and_nothing_is_written_beyond_it) {
+    run(3, [](Channel& channel) {
+        Member member;
+        member.open(channel);
+        Group group = good(member.groups->group(Set::range(0, 3)));
+        for (const std::size_t count : {std::size_t{4}, std::size_t{5000}}) {
+            Numbers mine(count, 5), guarded(4 * count, -1);
+            const std::span<std::int64_t> small(guarded.data(), count - 1), all(guarded.data(), 3 * count - 1);
+            EXPECT_FALSE(group.allreduce(mine, small, group::sum, deadline()));
+            EXPECT_FALSE(group.scan(mine, small, group::sum, deadline()));
+            EXPECT_FALSE(group.allgather(mine, all, deadline()));
+            EXPECT_FALSE(group.alltoall(all, guarded, deadline())) << "parts of equal size";
+            EXPECT_FALSE(group.alltoallv(std::vector<Numbers>(2), deadline())) << "one part for each rank";
+            EXPECT_TRUE(std::ranges::all_of(guarded.begin() + static_cast<long>(3 * count - 1), guarded.end(),
+                                            [](std::int64_t value) { return value == -1; }));
+            EXPECT_EQ(good(group.allreduce(1, group::sum, deadline())), 3) << "the next call works";
+        }
+        settle(*member.engine);
+    });
+}
+
+TEST_P(GroupPromises, every_call_in_a_handler_is_misuse_and_is_not_made) {
+    run(2, [](Channel& channel) {
+        Member member;
+        std::optional<Group> group;
+        std::atomic<bool> was_refused{false};
+        const auto misbehave = member.handlers.add("misbehave", [&](Call&) {
+            Numbers one(1), two(2);
+            expect_code(group->barrier(), ErrorCode::misuse, {"handler"});
+            expect_code(group->broadcast(0, one), ErrorCode::misuse, {"handler"});
+            expect_code(group->reduce(0, one, one, group::sum), ErrorCode::misuse, {"handler"});
+            expect_code(group->allreduce(one, one, group::sum), ErrorCode::misuse, {"handler"});
+            expect_code(group->allreduce(1, group::sum), ErrorCode::misuse, {"handler"});
+            expect_code(group->gather(0, one, two), ErrorCode::misuse, {"handler"});
+            expect_code(group->scatter(0, two, one), ErrorCode::misuse, {"handler"});
+            expect_code(group->allgather(one, two), ErrorCode::misuse, {"handler"});
+            expect_code(group->alltoall(two, two), ErrorCode::misuse, {"handler"});
+            expect_code(group->scan(one, one, group::sum), ErrorCode::misuse, {"handler"});
+            expect_code(group->exclusive_scan(one, one, group::sum), ErrorCode::misuse, {"handler"});
+            expect_code(group->gatherv(0, one), ErrorCode::misuse, {"handler"});
+            expect_code(group->scatterv(0, std::vector<Numbers>(2)), ErrorCode::misuse, {"handler"});
+            expect_code(group->allgatherv(one), ErrorCode::misuse, {"handler"});
+            expect_code(group->alltoallv(std::vector<Numbers>(2)), ErrorCode::misuse, {"handler"});
+            was_refused = true;
+        });
+        member.open(channel);
+        group = good(member.groups->group(Set::range(0, 2)));
+        good(member.engine->send(channel.self(), misbehave));
+        EXPECT_TRUE(member.engine->wait_until([&] { return was_refused.load(); }, deadline()));
+        EXPECT_EQ(good(group->allreduce(1, group::sum, deadline())), 2);
+        settle(*member.engine);
+    });
+}
+
+TEST_P(GroupPromises, copies_refer_to_the_same_set_and_a_set_made_twice_is_one_set) {
+    run(2, [](Channel& channel) {
+        Member member;
+        member.open(channel);
+        Group first = good(member.groups->group(Set::range(0, 2)));
+        Group copy = first, again = good(member.groups->group({1, 0}));
+        for (int i = 0; i < 3; ++i) {
+            Group& one = i == 0 ? first : i == 1 ? copy : again; // one sequence of calls at each node
+            EXPECT_EQ(good((channel.self() == 0 ? one : first).allreduce(i, group::sum, deadline())), 2 * i);
+        }
+        settle(*member.engine);
+    });
+}
+
+TEST_P(GroupPromises, a_member_that_has_left_is_named_to_those_that_need_it) {
+    if (!GetParam().tells_who_has_left) return; // nothing tells of it there
+    run(3, [](Channel& channel) {
+        Member member;
+        member.open(channel);
+        Group group = good(member.groups->group(Set::range(0, 3)));
+        good(group.barrier(deadline()));
+        if (channel.self() == 1) return;
+        for (int i = 0; i < 2; ++i)
+            expect_code(group.barrier(deadline()), ErrorCode::node_lost, {"0-2", "node 1"});
+        Group others = good(member.groups->group({0, 2}));
+        EXPECT_EQ(good(others.allreduce(1, group::sum, deadline())), 2);
+        good(others.barrier(deadline()));
+    });
+}
+
+TEST_P(GroupPromises, after_the_end_of_the_job_calls_are_errors) {
+    run(2, [](Channel& channel) {
+        std::optional<Group> group;
+        {
+            Member member;
+            member.open(channel);
+            group = good(member.groups->group(Set::range(0, 2)));
+            good(group->barrier(deadline()));
+            settle(*member.engine);
+        }
+        Numbers one(1);
+        EXPECT_EQ(group->rank(), channel.self());
+        EXPECT_EQ(group->size(), 2u);
+        expect_code(group->barrier(), ErrorCode::ended);
+        expect_code(group->allreduce(one, one, group::sum), ErrorCode::ended);
+        expect_code(group->allgatherv(one), ErrorCode::ended);
+        expect_code(group->start().barrier().get(), ErrorCode::ended);
+    });
+}
+
+TEST_P(GroupPromises, by_rank_add_numbers_in_the_same_order_whatever_their_count) {
+    run(7, [](Channel& channel) {
+        Member member;
+        member.open(channel);
+        Group group = good(member.groups->group(Set::range(0, 7)));
+        const auto own = [](Node rank) { return 1.0 / (1 + rank * rank) * (rank % 2 == 0 ? 1e10 : 1e-5); };
+        double expected = own(0);
+        for (Node rank = 1; rank < 7; ++rank) expected += own(rank);
+        for (const std::size_t count : {1u, 5u, 4000u}) {
+            const std::vector<double> mine(count, own(group.rank()));
+            std::vector<double> result(count);
+            good(group.allreduce(mine, result, group::sum, deadline(), Order::by_rank));
+            EXPECT_EQ(result, std::vector<double>(count, expected));
+        }
+        settle(*member.engine);
+    });
+}
+
+TEST_P(GroupPromises, of_two_threads_on_two_sets_do_not_wait_for_each_other) {
+    run(3, [](Channel& channel) {
+        Member member;
+        member.open(channel);
+        const auto work = [&](const Set& set, std::uint64_t add) {
+            if (!set.contains(channel.self())) return;
+            try {
+                Group group = good(member.groups->group(set));
+                for (std::uint64_t i = 0; i < 50; ++i)
+                    EXPECT_EQ(good(group.allreduce(i + add, group::sum, deadline())), (i + add) * set.size());
+            } catch (const engine_test::Stop&) {
+            }
+        };
+        std::thread other([&] { work({0, 1, 2}, 7); });
+        work({0, 2}, 1000);
+        other.join();
+        settle(*member.engine);
+    });
+}
+
+TEST_P(GroupPromises, a_root_that_is_far_ahead_waits_for_the_others) {
+    run(3, [](Channel& channel) {
+        Member member;
+        member.open(channel);
+        const Set set{0, 2};
+        std::vector<std::uint32_t> values(1000);
+        std::uint32_t given = 0;
+        if (channel.self() == 0) {
+            Group group = good(member.groups->group(set));
+            for (;; ++given) {
+                std::ranges::fill(values, given);
+                if (!group.broadcast(0, values, now() + std::chrono::milliseconds(50))) break;
+                ASSERT_LT(given, 1000u);
+            }
+            EXPECT_LE(given * 4000, group::Windows::window_bytes);
+            EXPECT_GE(given, 10u); // but it need not wait for each
+        }
+        good(member.engine->barrier(deadline()));
+        if (channel.self() == 2) {
+            Group group = good(member.groups->group(set));
+            std::uint32_t taken = 0;
+            for (;; ++taken) {
+                const auto got = group.broadcast(0, values, deadline());
+                if (!got) {
+                    expect_error(got, {"broadcast among 0,2: node 0", "given up", "node 2",
+                                       "has not come within the time given"});
+                    break;
+                }
+                EXPECT_EQ(values, std::vector<std::uint32_t>(1000, taken));
+            }
+        }
+        // And it is in step again.
+        if (set.contains(channel.self())) {
+            EXPECT_EQ(good(good(member.groups->group(set)).allreduce(21, group::sum, deadline())), 42);
+        }
+        settle(*member.engine);
+    });
+}
+
+TEST_P(GroupPromises, of_members_with_different_sizes_fail_where_that_shows_and_the_next_one_works) {
+    run(5, [](Channel& channel) {
+        Member member;
+        member.open(channel);
+        Group group = good(member.groups->group(Set::range(0, 5)));
+        std::mt19937_64 random(seed());
+        const std::array<std::size_t, 4> counts{1, 3, 5000, 30'000};
+        for (int round = 0; round < 30; ++round) {
+            const auto odd = static_cast<Node>(random() % 5);
+            const auto root = static_cast<Node>(random() % 5);
+            const std::size_t usual = counts[random() % 4];
+            std::size_t other = counts[random() % 4];
+            if (other == usual) ++other;
+            const std::size_t count = group.rank() == odd ? other : usual;
+            std::vector<std::uint32_t> mine(count), all(count * 5), result(count);
+            const auto call = [&](std::uint64_t what) {
+                switch (what) {
+                case 0: return group.broadcast(root, mine, deadline());
+                case 1: return group.reduce(root, mine, result, group::sum, deadline());
+                case 2: return group.allreduce(mine, result, group::sum, deadline());
+                case 3: return group.allreduce(mine, result, group::sum, deadline(), Order::by_rank);
+                case 4: return group.gather(root, mine, all, deadline());
+                case 5: return group.scatter(root, all, mine, deadline());
+                case 6: return group.allgather(mine, all, deadline());
+                case 7: return group.alltoall(all, all, deadline());
+                default: return group.scan(mine, result, group::sum, deadline());
+                }
+            };
+            const auto what = random() % 9;
+            const auto done = call(what);
+            if (!done)
+                expect_error(done, {"among 0-4: ", "came with", std::to_string(usual * 4), std::to_string(other * 4)});
+            const int failures = good(group.allreduce(done ? 0 : 1, group::sum, deadline()));
+            EXPECT_GE(failures, 1) << "call " << what << " with " << usual << " and " << other << " of rank " << odd
+                                   << ", root " << root;
+        }
+        settle(*member.engine);
+    });
+}
+
+TEST_P(GroupPromises, that_one_member_cannot_do_are_errors_at_those_who_need_it) {
+    run(3, [](Channel& channel) {
+        Member member;
+        member.open(channel);
+        Group group = good(member.groups->group({0, 1, 2}));
+        std::vector<int> four(4), three(3), twelve(12);
+        const auto done = group.allreduce(four, group.rank() == 1 ? three : four, group::sum, deadline());
+        expect_error(done, {"allreduce among 0-2: ", "the result has room for 12 bytes, and 16 are needed"});
+        if (group.rank() != 1) expect_error(done, {"node 1"});
+        const auto thrown = group.allreduce(
+            four, four, [&](int, int) -> int { throw std::runtime_error("not today"); }, deadline());
+        expect_error(thrown, {"allreduce among 0-2: the operation threw on node", "not today"});
+        const auto gathered = group.gather(0, four, group.rank() == 0 ? four : twelve, deadline());
+        EXPECT_EQ(gathered.has_value(), group.rank() != 0);
+        expect_error(group.broadcast(3, four, deadline()), {"broadcast among 0-2: there is no rank 3"});
+        EXPECT_EQ(good(group.allreduce(2, group::product, deadline())), 8);
+        settle(*member.engine);
+    });
+}
+
+TEST_P(GroupPromises, that_a_member_does_not_come_to_end_with_the_deadline_and_the_next_one_works) {
+    run(4, [](Channel& channel) {
+        Member member;
+        member.open(channel);
+        Group group = good(member.groups->group(Set::range(0, 4)));
+        for (int round = 0; round < 3; ++round) {
+            std::vector<std::uint32_t> values(round == 1 ? 50'000 : 10, 1);
+            if (group.rank() == 3) {
+                good(member.engine->barrier(deadline()));
+                // Of a small one it has all that it needs: the others have given theirs.
+                const auto done = group.allreduce(values, values, group::sum, deadline());
+                if (done) EXPECT_EQ(values, std::vector<std::uint32_t>(values.size(), 4));
+                else expect_error(done, {"allreduce among 0-3: ", "has not come within the time given"});
+            } else {
+                expect_error(group.allreduce(values, values, group::sum, now() + std::chrono::milliseconds(20)),
+                             {"allreduce among 0-3: ", "has not come within the time given"});
+                good(member.engine->barrier(deadline()));
+            }
+            EXPECT_EQ(good(group.allreduce(1, group::sum, deadline())), 4);
+        }
+        settle(*member.engine);
+    });
+}
+
+TEST_P(GroupPromises, are_refused_to_those_who_are_no_members_and_in_handlers) {
+    run(3, [](Channel& channel) {
+        Member member;
+        std::optional<Group> group;
+        bool was_refused = false;
+        const auto try_it = member.handlers.add("try it", [&](Call&) {
+            expect_error(group->barrier(deadline()), {"barrier among 0,2: a handler must not wait"});
+            was_refused = true;
+        });
+        member.open(channel);
+        expect_error(member.groups->group({}), {"group of nobody"});
+        expect_error(member.groups->group({channel.self(), 9}), {"there is no node 9", "0 to 2"});
+        expect_error(member.groups->group({channel.self(), 3}), {"there is no node 3", "0 to 2"});
+        if (channel.self() == 1) {
+            expect_error(member.groups->group({0, 2}), {"group of 0,2: node 1 is no member"});
+        } else {
+            group = good(member.groups->group({0, 2}));
+            good(member.engine->send(channel.self(), try_it));
+            EXPECT_TRUE(member.engine->wait_until([&] { return was_refused; }, deadline()));
+            good(group->barrier(deadline()));
+        }
+        settle(*member.engine);
+    });
+}
+
+TEST_P(GroupPromises, of_one_member_are_done_at_once) {
+    run(2, [](Channel& channel) {
+        Member member;
+        member.open(channel);
+        Group group = good(member.groups->group({channel.self()}));
+        EXPECT_EQ(group.rank(), 0u);
+        good(group.barrier(deadline()));
+        std::vector<int> mine{1, 2}, result(2);
+        good(group.alltoall(mine, result, deadline()));
+        EXPECT_EQ(result, mine);
+        EXPECT_EQ(good(group.allgatherv(mine, deadline())), std::vector<std::vector<int>>{mine});
+        EXPECT_EQ(good(group.allreduce(5, group::min, deadline())), 5);
+        settle(*member.engine);
+    });
+}
+
+KUMI_ENGINE_WORLDS(GroupPromises);
+
+} // namespace
+} // namespace kumi::group_test
