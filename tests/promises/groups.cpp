@@ -265,6 +265,30 @@ TEST_P(GroupsPromises, a_member_that_has_left_is_missing_and_all_others_get_the_
     });
 }
 
+TEST_P(GroupsPromises, costs_and_a_way_that_were_set_are_used_but_for_what_is_too_large_for_the_way) {
+    run(2, [](Channel& channel) {
+        Member member;
+        const group::Costs costs{.overhead_us = 3, .latency_us = 9, .us_per_byte = 0.5};
+        std::atomic<int> handled{0};
+        const auto take = member.handlers.add("take", [&](Call&, Bytes content) {
+            EXPECT_TRUE(is_pattern(content, 1));
+            ++handled;
+        });
+        member.open(channel, {}, Topology({{0, 0}}), costs, group::Way::binomial);
+        EXPECT_EQ(member.groups->costs().latency_us, 9);
+        EXPECT_EQ(member.groups->costs().origin, group::Origin::given);
+        EXPECT_EQ(member.groups->choice(100, 2).way, group::Way::binomial);
+        EXPECT_EQ(member.groups->topology().levels(), 0u);
+        if (channel.self() == 0) {
+            const auto large = pattern(1'000'000, 1); // more than a message holds
+            EXPECT_EQ(good(member.groups->multicast({0, 1}, take, Bytes(large)).get(deadline())), Set());
+        }
+        settle(*member.engine);
+        EXPECT_EQ(handled, 1);
+        good(member.engine->barrier(deadline()));
+    });
+}
+
 TEST_P(GroupsPromises, after_sync_it_is_everywhere) {
     run(6, [](Channel& channel) {
         Member member;

@@ -166,6 +166,26 @@ TEST_P(JobPromises, what_was_sent_before_a_job_ends_still_arrives) {
     });
 }
 
+TEST_P(JobPromises, what_the_environment_says_of_groups_goes_before_what_the_adopter_says) {
+    for (const char* const said : {"", "way=circulant", "overhead=1"}) {
+        ::setenv("KUMI_GROUPS", said, 1); // before there are threads of nodes
+        run_job(2, [&](Channel& channel, Assembly& assembly) {
+            Job::Adoption adoption;
+            adoption.groups.costs = group::Costs{.overhead_us = 3, .latency_us = 9, .us_per_byte = 0.5};
+            adoption.groups.way = group::Way::binomial;
+            adoption.topology = group::Topology({{0, 0}});
+            auto job = join(assembly, channel, {}, std::move(adoption));
+            if (std::string_view(said) == "overhead=1") {
+                return expect_code(job, ErrorCode::misuse, {"KUMI_GROUPS", "all three"});
+            }
+            const bool is_said = *said != '\0';
+            EXPECT_EQ(good(std::move(job)).groups().choice(100, 2).way,
+                      is_said ? group::Way::circulant : group::Way::binomial);
+        });
+    }
+    ::unsetenv("KUMI_GROUPS");
+}
+
 // ---- plain messages
 
 TEST_P(JobPromises, a_plain_message_of_any_size_and_of_many_pieces_arrives_whole_and_in_order) {
