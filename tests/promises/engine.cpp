@@ -91,8 +91,9 @@ TEST_P(EnginePromises, a_call_that_does_not_wait_is_allowed_inside_a_handler) {
         EXPECT_TRUE(engine.wait_until([&] { return told == 1 && has_read && has_answer; }, deadline()));
         good(engine.memory().wait(got, 1, deadline()));
         EXPECT_EQ(target, 77u);
-        good(engine.memory().wait(synced, 1, deadline()));
+        good(engine.memory().wait(synced, 1, deadline())); // what this node's handler has put is there
         good(engine.wait(*token, deadline()));
+        good(engine.barrier(deadline()));
         const Node before = (engine.node() + 2) % 3;
         EXPECT_EQ(load_flag(words[1]), before + 10u);
         EXPECT_EQ(load_flag(words[2]), 5u);
