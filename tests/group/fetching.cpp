@@ -116,12 +116,12 @@ TEST_F(Fetching, a_node_does_not_end_before_its_answers_are_fetched_or_their_mas
 }
 
 TEST_F(Fetching, nobody_but_the_master_gets_an_answer_and_only_part_by_part) {
-    for (const auto& [by, message] : {std::pair{2u, fetch_of({1, 1}, 0)}, std::pair{2u, fetch_of({1, 1}, 0, true)},
-                                      std::pair{1u, fetch_of({1, 1}, 3)}}) {
+    for (const auto& said : {std::pair{2u, fetch_of({1, 1}, 0)}, std::pair{2u, fetch_of({1, 1}, 0, true)},
+                             std::pair{1u, fetch_of({1, 1}, 3)}}) {
         testing::internal::CaptureStderr();
         play({.nodes = 3}, [&](Stage& stage) {
             hold(stage, {1, 1});
-            stage.say(by, message);
+            stage.say(said.first, said.second);
             stage.settle();
             EXPECT_TRUE(stage.take_heard().empty());
             EXPECT_EQ(stage.member.groups->kept(), 1u);
@@ -134,7 +134,7 @@ TEST_F(Fetching, nobody_but_the_master_gets_an_answer_and_only_part_by_part) {
 
 using Gathering = Future<group::Gathered<std::uint64_t>>;
 
-/// Node 0 asks nodes 1 and 2, which answer with references to `bytes` each.
+/// Node 0 asks nodes 1 and 2. One of them answers for both, with these values.
 Gathering ask_two(Stage& stage, Bytes values) {
     Gathering future = stage.member.groups->gather({1, 2}, stage.tenfold, std::uint64_t{5});
     stage.settle();
