@@ -1,4 +1,5 @@
-// What engine/engine.hpp promises: each test is one promise, in every world.
+// What engine/engine.hpp promises: each test is one promise, in every world. Of mutexes: engine/mutexes.cpp; of nodes
+// that leave or die: engine/departures.cpp.
 
 #include "engine/node.hpp"
 
