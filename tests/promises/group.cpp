@@ -254,7 +254,6 @@ TEST_P(GroupPromises, copies_refer_to_the_same_set_and_a_set_made_twice_is_one_s
 }
 
 TEST_P(GroupPromises, a_member_that_has_left_is_named_to_those_that_need_it) {
-    if (!GetParam().tells_who_has_left) return; // nothing tells of it there
     run(3, [](Channel& channel) {
         Member member;
         member.open(channel);
