@@ -4,7 +4,7 @@
 // is killed and fails the test. Nothing may be left of a command: every process that descends from it carries a mark in
 // its environment, which is looked for at the end.
 
-#include "sanitized.hpp"
+#include "loopback/sanitized.hpp"
 #include "skips.hpp"
 
 #include <gtest/gtest.h>

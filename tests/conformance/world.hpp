@@ -5,7 +5,7 @@
 
 #include "kumi/base/clock.hpp"
 #include "kumi/pm/channel.hpp"
-#include "sanitized.hpp"
+#include "loopback/sanitized.hpp"
 
 #include <cstdint>
 #include <functional>

@@ -5,7 +5,9 @@
 #include "kumi/coroutine.hpp"
 #include "kumi/engine/call/invoke.hpp"
 
+#include <list>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -159,11 +161,15 @@ TEST_P(CoroutinePromises, a_function_may_be_a_coroutine) {
 
 TEST_P(CoroutinePromises, the_end_of_the_job_ends_what_a_coroutine_waits_for) {
     run(2, [](Channel& channel) {
-        Promise<int> never_kept;
+        std::mutex mutex;
+        std::list<Promise<int>> never_kept; // one for each call
         std::optional<Future<int>> sum;
         {
             Handlers handlers;
-            const auto wait = handlers.function("wait", [&](int) { return never_kept.future(); });
+            const auto wait = handlers.function("wait", [&](int) {
+                const std::lock_guard lock(mutex);
+                return never_kept.emplace_back().future();
+            });
             Engine engine = open(channel, std::move(handlers));
             good(engine.barrier(deadline()));
             sum = ask_all(engine, wait);

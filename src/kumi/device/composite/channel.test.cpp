@@ -2,7 +2,7 @@
 
 #include "kumi/pm/wait.hpp"
 #include "loopback/composites.hpp"
-#include "sanitized.hpp"
+#include "loopback/sanitized.hpp"
 
 #include <algorithm>
 #include <array>

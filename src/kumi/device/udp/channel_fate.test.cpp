@@ -5,7 +5,7 @@
 #include "kumi/lab/network/namespaces.hpp"
 #include "kumi/pm/wait.hpp"
 #include "loopback/ends.hpp"
-#include "sanitized.hpp"
+#include "loopback/sanitized.hpp"
 #include "skips.hpp"
 
 #include <atomic>

@@ -97,10 +97,9 @@ Result<void> Rendezvous::cancel(const AcceptToken& accepted, Instant deadline) {
     OperationService& operations = dispatcher_.operations();
     {
         const Turn turn = dispatcher_.take_turn();
-        if (operations.find(turn, id) != nullptr && withdrawn_.emplace(landing, accepted.key).second) {
-            untold_.push_back(landing);
-            go_on(turn);
-        }
+        // In order with other requests: after the Want that this is about. If the node is lost, so is the accept.
+        if (operations.find(turn, id) != nullptr && withdrawn_.insert(landing).second)
+            (void)port_.queue(turn, accepted.from, withdraw_kind, Withdraw{accepted.key, id});
     }
     const auto is_over = [&](const Turn& turn) {
         return operations.find(turn, id) == nullptr || !withdrawn_.contains(landing);
@@ -117,22 +116,6 @@ Result<void> Rendezvous::cancel(const AcceptToken& accepted, Instant deadline) {
                  "cancelling an accept under key {}: {} has not answered in time; nothing is written any more, but an "
                  "offer may be used up",
                  accepted.key, dispatcher_.name_of(accepted.from));
-}
-
-/// Tells of withdrawn accepts, each after the Want that it is about: a request passes none that waits.
-bool Rendezvous::go_on(const Turn& turn) noexcept {
-    bool any = false;
-    std::erase_if(untold_, [&](const Landing& landing) {
-        const auto found = withdrawn_.find(landing);
-        if (found == withdrawn_.end()) return true; // its node is lost
-        const auto& [from, index, generation] = landing;
-        const bool is_told =
-            port_.try_request(turn, from, withdraw_kind, Withdraw{found->second, {index, generation}});
-        any |= is_told;
-        return is_told;
-    });
-    port_.want_progress(turn, !untold_.empty());
-    return any;
 }
 
 bool Rendezvous::is_withdrawn(const Turn&, Node source, const Place& place) const noexcept {
@@ -231,8 +214,7 @@ void Rendezvous::on_lost(const Turn& turn, Node node) noexcept {
         wants_waiting_ -= want.second.size();
         return true;
     });
-    std::erase_if(withdrawn_, [&](const auto& landing) { return std::get<0>(landing.first) == node; });
-    go_on(turn);
+    std::erase_if(withdrawn_, [&](const Landing& landing) { return std::get<0>(landing) == node; });
 }
 
 } // namespace kumi::engine

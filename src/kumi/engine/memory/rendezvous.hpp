@@ -18,6 +18,7 @@
 
 #include <deque>
 #include <map>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -48,7 +49,6 @@ private:
     using Landing = std::tuple<Node, std::uint32_t, std::uint32_t>; // where from, index, generation
 
     Handled on_message(const Turn& turn, Node source, std::uint16_t kind, Bytes body) override;
-    bool go_on(const Turn& turn) noexcept override;
     void on_lost(const Turn& turn, Node node) noexcept override;
 
     bool on_want(const Turn& turn, Node source, Bytes body);
@@ -65,9 +65,8 @@ private:
     std::map<Meeting, std::deque<Offer>> offers_; // that nobody has accepted yet, oldest first
     std::map<Meeting, std::deque<Want>> wants_;   // accepts of other nodes that wait for an offer
     std::size_t wants_waiting_ = 0;
-    std::uint64_t last_offer_ = 0;               // its number
-    std::map<Landing, std::uint64_t> withdrawn_; // accepts of this node, not yet answered: their keys
-    std::deque<Landing> untold_;                 // of these
+    std::uint64_t last_offer_ = 0; // its number
+    std::set<Landing> withdrawn_;  // accepts of this node, not yet answered
 };
 
 } // namespace kumi::engine

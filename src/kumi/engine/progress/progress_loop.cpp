@@ -176,8 +176,8 @@ void ProgressLoop::wait_for_room(base::FunctionRef<bool(const Turn&)> until) {
     }
 }
 
-/// The thread sleeps on the channel itself, so that room wakes this thread and no other one has to. What it takes in for
-/// handlers calls the background (Work::take_in). After a long sleep the background looks for losses and deadlines.
+/// The thread sleeps on the channel itself, so that room wakes this thread and no other one has to. What it takes in
+/// for handlers calls the background (Work::take_in). After a long sleep the background looks for losses and deadlines.
 void ProgressLoop::sleep_for_room() noexcept {
     constexpr Duration sleep_max = 100ms;
     const Instant end = now() + sleep_max;

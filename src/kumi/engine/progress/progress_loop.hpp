@@ -2,8 +2,8 @@
 
 // Who makes progress: whoever waits, and in the background a thread of its own while nobody does.
 //
-// A thread that waits keeps the turn (turn_lock.hpp) while it spins, and lets others in when they ask. Asleep, nobody has
-// it: the sleeper has armed the channel, and others may send and poll meanwhile.
+// A thread that waits keeps the turn (turn_lock.hpp) while it spins, and lets others in when they ask. Asleep, nobody
+// has it: the sleeper has armed the channel, and others may send and poll meanwhile.
 //
 // The sleeper. One thread at a time sleeps on the channel; threads of the program before the background. Further
 // threads that wait sleep on a word of ours, and whoever handled something wakes them to look again.

@@ -1,6 +1,6 @@
 #include "kumi/group/collective/call_failure.hpp"
 
-#include "group/seat.hpp"
+#include "loopback/seat.hpp"
 
 #include <gtest/gtest.h>
 

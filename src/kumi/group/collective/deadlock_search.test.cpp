@@ -1,6 +1,6 @@
 #include "kumi/group/collective/deadlock_search.hpp"
 
-#include "group/seat.hpp"
+#include "loopback/seat.hpp"
 
 #include <gtest/gtest.h>
 
