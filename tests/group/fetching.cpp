@@ -79,8 +79,8 @@ TEST_F(Fetching, a_member_keeps_an_answer_that_is_larger_than_the_master_said_un
         const auto size = number_as_argument(50).size();
         stage.say(1, cast_of({1, 2}, {Use::gather, Stage::tenfold_number, size}, {0}, number_as_argument(5)));
         stage.settle();
-        const auto head = bytes_of(ValueHead{0, static_cast<std::uint32_t>(size)});
-        EXPECT_EQ(stage.take_answers().at(0).values, joined({head, number_as_argument(50)}));
+        const ValueHead head{0, static_cast<std::uint32_t>(size)};
+        EXPECT_EQ(stage.take_answers().at(0).values, joined({bytes_of(head), number_as_argument(50)}));
         EXPECT_EQ(stage.member.groups->kept(), 0u);
     });
 }
