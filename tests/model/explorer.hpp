@@ -652,15 +652,23 @@ inline void Engine::full_fence() {
     note_line("full fence");
 }
 
-// Interrupting the others orders each of them against the caller. It is not relied on to order them among
-// themselves, because they are not all interrupted at one instant.
+// Interrupting the others orders each of them against the caller, both ways: what the caller did before comes before
+// what another thread does after its interrupt, and what that thread did before its interrupt comes before what the
+// caller does after. It is not relied on to order them among themselves, because they are not all interrupted at one
+// instant.
 inline void Engine::heavy_fence() {
     enter({Kind::heavy_fence, true, 0});
     if (direct()) return;
     fence(self());
     const Stamps<atomics_max> known = seq_cst_newest_;
+    const View caller = self().current;
     for (unsigned thread = 0; thread < thread_count_; ++thread) {
         if (thread != running_) fence_remotely(thread, known);
+    }
+    for (unsigned thread = 0; thread < thread_count_; ++thread) {
+        if (thread == running_) continue;
+        self().current.join(threads_[thread].released);
+        threads_[thread].current.join(caller);
     }
     fence(self());
     leave();

@@ -222,6 +222,47 @@ TEST(plain, is_released_by_a_heavy_fence_that_comes_after_it) {
     EXPECT_TRUE(outcome.complete) << outcome.failure.value_or("");
 }
 
+TEST(plain, is_ordered_before_a_heavy_fence_of_a_thread_that_saw_a_later_store) {
+    const auto outcome = explore_litmus({
+        [](Shared& s) { s.data.set(7), s.x.store(1, relaxed); },
+        [](Shared& s) {
+            if (s.x.load(relaxed) == 0) return;
+            Memory::heavy_fence();
+            s.data.get();
+        },
+    });
+    EXPECT_TRUE(outcome.complete) << outcome.failure.value_or("");
+}
+
+TEST(plain, races_if_the_heavy_fence_comes_before_the_look) {
+    EXPECT_TRUE(is_race(explore_litmus({
+        [](Shared& s) { s.data.set(7), s.x.store(1, relaxed); },
+        [](Shared& s) {
+            Memory::heavy_fence();
+            if (s.x.load(relaxed) == 1) s.data.get();
+        },
+    })));
+}
+
+TEST(plain, is_ordered_after_the_heavy_fence_of_a_thread_by_a_later_store) {
+    const auto outcome = explore_litmus({
+        [](Shared& s) { s.data.set(7), Memory::heavy_fence(), s.x.store(1, relaxed); },
+        [](Shared& s) {
+            if (s.x.load(relaxed) == 1) s.data.get();
+        },
+    });
+    EXPECT_TRUE(outcome.complete) << outcome.failure.value_or("");
+}
+
+TEST(plain, races_if_a_thread_writes_after_its_heavy_fence) {
+    EXPECT_TRUE(is_race(explore_litmus({
+        [](Shared& s) { Memory::heavy_fence(), s.data.set(7), s.x.store(1, relaxed); },
+        [](Shared& s) {
+            if (s.x.load(relaxed) == 1) s.data.get();
+        },
+    })));
+}
+
 TEST(coherence, two_loads_never_see_writes_backwards) {
     const auto outcomes = outcomes_of({
         [](Shared& s) { s.x.store(1, relaxed), s.x.store(2, relaxed); },
