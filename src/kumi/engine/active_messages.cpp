@@ -40,6 +40,31 @@ void ActiveMessages::reply(Node to, std::uint32_t handler, MutableBytes message,
     dispatcher_.outbox(turn).reply(to, message, payload);
 }
 
+/// False: these are not the handler's arguments. `on_trouble` is told of what the handler did wrong.
+template <class OnTrouble>
+[[gnu::always_inline]] inline bool ActiveMessages::run(const Turn& turn, const Handlers::Entry& entry, Call& call,
+                                                       Bytes body, OnTrouble&& on_trouble) {
+    bool is_sound = true;
+    try {
+        const Lending lending(turn);
+        is_sound = entry.run(call, body);
+    } catch (const std::exception& thrown) {
+        return on_trouble(error(ErrorCode::refused, "handler {} threw: {}", entry.name, thrown.what())), true;
+    } catch (...) {
+        on_trouble(error(ErrorCode::refused, "handler {} threw something that is no std::exception", entry.name));
+        return true;
+    }
+    if (const Error* const misuse = call.misuse(); misuse != nullptr) [[unlikely]]
+        on_trouble(error(misuse->code(), "handler {} {}", entry.name, misuse->text()));
+    return is_sound;
+}
+
+inline Handled ActiveMessages::handle(const Turn& turn, const Handlers::Entry& entry, Call&& call, Bytes body) {
+    return handled_if(run(turn, entry, call, body, [&](const Error& why) {
+        dispatcher_.operations().refuse(turn, call.source(), no_operation, why);
+    }));
+}
+
 Handled ActiveMessages::on_message(const Turn& turn, Node source, const Header& header, Bytes body) {
     const std::size_t number = header.kind - static_cast<std::size_t>(Kind::first_handler);
     if (number >= handler_of_.size()) return Handled::no;
@@ -50,37 +75,14 @@ Handled ActiveMessages::on_message(const Turn& turn, Node source, const Header& 
     return handle(turn, entry, Call(dispatcher_, source, header.is_request != 0), body);
 }
 
-inline Handled ActiveMessages::handle(const Turn& turn, const Handlers::Entry& entry, Call&& call, Bytes body) {
-    std::optional<Error> trouble;
-    const bool is_sound = run(entry, call, body, trouble);
-    if (trouble) dispatcher_.operations().refuse(turn, call.source(), no_operation, *trouble);
-    return handled_if(is_sound);
-}
-
-std::optional<std::string> ActiveMessages::run_here(std::uint32_t number, Node source, Bytes arguments) {
+std::optional<std::string> ActiveMessages::run_here(const Turn& turn, std::uint32_t number, Node source,
+                                                    Bytes arguments) {
     const Handlers::Entry& entry = handlers_.entries()[handler_of_[number]];
     Call call(dispatcher_, source, false);
-    std::optional<Error> trouble;
-    if (!run(entry, call, arguments, trouble))
+    std::optional<std::string> trouble;
+    if (!run(turn, entry, call, arguments, [&](const Error& why) { trouble = why.text(); }))
         return fmt::format("{} bytes came that are no arguments of handler {}", arguments.size(), entry.name);
-    if (!trouble) return {};
-    return trouble->text();
-}
-
-/// False: these are not the handler's arguments.
-inline bool ActiveMessages::run(const Handlers::Entry& entry, Call& call, Bytes body, std::optional<Error>& trouble) {
-    bool is_sound = true;
-    try {
-        const Lending lending(dispatcher_.loop().turn_lock());
-        is_sound = entry.run(call, body);
-    } catch (const std::exception& thrown) {
-        trouble = error(ErrorCode::refused, "handler {} threw: {}", entry.name, thrown.what());
-    } catch (...) {
-        trouble = error(ErrorCode::refused, "handler {} threw something that is no std::exception", entry.name);
-    }
-    if (const Error* const misuse = call.misuse(); misuse != nullptr && !trouble) [[unlikely]]
-        trouble = error(misuse->code(), "handler {} {}", entry.name, misuse->text());
-    return is_sound;
+    return trouble;
 }
 
 // ---- messages that are held
@@ -182,7 +184,7 @@ void ActiveMessages::run_plain(const Turn& turn, bool was_forwarded, pm::Message
     std::optional<Error> trouble;
     is_in_plain_handler_ = true;
     try {
-        const Lending lending(dispatcher_.loop().turn_lock());
+        const Lending lending(turn);
         plain_handler_(message);
     } catch (const std::exception& thrown) {
         trouble = error(ErrorCode::refused, "on_message threw at a message of {}: {}",

@@ -46,7 +46,7 @@ public:
     /// Answers a request, from within its handler.
     void reply(Node to, std::uint32_t handler, MutableBytes message, Bytes payload);
     /// Runs a handler of this node as if `source` had sent for it. Returns what went wrong, if anything did.
-    std::optional<std::string> run_here(std::uint32_t number, Node source, Bytes arguments);
+    std::optional<std::string> run_here(const Turn& turn, std::uint32_t number, Node source, Bytes arguments);
     /// A message for a handler has come.
     Handled on_message(const Turn& turn, Node source, const Header& header, Bytes body);
 
@@ -83,7 +83,8 @@ private:
         bool is_holding = false;   // among holding_
     };
 
-    bool run(const Handlers::Entry& entry, Call& call, Bytes body, std::optional<Error>& trouble);
+    template <class OnTrouble>
+    bool run(const Turn& turn, const Handlers::Entry& entry, Call& call, Bytes body, OnTrouble&& on_trouble);
     Handled handle(const Turn& turn, const Handlers::Entry& entry, Call&& call, Bytes body);
     bool is_held_back(const Turn& turn, Node source, std::uint32_t pressure) const noexcept;
     Handled hold_request(Node source, const Header& header, const Handlers::Entry& entry, Bytes body);

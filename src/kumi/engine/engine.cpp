@@ -65,13 +65,13 @@ Result<void> Engine::wait(const BarrierToken& token, Instant deadline) {
 std::size_t Engine::poll() { return dispatcher_->progress().poll(); }
 void Engine::flush() { dispatcher_->progress().flush(); }
 bool Engine::wait_until(base::FunctionRef<bool()> done, Instant deadline) {
-    if (dispatcher_->progress().in_handler()) return done();
-    TurnLock& lock = dispatcher_->loop().turn_lock();
-    const auto look = [&] {
-        const Lending lending(lock);
+    ProgressLoop& loop = dispatcher_->loop();
+    if (loop.has_turn()) return done();
+    const auto look = [&](const Turn& turn) {
+        const Lending lending(turn);
         return done();
     };
-    return dispatcher_->progress().wait_until(look, deadline);
+    return loop.serve_until(look, deadline);
 }
 
 } // namespace kumi::engine

@@ -13,10 +13,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// The background's first nap after it found threads of the program at work, and the longest while they come and go.
-/// Each costs some microseconds of a core.
+/// The background's first nap after it found threads of the program at work.
 constexpr Duration nap_min = 100us;
-constexpr Duration nap_max = 1ms;
 /// The longest while one and the same wait goes on; who ends such a wait wakes it.
 constexpr Duration long_nap_max = 16ms;
 /// A channel that cannot be slept on jointly is looked at this often.
@@ -53,21 +51,6 @@ void ProgressLoop::run_tasks() noexcept {
 }
 
 // ---- waiting
-
-ProgressLoop::Wait::Wait(ProgressLoop& loop) noexcept : loop_(loop), observer_(WaitObserver::of_this_thread()) {
-    const Turn turn(loop.lock_);
-    if (observer_ != nullptr) observer_->begin_wait();
-    // Relaxed, and not in one step: only who has the turn writes, and a look too early or too late does no harm.
-    loop_.waits_.store(loop_.waits_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    loop_.visits_.store(loop_.visits_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-}
-
-ProgressLoop::Wait::~Wait() {
-    const Turn turn(loop_.lock_);
-    loop_.waits_.store(loop_.waits_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
-    if (loop_.nap_ns_.load(std::memory_order_relaxed) > Duration(nap_max).count()) loop_.kick();
-    if (observer_ != nullptr) observer_->end_wait();
-}
 
 void ProgressLoop::end_observed_waits(const Turn& turn) noexcept {
     observed_waits_end_ = true;
@@ -144,7 +127,7 @@ void ProgressLoop::wait_for_room(base::FunctionRef<bool(const Turn&)> until) {
         serve_until(until, never);
         return;
     }
-    const Wait wait(*this);
+    const WaitOutside wait(*this);
     constexpr unsigned yields_max = 4; // as in serve_until()
     unsigned empty = 0;
     Instant idle_since{};

@@ -89,7 +89,7 @@ public:
             if constexpr (std::is_invocable_v<Until&, const Turn&>) return until(turn);
             else return until();
         };
-        const Wait wait(*this);
+        const Wait wait(*this, turn);
         const unsigned polls_per_clock = polls_per_clock_; // as in pm::poll_until()
         // Where all cores are taken whoever is waited for may only need this one: to let it run costs a third of
         // falling asleep and being woken.
@@ -145,16 +145,49 @@ private:
         abandoned, // such a thread went on with a borrowed turn, which cannot end the channel's sleep
         background,
     };
-    /// While a thread of the program waits.
+    /// While a thread of the program waits. Begins and ends with the turn.
     class Wait {
     public:
-        explicit Wait(ProgressLoop& loop) noexcept;
-        ~Wait();
+        Wait(ProgressLoop& loop, const Turn&) noexcept : loop_(loop), observer_(WaitObserver::of_this_thread()) {
+            if (observer_ != nullptr) [[unlikely]]
+                observer_->begin_wait();
+            // Relaxed, and not in one step: only who has the turn writes, and a look too early or too late does no harm.
+            loop_.waits_.store(loop_.waits_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+            loop_.visits_.store(loop_.visits_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+        }
+        Wait(const Wait&) = delete;
+        Wait& operator=(const Wait&) = delete;
+        ~Wait() {
+            loop_.waits_.store(loop_.waits_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+            if (loop_.nap_ns_.load(std::memory_order_relaxed) > Duration(nap_max).count()) [[unlikely]]
+                loop_.kick();
+            if (observer_ != nullptr) [[unlikely]]
+                observer_->end_wait();
+        }
         bool is_to_end() const noexcept { return observer_ != nullptr && loop_.observed_waits_end_; }
 
     private:
         ProgressLoop& loop_;
         WaitObserver* observer_;
+    };
+    /// The same for a thread that takes the turn only for moments.
+    class WaitOutside {
+    public:
+        explicit WaitOutside(ProgressLoop& loop) noexcept : lock_(loop.lock_) {
+            const Turn turn(lock_);
+            wait_.emplace(loop, turn);
+        }
+        WaitOutside(const WaitOutside&) = delete;
+        WaitOutside& operator=(const WaitOutside&) = delete;
+        ~WaitOutside() {
+            const Turn turn(lock_);
+            wait_.reset();
+        }
+        bool is_to_end() const noexcept { return wait_->is_to_end(); }
+
+    private:
+        TurnLock& lock_;
+        std::optional<Wait> wait_;
     };
     /// From prepare_sleep() to end_sleep(); `done` may throw in between.
     class PreparedSleep {
@@ -192,6 +225,9 @@ private:
     void run_background() noexcept;
     void nap() noexcept;
     void kick() noexcept;
+
+    /// The longest nap of the background while threads of the program come and go. Each costs some microseconds of a core.
+    static constexpr Duration nap_max = std::chrono::milliseconds(1);
 
     pm::Channel& channel_;
     pm::JointSleep* joint_;

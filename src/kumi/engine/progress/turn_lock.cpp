@@ -110,7 +110,7 @@ void TurnLock::warn_once(Duration waited) noexcept {
 
 bool TurnLock::try_borrow() noexcept {
     // The first look spares the fence where nothing is lent.
-    if ((can_own_ && !loan_.is_owner_outside()) || !loan_.try_lock()) return false;
+    if ((can_own_ && !loan_.seems_owner_outside()) || !loan_.try_lock()) return false;
     if (can_own_) {
         loan_.begin_visit();
         if (!loan_.is_owner_outside()) {
@@ -125,21 +125,16 @@ bool TurnLock::try_borrow() noexcept {
 
 void TurnLock::give_back(Hold hold) noexcept {
     if (hold == Hold::borrowed_again) return;
-    if (hold == Hold::reclaimed) {
-        (void)lend();
-        return;
-    }
     borrower_.store(nullptr, std::memory_order_relaxed);
     if (can_own_) loan_.end_visit();
     loan_.unlock();
 }
 
 void TurnLock::reclaim_slowly() noexcept {
-    unsigned looks = 0;
-    do {
-        if (++looks <= spins_max) pm::relax();
+    for (unsigned looks = 1; !(can_own_ ? loan_.try_lock_as_owner() : loan_.try_lock()); ++looks) {
+        if (looks <= spins_max) pm::relax();
         else ::sched_yield();
-    } while (!(can_own_ ? loan_.try_lock_as_owner() : loan_.try_lock()));
+    }
 }
 
 // ---- letting others

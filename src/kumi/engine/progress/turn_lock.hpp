@@ -38,16 +38,17 @@ public:
         borrowed,       // of a thread that runs code of the program
         borrowed_again, // the thread had borrowed it already
     };
-    /// For Turn.
-    Hold enter() noexcept {
+    /// For Turn. Inlined everywhere: each message passes here several times.
+    [[gnu::always_inline]] Hold enter() noexcept {
         if (!is_held_here()) return take_or_borrow();
         if (!is_lent_) return Hold::again;
         reclaim();
         return Hold::reclaimed;
     }
-    void leave(Hold hold) noexcept {
+    [[gnu::always_inline]] void leave(Hold hold) noexcept {
         if (hold == Hold::whole) leave();
-        else if (hold != Hold::again) [[unlikely]] give_back(hold);
+        else if (hold == Hold::reclaimed) lend_held();
+        else if (hold >= Hold::borrowed) [[unlikely]] give_back(hold);
     }
 
     /// For a thread that has nothing of it. Does not borrow.
@@ -69,13 +70,19 @@ public:
     /// This thread runs code of the program until reclaim(). False: it does not have the turn, or has lent it already.
     bool lend() noexcept {
         if (!is_held_here() || is_lent_) return false;
-        is_lent_ = true;
-        if (can_own_) loan_.unlock_as_owner();
-        else loan_.unlock();
+        lend_held();
         return true;
     }
-    void reclaim() noexcept {
-        if (!(can_own_ ? loan_.try_lock_as_owner() : loan_.try_lock())) [[unlikely]] reclaim_slowly();
+    /// For a thread that has the turn and has not lent it.
+    [[gnu::always_inline]] void lend_held() noexcept {
+        is_lent_ = true;
+        if (can_own_) [[likely]]
+            loan_.unlock_as_owner();
+        else loan_.unlock();
+    }
+    [[gnu::always_inline]] void reclaim() noexcept {
+        if (!can_own_ || !loan_.try_lock_as_owner()) [[unlikely]]
+            reclaim_slowly();
         is_lent_ = false;
     }
 
@@ -120,8 +127,8 @@ private:
     Duration stuck_after_;
     bool can_own_ = false; // both locks
     base::BiasedLock<base::MachineMemory> lock_;
-    /// Its owner is whichever thread has the turn, and is outside while it lends.
-    base::BiasedLock<base::MachineMemory> loan_;
+    /// Its owner is whichever thread has the turn, and is outside while it lends: several times for each message.
+    base::BiasedLock<base::MachineMemory, base::Ordered::by_visitor> loan_;
     std::atomic<const void*> owner_{nullptr}; // of lock_: the first thread of the program that came
     std::atomic<const void*> background_{nullptr};
     std::atomic<const void*> holder_{nullptr};   // stays while the turn is lent
@@ -141,11 +148,11 @@ private:
 /// `done` and Work.
 class Turn {
 public:
-    explicit inline Turn(ProgressLoop& loop) noexcept;
-    explicit Turn(TurnLock& lock) noexcept : lock_(lock), hold_(lock.enter()) {}
+    [[gnu::always_inline]] explicit inline Turn(ProgressLoop& loop) noexcept;
+    [[gnu::always_inline]] explicit Turn(TurnLock& lock) noexcept : lock_(lock), hold_(lock.enter()) {}
     Turn(const Turn&) = delete;
     Turn& operator=(const Turn&) = delete;
-    ~Turn() { lock_.leave(hold_); }
+    [[gnu::always_inline]] ~Turn() { lock_.leave(hold_); }
 
     /// Some code of the program runs below this: nothing else of the program's may be run, and nothing may wait.
     bool is_inner() const noexcept { return hold_ != TurnLock::Hold::whole; }
@@ -154,6 +161,7 @@ public:
 
 private:
     friend class ProgressLoop;
+    friend class Lending;
     struct Whole {};
     /// Does not borrow, and is not for a thread that has the turn.
     Turn(TurnLock& lock, Whole) noexcept : lock_(lock), hold_(TurnLock::Hold::whole) { lock.take(); }
@@ -162,14 +170,18 @@ private:
     TurnLock::Hold hold_;
 };
 
-/// While code of the program runs. Does nothing in a thread that does not have the turn.
+/// While code of the program runs. Does nothing if the turn is borrowed.
 class Lending {
 public:
-    explicit Lending(TurnLock& lock) noexcept : lock_(lock), is_mine_(lock.lend()) {}
+    explicit Lending(const Turn& turn) noexcept : lock_(turn.lock_), is_mine_(!turn.is_borrowed()) {
+        if (is_mine_) [[likely]]
+            lock_.lend_held();
+    }
     Lending(const Lending&) = delete;
     Lending& operator=(const Lending&) = delete;
     ~Lending() {
-        if (is_mine_) lock_.reclaim();
+        if (is_mine_) [[likely]]
+            lock_.reclaim();
     }
 
 private:

@@ -66,7 +66,7 @@ TEST_P(Loans, a_thread_borrows_the_turn_while_another_runs_code_of_the_program) 
     std::thread other;
     {
         const Turn turn(lock);
-        const Lending lending(lock);
+        const Lending lending(turn);
         other = std::thread([&] {
             const std::lock_guard guard(mutex);
             is_locked = true;
@@ -78,6 +78,7 @@ TEST_P(Loans, a_thread_borrows_the_turn_while_another_runs_code_of_the_program) 
                 const Turn inner(lock);
                 EXPECT_TRUE(inner.is_inner());
                 EXPECT_TRUE(inner.is_borrowed());
+                const Lending nothing(inner);
             }
             has_sent = true;
         });
@@ -85,6 +86,7 @@ TEST_P(Loans, a_thread_borrows_the_turn_while_another_runs_code_of_the_program) 
         const std::lock_guard guard(mutex);
         EXPECT_TRUE(has_sent);
         EXPECT_TRUE(lock.is_held_here());
+        EXPECT_FALSE(lock.lend()) << "the borrower did not end the loan";
     }
     other.join();
     const Turn turn(lock);
@@ -96,9 +98,7 @@ TEST_P(Loans, a_turn_that_is_not_lent_is_not_borrowed) {
     std::thread other;
     {
         const Turn turn(lock);
-        {
-            const Lending lending(lock);
-        }
+        { const Lending lending(turn); }
         other = std::thread([&] {
             has_come = true;
             const Turn call(lock);
@@ -119,7 +119,7 @@ TEST_P(Loans, the_lender_waits_for_the_borrower_before_it_goes_on_or_calls_the_e
         std::thread other;
         {
             const Turn turn(lock);
-            std::optional<Lending> lending(lock);
+            std::optional<Lending> lending(std::in_place, turn);
             other = std::thread([&] {
                 const Turn call(lock);
                 has_it = true;
@@ -153,7 +153,7 @@ TEST_P(Loans, one_thread_at_a_time_has_the_turn_whole_reclaimed_or_borrowed) {
                 if (thread == 0) { // handlers that take the mutex and call the engine
                     const Turn turn(lock);
                     ++count;
-                    const Lending lending(lock);
+                    const Lending lending(turn);
                     const std::lock_guard guard(mutex);
                     const Turn call(lock);
                     ++count;

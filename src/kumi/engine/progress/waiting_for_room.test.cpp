@@ -114,7 +114,8 @@ TEST_F(WaitingForRoom, a_thread_that_sleeps_goes_on_with_a_borrowed_turn_and_the
     work.on_work = [&]() -> std::size_t {
         if (!is_background() || !is_called.exchange(false)) return 0;
         background = std::this_thread::get_id();
-        const Lending lending(loop.turn_lock());
+        const Turn turn(loop.turn_lock());
+        const Lending lending(turn);
         is_in_handler = true;
         const std::lock_guard lock(mutex);
         return 1;

@@ -53,11 +53,7 @@ bool Outbox::request(Node to, MutableBytes head, Bytes body) {
     return true;
 }
 
-void Outbox::reply(Node to, MutableBytes head, Bytes body) {
-    Peer& peer = peers_[to];
-    if (credits_.is_lost(to) || (peer.replies.empty() && post(to, head, body, credits_.handled_here(to)))) return;
-    keep(to, peer.replies, copy_of(head, body));
-}
+void Outbox::keep_reply(Node to, Bytes head, Bytes body) { keep(to, peers_[to].replies, copy_of(head, body)); }
 
 bool Outbox::keep_plain(Node to, std::vector<std::byte> message) {
     if (credits_.is_lost(to)) return false;

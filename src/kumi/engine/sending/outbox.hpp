@@ -67,7 +67,12 @@ public:
     /// With the turn: sent now or later, in order with other requests. False: the node is lost.
     bool request(Node to, MutableBytes head, Bytes body = {});
     /// Sent now or later.
-    void reply(Node to, MutableBytes head, Bytes body = {});
+    void reply(Node to, MutableBytes head, Bytes body = {}) {
+        if (credits_.is_lost(to)) [[unlikely]]
+            return;
+        if (!peers_[to].replies.empty() || !post(to, head, body, credits_.handled_here(to))) [[unlikely]]
+            keep_reply(to, head, body);
+    }
 
     /// To be told of every message that comes, and when a request has been handled: `bytes` with its header. False: its
     /// count makes no sense.
@@ -158,6 +163,7 @@ private:
     bool drain(Node to, std::list<Waiting>& waiting, Sort sort);
     bool try_drain(Node to, Waiting& next, Sort sort);
     void keep(Node to, std::list<Waiting>& waiting, std::vector<std::byte> copy);
+    void keep_reply(Node to, Bytes head, Bytes body);
     void tell_handled(Node to);
     void on_taken(Node from, Flow flow, std::size_t bytes) {
         if (windows_.on_taken(from, flow, bytes)) [[unlikely]]

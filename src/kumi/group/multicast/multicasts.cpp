@@ -277,7 +277,7 @@ Result<std::vector<std::byte>> Multicasts::run_handler(const engine::Turn& turn,
         return std::vector<std::byte>();
     }
     is_running_ = true;
-    const auto trouble = dispatcher_.messages().run_here(purpose.number, name.master, content);
+    const auto trouble = dispatcher_.messages().run_here(turn, purpose.number, name.master, content);
     is_running_ = false;
     if (trouble) return Error(ErrorCode::refused, *trouble);
     return std::vector<std::byte>();
