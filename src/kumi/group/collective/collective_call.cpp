@@ -315,8 +315,9 @@ bool CollectiveCall::Waiting::wait_here() {
     const bool in_time = call_.dispatcher_.loop().serve_until(is_over, call_.deadline_);
     if (has_all) return true;
     const auto turn = call_.dispatcher_.take_turn();
-    if (!in_time) call_.on_late(turn);
-    return false;
+    // What was missing at the deadline may have come since, handled by another thread.
+    if (!in_time && !is_over(turn)) call_.on_late(turn);
+    return has_all;
 }
 
 void CollectiveCall::on_late(const engine::Turn& turn) {
