@@ -5,6 +5,9 @@
 // nodes that watch it the nearest tells all others, in three rounds. What is told counts as much as what the host says:
 // the others ask the node themselves, and give it up if it does not answer. So a death costs a few packets for each
 // node, and what a node sends while nobody dies does not grow with the job.
+//
+// A node that said farewell to some may still have something to send to others, and be slow. That it has left is only a
+// reason for them to ask: its host tells when nobody listens.
 
 #include "kumi/reliable/endpoint/endpoint.hpp"
 
@@ -70,7 +73,8 @@ bool Endpoint::is_nearest_before(Node node) const noexcept {
 /// Begins to tell the others that `node` does not listen any more. Not `at_once`: with the next watch, by which time
 /// this node may be about to end, as at the end of a job.
 void Endpoint::report(Node node, bool at_once) noexcept {
-    if (!has_watch() || is_closing_ || !is_nearest_before(node) || !reports_.add(node)) return;
+    const bool has_left = peers_[node]->gone == Gone::left;
+    if (!has_watch() || is_closing_ || !is_nearest_before(node) || !reports_.add(node, has_left)) return;
     if (at_once) send_reports();
 }
 
@@ -107,8 +111,17 @@ void Endpoint::on_answer_of_refused(Node node) noexcept {
 }
 
 void Endpoint::on_report(Bytes words, Instant now) noexcept {
-    for (std::uint64_t node = 0; read_value(words, node); words = words.subspan(sizeof node))
-        if (node < options_.nodes && node != options_.self) on_refused(static_cast<Node>(node), now);
+    for (std::uint64_t word = 0; read_value(words, word); words = words.subspan(sizeof word)) {
+        const std::uint64_t number = word & ~Reports::left_bit;
+        if (number >= options_.nodes || number == options_.self) continue;
+        const auto node = static_cast<Node>(number);
+        if ((word & Reports::left_bit) == 0) {
+            on_refused(node, now);
+        } else if (!is_gone(node)) {
+            peers_[node]->ask = true;
+            make_ready(node);
+        }
+    }
 }
 
 } // namespace kumi::reliable

@@ -164,6 +164,23 @@ TEST(Watch, what_another_node_says_twice_is_believed_unless_the_node_answers) {
         }
 }
 
+TEST(Watch, a_node_that_has_left_some_is_asked_by_the_others_and_not_lost_while_it_is_stopped) {
+    for (const bool is_dead : {false, true}) {
+        NetworkOptions options = watched(4);
+        options.endpoint.watch_every = 0s;
+        Wire wire(options);
+        if (is_dead) wire.kill(2);
+        else wire.freeze(2, 2s);
+        for (unsigned i = 1; i <= 3; ++i) {
+            wire.inject(0, report_by(1, 0, i, {Reports::left_bit | 2}));
+            wire.run_for(200ms);
+        }
+        EXPECT_EQ(wire[0].gone(2), is_dead ? Gone::refused : Gone::no);
+        wire.run_for(5s);
+        EXPECT_EQ(wire[0].gone(2), is_dead ? Gone::refused : Gone::no);
+    }
+}
+
 TEST(Watch, a_report_that_makes_no_sense_does_no_harm) {
     Wire wire(watched(3));
     for (Sequence i = 1; i < 20; ++i) {
@@ -208,8 +225,8 @@ TEST(Watch, a_node_that_closes_tells_nobody_of_the_others) {
 TEST(Watch, reports_name_a_node_in_three_rounds_and_all_of_them_when_there_are_many) {
     Reports reports(200);
     std::vector<std::byte> room(Reports::words_max * 8);
-    EXPECT_TRUE(reports.add(5));
-    EXPECT_FALSE(reports.add(5)) << "already";
+    EXPECT_TRUE(reports.add(5, false));
+    EXPECT_FALSE(reports.add(5, false)) << "already";
     reports.begin_round();
     for (unsigned round = 0; round < 3; ++round) {
         EXPECT_EQ(reports.write(room.data()), 1u);
@@ -217,7 +234,7 @@ TEST(Watch, reports_name_a_node_in_three_rounds_and_all_of_them_when_there_are_m
         reports.begin_round();
     }
     EXPECT_TRUE(reports.empty());
-    for (Node node = 0; node < 200; ++node) EXPECT_TRUE(reports.add(node));
+    for (Node node = 0; node < 200; ++node) EXPECT_TRUE(reports.add(node, false));
     reports.remove(7);
     std::vector<unsigned> named(200);
     while (!reports.empty()) {
