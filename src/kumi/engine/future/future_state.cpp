@@ -81,6 +81,18 @@ void FutureState::drop() {
     });
 }
 
+namespace {
+
+/// Takes the turn back that was lent to a continuation, which may throw if there is no memory.
+struct Reclaiming {
+    Progress* lender; // or null
+    ~Reclaiming() {
+        if (lender != nullptr) lender->reclaim();
+    }
+};
+
+} // namespace
+
 void FutureState::publish(std::unique_lock<std::mutex>& lock, base::FunctionRef<void()> store) {
     store();
     std::function<void()> call = std::exchange(call_, nullptr);
@@ -100,8 +112,8 @@ void FutureState::publish(std::unique_lock<std::mutex>& lock, base::FunctionRef<
         if (progress && call && progress->lend()) lender = progress.operator->();
     }
     if (is_waited_for_alone) base::futex_wake(ready_);
+    const Reclaiming reclaiming{lender};
     if (call) run_continuation(std::move(call));
-    if (lender != nullptr) lender->reclaim();
 }
 
 // ---- cancelling

@@ -27,22 +27,30 @@ void Transfers::start(Transfer transfer, bool is_in_background) {
     const Turn turn = dispatcher_.take_turn();
     transfer.held = dispatcher_.operations().hold(turn, "transfer");
     transfers_[transfer.node].push_back(std::move(transfer));
-    port_.want_progress(turn, true);
-    if (go_on(turn)) dispatcher_.loop().wake_waiters(turn); // flags that other threads wait for may have been set
-    if (!transfers_.empty() && is_in_background) dispatcher_.loop().on_duty(turn);
+    if (send_pieces(turn)) dispatcher_.loop().wake_waiters(turn); // flags that other threads wait for may have been set
+    const bool needs_background = (is_in_background && !transfers_.empty()) || !handled_.empty();
+    if (needs_background) dispatcher_.loop().on_duty(turn);
 }
 
 bool Transfers::go_on(const Turn& turn) {
+    const bool any = send_pieces(turn);
+    // Only now, because what is told may start transfers. Not in start(): a continuation of a future must not run in a
+    // thread that only starts something else, and may hold a mutex that the continuation takes.
+    for (const OperationId id : std::exchange(handled_, {}))
+        if (dispatcher_.operations().find(turn, id) != nullptr) dispatcher_.operations().complete(turn, id);
+    port_.want_progress(turn, has_work());
+    return any;
+}
+
+/// True if pieces were sent, or transfers have come to their end.
+bool Transfers::send_pieces(const Turn& turn) {
     bool any = false;
     for (auto node = transfers_.begin(); node != transfers_.end();) {
         any |= go_on_to(turn, node->second);
         if (node->second.empty()) node = transfers_.erase(node);
         else ++node;
     }
-    port_.want_progress(turn, !transfers_.empty());
-    // Only now, because what is told may start transfers.
-    for (const OperationId id : std::exchange(handled_, {}))
-        if (dispatcher_.operations().find(turn, id) != nullptr) dispatcher_.operations().complete(turn, id);
+    port_.want_progress(turn, has_work());
     return any;
 }
 
@@ -69,7 +77,7 @@ void Transfers::give_up(const Turn& turn, Node lost) noexcept {
     if (node == transfers_.end()) return;
     for (const Transfer& transfer : node->second) dispatcher_.operations().release(turn, transfer.held);
     transfers_.erase(node);
-    port_.want_progress(turn, !transfers_.empty());
+    port_.want_progress(turn, has_work());
 }
 
 std::optional<Transfer> Transfers::stop(const Turn& turn, Node node, base::FunctionRef<bool(const Transfer&)> is_it) {

@@ -59,6 +59,8 @@ public:
 private:
     using List = std::list<Transfer>;
 
+    bool has_work() const noexcept { return !transfers_.empty() || !handled_.empty(); }
+    bool send_pieces(const Turn& turn);
     bool go_on_to(const Turn& turn, List& transfers);
     bool send_piece(const Turn& turn, Transfer& transfer);
     bool send_put_piece(const Turn& turn, Transfer& transfer, std::uint64_t bytes);
