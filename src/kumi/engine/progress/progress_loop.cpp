@@ -17,6 +17,10 @@ using namespace std::chrono_literals;
 constexpr Duration nap_min = 100us;
 /// The longest while one and the same wait goes on; who ends such a wait wakes it.
 constexpr Duration long_nap_max = 16ms;
+/// Of a thread that waits for room with a borrowed turn.
+constexpr Duration borrower_nap = 1ms;
+/// A thread that waits for room looks again after this time, whatever happens.
+constexpr Duration room_sleep_max = 100ms;
 /// A channel that cannot be slept on jointly is looked at this often.
 constexpr Duration look_after = 1ms;
 
@@ -127,7 +131,7 @@ void ProgressLoop::wait_for_room(base::FunctionRef<bool(const Turn&)> until) {
         serve_until(until, never);
         return;
     }
-    const WaitOutside wait(*this);
+    const RoomWait wait(*this);
     constexpr unsigned yields_max = 4; // as in serve_until()
     unsigned empty = 0;
     Instant idle_since{};
@@ -160,33 +164,37 @@ void ProgressLoop::wait_for_room(base::FunctionRef<bool(const Turn&)> until) {
 }
 
 /// The thread sleeps on the channel itself, so that room wakes this thread and no other one has to. What it takes in
-/// for handlers calls the background (Work::take_in). After a long sleep the background looks for losses and deadlines.
+/// for handlers calls the background (Work::take_in), which also comes by itself while threads wait for room.
 void ProgressLoop::sleep_for_room() noexcept {
-    constexpr Duration sleep_max = 100ms;
-    const Instant end = now() + sleep_max;
+    const Instant end = now() + room_sleep_max;
     std::optional<pm::Watched> watched;
-    std::uint32_t seen = 0;
-    bool is_follower = false;
+    std::optional<std::uint32_t> seen; // of events_
     {
         const Turn turn(lock_);
-        if (turn.is_inner()) return;
-        end_abandoned_sleep();
-        if (sleeper_ == Sleeper::background) return ask_for_sleep();
-        is_follower = sleeper_ != Sleeper::none;
-        if (is_follower) {
-            ++followers_;
-            seen = events_.load();
-        } else if (watched = begin_sleep(Sleeper::for_room); !watched) {
-            return;
+        if (!turn.is_inner()) {
+            end_abandoned_sleep();
+            if (sleeper_ == Sleeper::background) return ask_for_sleep();
+            if (sleeper_ == Sleeper::none) {
+                watched = begin_sleep(Sleeper::for_room);
+                if (!watched) return;
+            } else {
+                ++followers_;
+                seen = events_.load();
+            }
         }
     }
-    if (is_follower) base::futex_wait(events_, seen, end);
-    else block(*watched, end);
+    if (watched) block(*watched, end);
+    else if (seen) base::futex_wait(events_, *seen, end);
+    else return std::this_thread::sleep_for(borrower_nap); // the thread that runs a handler may be inside the channel
     const Turn turn(lock_);
-    if (is_follower) --followers_;
-    else if (!turn.is_inner()) end_sleep();
-    else if (joint_ != nullptr) sleeper_ = Sleeper::abandoned; // the lender may be inside the channel
-    if (now() >= end) on_duty();
+    if (seen) {
+        --followers_;
+    } else if (!turn.is_inner()) {
+        end_sleep();
+    } else if (joint_ != nullptr) {
+        sleeper_ = Sleeper::abandoned; // as above
+        if (followers_ != 0) wake_waiters();
+    }
 }
 
 // ---- the background
@@ -198,8 +206,10 @@ void ProgressLoop::on_duty() noexcept {
 }
 
 void ProgressLoop::call(const Turn&) noexcept {
-    if (sleeper_ == Sleeper::thread || sleeper_ == Sleeper::background) channel_.wake();
-    else on_duty();
+    if (sleeper_ == Sleeper::thread) return channel_.wake();
+    if (sleeper_ != Sleeper::background) return on_duty();
+    duty_wanted_.store(true); // otherwise it would leave the work to a thread that waits, which may only wait for room
+    channel_.wake();
 }
 
 void ProgressLoop::kick() noexcept {
@@ -218,7 +228,7 @@ void ProgressLoop::hold_background(Duration longest) noexcept {
     const Instant end = now() + longest;
     // The end of a wait kicks a background whose nap is that long.
     nap_ns_.store(std::max(longest, Duration{0}).count(), std::memory_order_relaxed);
-    while (!stopping_.load() && !duty_wanted_.load() && visits_.load() == 0 && now() < end) nap();
+    while (!stopping_.load() && !duty_wanted_.load() && !has_visits() && now() < end) nap();
     nap_ns_.store(0, std::memory_order_relaxed);
 }
 
@@ -231,33 +241,41 @@ void ProgressLoop::run_background() noexcept {
         if (::pthread_setaffinity_np(::pthread_self(), sizeof cores, &cores) != 0)
             base::log_warning("binding the background thread to core {} was refused; it runs anywhere", *options_.core);
     }
-    std::uint32_t visits_seen = visits_.load();
+    std::uint32_t visits_seen = serving_.visits.load();
+    std::uint32_t room_visits_seen = room_.visits.load();
+    bool has_rested = false; // while threads wait for room
     while (!stopping_.load()) {
-        const std::uint32_t visits = visits_.load(std::memory_order_relaxed);
-        const bool is_wanted = duty_wanted_.exchange(false);
-        const bool somebody_waits = waits_.load(std::memory_order_relaxed) != 0;
-        if (!is_wanted && (somebody_waits || visits != visits_seen)) {
-            const Duration longest = visits == visits_seen ? Duration(long_nap_max) : Duration(nap_max);
+        // Relaxed: a look too early or too late does no harm.
+        const std::uint32_t visits = serving_.visits.load(std::memory_order_relaxed);
+        const std::uint32_t room_visits = room_.visits.load(std::memory_order_relaxed);
+        const bool is_served = serving_.waits.load(std::memory_order_relaxed) != 0 || visits != visits_seen;
+        const bool is_rest = room_.waits.load(std::memory_order_relaxed) != 0 || room_visits != room_visits_seen;
+        if (!duty_wanted_.exchange(false) && (is_served || (is_rest && !has_rested))) {
+            const Duration longest = is_served && visits == visits_seen ? Duration(long_nap_max) : nap_max;
             const Duration last(nap_ns_.load(std::memory_order_relaxed));
-            nap_ns_.store(std::clamp(2 * last, Duration(nap_min), longest).count(), std::memory_order_relaxed);
+            const Duration next = is_served ? std::clamp(2 * last, Duration(nap_min), longest) : nap_max;
+            nap_ns_.store(next.count(), std::memory_order_relaxed);
             visits_seen = visits;
+            has_rested = is_rest;
             nap();
             continue;
         }
         visits_seen = visits;
+        room_visits_seen = room_visits;
+        has_rested = false;
         nap_ns_.store(0, std::memory_order_relaxed);
         const Turn turn(lock_, Turn::Whole{});
         while (!stopping_.load() && work_.work(turn) != 0) {
             after_work(turn);
-            if (waits_.load(std::memory_order_relaxed) != 0) break;
+            if (has_waits()) break;
         }
         end_abandoned_sleep();
         // A thread that waits for room leaves losses, keep-alives and deadlines to the background.
-        if (sleeper_ == Sleeper::for_room && work_.prepare_sleep(turn, true)) work_.end_sleep(turn, true);
+        if (room_.waits.load(std::memory_order_relaxed) != 0 && sleeper_ != Sleeper::thread &&
+            work_.prepare_sleep(turn, true))
+            work_.end_sleep(turn, true);
         // Other threads that wait do what there is to do.
-        if (waits_.load(std::memory_order_relaxed) != 0 || sleeper_ != Sleeper::none || stopping_.load() ||
-            !work_.prepare_sleep(turn, true))
-            continue;
+        if (has_waits() || sleeper_ != Sleeper::none || stopping_.load() || !work_.prepare_sleep(turn, true)) continue;
         sleep_on_channel(Sleeper::background, now() + work_.sleep_max());
         work_.end_sleep(turn, true);
     }

@@ -12,7 +12,8 @@
 // what there is to do, and it would only be in their way. When nobody has come since the last nap, it is on duty: it
 // handles what is there, arms the channel and sleeps until something comes. A wait that begins while it is on duty
 // takes nothing from it; the first message wakes it, it sees that somebody waits, and naps. So a node that computes is
-// answered at once, one that has just left a wait after two naps at the latest, and on_duty() calls it earlier.
+// answered at once, one that has just left a wait after two naps at the latest, and on_duty() calls it earlier. Threads
+// that wait for room run no handlers: while there are only such, the background works after each nap.
 
 #include "kumi/base/clock.hpp"
 #include "kumi/base/function_ref.hpp"
@@ -77,8 +78,8 @@ public:
     void end_observed_waits(const Turn&) noexcept;
 
     TurnLock& turn_lock() noexcept { return lock_; }
-    /// This thread has the turn: it is inside a handler.
-    bool has_turn() const noexcept { return lock_.is_held_here(); }
+    /// This thread has the turn: it is inside a handler, or inside a call for which it has borrowed the turn.
+    bool has_turn() const noexcept { return lock_.is_held_here() || lock_.is_borrowed_here(); }
 
     /// Makes progress until `until()` or `until(turn)`, which is looked at with the turn; false when the deadline came
     /// first. Not for a thread that has the turn.
@@ -89,7 +90,7 @@ public:
             if constexpr (std::is_invocable_v<Until&, const Turn&>) return until(turn);
             else return until();
         };
-        const Wait wait(*this, turn);
+        const Wait wait(*this, turn, serving_);
         const unsigned polls_per_clock = polls_per_clock_; // as in pm::poll_until()
         // Where all cores are taken whoever is waited for may only need this one: to let it run costs a third of
         // falling asleep and being woken.
@@ -145,20 +146,31 @@ private:
         abandoned, // such a thread went on with a borrowed turn, which cannot end the channel's sleep
         background,
     };
+    /// Written with the turn; the background looks at them without.
+    struct Waits {
+        std::atomic<unsigned> waits{0};       // threads of the program that wait
+        std::atomic<std::uint32_t> visits{0}; // waits that have begun
+    };
+    bool has_visits() const noexcept { return serving_.visits.load() != 0 || room_.visits.load() != 0; }
+    bool has_waits() const noexcept {
+        // Relaxed: written with the turn, or a hint.
+        return serving_.waits.load(std::memory_order_relaxed) + room_.waits.load(std::memory_order_relaxed) != 0;
+    }
     /// While a thread of the program waits. Begins and ends with the turn.
     class Wait {
     public:
-        Wait(ProgressLoop& loop, const Turn&) noexcept : loop_(loop), observer_(WaitObserver::of_this_thread()) {
+        Wait(ProgressLoop& loop, const Turn&, Waits& counts) noexcept
+            : loop_(loop), counts_(counts), observer_(WaitObserver::of_this_thread()) {
             if (observer_ != nullptr) [[unlikely]]
                 observer_->begin_wait();
             // Relaxed, and not in one step: only who has the turn writes, and a look too early or too late does no harm.
-            loop_.waits_.store(loop_.waits_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-            loop_.visits_.store(loop_.visits_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+            counts_.waits.store(counts_.waits.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+            counts_.visits.store(counts_.visits.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
         }
         Wait(const Wait&) = delete;
         Wait& operator=(const Wait&) = delete;
         ~Wait() {
-            loop_.waits_.store(loop_.waits_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+            counts_.waits.store(counts_.waits.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
             if (loop_.nap_ns_.load(std::memory_order_relaxed) > Duration(nap_max).count()) [[unlikely]]
                 loop_.kick();
             if (observer_ != nullptr) [[unlikely]]
@@ -168,18 +180,19 @@ private:
 
     private:
         ProgressLoop& loop_;
+        Waits& counts_;
         WaitObserver* observer_;
     };
-    /// The same for a thread that takes the turn only for moments.
-    class WaitOutside {
+    /// While a thread waits for room, which takes the turn only for moments.
+    class RoomWait {
     public:
-        explicit WaitOutside(ProgressLoop& loop) noexcept : lock_(loop.lock_) {
+        explicit RoomWait(ProgressLoop& loop) noexcept : lock_(loop.lock_) {
             const Turn turn(lock_);
-            wait_.emplace(loop, turn);
+            wait_.emplace(loop, turn, loop.room_);
         }
-        WaitOutside(const WaitOutside&) = delete;
-        WaitOutside& operator=(const WaitOutside&) = delete;
-        ~WaitOutside() {
+        RoomWait(const RoomWait&) = delete;
+        RoomWait& operator=(const RoomWait&) = delete;
+        ~RoomWait() {
             const Turn turn(lock_);
             wait_.reset();
         }
@@ -244,9 +257,8 @@ private:
     unsigned followers_ = 0;    // threads that sleep on events_
     std::atomic<std::uint32_t> events_{0};
 
-    // Written with the turn; the background looks at them without.
-    std::atomic<unsigned> waits_{0};       // threads of the program that wait
-    std::atomic<std::uint32_t> visits_{0}; // waits that have begun
+    Waits serving_; // threads that do what there is to do
+    Waits room_;    // threads that wait for room
     std::atomic<bool> duty_wanted_{false};
     std::atomic<std::uint32_t> napping_{0}; // 1: the background naps on this word
     std::atomic<std::int64_t> nap_ns_{0};   // how long

@@ -57,7 +57,7 @@ bool TurnLock::spin_until(Done&& done, bool may_borrow) noexcept {
 
 TurnLock::Hold TurnLock::take_slowly(bool may_borrow) noexcept {
     const void* const me = base::thread_mark();
-    if (borrower_.load(std::memory_order_relaxed) == me) { // only this thread writes its own mark
+    if (is_borrowed_here()) {
         KUMI_ASSERT(may_borrow);
         return Hold::borrowed_again;
     }
@@ -101,9 +101,10 @@ void TurnLock::leave_slowly() noexcept {
 
 void TurnLock::warn_once(Duration waited) noexcept {
     if (has_warned_.exchange(true)) return;
-    base::log_warning("a call of Kumi has waited {} ms for a handler that another thread runs: if the handler waits "
-                      "for a mutex, do not hold that mutex in calls of Kumi that wait",
-                      std::chrono::duration_cast<std::chrono::milliseconds>(waited).count());
+    base::log_warning(
+        "a call of Kumi has waited {} ms for another thread, which may run a handler: if the handler waits "
+        "for a mutex, do not hold that mutex in calls of Kumi that wait",
+        std::chrono::duration_cast<std::chrono::milliseconds>(waited).count());
 }
 
 // ---- loans

@@ -51,7 +51,7 @@ public:
         else if (hold >= Hold::borrowed) [[unlikely]] give_back(hold);
     }
 
-    /// For a thread that has nothing of it. Does not borrow.
+    /// Requires that this thread neither has nor borrows the turn. Does not borrow.
     void take() noexcept {
         if (!try_take()) [[unlikely]] take_slowly(false);
     }
@@ -65,6 +65,10 @@ public:
     bool is_held_here() const noexcept {
         // relaxed: only this thread writes its own mark
         return holder_.load(std::memory_order_relaxed) == base::thread_mark();
+    }
+
+    bool is_borrowed_here() const noexcept {
+        return borrower_.load(std::memory_order_relaxed) == base::thread_mark(); // relaxed: as above
     }
 
     /// This thread runs code of the program until reclaim(). False: it does not have the turn, or has lent it already.

@@ -25,7 +25,8 @@ void Arrivals::take_in(const Turn& turn, pm::Message& message) noexcept {
     if (!is_whole || is_of_engine) return on_message(turn, message);
     try {
         unread_.push_back(pm::KeptMessage(message.source(), message.bytes()));
-    } catch (const std::exception&) { // no memory: it is handled here after all
+    } catch (const std::exception&) { // no memory: it is handled here after all, behind those that wait
+        (void)read_unread(turn);
         return on_message(turn, message);
     }
     if (!dispatcher_.outbox(turn).on_header(message.source(), header)) [[unlikely]]

@@ -27,6 +27,8 @@ bool WaitingSend::is_stuck(const Turn& turn) noexcept {
 Result<void> WaitingSend::result() const {
     if (was_sent_) return {};
     const std::string name = dispatcher_.name_of(to_);
+    if (!was_stuck_ && !is_lost())
+        return error(ErrorCode::ended, "sending to {}: the job of this node has ended", name);
     if (!was_stuck_) return error(ErrorCode::node_lost, "sending to {}: it has left, or is lost", name);
     return error(ErrorCode::misuse,
                  "sending to {}: {} wait to be sent, and another thread runs a handler that does not end; if the "
