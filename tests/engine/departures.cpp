@@ -2,6 +2,7 @@
 
 #include "engine/node.hpp"
 #include "kumi/engine/call/invoke.hpp"
+#include "loopback/other_thread.hpp"
 
 #include <csignal>
 #include <functional>
@@ -119,6 +120,54 @@ TEST_P(Departures, a_barrier_that_a_node_came_to_before_it_went_completes) {
         good(engine.wait(first, deadline()));
         good(engine.wait(second, deadline()));
         expect_lost_node([&] { return engine.wait(third, deadline()); });
+        meet(engine);
+    });
+}
+
+/// Node 1 has no engine: messages come, and nobody handles them.
+void take_and_drop(Channel& channel, Duration how_long) {
+    for (const Instant end = now() + how_long; now() < end; std::this_thread::yield())
+        channel.poll([](pm::Message&) {}, pm::all_messages);
+}
+
+TEST_P(Departures, the_thread_that_sent_to_a_node_that_goes_is_told_by_sync_and_no_other_thread) {
+    for (const bool is_innocent_first : {true, false})
+        run_without_one([&](Channel& channel, const std::function<void()>& go) {
+            SCOPED_TRACE(is_innocent_first ? "the innocent thread syncs first" : "the thread that sent syncs first");
+            if (channel.self() == 1) return take_and_drop(channel, 50ms), go();
+            Handlers handlers;
+            const auto take = handlers.add("take", [](Call&, std::uint64_t) {});
+            Engine engine = open(channel, std::move(handlers));
+            loopback::OtherThread other;
+            const auto sync_innocently = [&] {
+                const auto synced = engine.sync(deadline());
+                EXPECT_TRUE(synced) << synced.error().text();
+            };
+            other.run([&] { good(engine.send(1, take, std::uint64_t{1})); });
+            if (is_innocent_first) sync_innocently();
+            other.run([&] {
+                expect_lost_node([&] { return engine.sync(deadline()); });
+                good(engine.sync(deadline())); // told once
+            });
+            if (!is_innocent_first) sync_innocently();
+            meet(engine);
+        });
+}
+
+TEST_P(Departures, every_thread_that_sent_to_a_node_that_goes_is_told_by_its_own_sync) {
+    run_without_one([&](Channel& channel, const std::function<void()>& go) {
+        if (channel.self() == 1) return take_and_drop(channel, 50ms), go();
+        Handlers handlers;
+        const auto take = handlers.add("take", [](Call&, std::uint64_t) {});
+        Engine engine = open(channel, std::move(handlers));
+        loopback::OtherThread other, another;
+        for (loopback::OtherThread* const thread : {&other, &another})
+            thread->run([&] { good(engine.send(1, take, std::uint64_t{1})); });
+        good(engine.send(1, take, std::uint64_t{1}));
+        for (loopback::OtherThread* const thread : {&another, &other})
+            thread->run([&] { expect_lost_node([&] { return engine.sync(deadline()); }); });
+        expect_lost_node([&] { return engine.sync(deadline()); });
+        good(engine.sync(deadline()));
         meet(engine);
     });
 }

@@ -34,7 +34,8 @@ public:
     bool is_risky(Node node) const noexcept { return plan.is_lost(node, epoch()) || is_victim(); }
     bool is_risky(const Set& set) const noexcept;
     bool is_victim() const noexcept { return plan.is_lost(self_, epoch()); }
-    /// sync(), and the wait for a flag, tell a loss to any thread.
+    /// sync(), and the wait for a flag, tell a loss to each thread that has sent something to the lost node. A thread
+    /// may have sent to any node: it relays multicasts and runs handlers while it waits.
     bool is_some_lost() const noexcept { return is_risky(Set::range(0, plan.nodes)); }
     Set survivors() const { return plan.survivors(epoch()); }
     /// Until when a call is to end. A call that must succeed has a time that is passed only by a hang.

@@ -200,6 +200,13 @@ bool Port::try_request(const Turn& turn, Node to, std::uint16_t kind, const Head
 }
 
 template <class Head>
+bool Port::try_request_for(const Turn& turn, std::uint32_t thread, Node to, std::uint16_t kind, const Head& head,
+                           Bytes body) noexcept {
+    auto message = outgoing_for(wire_kind(kind), thread, head);
+    return dispatcher_->outbox(turn).try_request(to, message.bytes(), body);
+}
+
+template <class Head>
 bool Port::queue(const Turn& turn, Node to, std::uint16_t kind, const Head& head, Bytes body) {
     auto message = outgoing(wire_kind(kind), true, head);
     return dispatcher_->outbox(turn).request(to, message.bytes(), body);

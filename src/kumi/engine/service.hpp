@@ -92,6 +92,10 @@ public:
     /// Sends a request if there is room now. For a service that goes on later by Service::go_on().
     template <class Head>
     bool try_request(const Turn& turn, Node to, std::uint16_t kind, const Head& head, Bytes body = {}) noexcept;
+    /// The same for another thread, by its number, which is told if the request fails.
+    template <class Head>
+    bool try_request_for(const Turn& turn, std::uint32_t thread, Node to, std::uint16_t kind, const Head& head,
+                         Bytes body = {}) noexcept;
     /// Sends a request now, or keeps a copy of it until there is room. False: the node is lost, or too much waits.
     template <class Head>
     bool queue(const Turn& turn, Node to, std::uint16_t kind, const Head& head, Bytes body = {});

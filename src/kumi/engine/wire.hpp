@@ -14,9 +14,11 @@
 // pressure_max are never held back. So handlers that forward to a slow node are slowed down, and cycles of them never
 // block each other (sending/outbox.hpp).
 
+#include "kumi/base/bytes.hpp"
 #include "kumi/engine/memory/words.hpp"
 
 #include <cstdint>
+#include <cstring>
 
 namespace kumi::engine {
 
@@ -66,6 +68,13 @@ struct Header {
 };
 static_assert(sizeof(Header) == 8);
 
+/// The header of a message, which has one.
+inline Header header_in(Bytes message) noexcept {
+    Header header;
+    std::memcpy(&header, message.data(), sizeof header);
+    return header;
+}
+
 inline constexpr std::uint32_t pressure_max = 7;
 inline constexpr std::uint32_t pressure_shift = 29; // in Header::is_request
 
@@ -74,6 +83,9 @@ constexpr std::uint32_t pressure_of(const Header& header) noexcept { return head
 constexpr std::uint32_t thread_of(const Header& header) noexcept {
     return (header.is_request & ((1u << pressure_shift) - 1)) >> 1;
 }
+/// Stands for a thread in requests that belong to an operation with a number: whatever becomes of them, the operation
+/// tells.
+inline constexpr std::uint32_t no_thread = (1u << (pressure_shift - 1)) - 1;
 
 /// Requests without pressure that one node may have under way to another.
 inline constexpr std::uint32_t requests_max = 128;

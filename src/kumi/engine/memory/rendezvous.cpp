@@ -1,10 +1,12 @@
 #include "kumi/engine/memory/rendezvous.hpp"
 
+#include "kumi/base/sync/thread_number.hpp"
 #include "kumi/engine/dispatcher.hpp"
 #include "kumi/engine/memory/flags.hpp"
 #include "kumi/engine/memory/memory_service.hpp"
 
 #include <algorithm>
+#include <set>
 
 namespace kumi::engine {
 namespace {
@@ -24,7 +26,7 @@ Result<OfferToken> Rendezvous::offer(std::uint64_t key, Node to, Bytes source, F
     if (dispatcher_.peers().is_gone(to))
         return error(ErrorCode::node_lost, "offer: {} has left, or is lost", dispatcher_.name_of(to));
     if (flag != nullptr && load_flag(*flag) == value) store_flag(*flag, value == 0 ? 1 : 0);
-    meet(turn, {key, to}, {source, flag, value, ++last_offer_});
+    meet(turn, {key, to}, {source, flag, value, ++last_offer_, base::thread_number()});
     return OfferToken{key, to, last_offer_};
 }
 
@@ -139,7 +141,8 @@ bool Rendezvous::on_withdraw(const Turn& turn, Node source, Bytes body) {
     const auto stopped = memory_.transfers().stop(turn, source, is_it);
     port_.reply(turn, source, withdrawn_kind, what);
     if (stopped)
-        meet(turn, meeting, {{stopped->source, stopped->bytes}, stopped->flag, stopped->flag_value, stopped->offer});
+        meet(turn, meeting,
+             {{stopped->source, stopped->bytes}, stopped->flag, stopped->flag_value, stopped->offer, stopped->thread});
     return true;
 }
 
@@ -190,7 +193,8 @@ void Rendezvous::give(const Turn& turn, Node to, const Want& want, const Offer& 
                                 "accept: {} bytes are offered under key {}, and there is room for {}",
                                 offer.source.size(), want.key, want.bytes));
         operations.note_error(turn, error(ErrorCode::too_large, "offer of {} bytes under key {}: {} has room for {}",
-                                          offer.source.size(), want.key, dispatcher_.name_of(to), want.bytes));
+                                          offer.source.size(), want.key, dispatcher_.name_of(to), want.bytes),
+                              operations.thread_to_tell(turn, offer.thread));
         return;
     }
     Transfer transfer{.node = to,
@@ -200,15 +204,23 @@ void Rendezvous::give(const Turn& turn, Node to, const Want& want, const Offer& 
                       .want = want.operation,
                       .flag = offer.flag,
                       .flag_value = offer.value,
+                      .thread = offer.thread,
                       .offer = offer.number};
     transfer.has_gone = transfer.bytes == 0;
     memory_.transfers().start(transfer);
 }
 
 void Rendezvous::on_lost(const Turn& turn, Node node) noexcept {
-    if (std::erase_if(offers_, [&](const auto& offer) { return offer.first.second == node; }) != 0)
-        dispatcher_.operations().note_error(
-            turn, error(ErrorCode::node_lost, "offer: {} has left, or is lost", dispatcher_.name_of(node)));
+    OperationService& operations = dispatcher_.operations();
+    std::set<std::uint32_t> threads; // each is told once
+    std::erase_if(offers_, [&](const auto& waiting) {
+        if (waiting.first.second != node) return false;
+        for (const Offer& offer : waiting.second) threads.insert(operations.thread_to_tell(turn, offer.thread));
+        return true;
+    });
+    for (const std::uint32_t thread : threads)
+        operations.note_error(
+            turn, error(ErrorCode::node_lost, "offer: {} has left, or is lost", dispatcher_.name_of(node)), thread);
     std::erase_if(wants_, [&](const auto& want) {
         if (want.first.second != node) return false;
         wants_waiting_ -= want.second.size();

@@ -44,6 +44,7 @@ private:
         Flag* flag;
         Flag value;
         std::uint64_t number;
+        std::uint32_t thread; // base::thread_number() of the thread that offered
     };
     using Meeting = std::pair<std::uint64_t, Node>; // key, the other node
     using Landing = std::tuple<Node, std::uint32_t, std::uint32_t>; // where from, index, generation

@@ -1,5 +1,6 @@
 #include "kumi/engine/memory/transfers.hpp"
 
+#include "kumi/base/sync/thread_number.hpp"
 #include "kumi/engine/dispatcher.hpp"
 #include "kumi/engine/memory/flags.hpp"
 
@@ -26,6 +27,7 @@ Transfers::Transfers(Dispatcher& dispatcher, Port port) noexcept
 void Transfers::start(Transfer transfer, bool is_in_background) {
     const Turn turn = dispatcher_.take_turn();
     transfer.held = dispatcher_.operations().hold(turn, "transfer");
+    if (transfer.thread == 0) transfer.thread = base::thread_number();
     transfers_[transfer.node].push_back(std::move(transfer));
     if (send_pieces(turn)) dispatcher_.loop().wake_waiters(turn); // flags that other threads wait for may have been set
     const bool needs_background = (is_in_background && !transfers_.empty()) || !handled_.empty();
@@ -75,7 +77,10 @@ bool Transfers::go_on_to(const Turn& turn, List& transfers) {
 void Transfers::give_up(const Turn& turn, Node lost) noexcept {
     const auto node = transfers_.find(lost);
     if (node == transfers_.end()) return;
-    for (const Transfer& transfer : node->second) dispatcher_.operations().release(turn, transfer.held);
+    for (const Transfer& transfer : node->second) {
+        if (transfer.operation == no_operation) dispatcher_.operations().note_lost(turn, lost, transfer.thread);
+        dispatcher_.operations().release(turn, transfer.held);
+    }
     transfers_.erase(node);
     port_.want_progress(turn, has_work());
 }
@@ -114,8 +119,9 @@ bool Transfers::send_put_piece(const Turn& turn, Transfer& transfer, std::uint64
     Place place = transfer.place;
     place.offset += transfer.next;
     const Put head{transfer.operation, place, is_last ? transfer.notice : Notice{}};
-    return port_.try_request(turn, transfer.node, kind_in_service(Kind::put), head,
-                             {transfer.source + transfer.next, bytes});
+    const std::uint32_t thread = transfer.operation == no_operation ? transfer.thread : no_thread;
+    return port_.try_request_for(turn, thread, transfer.node, kind_in_service(Kind::put), head,
+                                 {transfer.source + transfer.next, bytes});
 }
 
 bool Transfers::send_get_piece(const Turn& turn, Transfer& transfer, std::uint64_t bytes) {
@@ -126,7 +132,7 @@ bool Transfers::send_get_piece(const Turn& turn, Transfer& transfer, std::uint64
     Place place = transfer.place;
     place.offset += transfer.next;
     const Get head{transfer.operation, place, bytes, 1, 0, transfer.next};
-    return port_.try_request(turn, transfer.node, kind_in_service(Kind::get), head);
+    return port_.try_request_for(turn, no_thread, transfer.node, kind_in_service(Kind::get), head);
 }
 
 /// Tells whoever waits for this transfer how far it is. True: there is nothing more to do for it.

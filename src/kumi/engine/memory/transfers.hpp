@@ -32,6 +32,7 @@ struct Transfer {
     Flag* flag = nullptr;            // to be set when the source may be changed
     Flag flag_value = 1;
     OperationId held = no_operation; // for sync(); set by Transfers
+    std::uint32_t thread = 0;        // base::thread_number() of the thread that began it; 0: set by Transfers
     std::uint64_t offer = 0;         // the number of the offer that it carries out; 0: none
 };
 

@@ -61,7 +61,7 @@ private:
         return why;
     }
 
-    static constexpr std::size_t errors_max = 64;
+    static constexpr std::size_t errors_max = 600; // more than there may be workers; threads that never ask keep theirs
     std::vector<Noted> errors_; // oldest first
 };
 

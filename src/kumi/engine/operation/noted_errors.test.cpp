@@ -50,6 +50,13 @@ TEST(NotedErrors, of_a_flag_go_to_whoever_waits_for_it) {
     EXPECT_EQ(text_of(errors.take_of_thread(1)), "of 1 and its flag") << "sync() tells all";
 }
 
+TEST(NotedErrors, are_kept_for_as_many_threads_as_may_run_functions) {
+    NotedErrors errors;
+    for (std::uint32_t thread = 1; thread <= 512; ++thread)
+        EXPECT_TRUE(errors.note({Error("lost"), thread, nullptr, true})) << thread;
+    EXPECT_EQ(text_of(errors.take_of_thread(512)), "lost");
+}
+
 TEST(NotedErrors, are_not_kept_without_end) {
     NotedErrors errors;
     bool was_full = false;

@@ -6,6 +6,7 @@
 #include "kumi/engine/dispatcher.hpp"
 #include "kumi/engine/memory/flags.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace kumi::engine {
@@ -13,6 +14,18 @@ namespace {
 
 constexpr std::uint16_t done_kind = kind_in_service(Kind::done);
 constexpr std::uint16_t failed_kind = kind_in_service(Kind::failed);
+
+/// Part of what a function answered, which a thread of the engine sent.
+bool is_part_of_answer(const Header& request) noexcept {
+    const auto kind = static_cast<Kind>(request.kind);
+    return kind == Kind::answer || kind == Kind::answer_part;
+}
+
+/// A put, or a request to a handler: neither an operation nor a layer tells of its loss.
+bool is_without_answer(const Header& request) noexcept {
+    const auto kind = static_cast<Kind>(request.kind);
+    return kind == Kind::put || kind == Kind::put_strided || kind >= Kind::first_handler;
+}
 
 } // namespace
 
@@ -166,10 +179,29 @@ std::optional<Error> OperationService::take_error_of_flag(const Turn&, const Fla
     return errors_.empty() ? std::nullopt : errors_.take_of_flag(base::thread_number(), flag);
 }
 
-void OperationService::note_unhandled(const Turn&, Node lost) {
+void OperationService::note_unhandled(const Turn& turn, Node lost, std::span<const Header> requests) {
+    const std::uint32_t background = dispatcher_.loop().background_number(turn);
+    std::vector<std::uint32_t> threads;
+    for (const Header& request : requests) {
+        const std::uint32_t thread = thread_of(request);
+        if (thread == no_thread || is_part_of_answer(request)) continue;
+        // Nothing but sync() tells of the other requests.
+        if (thread == background && !is_without_answer(request)) continue;
+        threads.push_back(thread);
+    }
+    std::ranges::sort(threads);
+    threads.erase(std::unique(threads.begin(), threads.end()), threads.end());
+    for (const std::uint32_t thread : threads) note_lost(turn, lost, thread);
+}
+
+void OperationService::note_lost(const Turn& turn, Node lost, std::uint32_t thread) {
     Error why = error(ErrorCode::node_lost, "{} has left, or is lost; what was sent to it last may not have arrived",
                       dispatcher_.name_of(lost));
-    (void)errors_.note({std::move(why), 0, nullptr, true});
+    (void)errors_.note({std::move(why), thread_to_tell(turn, thread), nullptr, true});
+}
+
+std::uint32_t OperationService::thread_to_tell(const Turn& turn, std::uint32_t thread) const noexcept {
+    return thread == dispatcher_.loop().background_number(turn) ? 0 : thread;
 }
 
 // ---- sync

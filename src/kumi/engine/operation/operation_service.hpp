@@ -12,6 +12,7 @@
 #include "kumi/engine/service.hpp"
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -59,8 +60,12 @@ public:
     void note_error(const Turn& turn, Error why, std::uint32_t thread = 0, const Flag* flag = nullptr);
     /// Takes the first error that a thread which waits for `flag` should know, if there is one.
     std::optional<Error> take_error_of_flag(const Turn& turn, const Flag& flag);
-    /// `lost` had not handled all that was sent to it: an error, unless there is another one.
-    void note_unhandled(const Turn& turn, Node lost);
+    /// `lost` has not told to have handled `requests`: an error of each thread that sent one of them.
+    void note_unhandled(const Turn& turn, Node lost, std::span<const Header> requests);
+    /// Something that `thread` sent to `lost` may not have arrived: an error, unless the thread has another one.
+    void note_lost(const Turn& turn, Node lost, std::uint32_t thread);
+    /// The thread to which an error of `thread` belongs: 0 for the background, which never calls sync().
+    std::uint32_t thread_to_tell(const Turn& turn, std::uint32_t thread) const noexcept;
     /// The engine ends, and no other thread uses it any more: ends all operations, and logs an error that no sync()
     /// has returned.
     void close() noexcept;

@@ -71,10 +71,10 @@ bool EngineProgress::is_owing(const Turn& turn, Node node) const noexcept {
 /// Fails everything that needs `node`, also what was begun since the last time.
 void EngineProgress::on_gone(const Turn& turn, Node node, bool is_new) {
     const bool was_owing = is_owing(turn, node);
-    dispatcher_.outbox_.give_up(node);
+    const std::vector<Header> unhandled = dispatcher_.outbox_.give_up(node);
     if (is_new || was_owing) dispatcher_.loop_.wake_waiters(turn);
     for (const auto& added : dispatcher_.services_) added.service->on_lost(turn, node);
-    if (was_owing) dispatcher_.operations_.note_unhandled(turn, node);
+    dispatcher_.operations_.note_unhandled(turn, node, unhandled);
 }
 
 /// Keep-alive: once a second the engine sends an empty message to every node that owes it an answer, because a network

@@ -2,6 +2,7 @@
 
 #include "kumi/base/log.hpp"
 #include "kumi/base/sync/futex.hpp"
+#include "kumi/base/sync/thread_number.hpp"
 
 #include <algorithm>
 #include <pthread.h>
@@ -35,6 +36,8 @@ void ProgressLoop::start(Duration hold) {
     has_background_.store(true);
     background_ = std::thread([this, hold] {
         lock_.set_background();
+        // Relaxed: read with the turn, by threads that ask about what this thread sent; it took the turn to send.
+        background_number_.store(base::thread_number(), std::memory_order_relaxed);
         hold_background(hold);
         run_background();
     });

@@ -71,6 +71,10 @@ public:
     /// Ends the background thread.
     void stop() noexcept;
     bool has_background() const noexcept { return has_background_.load(); }
+    /// base::thread_number() of the background thread; 0: it has never had the turn.
+    std::uint32_t background_number(const Turn&) const noexcept {
+        return background_number_.load(std::memory_order_relaxed); // the turn orders it after the store
+    }
     unsigned workers() const noexcept { return options_.workers; }
     Duration stuck_after() const noexcept { return options_.stuck_after; }
     /// From now on threads with an observer (workers) do not wait any more: their waits end as if their deadline had
@@ -264,6 +268,7 @@ private:
     std::atomic<std::int64_t> nap_ns_{0};   // how long
     std::atomic<bool> stopping_{false};
     std::atomic<bool> has_background_{false};
+    std::atomic<std::uint32_t> background_number_{0};
     std::thread background_;
 };
 

@@ -10,13 +10,16 @@ bool Credits::take(Peer& peer, std::uint16_t more) noexcept {
     return true;
 }
 
-void Credits::give_up(Node lost) noexcept {
+std::vector<Header> Credits::give_up(Node lost) {
     Peer& peer = peers_[lost];
+    std::vector<Header> unhandled;
+    for (std::uint64_t number = peer.handled; number < peer.requested;) unhandled.push_back(place_of(lost, ++number));
     peer.is_lost = true;
     unhandled_ -= peer.requested - peer.handled;
     peer.handled = peer.requested;
     waiting_ -= peer.waiting;
     peer.waiting = 0;
+    return unhandled;
 }
 
 } // namespace kumi::engine

@@ -2,11 +2,17 @@
 
 // Counts of requests: those of this node under way to each other node, and those of each other node that were handled
 // here. A node tells the others what it has handled; that is their credit. Pure: who sends what is outbox.hpp's.
+//
+// Headers of requests under way are kept, because a request carries the number of the thread that sent it: if a node is
+// lost, those threads are told whose requests it may not have handled. Each node has a ring of headers, in which a
+// request has its place by its number; that costs each request one load and one store.
 
 #include "kumi/engine/wire.hpp"
 #include "kumi/pm/node.hpp"
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace kumi::engine {
@@ -15,7 +21,9 @@ using pm::Node;
 
 class Credits {
 public:
-    explicit Credits(Node nodes) : peers_(nodes) {}
+    // Headers are not initialised: memory of the rings of nodes that are never sent to is not touched.
+    explicit Credits(Node nodes)
+        : peers_(nodes), headers_(std::make_unique_for_overwrite<Header[]>(std::size_t{nodes} * ring_size)) {}
 
     // ---- requests of this node
 
@@ -38,8 +46,8 @@ public:
     }
     /// Whether something waits for `to` that no request may pass.
     void set_blocked(Node to, bool is_blocked) noexcept { peers_[to].is_blocked = is_blocked; }
-    void on_requested(Node to) noexcept {
-        ++peers_[to].requested;
+    void on_requested(Node to, const Header& header) noexcept {
+        place_of(to, ++peers_[to].requested) = header;
         ++unhandled_;
     }
     /// A request to `to` waits here, or does not any more.
@@ -91,8 +99,8 @@ public:
 
     // ---- losses
 
-    /// Requests to it are not waited for any more.
-    void give_up(Node lost) noexcept;
+    /// Requests to it are not waited for any more. Returns the headers of those that it has not told to have handled.
+    std::vector<Header> give_up(Node lost);
     bool is_lost(Node node) const noexcept { return peers_[node].is_lost; }
 
 private:
@@ -109,8 +117,16 @@ private:
         bool is_lost = false;
     };
     bool take(Peer& peer, std::uint16_t more) noexcept;
+    Header& place_of(Node to, std::uint64_t number) noexcept {
+        return headers_[std::size_t{to} * ring_size + number % ring_size];
+    }
+
+    /// More than may be under way to one node.
+    static constexpr std::size_t ring_size = 256;
+    static_assert(ring_size >= requests_max + pressure_max * requests_per_pressure);
 
     std::vector<Peer> peers_;
+    std::unique_ptr<Header[]> headers_; // of requests under way: a ring for each node
     std::uint64_t unhandled_ = 0; // requests under way, to all
     std::uint64_t waiting_ = 0;   // requests that have not left
 };

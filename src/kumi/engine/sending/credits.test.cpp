@@ -9,7 +9,7 @@ TEST(Credits, a_request_may_be_sent_while_fewer_than_the_limit_are_under_way) {
     Credits credits(3);
     for (int i = 0; i < 5; ++i) {
         EXPECT_TRUE(credits.may_request(1, 5));
-        credits.on_requested(1);
+        credits.on_requested(1, {});
     }
     EXPECT_FALSE(credits.may_request(1, 5));
     EXPECT_TRUE(credits.may_request(1, 6));
@@ -27,7 +27,7 @@ TEST(Credits, a_request_may_be_sent_while_fewer_than_the_limit_are_under_way) {
 TEST(Credits, requests_that_wait_count_as_not_handled_and_have_their_numbers) {
     Credits credits(3);
     EXPECT_TRUE(credits.all_handled());
-    credits.on_requested(1);
+    credits.on_requested(1, {});
     credits.on_waiting(1);
     credits.on_waiting(1);
     EXPECT_EQ(credits.requested(1), 1u);
@@ -39,7 +39,7 @@ TEST(Credits, requests_that_wait_count_as_not_handled_and_have_their_numbers) {
     EXPECT_FALSE(credits.all_handled());
     EXPECT_TRUE(credits.all_handled(2));
     for (int i = 0; i < 2; ++i) {
-        credits.on_requested(1);
+        credits.on_requested(1, {});
         credits.on_waited(1);
     }
     EXPECT_EQ(credits.last_request(1), 3u);
@@ -54,7 +54,7 @@ TEST(Credits, requests_that_wait_count_as_not_handled_and_have_their_numbers) {
 TEST(Credits, counts_wrap_and_what_makes_no_sense_is_not_believed) {
     Credits credits(2);
     for (std::uint64_t sent = 0; sent < 200'000; sent += 100) {
-        for (int i = 0; i < 100; ++i) credits.on_requested(1);
+        for (int i = 0; i < 100; ++i) credits.on_requested(1, {});
         ASSERT_FALSE(credits.on_told(1, static_cast<std::uint16_t>(sent + 101)));
         ASSERT_FALSE(credits.on_told(1, static_cast<std::uint16_t>(sent - 1)));
         ASSERT_EQ(credits.handled(1), sent);
@@ -67,8 +67,8 @@ TEST(Credits, counts_wrap_and_what_makes_no_sense_is_not_believed) {
 TEST(Credits, a_question_is_open_until_more_was_told) {
     Credits credits(2);
     EXPECT_FALSE(credits.may_ask(1)) << "there is nothing to be told";
-    credits.on_requested(1);
-    credits.on_requested(1);
+    credits.on_requested(1, {});
+    credits.on_requested(1, {});
     EXPECT_TRUE(credits.may_ask(1));
     credits.on_asking(1);
     EXPECT_FALSE(credits.may_ask(1));
@@ -110,7 +110,7 @@ TEST(Credits, a_node_that_asks_is_to_be_told_now_or_when_there_is_news) {
 
 TEST(Credits, what_a_lost_node_owes_is_not_waited_for) {
     Credits credits(3);
-    for (const Node to : {1u, 2u}) credits.on_requested(to);
+    for (const Node to : {1u, 2u}) credits.on_requested(to, {});
     credits.on_waiting(1);
     EXPECT_FALSE(credits.has_handled(1, 2));
     credits.give_up(1);
@@ -123,6 +123,42 @@ TEST(Credits, what_a_lost_node_owes_is_not_waited_for) {
     EXPECT_EQ(credits.handled(1), 1u) << "and does not count";
     EXPECT_TRUE(credits.on_told(2, 1));
     EXPECT_TRUE(credits.all_handled());
+}
+
+/// The threads of the requests that a lost node has not handled, as far as it has told.
+std::vector<std::uint32_t> threads_of_lost(Credits& credits, Node lost) {
+    std::vector<std::uint32_t> threads;
+    for (const Header& header : credits.give_up(lost)) threads.push_back(thread_of(header));
+    return threads;
+}
+
+TEST(Credits, a_lost_node_leaves_the_headers_of_requests_that_it_has_not_told_to_have_handled) {
+    Credits credits(3);
+    EXPECT_TRUE(threads_of_lost(credits, 0).empty());
+    for (std::uint32_t thread = 1; thread <= 5; ++thread) credits.on_requested(1, {0, 0, thread << 1 | 1});
+    credits.on_requested(2, {0, 0, 9 << 1 | 1});
+    EXPECT_TRUE(credits.on_told(1, 2));
+    EXPECT_EQ(threads_of_lost(credits, 1), (std::vector<std::uint32_t>{3, 4, 5}));
+    EXPECT_TRUE(threads_of_lost(credits, 1).empty()) << "once";
+    EXPECT_EQ(threads_of_lost(credits, 2), std::vector<std::uint32_t>{9});
+}
+
+TEST(Credits, headers_are_there_for_as_many_requests_as_may_be_under_way_and_after_any_number) {
+    constexpr std::uint32_t most = requests_max + pressure_max * requests_per_pressure;
+    Credits credits(3);
+    std::uint32_t thread = 0;
+    for (int round = 0; round < 7; ++round) {
+        for (std::uint32_t i = 0; i < most; ++i) {
+            credits.on_requested(1, {0, 0, ++thread << 1 | 1});
+            credits.on_requested(2, {0, 0, 1});
+        }
+        if (round < 6) {
+            ASSERT_TRUE(credits.on_told(1, static_cast<std::uint16_t>(thread)));
+        }
+    }
+    const auto threads = threads_of_lost(credits, 1);
+    ASSERT_EQ(threads.size(), most);
+    for (std::uint32_t i = 0; i < most; ++i) EXPECT_EQ(threads[i], thread - most + 1 + i);
 }
 
 } // namespace

@@ -127,7 +127,7 @@ bool Outbox::try_drain(Node to, Waiting& next, Sort sort) {
         }
         write_pressure(next.copy, peer.pressure);
         if (!post(to, next.copy, {}, credits_.handled_here(to))) return false;
-        credits_.on_requested(to);
+        credits_.on_requested(to, header_in(next.copy));
         credits_.on_waited(to);
         if (is_large) windows_.on_sent(to, Flow::large, next.copy.size());
         return true;
@@ -151,13 +151,15 @@ void Outbox::tell_all_handled() {
         if (credits_.handled_here(to) != credits_.told(to)) tell_handled(to);
 }
 
-void Outbox::give_up(Node lost) noexcept {
+std::vector<Header> Outbox::give_up(Node lost) {
     Peer& peer = peers_[lost];
-    credits_.give_up(lost);
+    std::vector<Header> unhandled = credits_.give_up(lost);
+    for (const Waiting& waiting : peer.requests) unhandled.push_back(header_in(waiting.copy));
     for (std::list<Waiting>* const list : {&peer.replies, &peer.requests, &peer.plains}) {
         for (const Waiting& waiting : *list) backlog_.remove(waiting.copy.size());
         list->clear();
     }
+    return unhandled;
 }
 
 } // namespace kumi::engine

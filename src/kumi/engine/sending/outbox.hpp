@@ -40,6 +40,12 @@ namespace kumi::engine {
 
 using pm::Node;
 
+/// Writes into the header of a message what it tells to have been handled.
+inline void write_count(MutableBytes head, std::uint64_t handled) noexcept {
+    const auto count = static_cast<std::uint16_t>(handled);
+    std::memcpy(head.data() + offsetof(Header, handled), &count, sizeof count);
+}
+
 class Outbox {
 public:
     /// If more than `waiting_bytes_max` wait, for all nodes together, requests are held back. `kept_bytes_max` are the
@@ -111,8 +117,9 @@ public:
 
     /// Asks `to` to tell at once what it has handled; no more than one such question is under way.
     void ask_for_credit(Node to);
-    /// Requests to it are not waited for any more, and nothing is sent to it.
-    void give_up(Node lost) noexcept;
+    /// Requests to it are not waited for any more, and nothing is sent to it. Returns the headers of requests that it
+    /// has not told to have handled, those that have not left among them.
+    std::vector<Header> give_up(Node lost);
     /// Tells all nodes what has been handled of theirs: who leaves tells nothing later.
     void tell_all_handled();
 
@@ -135,10 +142,6 @@ private:
     std::uint64_t tellable(Node to) const noexcept {
         return peers_[to].replies.empty() ? credits_.handled_here(to) : credits_.told(to);
     }
-    static void write_count(MutableBytes head, std::uint64_t handled) noexcept {
-        const auto count = static_cast<std::uint16_t>(handled);
-        std::memcpy(head.data() + offsetof(Header, handled), &count, sizeof count);
-    }
     bool post(Node to, MutableBytes head, Bytes body, std::uint64_t handled) noexcept {
         write_count(head, handled);
         if (!(body.empty() ? channel_.try_send(to, head) : channel_.try_send(to, head, body))) [[unlikely]]
@@ -157,7 +160,7 @@ private:
         if (!credits_.may_request(to, limit)) [[unlikely]]
             return false;
         if (!post(to, head, body, credits_.handled_here(to))) return false;
-        credits_.on_requested(to);
+        credits_.on_requested(to, header_in(head));
         return true;
     }
     bool drain(Node to, std::list<Waiting>& waiting, Sort sort);
