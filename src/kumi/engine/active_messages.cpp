@@ -95,8 +95,7 @@ Handled ActiveMessages::hold_request(Node source, const Header& header, const Ha
     Source& from = sources_[source];
     // A copy: a buffer of the channel that is kept would be missing to what can be handled.
     from.requests.push_back({&entry, header, pm::KeptMessage(source, body)});
-    from.pressure = std::max(from.pressure, pressure_of(header));
-    ++held_requests_;
+    ++held_requests_; // the outbox counts it as kept
     note_holding(source);
     return Handled::later;
 }
@@ -120,7 +119,9 @@ bool ActiveMessages::go_on_from(const Turn& turn, Node source) {
     Source& from = sources_[source];
     Outbox& outbox = dispatcher_.outbox(turn);
     bool any = false;
-    for (; !from.requests.empty() && !outbox.is_full(from.pressure); any = true) {
+    // They go in order, so all count as the largest pressure.
+    const auto is_full = [&] { return outbox.is_full(outbox.credits().pressure_of_kept(source)); };
+    for (; !from.requests.empty() && !is_full(); any = true) {
         const HeldRequest next = std::move(from.requests.front());
         from.requests.pop_front();
         --held_requests_;
@@ -128,9 +129,8 @@ bool ActiveMessages::go_on_from(const Turn& turn, Node source) {
         if (handle(turn, *next.entry, Call(dispatcher_, source, true), next.body.bytes()) == Handled::no)
             dispatcher_.arrivals().refuse_unknown(turn, source, next.header.kind);
         dispatcher_.arrivals().set_thread_of_request(turn, 0);
-        outbox.on_handled(source, sizeof(Header) + next.body.bytes().size());
+        outbox.on_kept_handled(source, sizeof(Header) + next.body.bytes().size(), true);
     }
-    if (from.requests.empty()) from.pressure = 0;
     for (; !from.plains.empty() && may_take_plain(turn, from); any = true) {
         const HeldPlain next = std::move(from.plains.front());
         from.plains.pop_front();

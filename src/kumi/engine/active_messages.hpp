@@ -77,7 +77,6 @@ private:
     };
     struct Source {
         std::list<HeldRequest> requests;
-        std::uint32_t pressure = 0; // the largest of `requests`: they go in order, so all count as it
         std::list<HeldPlain> plains;
         std::size_t forwarded = 0; // of `plains`
         bool is_holding = false;   // among holding_

@@ -99,7 +99,7 @@ Result<void> Port::send(Node to, std::uint16_t kind, MutableBytes message, Bytes
 }
 
 void Port::note_handled(const Turn& turn, Node source, std::size_t bytes) {
-    dispatcher_->outbox(turn).on_handled(source, sizeof(Header) + bytes);
+    dispatcher_->outbox(turn).on_kept_handled(source, sizeof(Header) + bytes, false);
 }
 
 void Port::want_progress(const Turn&, bool wanted) noexcept {

@@ -3,6 +3,10 @@
 // What a sync() waits for: all that the calling thread has begun before, and all requests that this node has sent
 // before. Nothing that begins later is waited for, so a sync() ends while handlers and other threads go on. Operations
 // of other threads are not waited for either: a function that calls sync() would wait for the call that it answers.
+//
+// A request of this thread has been handled when the other node has told a count that reaches the request's number,
+// though the other node may handle requests in another order: it holds back requests to handlers, and handles puts that
+// came later. Such a node counts no request that came after a held one (Credits::on_kept()).
 
 #include "kumi/engine/operation/operations.hpp"
 #include "kumi/engine/sending/outbox.hpp"

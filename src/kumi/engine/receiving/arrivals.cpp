@@ -65,8 +65,12 @@ inline void Arrivals::read(const Turn& turn, Node source, const Header& header, 
                         dispatcher_.name_of(source)));
     }
     thread_of_request_ = 0;
-    if (header.is_request != 0 && handled != Handled::later)
-        dispatcher_.outbox(turn).on_handled(source, message.bytes().size());
+    if (header.is_request == 0) return;
+    Outbox& outbox = dispatcher_.outbox(turn);
+    const bool is_for_handler = header.kind >= static_cast<std::uint16_t>(Kind::first_handler);
+    if (handled == Handled::later) [[unlikely]]
+        outbox.on_kept(source, pressure_of(header), is_for_handler);
+    else outbox.on_handled(source, message.bytes().size(), pressure_of(header));
 }
 
 void Arrivals::refuse_unknown(const Turn& turn, Node source, std::uint16_t kind) {

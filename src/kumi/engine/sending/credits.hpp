@@ -6,6 +6,11 @@
 // Headers of requests under way are kept, because a request carries the number of the thread that sent it: if a node is
 // lost, those threads are told whose requests it may not have handled. Each node has a ring of headers, in which a
 // request has its place by its number; that costs each request one load and one store.
+//
+// A count of n says that the first n requests have been handled, and not only that n have been. Requests to handlers
+// may be held back here while later requests of the same node, such as puts, are handled. Those that passed a held
+// request are counted when nothing of the node is held any more. Until then they take credits, so their pressure counts
+// as that of the held ones, too: outbox.hpp has the reason.
 
 #include "kumi/engine/wire.hpp"
 #include "kumi/pm/node.hpp"
@@ -23,7 +28,8 @@ class Credits {
 public:
     // Headers are not initialised: memory of the rings of nodes that are never sent to is not touched.
     explicit Credits(Node nodes)
-        : peers_(nodes), headers_(std::make_unique_for_overwrite<Header[]>(std::size_t{nodes} * ring_size)) {}
+        : peers_(nodes), kept_(nodes),
+          headers_(std::make_unique_for_overwrite<Header[]>(std::size_t{nodes} * ring_size)) {}
 
     // ---- requests of this node
 
@@ -76,22 +82,33 @@ public:
     /// Of these, what `from` knows.
     std::uint64_t told(Node from) const noexcept { return peers_[from].told; }
     void note_told(Node from, std::uint64_t handled) noexcept { peers_[from].told = handled; }
-    /// A request of `from` has been handled. True: it is to be told now.
-    bool on_handled(Node from) noexcept {
+    /// A request of `from`, of that pressure, has been handled when it came. True: that is to be told now.
+    bool on_handled(Node from, std::uint32_t pressure = 0) noexcept {
         Peer& peer = peers_[from];
+        if (peer.attention != 0) [[unlikely]]
+            return on_handled_with_attention(from, pressure);
         ++peer.handled_here;
-        return (peer.handled_here - peer.told >= requests_max / 2 && !peer.is_telling) || peer.is_asked;
+        return is_much_untold(peer);
     }
+    /// A request of `from` is kept and will be handled later. It is held if it is for a handler: no request that came
+    /// after it is counted before it. Others, such as calls in line, only take a credit.
+    void on_kept(Node from, std::uint32_t pressure, bool is_held) noexcept;
+    /// A request that was kept has been handled. Those that are held are handled in the order in which they came. True:
+    /// that is to be told now.
+    bool on_kept_handled(Node from, bool was_held) noexcept;
+    /// The largest pressure of requests of `from` that are kept, or that passed one that is held.
+    std::uint32_t pressure_of_kept(Node from) const noexcept { return kept_[from].pressure; }
     /// `from` asks what has been handled. True: it is to be told now. Otherwise there is nothing new: it asks about
     /// what will be handled later, and does not ask again.
     bool on_asked(Node from) noexcept {
         Peer& peer = peers_[from];
-        peer.is_asked = peer.handled_here == peer.told;
-        return !peer.is_asked;
+        const bool is_news = peer.handled_here != peer.told;
+        set_attention(peer, asked_bit, !is_news);
+        return is_news;
     }
     /// A message that tells only this is under way to `from`, or waits (`is_waiting`) until it can leave.
     void on_telling(Node from, bool is_waiting) noexcept {
-        peers_[from].is_asked = false;
+        set_attention(peers_[from], asked_bit, false);
         peers_[from].is_telling = is_waiting;
     }
     /// No such message waits any more.
@@ -112,10 +129,29 @@ private:
         std::uint32_t waiting = 0; // requests that have not left
         bool is_blocked = false;
         bool has_asked = false;  // for credit
-        bool is_asked = false;   // by it, which had requests that were not handled yet, as far as it knew
+        std::uint8_t attention = 0; // bits below: something is to be done when a request of it is handled
         bool is_telling = false; // a message that tells only this waits among the replies
         bool is_lost = false;
     };
+    // The node has asked, when there were requests that were not handled yet, as far as it knew.
+    static constexpr std::uint8_t asked_bit = 1;
+    // Requests of the node are held.
+    static constexpr std::uint8_t held_bit = 2;
+    static void set_attention(Peer& peer, std::uint8_t bit, bool is_on) noexcept {
+        peer.attention = static_cast<std::uint8_t>(is_on ? peer.attention | bit : peer.attention & ~bit);
+    }
+    /// Requests of one node that are not handled when they come.
+    struct Kept {
+        std::uint32_t count = 0;
+        std::uint32_t held = 0;     // of these, for handlers
+        std::uint32_t passed = 0;   // handled, though one that came before is held
+        std::uint32_t pressure = 0; // the largest of all these
+    };
+
+    static bool is_much_untold(const Peer& peer) noexcept {
+        return peer.handled_here - peer.told >= requests_max / 2 && !peer.is_telling;
+    }
+    bool on_handled_with_attention(Node from, std::uint32_t pressure) noexcept;
     bool take(Peer& peer, std::uint16_t more) noexcept;
     Header& place_of(Node to, std::uint64_t number) noexcept {
         return headers_[std::size_t{to} * ring_size + number % ring_size];
@@ -126,6 +162,7 @@ private:
     static_assert(ring_size >= requests_max + pressure_max * requests_per_pressure);
 
     std::vector<Peer> peers_;
+    std::vector<Kept> kept_; // by node
     std::unique_ptr<Header[]> headers_; // of requests under way: a ring for each node
     std::uint64_t unhandled_ = 0; // requests under way, to all
     std::uint64_t waiting_ = 0;   // requests that have not left

@@ -125,6 +125,77 @@ TEST(Credits, what_a_lost_node_owes_is_not_waited_for) {
     EXPECT_TRUE(credits.all_handled());
 }
 
+TEST(Credits, requests_that_passed_a_held_one_are_counted_when_nothing_is_held) {
+    Credits credits(3);
+    (void)credits.on_handled(1);
+    credits.on_kept(1, 0, true);
+    EXPECT_FALSE(credits.on_handled(1));
+    credits.on_kept(1, 0, true);
+    EXPECT_FALSE(credits.on_handled(1));
+    EXPECT_FALSE(credits.on_handled(2));
+    EXPECT_EQ(credits.handled_here(1), 1u);
+    EXPECT_EQ(credits.handled_here(2), 1u) << "each node has its own";
+    EXPECT_FALSE(credits.on_kept_handled(1, true));
+    EXPECT_EQ(credits.handled_here(1), 2u);
+    EXPECT_FALSE(credits.on_kept_handled(1, true));
+    EXPECT_EQ(credits.handled_here(1), 5u);
+    EXPECT_FALSE(credits.on_handled(1));
+    EXPECT_EQ(credits.handled_here(1), 6u) << "nothing is held any more";
+}
+
+TEST(Credits, calls_in_line_keep_nothing_back_and_do_not_pass_what_is_held) {
+    Credits credits(2);
+    credits.on_kept(1, 0, false);
+    (void)credits.on_handled(1);
+    EXPECT_EQ(credits.handled_here(1), 1u);
+    credits.on_kept(1, 0, true);
+    EXPECT_FALSE(credits.on_kept_handled(1, false));
+    EXPECT_EQ(credits.handled_here(1), 1u);
+    EXPECT_FALSE(credits.on_kept_handled(1, true));
+    EXPECT_EQ(credits.handled_here(1), 3u);
+    credits.on_kept(1, 0, false);
+    EXPECT_FALSE(credits.on_kept_handled(1, false));
+    EXPECT_EQ(credits.handled_here(1), 4u);
+}
+
+TEST(Credits, a_node_that_asked_is_told_when_something_that_is_kept_counts) {
+    Credits credits(2);
+    credits.on_kept(1, 0, true);
+    credits.on_kept(1, 0, false);
+    EXPECT_FALSE(credits.on_asked(1)) << "there is no news";
+    EXPECT_FALSE(credits.on_handled(1)) << "this is none";
+    EXPECT_FALSE(credits.on_kept_handled(1, false)) << "nor is this";
+    EXPECT_TRUE(credits.on_kept_handled(1, true));
+    credits.on_telling(1, false);
+    credits.note_told(1, 3);
+    credits.on_kept(1, 0, true);
+    EXPECT_FALSE(credits.on_kept_handled(1, true)) << "it was told";
+    for (std::uint32_t i = 1; i < requests_max / 2 - 1; ++i) credits.on_kept(1, 0, true);
+    for (std::uint32_t i = 1; i < requests_max / 2 - 1; ++i) EXPECT_FALSE(credits.on_kept_handled(1, true)) << i;
+    credits.on_kept(1, 0, true);
+    EXPECT_TRUE(credits.on_kept_handled(1, true)) << "half of what may be under way";
+}
+
+TEST(Credits, what_is_kept_counts_as_the_largest_pressure_of_it_and_of_what_passed_it) {
+    Credits credits(2);
+    EXPECT_EQ(credits.pressure_of_kept(1), 0u);
+    (void)credits.on_handled(1, 5);
+    EXPECT_EQ(credits.pressure_of_kept(1), 0u) << "nothing is kept";
+    credits.on_kept(1, 2, true);
+    credits.on_kept(1, 1, true);
+    EXPECT_EQ(credits.pressure_of_kept(1), 2u);
+    (void)credits.on_handled(1, 4);
+    (void)credits.on_handled(1, 3);
+    EXPECT_EQ(credits.pressure_of_kept(1), 4u);
+    (void)credits.on_kept_handled(1, true);
+    EXPECT_EQ(credits.pressure_of_kept(1), 4u) << "one is still held";
+    (void)credits.on_kept_handled(1, true);
+    EXPECT_EQ(credits.pressure_of_kept(1), 0u);
+    credits.on_kept(1, 6, false);
+    credits.on_kept(1, 0, true);
+    EXPECT_EQ(credits.pressure_of_kept(1), 6u) << "it is counted after the held one";
+}
+
 /// The threads of the requests that a lost node has not handled, as far as it has told.
 std::vector<std::uint32_t> threads_of_lost(Credits& credits, Node lost) {
     std::vector<std::uint32_t> threads;

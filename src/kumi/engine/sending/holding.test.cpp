@@ -84,6 +84,41 @@ TEST(Holding, requests_of_more_pressure_are_held_back_later_and_take_those_befor
     EXPECT_EQ(node.handled, first(24));
 }
 
+TEST(Holding, a_request_that_passes_a_held_one_is_not_counted_before_it) {
+    Forwarder node;
+    for (std::uint64_t i = 0; i < 11; ++i) node.hears(2, i);
+    EXPECT_EQ(node.handled, first(10)) << "the last one is held";
+    for (int i = 0; i < 5; ++i) {
+        node.victim.hears(2, Kind::put, true); // without a place: refused, and so handled
+        node.victim.poll();
+    }
+    const auto refused = node.victim.sent(Kind::failed);
+    EXPECT_EQ(refused.size(), 5u);
+    for (const auto& message : refused)
+        EXPECT_EQ(message.header.handled, 10u) << "sync() of the thread that sent the 11th would be done";
+    node.victim.hears(2, Kind::please);
+    node.victim.poll();
+    EXPECT_TRUE(node.victim.sent(Kind::credit).empty()) << "there is no news";
+    node.victim.channel.refuse(1, false);
+    node.victim.poll();
+    EXPECT_EQ(node.handled, first(11));
+    const auto told = node.victim.sent(Kind::credit);
+    ASSERT_EQ(told.size(), 1u) << "it had asked";
+    EXPECT_EQ(told[0].header.handled, 16u);
+}
+
+TEST(Holding, a_request_that_passes_held_ones_lends_them_its_pressure) {
+    Forwarder node;
+    for (std::uint64_t i = 0; i < 12; ++i) node.hears(2, i);
+    EXPECT_EQ(node.handled, first(10));
+    node.victim.hears_request(2, Kind::put, {}, {}, pressure_max << pressure_shift | 1);
+    node.victim.poll();
+    EXPECT_EQ(node.handled, first(12)) << "it takes a credit until they have been handled";
+    EXPECT_EQ(node.handled_of(2), 13u);
+    node.hears(2, 12);
+    EXPECT_EQ(node.handled, first(12)) << "and those that come after it are held again";
+}
+
 TEST(Holding, threads_of_the_program_send_nothing_to_handlers_while_much_waits) {
     Forwarder node;
     const std::vector<std::byte> payload(10);

@@ -70,6 +70,11 @@ void Outbox::keep(Node to, std::list<Waiting>& waiting, std::vector<std::byte> c
     if (!std::exchange(peer.is_listed, true)) waiting_nodes_.push_back(to);
 }
 
+void Outbox::on_kept_handled(Node from, std::size_t bytes, bool was_held) {
+    if (credits_.on_kept_handled(from, was_held)) tell_handled(from);
+    if (windows_.is_large(bytes)) on_taken(from, Flow::large, bytes);
+}
+
 void Outbox::on_asked(Node from) {
     if (credits_.on_asked(from)) tell_handled(from);
 }

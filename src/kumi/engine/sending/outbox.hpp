@@ -19,10 +19,10 @@
 // request of pressure p may be sent while no more than W + p * S bytes are under way, so those of less pressure take at
 // most W + (p - 1) * S + m. The receiver has told of all that it has handled but W / 4. Since S is m + W / 4, there is
 // room when all others have been handled. What waits for one node goes in order: all of it counts as its largest
-// pressure, and so do requests of one source that are held back. Now look at the largest pressure of all requests, on
-// any node, that wait for ever to be sent. By (2) and (3) the receiver holds back requests of that pressure, or more,
-// for ever: all other requests that it keeps, such as calls in line, are handled some time. By (1) a request of larger
-// pressure waits there: a contradiction.
+// pressure, and so do requests of one source that are held back, together with those that passed them: these take
+// credits as long. Now look at the largest pressure of all requests, on any node, that wait for ever to be sent. By (2)
+// and (3) the receiver holds back requests of that pressure, or more, for ever: all other requests that it keeps, such
+// as calls in line, are handled some time. By (1) a request of larger pressure waits there: a contradiction.
 
 #include "kumi/base/bytes.hpp"
 #include "kumi/engine/sending/backlog.hpp"
@@ -80,15 +80,20 @@ public:
             keep_reply(to, head, body);
     }
 
-    /// To be told of every message that comes, and when a request has been handled: `bytes` with its header. False: its
-    /// count makes no sense.
+    /// To be told of every message that comes. False: its count makes no sense.
     bool on_header(Node from, const Header& header) noexcept { return credits_.on_told(from, header.handled); }
-    void on_handled(Node from, std::size_t bytes) {
-        if (credits_.on_handled(from)) [[unlikely]]
+    /// A request has been handled when it came: `bytes` with its header.
+    void on_handled(Node from, std::size_t bytes, std::uint32_t pressure = 0) {
+        if (credits_.on_handled(from, pressure)) [[unlikely]]
             tell_handled(from);
         if (windows_.is_large(bytes)) [[unlikely]]
             on_taken(from, Flow::large, bytes);
     }
+    /// A request is kept, and has been handled later. `is_held`: it is for a handler (credits.hpp).
+    void on_kept(Node from, std::uint32_t pressure, bool is_held) noexcept {
+        credits_.on_kept(from, pressure, is_held);
+    }
+    void on_kept_handled(Node from, std::size_t bytes, bool was_held);
     /// `from` asks what has been handled: is told now, or when more has been.
     void on_asked(Node from);
     /// Fills in the counts of a message that somebody sends by himself.
