@@ -88,7 +88,8 @@ std::optional<std::string> ActiveMessages::run_here(const Turn& turn, std::uint3
 // ---- messages that are held
 
 inline bool ActiveMessages::is_held_back(const Turn& turn, Node source, std::uint32_t pressure) const noexcept {
-    return dispatcher_.outbox(turn).is_full(pressure) || (held_requests_ != 0 && !sources_[source].requests.empty());
+    return dispatcher_.outbox(turn).backlog().is_full(pressure) ||
+           (held_requests_ != 0 && !sources_[source].requests.empty());
 }
 
 Handled ActiveMessages::hold_request(Node source, const Header& header, const Handlers::Entry& entry, Bytes body) {
@@ -120,7 +121,7 @@ bool ActiveMessages::go_on_from(const Turn& turn, Node source) {
     Outbox& outbox = dispatcher_.outbox(turn);
     bool any = false;
     // They go in order, so all count as the largest pressure.
-    const auto is_full = [&] { return outbox.is_full(outbox.credits().pressure_of_kept(source)); };
+    const auto is_full = [&] { return outbox.backlog().is_full(outbox.credits().pressure_of_kept(source)); };
     for (; !from.requests.empty() && !is_full(); any = true) {
         const HeldRequest next = std::move(from.requests.front());
         from.requests.pop_front();
@@ -153,13 +154,13 @@ void ActiveMessages::set_plain_handler(std::function<void(pm::Message&)> handler
 
 /// What was forwarded is not held because much waits, nor what came before it: messages of a source go in order.
 inline bool ActiveMessages::may_take_plain(const Turn& turn, const Source& from) const noexcept {
-    return plain_handler_ != nullptr && (from.forwarded != 0 || !dispatcher_.outbox(turn).is_full());
+    return plain_handler_ != nullptr && (from.forwarded != 0 || !dispatcher_.outbox(turn).backlog().is_full());
 }
 
 void ActiveMessages::on_plain_message(const Turn& turn, Node source, bool was_forwarded, Bytes body,
                                       pm::Message& message) {
     if (!sources_[source].plains.empty() || plain_handler_ == nullptr ||
-        (!was_forwarded && dispatcher_.outbox(turn).is_full())) [[unlikely]]
+        (!was_forwarded && dispatcher_.outbox(turn).backlog().is_full())) [[unlikely]]
         return hold_plain(turn, source, was_forwarded, body);
     pm::Message inner(message, source, body);
     run_plain(turn, was_forwarded, inner);

@@ -231,6 +231,7 @@ void ProgressLoop::hold_background(Duration longest) noexcept {
     const Instant end = now() + longest;
     // The end of a wait kicks a background whose nap is that long.
     nap_ns_.store(std::max(longest, Duration{0}).count(), std::memory_order_relaxed);
+    const auto has_visits = [&] { return serving_.visits.load() + room_.visits.load() != 0; };
     while (!stopping_.load() && !duty_wanted_.load() && !has_visits() && now() < end) nap();
     nap_ns_.store(0, std::memory_order_relaxed);
 }

@@ -155,7 +155,6 @@ private:
         std::atomic<unsigned> waits{0};       // threads of the program that wait
         std::atomic<std::uint32_t> visits{0}; // waits that have begun
     };
-    bool has_visits() const noexcept { return serving_.visits.load() != 0 || room_.visits.load() != 0; }
     bool has_waits() const noexcept {
         // Relaxed: written with the turn, or a hint.
         return serving_.waits.load(std::memory_order_relaxed) + room_.waits.load(std::memory_order_relaxed) != 0;

@@ -6,7 +6,7 @@
 // What finds no room waits here. A reply may say that a request failed: so no message counts a request as handled that
 // leaves before its reply. One thread at a time uses it.
 //
-// Nothing that a handler sends is refused. Instead, this node takes less work while much waits here: is_full() says
+// Nothing that a handler sends is refused. Instead, this node takes less work while much waits here: Backlog::is_full() says
 // which requests are to be held back, and threads of the program send no requests to handlers meanwhile. Held requests
 // take credits of their senders, so handlers that forward are slowed down from the beginning of their chain.
 //
@@ -98,9 +98,6 @@ public:
     void on_asked(Node from);
     /// Fills in the counts of a message that somebody sends by himself.
     void note_told(Node to, MutableBytes head) noexcept;
-
-    /// So much waits that requests of that pressure are to be held back.
-    bool is_full(std::uint32_t pressure = 0) const noexcept { return backlog_.is_full(pressure); }
 
     // ---- plain messages
 

@@ -303,15 +303,15 @@ TEST(Outbox, whatever_waits_is_kept_and_counts_for_all_nodes_together) {
     for (int i = 0; i < 14; ++i) ASSERT_TRUE(node.request(i % 2 == 0 ? 1 : 2, 0, body));
     for (int i = 0; i < 2; ++i) ASSERT_TRUE(node.keep_plain(1, 0, body));
     EXPECT_EQ(node.outbox.backlog().bytes(), few_bytes) << "heads too";
-    EXPECT_FALSE(node.outbox.is_full()) << "exactly";
+    EXPECT_FALSE(node.outbox.backlog().is_full()) << "exactly";
     node.reply(2, 0);
     EXPECT_EQ(node.outbox.backlog().bytes(), few_bytes + head) << "replies too";
-    EXPECT_TRUE(node.outbox.is_full());
+    EXPECT_TRUE(node.outbox.backlog().is_full());
     ASSERT_TRUE(node.request(1, 0, body)) << "and yet nothing is refused";
     node.channel.refuse(1, false);
     EXPECT_TRUE(node.outbox.go_on());
     EXPECT_EQ(node.outbox.backlog().bytes(), 7 * unit + head);
-    EXPECT_FALSE(node.outbox.is_full());
+    EXPECT_FALSE(node.outbox.backlog().is_full());
     node.outbox.give_up(2);
     EXPECT_EQ(node.outbox.backlog().bytes(), 0u);
 }
@@ -321,14 +321,14 @@ TEST(Outbox, the_more_pressure_a_request_has_the_more_may_wait_before_it_is_held
     node.channel.refuse(1);
     for (std::uint32_t pressure = 0; pressure < pressure_max; ++pressure) {
         while (node.outbox.backlog().bytes() <= (pressure + 1) * few_bytes) {
-            EXPECT_FALSE(node.outbox.is_full(pressure)) << pressure;
+            EXPECT_FALSE(node.outbox.backlog().is_full(pressure)) << pressure;
             ASSERT_TRUE(node.request(1, 0, unit));
         }
-        EXPECT_TRUE(node.outbox.is_full(pressure)) << pressure;
-        EXPECT_FALSE(node.outbox.is_full(pressure + 1)) << pressure;
+        EXPECT_TRUE(node.outbox.backlog().is_full(pressure)) << pressure;
+        EXPECT_FALSE(node.outbox.backlog().is_full(pressure + 1)) << pressure;
     }
     for (int i = 0; i < 40; ++i) ASSERT_TRUE(node.request(1, 0, unit));
-    EXPECT_FALSE(node.outbox.is_full(pressure_max)) << "never";
+    EXPECT_FALSE(node.outbox.backlog().is_full(pressure_max)) << "never";
 }
 
 TEST(Outbox, while_much_waits_nothing_is_sent_to_handlers_and_services_go_on) {
@@ -383,11 +383,11 @@ TEST(Outbox, a_request_that_waits_says_how_much_waited_when_it_came_and_takes_th
 TEST(Outbox, if_nothing_may_wait_whatever_waits_has_the_largest_pressure) {
     ScriptedChannel channel(2);
     Outbox outbox(channel, 0);
-    EXPECT_FALSE(outbox.is_full());
+    EXPECT_FALSE(outbox.backlog().is_full());
     channel.refuse(1);
     auto message = outgoing(Kind::put, true, std::uint64_t{5});
     EXPECT_TRUE(outbox.request(1, message.bytes()));
-    EXPECT_TRUE(outbox.is_full(pressure_max - 1));
+    EXPECT_TRUE(outbox.backlog().is_full(pressure_max - 1));
     channel.refuse(1, false);
     outbox.go_on();
     Header header{};

@@ -12,7 +12,7 @@ bool WaitingSend::is_lost() const noexcept { return dispatcher_.is_lost(to_); }
 /// The message is to wait in the outbox, and not the thread: this thread runs a handler, or another thread runs one
 /// that may wait for this thread. In the second case only while not very much waits.
 bool WaitingSend::must_keep(const Turn& turn) const noexcept {
-    return turn.is_inner() && !(turn.is_borrowed() && dispatcher_.outbox(turn).is_full(pressure_max - 1));
+    return turn.is_inner() && !(turn.is_borrowed() && dispatcher_.outbox(turn).backlog().is_full(pressure_max - 1));
 }
 
 /// The turn was borrowed for so long that the handler of the other thread is likely to wait for a mutex of this one.
