@@ -3,6 +3,7 @@
 // An engine whose peers are the test: it makes their messages by hand, honest or not, and sees what they are told.
 
 #include "loopback/scripted_channel.hpp"
+#include "loopback/threads.hpp"
 
 #include "kumi/engine/dispatcher.hpp"
 #include "kumi/engine/engine.hpp"
@@ -15,17 +16,6 @@
 #include <thread>
 
 namespace kumi::loopback {
-
-/// Longer than anything takes: a thread that nobody wakes sleeps until then.
-inline constexpr Duration far_away = std::chrono::seconds(10);
-
-inline bool comes_true(const std::function<bool()>& what) {
-    for (const Instant end = now() + far_away; !what();) {
-        if (now() >= end) return false;
-        std::this_thread::yield();
-    }
-    return true;
-}
 
 class Victim {
 public:

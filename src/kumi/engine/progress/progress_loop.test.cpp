@@ -1,9 +1,10 @@
-// Who is woken, and by what. A thread that nobody wakes would sleep until `far`, which no test waits for: wake-ups are
-// counted where the channel sees them, and a follower that was not woken is one that came back only then.
+// Who is woken, and by what. A thread that nobody wakes would sleep until `far_away`, which no test waits for. Wake-ups
+// are counted where the channel sees them, and a follower that was not woken is one that came back only then.
 
 #include "kumi/engine/progress/progress_loop.hpp"
 
 #include "loopback/scripted_channel.hpp"
+#include "loopback/threads.hpp"
 
 #include <functional>
 #include <gtest/gtest.h>
@@ -13,17 +14,9 @@ namespace kumi::engine {
 namespace {
 
 using namespace std::chrono_literals;
+using loopback::comes_true;
+using loopback::far_away;
 using loopback::ScriptedChannel;
-
-constexpr Duration far = 10s;
-
-bool comes_true(const std::function<bool()>& what) {
-    for (const Instant end = now() + far; !what();) {
-        if (now() >= end) return false;
-        std::this_thread::yield();
-    }
-    return true;
-}
 
 /// Does what the test says, and counts.
 class ScriptedWork final : public Work {
@@ -31,13 +24,13 @@ public:
     std::function<std::size_t()> on_work = [] { return std::size_t{0}; };
     std::function<bool()> on_prepare = [] { return true; };
     std::function<void()> task;
-    Duration longest = far;
+    Duration longest = far_away;
     std::atomic<int> threads_asleep{0}; // of the program: between prepare_sleep() and end_sleep(), which have the turn
     std::atomic<unsigned> background_looks{0};
     std::atomic<bool> has_task{false};
 
     std::size_t work(const Turn&) noexcept override {
-        if (is_background()) ++background_looks;
+        if (loopback::is_background()) ++background_looks;
         return on_work();
     }
     bool prepare_sleep(const Turn&, bool is_background) noexcept override {
@@ -54,13 +47,6 @@ public:
         return true;
     }
     bool has_tasks(const Turn&) const noexcept override { return has_task; }
-
-private:
-    static bool is_background() noexcept {
-        char name[16] = {};
-        ::pthread_getname_np(::pthread_self(), name, sizeof name);
-        return std::string_view(name) == "kumi-progress";
-    }
 };
 
 class ProgressLoopTest : public testing::Test {
@@ -74,7 +60,7 @@ protected:
     public:
         Waiter(ProgressLoop& loop, std::function<bool()> done)
             : thread_([&loop, done = std::move(done), this] {
-                  const Instant end = now() + far;
+                  const Instant end = now() + far_away;
                   was_done_ = loop.serve_until(done, end);
                   was_in_time_ = now() < end;
                   is_over_ = true;
@@ -150,7 +136,7 @@ TEST_F(ProgressLoopTest, whoever_does_some_work_wakes_those_that_wait) {
     ASSERT_TRUE(sleep_now(2));
     const void* const me = base::thread_mark();
     work.on_work = [&, me]() -> std::size_t { return base::thread_mark() == me && !is_done.exchange(true) ? 1 : 0; };
-    EXPECT_TRUE(loop.serve_until([&] { return is_done.load(); }, now() + far));
+    EXPECT_TRUE(loop.serve_until([&] { return is_done.load(); }, now() + far_away));
     EXPECT_TRUE(second.was_woken());
     EXPECT_GE(channel.wakes(), 1u) << "the one on the channel too";
     ASSERT_TRUE(sleep_now(1));
@@ -178,7 +164,7 @@ TEST_F(ProgressLoopTest, when_the_sleeper_on_the_channel_leaves_one_that_follows
 TEST_F(ProgressLoopTest, what_happens_while_a_thread_falls_asleep_is_not_missed) {
     bool came = false;
     work.on_prepare = [&] { return came = true; };
-    EXPECT_TRUE(loop.serve_until([&] { return came; }, now() + far));
+    EXPECT_TRUE(loop.serve_until([&] { return came; }, now() + far_away));
     EXPECT_EQ(channel.sleeps(), 0u) << "it looks once more after it has said that it sleeps";
     EXPECT_EQ(work.threads_asleep, 0);
 }
@@ -187,7 +173,7 @@ TEST_F(ProgressLoopTest, nobody_sleeps_while_there_is_something_to_do_first) {
     int refused = 0;
     work.on_prepare = [&] { return ++refused > 3; };
     work.longest = 1ms;
-    EXPECT_TRUE(loop.serve_until([&] { return refused == 4; }, now() + far));
+    EXPECT_TRUE(loop.serve_until([&] { return refused == 4; }, now() + far_away));
     EXPECT_EQ(channel.sleeps(), 0u);
     channel.deliver(0, {});
     EXPECT_FALSE(loop.serve_until([] { return false; }, now() + 2ms)) << "nobody polls it here";
@@ -197,7 +183,7 @@ TEST_F(ProgressLoopTest, nobody_sleeps_while_there_is_something_to_do_first) {
 TEST_F(ProgressLoopTest, nobody_sleeps_for_longer_than_may_be) {
     work.longest = 1ms;
     int looks = 0;
-    EXPECT_TRUE(loop.serve_until([&] { return ++looks == 50; }, now() + far));
+    EXPECT_TRUE(loop.serve_until([&] { return ++looks == 50; }, now() + far_away));
     EXPECT_GE(channel.slept_out(), 1u);
 }
 
@@ -213,7 +199,7 @@ TEST_F(ProgressLoopTest, a_channel_that_cannot_be_slept_on_jointly_is_looked_at_
     alone.is_joint = false;
     ProgressLoop other(alone, work, {}, {});
     int looks = 0;
-    EXPECT_TRUE(other.serve_until([&] { return ++looks == 50; }, now() + far));
+    EXPECT_TRUE(other.serve_until([&] { return ++looks == 50; }, now() + far_away));
     EXPECT_GE(alone.slept_out(), 1u);
 }
 
@@ -256,7 +242,7 @@ TEST_F(ProgressLoopTest, a_condition_that_throws_ends_the_wait_and_the_sleep_tha
         if (is_prepared) throw Stop{};
         return false;
     };
-    EXPECT_THROW(loop.serve_until(done, now() + far), Stop);
+    EXPECT_THROW(loop.serve_until(done, now() + far_away), Stop);
     EXPECT_EQ(work.threads_asleep, 0);
     EXPECT_FALSE(loop.has_turn());
 }
@@ -269,7 +255,7 @@ TEST_F(ProgressLoopTest, tasks_run_without_the_turn) {
         had_turn = loop.has_turn();
         work.has_task = false;
     };
-    EXPECT_TRUE(loop.serve_until([&] { return !work.has_task; }, now() + far));
+    EXPECT_TRUE(loop.serve_until([&] { return !work.has_task; }, now() + far_away));
     EXPECT_FALSE(had_turn);
 }
 

@@ -1,6 +1,6 @@
 #include "kumi/engine/progress/turn_lock.hpp"
 
-#include "loopback/victim.hpp" // comes_true()
+#include "loopback/threads.hpp"
 
 #include <gtest/gtest.h>
 #include <mutex>
@@ -13,12 +13,11 @@ namespace {
 
 using namespace std::chrono_literals;
 using loopback::comes_true;
+using loopback::far_away;
 using Hold = TurnLock::Hold;
 
-constexpr Duration far = 10s;
-
 TEST(TurnLock, a_thread_that_had_the_turn_gets_it_again) {
-    TurnLock lock(far);
+    TurnLock lock(far_away);
     EXPECT_FALSE(lock.is_held_here());
     const Turn turn(lock);
     EXPECT_FALSE(turn.is_inner());
@@ -32,7 +31,7 @@ TEST(TurnLock, a_thread_that_had_the_turn_gets_it_again) {
 }
 
 TEST(TurnLock, only_a_thread_that_has_the_turn_lends_it_and_only_once) {
-    TurnLock lock(far);
+    TurnLock lock(far_away);
     EXPECT_FALSE(lock.lend());
     const Turn turn(lock);
     EXPECT_TRUE(lock.lend());
@@ -57,7 +56,7 @@ protected:
         if (!GetParam()) return;
         const Turn turn(lock); // this thread, which lends, owns the lock
     }
-    TurnLock lock{far};
+    TurnLock lock{far_away};
 };
 
 TEST_P(Loans, a_thread_borrows_the_turn_while_another_runs_code_of_the_program) {
@@ -144,7 +143,7 @@ TEST_P(Loans, one_thread_at_a_time_has_the_turn_whole_reclaimed_or_borrowed) {
     long count = 0; // not atomic
     std::atomic<long> rounds{0};
     std::atomic<int> borrowed{0};
-    const Instant end = now() + far;
+    const Instant end = now() + far_away;
     std::mutex mutex;
     std::vector<std::thread> all;
     for (int thread = 0; thread < threads; ++thread)

@@ -3,35 +3,21 @@
 #include "kumi/engine/progress/progress_loop.hpp"
 
 #include "loopback/scripted_channel.hpp"
+#include "loopback/threads.hpp"
 
 #include <functional>
 #include <gtest/gtest.h>
 #include <mutex>
 #include <optional>
-#include <pthread.h>
-#include <string_view>
 #include <thread>
 
 namespace kumi::engine::waiting_for_room_test {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr Duration far = 10s;
-
-bool comes_true(const std::function<bool()>& what) {
-    for (const Instant end = now() + far; !what();) {
-        if (now() >= end) return false;
-        std::this_thread::yield();
-    }
-    return true;
-}
-
-bool is_background() noexcept {
-    char name[16] = {};
-    ::pthread_getname_np(::pthread_self(), name, sizeof name);
-    return std::string_view(name) == "kumi-progress";
-}
+using loopback::comes_true;
+using loopback::far_away;
+using loopback::is_background;
 
 class SomeWork final : public Work {
 public:
@@ -42,7 +28,7 @@ public:
     std::size_t take_in(const Turn&) noexcept override { return on_take_in(); }
     bool prepare_sleep(const Turn&, bool) noexcept override { return true; }
     void end_sleep(const Turn&, bool) noexcept override {}
-    Duration sleep_max() const noexcept override { return far; }
+    Duration sleep_max() const noexcept override { return far_away; }
     bool run_tasks() noexcept override { return false; }
     bool has_tasks(const Turn&) const noexcept override { return false; }
 };
@@ -64,16 +50,16 @@ TEST_F(WaitingForRoom, the_background_is_held_until_a_thread_waits_or_calls_it_o
     loop.stop();
 
     ProgressLoop other(channel, work, {}, {});
-    other.start(far);
+    other.start(far_away);
     std::this_thread::sleep_for(20ms);
     const int before = worked;
     EXPECT_EQ(before, worked) << "nobody works";
-    EXPECT_TRUE(other.serve_until([&] { return worked != before; }, now() + far));
+    EXPECT_TRUE(other.serve_until([&] { return worked != before; }, now() + far_away));
     ASSERT_TRUE(comes_true([&] { return channel.is_asleep(); })) << "the background, as the wait is over";
     other.stop();
 
     ProgressLoop third(channel, work, {}, {});
-    third.start(far);
+    third.start(far_away);
     {
         const Turn turn(third);
         third.on_duty(turn);
