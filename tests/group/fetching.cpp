@@ -17,9 +17,6 @@ using group::ValueHead;
 
 class Fetching : public PuppetTest {};
 
-std::vector<std::byte> number_as_argument(std::uint64_t number) {
-    return good(engine::write_arguments<std::uint64_t>(number));
-}
 std::vector<std::byte> reference_to(Node node, std::uint32_t bytes) {
     return joined({bytes_of(ValueHead{node, bytes | group::held_flag})});
 }
@@ -49,11 +46,11 @@ std::vector<std::pair<Node, Fetch>> take_fetches(Stage& stage) { return take_all
 
 /// Node 1 has asked node 0 for an answer of 8 bytes and more, which stays there. Returns its size.
 std::uint32_t hold(Stage& stage, const Name& name, std::uint64_t number = 5) {
-    stage.say(1, cast_of(name, {Use::gather, Stage::tenfold_number, 7}, {0}, number_as_argument(number)));
+    stage.say(1, cast_of(name, {Use::gather, Stage::tenfold_number, 7}, {0}, argument_of(number)));
     stage.settle();
     const auto answers = stage.take_answers();
     EXPECT_EQ(answers.size(), 1u);
-    const auto size = static_cast<std::uint32_t>(number_as_argument(number).size());
+    const auto size = static_cast<std::uint32_t>(argument_of(number).size());
     EXPECT_EQ(answers.at(0).values, reference_to(0, size));
     return size;
 }
@@ -68,7 +65,7 @@ TEST_F(Fetching, a_member_keeps_an_answer_that_is_larger_than_the_master_said_un
         const auto heard = stage.take_heard();
         ASSERT_EQ(heard.size(), 1u);
         EXPECT_EQ(heard[0].by, 1u);
-        EXPECT_EQ(heard[0].bytes, fetched_of(name, 0, number_as_argument(50)));
+        EXPECT_EQ(heard[0].bytes, fetched_of(name, 0, argument_of(50)));
         EXPECT_EQ(stage.member.groups->kept(), 0u);
         stage.say(1, fetch_of(name, 0));
         stage.settle();
@@ -76,11 +73,11 @@ TEST_F(Fetching, a_member_keeps_an_answer_that_is_larger_than_the_master_said_un
         ASSERT_EQ(again.size(), 1u);
         EXPECT_EQ(again[0].second.is_gone, 1u);
         // One that just comes at once is not kept.
-        const auto size = number_as_argument(50).size();
-        stage.say(1, cast_of({1, 2}, {Use::gather, Stage::tenfold_number, size}, {0}, number_as_argument(5)));
+        const auto size = argument_of(50).size();
+        stage.say(1, cast_of({1, 2}, {Use::gather, Stage::tenfold_number, size}, {0}, argument_of(5)));
         stage.settle();
         const ValueHead head{0, static_cast<std::uint32_t>(size)};
-        EXPECT_EQ(stage.take_answers().at(0).values, joined({bytes_of(head), number_as_argument(50)}));
+        EXPECT_EQ(stage.take_answers().at(0).values, joined({bytes_of(head), argument_of(50)}));
         EXPECT_EQ(stage.member.groups->kept(), 0u);
     });
 }
@@ -106,7 +103,7 @@ TEST_F(Fetching, a_node_does_not_end_before_its_answers_are_fetched_or_their_mas
     const auto afterwards = [](Stage& stage) {
         const auto heard = stage.take_heard();
         ASSERT_EQ(heard.size(), 1u);
-        EXPECT_EQ(heard[0].bytes, fetched_of({1, 1}, 0, number_as_argument(50)));
+        EXPECT_EQ(heard[0].bytes, fetched_of({1, 1}, 0, argument_of(50)));
     };
     play({.afterwards = afterwards}, [](Stage& stage) {
         hold(stage, {1, 1});
@@ -147,7 +144,7 @@ Gathering ask_two(Stage& stage, Bytes values) {
     return future;
 }
 const Name first{0, 1};
-const std::vector<std::byte> value = number_as_argument(77);
+const std::vector<std::byte> value = argument_of(77);
 const auto value_bytes = static_cast<std::uint32_t>(value.size());
 
 TEST_F(Fetching, a_master_asks_each_member_for_one_part_after_the_other) {

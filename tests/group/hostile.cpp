@@ -69,7 +69,7 @@ TEST_F(HostileGroups, what_is_to_be_done_with_a_content_must_be_possible_here) {
     const auto is_possible = [](const Purpose& purpose, Bytes content) {
         return makes_sense(cast_of({1, 1}, purpose, {0}, content));
     };
-    const auto argument = good(engine::write_arguments<std::uint64_t>(std::uint64_t{5}));
+    const auto argument = argument_of(5);
     const std::uint64_t number = 5;
     EXPECT_TRUE(is_possible(to_note, bytes_of(number)));
     EXPECT_FALSE(is_possible({Use::handler, Stage::handlers_count, 0}, bytes_of(number)));

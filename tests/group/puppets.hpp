@@ -6,6 +6,7 @@
 #include "engine/one_thread.hpp"
 #include "group/node.hpp"
 
+#include "kumi/engine/call/invoke.hpp"
 #include "kumi/group/mail/mailbox.hpp"
 #include "kumi/group/wire/multicast.hpp"
 
@@ -22,6 +23,11 @@ inline std::vector<std::byte> joined(std::initializer_list<Bytes> parts) {
     std::vector<std::byte> all;
     for (const Bytes part : parts) all.insert(all.end(), part.begin(), part.end());
     return all;
+}
+
+/// The argument of a function that takes a number. A function writes the number that it answers alike.
+inline std::vector<std::byte> argument_of(std::uint64_t number) {
+    return good(engine::write_arguments<std::uint64_t>(number));
 }
 
 /// A sequence, and the members that must have had it before.

@@ -3,8 +3,6 @@
 
 #include "group/puppets.hpp"
 
-#include "kumi/engine/call/invoke.hpp"
-
 #include <algorithm>
 
 namespace kumi::group_test {
@@ -20,13 +18,9 @@ using group::Use;
 
 class Relays : public PuppetTest {};
 
-std::vector<std::byte> argument_of(std::uint64_t number) {
-    return good(engine::write_arguments<std::uint64_t>(number));
-}
-
 /// As a function answers it, and as it travels with others.
 std::vector<std::byte> value_of(Node node, std::uint64_t number) {
-    const auto value = argument_of(number); // one value is written as one argument is
+    const auto value = argument_of(number);
     return joined({bytes_of(group::ValueHead{node, static_cast<std::uint32_t>(value.size())}), value});
 }
 
