@@ -9,6 +9,7 @@
 
 #include <array>
 #include <condition_variable>
+#include <functional>
 #include <gtest/gtest.h>
 #include <initializer_list>
 #include <mutex>
@@ -135,6 +136,12 @@ private:
     std::thread thread_; // last: it uses the others
 };
 
+/// All have come, and all that they had begun before is done.
+inline void settle(Engine& engine, Place where = Place::here()) {
+    good(engine.sync(deadline()), where);
+    good(engine.barrier(deadline()), where);
+}
+
 /// A test that runs in every world, with some nodes.
 class EngineTest : public testing::TestWithParam<World> {
 protected:
@@ -151,16 +158,19 @@ protected:
             }
         });
     }
+    /// Each node has an engine without handlers, and the nodes settle after the body. What the body has lent to the
+    /// engine, such as the source of a put that was begun, must not be in use any more when the body returns.
+    static void run_engines(Node nodes, const std::function<void(Engine&)>& body) {
+        run(nodes, [&](Channel& channel) {
+            Engine engine = open(channel);
+            body(engine);
+            settle(engine);
+        });
+    }
 
 private:
     testing::ScopedTrace trace_;
 };
-
-/// All have come, and all that they had begun before is done.
-inline void settle(Engine& engine, Place where = Place::here()) {
-    good(engine.sync(deadline()), where);
-    good(engine.barrier(deadline()), where);
-}
 
 inline void fill_pattern(MutableBytes bytes, std::uint64_t number) {
     for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i * 7 + (i >> 8) + number * 13);

@@ -5,8 +5,10 @@
 #include "engine/node.hpp"
 
 #include "kumi/group/gather.hpp"
+#include "kumi/group/group.hpp"
 #include "kumi/group/groups.hpp"
 
+#include <functional>
 #include <random>
 
 namespace kumi::group_test {
@@ -30,8 +32,6 @@ using group::Topology;
 using pm::Channel;
 using pm::Node;
 
-class GroupTest : public engine_test::EngineTest {};
-
 /// Handlers are added to `handlers` before open().
 struct Member {
     Handlers handlers;
@@ -47,6 +47,22 @@ struct Member {
         engine->dispatcher().loop().start(); // not before: handlers reach their engine
     }
     ~Member() { engine.reset(); } // before the groups
+};
+
+/// A test that runs in every world, with some nodes that have groups.
+class GroupTest : public engine_test::EngineTest {
+protected:
+    /// Each node is a member of a group of all nodes, and the nodes settle after the body. What the body has lent to a
+    /// call, such as a buffer, must not be in use any more when the body returns.
+    static void run_group(Node nodes, const std::function<void(Member&, group::Group&)>& body) {
+        run(nodes, [&](Channel& channel) {
+            Member member;
+            member.open(channel);
+            group::Group all = good(member.groups->group(Set::range(0, nodes)));
+            body(member, all);
+            settle(*member.engine);
+        });
+    }
 };
 
 inline Set random_set(std::mt19937_64& random, Node nodes) {

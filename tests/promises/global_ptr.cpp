@@ -73,8 +73,7 @@ TEST_P(GlobalPtrPromises, one_that_was_sent_or_stored_is_used_as_it_is) {
 }
 
 TEST_P(GlobalPtrPromises, one_into_a_freed_segment_is_refused_though_another_segment_was_made_since) {
-    run(2, [](Channel& channel) {
-        Engine engine = open(channel);
+    run_engines(2, [](Engine& engine) {
         auto memory = engine.memory();
         const Node other = 1 - engine.node();
         const auto first = good(memory.segment<std::uint64_t>(8));
@@ -88,19 +87,16 @@ TEST_P(GlobalPtrPromises, one_into_a_freed_segment_is_refused_though_another_seg
         }
         good(engine.barrier(deadline()));
         EXPECT_EQ(second[0], 0u);
-        settle(engine);
     });
 }
 
 TEST_P(GlobalPtrPromises, segment_0_is_the_heap_of_each_node) {
-    run(2, [](Channel& channel) {
-        Engine engine = open(channel);
+    run_engines(2, [](Engine& engine) {
         auto memory = engine.memory();
         const auto mine = good(memory.allocate<std::uint64_t>(4));
         EXPECT_EQ(mine.segment(), 0u);
         EXPECT_EQ(mine.node(), engine.node());
         EXPECT_NE(good(memory.segment<int>(1)).id(), 0u);
-        settle(engine);
     });
 }
 

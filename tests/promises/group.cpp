@@ -26,10 +26,7 @@ class GroupPromises : public GroupTest {};
 using Numbers = std::vector<std::int64_t>;
 
 TEST_P(GroupPromises, every_call_gives_each_member_what_the_header_says) {
-    run(3, [](Channel& channel) {
-        Member member;
-        member.open(channel);
-        Group group = good(member.groups->group(Set::range(0, 3)));
+    run_group(3, [](Member&, Group& group) {
         const auto rank = static_cast<std::int64_t>(group.rank());
         EXPECT_EQ(group.size(), 3u);
         EXPECT_EQ(group.set(), Set::range(0, 3));
@@ -71,15 +68,11 @@ TEST_P(GroupPromises, every_call_gives_each_member_what_the_header_says) {
         const auto got = good(group.alltoallv(parts, deadline()));
         for (std::int64_t from = 0; from < 3; ++from)
             EXPECT_EQ(got[static_cast<std::size_t>(from)], Numbers(group.rank(), from));
-        settle(*member.engine);
     });
 }
 
 TEST_P(GroupPromises, values_of_no_size_are_values) {
-    run(3, [](Channel& channel) {
-        Member member;
-        member.open(channel);
-        Group group = good(member.groups->group(Set::range(0, 3)));
+    run_group(3, [](Member&, Group& group) {
         Numbers none;
         good(group.broadcast(1, none, deadline()));
         good(group.reduce(1, none, none, group::sum, deadline()));
@@ -95,15 +88,11 @@ TEST_P(GroupPromises, values_of_no_size_are_values) {
         EXPECT_EQ(good(group.gatherv(2, none, deadline())), std::vector<Numbers>(group.rank() == 2 ? 3 : 0));
         EXPECT_EQ(good(group.scatterv(2, std::vector<Numbers>(3), deadline())), Numbers());
         EXPECT_EQ(good(group.allreduce(1, group::sum, deadline())), 3);
-        settle(*member.engine);
     });
 }
 
 TEST_P(GroupPromises, mine_and_the_result_may_be_the_same_array) {
-    run(4, [](Channel& channel) {
-        Member member;
-        member.open(channel);
-        Group group = good(member.groups->group(Set::range(0, 4)));
+    run_group(4, [](Member&, Group& group) {
         for (const std::size_t count : {std::size_t{3}, std::size_t{20'000}}) {
             const std::int64_t rank = group.rank();
             Numbers values(count, rank + 1);
@@ -120,15 +109,11 @@ TEST_P(GroupPromises, mine_and_the_result_may_be_the_same_array) {
             for (std::size_t from = 0; from < 4; ++from)
                 EXPECT_EQ(values[from * count], static_cast<std::int64_t>(from));
         }
-        settle(*member.engine);
     });
 }
 
 TEST_P(GroupPromises, an_allreduce_gives_the_same_bits_at_all_members_and_equal_calls_give_equal_results) {
-    run(4, [](Channel& channel) {
-        Member member;
-        member.open(channel);
-        Group group = good(member.groups->group(Set::range(0, 4)));
+    run_group(4, [](Member&, Group& group) {
         for (const std::size_t count : {std::size_t{5}, std::size_t{9000}}) {
             std::vector<float> mine(count), first(count), again(count), all(4 * count);
             for (std::size_t i = 0; i < count; ++i)
@@ -140,15 +125,11 @@ TEST_P(GroupPromises, an_allreduce_gives_the_same_bits_at_all_members_and_equal_
             for (std::size_t other = 0; other < 4; ++other)
                 EXPECT_EQ(std::memcmp(first.data(), all.data() + other * count, count * sizeof(float)), 0);
         }
-        settle(*member.engine);
     });
 }
 
 TEST_P(GroupPromises, an_exception_that_an_operation_throws_is_an_error_at_all_members) {
-    run(3, [](Channel& channel) {
-        Member member;
-        member.open(channel);
-        Group group = good(member.groups->group(Set::range(0, 3)));
+    run_group(3, [](Member&, Group& group) {
         for (const std::size_t count : {std::size_t{2}, std::size_t{9000}}) {
             Numbers values(count, 1);
             const auto throws = [](std::int64_t, std::int64_t) -> std::int64_t {
@@ -159,7 +140,6 @@ TEST_P(GroupPromises, an_exception_that_an_operation_throws_is_an_error_at_all_m
             expect_code(group.allreduce(values, values, throws_oddly, deadline()), ErrorCode::refused, {"0-2"});
             EXPECT_EQ(good(group.allreduce(1, group::sum, deadline())), 3) << "the next call works";
         }
-        settle(*member.engine);
     });
 }
 
@@ -186,10 +166,7 @@ TEST_P(GroupPromises, a_root_that_is_no_rank_is_an_error_and_the_call_is_not_mad
 }
 
 TEST_P(GroupPromises, room_that_is_too_small_is_an_error_and_nothing_is_written_beyond_it) {
-    run(3, [](Channel& channel) {
-        Member member;
-        member.open(channel);
-        Group group = good(member.groups->group(Set::range(0, 3)));
+    run_group(3, [](Member&, Group& group) {
         for (const std::size_t count : {std::size_t{4}, std::size_t{5000}}) {
             Numbers mine(count, 5), guarded(4 * count, -1);
             const std::span<std::int64_t> small(guarded.data(), count - 1), all(guarded.data(), 3 * count - 1);
@@ -202,7 +179,6 @@ TEST_P(GroupPromises, room_that_is_too_small_is_an_error_and_nothing_is_written_
                                             [](std::int64_t value) { return value == -1; }));
             EXPECT_EQ(good(group.allreduce(1, group::sum, deadline())), 3) << "the next call works";
         }
-        settle(*member.engine);
     });
 }
 
@@ -240,16 +216,12 @@ TEST_P(GroupPromises, every_call_in_a_handler_is_misuse_and_is_not_made) {
 }
 
 TEST_P(GroupPromises, copies_refer_to_the_same_set_and_a_set_made_twice_is_one_set) {
-    run(2, [](Channel& channel) {
-        Member member;
-        member.open(channel);
-        Group first = good(member.groups->group(Set::range(0, 2)));
+    run_group(2, [](Member& member, Group& first) {
         Group copy = first, again = good(member.groups->group({1, 0}));
         for (int i = 0; i < 3; ++i) {
             Group& one = i == 0 ? first : i == 1 ? copy : again; // one sequence of calls at each node
-            EXPECT_EQ(good((channel.self() == 0 ? one : first).allreduce(i, group::sum, deadline())), 2 * i);
+            EXPECT_EQ(good((first.rank() == 0 ? one : first).allreduce(i, group::sum, deadline())), 2 * i);
         }
-        settle(*member.engine);
     });
 }
 
@@ -289,10 +261,7 @@ TEST_P(GroupPromises, after_the_end_of_the_job_calls_are_errors) {
 }
 
 TEST_P(GroupPromises, by_rank_add_numbers_in_the_same_order_whatever_their_count) {
-    run(7, [](Channel& channel) {
-        Member member;
-        member.open(channel);
-        Group group = good(member.groups->group(Set::range(0, 7)));
+    run_group(7, [](Member&, Group& group) {
         const auto own = [](Node rank) { return 1.0 / (1 + rank * rank) * (rank % 2 == 0 ? 1e10 : 1e-5); };
         double expected = own(0);
         for (Node rank = 1; rank < 7; ++rank) expected += own(rank);
@@ -302,7 +271,6 @@ TEST_P(GroupPromises, by_rank_add_numbers_in_the_same_order_whatever_their_count
             good(group.allreduce(mine, result, group::sum, deadline(), Order::by_rank));
             EXPECT_EQ(result, std::vector<double>(count, expected));
         }
-        settle(*member.engine);
     });
 }
 
@@ -366,10 +334,7 @@ TEST_P(GroupPromises, a_root_that_is_far_ahead_waits_for_the_others) {
 }
 
 TEST_P(GroupPromises, of_members_with_different_sizes_fail_where_that_shows_and_the_next_one_works) {
-    run(5, [](Channel& channel) {
-        Member member;
-        member.open(channel);
-        Group group = good(member.groups->group(Set::range(0, 5)));
+    run_group(5, [](Member&, Group& group) {
         std::mt19937_64 random(seed());
         const std::array<std::size_t, 4> counts{1, 3, 5000, 30'000};
         for (int round = 0; round < 30; ++round) {
@@ -401,15 +366,11 @@ TEST_P(GroupPromises, of_members_with_different_sizes_fail_where_that_shows_and_
             EXPECT_GE(failures, 1) << "call " << what << " with " << usual << " and " << other << " of rank " << odd
                                    << ", root " << root;
         }
-        settle(*member.engine);
     });
 }
 
 TEST_P(GroupPromises, that_one_member_cannot_do_are_errors_at_those_who_need_it) {
-    run(3, [](Channel& channel) {
-        Member member;
-        member.open(channel);
-        Group group = good(member.groups->group({0, 1, 2}));
+    run_group(3, [](Member&, Group& group) {
         std::vector<int> four(4), three(3), twelve(12);
         const auto done = group.allreduce(four, group.rank() == 1 ? three : four, group::sum, deadline());
         expect_error(done, {"allreduce among 0-2: ", "the result has room for 12 bytes, and 16 are needed"});
@@ -421,15 +382,11 @@ TEST_P(GroupPromises, that_one_member_cannot_do_are_errors_at_those_who_need_it)
         EXPECT_EQ(gathered.has_value(), group.rank() != 0);
         expect_error(group.broadcast(3, four, deadline()), {"broadcast among 0-2: there is no rank 3"});
         EXPECT_EQ(good(group.allreduce(2, group::product, deadline())), 8);
-        settle(*member.engine);
     });
 }
 
 TEST_P(GroupPromises, that_a_member_does_not_come_to_end_with_the_deadline_and_the_next_one_works) {
-    run(4, [](Channel& channel) {
-        Member member;
-        member.open(channel);
-        Group group = good(member.groups->group(Set::range(0, 4)));
+    run_group(4, [](Member& member, Group& group) {
         for (int round = 0; round < 3; ++round) {
             std::vector<std::uint32_t> values(round == 1 ? 50'000 : 10, 1);
             if (group.rank() == 3) {
@@ -445,7 +402,6 @@ TEST_P(GroupPromises, that_a_member_does_not_come_to_end_with_the_deadline_and_t
             }
             EXPECT_EQ(good(group.allreduce(1, group::sum, deadline())), 4);
         }
-        settle(*member.engine);
     });
 }
 

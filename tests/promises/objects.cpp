@@ -114,12 +114,9 @@ TEST_P(ObjectPromises, of_any_size_are_moved_and_combined_in_the_order_of_ranks)
 }
 
 TEST_P(ObjectPromises, are_started_and_nothing_of_them_has_to_stay) {
-    run(3, [](Channel& channel) {
-        Member member;
-        member.open(channel);
-        Group group = good(member.groups->group(Set::range(0, 3)));
+    run_group(3, [](Member&, Group& group) {
         auto start = group.start().objects();
-        const auto text = [&] { return std::string(20'000, static_cast<char>('a' + channel.self())); };
+        const auto text = [&] { return std::string(20'000, static_cast<char>('a' + group.rank())); };
         const std::string a(20'000, 'a'), b(20'000, 'b'), c(20'000, 'c');
         auto first = start.broadcast(1, text());
         auto gathered = start.gather(2, text());
@@ -131,29 +128,25 @@ TEST_P(ObjectPromises, are_started_and_nothing_of_them_has_to_stay) {
         EXPECT_EQ(good(sum.get(deadline())), a + b + c);
         EXPECT_EQ(good(first.get()), b);
         EXPECT_EQ(good(gathered.get()),
-                  channel.self() == 2 ? (std::vector<std::string>{a, b, c}) : std::vector<std::string>{});
+                  group.rank() == 2 ? (std::vector<std::string>{a, b, c}) : std::vector<std::string>{});
         EXPECT_EQ(good(all.get()), (std::vector<std::string>{a, b, c}));
         EXPECT_EQ(good(mine.get()), text());
         EXPECT_EQ(good(exchanged.get()), (std::vector<std::string>{a, b, c}));
-        EXPECT_EQ(good(reduced.get()), channel.self() == 1 ? a + b + c : std::string());
-        settle(*member.engine);
+        EXPECT_EQ(good(reduced.get()), group.rank() == 1 ? a + b + c : std::string());
     });
 }
 
 TEST_P(ObjectPromises, of_different_types_and_that_cannot_be_written_are_errors_and_the_next_call_works) {
-    run(2, [](Channel& channel) {
-        Member member;
-        member.open(channel);
-        Group group = good(member.groups->group({0, 1}));
+    run_group(2, [](Member&, Group& group) {
         auto objects = group.objects();
         // Node 0 takes node 1's text for numbers; its length fits no number of them.
-        if (channel.self() == 0) {
+        if (group.rank() == 0) {
             expect_refusal(objects.allgather(std::vector<std::uint32_t>{1}, deadline()),
                            {"objects among 0-1: node 1 has sent what is no object of this type"});
         } else {
             (void)objects.allgather(std::string("abcde"), deadline());
         }
-        if (channel.self() == 0) {
+        if (group.rank() == 0) {
             const auto add = [](const std::vector<std::uint32_t>& a, const std::vector<std::uint32_t>&) { return a; };
             expect_refusal(objects.allreduce(std::vector<std::uint32_t>{1}, add, deadline()),
                            {"allreduce of objects among 0-1", "node 1 has sent what is no object of this type"});
@@ -174,9 +167,8 @@ TEST_P(ObjectPromises, of_different_types_and_that_cannot_be_written_are_errors_
         expect_refusal(objects.allreduce(std::string(), throwing, deadline()), {"the operation threw on node 0"});
         expect_error(objects.scatter(0, std::vector<std::string>(3), deadline()),
                      {"scatter of objects among 0-1", "3 parts, for 2 members"});
-        if (channel.self() == 0) EXPECT_EQ(good(objects.gather(0, std::string("a"), deadline())).size(), 2u);
+        if (group.rank() == 0) EXPECT_EQ(good(objects.gather(0, std::string("a"), deadline())).size(), 2u);
         else (void)objects.gather(0, std::string("b"), deadline());
-        settle(*member.engine);
     });
 }
 

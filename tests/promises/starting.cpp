@@ -30,30 +30,23 @@ bool is_ready_soon(const Future<T>& future, Duration most = 20s) {
 // ---- what they answer
 
 TEST_P(StartingPromises, answer_what_blocking_ones_do) {
-    run(4, [](Channel& channel) {
-        Member member;
-        member.open(channel);
-        Group group = good(member.groups->group(Set::range(0, 4)));
+    run_group(4, [](Member&, Group& group) {
         for (int what = 0; what < Together::whats; ++what)
             for (const std::size_t count : {std::size_t{3}, std::size_t{9000}})
                 for (const group::Order order : {group::Order::tree, group::Order::by_rank}) {
                     const Together one{static_cast<Together::What>(what), static_cast<Node>(what % 4), count, order, 5};
                     EXPECT_TRUE(good(one.start(group).get(deadline()))) << one.text();
                 }
-        EXPECT_EQ(good(group.start().allreduce(channel.self() + 1, group::sum).get(deadline())), 10u);
+        EXPECT_EQ(good(group.start().allreduce(group.rank() + 1, group::sum).get(deadline())), 10u);
         const auto larger = +[](const int& a, const int& b) { return a < b ? b : a; };
-        EXPECT_EQ(good(group.start().allreduce(int(channel.self()), larger).get(deadline())), 3);
-        settle(*member.engine);
+        EXPECT_EQ(good(group.start().allreduce(int(group.rank()), larger).get(deadline())), 3);
     });
 }
 
 TEST_P(StartingPromises, end_though_no_thread_waits) {
-    run(3, [](Channel& channel) {
-        Member member;
-        member.open(channel);
-        Group group = good(member.groups->group(Set::range(0, 3)));
+    run_group(3, [](Member&, Group& group) {
         good(group.barrier(deadline()));
-        std::vector<std::uint64_t> values(60'000, channel.self()), sums(values.size());
+        std::vector<std::uint64_t> values(60'000, group.rank()), sums(values.size());
         auto reduced = group.start().allreduce(values, sums, group::sum);
         auto met = group.start().barrier();
         EXPECT_TRUE(is_ready_soon(met));
@@ -61,21 +54,17 @@ TEST_P(StartingPromises, end_though_no_thread_waits) {
         good(reduced.get());
         EXPECT_EQ(sums, std::vector<std::uint64_t>(sums.size(), 3));
         good(met.get());
-        settle(*member.engine);
     });
 }
 
 TEST_P(StartingPromises, on_one_set_are_made_in_the_order_in_which_they_were_started) {
-    run(3, [](Channel& channel) {
-        Member member;
-        member.open(channel);
-        Group group = good(member.groups->group(Set::range(0, 3)));
+    run_group(3, [](Member&, Group& group) {
         constexpr std::uint32_t count = 40;
         std::vector<std::uint32_t> order;
         std::deque<std::vector<std::uint32_t>> values;
         std::vector<Future<void>> ends;
         for (std::uint32_t i = 0; i < count; ++i) {
-            auto& one = values.emplace_back(i % 7 == 0 ? 30'000 : 1, channel.self() == i % 3 ? i : 0);
+            auto& one = values.emplace_back(i % 7 == 0 ? 30'000 : 1, group.rank() == i % 3 ? i : 0);
             ends.push_back(group.start().broadcast(i % 3, one).then([&order, i](const Result<void>& done) {
                 EXPECT_TRUE(done);
                 order.push_back(i);
@@ -87,7 +76,6 @@ TEST_P(StartingPromises, on_one_set_are_made_in_the_order_in_which_they_were_sta
         ASSERT_EQ(order.size(), count);
         EXPECT_TRUE(std::ranges::is_sorted(order));
         for (std::uint32_t i = 0; i < count; ++i) EXPECT_EQ(values[i], std::vector(values[i].size(), i));
-        settle(*member.engine);
     });
 }
 
@@ -132,11 +120,8 @@ TEST_P(StartingPromises, may_be_started_by_handlers_and_by_what_is_given_to_then
 // ---- misuse
 
 TEST_P(StartingPromises, one_thread_at_a_time_is_in_a_call_on_a_set_also_behind_others) {
-    run(2, [](Channel& channel) {
-        Member member;
-        member.open(channel);
-        Group group = good(member.groups->group({0, 1}));
-        if (channel.self() == 0) {
+    run_group(2, [](Member& member, Group& group) {
+        if (group.rank() == 0) {
             constexpr std::string_view another = "another thread is in a call on this set";
             for (const bool is_behind : {false, true}) {
                 std::optional<Future<void>> before;
@@ -160,30 +145,25 @@ TEST_P(StartingPromises, one_thread_at_a_time_is_in_a_call_on_a_set_also_behind_
                 for (int i = 0; i < calls; ++i) good(group.barrier(deadline()));
             }
         }
-        settle(*member.engine);
     });
 }
 
 TEST_P(StartingPromises, that_cannot_be_are_errors_at_once) {
-    run(2, [](Channel& channel) {
-        Member member;
-        member.open(channel);
-        Group group = good(member.groups->group({0, 1}));
+    run_group(2, [](Member&, Group& group) {
         std::vector<int> values(4), few(1);
         auto bad = group.start().broadcast(2, values);
         ASSERT_TRUE(bad.is_ready());
         expect_code(bad.get(), ErrorCode::not_found, {"broadcast among 0-1: there is no rank 2", "0 to 1"});
         // Members that come with different sizes, or different calls, are told.
-        auto differing = group.start().allreduce(channel.self() == 0 ? values : few,
-                                                 channel.self() == 0 ? values : few, group::sum);
+        auto differing = group.start().allreduce(group.rank() == 0 ? values : few,
+                                                 group.rank() == 0 ? values : few, group::sum);
         expect_code(differing.get(deadline()), ErrorCode::misuse, {"allreduce among 0-1", "bytes"});
         const auto throwing = [](const int&, const int&) -> int { throw std::runtime_error("no such sum"); };
         expect_code(group.start().allreduce(values, values, throwing).get(deadline()), ErrorCode::refused,
                     {"allreduce among 0-1: the operation threw on", "no such sum"});
         good(group.start().barrier().get(deadline()));
-        auto other = channel.self() == 0 ? group.start().barrier() : group.start().broadcast(0, values);
+        auto other = group.rank() == 0 ? group.start().barrier() : group.start().broadcast(0, values);
         expect_code(other.get(deadline()), ErrorCode::misuse, {"has called"});
-        settle(*member.engine);
     });
 }
 
@@ -280,11 +260,8 @@ TEST_P(StartingPromises, that_are_late_end_in_time_though_no_thread_waits) {
 }
 
 TEST_P(StartingPromises, that_are_late_behind_others_end_first_and_the_other_members_are_told) {
-    run(2, [](Channel& channel) {
-        Member member;
-        member.open(channel);
-        Group group = good(member.groups->group({0, 1}));
-        if (channel.self() == 0) {
+    run_group(2, [](Member& member, Group& group) {
+        if (group.rank() == 0) {
             auto first = group.start().barrier();
             {
                 std::vector<std::uint64_t> gone(50'000, 1), all(2 * gone.size());
@@ -310,16 +287,12 @@ TEST_P(StartingPromises, that_are_late_behind_others_end_first_and_the_other_mem
                         {"allreduce among 0-1: node 0", "has given up"});
             EXPECT_EQ(good(group.allreduce(1, group::sum, deadline())), 2);
         }
-        settle(*member.engine);
     });
 }
 
 TEST_P(StartingPromises, the_deadline_of_a_thread_is_not_that_of_the_call) {
-    run(2, [](Channel& channel) {
-        Member member;
-        member.open(channel);
-        Group group = good(member.groups->group({0, 1}));
-        if (channel.self() == 0) {
+    run_group(2, [](Member& member, Group& group) {
+        if (group.rank() == 0) {
             auto met = group.start().barrier();
             expect_code(met.get(now() + 10ms), ErrorCode::timed_out, {"deadline has passed"});
             good(member.engine->barrier(deadline()));
@@ -328,7 +301,6 @@ TEST_P(StartingPromises, the_deadline_of_a_thread_is_not_that_of_the_call) {
             good(member.engine->barrier(deadline()));
             good(group.barrier(deadline()));
         }
-        settle(*member.engine);
     });
 }
 
@@ -362,10 +334,7 @@ TEST_P(StartingPromises, a_barrier_that_was_late_and_is_called_again_does_not_me
 // ---- futures that nobody has, and the end of the job
 
 TEST_P(StartingPromises, whose_futures_are_dropped_go_on) {
-    run(3, [](Channel& channel) {
-        Member member;
-        member.open(channel);
-        Group group = good(member.groups->group(Set::range(0, 3)));
+    run_group(3, [](Member&, Group& group) {
         std::vector<int> values(10'000, 1), sums(values.size());
         (void)group.start().allreduce(values, sums, group::sum);
         {
@@ -375,7 +344,6 @@ TEST_P(StartingPromises, whose_futures_are_dropped_go_on) {
         }
         good(group.barrier(deadline()));
         EXPECT_EQ(sums, std::vector<int>(sums.size(), 3));
-        settle(*member.engine);
     });
 }
 
