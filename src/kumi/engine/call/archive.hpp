@@ -207,7 +207,12 @@ void load(Reader& reader, cereal::BinaryData<T>& data) {
     else reader.take(data.data, static_cast<std::size_t>(data.size));
 }
 
-template <PlainClass T, class Allocator>
+/// Many travel as they lie in memory. (To cereal a std::byte is an enumeration, which it takes one by one.)
+template <class T>
+concept PlainElement = Plain<T> || std::is_same_v<T, std::byte>;
+
+template <PlainElement T, class Allocator>
+    requires(!std::is_arithmetic_v<T>) // those are cereal's
 void save(Writer& writer, const std::vector<T, Allocator>& vector) {
     writer(cereal::make_size_tag(static_cast<cereal::size_type>(vector.size())));
     writer.append(vector.data(), vector.size() * sizeof(T));
@@ -217,7 +222,7 @@ template <class T, class Allocator>
 void load(Reader& reader, std::vector<T, Allocator>& vector) {
     const std::size_t count = reader.take_count(), fill = reader.left() / sizeof(T);
     vector.clear();
-    if constexpr (Plain<T>) {
+    if constexpr (PlainElement<T>) {
         if (count > fill) throw BadBytes("a vector is longer than its bytes");
         vector.resize(count);
         reader.take(vector.data(), count * sizeof(T));

@@ -145,6 +145,18 @@ TEST(Archive, several_values_lie_one_after_the_other_without_gaps) {
     EXPECT_TRUE(write_archive().empty());
 }
 
+TEST(Archive, a_vector_of_bytes_is_its_size_and_then_the_bytes) {
+    const std::vector<std::byte> content{std::byte{7}, std::byte{0}, std::byte{0xFF}};
+    const auto bytes = write_archive(content);
+    ASSERT_EQ(bytes.size(), 8u + 3u);
+    EXPECT_TRUE(std::equal(content.begin(), content.end(), bytes.begin() + 8));
+    EXPECT_EQ(bytes, write_archive(std::vector<std::uint8_t>{7, 0, 0xFF})) << "as numbers of one byte are";
+    expect_same(content);
+    expect_same(std::vector<std::vector<std::byte>>{content, {}, content});
+    EXPECT_EQ((refusal<std::vector<std::byte>>(Bytes(bytes).first(10))),
+              "a container has more elements than there are bytes");
+}
+
 TEST(Archive, a_type_with_functions_of_its_own_is_not_copied_as_memory) {
     EXPECT_EQ(again(Halved{5}).value, 4);
     EXPECT_EQ(again(std::vector<Halved>{{5}, {7}})[1].value, 6);
