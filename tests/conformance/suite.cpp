@@ -80,9 +80,13 @@ std::vector<std::size_t> interesting_sizes(std::size_t largest) {
     std::vector<std::size_t> sizes(600);
     std::iota(sizes.begin(), sizes.end(), std::size_t{0});
     const std::size_t power_max = scale == 1 ? std::min(largest, std::size_t{1} << 20) : largest;
-    for (std::size_t power = 1024; power <= power_max; power *= 2)
-        for (const std::ptrdiff_t off : {-65, -9, -8, -7, -1, 0, 1, 8, 57})
+    const auto add_around = [&](std::size_t power, std::initializer_list<std::ptrdiff_t> offsets) {
+        for (const std::ptrdiff_t off : offsets)
             if (const std::size_t size = power + static_cast<std::size_t>(off); size <= largest) sizes.push_back(size);
+    };
+    for (std::size_t power = 1024; power <= power_max; power *= 2)
+        if (power < (std::size_t{1} << 20)) add_around(power, {-65, -9, -8, -7, -1, 0, 1, 8, 57});
+        else add_around(power, {-8, 0, 1}); // cut at the same places as smaller ones, only more often
     sizes.push_back(largest);
     return sizes;
 }
@@ -433,7 +437,7 @@ TEST_P(Conformance, a_handler_may_send) {
 /// Both sleep at every chance; pauses of random length make every order of sleeping and sending happen.
 TEST_P(Conformance, a_sleeping_receiver_always_wakes) {
     run(2, [](Channel& channel) {
-        const std::uint64_t count = 4'000 * scale / slowness();
+        const std::uint64_t count = 1'000 * scale / slowness();
         std::mt19937_64 random(seed() + channel.self());
         std::uint64_t received = 0;
         const auto take = [&](Message&) { ++received; };
@@ -449,7 +453,7 @@ TEST_P(Conformance, a_sleeping_receiver_always_wakes) {
 
 TEST_P(Conformance, a_receiver_of_many_wakes_for_each_of_them) {
     run(6, [](Channel& channel) {
-        const std::uint64_t count = 300 * scale / slowness();
+        const std::uint64_t count = 120 * scale / slowness();
         std::mt19937_64 random(seed() + channel.self());
         std::uint64_t received = 0;
         const auto take = [&](Message&) { ++received; };
@@ -539,7 +543,7 @@ struct Shared {
 TEST_P(JointSleepConformance, a_channel_is_slept_on_while_another_thread_uses_it) {
     run(2, [](Channel& channel) {
         ASSERT_NE(channel.joint_sleep(), nullptr);
-        const std::uint64_t count = 1'000 * scale;
+        const std::uint64_t count = 400 * scale;
         const Node other = 1 - channel.self();
         Shared shared(channel);
         shared.all_at_once = channel.self() == 0;
@@ -954,14 +958,17 @@ TEST_P(DyingConformance, a_node_that_is_killed_in_its_sleep_is_lost_within_a_sec
 /// Longer than any device waits for a sign of life.
 TEST_P(DyingConformance, a_node_that_runs_is_never_lost_whether_it_sleeps_polls_or_computes) {
     GetParam().run_and_kill(4, {}, [&](Channel& channel) {
+        std::set<Node> have_looked;
+        const auto take = [&](Message& message) { have_looked.insert(message.source()); };
         const Instant end = now() + 1500ms;
         if (channel.self() == 0) std::this_thread::sleep_until(end);
-        if (channel.self() == 1) pm::poll_until(channel, ignore, [] { return false; }, sleep_at_once, end);
+        if (channel.self() == 1) pm::poll_until(channel, take, [] { return false; }, sleep_at_once, end);
         if (channel.self() > 1)
-            while (now() < end) channel.poll(ignore, pm::all_messages);
-        for (int i = 0; i < 10; ++i) channel.poll(ignore, pm::all_messages);
+            while (now() < end) channel.poll(take, pm::all_messages);
+        for (int i = 0; i < 10; ++i) channel.poll(take, pm::all_messages);
         for (Node node = 0; node < 4; ++node) EXPECT_FALSE(channel.lost(node)) << "node " << node;
-        std::this_thread::sleep_for(500ms); // until all have looked
+        for (Node node = 0; node < 4; ++node) send(channel, node, {}, take);
+        wait(channel, take, [&] { return have_looked.size() == 4; }); // none leaves before all have looked
     });
 }
 

@@ -106,7 +106,7 @@ TEST_P(MemoryFutures, a_coroutine_reads_the_memory_of_one_node_after_the_other) 
 TEST_P(MemoryFutures, atomic_operations_of_every_kind_meet_those_of_the_owner) {
     run(3, [](Channel& channel) {
         Engine engine = open(channel);
-        const int count = static_cast<int>(30 * scale);
+        const int count = static_cast<int>(10 * scale);
         const auto reals = good(engine.memory().segment<double>(2));
         const auto smalls = good(engine.memory().segment<float>(2));
         const auto bits = good(engine.memory().segment<std::uint32_t>(4));

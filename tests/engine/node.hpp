@@ -7,8 +7,10 @@
 #include "kumi/engine/dispatcher.hpp"
 #include "kumi/engine/engine.hpp"
 
+#include <algorithm>
 #include <array>
 #include <condition_variable>
+#include <cstring>
 #include <functional>
 #include <gtest/gtest.h>
 #include <initializer_list>
@@ -172,8 +174,26 @@ private:
     testing::ScopedTrace trace_;
 };
 
+// Byte i of a pattern is i * 7 + i / 256 + number * 13, modulo 256. So each block of 256 bytes has the multiples of 7,
+// one after the other, from some multiple on. Patterns are written and compared by block: tests have many megabytes of
+// them, and are compiled with little optimisation.
+inline constexpr std::size_t pattern_block_bytes = 256;
+
+/// The block at `offset`, which is a multiple of pattern_block_bytes.
+inline const std::byte* pattern_block(std::size_t offset, std::uint64_t number) {
+    static const auto multiples = [] {
+        std::array<std::byte, 2 * pattern_block_bytes> all;
+        for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<std::byte>(i * 7);
+        return all;
+    }();
+    constexpr std::uint64_t inverse = 183; // of 7, modulo 256
+    static_assert(7 * inverse % pattern_block_bytes == 1);
+    return &multiples[(offset / pattern_block_bytes + number * 13) * inverse % pattern_block_bytes];
+}
+
 inline void fill_pattern(MutableBytes bytes, std::uint64_t number) {
-    for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i * 7 + (i >> 8) + number * 13);
+    for (std::size_t at = 0; at < bytes.size(); at += pattern_block_bytes)
+        std::memcpy(&bytes[at], pattern_block(at, number), std::min(pattern_block_bytes, bytes.size() - at));
 }
 inline std::vector<std::byte> pattern(std::size_t bytes, std::uint64_t number) {
     std::vector<std::byte> content(bytes);
@@ -181,8 +201,9 @@ inline std::vector<std::byte> pattern(std::size_t bytes, std::uint64_t number) {
     return content;
 }
 inline bool is_pattern(Bytes bytes, std::uint64_t number) {
-    for (std::size_t i = 0; i < bytes.size(); ++i)
-        if (bytes[i] != static_cast<std::byte>(i * 7 + (i >> 8) + number * 13)) return false;
+    for (std::size_t at = 0; at < bytes.size(); at += pattern_block_bytes)
+        if (std::memcmp(&bytes[at], pattern_block(at, number), std::min(pattern_block_bytes, bytes.size() - at)) != 0)
+            return false;
     return true;
 }
 

@@ -103,7 +103,7 @@ TEST_P(RemoteMemory, atomic_operations_of_all_nodes_and_threads_add_up) {
 TEST_P(RemoteMemory, what_is_swapped_in_is_swapped_out_once) {
     run(3, [](Channel& channel) {
         Engine engine = open(channel);
-        const std::int64_t count = 100 * scale;
+        const std::int64_t count = 40 * scale;
         const auto words = good(engine.memory().segment<std::int64_t>(2));
         std::int64_t in = 0, out = 0;
         for (std::int64_t i = 0; i < count; ++i) {

@@ -276,7 +276,7 @@ TEST_P(Collectives, of_large_arrays_answer_the_same) {
     run(5, [](Channel& channel) {
         Member member;
         member.open(channel);
-        const std::size_t count = scale > 1 ? 150'001 : 20'001;
+        const std::size_t count = scale > 1 ? 60'001 : 20'001;
         for (const Set& set : {Set{0, 1, 2, 3}, Set{0, 2, 4}}) {
             if (!set.contains(channel.self())) continue;
             Group group = good(member.groups->group(set));

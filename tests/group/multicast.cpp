@@ -74,7 +74,7 @@ TEST_P(Multicast, reaches_every_member_by_every_way) {
 
 TEST_P(Multicast, many_of_many_masters_overlap_and_stay_in_order) {
     run(6, [](Channel& channel) {
-        const std::uint64_t each = 60 * scale;
+        const std::uint64_t each = 20 * scale;
         Member member;
         std::vector<std::vector<std::uint64_t>> handled(channel.nodes());
         std::vector<std::vector<std::uint64_t>> expected(channel.nodes());

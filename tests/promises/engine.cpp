@@ -239,7 +239,7 @@ TEST_P(EnginePromises, requests_of_a_pair_are_handled_once_and_in_order) {
 
 TEST_P(EnginePromises, a_handler_may_send_further_requests) {
     run(4, [](Channel& channel) {
-        const std::uint64_t hops = 200 * scale;
+        const std::uint64_t hops = 60 * scale;
         std::uint64_t ended = 0, visits = 0;
         std::optional<Handler<std::uint64_t, Node>> hop;
         Handlers handlers;

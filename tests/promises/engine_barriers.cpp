@@ -90,7 +90,7 @@ TEST_P(BarrierPromises, nobody_leaves_before_all_have_come) {
             Engine engine = open(channel);
             const auto come = good(engine.memory().segment<std::uint64_t>(1));
             std::mt19937_64 random(seed() + engine.node());
-            for (std::uint64_t round = 1; round <= static_cast<std::uint64_t>(10 * scale); ++round) {
+            for (std::uint64_t round = 1; round <= static_cast<std::uint64_t>(4 * scale); ++round) {
                 if (random() % 10 == 0) std::this_thread::sleep_for(std::chrono::microseconds(random() % 1000));
                 good(engine.memory().fetch_add(come.at(0), 1));
                 good(engine.barrier(deadline()));

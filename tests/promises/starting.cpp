@@ -106,13 +106,13 @@ TEST_P(StartingPromises, may_be_started_by_handlers_and_by_what_is_given_to_then
         };
         const auto go = member.handlers.add("go", [&](Call&) {
             expect_code(group->barrier(), ErrorCode::misuse, {"barrier among 0-2: a handler must not wait", "start()"});
-            next(2000);
+            next(400);
         });
         member.open(channel);
         group = good(member.groups->group(Set::range(0, 3)));
         good(member.engine->barrier(deadline()));
         good(member.engine->send(channel.self(), go));
-        EXPECT_TRUE(member.engine->wait_until([&] { return total == 6000; }, deadline()));
+        EXPECT_TRUE(member.engine->wait_until([&] { return total == 1200; }, deadline()));
         settle(*member.engine);
     });
 }
