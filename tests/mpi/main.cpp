@@ -17,10 +17,23 @@ std::string said_before_init;
 class FailurePrinter final : public testing::EmptyTestEventListener {
     void OnTestPartResult(const testing::TestPartResult& result) override {
         if (!result.failed()) return;
-        std::fprintf(stderr, "rank %d: %s:%d: %s\n", rank(), result.file_name() != nullptr ? result.file_name() : "?",
+        const auto* const test = testing::UnitTest::GetInstance()->current_test_info();
+        std::fprintf(stderr, "rank %d in %s.%s: %s:%d: %s\n", rank(), test != nullptr ? test->test_suite_name() : "?",
+                     test != nullptr ? test->name() : "?", result.file_name() != nullptr ? result.file_name() : "?",
                      result.line_number(), result.message());
     }
 };
+
+/// Says which tests failed, whatever became of standard output: launchers may lose the end of it.
+void tell_failed_tests() {
+    const testing::UnitTest& all = *testing::UnitTest::GetInstance();
+    for (int i = 0; i < all.total_test_suite_count(); ++i) {
+        const testing::TestSuite& suite = *all.GetTestSuite(i);
+        for (int j = 0; j < suite.total_test_count(); ++j)
+            if (const testing::TestInfo& test = *suite.GetTestInfo(j); test.result()->Failed())
+                std::fprintf(stderr, "rank %d: %s.%s failed\n", rank(), suite.name(), test.name());
+    }
+}
 
 std::string refusal() {
     const auto job = mpi::join(MPI_COMM_WORLD);
@@ -51,6 +64,8 @@ int run(int argc, char** argv) {
     }
     conformance::seed(); // all ranks at once
     int code = RUN_ALL_TESTS();
+    tell_failed_tests();
+    std::fflush(nullptr);
     MPI_Finalize();
     if (refusal().find("MPI_Finalize was called already") == std::string::npos) {
         std::fprintf(stderr, "joining after MPI_Finalize says: %s\n", refusal().c_str());
