@@ -1,6 +1,7 @@
 // Programs whose handlers take a mutex that threads hold while they call the engine, in every world.
 
 #include "engine/node.hpp"
+#include "kumi/engine/call/invoke.hpp"
 
 #include <atomic>
 #include <mutex>
