@@ -36,8 +36,8 @@ public:
         unlock_as_owner();
         return false;
     }
-    /// By owner: partner of the acquire in is_owner_outside(), so that a visitor sees what the owner did. By visitor: of
-    /// the heavy_fence() there.
+    /// By owner: partner of the acquire in is_owner_outside(), so that a visitor sees what the owner did. By visitor:
+    /// of the heavy_fence() there.
     [[gnu::always_inline]] void unlock_as_owner() noexcept {
         Memory::light_fence();
         inside_.store(false, leaving);

@@ -166,7 +166,7 @@ private:
             : loop_(loop), counts_(counts), observer_(WaitObserver::of_this_thread()) {
             if (observer_ != nullptr) [[unlikely]]
                 observer_->begin_wait();
-            // Relaxed, and not in one step: only who has the turn writes, and a look too early or too late does no harm.
+            // Relaxed, and not in one step: only a thread with the turn writes, and a look too early does no harm.
             counts_.waits.store(counts_.waits.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
             counts_.visits.store(counts_.visits.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
         }
@@ -242,7 +242,7 @@ private:
     void nap() noexcept;
     void kick() noexcept;
 
-    /// The longest nap of the background while threads of the program come and go. Each costs some microseconds of a core.
+    /// The longest nap of the background while threads of the program come and go. A nap costs some microseconds.
     static constexpr Duration nap_max = std::chrono::milliseconds(1);
 
     pm::Channel& channel_;
