@@ -114,7 +114,7 @@ public:
     [[nodiscard]] Turn take_turn() noexcept { return Turn(loop_); }
     /// The channel says that `node` has left or is lost. What it sent before may still have to be handled.
     bool is_lost(Node node) const noexcept { return channel_.lost(node); }
-    /// Sends an empty message: a network reports a dead node only when something is sent to it. Requires the turn.
+    /// Sends an empty message: a network reports a dead host only when something is sent to it. Requires the turn.
     void send_keepalive(Node node) noexcept;
     /// Sends a request that begins with a header. Waits for room; with the turn, the request itself waits in the
     /// outbox. An error: the node is lost.

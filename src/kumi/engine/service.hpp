@@ -51,7 +51,7 @@ public:
     /// When go_on() is to be called at the latest, though nothing comes; never: there is no such time.
     virtual Instant next_due(const Turn&) const noexcept { return never; }
     /// About once a second, while threads wait. The service calls Dispatcher::send_keepalive() for nodes that it waits
-    /// for, because a network reports a dead node only when something is sent to it; and it gives up what will not
+    /// for, because a network reports a dead host only when something is sent to it; and it gives up what will not
     /// come.
     virtual void check_silent_peers(const Turn&) noexcept {}
     /// `node` has left or is lost, and everything that it sent has been handled. May be told again.

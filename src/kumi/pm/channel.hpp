@@ -97,8 +97,9 @@ public:
     virtual void wake() noexcept = 0;
 
     /// True when it is known that `node` will never answer again: it has closed its channel or its process has ended,
-    /// which is known within a second to nodes that poll or sleep; or its host cannot be reached, and it has not
-    /// answered for as long as the device waits (KUMI_SILENCE, 60 s). A process that is stopped is not lost.
+    /// which is known within a second to nodes that poll or sleep (later if many end at once on another host); or its
+    /// host cannot be reached, and it has not answered for as long as the device waits (KUMI_SILENCE, 60 s). A process
+    /// that is stopped is not lost.
     virtual bool lost(Node node) const noexcept = 0;
 
     /// Stops all traffic with `node` on this channel: messages that were sent to it may not arrive, and messages from

@@ -84,6 +84,26 @@ TEST_F(AsyncMemoryTest, values_of_every_type_come_back_as_they_were) {
     EXPECT_EQ(*three.get(now()), -0.5f);
 }
 
+TEST_F(AsyncMemoryTest, starting_a_put_runs_no_continuation_of_an_earlier_one) {
+    const std::vector<std::byte> content(64);
+    bool has_run = false;
+    auto first = memory().put(at(1), content).then([&](const Result<void>&) { has_run = true; });
+    const auto sent = static_cast<std::uint16_t>(victim.sent(Kind::put).size());
+    ASSERT_GT(sent, 0u);
+    {
+        const Turn turn = victim.dispatcher->take_turn();
+        ASSERT_TRUE(victim.dispatcher->outbox(turn).on_header(1, Header{.handled = sent})) << "as take_in() does";
+    }
+    victim.handled[1] = sent;
+    auto second = memory().put(at(1, 64), content);
+    EXPECT_FALSE(has_run) << "the thread that started the second may hold a mutex that the continuation takes";
+    victim.poll();
+    EXPECT_TRUE(has_run);
+    EXPECT_TRUE(first.is_ready());
+    handles(sent);
+    EXPECT_TRUE(second.is_ready());
+}
+
 TEST_F(AsyncMemoryTest, what_this_node_reaches_is_done_at_once) {
     EXPECT_EQ(*memory().fetch_add(word(0), 5).get(now()), 0u);
     EXPECT_EQ(*memory().fetch_xor(word(0), 4).get(now()), 5u);

@@ -78,7 +78,7 @@ void EngineProgress::on_gone(const Turn& turn, Node node, bool is_new) {
 }
 
 /// Keep-alive: once a second the engine sends an empty message to every node that owes it an answer, because a network
-/// reports a dead node only when something is sent to it.
+/// reports a dead host only when something is sent to it.
 void EngineProgress::check_silent_peers(const Turn& turn) {
     if (!dispatcher_.peers_.is_keepalive_due(turn)) return;
     // What was begun with a node that is gone and sends nothing to it fails now.

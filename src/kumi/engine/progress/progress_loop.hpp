@@ -1,6 +1,6 @@
 #pragma once
 
-// Who makes progress: whoever waits, and in the background a thread of its own while nobody does.
+// Which thread makes progress: each thread that waits, and a thread of its own, the background, while none does.
 //
 // A thread that waits keeps the turn (turn_lock.hpp) while it spins, and lets others in when they ask. Asleep, nobody
 // has it: the sleeper has armed the channel, and others may send and poll meanwhile.
@@ -137,7 +137,7 @@ public:
     void wake_waiters(const Turn&) noexcept { wake_waiters(); }
     /// Something goes on that needs the background soon, though its thread has waited lately.
     void on_duty(const Turn&) noexcept { on_duty(); }
-    /// The same, for what goes on though nothing comes: whoever sleeps on the channel is woken to do it.
+    /// Wakes the thread that sleeps on the channel, or calls the background, for work that no message announces.
     void call(const Turn&) noexcept;
 
 private:

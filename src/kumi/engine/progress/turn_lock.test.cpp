@@ -74,6 +74,7 @@ TEST_P(Loans, a_thread_borrows_the_turn_while_another_runs_code_of_the_program) 
                 EXPECT_TRUE(call.is_inner());
                 EXPECT_TRUE(call.is_borrowed());
                 EXPECT_FALSE(lock.is_held_here()) << "it is in no handler";
+                EXPECT_TRUE(lock.is_borrowed_here());
                 const Turn inner(lock);
                 EXPECT_TRUE(inner.is_inner());
                 EXPECT_TRUE(inner.is_borrowed());
@@ -85,6 +86,7 @@ TEST_P(Loans, a_thread_borrows_the_turn_while_another_runs_code_of_the_program) 
         const std::lock_guard guard(mutex);
         EXPECT_TRUE(has_sent);
         EXPECT_TRUE(lock.is_held_here());
+        EXPECT_FALSE(lock.is_borrowed_here());
         EXPECT_FALSE(lock.lend()) << "the borrower did not end the loan";
     }
     other.join();

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <utility>
 
 namespace kumi::engine::waiting_for_room_test {
 namespace {
@@ -86,6 +87,45 @@ TEST_F(WaitingForRoom, a_thread_that_waits_for_room_only_takes_in_and_the_backgr
     loop.stop();
 }
 
+TEST_F(WaitingForRoom, the_background_works_all_the_time_while_threads_only_wait_for_room) {
+    std::atomic<int> worked{0};
+    std::atomic<bool> is_over{false};
+    work.on_work = [&]() -> std::size_t { return worked += is_background() ? 1 : 0, 0; };
+    loop.start();
+    ASSERT_TRUE(comes_true([&] { return channel.is_asleep(); }));
+    std::thread sender([&] { loop.wait_for_room([&](const Turn&) { return is_over.load(); }); });
+    const int before = worked;
+    const Instant begin = now();
+    EXPECT_TRUE(comes_true([&] { return worked > before + 20; }));
+    EXPECT_LT(now() - begin, far_away / 2);
+    is_over = true;
+    channel.wake();
+    sender.join();
+    loop.stop();
+}
+
+TEST_F(WaitingForRoom, a_background_that_sleeps_is_called_while_a_thread_only_waits_for_room) {
+    std::atomic<bool> is_unread{false}, was_read{false};
+    work.on_work = [&]() -> std::size_t {
+        if (!is_unread.exchange(false)) return 0;
+        was_read = true;
+        return 1;
+    };
+    bool has_come = false;
+    work.on_take_in = [&]() -> std::size_t {
+        if (std::exchange(has_come, true)) return 0;
+        is_unread = true;
+        const Turn turn(loop);
+        loop.call(turn);
+        return 1;
+    };
+    loop.start();
+    ASSERT_TRUE(comes_true([&] { return channel.is_asleep(); }));
+    loop.wait_for_room([&](const Turn&) { return was_read.load(); });
+    EXPECT_TRUE(was_read);
+    loop.stop();
+}
+
 TEST_F(WaitingForRoom, without_a_background_a_thread_that_waits_for_room_works_itself) {
     int worked = 0;
     work.on_work = [&]() -> std::size_t { return ++worked, 1; };
@@ -125,6 +165,39 @@ TEST_F(WaitingForRoom, a_thread_that_sleeps_goes_on_with_a_borrowed_turn_and_the
     EXPECT_TRUE(was_borrowed);
     ASSERT_TRUE(comes_true([&] { return channel.is_asleep() && channel.sleeper() == background; }))
         << "the background has ended that sleep, and sleeps itself";
+    loop.stop();
+}
+
+TEST_F(WaitingForRoom, threads_that_wait_behind_an_abandoned_sleep_are_woken) {
+    std::mutex mutex;
+    std::atomic<bool> was_borrowed{false}, is_over{false};
+    loop.start();
+    std::thread sender([&] {
+        const std::lock_guard lock(mutex);
+        loop.wait_for_room([&](const Turn& turn) { return was_borrowed = turn.is_borrowed(); });
+    });
+    ASSERT_TRUE(comes_true([&] { return channel.is_asleep() && channel.sleeper() == sender.get_id(); }));
+    std::thread follower([&] { loop.serve_until([&] { return is_over.load(); }, now() + 3 * far_away); });
+    std::this_thread::sleep_for(50ms); // it sleeps, too, but not on the channel
+    loop.serve_until(
+        [&](const Turn& turn) {
+            const Lending lending(turn);
+            channel.wake(); // the sender, which goes on with a borrowed turn
+            const std::lock_guard lock(mutex);
+            return true;
+        },
+        now() + far_away);
+    sender.join();
+    EXPECT_TRUE(was_borrowed);
+    const Instant begin = now();
+    EXPECT_TRUE(comes_true([&] { return channel.is_asleep() && channel.sleeper() == follower.get_id(); }));
+    EXPECT_LT(now() - begin, far_away / 2);
+    is_over = true;
+    {
+        const Turn turn(loop);
+        loop.wake_waiters(turn);
+    }
+    follower.join();
     loop.stop();
 }
 

@@ -58,7 +58,7 @@ public:
 
     struct Value {
         Node node;
-        std::uint64_t bytes;         // 0: it will not come
+        std::uint64_t bytes;         // 0: the member's answer is missing
         std::vector<std::byte> data; // as far as it has come
         bool is_open = false;        // it was asked for
     };

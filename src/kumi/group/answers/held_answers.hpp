@@ -5,8 +5,8 @@
 // between this node and the master may be lost without harm, and nobody else needs memory for the answer.
 //
 // An answer goes when its last part was sent, when the master does not want it, or when the master is lost. A master
-// may say that it does not want an answer which does not exist yet: such an answer is not kept. The latest of these
-// words are remembered.
+// may say that it does not want an answer which does not exist yet: such an answer is not kept. The latest of such
+// refusals are remembered.
 //
 // Bounds: all answers for one master take bytes_max together. A part is sent where it lies, and no more than one part
 // of an answer is asked for at a time.

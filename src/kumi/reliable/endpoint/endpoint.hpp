@@ -110,8 +110,9 @@ public:
     /// retransmit.
     Instant next_ack_deadline() const noexcept;
 
-    /// An ICMP message in the name of the peer's host said that nobody listens at the peer's address. It may be forged,
-    /// so it is only a reason to ask the peer. A peer of which this is said again, and which does not answer, is gone.
+    /// An ICMP message in the name of the peer's host, or another node, said that nobody listens at the peer's address.
+    /// ICMP may be forged, so this is only a reason to ask the peer. A peer of which this is said again, and which does
+    /// not answer, is gone.
     void on_refused(Node peer, Instant now) noexcept;
     /// A silent peer: the driver must find out whether its host is alive, and call on_host_alive() if so.
     std::optional<Node> next_host_check() noexcept;

@@ -19,8 +19,8 @@ public:
     /// through others; and all peers, if this node stays as a relay or for slow peers. The others learn from their
     /// devices that it leaves.
     void tell_closed();
-    /// Asks the nodes whose messages this node has passed on whether they are done; and tells nodes that ask the same,
-    /// when all that this node has sent has arrived, that they may leave.
+    /// Asks the nodes whose messages this node has passed on whether they are done. Relays that ask this node are told
+    /// that they may leave when all that this node has sent has arrived.
     void tell_relays();
     bool have_all_arrived() const noexcept;
     /// A node whose messages this node has passed on may send more.
