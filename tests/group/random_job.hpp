@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <mutex>
 #include <vector>
 
 namespace kumi::group_test {
@@ -51,18 +52,18 @@ inline constexpr group::Costs wide{.overhead_us = 0.1, .latency_us = 0.2, .us_pe
 class Participant {
 public:
     Participant(Channel& channel, const RandomJob& job, const Setup& setup = {}, const Topology& topology = {})
-        : channel_(channel), job_(job), had_(job.nodes),
+        : channel_(channel), job_(job), had_(job.nodes), ran_(job.nodes),
           note_(member_.handlers.add("note", [this](Call& call, std::uint64_t number,
                                                     Bytes content) { have(call.source(), number, content); })),
           identify_(member_.handlers.function(
               "identify",
               [this](Node master, std::uint64_t number, const std::vector<std::byte>& content) {
-                  have(master, number, content);
+                  run_function(master, number, content);
                   return std::vector<Node>{channel_.self()};
               })),
           echo_(member_.handlers.function("echo",
                                           [this](Node master, std::uint64_t number, std::vector<std::byte> content) {
-                                              have(master, number, content);
+                                              run_function(master, number, content);
                                               std::vector<std::byte> much;
                                               for (std::size_t i = 0; i < echoes; ++i)
                                                   much.insert(much.end(), content.begin(), content.end());
@@ -109,11 +110,20 @@ private:
 
     Node self() const { return channel_.self(); }
 
-    void have(Node master, std::uint64_t number, Bytes content) {
+    void look_at_content(Node master, std::uint64_t number, Bytes content) const {
         ASSERT_LT(number, job_.steps[master].size());
         EXPECT_EQ(content.size(), job_.steps[master][number].bytes);
         EXPECT_TRUE(is_pattern(content, job_.content_number(master, number)));
+    }
+    void have(Node master, std::uint64_t number, Bytes content) {
+        look_at_content(master, number, content);
         had_[master].push_back(number);
+    }
+    /// Several functions run at once, so any of them may be the first to come here.
+    void run_function(Node master, std::uint64_t number, Bytes content) {
+        look_at_content(master, number, content);
+        const std::lock_guard lock(ran_mutex_);
+        ran_[master].push_back(number);
     }
 
     void begin(std::size_t number, const RandomJob::Step& step) {
@@ -199,26 +209,44 @@ private:
         }
     }
 
-    /// Takes are apart: they are had when the program asks for them. Stores are looked at by themselves.
+    /// Takes are apart: they are had when the program asks for them. Stores are looked at by themselves. Handlers come
+    /// in order. Of functions each runs once.
     void look_at(Node master) {
         look_at_stores(master);
-        std::vector<std::uint64_t> expected;
-        for (std::uint64_t number = 0; number < job_.steps[master].size(); ++number)
-            if (const auto& step = job_.steps[master][number];
-                step.kind != RandomJob::Kind::take && step.kind != RandomJob::Kind::store && step.to.contains(self()))
-                expected.push_back(number);
+        std::vector<std::uint64_t> handled, functions;
+        for (std::uint64_t number = 0; number < job_.steps[master].size(); ++number) {
+            const auto& step = job_.steps[master][number];
+            if (!step.to.contains(self())) continue;
+            if (step.kind == RandomJob::Kind::handler) handled.push_back(number);
+            if (step.kind == RandomJob::Kind::gather || step.kind == RandomJob::Kind::reduce)
+                functions.push_back(number);
+        }
+        look_at_order(master, had_[master], handled);
+        std::vector<std::uint64_t> ran;
+        {
+            const std::lock_guard lock(ran_mutex_);
+            ran = ran_[master];
+        }
+        std::ranges::sort(ran);
+        look_at_order(master, ran, functions);
+    }
+    /// Of a leaver some may not have come.
+    void look_at_order(Node master, const std::vector<std::uint64_t>& came,
+                       const std::vector<std::uint64_t>& expected) const {
         if (!job_.leavers.contains(master)) {
-            EXPECT_EQ(had_[master], expected) << "of node " << master;
+            EXPECT_EQ(came, expected) << "of node " << master;
             return;
         }
-        EXPECT_TRUE(std::ranges::is_sorted(had_[master], std::less_equal<>()))
-            << "of node " << master << ": " << testing::PrintToString(had_[master]);
-        EXPECT_TRUE(std::ranges::includes(expected, had_[master])) << "of node " << master;
+        EXPECT_TRUE(std::ranges::is_sorted(came, std::less_equal<>()))
+            << "of node " << master << ": " << testing::PrintToString(came);
+        EXPECT_TRUE(std::ranges::includes(expected, came)) << "of node " << master;
     }
 
     Channel& channel_;
     const RandomJob& job_;
     std::vector<std::vector<std::uint64_t>> had_; // by master; handlers write here for as long as there is an engine
+    std::mutex ran_mutex_;
+    std::vector<std::vector<std::uint64_t>> ran_; // by master; functions write here, with the mutex
     Node nodes_ready_ = 0;                        // nodes that have the segments, if this one leaves
     Member member_;
     Segment<std::byte> stored_;

@@ -72,6 +72,21 @@ TEST_P(Waiting, a_multicast_to_its_own_node_is_handled_though_that_only_computes
     });
 }
 
+TEST_P(Waiting, a_multicast_to_its_own_node_is_handled_though_that_has_just_waited_and_only_computes_now) {
+    run(1, [](Channel& channel) {
+        Member member;
+        std::atomic<int> handled = 0;
+        const auto count = member.handlers.add("count", [&](Call&) { ++handled; });
+        member.open(channel, without_looks);
+        for (int i = 1; i <= 30; ++i) {
+            for (int waits = 0; waits < 3; ++waits) good(member.engine->barrier(soon()));
+            (void)member.groups->multicast({0}, count);
+            for (const Instant end = soon(); handled < i && now() < end;) std::this_thread::yield(); // without a call
+            EXPECT_EQ(handled, i);
+        }
+    });
+}
+
 TEST_P(Waiting, one_that_never_ends_may_be_followed_by_another_when_the_job_ends) {
     run(1, [](Channel& channel) {
         int ended = 0;

@@ -10,7 +10,13 @@
 //     const auto missing = done.get();                                 // empty: all have handled it
 //
 // Order. A member handles the multicasts of one master in the order in which the master sent them, also if they went to
-// different sets.
+// different sets. The functions of gather() and reduce() are put in line in that order; several of them run at once, and
+// what comes after them does not wait until they have answered. So a function may itself multicast, gather and reduce,
+// and wait for that.
+//
+// Threads. A call that starts a multicast runs no handler in its thread, also where this node is a member: threads that
+// wait or poll do so, and the background thread while there are none. A mutex that handlers take may be held in such a
+// call; see engine.hpp. With KUMI_PROGRESS=off, a call that waits because too many are under way runs handlers.
 //
 // Losses. When a member dies the others still get the multicast: the node that passed it on to the dead member takes
 // over. A node that had sent something to the dead member itself is told of the loss by its next sync(), too. When a
@@ -89,7 +95,8 @@ public:
 
     /// Calls `handler` on each member of `to`; Call::source() there is this node. The future is ready when every member
     /// has handled it or is known to be lost; its value is the set of members that did not handle it. The future has an
-    /// error, with node and cause, if a handler threw. This call waits only while too many multicasts are under way.
+    /// error, with node and cause, if a handler threw. This call waits only while too many multicasts are under way, and
+    /// fails after 5 s if a handler of this node then waits for a mutex of this thread.
     template <class... Parameters, class... Arguments>
         requires(sizeof...(Parameters) == sizeof...(Arguments))
     Future<Set> multicast(const Set& to, const Handler<Parameters...>& handler, const Arguments&... arguments) {

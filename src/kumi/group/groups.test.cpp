@@ -2,8 +2,11 @@
 
 #include "kumi/group/gather.hpp"
 #include "kumi/group/wire/multicast.hpp"
+#include "loopback/victim.hpp"
 
+#include <atomic>
 #include <gtest/gtest.h>
+#include <mutex>
 
 namespace kumi::group {
 namespace {
@@ -39,6 +42,60 @@ TEST(Values, that_are_cut_short_are_none) {
     const auto bytes = value_with({1, 0}, 0);
     Bytes left = Bytes(bytes).first(sizeof(ValueHead) - 1);
     EXPECT_FALSE(take_value(left));
+}
+
+TEST(Multicasting, to_its_own_node_is_handled_by_a_call_that_makes_progress_and_not_by_the_one_that_starts_it) {
+    std::vector<int> handled;
+    Handlers handlers;
+    const auto take = handlers.add("take", [&](Call&, int number) { handled.push_back(number); });
+    loopback::ScriptedChannel channel(1, 0);
+    auto dispatcher = *engine::Dispatcher::open(channel, std::move(handlers), {.progress = {.in_background = false}});
+    Groups groups(*dispatcher);
+    engine::Engine engine(std::move(dispatcher));
+    auto first = groups.multicast({0}, take, 1);
+    auto second = groups.multicast({0}, take, 2);
+    EXPECT_TRUE(handled.empty());
+    EXPECT_FALSE(first.is_ready());
+    EXPECT_NE(engine.poll(), 0u);
+    EXPECT_EQ(handled, (std::vector<int>{1, 2}));
+    EXPECT_TRUE(first.is_ready());
+    EXPECT_TRUE(second.is_ready());
+    EXPECT_EQ(engine.poll(), 0u);
+    auto taken = groups.multicast({0}, 7, Bytes());
+    EXPECT_EQ(groups.next(now())->tag, 7u);
+    EXPECT_TRUE(taken.is_ready());
+}
+
+TEST(Multicasting, that_waits_for_room_while_a_handler_waits_for_a_mutex_fails_after_a_while_and_says_why) {
+    using namespace std::chrono_literals;
+    std::mutex mutex;
+    std::atomic<int> handled{0};
+    Handlers handlers;
+    const auto take = handlers.add("take", [&](Call&) {
+        const std::lock_guard lock(mutex);
+        ++handled;
+    });
+    loopback::ScriptedChannel channel(1, 0);
+    auto dispatcher = *engine::Dispatcher::open(channel, std::move(handlers), {.progress = {.stuck_after = 50ms}});
+    Groups groups(*dispatcher);
+    engine::Engine engine(std::move(dispatcher));
+    engine.dispatcher().loop().start();
+    testing::internal::CaptureStderr(); // it warns, too
+    std::vector<Future<Set>> done;
+    {
+        const std::lock_guard lock(mutex);
+        for (std::size_t i = 0; i < Groups::under_way_max; ++i) done.push_back(groups.multicast({0}, take));
+        const Instant begin = now();
+        const auto refused = groups.multicast({0}, take).get(begin);
+        EXPECT_GE(now() - begin, 50ms);
+        ASSERT_FALSE(refused);
+        EXPECT_EQ(refused.error().code(), ErrorCode::misuse);
+        EXPECT_NE(refused.error().text().find("mutex"), std::string::npos) << refused.error().text();
+        EXPECT_EQ(handled, 0);
+    }
+    for (Future<Set>& one : done) EXPECT_TRUE(one.get(now() + 20s));
+    testing::internal::GetCapturedStderr();
+    EXPECT_EQ(handled, static_cast<int>(Groups::under_way_max));
 }
 
 } // namespace

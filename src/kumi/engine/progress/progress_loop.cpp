@@ -215,6 +215,13 @@ void ProgressLoop::call(const Turn&) noexcept {
     channel_.wake();
 }
 
+void ProgressLoop::call_soon(const Turn& turn) noexcept {
+    // Relaxed: the background that is about to nap for longer has seen a thread that waits, and does what there is.
+    const Duration nap(nap_ns_.load(std::memory_order_relaxed));
+    if (sleeper_ == Sleeper::none && nap > Duration{0} && nap <= nap_max) return;
+    call(turn);
+}
+
 void ProgressLoop::kick() noexcept {
     if (napping_.exchange(0) != 0) base::futex_wake(napping_);
 }

@@ -139,6 +139,8 @@ public:
     void on_duty(const Turn&) noexcept { on_duty(); }
     /// Wakes the thread that sleeps on the channel, or calls the background, for work that no message announces.
     void call(const Turn&) noexcept;
+    /// Like call(), but does not wake a background that comes by itself after two short naps at the latest.
+    void call_soon(const Turn& turn) noexcept;
 
 private:
     void wake_waiters() noexcept;

@@ -340,6 +340,31 @@ TEST_F(ProgressLoopTest, whoever_sleeps_on_the_channel_is_called_to_what_goes_on
     EXPECT_TRUE(comes_true([&] { return work.background_looks > before; }));
 }
 
+TEST_F(ProgressLoopTest, who_is_called_soon_is_woken_from_sleep_and_not_from_a_short_nap) {
+    loop.start();
+    ASSERT_TRUE(comes_true([&] { return channel.is_asleep(); }));
+    const auto call_soon = [&] {
+        const Turn turn(loop);
+        loop.call_soon(turn);
+    };
+    unsigned before = work.background_looks;
+    call_soon();
+    EXPECT_EQ(channel.wakes(), 1u);
+    EXPECT_TRUE(comes_true([&] { return work.background_looks > before; }));
+    std::atomic<bool> came{false};
+    Waiter waiter(loop, [&] { return came.load(); });
+    ASSERT_TRUE(comes_true([&] { return channel.sleeper() == waiter.id(); }));
+    ASSERT_TRUE(sleep_now(1));
+    const unsigned wakes = channel.wakes();
+    came = true;
+    call_soon();
+    EXPECT_EQ(channel.wakes(), wakes + 1) << "a thread that sleeps does what there is to do";
+    EXPECT_TRUE(waiter.was_woken());
+    before = work.background_looks;
+    call_soon();
+    EXPECT_TRUE(comes_true([&] { return work.background_looks > before; })) << "it comes by itself";
+}
+
 TEST_F(ProgressLoopTest, without_a_background_nobody_looks) {
     ProgressLoop quiet(channel, work, {}, {.in_background = false});
     quiet.start();
@@ -347,6 +372,7 @@ TEST_F(ProgressLoopTest, without_a_background_nobody_looks) {
         const Turn turn(quiet);
         quiet.on_duty(turn);
         quiet.call(turn);
+        quiet.call_soon(turn);
     }
     quiet.stop();
     EXPECT_EQ(work.background_looks, 0u);

@@ -8,7 +8,8 @@ namespace kumi::group {
 namespace {
 
 bool has_values(Use use) noexcept { return use == Use::gather || use == Use::reduce; }
-/// It is over when the call of Multicasts::run_handler() returns.
+/// It is over when the call of Multicasts::run_handler() returns. Others end when the program takes them, or when a
+/// function has answered.
 bool is_short(Use use) noexcept { return use == Use::handler || use == Use::store; }
 
 } // namespace
@@ -33,11 +34,12 @@ bool Deliveries::was_missed(const Name& name) const noexcept {
     return master != nullptr && master->sequences.was_missed(name.sequence);
 }
 
-/// What is to be taken is as good as taken for those that come after it.
+/// What is to be taken is as good as taken for those that come after it. A function that is in line to run does not
+/// keep them waiting either: it may itself wait for them.
 bool Deliveries::is_delivered(const Master& master, std::uint64_t sequence) noexcept {
     if (!master.sequences.was_seen(sequence)) return false;
     const auto found = master.deliveries.find(sequence);
-    return found == master.deliveries.end() || (found->second.is_ready && found->second.purpose.use == Use::take);
+    return found == master.deliveries.end() || (found->second.is_ready && !is_short(found->second.purpose.use));
 }
 
 Deliveries::Admission Deliveries::admit(const Arrived& arrived, Content& content) {
@@ -85,7 +87,7 @@ void Deliveries::make_ready(Master& master, Delivery& delivery) {
     }
     master.sequences.begin_at(delivery.name.sequence);
     (delivery.purpose.use == Use::take && !delivery.is_given_up ? arrivals_ : ready_).push_back(delivery.name);
-    if (delivery.purpose.use == Use::take) release_after(master, delivery.name.sequence);
+    if (!is_short(delivery.purpose.use)) release_after(master, delivery.name.sequence); // behind it in ready_
 }
 
 void Deliveries::release_after(Master& master, std::uint64_t sequence) {

@@ -5,8 +5,9 @@
 //
 // A delivery is the content of one multicast, however often that comes. It waits for the multicasts that its lead
 // names, and for earlier ones of the same master that wait here. Then it is ready to be run, or to be taken by
-// Groups::next(). A multicast that will not come is given up: nothing waits for it any more, but what comes after it
-// still comes after what was before it.
+// Groups::next(). Later deliveries wait until a handler has ended or a store is done. They do not wait until content is
+// taken or a function has answered: it is enough that these are ready. A multicast that will not come is given up:
+// nothing waits for it any more, but what comes after it still comes after what was before it.
 //
 // Pure: no engine, clock or thread. The caller runs handlers, and says when they have ended.
 

@@ -8,7 +8,8 @@ namespace {
 using Next = Deliveries::Next;
 
 constexpr Node self = 2, master = 5;
-constexpr Purpose to_handle{Use::handler, 0, 0}, to_take{Use::take, 0, 7}, to_gather{Use::gather, 0, 0};
+constexpr Purpose to_handle{Use::handler, 0, 0}, to_take{Use::take, 0, 7}, to_gather{Use::gather, 0, 0},
+    to_reduce{Use::reduce, 0, 0}, to_store{Use::store, 0, 0};
 
 class DeliveriesTest : public testing::Test {
 protected:
@@ -85,6 +86,40 @@ TEST_F(DeliveriesTest, what_is_to_be_taken_is_as_good_as_taken_for_the_next) {
     EXPECT_EQ(next_arrival(), 1u);
     EXPECT_TRUE(deliveries.end({master, 1}));
     EXPECT_EQ(next_arrival(), 0u);
+}
+
+TEST_F(DeliveriesTest, a_function_in_line_to_run_does_not_hold_up_what_comes_after_it) {
+    for (const Purpose& purpose : {to_gather, to_reduce}) {
+        const std::uint64_t first = purpose.use == Use::gather ? 1 : 4;
+        EXPECT_EQ(admit(first, purpose).next, Next::waits);
+        EXPECT_EQ(admit(first + 1, to_handle, after(first)).next, Next::waits) << "not before the function is in line";
+        EXPECT_EQ(next_ready(), first);
+        EXPECT_EQ(next_ready(), first + 1);
+        EXPECT_TRUE(deliveries.end({master, first + 1}));
+        EXPECT_EQ(admit(first + 2, to_handle, after(first)).next, Next::run_now);
+        deliveries.release_after({master, first + 2});
+        EXPECT_EQ(admit(first, purpose).next, Next::waits) << "its answer is awaited";
+        const auto ended = deliveries.end({master, first});
+        ASSERT_TRUE(ended);
+        EXPECT_EQ(ended->relays.size(), 2u);
+    }
+    EXPECT_EQ(deliveries.size(), 0u);
+}
+
+TEST_F(DeliveriesTest, a_function_that_must_wait_holds_up_what_comes_after_it_and_all_become_ready_in_order) {
+    EXPECT_EQ(admit(2, to_gather, after(1)).next, Next::waits);
+    EXPECT_EQ(admit(3, to_reduce, after(2)).next, Next::waits);
+    EXPECT_EQ(admit(4, to_handle, after(3)).next, Next::waits);
+    EXPECT_EQ(admit(5, to_store, after(4)).next, Next::waits);
+    EXPECT_EQ(next_ready(), 0u);
+    EXPECT_EQ(admit(1, to_handle).next, Next::run_now);
+    deliveries.release_after({master, 1});
+    EXPECT_EQ(next_ready(), 2u);
+    EXPECT_EQ(next_ready(), 3u);
+    EXPECT_EQ(next_ready(), 4u);
+    EXPECT_EQ(next_ready(), 0u) << "the handler has not ended";
+    EXPECT_TRUE(deliveries.end({master, 4}));
+    EXPECT_EQ(next_ready(), 5u);
 }
 
 TEST_F(DeliveriesTest, one_that_comes_again_has_one_delivery_and_all_its_relays) {

@@ -32,8 +32,11 @@ void Multicasts::start(const Set& to, const Purpose& purpose, Bytes arguments, B
         if (has_ended_) return ended(error(ErrorCode::ended, "multicast to {}: the job has ended", to.text()));
         {
             const Busy busy(*this, turn);
+            const bool was_ready = deliveries_.has_ready();
             if (try_begin(turn, *draft, ended)) {
-                if (!turn.is_inner()) run_ready(turn); // what is for this node too
+                // What is for this node too, if that is no code of the program: this thread may hold a mutex that a
+                // handler takes, or the continuation of an earlier multicast.
+                if (purpose.use != Use::handler && !was_ready && !turn.is_inner()) run_ready(turn);
                 return;
             }
         }
@@ -42,9 +45,26 @@ void Multicasts::start(const Set& to, const Purpose& purpose, Bytes arguments, B
                                "multicast to {} from a handler: {} are under way, and a handler must not wait",
                                to.text(), sender_.under_way()));
     }
+    wait_and_begin(*draft, ended);
+}
+
+void Multicasts::wait_and_begin(Draft& draft, Ended& ended) {
     bool has_begun = false;
-    dispatcher_.loop().serve_until(
-        [&](const engine::Turn& turn) { return has_begun || (has_begun = try_begin(turn, *draft, ended)); }, never);
+    bool was_stuck = false;
+    std::optional<Instant> borrowed_since; // the handler of another thread may wait for a mutex of this one
+    dispatcher_.loop().wait_for_room([&](const engine::Turn& turn) {
+        if (has_begun || has_ended_) return true;
+        if (try_begin(turn, draft, ended)) return has_begun = true;
+        if (!turn.is_borrowed()) return borrowed_since.reset(), false;
+        if (!borrowed_since) borrowed_since = now();
+        return was_stuck = now() - *borrowed_since >= dispatcher_.loop().stuck_after();
+    });
+    if (has_begun) return;
+    if (!was_stuck) return ended(error(ErrorCode::ended, "multicast to {}: the job has ended", draft.to.text()));
+    ended(error(ErrorCode::misuse,
+                "multicast to {}: too many are under way, and another thread runs a handler that does not end; if the "
+                "handler waits for a mutex that this thread holds, release it between calls",
+                draft.to.text()));
 }
 
 /// Sends what can be sent at once; this node's own part is ready to be run. False: too much is under way.
@@ -91,7 +111,7 @@ Result<Arrival> Multicasts::next(Instant deadline) {
         return error(ErrorCode::no_memory, "taking a multicast of {}: no memory for {}",
                      dispatcher_.name_of(name.master), base::readable_bytes(content.bytes.size()));
     }
-    end_delivery(turn, name, std::vector<std::byte>());
+    end_delivery_soon(turn, name, std::vector<std::byte>());
     return *std::move(taken);
 }
 
@@ -264,7 +284,7 @@ void Multicasts::run_ready(const engine::Turn& turn) {
                                     [this, name](Result<std::vector<std::byte>> value) {
                                         const auto later = dispatcher_.take_turn();
                                         const Busy busy(*this, later);
-                                        end_delivery(later, name, std::move(value));
+                                        end_delivery_soon(later, name, std::move(value));
                                     });
         }
     }
@@ -297,6 +317,13 @@ void Multicasts::end_delivery(const engine::Turn& turn, const Name& name, Result
     // If it came more than once, the parents of the earlier relays are lost.
     relays_.end_own(turn, ended->relays, own_answer(name, ended->purpose, std::move(value)));
     end_complete(turn);
+}
+
+/// The same for a thread that may have borrowed the turn. Such a thread must not run code of the program: while a
+/// continuation waits for a mutex, the thread that holds the mutex could not borrow the turn.
+void Multicasts::end_delivery_soon(const engine::Turn& turn, const Name& name, Result<std::vector<std::byte>> value) {
+    if (!turn.is_inner()) return end_delivery(turn, name, std::move(value));
+    had_.emplace_back(name, std::move(value));
 }
 
 /// What this node answers about a multicast that it has had, as it travels to the master.
@@ -346,7 +373,12 @@ void Multicasts::end_complete(const engine::Turn& turn) {
 
 bool Multicasts::go_on(const engine::Turn& turn) noexcept {
     const Busy busy(*this, turn);
-    bool any = deliveries_.has_ready();
+    bool any = deliveries_.has_ready() || !had_.empty();
+    while (!had_.empty()) {
+        auto [name, value] = std::move(had_.front());
+        had_.pop_front();
+        end_delivery(turn, name, std::move(value));
+    }
     run_ready(turn);
     any |= relays_.go_on(turn);
     any |= streams_.go_on(turn);
@@ -396,18 +428,21 @@ void Multicasts::on_end(const engine::Turn& turn) noexcept {
     streams_.clear(turn);
     queue_.clear(turn);
     deliveries_.drop_ready();
+    had_.clear();
 }
 
 /// Lets go of what is over, and has the rest gone on with.
 void Multicasts::settle(const engine::Turn& turn) noexcept {
     streams_.forget_ended(turn);
     // What waits for blocks goes on when they come; what was refused, when there is room.
-    const bool has_more =
-        !queue_.empty() || deliveries_.has_ready() || streams_.is_refused(turn) || held_.has_asked();
-    port_.want_progress(turn, has_more);
+    const bool has_more = !queue_.empty() || streams_.is_refused(turn) || held_.has_asked();
+    const bool has_ready = deliveries_.has_ready() || !had_.empty();
+    port_.want_progress(turn, has_more || has_ready);
     // The background is called once. What is ready waits for no message, so nothing else would wake a thread for it.
     const bool is_called = std::exchange(is_called_, has_more);
-    if ((has_more && !is_called) || deliveries_.has_ready()) dispatcher_.loop().call(turn);
+    if (has_more && !is_called) dispatcher_.loop().call(turn);
+    // In most cases this thread waits next, and does it: a background that only naps is left alone.
+    else if (has_ready) dispatcher_.loop().call_soon(turn);
 }
 
 } // namespace kumi::group

@@ -33,6 +33,9 @@
 #include "kumi/group/topology.hpp"
 
 #include <atomic>
+#include <deque>
+#include <utility>
+#include <vector>
 
 namespace kumi::group {
 
@@ -40,7 +43,8 @@ class Multicasts final : public engine::Service {
 public:
     Multicasts(engine::Dispatcher& dispatcher, Topology topology, const Settings& settings, const Costs& usual);
 
-    /// Begins a multicast; waits while too much is under way, but not in a handler. For any thread.
+    /// Begins a multicast; waits while too much is under way, but not in a handler. For any thread. Where there is a
+    /// background thread, this call runs nothing of the program's: the thread may hold a mutex that a handler takes.
     void start(const Set& to, const Purpose& purpose, Bytes arguments, Bytes payload, Ended ended);
     /// Waits for the next multicast that is to be taken. For any thread.
     Result<Arrival> next(Instant deadline);
@@ -89,6 +93,7 @@ private:
     bool on_fetch(const engine::Turn& turn, Node source, Bytes bytes);
 
     bool try_begin(const engine::Turn& turn, Draft& draft, Ended& ended);
+    void wait_and_begin(Draft& draft, Ended& ended);
     void deliver(const engine::Turn& turn, Relay& relay, const Set& members, const std::vector<Before>& before,
                  Content content);
     void run_ready(const engine::Turn& turn);
@@ -97,6 +102,7 @@ private:
                                                Bytes content);
     Result<void> store(const engine::Turn& turn, Bytes content);
     void end_delivery(const engine::Turn& turn, const Name& name, Result<std::vector<std::byte>> value);
+    void end_delivery_soon(const engine::Turn& turn, const Name& name, Result<std::vector<std::byte>> value);
     OwnAnswer own_answer(const Name& name, const Purpose& purpose, Result<std::vector<std::byte>> value);
     bool send_parts(const engine::Turn& turn);
     void end_complete(const engine::Turn& turn);
@@ -113,6 +119,7 @@ private:
     HeldAnswers held_;
     Fetches fetches_;
     Sender sender_;
+    std::deque<std::pair<Name, Result<std::vector<std::byte>>>> had_; // deliveries to be ended by go_on()
     bool is_running_ = false; // a handler
     bool has_ended_ = false;  // the engine
     int depth_ = 0;           // of Busy

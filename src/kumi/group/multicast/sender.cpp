@@ -72,15 +72,22 @@ Result<Draft> Sender::draft(const Set& to, const Purpose& purpose, const Pieces&
 
 std::optional<std::vector<Before>> Sender::room_for(const engine::Turn&, const Draft& draft) const {
     if (under_way_.empty()) return std::vector<Before>();
-    if (under_way_.size() >= Groups::under_way_max || is_too_much(draft.bytes) ||
-        next_sequence_ - under_way_.front().sequence >= Sequences::window / 2)
-        return {};
+    if (under_way_.size() >= Groups::under_way_max || is_too_much(draft.bytes) || is_far_ahead()) return {};
     auto before = before_for(draft.to);
     // A set takes no more than its bits and 12 bytes; only where many are under way it has to be known better.
     const std::size_t lead_bytes_max = 16 + (before.size() + 2) * (20 + dispatcher_.nodes() / 8);
     const std::size_t room = dispatcher_.message_bytes_max() / 4;
     if (lead_bytes_max > room && lead_of(draft.to, before, draft.to).size() > room) return {};
     return before;
+}
+
+/// Members could not tell whether they have seen the oldest multicast that a member may still have to get. One that
+/// all members have had does not count: its functions may run for long, and begin many others meanwhile.
+bool Sender::is_far_ahead() const noexcept {
+    if (next_sequence_ - under_way_.front().sequence < Sequences::window / 2) [[likely]]
+        return false;
+    const auto oldest = std::ranges::find_if(under_way_, [](const UnderWay& one) { return !one.may_lack().empty(); });
+    return oldest != under_way_.end() && next_sequence_ - oldest->sequence >= Sequences::window / 2;
 }
 
 /// The newest that each member may not have had yet; older ones come before that one.
@@ -147,6 +154,7 @@ void Sender::begin_blocks(const engine::Turn& turn, const Draft& draft, const st
 void Sender::end(const engine::Turn& turn, Relay& relay) {
     const auto found = std::ranges::find(under_way_, relay.name.sequence, &UnderWay::sequence);
     const Set to = std::move(found->to);
+    if (found != under_way_.begin()) note_had(relay.name.sequence, to - relay.missing);
     under_way_bytes_ -= found->bytes;
     const engine::OperationId held = found->held;
     under_way_.erase(found);
@@ -166,6 +174,14 @@ void Sender::end(const engine::Turn& turn, Relay& relay) {
     }
     // the engine wakes threads that wait only after its own work, and this may be elsewhere
     dispatcher_.progress().wake();
+}
+
+/// The members have had that multicast, and so all earlier ones, of which some wait for functions to answer.
+void Sender::note_had(std::uint64_t sequence, const Set& members) {
+    for (auto other = under_way_.begin(); other->sequence != sequence; ++other) {
+        if (!other->ahead) other->ahead = other->to;
+        *other->ahead -= members;
+    }
 }
 
 /// A member that others do not reach may still run. What comes after this multicast is not to wait for it,

@@ -77,6 +77,10 @@ private:
         Set to;
         std::size_t bytes;
         engine::OperationId held = engine::no_operation; // for sync(), of a multicast into memory
+        std::optional<Set> ahead; // members that may not have had it, where a later one has ended before it
+
+        /// Members that it may still have to come to.
+        const Set& may_lack() const noexcept { return ahead ? *ahead : to; }
     };
 
     Result<void> check(const Set& to, std::size_t bytes) const;
@@ -85,6 +89,8 @@ private:
         return under_way_bytes_ + bytes > Streams::under_way_bytes_max;
     }
     std::vector<Before> before_for(const Set& to) const;
+    bool is_far_ahead() const noexcept;
+    void note_had(std::uint64_t sequence, const Set& members);
     void begin_whole(const engine::Turn& turn, Draft& draft, const std::vector<Before>& before, Relay& relay);
     void begin_blocks(const engine::Turn& turn, const Draft& draft, const std::vector<Before>& before, Relay& relay);
     void tell_missing(const engine::Turn& turn, const Relay& relay);

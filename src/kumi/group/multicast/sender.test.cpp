@@ -109,6 +109,24 @@ TEST_F(SenderTest, no_more_are_under_way_than_may_be) {
     EXPECT_TRUE(sender.room_for(turn, draft_of({1})));
 }
 
+TEST_F(SenderTest, one_that_all_members_had_may_stay_under_way_for_any_number_of_later_ones) {
+    begin({1, 2});
+    begin({3});
+    for (std::uint64_t i = 0; i < Sequences::window / 2 - 3; ++i) answer(begin({1, 2}));
+    EXPECT_TRUE(sender.room_for(turn, draft_of({1})));
+    answer(begin({1, 2}));
+    EXPECT_TRUE(sender.room_for(turn, draft_of({1}))) << "the first was had by all";
+    answer(begin({1, 2}));
+    EXPECT_FALSE(sender.room_for(turn, draft_of({1}))) << "the second may still have to come";
+    EXPECT_EQ(sender.under_way(), 2u);
+}
+
+TEST_F(SenderTest, a_member_that_missed_later_ones_may_still_have_to_get_the_first) {
+    begin({1, 2});
+    for (std::uint64_t i = 0; i < Sequences::window / 2 - 1; ++i) answer(begin({1, 2}), {2});
+    EXPECT_FALSE(sender.room_for(turn, draft_of({1})));
+}
+
 TEST_F(SenderTest, so_many_bytes_are_under_way_unless_it_is_the_only_one) {
     Draft large = draft_of({1, 2});
     large.bytes = Streams::under_way_bytes_max + 1;
