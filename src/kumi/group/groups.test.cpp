@@ -7,6 +7,7 @@
 #include <atomic>
 #include <gtest/gtest.h>
 #include <mutex>
+#include <thread>
 
 namespace kumi::group {
 namespace {
@@ -96,6 +97,41 @@ TEST(Multicasting, that_waits_for_room_while_a_handler_waits_for_a_mutex_fails_a
     for (Future<Set>& one : done) EXPECT_TRUE(one.get(now() + 20s));
     testing::internal::GetCapturedStderr();
     EXPECT_EQ(handled, static_cast<int>(Groups::under_way_max));
+}
+
+TEST(Multicasting, what_a_function_answers_while_a_handler_waits_is_told_when_the_handler_has_ended) {
+    using namespace std::chrono_literals;
+    std::mutex mutex;
+    std::atomic<bool> is_in_handler{false}, has_run{false}, was_told{false};
+    Handlers handlers;
+    const auto hold = handlers.add("hold", [&](Call&) {
+        is_in_handler = true;
+        const std::lock_guard lock(mutex);
+    });
+    const auto same = handlers.function("same", [&](int number) {
+        (void)loopback::comes_true([&] { return is_in_handler.load(); });
+        has_run = true;
+        return number;
+    });
+    loopback::ScriptedChannel channel(1, 0);
+    auto dispatcher = *engine::Dispatcher::open(channel, std::move(handlers), {});
+    Groups groups(*dispatcher);
+    engine::Engine engine(std::move(dispatcher));
+    engine.dispatcher().loop().start();
+    Future<void> told;
+    {
+        const std::lock_guard lock(mutex);
+        told = groups.gather({0}, same, 7).then([&](const Result<Gathered<int>>& answers) {
+            EXPECT_TRUE(answers && answers->at(0).second == 7);
+            was_told = true;
+        });
+        (void)groups.multicast({0}, hold);
+        ASSERT_TRUE(loopback::comes_true([&] { return has_run.load(); }));
+        std::this_thread::sleep_for(30ms);
+        EXPECT_FALSE(was_told) << "the thread that tells it must be able to lend the turn to this one";
+    }
+    EXPECT_TRUE(told.get(now() + 20s));
+    EXPECT_TRUE(was_told);
 }
 
 } // namespace
