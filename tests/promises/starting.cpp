@@ -7,8 +7,11 @@
 #include "kumi/group/mail/mailbox.hpp"
 #include "kumi/group/started/started_calls.hpp"
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <deque>
+#include <memory>
 #include <span>
 #include <thread>
 
@@ -344,6 +347,48 @@ TEST_P(StartingPromises, whose_futures_are_dropped_go_on) {
         }
         good(group.barrier(deadline()));
         EXPECT_EQ(sums, std::vector<int>(sums.size(), 3));
+    });
+}
+
+/// As large as what the test takes from the heap.
+struct Numbers {
+    std::array<long, 100> all;
+};
+
+TEST_P(StartingPromises, one_value_stays_until_the_call_has_ended_though_its_future_was_cancelled) {
+    run(3, [](Channel& channel) {
+        Member member;
+        member.open(channel);
+        Group group = good(member.groups->group(Set::range(0, 3)));
+        const auto add = [](const Numbers& a, const Numbers& b) {
+            Numbers sum;
+            for (std::size_t i = 0; i < sum.all.size(); ++i) sum.all[i] = a.all[i] + b.all[i];
+            return sum;
+        };
+        Numbers mine;
+        mine.all.fill(1);
+        for (const group::Order order : {group::Order::tree, group::Order::by_rank})
+            for (int round = 0; round < 10; ++round) {
+                if (channel.self() == 0) {
+                    good(member.engine->barrier(deadline()));
+                    EXPECT_EQ(good(group.start().allreduce(mine, add, never, order).get(deadline())).all[99], 3);
+                    good(group.barrier(deadline()));
+                } else {
+                    auto cancelled = group.start().allreduce(mine, add, never, order);
+                    cancelled.cancel();
+                    cancelled = {};
+                    std::vector<std::unique_ptr<std::array<long, 104>>> taken; // what was given back is taken again
+                    for (int i = 0; i < 50; ++i) {
+                        taken.push_back(std::make_unique<std::array<long, 104>>());
+                        taken.back()->fill(-7);
+                    }
+                    good(member.engine->barrier(deadline()));
+                    good(group.barrier(deadline()));
+                    for (const auto& one : taken)
+                        EXPECT_EQ(std::ranges::count(*one, -7), 104) << "the call has written there";
+                }
+            }
+        settle(*member.engine);
     });
 }
 

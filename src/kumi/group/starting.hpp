@@ -90,12 +90,15 @@ public:
         requires(std::is_trivially_copyable_v<T> && !Values<T>)
     Future<T> allreduce(const T& mine, const Operation& operation, Instant deadline = never,
                         Order order = Order::tree) {
-        const auto value = std::make_shared<T>(mine);
-        const std::span<T> place(value.get(), 1);
-        return allreduce(place, place, operation, deadline, order).then([value](Result<void> done) -> Result<T> {
-            if (!done) return done.error();
-            return *value;
-        });
+        auto reduction = by_bytes::reduction<T>(operation, order);
+        const auto kept = std::make_shared<std::pair<T, std::shared_ptr<const void>>>(mine, reduction.keeps);
+        reduction.keeps = kept; // the call owns the value: it goes on when the future is dropped or cancelled
+        const std::span<T> place(&kept->first, 1);
+        return start_allreduce(*seat_, by_bytes::bytes(place), by_bytes::room(place), reduction, deadline)
+            .then([kept](Result<void> done) -> Result<T> {
+                if (!done) return done.error();
+                return kept->first;
+            });
     }
 
     template <StayingValues Mine, StayingRoom<ValueOf<Mine>> All>

@@ -41,7 +41,7 @@ struct Reduction {
     Combine combine;
     std::size_t bytes_each; // of one value
     Order order = Order::tree;
-    std::shared_ptr<const void> keeps = {}; // what `combine` refers to, if the call is started
+    std::shared_ptr<const void> keeps = {}; // what a call that is started uses: what `combine` refers to, own buffers
 };
 
 using Parts = std::vector<std::vector<std::byte>>;
