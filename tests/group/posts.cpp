@@ -402,7 +402,7 @@ TEST_F(Posts, a_chase_goes_on_along_a_wait_that_becomes_real_later_and_one_that_
             return true;
         };
         expect_error(group.barrier(),
-                     {"barrier among 0-3: node 3 has called gather with root 2, this node barrier with root 0"});
+                     {"barrier among 0-3: node 3 has called gather with root 2, this node barrier"});
         stage.settle();
         const auto was_heard = [&](Node by, MessageKind kind, std::uint64_t bytes, std::uint64_t came_with,
                                    std::uint32_t root) {

@@ -11,6 +11,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -42,8 +43,33 @@ struct Unwritable {
     std::string text;
     template <class Archive>
     void serialize(Archive&) {
+        if (text == "error") throw Error(ErrorCode::too_large, "my own");
         throw 5;
     }
+};
+
+/// Throws when it is read, as its number says.
+struct Unreadable {
+    int how = 0;
+    template <class Archive>
+    void save(Archive& archive) const {
+        archive(how);
+    }
+    template <class Archive>
+    void load(Archive& archive) {
+        archive(how);
+        if (how == 1) throw 5;
+        if (how == 2) throw Error(ErrorCode::too_large, "my own");
+        if (how == 3) throw std::runtime_error("on purpose");
+    }
+};
+
+/// Cannot be made, so no answer can be read.
+struct Unmakeable {
+    Unmakeable() { throw 5; }
+    explicit Unmakeable(int) {}
+    template <class Archive>
+    void serialize(Archive&) {}
 };
 
 TEST_P(FunctionPromises, values_of_every_kind_are_taken_and_answered) {
@@ -108,7 +134,56 @@ TEST_P(FunctionPromises, an_answer_that_cannot_be_written_is_an_error_whatever_i
         auto answer = engine.invoke(other, wait);
         good(engine.barrier(deadline()));
         later.complete(Unwritable());
-        expect_code(answer.get(now() + 5s), ErrorCode::refused);
+        expect_code(answer.get(now() + 5s), ErrorCode::refused, {"its answer cannot be sent"});
+        settle(engine);
+    });
+}
+
+TEST_P(FunctionPromises, an_answer_that_cannot_be_read_is_an_error_that_names_function_and_node_whatever_it_throws) {
+    run(2, [](Channel& channel) {
+        Handlers handlers;
+        const auto give = handlers.function("give", [](int how) { return Unreadable{how}; });
+        const auto take = handlers.function("take", [](const Unreadable& one) { return one.how; });
+        const auto make = handlers.function("make", [] { return Unmakeable(1); });
+        Engine engine = open(channel, std::move(handlers));
+        const Node other = 1 - engine.node();
+        const std::string from = "function give on node " + std::to_string(other);
+        const auto given = [&](int how) { return engine.invoke(other, give, how).get(deadline()); };
+        EXPECT_EQ(good(given(0)).how, 0);
+        expect_code(given(1), ErrorCode::refused, {from, "what was thrown is no std::exception"});
+        expect_code(given(2), ErrorCode::refused, {from, "my own"});
+        expect_code(given(3), ErrorCode::refused, {from, "on purpose"});
+        expect_code(engine.invoke(other, make).get(deadline()), ErrorCode::refused, {"function make on node"});
+        // Arguments are read at the other node.
+        const auto taken = [&](int how) { return engine.invoke(other, take, Unreadable{how}).get(deadline()); };
+        EXPECT_EQ(good(taken(0)), 0);
+        expect_code(taken(1), ErrorCode::refused, {"function take", "what was thrown is no std::exception"});
+        expect_code(taken(2), ErrorCode::refused, {"function take", "my own"});
+        settle(engine);
+    });
+}
+
+TEST_P(FunctionPromises, arguments_that_cannot_be_written_are_an_error_of_the_future_whatever_they_throw) {
+    run(2, [](Channel& channel) {
+        Handlers handlers;
+        const auto take = handlers.function("take", [](const Unwritable&) {});
+        Engine engine = open(channel, std::move(handlers));
+        const Node other = 1 - engine.node();
+        expect_code(engine.invoke(other, take, Unwritable{"a"}).get(deadline()), ErrorCode::misuse,
+                    {"function take on node " + std::to_string(other) + ": its arguments cannot be sent: what was"});
+        expect_code(engine.invoke(other, take, Unwritable{"error"}).get(deadline()), ErrorCode::too_large,
+                    {"function take on node", "arguments cannot be sent", "my own"});
+        settle(engine);
+    });
+}
+
+TEST_P(FunctionPromises, an_error_that_a_function_throws_keeps_its_code_and_text) {
+    run(2, [](Channel& channel) {
+        Handlers handlers;
+        const auto fail = handlers.function("fail", [] { throw Error(ErrorCode::too_large, "my own"); });
+        Engine engine = open(channel, std::move(handlers));
+        expect_code(engine.invoke(1 - engine.node(), fail).get(deadline()), ErrorCode::too_large,
+                    {"function fail threw: my own"});
         settle(engine);
     });
 }

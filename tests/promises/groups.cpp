@@ -210,6 +210,42 @@ TEST_P(GroupsPromises, gather_has_the_answers_by_node_and_an_error_if_a_function
     });
 }
 
+/// Throws what is no std::exception: when it is written, or when it is read.
+struct Stubborn {
+    int how = 0;
+    template <class Archive>
+    void save(Archive& archive) const {
+        if (how == 1) throw 5;
+        archive(how);
+    }
+    template <class Archive>
+    void load(Archive& archive) {
+        archive(how);
+        if (how == 2) throw 5;
+    }
+};
+
+TEST_P(GroupsPromises, gather_of_what_cannot_be_written_or_read_is_an_error_that_names_function_and_node) {
+    run(2, [](Channel& channel) {
+        Member member;
+        const auto give = member.handlers.function("give", [](int how) { return Stubborn{how}; });
+        const auto take = member.handlers.function("take", [](const Stubborn& one) { return one.how; });
+        const auto keep = member.handlers.function("keep", [](Stubborn a, Stubborn) { return a; });
+        member.open(channel);
+        good(member.engine->barrier(deadline()));
+        auto& groups = *member.groups;
+        EXPECT_EQ(good(groups.gather({0, 1}, give, 0).get(deadline())).size(), 2u);
+        expect_code(groups.gather({1}, give, 2).get(deadline()), ErrorCode::refused,
+                    {"function give on node 1", "what was thrown is no std::exception"});
+        expect_code(groups.gather({1}, give, 1).get(deadline()), ErrorCode::refused, {"give", "no std::exception"});
+        expect_code(groups.reduce({1}, keep, give, 2).get(deadline()), ErrorCode::refused,
+                    {"function give on node 1", "what was thrown is no std::exception"});
+        expect_code(groups.gather({0, 1}, take, Stubborn{1}).get(deadline()), ErrorCode::misuse,
+                    {"function take on 0-1: its arguments cannot be sent: what was thrown is no std::exception"});
+        settle(*member.engine);
+    });
+}
+
 TEST_P(GroupsPromises, the_members_of_a_multicast_are_a_group_apart_from_all_others) {
     run(3, [](Channel& channel) {
         Member member;

@@ -83,7 +83,8 @@ TEST_P(HandlerPromises, a_request_of_the_largest_size_arrives_and_one_byte_more_
         for (const Node to : {Node{0}, Node{1}}) {
             good(engine.send(to, take, std::uint64_t{1}, Bytes(content).first(most)));
             expect_code(engine.send(to, take, std::uint64_t{1}, Bytes(content)), ErrorCode::too_large,
-                        {"take", "node " + std::to_string(to), "largest"});
+                        {"take", "node " + std::to_string(to), "largest",
+                         "sending " + std::to_string(engine.message_bytes_max() + 1) + " B to"});
         }
         for (const Node nobody : {Node{2}, ~Node{0}})
             expect_code(engine.send(nobody, take, std::uint64_t{1}, Bytes()), ErrorCode::not_found,
@@ -158,6 +159,8 @@ TEST_P(HandlerPromises, a_handler_that_throws_is_told_to_the_sender_and_harms_no
         const auto fails = handlers.add(
             "table.find", [&](Call&, int key) { throw std::out_of_range("no key " + std::to_string(key)); });
         const auto fails_oddly = handlers.add("odd", [&](Call&) { throw 5; });
+        const auto fails_clearly =
+            handlers.add("clear", [&](Call&) { throw Error(ErrorCode::not_found, "no such thing"); });
         const auto answer = handlers.add("answer", [&](Call&) { ++answers; });
         const auto ask = handlers.add("ask", [&](Call& call) { call.reply(answer); });
         Engine engine = open(channel, std::move(handlers));
@@ -165,6 +168,9 @@ TEST_P(HandlerPromises, a_handler_that_throws_is_told_to_the_sender_and_harms_no
             expect_error_by_sync(engine, engine.send(1, fails, 77), {"node 1", "table.find", "no key 77"});
             expect_error_by_sync(engine, engine.send(0, fails, 78), {"node 0", "table.find", "no key 78"});
             expect_error_by_sync(engine, engine.send(1, fails_oddly), {"node 1", "odd"});
+            good(engine.send(1, fails_clearly));
+            expect_code(engine.sync(deadline()), ErrorCode::not_found,
+                        {"node 1", "handler clear threw: no such thing"});
             good(engine.send(1, ask));
             EXPECT_TRUE(engine.wait_until([&] { return answers == 1; }, deadline()));
         }
@@ -227,7 +233,8 @@ TEST_P(HandlerPromises, a_reply_that_is_too_large_fails_at_the_node_that_asked_a
         const Node other = 1 - engine.node();
         good(engine.send(other, ask, std::uint64_t{1}));
         const auto told = engine.sync(deadline());
-        expect_error(told, {"node " + std::to_string(other), "ask", "largest"});
+        expect_error(told, {"node " + std::to_string(other), "ask", "largest",
+                            "replied with " + std::to_string(engine.message_bytes_max() + 1) + " B;"});
         EXPECT_TRUE(!told && told.error().code() == ErrorCode::too_large);
         good(engine.send(other, ask, std::uint64_t{0}));
         EXPECT_TRUE(engine.wait_until([&] { return answers == 1; }, deadline()));

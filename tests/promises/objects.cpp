@@ -55,6 +55,20 @@ struct Grumbler {
     void load(Archive&) {}
 };
 
+/// Throws when it is read, what is no std::exception.
+struct Riddle {
+    int value = 0;
+    template <class Archive>
+    void save(Archive& archive) const {
+        archive(value);
+    }
+    template <class Archive>
+    void load(Archive& archive) {
+        archive(value);
+        if (value == 1) throw 5;
+    }
+};
+
 Note note_of(Node rank, std::size_t bytes) {
     return {std::string(bytes, static_cast<char>('a' + rank)), {{"rank", {rank}}, {"sizes", {rank, 7}}}};
 }
@@ -149,10 +163,10 @@ TEST_P(ObjectPromises, of_different_types_and_that_cannot_be_written_are_errors_
         if (group.rank() == 0) {
             const auto add = [](const std::vector<std::uint32_t>& a, const std::vector<std::uint32_t>&) { return a; };
             expect_refusal(objects.allreduce(std::vector<std::uint32_t>{1}, add, deadline()),
-                           {"allreduce of objects among 0-1", "node 1 has sent what is no object of this type"});
+                           {"allreduce of objects among 0-1: node 1 has sent what is no object of this type"});
         } else {
             expect_refusal(objects.allreduce(std::string("abcde"), std::plus<std::string>(), deadline()),
-                           {"allreduce of objects among 0-1", "node 1 has sent what is no object of this type"});
+                           {"allreduce of objects among 0-1: node 1 has sent what is no object of this type"});
         }
         // What cannot be written is told to the members that need it.
         const auto gathered = objects.gather(0, Mute{}, deadline());
@@ -160,11 +174,27 @@ TEST_P(ObjectPromises, of_different_types_and_that_cannot_be_written_are_errors_
         expect_error(objects.gather(0, Grumbler{}, deadline()), {"gather of objects", "its object cannot be sent"});
         expect_error(objects.allgather(Grumbler{}, deadline()), {"allgather of objects", "its object cannot be sent"});
         const auto keep_one = [](const Grumbler& a, const Grumbler&) { return a; };
-        expect_refusal(objects.allreduce(Grumbler{}, keep_one, deadline()), {"allreduce of objects"});
+        expect_refusal(objects.allreduce(Grumbler{}, keep_one, deadline()),
+                       {"allreduce of objects among 0-1: node 1", "its object cannot be sent: what was thrown is no"});
+        // Nor is what cannot be read laid at the door of the program.
+        const Riddle riddle{static_cast<int>(group.rank())};
+        const auto keep_riddle = [](const Riddle& a, const Riddle&) { return a; };
+        expect_refusal(objects.allgather(riddle, deadline()),
+                       {"objects among 0-1: node 1 has sent what is no object of this type: what was thrown is no"});
+        expect_refusal(objects.broadcast(1, const_cast<Riddle&>(riddle), deadline()), {"objects among 0-1: node 1"});
+        expect_refusal(objects.allreduce(riddle, keep_riddle, deadline()),
+                       {"allreduce of objects among 0-1: node 1 has sent what is no object of this type: what was"});
         const auto keep = [](const Mute& a, const Mute&) { return a; };
-        expect_refusal(objects.allreduce(Mute{}, keep, deadline()), {"allreduce of objects", "it says nothing"});
+        expect_refusal(objects.allreduce(Mute{}, keep, deadline()),
+                       {"allreduce of objects among 0-1: node 1", "its object cannot be sent: it says nothing"});
         const auto throwing = [](const std::string&, const std::string&) -> std::string { throw 7; };
-        expect_refusal(objects.allreduce(std::string(), throwing, deadline()), {"the operation threw on node 0"});
+        expect_refusal(objects.allreduce(std::string(), throwing, deadline()),
+                       {"the operation threw on node 0", "no std::exception"});
+        const auto erring = [](const std::string&, const std::string&) -> std::string {
+            throw Error(ErrorCode::too_large, "my own");
+        };
+        expect_code(objects.allreduce(std::string(), erring, deadline()), ErrorCode::too_large,
+                    {"the operation threw on node 0", "my own"});
         expect_error(objects.scatter(0, std::vector<std::string>(3), deadline()),
                      {"scatter of objects among 0-1", "3 parts, for 2 members"});
         if (group.rank() == 0) EXPECT_EQ(good(objects.gather(0, std::string("a"), deadline())).size(), 2u);

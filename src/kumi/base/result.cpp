@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 
 namespace kumi {
 
@@ -49,6 +50,34 @@ Error system_error(int error_number, std::string tried) {
     char buffer[128];
     // The GNU strerror_r: returns the text, which may or may not lie in the buffer.
     return error(code_of(error_number), "{}: {}", tried, ::strerror_r(error_number, buffer, sizeof buffer));
+}
+
+namespace {
+
+/// Of the exception that is being handled; nothing if it is neither an Error nor a std::exception.
+std::optional<Error> known_thrown(ErrorCode otherwise) {
+    try {
+        throw;
+    } catch (const std::exception& thrown) {
+        return Error(otherwise, thrown.what());
+    } catch (const Error& thrown) {
+        return Error(thrown.code(), thrown.text());
+    } catch (...) {
+        return {};
+    }
+}
+
+} // namespace
+
+Error error_of_thrown(ErrorCode otherwise) {
+    auto known = known_thrown(otherwise);
+    return known ? *std::move(known) : Error(otherwise, "what was thrown is no std::exception");
+}
+
+Error error_of_thrown(const std::string& name, ErrorCode otherwise) {
+    const auto known = known_thrown(otherwise);
+    return known ? Error(known->code(), name + " threw: " + known->text())
+                 : Error(otherwise, name + " threw something that is no std::exception");
 }
 
 int fail(const Error& reason) noexcept {

@@ -75,6 +75,12 @@ Error error(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
 /// follows from the number.
 Error system_error(int error_number, std::string tried);
 
+/// The exception that is being handled, as an Error: of an Error its code and text, of a std::exception its text, of
+/// others that they are none. `otherwise` is the code of all but Errors. Requires that an exception is being handled.
+Error error_of_thrown(ErrorCode otherwise);
+/// The same, after the name of what threw it: "NAME threw: TEXT".
+Error error_of_thrown(const std::string& name, ErrorCode otherwise);
+
 /// Prints "kumi: TEXT" to standard error, unless the user has already been told. Answers an exit code for main().
 int fail(const Error& reason) noexcept;
 

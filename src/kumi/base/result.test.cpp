@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <gtest/gtest.h>
 #include <memory>
+#include <stdexcept>
 
 namespace kumi {
 namespace {
@@ -47,6 +48,27 @@ TEST(Result, a_code_of_another_node_is_one_of_ours) {
     }
     EXPECT_EQ(error_code_of(static_cast<std::uint32_t>(ErrorCode::ended) + 1), ErrorCode::refused);
     EXPECT_EQ(error_code_of(~0u), ErrorCode::refused);
+}
+
+TEST(Result, what_was_thrown_is_an_error_whatever_it_is) {
+    const auto of = [](const auto& thrown, auto&&... name) {
+        try {
+            throw thrown;
+        } catch (...) {
+            return error_of_thrown(name..., ErrorCode::misuse);
+        }
+    };
+    EXPECT_EQ(of(std::runtime_error("no luck")).text(), "no luck");
+    EXPECT_EQ(of(std::runtime_error("no luck")).code(), ErrorCode::misuse);
+    EXPECT_EQ(of(Error(ErrorCode::too_large, "too much")).text(), "too much");
+    EXPECT_EQ(of(Error(ErrorCode::too_large, "too much")).code(), ErrorCode::too_large);
+    EXPECT_EQ(of(5).text(), "what was thrown is no std::exception");
+    EXPECT_EQ(of(5).code(), ErrorCode::misuse);
+    EXPECT_EQ(of(std::runtime_error("no luck"), "it").text(), "it threw: no luck");
+    EXPECT_EQ(of(Error(ErrorCode::too_large, "too much"), "it").text(), "it threw: too much");
+    EXPECT_EQ(of(Error(ErrorCode::too_large, "too much"), "it").code(), ErrorCode::too_large);
+    EXPECT_EQ(of(5, "it").text(), "it threw something that is no std::exception");
+    EXPECT_EQ(of(5, "it").code(), ErrorCode::misuse);
 }
 
 TEST(ResultDeathTest, reading_the_value_of_a_failure_is_a_bug) {

@@ -5,7 +5,6 @@
 #include "kumi/engine/sending/waiting_send.hpp"
 
 #include <algorithm>
-#include <exception>
 #include <utility>
 
 namespace kumi::engine {
@@ -28,8 +27,8 @@ Result<void> ActiveMessages::send(Node to, std::uint32_t handler, MutableBytes m
     if (const std::size_t bytes_max = dispatcher_.message_bytes_max(); bytes > bytes_max)
         return error(ErrorCode::too_large,
                      "sending {} to handler {} on {}: the largest is {}; put the data into a segment",
-                     base::readable_bytes(bytes), handlers_.entries()[handler].name, dispatcher_.name_of(to),
-                     base::readable_bytes(bytes_max));
+                     base::readable_bytes_beside(bytes, bytes_max), handlers_.entries()[handler].name,
+                     dispatcher_.name_of(to), base::readable_bytes(bytes_max));
     write_header(message, kind_of(handler), true);
     return dispatcher_.send(to, message, payload);
 }
@@ -48,11 +47,8 @@ template <class OnTrouble>
     try {
         const Lending lending(turn);
         is_sound = entry.run(call, body);
-    } catch (const std::exception& thrown) {
-        return on_trouble(error(ErrorCode::refused, "handler {} threw: {}", entry.name, thrown.what())), true;
     } catch (...) {
-        on_trouble(error(ErrorCode::refused, "handler {} threw something that is no std::exception", entry.name));
-        return true;
+        return on_trouble(error_of_thrown("handler " + entry.name, ErrorCode::refused)), true;
     }
     if (const Error* const misuse = call.misuse(); misuse != nullptr) [[unlikely]]
         on_trouble(error(misuse->code(), "handler {} {}", entry.name, misuse->text()));
@@ -187,12 +183,10 @@ void ActiveMessages::run_plain(const Turn& turn, bool was_forwarded, pm::Message
     try {
         const Lending lending(turn);
         plain_handler_(message);
-    } catch (const std::exception& thrown) {
-        trouble = error(ErrorCode::refused, "on_message threw at a message of {}: {}",
-                        dispatcher_.name_of(message.source()), thrown.what());
     } catch (...) {
-        trouble = error(ErrorCode::refused, "on_message threw something that is no std::exception at a message of {}",
-                        dispatcher_.name_of(message.source()));
+        const Error thrown = error_of_thrown(ErrorCode::refused);
+        trouble = error(thrown.code(), "on_message threw at a message of {}: {}",
+                        dispatcher_.name_of(message.source()), thrown.text());
     }
     is_in_plain_handler_ = false;
     if (next_plain_handler_) plain_handler_ = *std::exchange(next_plain_handler_, std::nullopt);
@@ -205,10 +199,10 @@ Result<void> ActiveMessages::send_plain(Node to, std::span<const Bytes> pieces) 
     std::size_t bytes = sizeof(Header);
     for (const Bytes piece : pieces) bytes += piece.size();
     const pm::Traits& traits = dispatcher_.channel().traits();
-    if (bytes > traits.message_bytes_max)
+    if (const std::size_t bytes_max = traits.message_bytes_max; bytes > bytes_max)
         return error(ErrorCode::too_large, "sending {} to node {}: the largest message here is {}; send it in parts{}",
-                     base::readable_bytes(bytes - sizeof(Header)), to,
-                     base::readable_bytes(traits.message_bytes_max - sizeof(Header)),
+                     base::readable_bytes_beside(bytes - sizeof(Header), bytes_max - sizeof(Header)), to,
+                     base::readable_bytes(bytes_max - sizeof(Header)),
                      traits.device == "shmem" ? ", or raise KUMI_SHMEM_MEMORY" : "");
     WaitingSend sending(dispatcher_, to);
     const auto is_over = [&](const Turn& turn) {

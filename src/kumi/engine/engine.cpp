@@ -20,8 +20,8 @@ void Call::reply_packed(std::uint32_t handler, MutableBytes message, Bytes paylo
     const std::size_t bytes = message.size() + payload.size() - sizeof(engine::Header),
                       bytes_max = dispatcher_.message_bytes_max();
     if (bytes > bytes_max)
-        return refuse(error(ErrorCode::too_large, "replied with {}; the largest is {}", base::readable_bytes(bytes),
-                            base::readable_bytes(bytes_max)));
+        return refuse(error(ErrorCode::too_large, "replied with {}; the largest is {}",
+                            base::readable_bytes_beside(bytes, bytes_max), base::readable_bytes(bytes_max)));
     dispatcher_.messages().reply(source_, handler, message, payload);
 }
 

@@ -2,7 +2,6 @@
 
 #include "kumi/engine/progress/progress.hpp"
 
-#include <exception>
 #include <string>
 
 namespace kumi::engine {
@@ -14,10 +13,8 @@ Error error_of_exception(const char* who) {
         throw;
     } catch (const Error& thrown) {
         return thrown;
-    } catch (const std::exception& thrown) {
-        return Error(ErrorCode::refused, std::string(who) + " threw: " + thrown.what());
     } catch (...) {
-        return Error(ErrorCode::refused, std::string(who) + " threw something that is no std::exception");
+        return error_of_thrown(who, ErrorCode::refused);
     }
 }
 

@@ -80,8 +80,11 @@ void Groups::discard_stores(bool discards) noexcept { multicasts_->discard_store
 
 void Groups::ask(const Set& to, std::uint32_t function, std::optional<std::uint32_t> operation,
                  const engine::ArgumentBytes& arguments, Ended ended) {
-    if (!arguments) return ended(arguments.error());
     engine::Dispatcher& dispatcher = multicasts_->dispatcher();
+    if (!arguments)
+        return ended(error(arguments.error().code(), "function {} on {}: its arguments cannot be sent: {}",
+                           dispatcher.messages().handlers().functions()[function].name, to.text(),
+                           arguments.error().text()));
     // Small answers come together in one message; they fit it even if all members have so much to say.
     const std::size_t share = dispatcher.message_bytes_max() / 2 / std::max<std::size_t>(to.size(), 1);
     const std::uint64_t at_once_max = share - std::min(share, sizeof(ValueHead));

@@ -14,7 +14,6 @@
 #include "kumi/group/collective/objects.hpp"
 #include "kumi/group/group.hpp"
 
-#include <exception>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -23,14 +22,15 @@
 
 namespace kumi::group {
 
+/// The object of that rank. Errors are without the name of the call.
 template <class T>
 Result<T> read_object(const Membership& seat, Node rank, Bytes bytes) {
     try {
         T object{};
         engine::read_archive(bytes, object);
         return object;
-    } catch (const engine::BadBytes& refused) {
-        return not_an_object(seat, rank, refused.what());
+    } catch (...) { // also what making or moving an object throws
+        return not_an_object(seat, rank);
     }
 }
 
@@ -46,7 +46,13 @@ public:
         object_ = rank < rank_ ? operation_(*came, object_) : operation_(object_, *came);
         return {};
     }
-    std::vector<std::byte> written() const override { return engine::write_archive(object_); }
+    Result<std::vector<std::byte>> written() const override {
+        try {
+            return engine::write_archive(object_);
+        } catch (...) { // the other members wait, whatever a type of the program's throws
+            return cannot_be_sent();
+        }
+    }
 
 private:
     T object_;
@@ -93,7 +99,7 @@ public:
         return done.then([seat = seat_, root](Result<std::vector<std::byte>> bytes) -> Result<T> {
             if (!bytes) return bytes.error();
             if (rank_of(*seat) != root) return T{};
-            return read_object<T>(*seat, root, *bytes);
+            return named(*seat, read_object<T>(*seat, root, *bytes));
         });
     }
     template <class T, OperationOn<T> Operation>
@@ -108,10 +114,8 @@ private:
         Given given;
         try {
             for (std::size_t i = 0; i < count; ++i) given.objects.push_back(engine::write_archive(objects[i]));
-        } catch (const std::exception& thrown) {
-            given.refusal = std::string("its object cannot be sent: ") + thrown.what();
         } catch (...) { // the other members wait, whatever a type of the program's throws
-            given.refusal = "its object cannot be sent: what it threw is no std::exception";
+            given.refusal = cannot_be_sent().text();
         }
         return given;
     }
@@ -124,10 +128,15 @@ private:
         return std::make_unique<FoldingOf<T, std::decay_t<const Operation&>>>(mine, rank_of(*seat_), operation);
     }
     template <class T>
+    static Result<T> named(const Membership& seat, Result<T> object) {
+        if (!object) return error_among(seat, object.error());
+        return object;
+    }
+    template <class T>
     Future<T> one(Node root, Future<std::vector<std::byte>> bytes) const {
         return bytes.then([seat = seat_, root](Result<std::vector<std::byte>> came) -> Result<T> {
             if (!came) return came.error();
-            return read_object<T>(*seat, root, *came);
+            return named(*seat, read_object<T>(*seat, root, *came));
         });
     }
     template <class T>
@@ -137,7 +146,7 @@ private:
             std::vector<T> objects;
             for (Node rank = 0; rank < came->size(); ++rank) {
                 auto object = read_object<T>(*seat, rank, (*came)[rank]);
-                if (!object) return object.error();
+                if (!object) return error_among(*seat, object.error());
                 objects.push_back(*std::move(object));
             }
             return objects;

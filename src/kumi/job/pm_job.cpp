@@ -4,7 +4,6 @@
 #include "kumi/base/system/machine.hpp"
 #include "kumi/job/membership.hpp"
 
-#include <exception>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -26,11 +25,9 @@ struct PmJob::State {
         in_handler = true;
         try {
             on_message(message);
-        } catch (const std::exception& thrown) {
-            base::log_warning("on_message threw at a message of node {}: {}", message.source(), thrown.what());
         } catch (...) {
-            base::log_warning("on_message threw something that is no std::exception at a message of node {}",
-                              message.source());
+            base::log_warning("on_message threw at a message of node {}: {}", message.source(),
+                              error_of_thrown(ErrorCode::refused).text());
         }
         in_handler = false;
         if (next_on_message) on_message = *std::exchange(next_on_message, std::nullopt);
@@ -77,7 +74,7 @@ Result<void> PmJob::check(Node to, std::size_t bytes) const {
     const std::size_t bytes_max = state_->membership.channel().traits().message_bytes_max;
     if (bytes > bytes_max)
         return error(ErrorCode::too_large, "sending {} to node {}: the largest message here is {}; send it in parts{}",
-                     base::readable_bytes(bytes), to, base::readable_bytes(bytes_max),
+                     base::readable_bytes_beside(bytes, bytes_max), to, base::readable_bytes(bytes_max),
                      state_->membership.channel().traits().device == "shmem" ? ", or raise KUMI_SHMEM_MEMORY" : "");
     return {};
 }

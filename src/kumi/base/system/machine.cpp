@@ -109,4 +109,14 @@ std::string readable_bytes(std::uint64_t bytes) {
     return whole ? fmt::format("{:.0f} {}", value, units[unit]) : fmt::format("{:.1f} {}", value, units[unit]);
 }
 
+std::string readable_bytes_beside(std::uint64_t bytes, std::uint64_t limit) {
+    // A whole number of units has no decimals.
+    const auto rounded = [](std::uint64_t count) {
+        std::string text = readable_bytes(count);
+        if (const std::size_t at = text.find(".0 "); at != std::string::npos) text.erase(at, 2);
+        return text;
+    };
+    return bytes != limit && rounded(bytes) == rounded(limit) ? fmt::format("{} B", bytes) : readable_bytes(bytes);
+}
+
 } // namespace kumi::base

@@ -27,5 +27,7 @@ std::string host_name();
 
 /// "512 B", "64 KiB", "1.5 GiB".
 std::string readable_bytes(std::uint64_t bytes);
+/// The same, in bytes where rounding would make the text say `limit`: "262145 B", beside "256 KiB".
+std::string readable_bytes_beside(std::uint64_t bytes, std::uint64_t limit);
 
 } // namespace kumi::base

@@ -34,5 +34,13 @@ TEST(Machine, sizes_change_their_unit_at_1024) {
     EXPECT_EQ(readable_bytes(std::uint64_t{1} << 52), "4096 TiB") << "there is no larger unit";
 }
 
+TEST(Machine, a_size_beside_its_limit_is_told_in_bytes_where_both_would_read_alike) {
+    EXPECT_EQ(readable_bytes_beside((256 << 10) + 1, 256 << 10), "262145 B");
+    EXPECT_EQ(readable_bytes_beside((1 << 20) + 2, (1 << 20) + 1), "1048578 B") << "both are rounded";
+    EXPECT_EQ(readable_bytes_beside(257 << 10, 256 << 10), "257 KiB");
+    EXPECT_EQ(readable_bytes_beside(256 << 10, 256 << 10), "256 KiB");
+    EXPECT_EQ(readable_bytes_beside((10 << 10) + 512, 10 << 10), "10.5 KiB");
+}
+
 } // namespace
 } // namespace kumi::base

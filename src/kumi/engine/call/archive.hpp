@@ -17,6 +17,7 @@
 #endif
 
 #include "kumi/base/bytes.hpp"
+#include "kumi/base/result.hpp"
 
 #include <cereal/cereal.hpp>
 #include <cereal/types/array.hpp>
@@ -248,7 +249,8 @@ std::vector<std::byte> write_archive(const Types&... values) {
     return bytes;
 }
 
-/// Reads what write_archive() made of values of these types, and of nothing else: throws BadBytes.
+/// Reads what write_archive() made of values of these types, and of nothing else: throws BadBytes, and nothing else,
+/// whatever a type's own function throws.
 template <class... Types>
 void read_archive(Bytes bytes, Types&... values) {
     try {
@@ -257,8 +259,8 @@ void read_archive(Bytes bytes, Types&... values) {
         if (reader.left() != 0) throw BadBytes("there are more bytes than values");
     } catch (const BadBytes&) {
         throw;
-    } catch (const std::exception& refused) { // by cereal, or by a type's own function
-        throw BadBytes(refused.what());
+    } catch (...) { // by cereal, or by a type's own function
+        throw BadBytes(error_of_thrown(ErrorCode::refused).text());
     }
 }
 

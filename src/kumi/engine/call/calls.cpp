@@ -5,7 +5,6 @@
 #include "kumi/engine/dispatcher.hpp"
 
 #include <algorithm>
-#include <exception>
 #include <optional>
 #include <utility>
 
@@ -175,10 +174,8 @@ void Calls::run(std::uint32_t index, Bytes arguments, const FunctionAnswered& an
     const FunctionEntry& function = dispatcher_.messages().handlers().functions()[index];
     try {
         return function.run(arguments, answered);
-    } catch (const std::exception& thrown) {
-        answered(error(ErrorCode::refused, "function {} threw: {}", function.name, thrown.what()));
     } catch (...) {
-        answered(error(ErrorCode::refused, "function {} threw something that is no std::exception", function.name));
+        answered(error_of_thrown("function " + function.name, ErrorCode::refused));
     }
 }
 
@@ -211,7 +208,7 @@ void Calls::end(const Task& task, Result<std::vector<std::byte>> answer) {
     if (answer && answer->size() > bytes_max)
         answer = error(ErrorCode::too_large, "function {} answered with {}; the largest is {}",
                        dispatcher_.messages().handlers().functions()[task.function].name,
-                       base::readable_bytes(answer->size()), base::readable_bytes(bytes_max));
+                       base::readable_bytes_beside(answer->size(), bytes_max), base::readable_bytes(bytes_max));
     if (task.ran) {
         task.ran(std::move(answer));
     } else if (!answer) {

@@ -6,15 +6,15 @@ namespace kumi::engine {
 
 Progress& progress_of(Dispatcher& dispatcher) noexcept { return dispatcher.progress(); }
 
-Error not_an_answer(Bytes bytes, const std::string& name, Node from, const char* why) {
+Error not_an_answer(Bytes bytes, const std::string& name, Node from) {
     return error(ErrorCode::refused, "function {} on node {}: {} bytes came back that are not its answer: {}", name,
-                 from, bytes.size(), why);
+                 from, bytes.size(), error_of_thrown(ErrorCode::refused).text());
 }
 
 Result<std::uint64_t> ask(Dispatcher& dispatcher, Node to, std::uint32_t function, const std::string& name,
                           const ArgumentBytes& arguments, std::function<void(const Result<Bytes>&)> answered) {
     if (!arguments)
-        return error(ErrorCode::misuse, "function {} on node {}: its arguments cannot be sent: {}", name, to,
+        return error(arguments.error().code(), "function {} on node {}: its arguments cannot be sent: {}", name, to,
                      arguments.error().text());
     if (arguments->size() > Calls::bytes_max)
         return error(ErrorCode::too_large,

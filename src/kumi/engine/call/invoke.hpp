@@ -12,7 +12,6 @@
 #include "kumi/engine/call/signature.hpp"
 
 #include <cstdint>
-#include <exception>
 #include <functional>
 #include <memory>
 #include <string>
@@ -39,10 +38,9 @@ void give_answer(Future<Answer> future, const FunctionAnswered& answered) {
     future.then([answered](const Result<Answer>& answer) {
         try {
             give_answer(answer, answered);
-        } catch (const std::exception& thrown) {
-            answered(Error(ErrorCode::refused, std::string("its answer cannot be sent: ") + thrown.what()));
         } catch (...) { // an answer is owed, whatever a type of the program's throws
-            answered(Error(ErrorCode::refused, "its answer cannot be sent: what it threw is no std::exception"));
+            const Error why = error_of_thrown(ErrorCode::refused);
+            answered(Error(why.code(), "its answer cannot be sent: " + why.text()));
         }
     });
 }
@@ -79,13 +77,14 @@ template <class... Parameters>
 ArgumentBytes write_arguments(const std::type_identity_t<Parameters>&... arguments) {
     try {
         return write_archive<Parameters...>(arguments...);
-    } catch (const std::exception& thrown) {
-        return Error(ErrorCode::misuse, thrown.what());
+    } catch (...) { // the call gives an error, whatever a type of the program's throws
+        return error_of_thrown(ErrorCode::misuse);
     }
 }
 
-/// `from` has sent these bytes as the answer of a function, and they are not one: `why` says so.
-Error not_an_answer(Bytes bytes, const std::string& name, Node from, const char* why);
+/// `from` has sent these bytes as the answer of a function, and they are not one: the exception that is being handled
+/// says why.
+Error not_an_answer(Bytes bytes, const std::string& name, Node from);
 
 template <class Answer>
 Result<Answer> read_answer(Bytes bytes, const std::string& name, Node from) {
@@ -98,8 +97,8 @@ Result<Answer> read_answer(Bytes bytes, const std::string& name, Node from) {
             read_archive(bytes, answer);
             return answer;
         }
-    } catch (const BadBytes& refused) {
-        return not_an_answer(bytes, name, from, refused.what());
+    } catch (...) { // also what making or moving an answer throws
+        return not_an_answer(bytes, name, from);
     }
 }
 

@@ -14,7 +14,7 @@
 namespace kumi {
 
 /// A word in a segment that is set when something has happened. Plain memory: any thread may look at it, by
-/// load_flag(), at any time; waiting for it without burning a core is Job::wait().
+/// load_flag(), at any time; waiting for it without burning a core is Memory::wait().
 using Flag = std::uint64_t;
 
 inline Flag load_flag(const Flag& flag) noexcept {
@@ -22,7 +22,7 @@ inline Flag load_flag(const Flag& flag) noexcept {
     return std::atomic_ref<Flag>(const_cast<Flag&>(flag)).load(std::memory_order_acquire);
 }
 
-/// Sets its flag to 1 after as many arrivals as Job::expect() said, in whatever order the two happen. In a segment;
+/// Sets its flag to 1 after as many arrivals as Memory::expect() said, in whatever order the two happen. In a segment;
 /// zero at first.
 struct Counter {
     std::int64_t missing = 0; // arrivals; below zero: they came before they were expected
@@ -74,7 +74,7 @@ struct Atomic {
     std::uint64_t expected; // for compare_exchange
 };
 
-/// Memory that every node has, of the same size, under the same number. Made by Job::segment().
+/// Memory that every node has, of the same size, under the same number. Made by Memory::segment().
 template <class T>
 class Segment {
 public:

@@ -45,7 +45,7 @@ void Fetches::begin(const engine::Turn& turn, std::uint64_t sequence, const Set&
     if (const std::uint64_t bytes = added->second.bytes; bytes > bytes_max_)
         return end(turn, added,
                    error(ErrorCode::too_large, "multicast to {}: the answers take {}; the most is {}", to.text(),
-                         base::readable_bytes(bytes), base::readable_bytes(bytes_max_)));
+                         base::readable_bytes_beside(bytes, bytes_max_), base::readable_bytes(bytes_max_)));
     begin_more(turn);
 }
 

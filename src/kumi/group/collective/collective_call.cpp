@@ -37,6 +37,23 @@ std::string_view name_of(Collective collective) noexcept {
                                                                : "something else";
 }
 
+bool has_root(Collective collective) noexcept {
+    switch (collective) {
+    case Collective::barrier:
+    case Collective::allreduce:
+    case Collective::allgather:
+    case Collective::alltoall:
+    case Collective::scan:
+    case Collective::exclusive_scan:
+    case Collective::allgatherv:
+    case Collective::alltoallv:
+    case Collective::allreduce_objects:
+    case Collective::allgather_objects:
+    case Collective::alltoall_objects: return false;
+    default: return true;
+    }
+}
+
 Error refusal(const Membership& seat, Collective collective, ErrorCode code, std::string_view why) {
     return error(code, "{} among {}: {}", name_of(collective), seat.set.text(), why);
 }
@@ -65,15 +82,9 @@ Result<void> make_room(const engine::Dispatcher& dispatcher, Receive& receive, N
 }
 
 /// What the operation of the program threw on this node. Called while the exception is handled.
-std::string text_of_thrown(const engine::Dispatcher& dispatcher) {
-    const std::string here = dispatcher.name_of(dispatcher.node());
-    try {
-        throw;
-    } catch (const std::exception& thrown) {
-        return fmt::format("the operation threw on {}: {}", here, thrown.what());
-    } catch (...) {
-        return fmt::format("the operation threw on {}", here);
-    }
+Error error_of_operation(const engine::Dispatcher& dispatcher) {
+    const Error thrown = error_of_thrown(ErrorCode::refused);
+    return error(thrown.code(), "the operation threw on {}: {}", dispatcher.name_of(dispatcher.node()), thrown.text());
 }
 
 } // namespace
@@ -226,8 +237,10 @@ bool CollectiveCall::check(const engine::Turn& turn, Node source, const Collecti
                false;
     };
     if (!shape_.has_same_name(head)) {
-        const auto call = [](std::uint8_t collective, Node root) {
-            return fmt::format("{} with root {}", name_of(static_cast<Collective>(collective)), root);
+        const auto call = [](std::uint8_t number, Node root) {
+            const auto collective = static_cast<Collective>(number);
+            return has_root(collective) || root != 0 ? fmt::format("{} with root {}", name_of(collective), root)
+                                                     : std::string(name_of(collective));
         };
         const auto text = [&](std::string_view self) {
             return fmt::format("{} has called {}, {} {}", dispatcher_.name_of(source), call(head.collective, head.root),
@@ -252,7 +265,8 @@ void CollectiveCall::feed(const engine::Turn& turn, Receive& receive, Bytes data
     try {
         receive.take(data);
     } catch (...) {
-        return fail(turn, ErrorCode::refused, text_of_thrown(dispatcher_));
+        const Error thrown = error_of_operation(dispatcher_);
+        return fail(turn, thrown.code(), thrown.text());
     }
     if (receive.is_done) --open_;
 }
@@ -274,7 +288,8 @@ bool CollectiveCall::run(base::FunctionRef<Result<void>()> code) {
         if (!done) fail(turn, done.error().code(), done.error().text());
         return done.has_value();
     } catch (...) {
-        fail(turn, ErrorCode::refused, text_of_thrown(dispatcher_));
+        const Error thrown = error_of_operation(dispatcher_);
+        fail(turn, thrown.code(), thrown.text());
     }
     return false;
 }

@@ -27,8 +27,12 @@ Steps pass_down(CollectiveCall& call, Node root, std::size_t step, std::vector<s
 
 // Functions of their own, not inlined: clang 14 does not tell AddressSanitizer what a coroutine has on the stack.
 [[gnu::noinline]] void write_folded(CollectiveCall& call, Folding& folding, std::vector<std::byte>& content) {
-    call.run([&folding, &content]() -> Result<void> {
-        content = folding.written();
+    const engine::Dispatcher& dispatcher = call.seat().mailbox.dispatcher();
+    const std::string here = dispatcher.name_of(dispatcher.node());
+    call.run([&folding, &content, &here]() -> Result<void> {
+        auto written = folding.written();
+        if (!written) return error(written.error().code(), "{}: {}", here, written.error().text());
+        content = *std::move(written);
         return {};
     });
 }
@@ -130,9 +134,17 @@ Future<typename What::Answer> start_with(Membership& seat, What what, const Term
 
 Node rank_of(const Membership& seat) noexcept { return seat.rank; }
 
-Error not_an_object(const Membership& seat, Node rank, const char* why) {
-    return error(ErrorCode::refused, "objects among {}: node {} has sent what is no object of this type: {}",
-                 seat.set.text(), seat.members[rank], why);
+Error not_an_object(const Membership& seat, Node rank) {
+    return error(ErrorCode::refused, "node {} has sent what is no object of this type: {}", seat.members[rank],
+                 error_of_thrown(ErrorCode::refused).text());
+}
+
+Error cannot_be_sent() {
+    return error(ErrorCode::refused, "its object cannot be sent: {}", error_of_thrown(ErrorCode::refused).text());
+}
+
+Error error_among(const Membership& seat, const Error& why) {
+    return error(why.code(), "objects among {}: {}", seat.set.text(), why.text());
 }
 
 Future<std::vector<std::byte>> start_broadcast_object(Membership& seat, Node root, Given given, const Terms& terms) {

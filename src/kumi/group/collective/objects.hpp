@@ -26,15 +26,20 @@ class Folding {
 public:
     virtual ~Folding() = default;
     /// Combines it with that of another rank, in the order of ranks. An error if the bytes are no such object; throws
-    /// what the operation throws.
+    /// what the operation throws, and nothing else.
     virtual Result<void> combine(const Membership& seat, Node rank, Bytes other) = 0;
-    virtual std::vector<std::byte> written() const = 0;
+    /// Its bytes. An error if it cannot be written.
+    virtual Result<std::vector<std::byte>> written() const = 0;
 };
 
 /// The rank of this member.
 Node rank_of(const Membership& seat) noexcept;
-/// The object of that rank cannot be read: `why` says so.
-Error not_an_object(const Membership& seat, Node rank, const char* why);
+/// The object of that rank cannot be read, and that of this member cannot be written: the exception that is being
+/// handled says why.
+Error not_an_object(const Membership& seat, Node rank);
+Error cannot_be_sent();
+/// With the members before it: for what a call finds after its end.
+Error error_among(const Membership& seat, const Error& why);
 
 /// The deadline of a call, and whether a thread waits for its future as in a blocking call.
 struct Terms {

@@ -31,13 +31,14 @@ Choice Sender::choice(const engine::Turn& turn, std::size_t bytes, Node members)
 }
 
 Result<void> Sender::check(const Set& to, std::size_t bytes) const {
-    if (to.empty()) return error(ErrorCode::misuse, "multicast to an empty set: it is for somebody");
+    if (to.empty()) return error(ErrorCode::misuse, "multicast to an empty set: name at least one node");
     if (to.last() >= dispatcher_.nodes())
         return error(ErrorCode::not_found, "multicast to {}: there is no node {}, this job has nodes 0 to {}",
                      to.text(), to.last(), dispatcher_.nodes() - 1);
     if (bytes > Groups::content_bytes_max)
-        return error(ErrorCode::too_large, "multicast of {} to {}: the largest is {}", base::readable_bytes(bytes),
-                     to.text(), base::readable_bytes(Groups::content_bytes_max));
+        return error(ErrorCode::too_large, "multicast of {} to {}: the largest is {}",
+                     base::readable_bytes_beside(bytes, Groups::content_bytes_max), to.text(),
+                     base::readable_bytes(Groups::content_bytes_max));
     return {};
 }
 

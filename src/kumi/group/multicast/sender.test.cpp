@@ -59,7 +59,7 @@ protected:
 
 TEST_F(SenderTest, what_cannot_be_sent_is_an_error) {
     const auto error_of = [&](const Set& to) { return sender.draft(to, to_take, Pieces(Bytes{})).error().text(); };
-    EXPECT_EQ(error_of({}), "multicast to an empty set: it is for somebody");
+    EXPECT_EQ(error_of({}), "multicast to an empty set: name at least one node");
     EXPECT_EQ(error_of({1, 6}), "multicast to 1,6: there is no node 6, this job has nodes 0 to 5");
 }
 

@@ -33,6 +33,8 @@ enum class Collective : std::uint8_t {
 };
 
 std::string_view name_of(Collective collective) noexcept;
+/// One member gives to all, or gets from all. True for numbers that are no collective.
+bool has_root(Collective collective) noexcept;
 
 enum class MessageKind : std::uint8_t {
     first, // a message, or its beginning
