@@ -279,6 +279,29 @@ TEST_P(MemoryPromises, an_error_ends_the_wait_of_the_thread_that_caused_it_and_n
     });
 }
 
+TEST_P(MemoryPromises, an_error_that_has_ended_a_wait_ends_no_other_and_sync_tells_it_too) {
+    run(2, [](Channel& channel) {
+        Handlers handlers;
+        const auto fail = handlers.add(
+            "fail", [](Call&, int number) { throw std::runtime_error("number " + std::to_string(number)); });
+        Engine engine = open(channel, std::move(handlers));
+        const Node other = 1 - engine.node();
+        const Flag flag = 0, another = 0;
+        good(engine.send(other, fail, 1));
+        expect_error(engine.memory().wait(flag, 1, deadline()), {"number 1"});
+        expect_code(engine.memory().wait(another, 1, now() + 5ms), ErrorCode::timed_out);
+        expect_error(engine.sync(deadline()), {"number 1"});
+        good(engine.sync(deadline()));
+        // The next error ends the next wait, though no sync() was between.
+        for (const int number : {2, 3}) {
+            good(engine.send(other, fail, number));
+            expect_error(engine.memory().wait(flag, 1, deadline()), {"number " + std::to_string(number)});
+        }
+        expect_error(engine.sync(deadline()), {"number 3"});
+        settle(engine);
+    });
+}
+
 TEST_P(MemoryPromises, a_counter_sets_its_flag_at_exactly_as_many_arrivals_as_were_expected) {
     run_engines(2, [](Engine& engine) {
         const auto words = good(engine.memory().segment<std::uint64_t>(1));

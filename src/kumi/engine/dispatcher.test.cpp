@@ -174,6 +174,22 @@ TEST(DispatcherErrors, the_first_is_told_by_the_next_sync_and_the_others_are_log
     EXPECT_TRUE(victim.dispatcher->operations().sync(now()));
 }
 
+TEST(DispatcherErrors, one_that_neither_sync_nor_a_wait_has_returned_is_logged_at_the_end) {
+    for (const bool is_waited_for : {false, true}) {
+        const std::string told = said([&] {
+            Victim victim;
+            victim.hears(1, Kind::failed, Failed{no_operation}, bytes_of(std::string_view("broken")), false);
+            victim.poll();
+            const Flag flag = 0;
+            if (is_waited_for) {
+                const auto waited = victim.engine->memory().wait(flag, 1, now() + 10s);
+                EXPECT_TRUE(!waited && has(waited.error().text(), "broken"));
+            }
+        });
+        EXPECT_EQ(has(told, "broken"), !is_waited_for) << told;
+    }
+}
+
 TEST(DispatcherErrors, sync_names_who_has_not_handled_all) {
     Handlers handlers;
     const auto take = handlers.add("take", [](Call&) {});
@@ -268,6 +284,7 @@ TEST(DispatcherCalls, what_a_function_throws_is_told_to_who_asked_and_so_are_arg
     Handlers handlers;
     handlers.function("fail", [](int number) {
         if (number == 1) throw std::runtime_error("on purpose");
+        if (number == 3) throw Error(ErrorCode::too_large, "my own");
         throw 5;
     });
     Victim victim(std::move(handlers));
@@ -278,6 +295,7 @@ TEST(DispatcherCalls, what_a_function_throws_is_told_to_who_asked_and_so_are_arg
     };
     EXPECT_EQ(refusal_of(write_archive(1)), "function fail threw: on purpose");
     EXPECT_EQ(refusal_of(write_archive(2)), "function fail threw something that is no std::exception");
+    EXPECT_EQ(refusal_of(write_archive(3)), "function fail threw: my own");
     EXPECT_TRUE(has(refusal_of({}), "the bytes end too early"));
     EXPECT_TRUE(has(refusal_of(write_archive(1, 'x')), "there are more bytes than values"));
 }

@@ -20,8 +20,8 @@
 //
 // Errors. What the caller can know is returned. What fails elsewhere (a handler that throws, a node that dies) is
 // returned by the next sync() of the thread that caused it, which names node and cause, and by the future or get() that
-// it belongs to. What handlers send counts as of the thread that runs them; for the background thread, the first sync()
-// of any thread tells.
+// it belongs to. It ends a Memory::wait() of that thread, too, which returns it. What handlers send counts as of the
+// thread that runs them; for the background thread, the first sync() of any thread tells.
 
 #include "kumi/base/bytes.hpp"
 #include "kumi/base/clock.hpp"

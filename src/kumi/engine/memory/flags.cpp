@@ -49,10 +49,10 @@ Result<void> Flags::wait(const Flag& flag, Flag value, Instant deadline) {
     if (dispatcher_.progress().in_handler())
         return error(ErrorCode::misuse, "waiting for a flag: a handler must not wait");
     bool is_set = false;          // its next value may come before this thread looks again
-    std::optional<Error> failure; // one of the threads that wait takes it, and the others go on
+    std::optional<Error> failure; // ends the wait of one thread; the others go on
     const auto is_over = [&](const Turn& turn) {
         if (is_set || (is_set = load_flag(flag) == value)) return true;
-        if (!failure) failure = dispatcher_.operations().take_error_of_flag(turn, flag);
+        if (!failure) failure = dispatcher_.operations().error_of_wait(turn, flag);
         return failure.has_value();
     };
     dispatcher_.loop().serve_until(is_over, deadline);

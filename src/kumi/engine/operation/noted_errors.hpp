@@ -21,6 +21,7 @@ public:
         std::uint32_t thread = 0;    // 0: not known
         const Flag* flag = nullptr;  // null: none
         bool is_about_loss = false;  // it only says that a node is lost: any other error of the thread replaces it
+        bool has_ended_wait = false; // a wait for a flag has returned it: any other error of the thread replaces it
     };
 
     /// Keeps one error of each thread and flag. Returns false if there is one already: nobody will be told of `error`.
@@ -29,32 +30,47 @@ public:
             return other.thread == error.thread && other.flag == error.flag;
         });
         if (same == errors_.end()) {
-            if (errors_.size() >= errors_max) return false;
+            if (errors_.size() >= errors_max && !forget_one()) return false;
             errors_.push_back(std::move(error));
             return true;
         }
-        if (error.is_about_loss) return true; // it says nothing new
-        if (!same->is_about_loss) return false;
+        // One that has ended a wait ends no other: what comes after it must be able to.
+        if (!same->has_ended_wait) {
+            if (error.is_about_loss) return true; // it says nothing new
+            if (!same->is_about_loss) return false;
+        }
         *same = std::move(error);
         return true;
     }
     /// Takes the first error of a thread, or of unknown threads.
     std::optional<Error> take_of_thread(std::uint32_t thread) {
-        return take([&](const Noted& noted) { return noted.thread == thread || noted.thread == 0; });
+        return take(std::ranges::find_if(
+            errors_, [&](const Noted& noted) { return noted.thread == thread || noted.thread == 0; }));
     }
-    /// The same, for a thread that waits for a flag.
-    std::optional<Error> take_of_flag(std::uint32_t thread, const Flag& flag) {
-        return take([&](const Noted& noted) {
-            return noted.flag == &flag || (noted.flag == nullptr && (noted.thread == thread || noted.thread == 0));
+    /// The first error that ends the wait of a thread for a flag. That of the flag is taken. One of the thread that
+    /// belongs to no flag stays for take_of_thread(), and ends no other wait.
+    std::optional<Error> end_wait(std::uint32_t thread, const Flag& flag) {
+        const auto found = std::ranges::find_if(errors_, [&](const Noted& noted) {
+            return noted.flag == &flag || (noted.flag == nullptr && !noted.has_ended_wait &&
+                                           (noted.thread == thread || noted.thread == 0));
         });
+        if (found == errors_.end()) return {};
+        if (found->flag != nullptr) return take(found);
+        found->has_ended_wait = true;
+        return found->why;
     }
     bool empty() const noexcept { return errors_.empty(); }
     const std::vector<Noted>& all() const noexcept { return errors_; }
 
 private:
-    template <class IsWanted>
-    std::optional<Error> take(IsWanted&& is_wanted) {
-        const auto found = std::ranges::find_if(errors_, is_wanted);
+    /// Makes room: an error that has ended a wait is known to its thread. False: there is none.
+    bool forget_one() {
+        const auto known = std::ranges::find(errors_, true, &Noted::has_ended_wait);
+        if (known == errors_.end()) return false;
+        errors_.erase(known);
+        return true;
+    }
+    std::optional<Error> take(std::vector<Noted>::iterator found) {
         if (found == errors_.end()) return {};
         std::optional<Error> why = std::move(found->why);
         errors_.erase(found);

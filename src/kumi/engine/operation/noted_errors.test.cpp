@@ -40,14 +40,46 @@ TEST(NotedErrors, of_a_flag_go_to_whoever_waits_for_it) {
     NotedErrors errors;
     const Flag flag = 0, another = 0;
     EXPECT_TRUE(errors.note({Error("of 1 and its flag"), 1, &flag}));
-    EXPECT_EQ(text_of(errors.take_of_flag(2, another)), "none");
-    EXPECT_EQ(text_of(errors.take_of_flag(1, another)), "none") << "the flag that it waits for may still be set";
-    EXPECT_EQ(text_of(errors.take_of_flag(2, flag)), "of 1 and its flag") << "it would wait for ever";
+    EXPECT_EQ(text_of(errors.end_wait(2, another)), "none");
+    EXPECT_EQ(text_of(errors.end_wait(1, another)), "none") << "the flag that it waits for may still be set";
+    EXPECT_EQ(text_of(errors.end_wait(2, flag)), "of 1 and its flag") << "it would wait for ever";
     EXPECT_TRUE(errors.note({Error("of 1"), 1}));
-    EXPECT_EQ(text_of(errors.take_of_flag(2, flag)), "none");
-    EXPECT_EQ(text_of(errors.take_of_flag(1, flag)), "of 1");
+    EXPECT_EQ(text_of(errors.end_wait(2, flag)), "none");
+    EXPECT_EQ(text_of(errors.end_wait(1, flag)), "of 1");
+    EXPECT_EQ(text_of(errors.take_of_thread(1)), "of 1") << "it belongs to no flag: sync() tells it, too";
     EXPECT_TRUE(errors.note({Error("of 1 and its flag"), 1, &flag}));
     EXPECT_EQ(text_of(errors.take_of_thread(1)), "of 1 and its flag") << "sync() tells all";
+    EXPECT_TRUE(errors.empty());
+}
+
+TEST(NotedErrors, that_belong_to_no_flag_end_one_wait_and_stay) {
+    NotedErrors errors;
+    const Flag flag = 0, another = 0;
+    EXPECT_TRUE(errors.note({Error("first"), 1}));
+    EXPECT_EQ(text_of(errors.end_wait(1, flag)), "first");
+    EXPECT_EQ(text_of(errors.end_wait(1, flag)), "none") << "it has ended a wait";
+    EXPECT_EQ(text_of(errors.end_wait(1, another)), "none");
+    EXPECT_TRUE(errors.note({Error("of the flag"), 1, &flag}));
+    EXPECT_EQ(text_of(errors.end_wait(1, flag)), "of the flag") << "though an older one stays";
+    EXPECT_EQ(text_of(errors.take_of_thread(1)), "first");
+    EXPECT_TRUE(errors.note({Error("of somebody")}));
+    EXPECT_EQ(text_of(errors.end_wait(7, flag)), "of somebody");
+    EXPECT_EQ(text_of(errors.end_wait(8, flag)), "none");
+    EXPECT_EQ(text_of(errors.take_of_thread(8)), "of somebody");
+    EXPECT_TRUE(errors.empty());
+}
+
+TEST(NotedErrors, that_have_ended_a_wait_are_replaced_by_the_next) {
+    NotedErrors errors;
+    const Flag flag = 0;
+    for (const bool is_about_loss : {false, true}) {
+        EXPECT_TRUE(errors.note({Error("first"), 1}));
+        EXPECT_EQ(text_of(errors.end_wait(1, flag)), "first");
+        EXPECT_TRUE(errors.note({Error("second"), 1, nullptr, is_about_loss}));
+        EXPECT_EQ(text_of(errors.end_wait(1, flag)), "second") << "its wait would not end";
+        EXPECT_EQ(text_of(errors.take_of_thread(1)), "second");
+        EXPECT_TRUE(errors.empty());
+    }
 }
 
 TEST(NotedErrors, are_kept_for_as_many_threads_as_may_run_functions) {
@@ -63,6 +95,12 @@ TEST(NotedErrors, are_not_kept_without_end) {
     for (std::uint32_t thread = 1; thread < 1000 && !was_full; ++thread)
         was_full = !errors.note({Error("of some thread"), thread});
     EXPECT_TRUE(was_full);
+    // One that has ended a wait is known to its thread.
+    const Flag flag = 0;
+    EXPECT_EQ(text_of(errors.end_wait(5, flag)), "of some thread");
+    EXPECT_TRUE(errors.note({Error("of one more"), 2000}));
+    EXPECT_EQ(text_of(errors.take_of_thread(5)), "none");
+    EXPECT_EQ(text_of(errors.take_of_thread(2000)), "of one more");
 }
 
 } // namespace

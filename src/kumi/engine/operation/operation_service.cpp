@@ -163,9 +163,9 @@ void OperationService::check_silent_peers(const Turn&) noexcept {
 
 void OperationService::close() noexcept {
     operations_.clear();
-    // Nodes leave one after the other: that alone is not worth a warning.
+    // Nodes leave one after the other: that alone is not worth a warning. What a wait has returned is known.
     for (const NotedErrors::Noted& noted : errors_.all())
-        if (!noted.is_about_loss) base::log_warning("{}", noted.why.text());
+        if (!noted.is_about_loss && !noted.has_ended_wait) base::log_warning("{}", noted.why.text());
 }
 
 // ---- errors
@@ -175,8 +175,8 @@ void OperationService::note_error(const Turn&, Error why, std::uint32_t thread, 
     if (!errors_.note({std::move(why), thread, flag, false})) base::log_warning("{}", text);
 }
 
-std::optional<Error> OperationService::take_error_of_flag(const Turn&, const Flag& flag) {
-    return errors_.empty() ? std::nullopt : errors_.take_of_flag(base::thread_number(), flag);
+std::optional<Error> OperationService::error_of_wait(const Turn&, const Flag& flag) {
+    return errors_.empty() ? std::nullopt : errors_.end_wait(base::thread_number(), flag);
 }
 
 void OperationService::note_unhandled(const Turn& turn, Node lost, std::span<const Header> requests) {

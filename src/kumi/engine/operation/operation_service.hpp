@@ -55,19 +55,19 @@ public:
     /// Sets the flags of those start_sync() that are done, and asks other nodes for credits for the others.
     void check_syncs(const Turn& turn);
 
-    /// Keeps the first error of a thread (0: not known) until its sync(), or its wait for a flag, takes it; further
-    /// errors are logged.
+    /// Keeps the first error of a thread (0: not known) until its sync() takes it; further errors are logged. An error
+    /// of a flag is taken by a wait for it, too. One that a wait has returned is replaced by the next.
     void note_error(const Turn& turn, Error why, std::uint32_t thread = 0, const Flag* flag = nullptr);
-    /// Takes the first error that a thread which waits for `flag` should know, if there is one.
-    std::optional<Error> take_error_of_flag(const Turn& turn, const Flag& flag);
+    /// The first error that ends the wait of this thread for `flag`, if there is one; NotedErrors::end_wait().
+    std::optional<Error> error_of_wait(const Turn& turn, const Flag& flag);
     /// `lost` has not told to have handled `requests`: an error of each thread that sent one of them.
     void note_unhandled(const Turn& turn, Node lost, std::span<const Header> requests);
     /// Something that `thread` sent to `lost` may not have arrived: an error, unless the thread has another one.
     void note_lost(const Turn& turn, Node lost, std::uint32_t thread);
     /// The thread to which an error of `thread` belongs: 0 for the background, which never calls sync().
     std::uint32_t thread_to_tell(const Turn& turn, std::uint32_t thread) const noexcept;
-    /// The engine ends, and no other thread uses it any more: ends all operations, and logs an error that no sync()
-    /// has returned.
+    /// The engine ends, and no other thread uses it any more: ends all operations, and logs an error that neither
+    /// sync() nor a wait has returned.
     void close() noexcept;
 
 private:
