@@ -8,14 +8,14 @@
 // must not wait: inside a handler, calls that would wait are refused with ErrorCode::misuse; all others are allowed.
 //
 // Mutexes. A mutex that handlers, continuations or conditions of wait_until() take may be held in calls that start
-// something: send, put, invoke. While the handler waits for the mutex, such a call does not wait for room: up to
-// 112 MiB are sent later. Then it waits for 5 s, and fails with ErrorCode::misuse. The mutex must not be held in calls
-// that run handlers: the handler would wait for its own thread. A call that waits 5 s for a handler of another thread
-// warns.
+// something: send, put, invoke, multicast, gather. While the handler waits for the mutex, such a call does not wait for
+// room: up to 112 MiB are sent later. Then it waits for 5 s, and fails with ErrorCode::misuse. The mutex must not be
+// held in calls that run handlers: the handler would wait for its own thread. A call that waits 5 s for a handler of
+// another thread warns.
 //
 // Which calls run handlers in the calling thread, with whatever it has begun to change:
 //   sync, barrier, wait, test, wait_until, poll, Future::get; of Memory get, read, atomic operations, wait, segment
-//   send, put and invoke, while they wait for room, but only if there is no background thread (KUMI_PROGRESS=off).
+//   those that start something, while they wait for room, but only if there is no background thread (KUMI_PROGRESS=off).
 //   Where there is one they only take in what arrives, and the background thread handles it.
 //
 // Errors. What the caller can know is returned. What fails elsewhere (a handler that throws, a node that dies) is

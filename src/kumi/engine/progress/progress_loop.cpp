@@ -46,7 +46,7 @@ void ProgressLoop::start(Duration hold) {
 void ProgressLoop::stop() noexcept {
     if (!background_.joinable()) return;
     stopping_.store(true);
-    kick();
+    naps_.kick();
     channel_.wake();
     background_.join();
 }
@@ -205,7 +205,7 @@ void ProgressLoop::sleep_for_room() noexcept {
 void ProgressLoop::on_duty() noexcept {
     if (!has_background_.load() || sleeper_ == Sleeper::background) return;
     duty_wanted_.store(true);
-    kick();
+    naps_.kick();
 }
 
 void ProgressLoop::call(const Turn&) noexcept {
@@ -216,31 +216,20 @@ void ProgressLoop::call(const Turn&) noexcept {
 }
 
 void ProgressLoop::call_soon(const Turn& turn) noexcept {
-    // Relaxed: the background that is about to nap for longer has seen a thread that waits, and does what there is.
-    const Duration nap(nap_ns_.load(std::memory_order_relaxed));
+    // The background that is about to nap for longer has seen a thread that waits, and does what there is.
+    const Duration nap = naps_.length();
     if (sleeper_ == Sleeper::none && nap > Duration{0} && nap <= nap_max) return;
     call(turn);
-}
-
-void ProgressLoop::kick() noexcept {
-    if (napping_.exchange(0) != 0) base::futex_wake(napping_);
-}
-
-void ProgressLoop::nap() noexcept {
-    // Sequentially consistent, as in kick(): either it sees that we nap, or we see why it came.
-    napping_.store(1);
-    if (!stopping_.load() && !duty_wanted_.load())
-        base::futex_wait(napping_, 1, now() + Duration(nap_ns_.load(std::memory_order_relaxed)));
-    napping_.store(0);
 }
 
 void ProgressLoop::hold_background(Duration longest) noexcept {
     const Instant end = now() + longest;
     // The end of a wait kicks a background whose nap is that long.
-    nap_ns_.store(std::max(longest, Duration{0}).count(), std::memory_order_relaxed);
+    naps_.set_length(std::max(longest, Duration{0}));
     const auto has_visits = [&] { return serving_.visits.load() + room_.visits.load() != 0; };
-    while (!stopping_.load() && !duty_wanted_.load() && !has_visits() && now() < end) nap();
-    nap_ns_.store(0, std::memory_order_relaxed);
+    const auto is_called = [&] { return stopping_.load() || duty_wanted_.load(); };
+    while (!is_called() && !has_visits() && now() < end) naps_.take(is_called);
+    naps_.set_length({});
 }
 
 void ProgressLoop::run_background() noexcept {
@@ -255,6 +244,7 @@ void ProgressLoop::run_background() noexcept {
     std::uint32_t visits_seen = serving_.visits.load();
     std::uint32_t room_visits_seen = room_.visits.load();
     bool has_rested = false; // while threads wait for room
+    const auto is_called = [&] { return stopping_.load() || duty_wanted_.load(); };
     while (!stopping_.load()) {
         // Relaxed: a look too early or too late does no harm.
         const std::uint32_t visits = serving_.visits.load(std::memory_order_relaxed);
@@ -263,18 +253,17 @@ void ProgressLoop::run_background() noexcept {
         const bool is_rest = room_.waits.load(std::memory_order_relaxed) != 0 || room_visits != room_visits_seen;
         if (!duty_wanted_.exchange(false) && (is_served || (is_rest && !has_rested))) {
             const Duration longest = is_served && visits == visits_seen ? Duration(long_nap_max) : nap_max;
-            const Duration last(nap_ns_.load(std::memory_order_relaxed));
-            const Duration next = is_served ? std::clamp(2 * last, Duration(nap_min), longest) : nap_max;
-            nap_ns_.store(next.count(), std::memory_order_relaxed);
+            const Duration next = is_served ? std::clamp(2 * naps_.length(), Duration(nap_min), longest) : nap_max;
+            naps_.set_length(next);
             visits_seen = visits;
             has_rested = is_rest;
-            nap();
+            naps_.take(is_called);
             continue;
         }
         visits_seen = visits;
         room_visits_seen = room_visits;
         has_rested = false;
-        nap_ns_.store(0, std::memory_order_relaxed);
+        naps_.set_length({});
         const Turn turn(lock_, Turn::Whole{});
         while (!stopping_.load() && work_.work(turn) != 0) {
             after_work(turn);

@@ -17,6 +17,7 @@
 
 #include "kumi/base/clock.hpp"
 #include "kumi/base/function_ref.hpp"
+#include "kumi/engine/progress/naps.hpp"
 #include "kumi/engine/progress/turn_lock.hpp"
 #include "kumi/engine/progress/wait_observer.hpp"
 #include "kumi/pm/channel.hpp"
@@ -176,8 +177,8 @@ private:
         Wait& operator=(const Wait&) = delete;
         ~Wait() {
             counts_.waits.store(counts_.waits.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
-            if (loop_.nap_ns_.load(std::memory_order_relaxed) > Duration(nap_max).count()) [[unlikely]]
-                loop_.kick();
+            if (loop_.naps_.length() > nap_max) [[unlikely]]
+                loop_.naps_.kick();
             if (observer_ != nullptr) [[unlikely]]
                 observer_->end_wait();
         }
@@ -241,8 +242,6 @@ private:
     void ask_for_sleep() noexcept;
     void hold_background(Duration longest) noexcept;
     void run_background() noexcept;
-    void nap() noexcept;
-    void kick() noexcept;
 
     /// The longest nap of the background while threads of the program come and go. A nap costs some microseconds.
     static constexpr Duration nap_max = std::chrono::milliseconds(1);
@@ -265,8 +264,7 @@ private:
     Waits serving_; // threads that do what there is to do
     Waits room_;    // threads that wait for room
     std::atomic<bool> duty_wanted_{false};
-    std::atomic<std::uint32_t> napping_{0}; // 1: the background naps on this word
-    std::atomic<std::int64_t> nap_ns_{0};   // how long
+    Naps naps_; // of the background
     std::atomic<bool> stopping_{false};
     std::atomic<bool> has_background_{false};
     std::atomic<std::uint32_t> background_number_{0};
