@@ -4,9 +4,9 @@
 // for which the program sets one function.
 //
 // Held messages. While too much waits to be sent (Backlog::is_full()), requests and plain messages are held here
-// instead of being handled, because handling them would send more. Plain messages are also held until the program has set its
-// function. What is held takes credits, or windows (sending/byte_windows.hpp), of its sender; so the sender stops, and
-// memory is bounded. Messages of one source are handled in order.
+// instead of being handled, because handling them would send more. Plain messages are also held until the program has
+// set its function. What is held takes credits, or windows (sending/byte_windows.hpp), of its sender; so the sender
+// stops, and memory is bounded. Messages of one source are handled in order.
 
 #include "kumi/base/bytes.hpp"
 #include "kumi/base/result.hpp"

@@ -15,8 +15,8 @@
 //
 // Which calls run handlers in the calling thread, with whatever it has begun to change:
 //   sync, barrier, wait, test, wait_until, poll, Future::get; of Memory get, read, atomic operations, wait, segment
-//   those that start something, while they wait for room, but only if there is no background thread (KUMI_PROGRESS=off).
-//   Where there is one they only take in what arrives, and the background thread handles it.
+//   those that start something, while they wait for room, but only without a background thread (KUMI_PROGRESS=off).
+//   With one they only take in what arrives, and the background thread handles it.
 //
 // Errors. What the caller can know is returned. What fails elsewhere (a handler that throws, a node that dies) is
 // returned by the next sync() of the thread that caused it, which names node and cause, and by the future or get() that

@@ -10,9 +10,9 @@
 //     const auto missing = done.get();                                 // empty: all have handled it
 //
 // Order. A member handles the multicasts of one master in the order in which the master sent them, also if they went to
-// different sets. The functions of gather() and reduce() are put in line in that order; several of them run at once, and
-// what comes after them does not wait until they have answered. So a function may itself multicast, gather and reduce,
-// and wait for that.
+// different sets. The functions of gather() and reduce() are put in line in that order; several of them run at once,
+// and what comes after them does not wait until they have answered. So a function may itself multicast, gather and
+// reduce, and wait for that.
 //
 // Threads. A call that starts a multicast runs no handler in its thread, also where this node is a member: threads that
 // wait or poll do so, and the background thread while there are none. A mutex that handlers take may be held in such a

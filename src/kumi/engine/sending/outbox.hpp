@@ -7,8 +7,9 @@
 // leaves before its reply. One thread at a time uses it.
 //
 // Nothing that a handler sends is refused. Instead, this node takes less work while much waits here:
-// Backlog::is_full() says which requests are to be held back, and threads of the program send no requests to handlers meanwhile. Held requests
-// take credits of their senders, so handlers that forward are slowed down from the beginning of their chain.
+// Backlog::is_full() says which requests are to be held back, and threads of the program send no requests to handlers
+// meanwhile. Held requests take credits of their senders, so handlers that forward are slowed down from the beginning
+// of their chain.
 //
 // Why cycles of handlers that forward do not block each other. Let M be waiting_bytes_max. (1) A request that has to
 // wait here gets pressure p if at least p * M wait, with it. So while more than (p + 1) * M wait, requests of pressure
