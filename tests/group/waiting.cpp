@@ -3,6 +3,7 @@
 #include "group/node.hpp"
 
 #include <atomic>
+#include <random>
 #include <thread>
 
 namespace kumi::group_test {
@@ -104,6 +105,20 @@ TEST_P(Waiting, one_that_never_ends_may_be_followed_by_another_when_the_job_ends
             }
         }
         EXPECT_EQ(ended, 20);
+    });
+}
+
+TEST_P(Waiting, a_call_whose_deadline_is_hardly_too_short_is_complete_or_timed_out) {
+    run_group(3, [](Member&, group::Group& all) {
+        std::mt19937_64 random(seed() + all.rank());
+        for (std::uint64_t i = 0; i < 200; ++i) {
+            const auto time = std::chrono::microseconds(random() % 200);
+            const auto sum = all.allreduce(i, group::sum, now() + time);
+            if (sum) EXPECT_EQ(*sum, 3 * i);
+            else EXPECT_EQ(sum.error().code(), ErrorCode::timed_out) << sum.error().text();
+        }
+        const auto last = all.allreduce(std::uint64_t{7}, group::sum, soon());
+        EXPECT_TRUE(last && *last == 21) << (last ? "" : last.error().text()) << ": the calls are in step again";
     });
 }
 

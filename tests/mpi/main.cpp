@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <gtest/gtest.h>
 #include <memory>
+#include <string>
 #include <string_view>
 
 namespace kumi::mpi_test {
@@ -15,13 +16,17 @@ std::string said_before_init;
 
 /// Of ranks other than the first: failures, and nothing else.
 class FailurePrinter final : public testing::EmptyTestEventListener {
+    // In OnTestPartResult() GoogleTest has its mutex, and the name of the test cannot be asked for.
+    void OnTestStart(const testing::TestInfo& test) override {
+        test_ = std::string(test.test_suite_name()) + "." + test.name();
+    }
     void OnTestPartResult(const testing::TestPartResult& result) override {
         if (!result.failed()) return;
-        const auto* const test = testing::UnitTest::GetInstance()->current_test_info();
-        std::fprintf(stderr, "rank %d in %s.%s: %s:%d: %s\n", rank(), test != nullptr ? test->test_suite_name() : "?",
-                     test != nullptr ? test->name() : "?", result.file_name() != nullptr ? result.file_name() : "?",
-                     result.line_number(), result.message());
+        std::fprintf(stderr, "rank %d in %s: %s:%d: %s\n", rank(), test_.c_str(),
+                     result.file_name() != nullptr ? result.file_name() : "?", result.line_number(), result.message());
     }
+
+    std::string test_ = "no test";
 };
 
 /// Says which tests failed, whatever became of standard output: launchers may lose the end of it.

@@ -123,6 +123,7 @@ TEST_P(RendezvousPromises, an_offer_that_does_not_fit_is_an_error_that_tells_bot
             Flag given = 0;
             good(engine.memory().offer(3, 0, content, &given));
             expect_error(engine.memory().wait(given, 1, deadline()), {"500", "777"});
+            expect_error(engine.sync(deadline()), {"500", "777"});
         }
     });
 }

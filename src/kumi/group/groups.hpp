@@ -95,8 +95,8 @@ public:
 
     /// Calls `handler` on each member of `to`; Call::source() there is this node. The future is ready when every member
     /// has handled it or is known to be lost; its value is the set of members that did not handle it. The future has an
-    /// error, with node and cause, if a handler threw. This call waits only while too many multicasts are under way, and
-    /// fails after 5 s if a handler of this node then waits for a mutex of this thread.
+    /// error, with node and cause, if a handler threw. This call waits only while too many multicasts are under way,
+    /// and fails after 5 s if a handler of this node then waits for a mutex of this thread.
     template <class... Parameters, class... Arguments>
         requires(sizeof...(Parameters) == sizeof...(Arguments))
     Future<Set> multicast(const Set& to, const Handler<Parameters...>& handler, const Arguments&... arguments) {
