@@ -30,6 +30,7 @@ void Transfers::start(Transfer transfer, bool is_in_background) {
     if (transfer.thread == 0) transfer.thread = base::thread_number();
     transfers_[transfer.node].push_back(std::move(transfer));
     if (send_pieces(turn)) dispatcher_.loop().wake_waiters(turn); // flags that other threads wait for may have been set
+    port_.want_progress(turn, has_work());
     const bool needs_background = (is_in_background && !transfers_.empty()) || !handled_.empty();
     if (needs_background) dispatcher_.loop().on_duty(turn);
 }
@@ -52,7 +53,6 @@ bool Transfers::send_pieces(const Turn& turn) {
         if (node->second.empty()) node = transfers_.erase(node);
         else ++node;
     }
-    port_.want_progress(turn, has_work());
     return any;
 }
 

@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 constexpr Duration nap_min = 100us;
 /// The longest while one and the same wait goes on; who ends such a wait wakes it.
 constexpr Duration long_nap_max = 16ms;
-/// Of a thread that waits for room with a borrowed turn.
+/// The nap of a thread that waits for room and gets only a borrowed turn.
 constexpr Duration borrower_nap = 1ms;
 /// A thread that waits for room looks again after this time, whatever happens.
 constexpr Duration room_sleep_max = 100ms;
@@ -216,7 +216,7 @@ void ProgressLoop::call(const Turn&) noexcept {
 }
 
 void ProgressLoop::call_soon(const Turn& turn) noexcept {
-    // The background that is about to nap for longer has seen a thread that waits, and does what there is.
+    // A background that naps for nap_max at most looks soon by itself.
     const Duration nap = naps_.length();
     if (sleeper_ == Sleeper::none && nap > Duration{0} && nap <= nap_max) return;
     call(turn);

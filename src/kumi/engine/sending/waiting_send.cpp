@@ -15,13 +15,9 @@ bool WaitingSend::must_keep(const Turn& turn) const noexcept {
     return turn.is_inner() && !(turn.is_borrowed() && dispatcher_.outbox(turn).backlog().is_full(pressure_max - 1));
 }
 
-/// The turn was borrowed for so long that the handler of the other thread is likely to wait for a mutex of this one.
 bool WaitingSend::is_stuck(const Turn& turn) noexcept {
-    if (!turn.is_borrowed()) return since_ = {}, false;
-    const Instant time = now();
-    if (since_ == Instant{}) since_ = time;
     waiting_bytes_ = dispatcher_.outbox(turn).backlog().bytes();
-    return time - since_ >= dispatcher_.loop().stuck_after();
+    return borrowed_.is_over(turn, dispatcher_.loop().stuck_after());
 }
 
 Result<void> WaitingSend::result() const {
@@ -30,10 +26,8 @@ Result<void> WaitingSend::result() const {
     if (!was_stuck_ && !is_lost())
         return error(ErrorCode::ended, "sending to {}: the job of this node has ended", name);
     if (!was_stuck_) return error(ErrorCode::node_lost, "sending to {}: it has left, or is lost", name);
-    return error(ErrorCode::misuse,
-                 "sending to {}: {} wait to be sent, and another thread runs a handler that does not end; if the "
-                 "handler waits for a mutex that this thread holds, release it between calls",
-                 name, base::readable_bytes(waiting_bytes_));
+    return error(ErrorCode::misuse, "sending to {}: {} wait to be sent, and {}", name,
+                 base::readable_bytes(waiting_bytes_), BorrowedTime::advice);
 }
 
 } // namespace kumi::engine

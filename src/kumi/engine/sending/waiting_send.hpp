@@ -7,9 +7,8 @@
 // until very much waits. Then the thread waits, for some seconds at most: the message is an error if the handler has
 // not ended by then.
 
-#include "kumi/base/clock.hpp"
 #include "kumi/base/result.hpp"
-#include "kumi/engine/progress/turn_lock.hpp"
+#include "kumi/engine/progress/borrowed_time.hpp"
 #include "kumi/pm/node.hpp"
 
 #include <cstddef>
@@ -44,8 +43,8 @@ private:
     Node to_;
     bool was_sent_ = false;
     bool was_stuck_ = false;
-    Instant since_{};               // the thread has waited with a borrowed turn; zero: it has not
-    std::size_t waiting_bytes_ = 0; // in the outbox then
+    BorrowedTime borrowed_;
+    std::size_t waiting_bytes_ = 0; // in the outbox, at the last look
 };
 
 } // namespace kumi::engine

@@ -1,6 +1,7 @@
 #include "kumi/group/multicast/multicasts.hpp"
 
 #include "kumi/base/system/machine.hpp"
+#include "kumi/engine/progress/borrowed_time.hpp"
 #include "kumi/group/wire/message.hpp"
 
 #include <fmt/format.h>
@@ -51,20 +52,16 @@ void Multicasts::start(const Set& to, const Purpose& purpose, Bytes arguments, B
 void Multicasts::wait_and_begin(Draft& draft, Ended& ended) {
     bool has_begun = false;
     bool was_stuck = false;
-    std::optional<Instant> borrowed_since; // the handler of another thread may wait for a mutex of this one
+    engine::BorrowedTime borrowed;
     dispatcher_.loop().wait_for_room([&](const engine::Turn& turn) {
         if (has_begun || has_ended_) return true;
         if (try_begin(turn, draft, ended)) return has_begun = true;
-        if (!turn.is_borrowed()) return borrowed_since.reset(), false;
-        if (!borrowed_since) borrowed_since = now();
-        return was_stuck = now() - *borrowed_since >= dispatcher_.loop().stuck_after();
+        return was_stuck = borrowed.is_over(turn, dispatcher_.loop().stuck_after());
     });
     if (has_begun) return;
     if (!was_stuck) return ended(error(ErrorCode::ended, "multicast to {}: the job has ended", draft.to.text()));
-    ended(error(ErrorCode::misuse,
-                "multicast to {}: too many are under way, and another thread runs a handler that does not end; if the "
-                "handler waits for a mutex that this thread holds, release it between calls",
-                draft.to.text()));
+    ended(error(ErrorCode::misuse, "multicast to {}: too many are under way, and {}", draft.to.text(),
+                engine::BorrowedTime::advice));
 }
 
 /// Sends what can be sent at once; this node's own part is ready to be run. False: too much is under way.
