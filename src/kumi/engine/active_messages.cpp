@@ -2,6 +2,7 @@
 
 #include "kumi/base/system/machine.hpp"
 #include "kumi/engine/dispatcher.hpp"
+#include "kumi/engine/receiving/run_handler.hpp"
 #include "kumi/engine/sending/waiting_send.hpp"
 
 #include <algorithm>
@@ -39,38 +40,6 @@ void ActiveMessages::reply(Node to, std::uint32_t handler, MutableBytes message,
     dispatcher_.outbox(turn).reply(to, message, payload);
 }
 
-/// False: these are not the handler's arguments. `on_trouble` is told of what the handler did wrong.
-template <class OnTrouble>
-[[gnu::always_inline]] inline bool ActiveMessages::run(const Turn& turn, const Handlers::Entry& entry, Call& call,
-                                                       Bytes body, OnTrouble&& on_trouble) {
-    bool is_sound = true;
-    try {
-        const Lending lending(turn);
-        is_sound = entry.run(call, body);
-    } catch (...) {
-        return on_trouble(error_of_thrown("handler " + entry.name, ErrorCode::refused)), true;
-    }
-    if (const Error* const misuse = call.misuse(); misuse != nullptr) [[unlikely]]
-        on_trouble(error(misuse->code(), "handler {} {}", entry.name, misuse->text()));
-    return is_sound;
-}
-
-inline Handled ActiveMessages::handle(const Turn& turn, const Handlers::Entry& entry, Call&& call, Bytes body) {
-    return handled_if(run(turn, entry, call, body, [&](const Error& why) {
-        dispatcher_.operations().refuse(turn, call.source(), no_operation, why);
-    }));
-}
-
-Handled ActiveMessages::on_message(const Turn& turn, Node source, const Header& header, Bytes body) {
-    const std::size_t number = header.kind - static_cast<std::size_t>(Kind::first_handler);
-    if (number >= handler_of_.size()) return Handled::no;
-    const Handlers::Entry& entry = handlers_.entries()[handler_of_[number]];
-    // Replies are not held: there are no more of them than requests of this node, which then sends no more of those.
-    if (header.is_request != 0 && is_held_back(turn, source, pressure_of(header))) [[unlikely]]
-        return hold_request(source, header, entry, body);
-    return handle(turn, entry, Call(dispatcher_, source, header.is_request != 0), body);
-}
-
 std::optional<std::string> ActiveMessages::run_here(const Turn& turn, std::uint32_t number, Node source,
                                                     Bytes arguments) {
     const Handlers::Entry& entry = handlers_.entries()[handler_of_[number]];
@@ -82,11 +51,6 @@ std::optional<std::string> ActiveMessages::run_here(const Turn& turn, std::uint3
 }
 
 // ---- messages that are held
-
-inline bool ActiveMessages::is_held_back(const Turn& turn, Node source, std::uint32_t pressure) const noexcept {
-    return dispatcher_.outbox(turn).backlog().is_full(pressure) ||
-           (held_requests_ != 0 && !sources_[source].requests.empty());
-}
 
 Handled ActiveMessages::hold_request(Node source, const Header& header, const Handlers::Entry& entry, Bytes body) {
     Source& from = sources_[source];

@@ -62,7 +62,10 @@ public:
         if (ordered == Ordered::by_visitor) Memory::heavy_fence(); // partner: light_fence() in unlock_as_owner()
         return true;
     }
-    /// A hint, without a fence.
+    /// For an owner that is refused for ever: it has the lock by try_lock(), and counts as inside until
+    /// unlock_as_owner().
+    void mark_inside() noexcept { inside_.store(true, std::memory_order_relaxed); }
+    /// For the owner, exact. For others a hint, without a fence.
     bool seems_owner_outside() const noexcept { return !inside_.load(std::memory_order_relaxed); }
     /// Release: partner of the acquire in try_lock_as_owner(), so that the owner sees what the visitor did.
     void end_visit() noexcept {

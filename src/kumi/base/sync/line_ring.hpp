@@ -132,7 +132,7 @@ private:
     /// The number of lines that are skipped at the end of the ring because a record of `count` lines does not fit.
     std::uint32_t skipped_before(std::uint32_t count) const noexcept {
         const std::uint32_t at = index(tail_);
-        return at + count <= capacity_ ? 0 : capacity_ - at;
+        return count == 1 || at + count <= capacity_ ? 0 : capacity_ - at;
     }
     bool has_room(std::uint32_t count) noexcept {
         if (fits(count + 1)) return true; // one more: the header behind the record is cleared

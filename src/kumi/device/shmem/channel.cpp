@@ -136,19 +136,29 @@ inline void ShmemChannel::count_and_ring(Node to, std::size_t bytes) noexcept {
         rouse(to);
 }
 
-bool ShmemChannel::try_send(Node to, Bytes bytes) noexcept {
-    if (bytes.size() > inline_bytes_max_) return pm::Channel::try_send(to, bytes);
+[[gnu::always_inline]] inline bool ShmemChannel::try_send_inline(Node to, Bytes bytes, std::uint32_t lines) noexcept {
     KUMI_ASSERT(to < outgoing_.size());
-    Writer& ring = outgoing_[to].ring;
-    // With one line, the usual case, much of the reservation is known at compile time.
-    const bool short_one = bytes.size() <= sizeof base::RingLine::payload;
-    base::RingLine* line = short_one ? ring.try_reserve(1) : ring.try_reserve(lines_for(bytes.size()));
+    // A copy, which stays in registers: to the compiler, the bytes that are written could overlap the original.
+    Writer ring = outgoing_[to].ring;
+    base::RingLine* const line = ring.try_reserve(lines);
     if (line == nullptr) [[unlikely]]
-        return static_cast<bool>(refuse(to, lines_for(bytes.size())));
+        return static_cast<bool>(refuse(to, lines));
     copy_bytes(payload(line), bytes);
     ring.commit(kind_inline, static_cast<std::uint32_t>(bytes.size()));
+    outgoing_[to].ring = ring;
     count_and_ring(to, bytes.size());
     return true;
+}
+
+bool ShmemChannel::try_send(Node to, Bytes bytes) noexcept {
+    // With one line, the usual case, much of what the ring does is known at compile time.
+    if (bytes.size() > sizeof base::RingLine::payload) return try_send_long(to, bytes);
+    return try_send_inline(to, bytes, 1);
+}
+
+bool ShmemChannel::try_send_long(Node to, Bytes bytes) noexcept {
+    if (bytes.size() > inline_bytes_max_) return pm::Channel::try_send(to, bytes);
+    return try_send_inline(to, bytes, lines_for(bytes.size()));
 }
 
 void ShmemChannel::cancel(const pm::SendSlot& slot) noexcept {

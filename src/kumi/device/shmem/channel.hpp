@@ -60,7 +60,7 @@ private:
     using Button = base::DoorbellButton<Memory>;
 
     /// State for sending to one node.
-    struct Outgoing {
+    struct alignas(64) Outgoing { // so its size is a power of two, and try_send() finds its place by a shift
         Writer ring;
         Button bell;
         pm::Traffic sent;
@@ -91,6 +91,8 @@ private:
     void release(std::uint64_t token) noexcept override;
 
     void count_and_ring(Node to, std::size_t bytes) noexcept;
+    bool try_send_inline(Node to, Bytes bytes, std::uint32_t lines) noexcept;
+    bool try_send_long(Node to, Bytes bytes) noexcept;
     pm::SendSlot refuse(Node to, std::uint32_t lines) noexcept;
     pm::SendSlot try_reserve_buffer(Node to, std::size_t bytes) noexcept;
     void watch_rings(std::size_t word, std::uint64_t bits) noexcept;

@@ -224,8 +224,7 @@ void Calls::end(const Task& task, Result<std::vector<std::byte>> answer) {
 
 // ---- without a background
 
-bool Calls::has_tasks(const Turn&) const noexcept {
-    if (tasks_.empty()) return false;
+bool Calls::may_run_task() const noexcept {
     return task_thread_ == nullptr || (task_thread_ == base::thread_mark() && task_depth_ < task_depth_max);
 }
 

@@ -46,7 +46,7 @@ public:
     Result<std::vector<std::byte>> run_now(std::uint32_t number, Bytes arguments) const;
 
     /// This thread may run a task.
-    bool has_tasks(const Turn& turn) const noexcept;
+    bool has_tasks(const Turn&) const noexcept { return !tasks_.empty() && may_run_task(); }
     /// Runs one, without the turn. False: there was none for this thread.
     bool run_task() noexcept;
     /// Waits for the functions that run, and drops tasks in line. Without the turn, before the engine ends.
@@ -79,6 +79,7 @@ private:
     Result<void> send_parts(Node to, std::uint16_t kind, OperationId operation, Bytes whole);
     std::size_t part_bytes() const noexcept;
     bool add_task(const Turn& turn, Task task);
+    bool may_run_task() const noexcept;
     void run(Task task, bool may_run) noexcept;
     void run(std::uint32_t function, Bytes arguments, const FunctionAnswered& answered) const noexcept;
     void end(const Task& task, Result<std::vector<std::byte>> answer);

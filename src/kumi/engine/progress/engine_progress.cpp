@@ -12,7 +12,7 @@ constexpr unsigned polls_per_look = 256;
 
 } // namespace
 
-std::size_t EngineProgress::work(const Turn& turn) noexcept {
+Work::Done EngineProgress::work(const Turn& turn) noexcept {
     std::size_t done = 0;
     if (dispatcher_.arrivals_.has_unread(turn)) [[unlikely]]
         done += dispatcher_.arrivals_.read_unread(turn);
@@ -26,9 +26,7 @@ std::size_t EngineProgress::work(const Turn& turn) noexcept {
         done += go_on_services(turn) ? 1 : 0;
     if (dispatcher_.operations_.has_syncs(turn)) [[unlikely]]
         dispatcher_.operations_.check_syncs(turn);
-    if (has_tasks(turn)) [[unlikely]]
-        ++done; // the loop runs them
-    return done;
+    return {done, dispatcher_.calls_.has_tasks(turn)};
 }
 
 std::size_t EngineProgress::take_in(const Turn& turn) noexcept {
@@ -41,7 +39,7 @@ std::size_t EngineProgress::take_in(const Turn& turn) noexcept {
 bool EngineProgress::prepare_sleep(const Turn& turn, bool is_background) noexcept {
     if (notice_losses(turn)) return false;
     check_silent_peers(turn);
-    if (has_tasks(turn) || dispatcher_.arrivals_.has_unread(turn)) return false;
+    if (dispatcher_.calls_.has_tasks(turn) || dispatcher_.arrivals_.has_unread(turn)) return false;
     // Threads that wait for a flag watch it themselves; the background only has barriers to go on with.
     if (is_background && !(background_watches_ = dispatcher_.barriers_.has_uncounted(turn))) return true;
     dispatcher_.flags_.begin_watch(turn);
@@ -96,11 +94,13 @@ std::size_t EngineProgress::poll() {
     {
         const Turn turn(dispatcher_.loop_);
         if (turn.is_inner()) return 0;
-        done = work(turn);
-        if (done != 0) dispatcher_.loop_.wake_waiters(turn); // other threads may have waited for what was handled
+        const Done worked = work(turn);
+        done = worked.count;
+        has_any = worked.has_tasks;
+        // Other threads may have waited for what was handled.
+        if (worked.is_any()) dispatcher_.loop_.wake_waiters(turn);
         // A program that only polls never sleeps.
         else if (++empty_polls_ % polls_per_look == 0 && !notice_losses(turn)) check_silent_peers(turn);
-        has_any = has_tasks(turn);
     }
     while (has_any && run_tasks()) ++done;
     return done;
@@ -108,8 +108,8 @@ std::size_t EngineProgress::poll() {
 
 void EngineProgress::make_progress(const Turn& turn) noexcept {
     // Other threads may have waited for what was handled.
-    if (!turn.is_inner() && work(turn) != 0) dispatcher_.loop_.wake_waiters(turn);
-    if (has_tasks(turn)) dispatcher_.loop_.on_duty(turn);
+    if (!turn.is_inner() && work(turn).is_any()) dispatcher_.loop_.wake_waiters(turn);
+    if (dispatcher_.calls_.has_tasks(turn)) dispatcher_.loop_.on_duty(turn);
 }
 
 void EngineProgress::wake() noexcept {
@@ -153,7 +153,5 @@ Duration EngineProgress::sleep_max() const noexcept {
 }
 
 bool EngineProgress::run_tasks() noexcept { return dispatcher_.calls_.run_task(); }
-
-bool EngineProgress::has_tasks(const Turn& turn) const noexcept { return dispatcher_.calls_.has_tasks(turn); }
 
 } // namespace kumi::engine

@@ -37,13 +37,12 @@ public:
 
 private:
     // Work, for the loop
-    std::size_t work(const Turn& turn) noexcept override;
+    Done work(const Turn& turn) noexcept override;
     std::size_t take_in(const Turn& turn) noexcept override;
     bool prepare_sleep(const Turn& turn, bool is_background) noexcept override;
     void end_sleep(const Turn& turn, bool is_background) noexcept override;
     Duration sleep_max() const noexcept override;
     bool run_tasks() noexcept override;
-    bool has_tasks(const Turn& turn) const noexcept override;
 
     bool go_on_services(const Turn& turn) noexcept;
     bool notice_losses(const Turn& turn);

@@ -265,8 +265,10 @@ void ProgressLoop::run_background() noexcept {
         has_rested = false;
         naps_.set_length({});
         const Turn turn(lock_, Turn::Whole{});
-        while (!stopping_.load() && work_.work(turn) != 0) {
-            after_work(turn);
+        while (!stopping_.load()) {
+            const Work::Done worked = work_.work(turn);
+            if (!worked.is_any()) break;
+            after_work(turn, worked.has_tasks);
             if (has_waits()) break;
         }
         end_abandoned_sleep();

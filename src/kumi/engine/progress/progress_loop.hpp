@@ -34,10 +34,16 @@ namespace kumi::engine {
 /// What there is to do.
 class Work {
 public:
-    /// Handles what has arrived and sends what waits; answers how much was done.
-    virtual std::size_t work(const Turn& turn) noexcept = 0;
+    struct Done {
+        std::size_t count = 0;  // of what was handled or sent
+        bool has_tasks = false; // run_tasks() is to be called
+        bool is_any() const noexcept { return count != 0 || has_tasks; }
+    };
+    /// Handles what has arrived and sends what waits.
+    virtual Done work(const Turn& turn) noexcept = 0;
     /// The same for a thread that must not run anything of the program's: that is kept for work() by other threads.
-    virtual std::size_t take_in(const Turn& turn) noexcept { return work(turn); }
+    /// Answers how much was done.
+    virtual std::size_t take_in(const Turn& turn) noexcept { return work(turn).count; }
     /// Before somebody sleeps; false: there is something to do first, and end_sleep() is not called.
     virtual bool prepare_sleep(const Turn& turn, bool is_background) noexcept = 0;
     virtual void end_sleep(const Turn& turn, bool is_background) noexcept = 0;
@@ -45,7 +51,6 @@ public:
     virtual Duration sleep_max() const noexcept = 0;
     /// Without the turn: what may itself wait. True if there was something.
     virtual bool run_tasks() noexcept = 0;
-    virtual bool has_tasks(const Turn& turn) const noexcept = 0;
 
 protected:
     ~Work() = default;
@@ -103,9 +108,9 @@ public:
         unsigned empty = 0;
         Instant idle_since{};
         while (!done()) {
-            if (work_.work(turn) != 0) {
+            if (const Work::Done worked = work_.work(turn); worked.is_any()) {
                 empty = 0;
-                after_work(turn);
+                after_work(turn, worked.has_tasks);
                 continue;
             }
             lock_.let_others();
@@ -165,7 +170,7 @@ private:
     /// While a thread of the program waits. Begins and ends with the turn.
     class Wait {
     public:
-        Wait(ProgressLoop& loop, const Turn&, Waits& counts) noexcept
+        [[gnu::always_inline]] Wait(ProgressLoop& loop, const Turn&, Waits& counts) noexcept
             : loop_(loop), counts_(counts), observer_(WaitObserver::of_this_thread()) {
             if (observer_ != nullptr) [[unlikely]]
                 observer_->begin_wait();
@@ -175,7 +180,7 @@ private:
         }
         Wait(const Wait&) = delete;
         Wait& operator=(const Wait&) = delete;
-        ~Wait() {
+        [[gnu::always_inline]] ~Wait() {
             counts_.waits.store(counts_.waits.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
             if (loop_.naps_.length() > nap_max) [[unlikely]]
                 loop_.naps_.kick();
@@ -224,9 +229,10 @@ private:
         bool is_prepared_;
     };
 
-    void after_work(const Turn& turn) noexcept {
+    void after_work(const Turn& turn, bool has_tasks) noexcept {
         if (followers_ != 0 || is_thread_asleep()) [[unlikely]] wake_waiters(turn);
-        if (work_.has_tasks(turn)) [[unlikely]] run_tasks();
+        if (has_tasks) [[unlikely]]
+            run_tasks();
         lock_.let_others();
     }
     void run_tasks() noexcept;

@@ -29,9 +29,10 @@ public:
     std::atomic<unsigned> background_looks{0};
     std::atomic<bool> has_task{false};
 
-    std::size_t work(const Turn&) noexcept override {
+    Done work(const Turn&) noexcept override {
         if (loopback::is_background()) ++background_looks;
-        return on_work();
+        const std::size_t count = on_work();
+        return {count, has_task};
     }
     bool prepare_sleep(const Turn&, bool is_background) noexcept override {
         if (!on_prepare()) return false;
@@ -46,7 +47,6 @@ public:
         task();
         return true;
     }
-    bool has_tasks(const Turn&) const noexcept override { return has_task; }
 };
 
 class ProgressLoopTest : public testing::Test {

@@ -27,14 +27,12 @@ TurnLock::TurnLock(Duration stuck_after) noexcept : stuck_after_(stuck_after) {
 #else
     can_own_ = base::register_for_heavy_fence();
 #endif
-    // Nothing is lent.
-    if (can_own_) {
-        (void)loan_.try_lock_as_owner();
-        return;
+    if (!can_own_) {
+        lock_.disable();
+        loan_.disable();
+        is_shared_ = true;
     }
-    (void)loan_.try_lock();
-    lock_.disable();
-    is_shared_ = true;
+    reclaim(); // nothing is lent
 }
 
 // ---- taking
@@ -111,7 +109,7 @@ void TurnLock::warn_once(Duration waited) noexcept {
 
 bool TurnLock::try_borrow() noexcept {
     // The first look spares the fence where nothing is lent.
-    if ((can_own_ && !loan_.seems_owner_outside()) || !loan_.try_lock()) return false;
+    if (!loan_.seems_owner_outside() || !loan_.try_lock()) return false;
     if (can_own_) {
         loan_.begin_visit();
         if (!loan_.is_owner_outside()) {
@@ -136,6 +134,7 @@ void TurnLock::reclaim_slowly() noexcept {
         if (looks <= spins_max) pm::relax();
         else ::sched_yield();
     }
+    if (!can_own_) loan_.mark_inside();
 }
 
 // ---- letting others

@@ -41,7 +41,7 @@ public:
     /// For Turn. Inlined everywhere: each message passes here several times.
     [[gnu::always_inline]] Hold enter() noexcept {
         if (!is_held_here()) return take_or_borrow();
-        if (!is_lent_) return Hold::again;
+        if (!is_lent()) return Hold::again;
         reclaim();
         return Hold::reclaimed;
     }
@@ -73,21 +73,19 @@ public:
 
     /// This thread runs code of the program until reclaim(). False: it does not have the turn, or has lent it already.
     bool lend() noexcept {
-        if (!is_held_here() || is_lent_) return false;
+        if (!is_held_here() || is_lent()) return false;
         lend_held();
         return true;
     }
     /// For a thread that has the turn and has not lent it.
     [[gnu::always_inline]] void lend_held() noexcept {
-        is_lent_ = true;
-        if (can_own_) [[likely]]
-            loan_.unlock_as_owner();
-        else loan_.unlock();
+        loan_.unlock_as_owner();
+        if (!can_own_) [[unlikely]]
+            loan_.unlock();
     }
     [[gnu::always_inline]] void reclaim() noexcept {
-        if (!can_own_ || !loan_.try_lock_as_owner()) [[unlikely]]
+        if (!loan_.try_lock_as_owner()) [[unlikely]]
             reclaim_slowly();
-        is_lent_ = false;
     }
 
     /// For a thread that has it whole: gives it to others for a moment if they wait for it, or in any case.
@@ -106,6 +104,8 @@ public:
     }
 
 private:
+    /// For the thread that has the turn: the owner of the loan is outside while it lends.
+    bool is_lent() const noexcept { return loan_.seems_owner_outside(); }
     bool try_take() noexcept {
         const void* const me = base::thread_mark();
         // Relaxed: a thread always sees its own mark.
@@ -131,7 +131,8 @@ private:
     Duration stuck_after_;
     bool can_own_ = false; // both locks
     base::BiasedLock<base::MachineMemory> lock_;
-    /// Its owner is whichever thread has the turn, and is outside while it lends: several times for each message.
+    /// Its owner is whichever thread has the turn, and is outside while it lends: several times for each message. Where
+    /// it cannot own, it takes the lock as visitors do, and marks itself inside as well.
     base::BiasedLock<base::MachineMemory, base::Ordered::by_visitor> loan_;
     std::atomic<const void*> owner_{nullptr}; // of lock_: the first thread of the program that came
     std::atomic<const void*> background_{nullptr};
@@ -143,7 +144,6 @@ private:
     // With the turn.
     bool is_visit_ = false;  // the holder took the lock as visitors do
     bool is_shared_ = false; // all take it as visitors do, from now on
-    bool is_lent_ = false;
     unsigned worker_visits_ = 0;
 };
 
@@ -177,13 +177,14 @@ private:
 /// While code of the program runs. Does nothing if the turn is borrowed.
 class Lending {
 public:
-    explicit Lending(const Turn& turn) noexcept : lock_(turn.lock_), is_mine_(!turn.is_borrowed()) {
+    [[gnu::always_inline]] explicit Lending(const Turn& turn) noexcept
+        : lock_(turn.lock_), is_mine_(!turn.is_borrowed()) {
         if (is_mine_) [[likely]]
             lock_.lend_held();
     }
     Lending(const Lending&) = delete;
     Lending& operator=(const Lending&) = delete;
-    ~Lending() {
+    [[gnu::always_inline]] ~Lending() {
         if (is_mine_) [[likely]]
             lock_.reclaim();
     }

@@ -25,13 +25,12 @@ public:
     std::function<std::size_t()> on_work = [] { return std::size_t{0}; };
     std::function<std::size_t()> on_take_in = [] { return std::size_t{0}; };
 
-    std::size_t work(const Turn&) noexcept override { return on_work(); }
+    Done work(const Turn&) noexcept override { return {.count = on_work()}; }
     std::size_t take_in(const Turn&) noexcept override { return on_take_in(); }
     bool prepare_sleep(const Turn&, bool) noexcept override { return true; }
     void end_sleep(const Turn&, bool) noexcept override {}
     Duration sleep_max() const noexcept override { return far_away; }
     bool run_tasks() noexcept override { return false; }
-    bool has_tasks(const Turn&) const noexcept override { return false; }
 };
 
 class WaitingForRoom : public testing::Test {

@@ -1,11 +1,58 @@
 #include "kumi/engine/receiving/arrivals.hpp"
 
 #include "kumi/engine/dispatcher.hpp"
+#include "kumi/engine/receiving/run_handler.hpp"
 
 #include <exception>
 #include <utility>
 
 namespace kumi::engine {
+
+[[gnu::always_inline]] inline Handled Arrivals::handle(const Turn& turn, Node source, const Header& header, Bytes body,
+                                                       pm::Message& message) {
+    if (header.kind >= static_cast<std::uint16_t>(Kind::first_handler))
+        return dispatcher_.messages().on_message(turn, source, header, body);
+    if (header.kind >= first_of_services) {
+        Service* const service = dispatcher_.service_at((header.kind - first_of_services) / Service::kinds_max);
+        if (service == nullptr) return Handled::no;
+        return service->on_message(turn, source, kind_in_service(static_cast<Kind>(header.kind)), body);
+    }
+    Outbox& outbox = dispatcher_.outbox(turn);
+    switch (static_cast<Kind>(header.kind)) {
+    case Kind::credit:
+    case Kind::nudge: return Handled::yes;
+    case Kind::please: return outbox.on_asked(source), Handled::yes;
+    case Kind::message:
+        return dispatcher_.messages().on_plain_message(turn, source, false, body, message), Handled::yes;
+    case Kind::forwarded:
+        return dispatcher_.messages().on_plain_message(turn, source, true, body, message), Handled::yes;
+    case Kind::taken: {
+        Taken taken;
+        return handled_if(read_value(body, taken) && outbox.windows().on_told(source, taken));
+    }
+    default: return Handled::no;
+    }
+}
+
+[[gnu::always_inline]] inline void Arrivals::read(const Turn& turn, Node source, const Header& header,
+                                                  pm::Message& message) noexcept {
+    Handled handled = Handled::yes;
+    thread_of_request_ = thread_of(header);
+    try {
+        handled = handle(turn, source, header, message.bytes().subspan(sizeof header), message);
+        if (handled == Handled::no) [[unlikely]]
+            on_unknown(turn, source, header);
+    } catch (...) {
+        note_thrown(turn, source);
+    }
+    thread_of_request_ = 0;
+    if (header.is_request == 0) return;
+    Outbox& outbox = dispatcher_.outbox(turn);
+    const bool is_for_handler = header.kind >= static_cast<std::uint16_t>(Kind::first_handler);
+    if (handled == Handled::later) [[unlikely]]
+        outbox.on_kept(source, pressure_of(header), is_for_handler);
+    else outbox.on_handled(source, message.bytes().size(), pressure_of(header));
+}
 
 void Arrivals::on_message(const Turn& turn, pm::Message& message) noexcept {
     Header header;
@@ -46,63 +93,22 @@ std::size_t Arrivals::read_unread(const Turn& turn) noexcept {
     return count;
 }
 
-inline void Arrivals::read(const Turn& turn, Node source, const Header& header, pm::Message& message) noexcept {
-    Handled handled = Handled::yes;
-    thread_of_request_ = thread_of(header);
-    try {
-        handled = handle(turn, source, header, message.bytes().subspan(sizeof header), message);
-        if (handled == Handled::no) {
-            if (header.is_request == 0) dispatcher_.note_unsound(source);
-            else refuse_unknown(turn, source, header.kind);
-        }
-    } catch (const std::exception& failure) { // no memory, or what a type of the program's threw
-        dispatcher_.operations().note_error(turn, error(ErrorCode::no_memory, "handling a message of {}: {}",
-                                                        dispatcher_.name_of(source), failure.what()));
-    } catch (...) {
-        dispatcher_.operations().note_error(
-            turn, error(ErrorCode::refused,
-                        "handling a message of {}: the program threw something that is no std::exception",
-                        dispatcher_.name_of(source)));
-    }
-    thread_of_request_ = 0;
-    if (header.is_request == 0) return;
-    Outbox& outbox = dispatcher_.outbox(turn);
-    const bool is_for_handler = header.kind >= static_cast<std::uint16_t>(Kind::first_handler);
-    if (handled == Handled::later) [[unlikely]]
-        outbox.on_kept(source, pressure_of(header), is_for_handler);
-    else outbox.on_handled(source, message.bytes().size(), pressure_of(header));
+void Arrivals::on_unknown(const Turn& turn, Node source, const Header& header) {
+    if (header.is_request == 0) dispatcher_.note_unsound(source);
+    else refuse_unknown(turn, source, header.kind);
+}
+
+/// There was no memory, or a type of the program's threw when it was read.
+void Arrivals::note_thrown(const Turn& turn, Node source) noexcept {
+    const Error thrown = error_of_thrown(ErrorCode::refused);
+    dispatcher_.operations().note_error(
+        turn, error(thrown.code(), "handling a message of {}: {}", dispatcher_.name_of(source), thrown.text()));
 }
 
 void Arrivals::refuse_unknown(const Turn& turn, Node source, std::uint16_t kind) {
     dispatcher_.operations().refuse(
         turn, source, no_operation,
         error(ErrorCode::misuse, "it could make nothing of a message of kind {}", kind));
-}
-
-inline Handled Arrivals::handle(const Turn& turn, Node source, const Header& header, Bytes body,
-                                pm::Message& message) {
-    if (header.kind >= static_cast<std::uint16_t>(Kind::first_handler))
-        return dispatcher_.messages().on_message(turn, source, header, body);
-    if (header.kind >= first_of_services) {
-        Service* const service = dispatcher_.service_at((header.kind - first_of_services) / Service::kinds_max);
-        if (service == nullptr) return Handled::no;
-        return service->on_message(turn, source, kind_in_service(static_cast<Kind>(header.kind)), body);
-    }
-    Outbox& outbox = dispatcher_.outbox(turn);
-    switch (static_cast<Kind>(header.kind)) {
-    case Kind::credit:
-    case Kind::nudge: return Handled::yes;
-    case Kind::please: return outbox.on_asked(source), Handled::yes;
-    case Kind::message:
-        return dispatcher_.messages().on_plain_message(turn, source, false, body, message), Handled::yes;
-    case Kind::forwarded:
-        return dispatcher_.messages().on_plain_message(turn, source, true, body, message), Handled::yes;
-    case Kind::taken: {
-        Taken taken;
-        return handled_if(read_value(body, taken) && outbox.windows().on_told(source, taken));
-    }
-    default: return Handled::no;
-    }
 }
 
 } // namespace kumi::engine

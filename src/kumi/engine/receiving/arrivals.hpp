@@ -46,6 +46,8 @@ public:
 private:
     void read(const Turn& turn, Node source, const Header& header, pm::Message& message) noexcept;
     Handled handle(const Turn& turn, Node source, const Header& header, Bytes body, pm::Message& message);
+    void on_unknown(const Turn& turn, Node source, const Header& header);
+    void note_thrown(const Turn& turn, Node source) noexcept;
 
     Dispatcher& dispatcher_;
     std::uint32_t thread_of_request_ = 0;

@@ -5,14 +5,6 @@
 
 namespace kumi::engine {
 
-bool Credits::take(Peer& peer, std::uint16_t more) noexcept {
-    if (more > peer.requested - peer.handled) [[unlikely]] return peer.is_lost; // what it said before comes late
-    peer.handled += more;
-    unhandled_ -= more;
-    peer.has_asked = false;
-    return true;
-}
-
 bool Credits::on_handled_with_attention(Node from, std::uint32_t pressure) noexcept {
     Peer& peer = peers_[from];
     if ((peer.attention & held_bit) == 0) return ++peer.handled_here, true; // it has asked

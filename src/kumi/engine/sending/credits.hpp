@@ -152,7 +152,14 @@ private:
         return peer.handled_here - peer.told >= requests_max / 2 && !peer.is_telling;
     }
     bool on_handled_with_attention(Node from, std::uint32_t pressure) noexcept;
-    bool take(Peer& peer, std::uint16_t more) noexcept;
+    bool take(Peer& peer, std::uint16_t more) noexcept {
+        if (more > peer.requested - peer.handled) [[unlikely]]
+            return peer.is_lost; // what it said before comes late
+        peer.handled += more;
+        unhandled_ -= more;
+        peer.has_asked = false;
+        return true;
+    }
     Header& place_of(Node to, std::uint64_t number) noexcept {
         return headers_[std::size_t{to} * ring_size + number % ring_size];
     }
