@@ -124,6 +124,39 @@ TEST_P(Departures, a_barrier_that_a_node_came_to_before_it_went_completes) {
     });
 }
 
+TEST_P(Departures, the_memory_of_a_node_that_goes_is_lost_with_it) {
+    run_without_one([&](Channel& channel, const std::function<void()>& go) {
+        Engine engine = open(channel);
+        engine::Memory memory = engine.memory();
+        const auto words = good(memory.segment<std::uint64_t>(4));
+        const auto place = good(memory.allocate<std::uint64_t>());
+        words.local()[0] = 7;
+        good(engine.barrier(deadline()));
+        if (engine.node() == 1) return go();
+        const global_ptr<std::uint64_t> gone = words.at(1), its_heap(1, place.segment(), place.offset());
+        std::uint64_t got = 0;
+        expect_lost_node([&]() -> Result<std::uint64_t> {
+            for (const Instant end = now() + 10s; now() < end;)
+                if (auto value = memory.read(gone); !value) return value;
+            return 0;
+        });
+        expect_lost_node([&] { return memory.read(its_heap); });
+        expect_lost_node([&] { return memory.get(gone, std::span(&got, 1)); });
+        expect_lost_node([&] { return memory.fetch_add(gone, 1); });
+        expect_lost_node([&] { return memory.async().read(gone).get(deadline()); });
+        EXPECT_EQ(memory.local(gone), nullptr);
+        // What only begins may fail at once, or tell sync().
+        const auto synced = [&](Result<void> begun) { return begun ? engine.sync(deadline()) : begun; };
+        expect_lost_node([&] { return synced(memory.write(gone, 1)); });
+        expect_lost_node([&] { return synced(memory.start_get(gone, std::span(&got, 1))); });
+        expect_lost_node([&] { return synced(memory.copy(gone, words.at(engine.node(), 1), 1)); });
+        expect_lost_node([&] { return synced(memory.copy(words.at(engine.node()), gone, 1)); });
+        EXPECT_EQ(good(memory.read(words.at(2 - engine.node()))), 7u);
+        EXPECT_EQ(words.local()[1], 0u);
+        meet(engine);
+    });
+}
+
 /// Node 1 has no engine: messages come, and nobody handles them.
 void take_and_drop(Channel& channel, Duration how_long) {
     for (const Instant end = now() + how_long; now() < end; std::this_thread::yield())

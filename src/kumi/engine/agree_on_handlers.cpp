@@ -71,7 +71,7 @@ Result<void> agree_on_handlers(Dispatcher& dispatcher, pm::Meeting& meeting, std
     std::string mine;
     for (const std::string& name : handlers.sorted) mine += fmt::format("handler {}\n", name);
     for (const std::string& name : functions.sorted) mine += fmt::format("function {}\n", name);
-    Hello hello{base::fnv1a(mine), dispatcher.segments().map().first_reached(), {}};
+    Hello hello{base::fnv1a(mine), dispatcher.segments().map().first_mapped(), {}};
     std::ranges::copy(host.substr(0, hello.host.size() - 1), hello.host.begin());
     const auto told = meeting.exchange(bytes_of(hello));
     if (!told) return told.error();

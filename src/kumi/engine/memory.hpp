@@ -18,6 +18,9 @@
 //
 // Errors that only the other node knows come to the next sync(), for async() to the future. A future that is destroyed
 // early, or whose get() has timed out, leaves its operation under way: cancel() ends it, and sync() waits for it.
+//
+// The memory of a node is lost with the node, also when the node has left: accesses fail with ErrorCode::node_lost from
+// when this node knows of it, for nodes of this host, too. Pointers that local() gave before stay good.
 
 #include "kumi/base/bytes.hpp"
 #include "kumi/base/clock.hpp"
@@ -93,7 +96,7 @@ public:
         return by_bytes::release(*dispatcher_, memory.template as<std::byte>());
     }
     /// The memory itself, for plain loads and stores: of this node, and of other nodes of this host. Null for nodes of
-    /// other hosts, and where the pointer names no memory.
+    /// other hosts, for nodes that are lost, and where the pointer names no memory.
     template <class T>
     T* local(global_ptr<T> where, std::size_t count = 1) {
         return reinterpret_cast<T*>(

@@ -27,7 +27,7 @@ constexpr std::uint64_t round_up(std::uint64_t bytes, std::uint64_t unit) { retu
 } // namespace
 
 MemoryMap::MemoryMap(pm::Channel& channel)
-    : self_(channel.self()), remote_(channel.remote_memory()), bases_(channel.nodes()),
+    : self_(channel.self()), remote_(channel.remote_memory()), bases_(channel.nodes()), is_reached_(channel.nodes()),
       starts_(make_table()), ends_(make_table()) {}
 
 /// Few jobs have many segments: the system gives memory when it is used.
@@ -57,6 +57,7 @@ Result<std::unique_ptr<MemoryMap>> MemoryMap::open(pm::Channel& channel) {
             return system_error(errno, "setting addresses aside for segments (is there a limit: ulimit -v?)");
         map->private_window_ = map->bases_[map->self_] = static_cast<std::byte*>(memory);
     }
+    for (Node node = 0; node < channel.nodes(); ++node) map->is_reached_[node].store(map->is_mapped(node));
     if (auto exposed = map->expose(0, shared_page_bytes); !exposed) return exposed.error();
     const std::uint64_t half = map->window_bytes_ / 2 / page_bytes * page_bytes;
     map->segment_ranges_.add(shared_page_bytes, half - std::min(half, shared_page_bytes));

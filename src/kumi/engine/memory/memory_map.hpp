@@ -32,18 +32,25 @@ public:
     MemoryMap(const MemoryMap&) = delete;
     MemoryMap& operator=(const MemoryMap&) = delete;
 
-    /// Whether this process reaches the memory of `node` by loads and stores.
-    bool reaches(Node node) const noexcept { return bases_[node] != nullptr; }
-    /// The first of the nodes whose memory this one reaches.
-    Node first_reached() const noexcept {
+    /// Whether this process reaches the memory of `node` by loads and stores, and the node is there.
+    bool reaches(Node node) const noexcept {
+        return is_reached_[node].load(std::memory_order_relaxed); // no memory comes or goes with it
+    }
+    /// `node` is lost: its memory is not reached any more, so that it fails to be accessed as that of other hosts does.
+    /// The memory stays mapped, for threads that access it now.
+    void forget(Node node) noexcept {
+        if (node != self_) is_reached_[node].store(false, std::memory_order_relaxed);
+    }
+    /// The first of the nodes whose memory is mapped here.
+    Node first_mapped() const noexcept {
         Node first = 0;
-        while (!reaches(first)) ++first;
+        while (!is_mapped(first)) ++first;
         return first;
     }
-    /// Of a node that is reached.
+    /// Of a node whose memory is mapped here.
     SharedPage& page(Node node) const noexcept { return *reinterpret_cast<SharedPage*>(bases_[node]); }
 
-    /// The memory there, of a node that is reached; null where the place is in no segment. From any thread.
+    /// The memory there, of a node whose memory is mapped here; null where the place is in no segment. From any thread.
     std::byte* find(Node node, SegmentId segment, std::uint64_t offset, std::uint64_t bytes) const noexcept {
         const std::uint64_t end = end_of(node, segment);
         if (bytes >= end || offset >= end - bytes) [[unlikely]]
@@ -52,8 +59,8 @@ public:
     }
     /// Whether `bytes` there lie in a segment, as far as this node knows: heaps of other hosts know themselves.
     bool contains(Node node, SegmentId segment, std::uint64_t offset, std::uint64_t bytes) const noexcept {
-        if (segment == 0 && !reaches(node)) return true;
-        const std::uint64_t end = end_of(reaches(node) ? node : self_, segment);
+        if (segment == 0 && !is_mapped(node)) return true;
+        const std::uint64_t end = end_of(is_mapped(node) ? node : self_, segment);
         return bytes < end && offset < end - bytes;
     }
     /// Why find() or contains() said no.
@@ -84,6 +91,7 @@ private:
     static constexpr unsigned end_bits = 48; // more addresses than there are
     static constexpr SegmentId slot_of(SegmentId segment) noexcept { return segment % segments_max; }
 
+    bool is_mapped(Node node) const noexcept { return bases_[node] != nullptr; }
     /// One more than the bytes of a segment; 0: there is no segment of that number.
     std::uint64_t end_of(Node node, SegmentId segment) const noexcept {
         // partner: the release in grow_heap()
@@ -99,7 +107,8 @@ private:
     Node self_;
     pm::RemoteMemory* remote_; // null: the window is private memory, for this node only
     std::uint64_t window_bytes_ = 0;
-    std::vector<std::byte*> bases_; // by node
+    std::vector<std::byte*> bases_;             // by node; null: not mapped here
+    std::vector<std::atomic<bool>> is_reached_; // by node
     std::byte* private_window_ = nullptr;
 
     struct Free {

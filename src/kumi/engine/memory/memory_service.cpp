@@ -60,6 +60,11 @@ Handled MemoryService::on_message(const Turn& turn, Node source, std::uint16_t k
     }
 }
 
+void MemoryService::on_lost(const Turn& turn, Node node) noexcept {
+    map_.forget(node);
+    transfers_.give_up(turn, node);
+}
+
 inline bool MemoryService::reaches(Node node) const noexcept { return node < nodes_ && map_.reaches(node); }
 
 Result<void> MemoryService::wait_for(OperationId id) {

@@ -65,7 +65,7 @@ public:
 private:
     Handled on_message(const Turn& turn, Node source, std::uint16_t kind, Bytes body) override;
     bool go_on(const Turn& turn) noexcept override { return transfers_.go_on(turn); }
-    void on_lost(const Turn& turn, Node node) noexcept override { transfers_.give_up(turn, node); }
+    void on_lost(const Turn& turn, Node node) noexcept override;
 
     /// Memory of this node, as a message of `source` names it. Null: there is none. A landing belongs to one operation,
     /// and only the node that the operation waits for may write there.
