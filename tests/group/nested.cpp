@@ -107,6 +107,19 @@ TEST_P(Nested, all_nodes_may_ask_all_at_the_same_time) {
     });
 }
 
+TEST_P(Nested, functions_find_room_for_multicasts_though_threads_have_as_many_under_way_as_they_may) {
+    run(1, [](Channel& channel) {
+        Asking asking(1);
+        asking.member.open(channel);
+        const std::size_t count = Groups::under_way_max / 2 + 10; // the last ones wait
+        std::vector<Future<group::Gathered<long>>> gathered;
+        for (std::size_t i = 0; i < count; ++i)
+            gathered.push_back(asking.member.groups->gather(asking.all, *asking.gather, 1));
+        for (auto& one : gathered) EXPECT_EQ(good(one.get(deadline())).at(0).second, 1);
+        EXPECT_EQ(asking.member.groups->kept(), 0u);
+    });
+}
+
 TEST_P(Nested, what_a_master_sends_behind_a_function_that_runs_does_not_wait_for_the_function) {
     run(2, [](Channel& channel) {
         std::atomic<bool> may_end{false};

@@ -684,10 +684,10 @@ Result<void> try_in_handler(Stage& stage, const Set& to, Bytes content) {
 TEST_F(Relays, a_master_has_so_many_multicasts_under_way_and_no_more) {
     play({}, [](Stage& stage) {
         for (std::size_t i = 0; i < Groups::under_way_max; ++i) EXPECT_TRUE(try_in_handler(stage, {0}, {}));
-        expect_error(try_in_handler(stage, {0}, {}), {"multicast to 0 from a handler: 256 are under way"});
+        expect_error(try_in_handler(stage, {0}, {}), {"multicast to 0 from a handler: 512 are under way"});
         (void)good(stage.member.groups->next());
         EXPECT_TRUE(try_in_handler(stage, {0}, {}));
-        expect_error(try_in_handler(stage, {0}, {}), {"256 are under way"});
+        expect_error(try_in_handler(stage, {0}, {}), {"512 are under way"});
         while (stage.member.groups->next(now())) {
         }
         EXPECT_EQ(stage.member.groups->kept(), 0u);

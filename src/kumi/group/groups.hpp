@@ -95,8 +95,9 @@ public:
 
     /// Calls `handler` on each member of `to`; Call::source() there is this node. The future is ready when every member
     /// has handled it or is known to be lost; its value is the set of members that did not handle it. The future has an
-    /// error, with node and cause, if a handler threw. This call waits only while too many multicasts are under way,
-    /// and fails after 5 s if a handler of this node then waits for a mutex of this thread.
+    /// error, with node and cause, if a handler threw. This call waits only while too many multicasts are under way.
+    /// It fails after 5 s if a handler of this node then waits for a mutex of this thread, and in a function also if no
+    /// multicast of this node ends in that time, because all of them may wait for functions.
     template <class... Parameters, class... Arguments>
         requires(sizeof...(Parameters) == sizeof...(Arguments))
     Future<Set> multicast(const Set& to, const Handler<Parameters...>& handler, const Arguments&... arguments) {
@@ -141,8 +142,9 @@ public:
     static constexpr std::size_t content_bytes_max = std::size_t{1} << 30;
     /// The maximum size of all answers that gather() brings.
     static constexpr std::size_t answers_bytes_max = std::size_t{1} << 30;
-    /// The maximum number of multicasts that one master has under way.
-    static constexpr std::size_t under_way_max = 256;
+    /// The maximum number of multicasts that one master has under way. Threads of the program wait when there are half
+    /// as many: the others are for functions and handlers, because what is under way may be waiting for functions.
+    static constexpr std::size_t under_way_max = 512;
     /// The number of multicasts that this node keeps something of: its own that are under way, those that it passes on,
     /// and those that wait here.
     std::size_t kept() const;

@@ -7,6 +7,9 @@
 #include <atomic>
 #include <gtest/gtest.h>
 #include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <string>
 #include <thread>
 
 namespace kumi::group {
@@ -85,7 +88,7 @@ TEST(Multicasting, that_waits_for_room_while_a_handler_waits_for_a_mutex_fails_a
     std::vector<Future<Set>> done;
     {
         const std::lock_guard lock(mutex);
-        for (std::size_t i = 0; i < Groups::under_way_max; ++i) done.push_back(groups.multicast({0}, take));
+        for (std::size_t i = 0; i < Groups::under_way_max / 2; ++i) done.push_back(groups.multicast({0}, take));
         const Instant begin = now();
         const auto refused = groups.multicast({0}, take).get(begin);
         EXPECT_GE(now() - begin, 50ms);
@@ -96,7 +99,34 @@ TEST(Multicasting, that_waits_for_room_while_a_handler_waits_for_a_mutex_fails_a
     }
     for (Future<Set>& one : done) EXPECT_TRUE(one.get(now() + 20s));
     testing::internal::GetCapturedStderr();
-    EXPECT_EQ(handled, static_cast<int>(Groups::under_way_max));
+    EXPECT_EQ(handled, static_cast<int>(Groups::under_way_max / 2));
+}
+
+TEST(Multicasting, of_a_function_fails_if_all_that_is_under_way_waits_for_functions_that_wait_for_room) {
+    using namespace std::chrono_literals;
+    std::optional<Groups> groups;
+    std::optional<Function<int(int)>> ask;
+    std::atomic<int> deepest{0};
+    std::string why; // of the deepest; the answer comes after it
+    Handlers handlers;
+    ask = handlers.function("ask", [&](int depth) {
+        deepest = depth;
+        const auto below = groups->gather({0}, *ask, depth + 1).get(now() + 60s);
+        if (below) return 0;
+        if (deepest == depth) why = below.error().text();
+        throw std::runtime_error("it failed below");
+    });
+    loopback::ScriptedChannel channel(1, 0);
+    auto dispatcher = *engine::Dispatcher::open(channel, std::move(handlers), {.progress = {.stuck_after = 50ms}});
+    groups.emplace(*dispatcher);
+    engine::Engine engine(std::move(dispatcher));
+    engine.dispatcher().loop().start();
+    const Instant begin = now();
+    const auto answer = groups->gather({0}, *ask, 1).get(now() + 60s);
+    EXPECT_LT(now() - begin, 30s);
+    EXPECT_FALSE(answer);
+    EXPECT_NE(why.find("none of them ends"), std::string::npos) << why;
+    EXPECT_EQ(deepest, static_cast<int>(Groups::under_way_max));
 }
 
 TEST(Multicasting, what_a_function_answers_while_a_handler_waits_is_told_when_the_handler_has_ended) {

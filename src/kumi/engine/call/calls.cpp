@@ -3,6 +3,7 @@
 #include "kumi/base/sync/thread_mark.hpp"
 #include "kumi/base/system/machine.hpp"
 #include "kumi/engine/dispatcher.hpp"
+#include "kumi/engine/progress/wait_observer.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -220,6 +221,10 @@ void Calls::end(const Task& task, Result<std::vector<std::byte>> answer) {
     }
     const Turn turn = dispatcher_.take_turn();
     dispatcher_.loop().wake_waiters(turn); // for what the function changed
+}
+
+bool Calls::is_in_function(const Turn&) const noexcept {
+    return WaitObserver::of_this_thread() != nullptr || task_thread_ == base::thread_mark();
 }
 
 // ---- without a background

@@ -45,6 +45,8 @@ public:
     /// Runs one at once: it must not wait.
     Result<std::vector<std::byte>> run_now(std::uint32_t number, Bytes arguments) const;
 
+    /// This thread runs a function.
+    bool is_in_function(const Turn& turn) const noexcept;
     /// This thread may run a task.
     bool has_tasks(const Turn&) const noexcept { return !tasks_.empty() && may_run_task(); }
     /// Runs one, without the turn. False: there was none for this thread.

@@ -50,23 +50,35 @@ void Multicasts::start(const Set& to, const Purpose& purpose, Bytes arguments, B
 }
 
 void Multicasts::wait_and_begin(Draft& draft, Ended& ended) {
+    const Duration longest = dispatcher_.loop().stuck_after();
     bool has_begun = false;
-    bool was_stuck = false;
+    std::string_view stuck; // why waiting is of no use
     engine::BorrowedTime borrowed;
+    std::uint64_t ended_before = 0;
+    Instant since{};
     dispatcher_.loop().wait_for_room([&](const engine::Turn& turn) {
         if (has_begun || has_ended_) return true;
         if (try_begin(turn, draft, ended)) return has_begun = true;
-        return was_stuck = borrowed.is_over(turn, dispatcher_.loop().stuck_after());
+        if (std::exchange(ended_before, sender_.ended()) != ended_before) since = now();
+        if (borrowed.is_over(turn, longest)) stuck = engine::BorrowedTime::advice;
+        else if (dispatcher_.calls().is_in_function(turn) && now() - since >= longest)
+            stuck = "none of them ends while this function waits: do they wait for functions such as this one?";
+        return !stuck.empty();
     });
     if (has_begun) return;
-    if (!was_stuck) return ended(error(ErrorCode::ended, "multicast to {}: the job has ended", draft.to.text()));
-    ended(error(ErrorCode::misuse, "multicast to {}: too many are under way, and {}", draft.to.text(),
-                engine::BorrowedTime::advice));
+    if (stuck.empty()) return ended(error(ErrorCode::ended, "multicast to {}: the job has ended", draft.to.text()));
+    ended(error(ErrorCode::misuse, "multicast to {}: too many are under way, and {}", draft.to.text(), stuck));
+}
+
+std::size_t Multicasts::most_under_way(const engine::Turn& turn) const noexcept {
+    const bool is_in_handler = turn.is_inner() && !turn.is_borrowed();
+    return is_in_handler || dispatcher_.calls().is_in_function(turn) ? Groups::under_way_max
+                                                                     : Groups::under_way_max / 2;
 }
 
 /// Sends what can be sent at once; this node's own part is ready to be run. False: too much is under way.
 bool Multicasts::try_begin(const engine::Turn& turn, Draft& draft, Ended& ended) {
-    const auto before = sender_.room_for(turn, draft);
+    const auto before = sender_.room_for(turn, draft, most_under_way(turn));
     if (!before) return false;
     const Busy busy(*this, turn);
     is_called_ = false; // the background does not know of what this adds

@@ -93,6 +93,7 @@ private:
     bool on_fetch(const engine::Turn& turn, Node source, Bytes bytes);
 
     bool try_begin(const engine::Turn& turn, Draft& draft, Ended& ended);
+    std::size_t most_under_way(const engine::Turn& turn) const noexcept;
     void wait_and_begin(Draft& draft, Ended& ended);
     void deliver(const engine::Turn& turn, Relay& relay, const Set& members, const std::vector<Before>& before,
                  Content content);

@@ -58,8 +58,9 @@ public:
     Choice choice(const engine::Turn& turn, std::size_t bytes, Node members) const;
     /// Does what can be done before the turn of the multicast. An error: it cannot be sent.
     Result<Draft> draft(const Set& to, const Purpose& purpose, const Pieces& pieces);
-    /// What its members must have had before. Nothing: too much is under way.
-    std::optional<std::vector<Before>> room_for(const engine::Turn& turn, const Draft& draft) const;
+    /// What its members must have had before. Nothing: too much is under way, or `most` multicasts are.
+    std::optional<std::vector<Before>> room_for(const engine::Turn& turn, const Draft& draft,
+                                                std::size_t most = Groups::under_way_max) const;
     /// Sends what can be sent at once. The relay is held open by one, which the caller closes, or leaves to the
     /// delivery if this node is a member. What is left of the draft is its content.
     Relay& begin(const engine::Turn& turn, Draft& draft, const std::vector<Before>& before, Ended ended);
@@ -70,6 +71,8 @@ public:
     /// This node has begun a multicast with that sequence; it may be over.
     bool has_begun(std::uint64_t sequence) const noexcept { return sequence < next_sequence_; }
     std::size_t under_way() const noexcept { return under_way_.size(); }
+    /// How many have ended, for comparison.
+    std::uint64_t ended() const noexcept { return next_sequence_ - under_way_.size(); }
 
 private:
     struct UnderWay {
