@@ -127,7 +127,8 @@ public:
     Future<Gathered<Answer>> gather(const Set& to, const Function<Answer(Parameters...)>& function,
                                     const Arguments&... arguments);
     /// The same, and members combine the answers on their way back with `operation`, which must be commutative and must
-    /// not wait. An error if no member answered.
+    /// not wait. An error if no member answered. An answer, and what the operation makes of several, may take half of
+    /// Engine::message_bytes_max(), usually 128 KiB: otherwise ErrorCode::too_large. Group::allreduce() takes more.
     template <class Answer, class... Parameters, class... Arguments>
         requires(sizeof...(Parameters) == sizeof...(Arguments))
     Future<Reduced<Answer>> reduce(const Set& to, const Function<Answer(Answer, Answer)>& operation,
