@@ -1009,7 +1009,9 @@ std::vector<World> worlds_with(Power&& power) {
 std::string name_of(const testing::TestParamInfo<World>& world) { return world.param.name; }
 
 /// Worlds that others stand for, but for nodes that die.
-bool is_for_deaths(const World& world) { return world.name.starts_with("udp_processes"); }
+bool is_for_deaths(const World& world) {
+    return world.name.starts_with("udp_processes") || world.name == "composite_processes";
+}
 
 INSTANTIATE_TEST_SUITE_P(Worlds, Conformance,
                          testing::ValuesIn(worlds_with([](const World& world) { return !is_for_deaths(world); })),

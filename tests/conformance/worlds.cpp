@@ -4,6 +4,7 @@
 #include "simulation/seeds.hpp"
 #include "skips.hpp"
 
+#include "kumi/device/composite/composite.hpp"
 #include "kumi/device/shmem/shmem.hpp"
 #include "kumi/device/simulated/network.hpp"
 #include "kumi/device/udp/udp.hpp"
@@ -42,7 +43,7 @@ World shmem_world(std::string name, base::Fencing fencing) {
 /// Each node is a process, which opens its end itself.
 World shmem_processes_world(std::string name, base::Fencing fencing) {
     const auto run_and_kill = [=](pm::Node nodes, const std::vector<pm::Node>& victims, const Body& body) {
-        const auto make = [&] {
+        const auto make = [&](pm::Node) {
             return std::make_unique<device::shmem::ShmemDevice>(device::shmem::Options{.fencing = fencing});
         };
         loopback::run_and_kill(nodes, victims, make, body);
@@ -82,7 +83,8 @@ World udp_processes_world(std::string name, device::udp::Options options) {
     const auto run_and_kill = [=](pm::Node nodes, const std::vector<pm::Node>& victims, const Body& body) {
         device::udp::Options seeded = options;
         seeded.faults.seed = seed();
-        loopback::run_and_kill(nodes, victims, [&] { return std::make_unique<device::udp::UdpDevice>(seeded); }, body);
+        const auto make = [&](pm::Node) { return std::make_unique<device::udp::UdpDevice>(seeded); };
+        loopback::run_and_kill(nodes, victims, make, body);
     };
     return {.name = std::move(name),
             .run = [=](pm::Node nodes, const Body& body) { run_and_kill(nodes, {}, body); },
@@ -115,6 +117,34 @@ World composite_world(std::string name, const std::function<loopback::Channels(p
     return {.name = std::move(name), .run = run, .has_joint_sleep = true};
 }
 
+/// Each node is a process. Nodes 0 and 1 are on one host: they have shared memory, and all nodes UDP.
+World composite_processes_world() {
+    const auto run_and_kill = [](pm::Node nodes, const std::vector<pm::Node>& victims, const Body& body) {
+        const auto make = [&](pm::Node self) {
+            const auto is_on_host = [](pm::Node node) { return node < 2; };
+            std::vector<device::composite::Plan> plans(2);
+            plans[0].name = "shmem";
+            plans[1].name = "udp";
+            for (pm::Node node = 0; node < nodes; ++node) {
+                if (is_on_host(node)) plans[0].members.push_back(node);
+                plans[1].members.push_back(node);
+            }
+            if (is_on_host(self))
+                plans[0].device = std::make_unique<device::shmem::ShmemDevice>(device::shmem::Options{});
+            plans[1].device = std::make_unique<device::udp::UdpDevice>(device::udp::Options{});
+            const auto joins = [=](std::size_t plan, pm::Node to) {
+                return plan == 1 || (is_on_host(self) && is_on_host(to));
+            };
+            return std::make_unique<device::composite::CompositeDevice>(std::move(plans), joins);
+        };
+        loopback::run_and_kill(nodes, victims, make, body);
+    };
+    return {.name = "composite_processes",
+            .run = [=](pm::Node nodes, const Body& body) { run_and_kill(nodes, {}, body); },
+            .has_joint_sleep = true,
+            .run_and_kill = run_and_kill};
+}
+
 /// Of composites those with shared memory reach the memory of other nodes.
 World with_memory(World world) {
     world.has_remote_memory = true;
@@ -139,6 +169,7 @@ std::vector<World> worlds() {
         udp_world("udp_loss_10", {.packet_bytes_max = 1472, .faults = much}),
         udp_processes_world("udp_processes", {}),
         udp_processes_world("udp_processes_encrypted_loss_1", {.encrypt = true, .faults = little}),
+        composite_processes_world(),
         with_memory(composite_world("composite", loopback::two_hosts)),
         composite_world("composite_networks", [](pm::Node nodes) { return loopback::two_networks(nodes); }),
         composite_world("composite_rails", loopback::two_rails),

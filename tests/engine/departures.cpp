@@ -205,11 +205,11 @@ TEST_P(Departures, every_thread_that_sent_to_a_node_that_goes_is_told_by_its_own
     });
 }
 
-/// And one in which nodes that talk over a network can be killed.
+/// And those in which nodes that talk over a network can be killed.
 std::vector<World> worlds_with_deaths() {
     std::vector<World> all = worlds();
     for (World& world : conformance::worlds())
-        if (world.name == "udp_processes") all.push_back(std::move(world));
+        if (world.name == "udp_processes" || world.name == "composite_processes") all.push_back(std::move(world));
     return all;
 }
 

@@ -42,7 +42,7 @@ public:
 
 private:
     friend class ProcessMeeting;
-    static constexpr std::size_t nodes_max = 16, told_bytes_max = 256;
+    static constexpr std::size_t nodes_max = 16, told_bytes_max = 4096;
     struct Shared {
         std::atomic<std::uint32_t> come{0};
         std::atomic<std::uint32_t> read{0};
@@ -118,7 +118,7 @@ private:
 /// Runs `body` on all nodes, each in a process of its own that opens its end by `make`. A process of `victims` is
 /// killed when its body returns; the others close their ends. A failed expectation in any of them fails the test.
 inline void run_and_kill(pm::Node nodes, const std::vector<pm::Node>& victims,
-                         const std::function<std::unique_ptr<pm::Device>()>& make,
+                         const std::function<std::unique_ptr<pm::Device>(pm::Node self)>& make,
                          const std::function<void(pm::Channel&)>& body) {
     std::fflush(nullptr); // or each child prints it again
     ProcessPlace place(nodes);
@@ -132,7 +132,7 @@ inline void run_and_kill(pm::Node nodes, const std::vector<pm::Node>& victims,
         if (pid == 0) {
             {
                 ProcessMeeting meeting(place, node);
-                const auto device = make();
+                const auto device = make(node);
                 auto channel = device->open(
                     {.self = node, .nodes = nodes, .cores_on_host = nodes, .meeting = meeting, .keys = *keys});
                 EXPECT_TRUE(channel) << channel.error().text();
