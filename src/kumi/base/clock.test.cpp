@@ -29,5 +29,17 @@ TEST(Clock, a_wait_is_not_shorter_than_the_time_that_is_left) {
     EXPECT_GE(now() + std::chrono::seconds(left.tv_sec) + std::chrono::nanoseconds(left.tv_nsec), deadline);
 }
 
+TEST(Clock, the_coarse_time_is_hardly_ever_before_now_and_never_far_after_it) {
+    int early = 0;
+    for (int i = 0; i < 1000; ++i) {
+        const Instant before = now();
+        const Instant coarse = now_coarse();
+        const Instant after = now();
+        early += coarse < before ? 1 : 0; // a virtual machine that stood still
+        EXPECT_LE(coarse, after + coarse_ahead_max);
+    }
+    EXPECT_LT(early, 500);
+}
+
 } // namespace
 } // namespace kumi

@@ -304,7 +304,8 @@ bool ShmemChannel::look_for_departures(Instant time) noexcept {
 // ---- sleeping
 
 bool ShmemChannel::arm() noexcept {
-    if (look_for_departures(now())) return false; // a node is lost, which the caller may wait for
+    // Coarse: a look comes some milliseconds early, and never so late that the next sleep would end at once.
+    if (look_for_departures(now_coarse())) return false; // a node is lost, which the caller may wait for
     bell_.fall_asleep();
     for (std::size_t word = 0; word < watched_bits_.size(); ++word)
         if (watched_bits_[word] != 0) bell_.unwatch(word, watched_bits_[word]);
