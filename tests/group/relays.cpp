@@ -773,5 +773,22 @@ TEST_F(Relays, among_nodes_of_one_host_a_content_of_some_size_is_told_of_and_not
     });
 }
 
+TEST_F(Relays, a_content_in_the_memory_of_a_master_that_is_lost_since_is_still_found) {
+    play({.nodes = 3, .is_one_host = true}, [](Stage& stage) {
+        const engine::MemoryMap& map = stage.member.engine->dispatcher().segments().map();
+        const std::uint64_t content = 7;
+        map.page(1).heap_bytes = 4096;
+        copy_bytes(map.find(1, 0, 64, sizeof content), bytes_of(content));
+        stage.lose(1);
+        stage.settle();
+        ASSERT_FALSE(map.reaches(1));
+        auto message = cast_of({1, 1}, to_note, {0}, bytes_of(group::Place{64, sizeof content}));
+        copy_bytes(message.data(), bytes_of(Kind::placed));
+        stage.say(2, message);
+        stage.settle();
+        EXPECT_EQ(stage.handled, std::vector<std::uint64_t>{content});
+    });
+}
+
 } // namespace
 } // namespace kumi::group_test

@@ -36,6 +36,8 @@ public:
     bool reaches(Node node) const noexcept {
         return is_reached_[node].load(std::memory_order_relaxed); // no memory comes or goes with it
     }
+    /// Whether the memory of `node` is mapped here: it is reached, or was until the node was lost.
+    bool is_mapped(Node node) const noexcept { return bases_[node] != nullptr; }
     /// `node` is lost: its memory is not reached any more, so that it fails to be accessed as that of other hosts does.
     /// The memory stays mapped, for threads that access it now.
     void forget(Node node) noexcept {
@@ -91,7 +93,6 @@ private:
     static constexpr unsigned end_bits = 48; // more addresses than there are
     static constexpr SegmentId slot_of(SegmentId segment) noexcept { return segment % segments_max; }
 
-    bool is_mapped(Node node) const noexcept { return bases_[node] != nullptr; }
     /// One more than the bytes of a segment; 0: there is no segment of that number.
     std::uint64_t end_of(Node node, SegmentId segment) const noexcept {
         // partner: the release in grow_heap()

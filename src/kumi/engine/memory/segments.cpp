@@ -20,7 +20,11 @@ Result<void> Segments::check(const char* what, Where where, std::uint64_t bytes)
 }
 
 std::byte* Segments::local(Where where, std::size_t bytes) noexcept {
-    if (where.node() >= dispatcher_.nodes() || !map_.reaches(where.node())) return nullptr;
+    return where.node() < dispatcher_.nodes() && map_.reaches(where.node()) ? mapped(where, bytes) : nullptr;
+}
+
+std::byte* Segments::mapped(Where where, std::size_t bytes) noexcept {
+    if (where.node() >= dispatcher_.nodes() || !map_.is_mapped(where.node())) return nullptr;
     return map_.find(where.node(), where.segment(), where.offset(), bytes);
 }
 

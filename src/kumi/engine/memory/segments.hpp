@@ -34,8 +34,11 @@ public:
     Result<std::uint64_t> allocate(std::size_t count, std::size_t bytes_each);
     Result<void> release(Where memory);
 
-    /// The memory itself, of a node of this host. Null: `where` is on another host, or names no memory.
+    /// The memory itself, of a node of this host. Null: `where` is on another host, or names no memory, or the node is
+    /// lost.
     std::byte* local(Where where, std::size_t bytes) noexcept;
+    /// The same, also of a node that is lost: what it has left there.
+    std::byte* mapped(Where where, std::size_t bytes) noexcept;
     /// An error if `where` names no memory, as far as this node knows.
     Result<void> check(const char* what, Where where, std::uint64_t bytes) const;
 

@@ -163,7 +163,7 @@ bool Multicasts::on_cast(const engine::Turn& turn, Node source, Bytes bytes, boo
     Place place{};
     if (is_placed) {
         const std::byte* const begin =
-            take(bytes, place) ? dispatcher_.segments().local({head.name.master, 0, place.offset}, place.bytes)
+            take(bytes, place) ? dispatcher_.segments().mapped({head.name.master, 0, place.offset}, place.bytes)
                                : nullptr;
         if (begin == nullptr) return false;
         content.bytes = {begin, place.bytes};
