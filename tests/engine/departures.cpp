@@ -126,11 +126,15 @@ TEST_P(Departures, a_barrier_that_a_node_came_to_before_it_went_completes) {
 
 TEST_P(Departures, the_memory_of_a_node_that_goes_is_lost_with_it) {
     run_without_one([&](Channel& channel, const std::function<void()>& go) {
-        Engine engine = open(channel);
+        Handlers handlers;
+        std::function<void()> task;
+        const auto run_task = handlers.add("run_task", [&](Call&) { task(); });
+        Engine engine = open(channel, std::move(handlers));
         engine::Memory memory = engine.memory();
         const auto words = good(memory.segment<std::uint64_t>(4));
         const auto place = good(memory.allocate<std::uint64_t>());
         words.local()[0] = 7;
+        const bool was_near = memory.local(words.at(1)) != nullptr;
         good(engine.barrier(deadline()));
         if (engine.node() == 1) return go();
         const global_ptr<std::uint64_t> gone = words.at(1), its_heap(1, place.segment(), place.offset());
@@ -145,6 +149,14 @@ TEST_P(Departures, the_memory_of_a_node_that_goes_is_lost_with_it) {
         expect_lost_node([&] { return memory.fetch_add(gone, 1); });
         expect_lost_node([&] { return memory.async().read(gone).get(deadline()); });
         EXPECT_EQ(memory.local(gone), nullptr);
+        task = [&] {
+            const auto expected = was_near ? ErrorCode::node_lost : ErrorCode::misuse;
+            EXPECT_EQ(memory.read(gone).error().code(), expected);
+            EXPECT_EQ(memory.fetch_add(gone, 1).error().code(), expected);
+            task = nullptr;
+        };
+        good(engine.send(engine.node(), run_task));
+        EXPECT_TRUE(engine.wait_until([&] { return task == nullptr; }, deadline()));
         // What only begins may fail at once, or tell sync().
         const auto synced = [&](Result<void> begun) { return begun ? engine.sync(deadline()) : begun; };
         expect_lost_node([&] { return synced(memory.write(gone, 1)); });

@@ -11,9 +11,12 @@ TEST(Clock, a_wait_without_a_deadline_is_minus_one_and_one_that_has_passed_is_ze
     EXPECT_EQ(milliseconds_until(never), -1);
     EXPECT_EQ(milliseconds_until(now() - 1s), 0);
     EXPECT_EQ(milliseconds_until(Instant{}), 0);
-    const timespec passed = time_until(now() - 1s);
-    EXPECT_EQ(passed.tv_sec, 0);
-    EXPECT_EQ(passed.tv_nsec, 0);
+    EXPECT_EQ(milliseconds_until(Instant::min()), 0);
+    for (const Instant past : {now() - 1s, Instant{}, Instant::min()}) {
+        const timespec passed = time_until(past);
+        EXPECT_EQ(passed.tv_sec, 0);
+        EXPECT_EQ(passed.tv_nsec, 0);
+    }
 }
 
 TEST(Clock, a_wait_is_not_shorter_than_the_time_that_is_left) {

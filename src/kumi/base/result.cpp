@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <new>
 
 namespace kumi {
 
@@ -58,6 +59,8 @@ namespace {
 std::optional<Error> known_thrown(ErrorCode otherwise) {
     try {
         throw;
+    } catch (const std::bad_alloc&) {
+        return Error(ErrorCode::no_memory, "there was no memory");
     } catch (const std::exception& thrown) {
         return Error(otherwise, thrown.what());
     } catch (const Error& thrown) {

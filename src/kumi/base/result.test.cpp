@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <gtest/gtest.h>
 #include <memory>
+#include <new>
 #include <stdexcept>
 
 namespace kumi {
@@ -63,6 +64,7 @@ TEST(Result, what_was_thrown_is_an_error_whatever_it_is) {
     EXPECT_EQ(of(Error(ErrorCode::too_large, "too much")).text(), "too much");
     EXPECT_EQ(of(Error(ErrorCode::too_large, "too much")).code(), ErrorCode::too_large);
     EXPECT_EQ(of(5).text(), "what was thrown is no std::exception");
+    EXPECT_EQ(of(std::bad_alloc()).code(), ErrorCode::no_memory);
     EXPECT_EQ(of(5).code(), ErrorCode::misuse);
     EXPECT_EQ(of(std::runtime_error("no luck"), "it").text(), "it threw: no luck");
     EXPECT_EQ(of(Error(ErrorCode::too_large, "too much"), "it").text(), "it threw: too much");

@@ -96,8 +96,8 @@ public:
     /// Calls `handler` on each member of `to`; Call::source() there is this node. The future is ready when every member
     /// has handled it or is known to be lost; its value is the set of members that did not handle it. The future has an
     /// error, with node and cause, if a handler threw. This call waits only while too many multicasts are under way.
-    /// It fails after 5 s if a handler of this node then waits for a mutex of this thread, and in a function also if no
-    /// multicast of this node ends in that time, because all of them may wait for functions.
+    /// It fails after 5 s if a handler of this node then waits for a mutex of this thread, and in a function also if
+    /// under_way_max are under way and none ends in that time, because all of them may wait for functions.
     template <class... Parameters, class... Arguments>
         requires(sizeof...(Parameters) == sizeof...(Arguments))
     Future<Set> multicast(const Set& to, const Handler<Parameters...>& handler, const Arguments&... arguments) {

@@ -162,8 +162,8 @@ std::span<const Batch> Socket::receive_by(Instant deadline) noexcept {
     constexpr long limits_ms[] = {1, 10, 100, 1000};
     long limit_ms = 0;
     if (deadline != never) {
-        const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - now()).count();
-        if (left <= 0) return {};
+        const int left = milliseconds_until(deadline);
+        if (left == 0) return {};
         limit_ms = limits_ms[0];
         for (const long candidate : limits_ms)
             if (candidate <= left) limit_ms = candidate;

@@ -72,6 +72,14 @@ Result<void> MemoryService::wait_for(OperationId id) {
     return done ? Result<void>() : Result<void>(done.error());
 }
 
+Error MemoryService::not_in_handler(const char* what, Node node) const {
+    if (map_.is_mapped(node)) // it was reached until it was lost
+        return error(ErrorCode::node_lost, "{}: {} has left, or is lost", what, dispatcher_.name_of(node));
+    return error(ErrorCode::misuse,
+                 "{}: a handler must not wait for {}, which is on another host; start_get() and async() do not wait",
+                 what, dispatcher_.name_of(node));
+}
+
 // ---- put
 
 Result<void> MemoryService::put(Where to, Bytes source, const Notice& notice) {
@@ -182,8 +190,7 @@ Result<void> MemoryService::get(Where from, MutableBytes target) {
         return {};
     }
     if (auto good = segments_.check("get", from, target.size()); !good) return good;
-    if (dispatcher_.progress().in_handler())
-        return error(ErrorCode::misuse, "get: a handler must not wait; start_get() does not");
+    if (dispatcher_.progress().in_handler()) return not_in_handler("get", from.node());
     if (target.empty()) return {};
     const OperationId id = begin_get(from, target, {.is_waited_for = true});
     return wait_for(id);
@@ -449,7 +456,7 @@ Result<void> MemoryService::get_strided(Where from, std::byte* target, const Str
         }
         return {};
     }
-    if (dispatcher_.progress().in_handler()) return error(ErrorCode::misuse, "get: a handler must not wait");
+    if (dispatcher_.progress().in_handler()) return not_in_handler("get", from.node());
     const std::uint64_t bytes = shape.block_bytes * shape.count;
     const OperationId id = operations_.begin(Operation{.peer = from.node(),
                                                        .what = "get",
@@ -489,8 +496,7 @@ Result<std::uint64_t> MemoryService::atomic(Where word, const Atomic& what) {
         flags_.nudge(word.node()); // it may be a flag that somebody waits for
         return before;
     }
-    if (dispatcher_.progress().in_handler())
-        return error(ErrorCode::misuse, "atomic operation: a handler must not wait for what it answers");
+    if (dispatcher_.progress().in_handler()) return not_in_handler("atomic operation", word.node());
     const auto id = send_atomic(word, what, {.is_waited_for = true});
     if (!id) return id.error();
     return operations_.wait_for(*id);

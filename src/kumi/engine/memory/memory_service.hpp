@@ -85,6 +85,8 @@ private:
     Result<OperationId> send_atomic(Where word, const Atomic& what, Operation&& operation);
     Error unaligned(Where word, const Atomic& what) const;
     Result<void> wait_for(OperationId id);
+    /// Why a handler cannot access the memory of a node that this process does not reach.
+    Error not_in_handler(const char* what, Node node) const;
 
     Dispatcher& dispatcher_;
     OperationService& operations_;

@@ -55,13 +55,19 @@ void Multicasts::wait_and_begin(Draft& draft, Ended& ended) {
     std::string_view stuck; // why waiting is of no use
     engine::BorrowedTime borrowed;
     std::uint64_t ended_before = 0;
-    Instant since{};
+    Instant since{}, looked{}; // when the last one ended, or this thread was away
+    const Duration away_min = std::max<Duration>(longest / 2, std::chrono::seconds(2));
     dispatcher_.loop().wait_for_room([&](const engine::Turn& turn) {
         if (has_begun || has_ended_) return true;
         if (try_begin(turn, draft, ended)) return has_begun = true;
-        if (std::exchange(ended_before, sender_.ended()) != ended_before) since = now();
+        const Instant time = now();
+        const std::uint64_t ended_now = sender_.ended();
+        if (ended_now != ended_before || time - looked > away_min) since = time;
+        ended_before = ended_now;
+        looked = time;
         if (borrowed.is_over(turn, longest)) stuck = engine::BorrowedTime::advice;
-        else if (dispatcher_.calls().is_in_function(turn) && now() - since >= longest)
+        else if (sender_.under_way() >= most_under_way(turn) && dispatcher_.calls().is_in_function(turn) &&
+                 time - since >= longest)
             stuck = "none of them ends while this function waits: do they wait for functions such as this one?";
         return !stuck.empty();
     });
