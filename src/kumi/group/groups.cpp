@@ -45,9 +45,9 @@ engine::Progress& Groups::progress() noexcept { return multicasts_->dispatcher()
 namespace {
 
 Future<Set> start(Multicasts& multicasts, const Set& to, const Purpose& purpose, Bytes arguments, Bytes payload) {
-    const auto promise = std::make_shared<engine::Promise<Set>>(&multicasts.dispatcher().progress());
+    auto promise = std::make_shared<engine::Promise<Set>>(&multicasts.dispatcher().progress());
     auto future = promise->future();
-    multicasts.start(to, purpose, arguments, payload, [promise](Result<Outcome> outcome) {
+    multicasts.start(to, purpose, arguments, payload, [promise = std::move(promise)](Result<Outcome> outcome) {
         if (outcome) promise->complete(std::move(outcome->missing));
         else promise->complete(outcome.error());
     });

@@ -74,6 +74,7 @@ bool FutureState::complete(base::FunctionRef<void()> store) {
 }
 
 void FutureState::drop() {
+    if (is_ready()) return;
     complete([this] {
         store_error(link_ && link_->has_ended()
                         ? job_ended()

@@ -56,7 +56,7 @@ protected:
     bool complete(base::FunctionRef<void()> store);
     virtual void store_error(Error why) = 0;
 
-    std::mutex mutex_; // guards the answer too
+    std::mutex mutex_; // guards the answer too, until it is there
 
 private:
     Result<void> wait_with(ProgressLink& link, Instant deadline);
@@ -89,8 +89,9 @@ public:
     }
     /// The answer, for the first caller. Requires that this is ready.
     Result<T> take() {
-        const std::lock_guard lock(mutex_);
-        if (std::exchange(was_taken_, true)) return Error(ErrorCode::misuse, "the answer was taken before");
+        // Relaxed: the answer does not change any more, and the caller has seen that it is there.
+        if (was_taken_.exchange(true, std::memory_order_relaxed))
+            return Error(ErrorCode::misuse, "the answer was taken before");
         return *std::move(answer_);
     }
 
@@ -98,7 +99,7 @@ private:
     void store_error(Error why) override { answer_.emplace(std::move(why)); }
 
     std::optional<Result<T>> answer_;
-    bool was_taken_ = false;
+    std::atomic<bool> was_taken_{false};
 };
 
 } // namespace kumi::engine

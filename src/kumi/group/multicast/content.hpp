@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <new>
+#include <utility>
 #include <vector>
 
 namespace kumi::group {
@@ -17,7 +18,8 @@ struct Content {
     static Content copy_of(const Pieces& pieces) {
         auto copy = std::make_shared_for_overwrite<std::byte[]>(pieces.size());
         pieces.copy_to(copy.get());
-        return {{copy.get(), pieces.size()}, copy};
+        const Bytes bytes(copy.get(), pieces.size());
+        return {bytes, std::move(copy)};
     }
 };
 

@@ -26,27 +26,38 @@ std::size_t Multicasts::kept(const engine::Turn&) const {
 // ---- the program
 
 void Multicasts::start(const Set& to, const Purpose& purpose, Bytes arguments, Bytes payload, Ended ended) {
-    auto draft = sender_.draft(to, purpose, {arguments, payload});
-    if (!draft) return ended(draft.error());
-    {
-        const auto turn = dispatcher_.take_turn();
-        if (has_ended_) return ended(error(ErrorCode::ended, "multicast to {}: the job has ended", to.text()));
-        {
-            const Busy busy(*this, turn);
-            const bool was_ready = deliveries_.has_ready();
-            if (try_begin(turn, *draft, ended)) {
-                // What is for this node too, if that is no code of the program: this thread may hold a mutex that a
-                // handler takes, or the continuation of an earlier multicast.
-                if (purpose.use != Use::handler && !was_ready && !turn.is_inner()) run_ready(turn);
-                return;
-            }
-        }
-        if (turn.is_inner() && !turn.is_borrowed())
-            return ended(error(ErrorCode::misuse,
-                               "multicast to {} from a handler: {} are under way, and a handler must not wait",
-                               to.text(), sender_.under_way()));
+    std::optional<Draft> waiting;
+    const Pieces pieces(arguments, payload);
+    if (pieces.size() <= drafted_in_turn_max) {
+        const auto turn = dispatcher_.take_turn(); // once: the draft needs it, too
+        waiting = start(turn, sender_.draft(to, purpose, pieces), ended);
+    } else { // others go on while the content is copied
+        auto draft = sender_.draft(to, purpose, pieces);
+        waiting = start(dispatcher_.take_turn(), std::move(draft), ended);
     }
-    wait_and_begin(*draft, ended);
+    if (waiting) wait_and_begin(*waiting, ended);
+}
+
+/// The draft, if it has to wait.
+std::optional<Draft> Multicasts::start(const engine::Turn& turn, Result<Draft> draft, Ended& ended) {
+    if (!draft) return ended(draft.error()), std::nullopt;
+    const auto to = [&] { return draft->to.text(); };
+    if (has_ended_) return ended(error(ErrorCode::ended, "multicast to {}: the job has ended", to())), std::nullopt;
+    {
+        const Busy busy(*this, turn);
+        const bool was_ready = deliveries_.has_ready();
+        const bool is_for_handler = draft->purpose.use == Use::handler;
+        if (try_begin(turn, *draft, ended)) {
+            // What is for this node too, if that is no code of the program: this thread may hold a mutex that a handler
+            // takes, or the continuation of an earlier multicast.
+            if (!is_for_handler && !was_ready && !turn.is_inner()) run_ready(turn);
+            return {};
+        }
+    }
+    if (!turn.is_inner() || turn.is_borrowed()) return *std::move(draft);
+    ended(error(ErrorCode::misuse, "multicast to {} from a handler: {} are under way, and a handler must not wait",
+                to(), sender_.under_way()));
+    return {};
 }
 
 void Multicasts::wait_and_begin(Draft& draft, Ended& ended) {

@@ -92,6 +92,7 @@ private:
     bool on_over(const engine::Turn& turn, Node source, Bytes bytes);
     bool on_fetch(const engine::Turn& turn, Node source, Bytes bytes);
 
+    std::optional<Draft> start(const engine::Turn& turn, Result<Draft> draft, Ended& ended);
     bool try_begin(const engine::Turn& turn, Draft& draft, Ended& ended);
     std::size_t most_under_way(const engine::Turn& turn) const noexcept;
     void wait_and_begin(Draft& draft, Ended& ended);
@@ -108,6 +109,9 @@ private:
     bool send_parts(const engine::Turn& turn);
     void end_complete(const engine::Turn& turn);
     void settle(const engine::Turn& turn) noexcept;
+
+    /// A content of so many bytes is copied with the turn: that is soon done.
+    static constexpr std::size_t drafted_in_turn_max = 1024;
 
     engine::Dispatcher& dispatcher_;
     engine::Port port_;

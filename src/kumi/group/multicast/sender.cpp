@@ -123,13 +123,17 @@ Relay& Sender::begin(const engine::Turn& turn, Draft& draft, const std::vector<B
 
 void Sender::begin_whole(const engine::Turn& turn, Draft& draft, const std::vector<Before>& before, Relay& relay) {
     if (draft.exposed) relay.place = Place{draft.exposed->offset(), draft.bytes};
-    relay.content = draft.content;
     relay.exposed = std::move(draft.exposed);
     relay.before = before;
     if (draft.purpose.use == Use::take) relay.members = draft.to;
     std::vector<Child> children;
-    if (draft.is_member) children = children_of(draft.to, dispatcher_.node(), siblings_.topology, relay.pace);
-    else children.push_back({choose_first(dispatcher_, siblings_.topology, draft.to, relay.name.sequence), draft.to});
+    if (draft.is_member) {
+        children = children_of(draft.to, dispatcher_.node(), siblings_.topology, relay.pace);
+        if (!children.empty()) relay.content = draft.content;
+    } else {
+        children.push_back({choose_first(dispatcher_, siblings_.topology, draft.to, relay.name.sequence), draft.to});
+        relay.content = std::move(draft.content);
+    }
     if (siblings_.probe.is_measuring()) siblings_.probe.probe(turn, children);
     for (Child& child : children) siblings_.relays.add_child(turn, relay, std::move(child));
 }

@@ -62,7 +62,7 @@ public:
     std::optional<std::vector<Before>> room_for(const engine::Turn& turn, const Draft& draft,
                                                 std::size_t most = Groups::under_way_max) const;
     /// Sends what can be sent at once. The relay is held open by one, which the caller closes, or leaves to the
-    /// delivery if this node is a member. What is left of the draft is its content.
+    /// delivery if this node is a member. What is left of the draft is its content, if this node is a member.
     Relay& begin(const engine::Turn& turn, Draft& draft, const std::vector<Before>& before, Ended ended);
     /// The relay of one of this node's multicasts is complete, and removed: tells the program. The callback may begin
     /// others.
