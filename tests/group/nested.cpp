@@ -109,14 +109,22 @@ TEST_P(Nested, all_nodes_may_ask_all_at_the_same_time) {
 
 TEST_P(Nested, functions_find_room_for_multicasts_though_threads_have_as_many_under_way_as_they_may) {
     run(1, [](Channel& channel) {
-        Asking asking(1);
-        asking.member.open(channel);
-        const std::size_t count = Groups::under_way_max / 2 + 10; // the last ones wait
-        std::vector<Future<group::Gathered<long>>> gathered;
-        for (std::size_t i = 0; i < count; ++i)
-            gathered.push_back(asking.member.groups->gather(asking.all, *asking.gather, 1));
-        for (auto& one : gathered) EXPECT_EQ(good(one.get(deadline())).at(0).second, 1);
-        EXPECT_EQ(asking.member.groups->kept(), 0u);
+        constexpr std::size_t most = Groups::under_way_max / 2;
+        Member member;
+        std::atomic<bool> may_ask{false};
+        const auto same = member.handlers.function("same", [](int number) { return number; });
+        const auto ask = member.handlers.function("ask", [&](int number) {
+            member.engine->wait_until([&] { return may_ask.load(); }, deadline());
+            return Asking::must(member.groups->gather({0}, same, number).get(deadline())).at(0).second;
+        });
+        member.open(channel);
+        std::vector<Future<group::Gathered<int>>> gathered;
+        for (int i = 0; i < static_cast<int>(most); ++i) gathered.push_back(member.groups->gather({0}, ask, i));
+        may_ask = true; // all of them are under way, and wait for functions that ask
+        gathered.push_back(member.groups->gather({0}, ask, static_cast<int>(most)));
+        for (int i = 0; i < static_cast<int>(gathered.size()); ++i)
+            EXPECT_EQ(good(gathered[static_cast<std::size_t>(i)].get(deadline())).at(0).second, i);
+        EXPECT_EQ(member.groups->kept(), 0u);
     });
 }
 
