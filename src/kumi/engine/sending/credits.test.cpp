@@ -207,11 +207,11 @@ TEST(Credits, a_lost_node_leaves_the_headers_of_requests_that_it_has_not_told_to
     Credits credits(3);
     EXPECT_TRUE(threads_of_lost(credits, 0).empty());
     for (std::uint32_t thread = 1; thread <= 5; ++thread) credits.on_requested(1, {0, 0, thread << 1 | 1});
-    credits.on_requested(2, {0, 0, 9 << 1 | 1});
+    for (std::uint32_t thread = 11; thread <= 15; ++thread) credits.on_requested(2, {0, 0, thread << 1 | 1});
     EXPECT_TRUE(credits.on_told(1, 2));
     EXPECT_EQ(threads_of_lost(credits, 1), (std::vector<std::uint32_t>{3, 4, 5}));
     EXPECT_TRUE(threads_of_lost(credits, 1).empty()) << "once";
-    EXPECT_EQ(threads_of_lost(credits, 2), std::vector<std::uint32_t>{9});
+    EXPECT_EQ(threads_of_lost(credits, 2), (std::vector<std::uint32_t>{11, 12, 13, 14, 15})) << "those of each node";
 }
 
 TEST(Credits, headers_are_there_for_as_many_requests_as_may_be_under_way_and_after_any_number) {
