@@ -18,8 +18,8 @@ using Instant = std::chrono::time_point<std::chrono::steady_clock, Duration>;
 /// replay any schedule.
 inline Instant now() noexcept { return std::chrono::steady_clock::now(); }
 
-/// A time from now() to coarse_ahead_max after it, or earlier where the system has missed a tick. Costs a third of
-/// now(): for what is due in tenths of seconds, and is asked before each sleep.
+/// A time between now() and coarse_ahead_max after it, or earlier where the system has missed a tick. Takes a third of
+/// the time of now(). For deadlines in tenths of seconds that are checked before each sleep.
 Instant now_coarse() noexcept;
 inline constexpr Duration coarse_ahead_max = std::chrono::milliseconds(10); // the longest tick of a system
 

@@ -304,7 +304,7 @@ bool ShmemChannel::look_for_departures(Instant time) noexcept {
 // ---- sleeping
 
 bool ShmemChannel::arm() noexcept {
-    // Coarse: a look comes some milliseconds early, and never so late that the next sleep would end at once.
+    // The coarse time is ahead of now(), so that a look is due when a sleep that ends for it has ended.
     if (look_for_departures(now_coarse())) return false; // a node is lost, which the caller may wait for
     bell_.fall_asleep();
     for (std::size_t word = 0; word < watched_bits_.size(); ++word)

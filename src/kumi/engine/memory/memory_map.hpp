@@ -38,8 +38,8 @@ public:
     }
     /// Whether the memory of `node` is mapped here: it is reached, or was until the node was lost.
     bool is_mapped(Node node) const noexcept { return bases_[node] != nullptr; }
-    /// `node` is lost: its memory is not reached any more, so that it fails to be accessed as that of other hosts does.
-    /// The memory stays mapped, for threads that access it now.
+    /// `node` is lost: reaches() is false from now on. Accesses then go by messages, which fail because the node is
+    /// lost. The memory stays mapped, for threads that access it now.
     void forget(Node node) noexcept {
         if (node != self_) is_reached_[node].store(false, std::memory_order_relaxed);
     }

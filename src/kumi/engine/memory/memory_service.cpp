@@ -76,8 +76,8 @@ Error MemoryService::not_in_handler(const char* what, Node node) const {
     if (map_.is_mapped(node)) // it was reached until it was lost
         return error(ErrorCode::node_lost, "{}: {} has left, or is lost", what, dispatcher_.name_of(node));
     return error(ErrorCode::misuse,
-                 "{}: a handler must not wait for {}, which is on another host; start_get() and async() do not wait",
-                 what, dispatcher_.name_of(node));
+                 "{}: a handler must not wait for {}, which is on another host; the forms of async() do not wait", what,
+                 dispatcher_.name_of(node));
 }
 
 // ---- put

@@ -4,11 +4,35 @@
 #include "kumi/engine/progress/borrowed_time.hpp"
 #include "kumi/group/wire/message.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <new>
 #include <utility>
 
 namespace kumi::group {
+namespace {
+
+/// For a thread that waits: notices that no multicast has ended for long. Time in which the thread did not look does
+/// not count: the thread may have been stopped, or have run another function.
+class Standstill {
+public:
+    /// To be called at each look, with the number of multicasts that have ended.
+    bool is_over(std::uint64_t ended, Duration longest) noexcept {
+        const Instant time = now();
+        const Duration away_min = std::max<Duration>(longest / 2, std::chrono::seconds(2));
+        if (ended != ended_ || time - looked_ > away_min) since_ = time;
+        ended_ = ended;
+        looked_ = time;
+        return time - since_ >= longest;
+    }
+
+private:
+    std::uint64_t ended_ = 0;
+    Instant since_{};  // the last multicast ended, or the thread looked again
+    Instant looked_{}; // for the first time: long ago
+};
+
+} // namespace
 
 Multicasts::Multicasts(engine::Dispatcher& dispatcher, Topology topology, const Settings& settings, const Costs& usual)
     : dispatcher_(dispatcher), port_(dispatcher.add_service(*this)), topology_(std::move(topology)),
@@ -65,20 +89,13 @@ void Multicasts::wait_and_begin(Draft& draft, Ended& ended) {
     bool has_begun = false;
     std::string_view stuck; // why waiting is of no use
     engine::BorrowedTime borrowed;
-    std::uint64_t ended_before = 0;
-    Instant since{}, looked{}; // when the last one ended, or this thread was away
-    const Duration away_min = std::max<Duration>(longest / 2, std::chrono::seconds(2));
+    Standstill standstill;
     dispatcher_.loop().wait_for_room([&](const engine::Turn& turn) {
         if (has_begun || has_ended_) return true;
         if (try_begin(turn, draft, ended)) return has_begun = true;
-        const Instant time = now();
-        const std::uint64_t ended_now = sender_.ended();
-        if (ended_now != ended_before || time - looked > away_min) since = time;
-        ended_before = ended_now;
-        looked = time;
+        const bool is_standing = standstill.is_over(sender_.ended(), longest);
         if (borrowed.is_over(turn, longest)) stuck = engine::BorrowedTime::advice;
-        else if (sender_.under_way() >= most_under_way(turn) && dispatcher_.calls().is_in_function(turn) &&
-                 time - since >= longest)
+        else if (is_standing && sender_.under_way() >= most_under_way(turn) && dispatcher_.calls().is_in_function(turn))
             stuck = "none of them ends while this function waits: do they wait for functions such as this one?";
         return !stuck.empty();
     });

@@ -71,8 +71,8 @@ public:
     /// This node has begun a multicast with that sequence; it may be over.
     bool has_begun(std::uint64_t sequence) const noexcept { return sequence < next_sequence_; }
     std::size_t under_way() const noexcept { return under_way_.size(); }
-    /// How many have ended, for comparison.
-    std::uint64_t ended() const noexcept { return next_sequence_ - under_way_.size(); }
+    /// How many of this node's multicasts have ended.
+    std::uint64_t ended() const noexcept { return next_sequence_ - 1 - under_way_.size(); }
 
 private:
     struct UnderWay {
