@@ -21,7 +21,7 @@ constexpr double quiet = 1e-3;
 /// The largest message that the simulated MPI sends eagerly, less what SimGrid adds.
 constexpr std::size_t at_once_bytes = 8960;
 /// The paper sends messages up to this size whole.
-constexpr std::size_t paper_whole_bytes = 12288;
+constexpr std::size_t paper_whole_bytes = 8192;
 /// The costs of simulation.cpp, given to Kumi as settings.
 constexpr const char* costs = "overhead=0.2,latency=1.2,bandwidth=10000";
 

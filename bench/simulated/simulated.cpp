@@ -136,8 +136,8 @@ void draw(const std::string& folder, const std::vector<Cell>& cells, const Resul
     };
     constexpr Figure figures[] = {{1024, "multicast_1KB.svg", "1 KB, simulated XC30"},
                                   {8192, "multicast_8KB.svg", "8 KB, simulated XC30"},
-                                  {81920, "figure8_80KB.svg", "80 KB, simulated XC30 (the paper's figure 8)"},
-                                  {8388608, "figure9_8MB.svg", "8 MB, simulated XC30 (the paper's figure 9)"}};
+                                  {81920, "figure9_80KB.svg", "80 KB, simulated XC30 (the paper's figure 9)"},
+                                  {8388608, "figure8_8MB.svg", "8 MB, simulated XC30 (the paper's figure 8)"}};
     for (const Figure& figure : figures) {
         std::vector<Curve> curves{results.curve("kumi", "Kumi", cells, figure.bytes),
                                   results.curve("mpich", "MPI_Bcast (MPICH)", cells, figure.bytes),
