@@ -373,6 +373,8 @@ inline void play(const Stage::Options& options, const std::function<void(Stage&)
             for (Node puppet = 1; puppet < options.nodes; ++puppet) stage.lose(puppet);
         stage.is_over_ = true;
         stage.member.engine.reset();
+        // Puppets go on until nothing is in flight, also to a node that has left.
+        while (world.network().in_flight() != 0) channel.poll([](pm::Message&) {}, pm::all_messages);
     });
     if (options.afterwards) options.afterwards(stage);
 }

@@ -239,6 +239,7 @@ TEST_F(Relays, sync_waits_for_stores_of_this_node_and_not_for_those_that_it_pass
         const Name others{1, 1};
         const RelayId id =
             pass_on_to_two(stage, others, {Use::store, 0, 0}, store_of(segment.id, 0, bytes_of(value)));
+        stage.settle(); // the children have said that they handled it
         good(engine.sync(now()));
         Flag is_synced = 0;
         auto stored = stage.member.groups->multicast({0, 2}, global_ptr<std::uint64_t>(0, segment.id, 8), {&value, 1});

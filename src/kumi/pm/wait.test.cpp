@@ -15,13 +15,103 @@ using loopback::ScriptedChannel;
 
 constexpr auto ignore = [](Message&) {};
 
-// ---- poll_until
+// ---- Patience
 
 TEST(Patience, a_node_spins_where_the_host_has_a_core_for_each_and_not_where_it_has_one_too_few) {
     EXPECT_GT(patience_for(4, 4).spin_max, Duration{0});
     EXPECT_EQ(patience_for(5, 4).spin_max, Duration{0});
     EXPECT_GT(patience_for(1, 4).spin_max, Duration{0});
 }
+
+TEST(Patience, a_node_yields_where_it_does_not_spin) {
+    EXPECT_GT(patience_for(5, 4).yields_max, 0u);
+    EXPECT_EQ(patience_for(4, 4).yields_max, 0u);
+}
+
+// ---- Idling
+
+using Step = Idling::Step;
+
+/// How many steps are not `sleep`, before the first that is.
+unsigned steps_awake(Idling& idling, Duration each = {}) {
+    for (unsigned steps = 0; steps < 1'000'000; ++steps) {
+        if (idling.next() == Step::sleep) return steps;
+        if (each > Duration{0}) std::this_thread::sleep_for(each);
+    }
+    return ~0u;
+}
+
+TEST(Idling, without_a_core_of_its_own_a_thread_yields_as_often_as_it_may_and_sleeps) {
+    for (unsigned attempt = 0;; ++attempt) { // a thread that does not run for long yields less often
+        Idling idling({.yields_max = 16});
+        EXPECT_EQ(idling.next(), Step::yield);
+        const unsigned more = steps_awake(idling);
+        if (more != 15 && attempt < 20) continue;
+        EXPECT_EQ(more, 15u);
+        break;
+    }
+    Idling at_once({});
+    EXPECT_EQ(at_once.next(), Step::sleep);
+}
+
+TEST(Idling, yields_that_take_long_end_early) {
+    Idling idling({.yields_max = 100});
+    EXPECT_LT(steps_awake(idling, 1ms), 10u);
+}
+
+TEST(Idling, a_thread_with_a_core_looks_often_and_yields_now_and_then_for_as_long_as_it_is_to_spin) {
+    Idling idling({2ms}, 8);
+    const Instant start = now();
+    for (int round = 0; round < 2; ++round) {
+        for (int look = 0; look < 7; ++look) EXPECT_EQ(idling.next(), Step::look);
+        if (const Step step = idling.next(); now() < start + 1ms) {
+            EXPECT_EQ(step, Step::yield);
+        }
+    }
+    EXPECT_LT(steps_awake(idling), ~0u);
+    EXPECT_GE(now(), start + 2ms);
+}
+
+TEST(Idling, knows_the_time_when_it_is_to_sleep) {
+    for (const Patience patience : {Patience{}, Patience{.yields_max = 5}, Patience{.spin_max = 20us}}) {
+        Idling idling(patience);
+        const Instant start = now();
+        steps_awake(idling);
+        EXPECT_GE(idling.time(), start + patience.spin_max);
+        EXPECT_LE(idling.time(), now());
+    }
+}
+
+TEST(Idling, after_a_long_sleep_in_which_nothing_came_it_sleeps_on) {
+    for (const unsigned polls_per_clock : {8u, 64u})
+        for (const Patience patience : {Patience{.yields_max = 20}, Patience{.spin_max = 100us}}) {
+            Idling idling(patience, polls_per_clock);
+            steps_awake(idling);
+            std::this_thread::sleep_for(20ms);
+            idling.end_sleep();
+            EXPECT_EQ(idling.next(), Step::sleep);
+            std::this_thread::sleep_for(20ms);
+            idling.end_sleep();
+            EXPECT_EQ(idling.next(), Step::sleep);
+            idling.reset();
+            EXPECT_NE(idling.next(), Step::sleep) << "something came";
+        }
+}
+
+TEST(Idling, after_a_short_sleep_the_wait_begins_anew) {
+    for (const Patience patience : {Patience{.yields_max = 20}, Patience{.spin_max = 100us}}) {
+        Step step = Step::sleep;
+        for (int attempt = 0; attempt < 20 && step == Step::sleep; ++attempt) { // one of them is not interrupted
+            Idling idling(patience);
+            steps_awake(idling);
+            idling.end_sleep();
+            step = idling.next();
+        }
+        EXPECT_NE(step, Step::sleep);
+    }
+}
+
+// ---- poll_until
 
 TEST(PollUntil, hands_out_messages_until_it_is_done) {
     for (const Duration spin : {0us, 20us}) {

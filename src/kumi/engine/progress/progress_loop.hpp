@@ -101,36 +101,24 @@ public:
             else return until();
         };
         const Wait wait(*this, turn, serving_);
-        const unsigned polls_per_clock = polls_per_clock_; // as in pm::poll_until()
-        // Where all cores are taken whoever is waited for may only need this one: to let it run costs a third of
-        // falling asleep and being woken.
-        constexpr unsigned yields_max = 4;
-        unsigned empty = 0;
-        Instant idle_since{};
+        pm::Idling idling(patience_, polls_per_clock_);
         while (!done()) {
             if (const Work::Done worked = work_.work(turn); worked.is_any()) {
-                empty = 0;
+                idling.reset();
                 after_work(turn, worked.has_tasks);
                 continue;
             }
             lock_.let_others();
-            if (patience_.spin_max > Duration{0}) {
-                pm::relax();
-                if (++empty % polls_per_clock != 0) continue;
-            } else if (++empty <= yields_max) {
+            const pm::Idling::Step step = idling.next();
+            if (step == pm::Idling::Step::look) continue;
+            if (idling.time() >= deadline || wait.is_to_end()) return done();
+            if (step == pm::Idling::Step::yield) {
                 lock_.yield();
                 continue;
             }
-            const Instant time = now();
-            if (time >= deadline || wait.is_to_end()) return done();
-            if (empty == polls_per_clock) idle_since = time;
-            if (patience_.spin_max > Duration{0} && time - idle_since < patience_.spin_max) {
-                lock_.yield(); // costs little where nobody else wants this core, and hosts may share it without knowing
-                continue;
-            }
+            idling.reset();
             if (const PreparedSleep prepared(work_, turn); prepared && !done())
-                sleep(std::min(deadline, time + work_.sleep_max()));
-            empty = 0;
+                if (sleep(std::min(deadline, idling.time() + work_.sleep_max()))) idling.end_sleep();
         }
         return true;
     }
@@ -238,8 +226,9 @@ private:
     void run_tasks() noexcept;
     /// A thread of the program sleeps on the channel.
     bool is_thread_asleep() const noexcept { return sleeper_ == Sleeper::thread || sleeper_ == Sleeper::for_room; }
-    void sleep(Instant deadline) noexcept;
-    void sleep_on_channel(Sleeper who, Instant deadline) noexcept;
+    /// False: there is something to do first.
+    bool sleep(Instant deadline) noexcept;
+    bool sleep_on_channel(Sleeper who, Instant deadline) noexcept;
     void sleep_for_room() noexcept;
     std::optional<pm::Watched> begin_sleep(Sleeper who) noexcept;
     void block(const pm::Watched& watched, Instant deadline) noexcept;
