@@ -77,6 +77,16 @@ TEST(Ends, without_a_time_for_joining_nobody_is_late_and_who_need_not_join_is_ne
     EXPECT_EQ(no_join.err, "");
 }
 
+TEST(Ends, wrappers_find_the_number_of_their_node_in_the_environment_and_np_means_n) {
+    for (const char* const option : {"-n", "-np"}) {
+        const Outcome outcome = run({.words = kumi_run({option, "3", "-l", "--no-join", "sh", "-c",
+                                                        "echo $KUMI_NODE of $KUMI_NODES at $KUMI_HOST_SLOT"})});
+        EXPECT_EQ(outcome.code, 0) << outcome.err;
+        for (const char* const line : {"[0] 0 of 3 at 0\n", "[1] 1 of 3 at 1\n", "[2] 2 of 3 at 2\n"})
+            EXPECT_TRUE(contains(outcome.out, line)) << outcome.out;
+    }
+}
+
 TEST(Ends, a_node_that_has_left_may_go_while_the_others_work_on) {
     const Outcome outcome = run(
         {.words = kumi_run_actor({"-n", "3"}, {"join", "0:leave", "0:exit=0", "wait_ms=300", "leave", "say=done"})});

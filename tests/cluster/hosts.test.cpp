@@ -292,8 +292,7 @@ TEST_F(Hosts, hosts_and_places_that_are_none) {
     expect_refusal({"-n", "1", "--place", "pack", "true"}, "--place: on which hosts\\? .*");
     expect_refusal({"--cluster", file, "--hosts", "one,two", "-n", "1", "true"},
                    "--hosts: " + file + " says nothing of a host two; it has one");
-    expect_refusal({"--cluster", file, "-n", "3", "true"},
-                   "-n 3: 3 nodes wanted, and the 1 host have 2 slots in all: .*");
+    expect_refusal({"--cluster", file, "-n", "3", "true"}, "-n 3: 3 nodes wanted, and the host has 2 slots in all: .*");
     expect_refusal({"--cluster", folder_.path() + "/none", "-n", "1", "true"},
                    "reading the cluster file .*/none: No such file or directory");
     Command by_variable = on_hosts({"--hosts", "two", "-n", "1", "true"});

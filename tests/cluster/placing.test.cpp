@@ -180,12 +180,16 @@ TEST(Surroundings, a_node_is_told_by_its_environment_where_to_join_and_nothing_e
         std::set<std::string> variables;
         std::istringstream stream(file_text("/proc/" + pid + "/environ"));
         for (std::string variable; std::getline(stream, variable, '\0');)
-            variables.insert(variable.starts_with("KUMI_STARTER=") ? "KUMI_STARTER" : variable);
+            if (const std::string name = variable.substr(0, variable.find('='));
+                name == "KUMI_STARTER" || name == "KUMI_NODE" || name == "KUMI_HOST_SLOT")
+                variables.insert(name);
+            else variables.insert(variable);
         return variables;
     };
     std::set<std::string> expected = variables_of(std::to_string(command.pid()));
     expected.insert("KUMI_BOOT=3");
     expected.insert("KUMI_STARTER"); // its value is random
+    expected.insert({"KUMI_NODE", "KUMI_HOST_SLOT", "KUMI_NODES=2"}); // tests/cluster/ends.test.cpp has the values
     int nodes = 0;
     for (const std::string& process : processes_marked(command.mark())) { // "PID WORD WORD ... "
         const std::size_t space = process.find(' ');

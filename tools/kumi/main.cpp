@@ -29,6 +29,7 @@ std::vector<std::string> marked_words(int argc, char** argv) {
     for (std::string& word : words)
         if (starts_program && !word.empty() && (word.front() == '[' || word.front() == kumi::tools::verbatim_mark))
             word.insert(word.begin(), kumi::tools::verbatim_mark);
+    if (argc > 2 && words[1] == "run" && words[2] == "-np") words[2] = "-n"; // as with mpirun
     return words;
 }
 

@@ -29,9 +29,10 @@ std::string Policy::text() const {
 Result<Placement> place(const Cluster& cluster, std::uint32_t nodes, Policy policy) {
     const auto plural = [](std::uint64_t count) { return count == 1 ? "" : "s"; };
     if (nodes > cluster.slots())
-        return error("{} node{} wanted, and the {} host{} have {} slot{} in all: start fewer, or give hosts more slots",
-                     nodes, plural(nodes), cluster.hosts.size(), plural(cluster.hosts.size()), cluster.slots(),
-                     plural(cluster.slots()));
+        return error("{} node{} wanted, and the {} {} slot{} in all: start fewer, or give hosts more slots", nodes,
+                     plural(nodes),
+                     cluster.hosts.size() == 1 ? "host has" : fmt::format("{} hosts have", cluster.hosts.size()),
+                     cluster.slots(), plural(cluster.slots()));
     std::vector<std::uint32_t> counts(cluster.hosts.size());
     std::uint32_t left = nodes;
     // In rounds: in each round every host gets up to `step` more nodes.

@@ -40,6 +40,8 @@ TEST(Placement, slots_are_never_exceeded) {
 TEST(Placement, what_cannot_be_seated_is_refused_with_the_numbers) {
     EXPECT_EQ(refusal("a,b:2", 4, "pack"),
               "4 nodes wanted, and the 2 hosts have 3 slots in all: start fewer, or give hosts more slots");
+    EXPECT_EQ(refusal("a", 2, "pack"),
+              "2 nodes wanted, and the host has 1 slot in all: start fewer, or give hosts more slots");
     EXPECT_EQ(refusal("a:2,b:2", 3, "1-per-host"),
               "1-per-host: only 2 of 3 nodes fit; give hosts more slots, or use another placement");
 }

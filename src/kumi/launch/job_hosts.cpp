@@ -53,6 +53,7 @@ Result<void> JobHosts::start_here(base::Descriptor input) {
     if (!program) return program.error();
     here_.emplace(host::NodesOptions{.first = 0,
                                      .count = options_.nodes,
+                                     .nodes = options_.nodes,
                                      .program = *std::move(program),
                                      .arguments = options_.arguments,
                                      .environment = host::with(host::own_environment(), options_.environment_added),
@@ -69,7 +70,8 @@ Result<void> JobHosts::start_here(base::Descriptor input) {
 Result<void> JobHosts::start_elsewhere() {
     const auto agent = remote::find_agent(options_.rsh, options_.start_max);
     if (!agent) return agent.error();
-    JobOrder order{.bind = options_.bind,
+    JobOrder order{.nodes = options_.nodes,
+                   .bind = options_.bind,
                    .folder = own_folder(),
                    .program = options_.program,
                    .arguments = options_.arguments,

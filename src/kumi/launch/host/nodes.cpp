@@ -28,7 +28,8 @@ constexpr const char* cluster_variable = "KUMI_CLUSTER";
 Nodes::Nodes(NodesOptions options, Poller& poller, Children& children, Listener& listener)
     : options_(std::move(options)), poller_(poller), children_(children), listener_(listener),
       sharing_(options_.count) {
-    std::vector<std::string> added{fmt::format("{}={}", boot::socket_variable, boot_socket_number)};
+    std::vector<std::string> added{fmt::format("{}={}", boot::socket_variable, boot_socket_number),
+                                   fmt::format("KUMI_NODES={}", options_.nodes)};
     if (options_.cluster) added.push_back(fmt::format("{}=/proc/self/fd/{}", cluster_variable, cluster_number));
     options_.environment = with(std::move(options_.environment), added);
 }
@@ -58,7 +59,9 @@ Result<void> Nodes::start_node(std::uint32_t slot, const std::vector<cpu_set_t>&
 
     ProcessOptions process{.program = options_.program,
                            .arguments = options_.arguments,
-                           .environment = options_.environment,
+                           .environment =
+                               with(options_.environment, {fmt::format("KUMI_NODE={}", options_.first + slot),
+                                                           fmt::format("KUMI_HOST_SLOT={}", slot)}),
                            .binding = {},
                            .descriptors = {input.get(), out->nodes.get(), err->nodes.get(), theirs.get()}};
     if (options_.cluster) process.descriptors.push_back(options_.cluster.get());

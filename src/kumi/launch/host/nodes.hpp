@@ -16,6 +16,7 @@ namespace kumi::launch::host {
 struct NodesOptions {
     std::uint32_t first = 0; // the number in the job of the first node; the others follow
     std::uint32_t count = 1;
+    std::uint32_t nodes = 1; // of the whole job
     std::string program; // a path
     std::vector<std::string> arguments;
     std::vector<std::string> environment;

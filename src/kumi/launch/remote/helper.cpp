@@ -207,14 +207,15 @@ private:
         if (auto fits = host::check_limits(order->count); !fits) return fits;
 
         host::NodesOptions options{.first = order->first,
-                             .count = order->count,
-                             .program = *std::move(program),
-                             .arguments = std::move(order->arguments),
-                             .environment = host::own_environment(),
-                             .bind = order->bind,
-                             .terminal = {},
-                             .input = {},
-                             .cluster = {}};
+                                   .count = order->count,
+                                   .nodes = order->nodes,
+                                   .program = *std::move(program),
+                                   .arguments = std::move(order->arguments),
+                                   .environment = host::own_environment(),
+                                   .bind = order->bind,
+                                   .terminal = {},
+                                   .input = {},
+                                   .cluster = {}};
         if (order->is_terminal) options.terminal = winsize{order->rows, order->columns, 0, 0};
         if (order->cluster_text) {
             auto file = file_of(*order->cluster_text);

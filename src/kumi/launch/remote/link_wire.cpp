@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view hello_mark = "kumi-host-helper ";
 
 struct OrderHead {
-    std::uint32_t first, count, bind, is_terminal, rows, columns, arguments, environment, has_cluster, reserved;
+    std::uint32_t first, count, bind, is_terminal, rows, columns, arguments, environment, has_cluster, nodes;
 };
 
 void put(std::vector<std::byte>& bytes, Bytes more) { bytes.insert(bytes.end(), more.begin(), more.end()); }
@@ -77,7 +77,7 @@ std::vector<std::byte> encode(const JobOrder& order) {
                          .arguments = static_cast<std::uint32_t>(order.arguments.size()),
                          .environment = static_cast<std::uint32_t>(order.environment.size()),
                          .has_cluster = order.cluster_text.has_value(),
-                         .reserved = 0};
+                         .nodes = order.nodes};
     std::vector<std::byte> bytes(sizeof head);
     std::memcpy(bytes.data(), &head, sizeof head);
     put_text(bytes, order.folder);
@@ -98,6 +98,7 @@ Result<JobOrder> decode_order(Bytes bytes) {
         return error("what kumi run orders is cut short");
     order.first = head.first;
     order.count = head.count;
+    order.nodes = head.nodes;
     order.bind = head.bind != 0;
     order.is_terminal = head.is_terminal != 0;
     order.rows = static_cast<std::uint16_t>(head.rows);

@@ -92,6 +92,7 @@ inline constexpr std::uint32_t input_bytes_max = 65536;
 struct JobOrder {
     std::uint32_t first = 0;
     std::uint32_t count = 1;
+    std::uint32_t nodes = 1; // of the whole job
     bool bind = true;
     bool is_terminal = false;
     std::uint16_t rows = 0;

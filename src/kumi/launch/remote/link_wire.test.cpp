@@ -12,6 +12,7 @@ namespace {
 TEST(LinkWire, an_order_arrives_as_it_was_given) {
     JobOrder order{.first = 3,
                    .count = 2,
+                   .nodes = 9,
                    .bind = false,
                    .is_terminal = true,
                    .rows = 24,
@@ -25,6 +26,7 @@ TEST(LinkWire, an_order_arrives_as_it_was_given) {
     ASSERT_TRUE(back) << back.error().text();
     EXPECT_EQ(back->first, 3u);
     EXPECT_EQ(back->count, 2u);
+    EXPECT_EQ(back->nodes, 9u);
     EXPECT_FALSE(back->bind);
     EXPECT_TRUE(back->is_terminal);
     EXPECT_EQ(back->rows, 24);

@@ -27,7 +27,7 @@ bool is_of_host(std::string_view name) noexcept {
     static constexpr std::array names{
         "HOSTNAME", "HOST", "HOSTTYPE", "MACHTYPE", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "GPG_TTY",
         "WINDOWID", "TMUX", "TMUX_PANE", "STY", "TMPDIR", "TMP", "TEMP", "PWD", "OLDPWD", "SHLVL", "_",
-        "KUMI_BOOT", "KUMI_STARTER", "KUMI_UDP_ADDRESS"};
+        "KUMI_BOOT", "KUMI_STARTER", "KUMI_UDP_ADDRESS", "KUMI_NODE", "KUMI_HOST_SLOT"};
     // clang-format on
     static constexpr std::array beginnings{"SSH_", "XDG_RUNTIME_", "XDG_SESSION_", "XDG_SEAT", "XDG_VTNR", "DBUS_"};
     return std::any_of(names.begin(), names.end(), [&](std::string_view one) { return name == one; }) ||
