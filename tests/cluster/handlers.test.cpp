@@ -21,7 +21,7 @@ TEST(Handlers, a_node_that_makes_no_call_answers_soon_all_the_same) {
 TEST(Handlers, a_function_for_messages_may_throw_anything_replace_itself_and_keep_what_it_got) {
     for (const char* const way : {"pm", "job"}) {
         const Outcome outcome = run({.words = {program("throwing"), way}});
-        EXPECT_EQ(outcome.code, 0) << outcome.err;
+        EXPECT_EQ(outcome.code, std::string(way) == "pm" ? 0 : 1) << outcome.err; // it does not ask for what was thrown
         EXPECT_EQ(outcome.out, "0 1 102 103 all kept\n");
         EXPECT_TRUE(contains(outcome.err, "the first")) << outcome.err;
     }

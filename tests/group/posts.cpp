@@ -187,7 +187,7 @@ TEST_F(Posts, what_was_sent_for_another_call_or_with_another_size_is_an_error_at
                   with([](CollectiveHeader& post) { post.collective = static_cast<std::uint8_t>(Collective::gather); }),
                   eight),
               "scatter among 0-1: node 1 has called gather with root 1, this node scatter with root 1");
-    EXPECT_EQ(error_with(with([](CollectiveHeader& post) { post.collective = 21; }), eight),
+    EXPECT_EQ(error_with(with([](CollectiveHeader& post) { post.collective = 99; }), eight),
               "scatter among 0-1: node 1 has called something else with root 1, this node scatter with root 1");
     EXPECT_EQ(error_with(with([](CollectiveHeader& post) { post.root = 0; }), eight),
               "scatter among 0-1: node 1 has called scatter with root 0, this node scatter with root 1");
@@ -196,8 +196,10 @@ TEST_F(Posts, what_was_sent_for_another_call_or_with_another_size_is_an_error_at
     const std::string other_step =
         "scatter among 0-1: node 1 is at another step: the members' calls are not in the same order";
     EXPECT_EQ(error_with(with([](CollectiveHeader& post) { post.step = 1; }), eight), other_step);
-    EXPECT_EQ(error_with(with([](CollectiveHeader& post) { post.bytes = 9; }), nine), other_step);
-    EXPECT_EQ(error_with(with([](CollectiveHeader& post) { post.bytes = 7; }), Bytes(eight).first(7)), other_step);
+    EXPECT_EQ(error_with(with([](CollectiveHeader& post) { post.bytes = 9; }), nine),
+              "scatter among 0-1: node 1 sends 9 bytes, and the array here has 8 bytes");
+    EXPECT_EQ(error_with(with([](CollectiveHeader& post) { post.bytes = 7; }), Bytes(eight).first(7)),
+              "scatter among 0-1: node 1 sends 7 bytes, and the array here has 8 bytes");
     const std::string text(600, 'x');
     EXPECT_EQ(
         error_with(with([&](CollectiveHeader& post) { post.kind = MessageKind::trouble, post.bytes = text.size(); }),

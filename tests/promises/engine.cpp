@@ -77,10 +77,10 @@ TEST_P(EnginePromises, a_call_that_does_not_wait_is_allowed_inside_a_handler) {
             good(memory.write(words.at(next, 1), engine.node() + 10u));
             good(memory.set_flag(words.at(next, 2), 5));
             good(memory.start_get(words.at(next), {&target, 1}, &got));
-            memory.async().read(words.at(next)).then([&](Result<std::uint64_t> value) {
+            (void)memory.async().read(words.at(next)).then([&](Result<std::uint64_t> value) {
                 has_read = value && *value == 77;
             });
-            engine.invoke(next, seven).then([&](Result<int> value) { has_answer = value && *value == 7; });
+            (void)engine.invoke(next, seven).then([&](Result<int> value) { has_answer = value && *value == 7; });
             good(engine.start_sync(synced));
             token = engine.arrive();
             (void)engine.test(*token);

@@ -25,6 +25,61 @@ class GroupPromises : public GroupTest {};
 
 using Numbers = std::vector<std::int64_t>;
 
+TEST_P(GroupPromises, neighbours_exchange_values_and_at_the_ends_there_is_nobody) {
+    run_group(3, [](Member&, Group& group) {
+        const Node rank = group.rank(), last = group.size() - 1;
+        const auto next = rank == last ? group::no_rank : rank + 1, before = rank == 0 ? group::no_rank : rank - 1;
+        for (int round = 0; round < 3; ++round) {
+            Numbers mine{rank + 10, round}, theirs{-1, -1};
+            good(group.sendrecv(next, mine, before, theirs, deadline()));
+            EXPECT_EQ(theirs, rank == 0 ? (Numbers{-1, -1}) : (Numbers{rank + 9, round}));
+        }
+        Numbers mine(rank + 1u, rank), theirs((rank + last) % group.size() + 1u);
+        good(group.start()
+                 .sendrecv((rank + 1) % group.size(), mine, (rank + last) % group.size(), theirs, deadline())
+                 .get(deadline()));
+        EXPECT_EQ(theirs, Numbers(theirs.size(), (rank + last) % group.size())) << "in a circle, of different sizes";
+        Numbers own(1);
+        good(group.sendrecv(rank, Numbers{rank + 5}, rank, own, deadline()));
+        EXPECT_EQ(own[0], rank + 5);
+        expect_code(group.sendrecv(3, mine, group::no_rank, own, deadline()), ErrorCode::not_found,
+                    {"no rank 3", "0 to 2"}); // and the call is not made
+        expect_code(group.start().sendrecv(rank, mine, group::no_rank, own).get(deadline()), ErrorCode::misuse,
+                    {"itself"});
+        good(group.barrier(deadline()));
+    });
+}
+
+TEST_P(GroupPromises, alltoallv_into_arrays_of_the_program_takes_what_fits_exactly) {
+    run_group(3, [](Member&, Group& group) {
+        const Node rank = group.rank();
+        std::vector<Numbers> parts, rooms;
+        for (Node other = 0; other < 3; ++other) {
+            parts.emplace_back(rank + 2 * other, 100 * rank + other);
+            rooms.emplace_back(other + 2 * rank);
+        }
+        good(group.alltoallv(parts, rooms, deadline()));
+        for (Node other = 0; other < 3; ++other)
+            EXPECT_EQ(rooms[other], Numbers(other + 2 * rank, 100 * other + rank)) << other;
+        for (Numbers& room : rooms) std::ranges::fill(room, 0);
+        good(group.start().alltoallv(parts, rooms, deadline()).get(deadline()));
+        for (Node other = 0; other < 3; ++other)
+            EXPECT_EQ(rooms[other], Numbers(other + 2 * rank, 100 * other + rank)) << other;
+        if (rank == 1) rooms[2].resize(1);
+        const auto done = group.alltoallv(parts, rooms, deadline());
+        if (rank == 1) expect_error(done, {"alltoallv", "node 2", "32 bytes", "8 bytes"});
+    });
+}
+
+TEST_P(GroupPromises, an_allreduce_of_values_may_return_them) {
+    run_group(3, [](Member&, Group& group) {
+        const Numbers mine{group.rank(), 1, -5};
+        EXPECT_EQ(good(group.allreduce(mine, group::sum, deadline())), (Numbers{3, 3, -15}));
+        EXPECT_EQ(good(group.allreduce(std::array<int, 2>{1, 2}, group::max, deadline())), (std::vector<int>{1, 2}));
+        EXPECT_TRUE(good(group.allreduce(Numbers(), group::sum, deadline())).empty());
+    });
+}
+
 TEST_P(GroupPromises, every_call_gives_each_member_what_the_header_says) {
     run_group(3, [](Member&, Group& group) {
         const auto rank = static_cast<std::int64_t>(group.rank());

@@ -48,6 +48,34 @@ TEST_P(HandlerPromises, parameters_of_every_kind_arrive_as_they_were_sent) {
     });
 }
 
+TEST_P(HandlerPromises, a_handle_of_another_handlers_object_is_refused) {
+    run(2, [](Channel& channel) {
+        Handlers others;
+        const auto of_others = others.add("take", [](Call&, double) {});
+        const auto function_of_others = others.function("ask", [](double value) { return value; });
+        std::atomic<int> handled{0};
+        Handlers first;
+        const auto take = first.add("take", [&](Call&, std::int64_t value) { handled += value == 5; });
+        const auto reply = first.add("reply", [&](Call& call) { call.reply(of_others, 1.5); });
+        const auto ask = first.function("ask", [](std::int64_t value) { return value; });
+        Handlers moved = std::move(first);                   // with its handles
+        const auto added = first.add("added", [](Call&) {}); // to an object that was moved from
+        Engine engine = open(channel, std::move(moved));
+        const Node next = 1 - engine.node();
+        expect_code(engine.send(next, of_others, 1.5), ErrorCode::misuse, {"another Handlers object"});
+        expect_code(engine.send(next, added), ErrorCode::misuse, {"another Handlers object"});
+        expect_code(engine.invoke(next, function_of_others, 1.5).get(deadline()), ErrorCode::misuse,
+                    {"function ask", "another Handlers object"});
+        good(engine.sync(deadline()));
+        good(engine.send(next, reply));
+        expect_code(engine.sync(deadline()), ErrorCode::misuse, {"reply", "another Handlers object"});
+        good(engine.send(next, take, 5));
+        EXPECT_EQ(good(engine.invoke(next, ask, 7).get(deadline())), 7);
+        EXPECT_TRUE(engine.wait_until([&] { return handled == 1; }, deadline()));
+        settle(engine);
+    });
+}
+
 TEST_P(HandlerPromises, a_payload_is_aligned_to_8_bytes_and_may_be_empty) {
     run(2, [](Channel& channel) {
         std::size_t handled = 0;

@@ -321,6 +321,11 @@ TEST_P(JobPromises, a_job_has_an_engine_memory_and_groups) {
             EXPECT_EQ(handled, 1) << "what the master sent before";
         }
         EXPECT_EQ(good(good(job.group({0, 1, 2})).allreduce(1, group::sum, deadline())), 3);
+        EXPECT_EQ(job.world().set(), Set::range(0, 3));
+        EXPECT_EQ(good(job.world().allreduce(job.node(), group::sum, deadline())), 3u);
+        group::Group here = job.host_group();
+        EXPECT_TRUE(here.set().contains(job.node()));
+        EXPECT_EQ(good(here.allreduce(1u, group::sum, deadline())), here.size());
         good(job.barrier(deadline()));
         EXPECT_EQ(words[1], job.node() == 0 ? 0u : 6u);
         const auto token = job.arrive();

@@ -170,17 +170,45 @@ TEST_P(MemoryPromises, segments_that_were_given_back_are_refused_and_others_go_o
     });
 }
 
+TEST_P(MemoryPromises, a_null_pointer_is_refused_and_called_so) {
+    run_engines(2, [](Engine& engine) {
+        std::uint64_t value = 0;
+        expect_code(engine.memory().write(global_ptr<std::uint64_t>(), value), ErrorCode::not_found,
+                    {"the global_ptr is null"});
+        expect_code(engine.memory().read(global_ptr<std::uint64_t>()), ErrorCode::not_found,
+                    {"the global_ptr is null"});
+    });
+}
+
 // ---- notification
 
-TEST_P(MemoryPromises, a_flag_has_the_value_that_was_given_and_waits_are_for_that_value) {
+TEST_P(MemoryPromises, a_flag_has_the_value_that_was_given_and_waits_are_for_that_or_more_or_exactly_that) {
     run_engines(2, [](Engine& engine) {
         auto memory = engine.memory();
         const auto flags = good(memory.segment<Flag>(1));
         good(memory.set_flag(flags.at(1 - engine.node()), 42));
         good(memory.wait(flags[0], 42, deadline()));
-        expect_code(memory.wait(flags[0], 1, now() + 5ms), ErrorCode::timed_out, {"42"});
-        expect_code(memory.wait(flags[0], 1, now() - 1s), ErrorCode::timed_out);
-        good(memory.wait(flags[0], 42, now() - 1s)); // it has it already
+        good(memory.wait(flags[0], 1, now() - 1s)); // it has more already
+        good(memory.wait(flags[0], 42, now() - 1s));
+        good(memory.wait_equal(flags[0], 42, now() - 1s));
+        expect_code(memory.wait(flags[0], 43, now() + 5ms), ErrorCode::timed_out, {"42", "43 or more"});
+        expect_code(memory.wait(flags[0], 43, now() - 1s), ErrorCode::timed_out);
+        expect_code(memory.wait_equal(flags[0], 1, now() + 5ms), ErrorCode::timed_out, {"42", "not 1 "});
+        settle(engine); // the other node has looked at its flag, too
+        good(memory.set_flag(flags.at(1 - engine.node()), 7));
+        good(memory.wait_equal(flags[0], 7, deadline()));
+    });
+}
+
+TEST_P(MemoryPromises, a_flag_that_counts_past_what_is_waited_for_ends_the_wait) {
+    run_engines(2, [](Engine& engine) {
+        auto memory = engine.memory();
+        const auto flags = good(memory.segment<Flag>(1));
+        for (Flag i = 1; i <= 5; ++i) good(memory.set_flag(flags.at(1 - engine.node()), i));
+        good(engine.sync(deadline()));
+        good(engine.barrier(deadline()));
+        EXPECT_EQ(load_flag(flags[0]), 5u);
+        good(memory.wait(flags[0], 3, deadline()));
     });
 }
 

@@ -22,15 +22,25 @@ void ActiveMessages::set_numbers(std::vector<std::uint32_t> numbers) {
 
 // ---- to handlers
 
-Result<void> ActiveMessages::send(Node to, std::uint32_t handler, MutableBytes message, Bytes payload) {
+Result<void> ActiveMessages::check_handle(std::string_view what, Handle handle) const {
+    if (handlers_.has_made(handle)) [[likely]]
+        return {};
+    return error(ErrorCode::misuse,
+                 "{}: made by another Handlers object than the one that this job was joined with, so it means nothing "
+                 "here",
+                 what);
+}
+
+Result<void> ActiveMessages::send(Node to, Handle handler, MutableBytes message, Bytes payload) {
     if (auto known = dispatcher_.check_node("sending to", to); !known) return known;
+    if (auto known = check_handle("the handler of a message", handler); !known) return known;
     const std::size_t bytes = message.size() + payload.size() - sizeof(Header);
     if (const std::size_t bytes_max = dispatcher_.message_bytes_max(); bytes > bytes_max)
         return error(ErrorCode::too_large,
                      "sending {} to handler {} on {}: the largest is {}; put the data into a segment",
-                     base::readable_bytes_beside(bytes, bytes_max), handlers_.entries()[handler].name,
+                     base::readable_bytes_beside(bytes, bytes_max), handlers_.entries()[handler.index].name,
                      dispatcher_.name_of(to), base::readable_bytes(bytes_max));
-    write_header(message, kind_of(handler), true);
+    write_header(message, kind_of(handler.index), true);
     return dispatcher_.send(to, message, payload);
 }
 

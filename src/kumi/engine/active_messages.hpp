@@ -22,6 +22,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace kumi::engine {
@@ -37,12 +38,14 @@ public:
     /// The number on the wire of each handler, as all nodes have agreed.
     void set_numbers(std::vector<std::uint32_t> numbers);
     std::uint32_t number_of(std::uint32_t handler) const noexcept { return numbers_[handler]; }
+    /// An error if another Handlers object than that of this job made `handle`. `what` names the use in the error.
+    Result<void> check_handle(std::string_view what, Handle handle) const;
     bool has(std::uint32_t number) const noexcept { return number < handler_of_.size(); }
 
     /// `message` has room for a header, and then the arguments. False: there is no room now, or there never will be;
     /// send() tells which.
-    bool try_send(Node to, std::uint32_t handler, MutableBytes message, Bytes payload) noexcept;
-    Result<void> send(Node to, std::uint32_t handler, MutableBytes message, Bytes payload);
+    bool try_send(Node to, Handle handler, MutableBytes message, Bytes payload) noexcept;
+    Result<void> send(Node to, Handle handler, MutableBytes message, Bytes payload);
     /// Answers a request, from within its handler.
     void reply(Node to, std::uint32_t handler, MutableBytes message, Bytes payload);
     /// Runs a handler of this node as if `source` had sent for it. Returns what went wrong, if anything did.

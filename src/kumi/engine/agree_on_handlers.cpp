@@ -42,6 +42,27 @@ std::vector<std::string_view> lines_of(std::string_view text) {
     return lines;
 }
 
+/// The handler or function among `others` that has the name of the one in `line`; empty: there is none.
+std::string_view namesake_of(std::string_view line, const std::vector<std::string_view>& others) {
+    const auto name_of = [](std::string_view one) { return one.substr(0, one.find('(')); };
+    const auto found = std::ranges::find(others, name_of(line), name_of);
+    return found == others.end() ? std::string_view{} : *found;
+}
+
+/// The error that `other` lacks the handler or function in `line`, which `owner` has.
+Error difference(Node owner, std::string_view line, Node other, const std::vector<std::string_view>& of_other) {
+    if (const std::string_view theirs = namesake_of(line, of_other); !theirs.empty())
+        return error(
+            ErrorCode::misuse,
+            "node {} has {}, and node {} has {}: all nodes must have the same handlers and functions, with the "
+            "same parameters",
+            owner, line, other, theirs);
+    return error(ErrorCode::misuse,
+                 "node {} has {}, and node {} has nothing of that name: all nodes must have the same handlers and "
+                 "functions",
+                 owner, line, other);
+}
+
 /// The nodes' lists are not alike: finds one difference and names it.
 Error explain(const std::string& mine, Node self, pm::Meeting& meeting) {
     const auto all = meeting.exchange(bytes_of(std::string_view(mine)));
@@ -50,15 +71,9 @@ Error explain(const std::string& mine, Node self, pm::Meeting& meeting) {
     for (Node node = 0; node < all->size(); ++node) {
         const auto theirs = lines_of(text_of((*all)[node]));
         for (const std::string_view line : ours)
-            if (std::ranges::find(theirs, line) == theirs.end())
-                return error(ErrorCode::misuse,
-                             "node {} has {}, and node {} has not: all nodes must have the same handlers and functions",
-                             self, line, node);
+            if (std::ranges::find(theirs, line) == theirs.end()) return difference(self, line, node, theirs);
         for (const std::string_view line : theirs)
-            if (std::ranges::find(ours, line) == ours.end())
-                return error(ErrorCode::misuse,
-                             "node {} has {}, and node {} has not: all nodes must have the same handlers and functions",
-                             node, line, self);
+            if (std::ranges::find(ours, line) == ours.end()) return difference(node, line, self, ours);
     }
     return error(ErrorCode::misuse, "other nodes differ in their handlers and functions: all must have the same");
 }

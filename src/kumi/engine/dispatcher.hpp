@@ -171,10 +171,10 @@ private:
     ProgressLoop loop_; // last: its thread uses all the rest
 };
 
-inline bool ActiveMessages::try_send(Node to, std::uint32_t handler, MutableBytes message, Bytes payload) noexcept {
-    if (!dispatcher_.may_send(to, message.size() + payload.size())) [[unlikely]]
+inline bool ActiveMessages::try_send(Node to, Handle handler, MutableBytes message, Bytes payload) noexcept {
+    if (!dispatcher_.may_send(to, message.size() + payload.size()) || !handlers_.has_made(handler)) [[unlikely]]
         return false;
-    write_header(message, kind_of(handler), true);
+    write_header(message, kind_of(handler.index), true);
     const Turn turn(dispatcher_.loop_);
     return dispatcher_.outbox_.try_send(to, message, payload);
 }

@@ -9,20 +9,22 @@ namespace kumi {
 
 engine::Engine& Call::engine() const noexcept { return dispatcher_.context().engine(); }
 
-void Call::reply_packed(std::uint32_t handler, MutableBytes message, Bytes payload) {
+void Call::reply_packed(engine::Handle handler, MutableBytes message, Bytes payload) {
     // Nothing is thrown: which requests come is up to other nodes, and a handler may be noexcept.
     const auto refuse = [&](Error why) {
         if (!misuse_) misuse_ = std::make_unique<const Error>(std::move(why));
     };
     if (!is_request_) return refuse(error(ErrorCode::misuse, "replied to a reply"));
     if (has_replied_) return refuse(error(ErrorCode::misuse, "replied twice"));
+    if (auto known = dispatcher_.messages().check_handle("the handler of a reply", handler); !known)
+        return refuse(known.error());
     has_replied_ = true;
     const std::size_t bytes = message.size() + payload.size() - sizeof(engine::Header),
                       bytes_max = dispatcher_.message_bytes_max();
     if (bytes > bytes_max)
         return refuse(error(ErrorCode::too_large, "replied with {}; the largest is {}",
                             base::readable_bytes_beside(bytes, bytes_max), base::readable_bytes(bytes_max)));
-    dispatcher_.messages().reply(source_, handler, message, payload);
+    dispatcher_.messages().reply(source_, handler.index, message, payload);
 }
 
 } // namespace kumi
@@ -44,10 +46,10 @@ Node Engine::node() const noexcept { return dispatcher_->node(); }
 Node Engine::nodes() const noexcept { return dispatcher_->nodes(); }
 std::size_t Engine::message_bytes_max() const noexcept { return dispatcher_->message_bytes_max(); }
 
-bool Engine::try_send_packed(Node to, std::uint32_t handler, MutableBytes message, Bytes payload) noexcept {
+bool Engine::try_send_packed(Node to, Handle handler, MutableBytes message, Bytes payload) noexcept {
     return dispatcher_->messages().try_send(to, handler, message, payload);
 }
-Result<void> Engine::send_packed(Node to, std::uint32_t handler, MutableBytes message, Bytes payload) {
+Result<void> Engine::send_packed(Node to, Handle handler, MutableBytes message, Bytes payload) {
     return dispatcher_->messages().send(to, handler, message, payload);
 }
 

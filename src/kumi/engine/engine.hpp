@@ -63,9 +63,9 @@ public:
         requires(sizeof...(Parameters) == sizeof...(Arguments))
     Result<void> send(Node to, const Handler<Parameters...>& handler, const Arguments&... arguments) {
         Packed<Parameters...> packed(arguments...);
-        if (try_send_packed(to, handler.index(), packed.message(), packed.payload())) [[likely]]
+        if (try_send_packed(to, handler.handle(), packed.message(), packed.payload())) [[likely]]
             return {};
-        return send_packed(to, handler.index(), packed.message(), packed.payload());
+        return send_packed(to, handler.handle(), packed.message(), packed.payload());
     }
     /// The most that arguments and payload take: 256 KiB, or less where the channel has less.
     std::size_t message_bytes_max() const noexcept;
@@ -123,8 +123,8 @@ public:
     Dispatcher& dispatcher() noexcept { return *dispatcher_; }
 
 private:
-    bool try_send_packed(Node to, std::uint32_t handler, MutableBytes message, Bytes payload) noexcept;
-    Result<void> send_packed(Node to, std::uint32_t handler, MutableBytes message, Bytes payload);
+    bool try_send_packed(Node to, Handle handler, MutableBytes message, Bytes payload) noexcept;
+    Result<void> send_packed(Node to, Handle handler, MutableBytes message, Bytes payload);
 
     struct Ending {
         bool is_owner;

@@ -31,10 +31,12 @@ std::shared_ptr<ProgressLink> link_of(Progress* progress);
 } // namespace engine
 
 /// An answer that is still to come; T may be void. For any thread, but for one at a time: only is_ready() and cancel()
-/// may be called while another thread waits in get(). Destroying it neither waits nor cancels. One that was moved from,
-/// or whose answer then() took, is ready with an error.
+/// may be called while another thread waits in get(). Destroying it neither waits nor cancels. The error of a future of
+/// the job that is dropped is told on standard error, and a process that has joined the job does not exit with 0 then;
+/// it may if a node has left or a deadline has passed, and what was cancelled is not told. A future that was moved
+/// from, or whose answer then() took, is ready with an error.
 template <class T>
-class Future {
+class [[nodiscard]] Future {
 public:
     Future() = default;
     Future(Future&&) noexcept = default;

@@ -159,7 +159,7 @@ TEST_F(FutureTest, a_promise_that_is_gone_will_not_be_waited_for) {
         Promise<int> short_lived(&progress);
         left = short_lived.future();
         Promise<int> other(&progress);
-        other.future().then([&](Result<int> answer) { told = !answer; });
+        (void)other.future().then([&](Result<int> answer) { told = !answer; });
     }
     const auto answer = left.get();
     EXPECT_EQ(answer.error().text(), "there is no answer: the promise was destroyed without one");
@@ -302,11 +302,11 @@ TEST_F(FutureTest, a_continuation_may_take_an_answer_but_not_wait_for_it) {
 TEST_F(FutureTest, what_a_continuation_makes_ready_runs_after_it) {
     std::string order;
     Promise<int> second(&progress);
-    second.future().then([&](Result<int>) { order += "2"; });
-    future.then([&](Result<int>) {
+    (void)second.future().then([&](Result<int>) { order += "2"; });
+    (void)future.then([&](Result<int>) {
         order += "(";
         second.complete(1);
-        ready(1).then([&](Result<int>) { order += "3"; });
+        (void)ready(1).then([&](Result<int>) { order += "3"; });
         order += ")";
     });
     promise.complete(1);

@@ -16,6 +16,7 @@
 #include "kumi/base/bytes.hpp"
 #include "kumi/base/result.hpp"
 #include "kumi/engine/call/function.hpp"
+#include "kumi/engine/call/handle.hpp"
 #include "kumi/engine/call/parameters.hpp"
 #include "kumi/pm/node.hpp"
 
@@ -30,16 +31,18 @@ namespace kumi {
 class Handlers;
 class Job;
 
-/// Names a handler in a call; made by Handlers::add().
+/// Names a handler in a call; made by Handlers::add(). For the job that is joined with those Handlers: elsewhere it is
+/// refused with ErrorCode::misuse.
 template <class... Parameters>
 class Handler {
 public:
-    std::uint32_t index() const noexcept { return index_; }
+    std::uint32_t index() const noexcept { return handle_.index; }
+    engine::Handle handle() const noexcept { return handle_; }
 
 private:
     friend class Handlers;
-    explicit Handler(std::uint32_t index) noexcept : index_(index) {}
-    std::uint32_t index_;
+    explicit Handler(engine::Handle handle) noexcept : handle_(handle) {}
+    engine::Handle handle_;
 };
 
 namespace engine {
@@ -80,14 +83,14 @@ public:
     template <class... Parameters, class... Arguments>
     void reply(const Handler<Parameters...>& handler, const Arguments&... arguments) {
         engine::Packed<Parameters...> packed(arguments...);
-        reply_packed(handler.index(), packed.message(), packed.payload());
+        reply_packed(handler.handle(), packed.message(), packed.payload());
     }
 
     bool has_replied() const noexcept { return has_replied_; }
 
 private:
     friend class engine::ActiveMessages;
-    void reply_packed(std::uint32_t handler, MutableBytes message, Bytes payload);
+    void reply_packed(engine::Handle handler, MutableBytes message, Bytes payload);
     /// What the handler did wrong, if anything: the source is told.
     const Error* misuse() const noexcept { return misuse_.get(); }
 
@@ -133,6 +136,8 @@ public:
     };
     const std::vector<Entry>& entries() const noexcept { return entries_; }
     const std::vector<engine::FunctionEntry>& functions() const noexcept { return functions_; }
+    /// This object made `handle`, or the handlers were moved here from the object that did.
+    bool has_made(engine::Handle handle) const noexcept { return handle.owner == owner_.number(); }
 
 private:
     template <class Callable, class... Parameters>
@@ -142,12 +147,13 @@ private:
                                 return engine::Unpack<Parameters...>::apply(
                                     bytes, [&](const Parameters&... arguments) { callable(call, arguments...); });
                             }});
-        return Handler<Parameters...>(static_cast<std::uint32_t>(entries_.size() - 1));
+        return Handler<Parameters...>({owner_.number(), static_cast<std::uint32_t>(entries_.size() - 1)});
     }
 
     template <class Callable>
     friend struct engine::FunctionMaker;
 
+    engine::HandleOwner owner_;
     std::vector<Entry> entries_;
     std::vector<engine::FunctionEntry> functions_;
 };

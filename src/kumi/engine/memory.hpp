@@ -162,10 +162,13 @@ public:
 
     /// Sets a flag of a node, after everything that this node has put there before.
     Result<void> set_flag(global_ptr<Flag> flag, Flag value = 1);
-    /// Waits until a flag of this node has that value. An error of something that this thread has begun ends the wait,
-    /// because the flag may never be set then. Such an error ends one wait. The next sync() returns it too, unless it
-    /// belongs to the start_get() that was to set this flag, or a later error of this thread has replaced it.
+    /// Waits until a flag of this node is `value` or more: a flag that counts may go past `value` before this thread
+    /// looks. For 0, until it is 0. An error of something that this thread has begun ends the wait, because the flag
+    /// may never be set then. Such an error ends one wait. The next sync() returns it too, unless it belongs to the
+    /// start_get() that was to set this flag, or a later error of this thread has replaced it.
     Result<void> wait(const Flag& flag, Flag value = 1, Instant deadline = never);
+    /// The same until the flag is exactly `value`. For flags whose values are no count.
+    Result<void> wait_equal(const Flag& flag, Flag value, Instant deadline = never);
     /// Sets the counter's flag to 0. The flag becomes 1 after this many arrivals, earlier ones included.
     void expect(Counter& counter, std::int64_t arrivals);
 

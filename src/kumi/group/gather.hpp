@@ -28,7 +28,7 @@ Future<Gathered<Answer>> Groups::gather(const Set& to, const Function<Answer(Par
                                         const Arguments&... arguments) {
     const auto promise = std::make_shared<engine::Promise<Gathered<Answer>>>(&progress());
     auto future = promise->future();
-    ask(to, function.index(), {}, engine::write_arguments<Parameters...>(arguments...),
+    ask(to, function.handle(), {}, engine::write_arguments<Parameters...>(arguments...),
         [promise, name = function.name()](const Result<Outcome>& outcome) {
             if (!outcome) return promise->complete(outcome.error()), void();
             Gathered<Answer> gathered;
@@ -48,7 +48,7 @@ Future<Reduced<Answer>> Groups::reduce(const Set& to, const Function<Answer(Answ
                                        const Function<Answer(Parameters...)>& function, const Arguments&... arguments) {
     const auto promise = std::make_shared<engine::Promise<Reduced<Answer>>>(&progress());
     auto future = promise->future();
-    ask(to, function.index(), operation.index(), engine::write_arguments<Parameters...>(arguments...),
+    ask(to, function.handle(), operation.handle(), engine::write_arguments<Parameters...>(arguments...),
         [promise, name = function.name(), to](Result<Outcome> outcome) {
             if (!outcome) return promise->complete(outcome.error()), void();
             if (outcome->missing == to)

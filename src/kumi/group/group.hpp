@@ -28,9 +28,9 @@
 // made none.
 //
 // Wrong calls. A call in a handler, a call while another thread is in one on the same set (both ErrorCode::misuse), and
-// a root that is no rank (ErrorCode::not_found) are errors, and the call is not made. After a deadline that has passed
-// (ErrorCode::timed_out) the call was made, and has failed: the call that follows is the next one, here and at the
-// other members, also if it is the same call again.
+// a root or a neighbour that is no rank (ErrorCode::not_found) are errors, and the call is not made. After a deadline
+// that has passed (ErrorCode::timed_out) the call was made, and has failed: the call that follows is the next one, here
+// and at the other members, also if it is the same call again.
 //
 // Running ahead. A member whose part is done returns, and may be ahead of each other member by Windows::window_bytes;
 // then it waits.
@@ -102,6 +102,15 @@ public:
         return result;
     }
 
+    /// The same for any number of values, whose combinations are the result.
+    template <Values Mine, OperationOn<ValueOf<Mine>> Operation>
+    Result<std::vector<ValueOf<Mine>>> allreduce(const Mine& mine, const Operation& operation, Instant deadline = never,
+                                                 Order order = Order::tree) {
+        std::vector<ValueOf<Mine>> result(std::size(mine));
+        if (auto done = allreduce(mine, result, operation, deadline, order); !done) return done.error();
+        return result;
+    }
+
     /// The root gets the values of all members, equally many from each, by rank. Elsewhere `all` is not used.
     template <Values Mine, RoomFor<ValueOf<Mine>> All>
     Result<void> gather(Node root, const Mine& mine, All&& all, Instant deadline = never) {
@@ -165,6 +174,24 @@ public:
         requires Values<PartOf<List>>
     Result<std::vector<std::vector<ValueOf<PartOf<List>>>>> alltoallv(const List& parts, Instant deadline = never) {
         return by_bytes::typed<ValueOf<PartOf<List>>>(group::alltoallv(*seat_, by_bytes::list(parts), deadline));
+    }
+
+    /// The same into arrays of the program, one for each rank, as large as what that member sends: otherwise an error.
+    /// Nothing is copied on the way.
+    template <class List, class Rooms>
+        requires(Values<PartOf<List>>&& RoomFor<PartOf<Rooms>, ValueOf<PartOf<List>>>)
+    Result<void> alltoallv(const List& parts, Rooms&& rooms, Instant deadline = never) {
+        return group::alltoallv(*seat_, by_bytes::list(parts), by_bytes::rooms(rooms), deadline);
+    }
+
+    // ---- neighbours
+
+    /// Each member sends to one rank and receives from one, such as the next and the last one of a row. All members
+    /// make the call, and a member that is sent to names the sender as its `from`. With kumi::group::no_rank nothing is
+    /// sent, or received: at the ends of the row. `theirs` has the size that the other member sends.
+    template <Values Mine, RoomFor<ValueOf<Mine>> Theirs>
+    Result<void> sendrecv(Node to, const Mine& mine, Node from, Theirs&& theirs, Instant deadline = never) {
+        return group::sendrecv(*seat_, to, by_bytes::bytes(mine), from, by_bytes::room(theirs), deadline);
     }
 
     // ---- other forms of these calls

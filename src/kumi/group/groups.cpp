@@ -54,11 +54,19 @@ Future<Set> start(Multicasts& multicasts, const Set& to, const Purpose& purpose,
     return future;
 }
 
+Future<Set> refused(Multicasts& multicasts, const Error& why) {
+    engine::Promise<Set> promise(&multicasts.dispatcher().progress());
+    promise.complete(why);
+    return promise.future();
+}
+
 } // namespace
 
-Future<Set> Groups::call(const Set& to, std::uint32_t handler, Bytes arguments, Bytes payload) {
-    return start(*multicasts_, to, {Use::handler, multicasts_->dispatcher().messages().number_of(handler), 0},
-                 arguments, payload);
+Future<Set> Groups::call(const Set& to, engine::Handle handler, Bytes arguments, Bytes payload) {
+    const engine::ActiveMessages& messages = multicasts_->dispatcher().messages();
+    if (auto known = messages.check_handle("the handler of a multicast", handler); !known)
+        return refused(*multicasts_, known.error());
+    return start(*multicasts_, to, {Use::handler, messages.number_of(handler.index), 0}, arguments, payload);
 }
 
 Future<Set> Groups::multicast(const Set& to, std::uint64_t tag, Bytes content) {
@@ -67,29 +75,29 @@ Future<Set> Groups::multicast(const Set& to, std::uint64_t tag, Bytes content) {
 
 Future<Set> Groups::store(const Set& to, global_ptr<std::byte> place, Bytes source, const Notice& notice) {
     engine::Dispatcher& dispatcher = multicasts_->dispatcher();
-    if (auto good = dispatcher.memory().check_store("multicast into memory", place, source.size(), notice); !good) {
-        engine::Promise<Set> refused(&dispatcher.progress());
-        refused.complete(good.error());
-        return refused.future();
-    }
+    if (auto good = dispatcher.memory().check_store("multicast into memory", place, source.size(), notice); !good)
+        return refused(*multicasts_, good.error());
     const StoreHead head{{place.segment(), 0, place.offset()}, notice};
     return start(*multicasts_, to, {Use::store, 0, 0}, bytes_of(head), source);
 }
 
 void Groups::discard_stores(bool discards) noexcept { multicasts_->discard_stores(discards); }
 
-void Groups::ask(const Set& to, std::uint32_t function, std::optional<std::uint32_t> operation,
+void Groups::ask(const Set& to, engine::Handle function, std::optional<engine::Handle> operation,
                  const engine::ArgumentBytes& arguments, Ended ended) {
     engine::Dispatcher& dispatcher = multicasts_->dispatcher();
+    for (const engine::Handle handle : {function, operation.value_or(function)})
+        if (auto known = dispatcher.messages().check_handle("the function of a multicast", handle); !known)
+            return ended(known.error());
     if (!arguments)
         return ended(error(arguments.error().code(), "function {} on {}: its arguments cannot be sent: {}",
-                           dispatcher.messages().handlers().functions()[function].name, to.text(),
+                           dispatcher.messages().handlers().functions()[function.index].name, to.text(),
                            arguments.error().text()));
     // Small answers come together in one message; they fit it even if all members have so much to say.
     const std::size_t share = dispatcher.message_bytes_max() / 2 / std::max<std::size_t>(to.size(), 1);
     const std::uint64_t at_once_max = share - std::min(share, sizeof(ValueHead));
-    const Purpose purpose{operation ? Use::reduce : Use::gather, dispatcher.calls().number_of(function),
-                          operation ? dispatcher.calls().number_of(*operation) : at_once_max};
+    const Purpose purpose{operation ? Use::reduce : Use::gather, dispatcher.calls().number_of(function.index),
+                          operation ? dispatcher.calls().number_of(operation->index) : at_once_max};
     multicasts_->start(to, purpose, *arguments, {}, std::move(ended));
 }
 

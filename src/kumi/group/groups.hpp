@@ -1,9 +1,10 @@
 #pragma once
 
 // Multicast to sets of nodes that the program chooses at run time (after Nagamine, Fukuma and Mori). The node that
-// sends is the master. It sends one message to one member; the set travels in the message. Each member computes from
-// the set which members it passes the message on to. Nodes outside the set take no part. Answers return along the same
-// tree and tell the master which members did not get the message.
+// sends is the master. If it is not in the set, it sends the message to one member; if it is, it passes the message on
+// as other members do. The set travels in the message, and each member computes from the set which members it passes
+// the message on to. Content that is too large for one message goes in several. Nodes outside the set take no part.
+// Answers return along the same tree and tell the master which members did not get the message.
 //
 //     auto done = job->multicast({3, 5, 9}, new_state, step, values);  // a handler, as in send()
 //     ...
@@ -102,7 +103,7 @@ public:
         requires(sizeof...(Parameters) == sizeof...(Arguments))
     Future<Set> multicast(const Set& to, const Handler<Parameters...>& handler, const Arguments&... arguments) {
         engine::Packed<Parameters...> packed(arguments...);
-        return call(to, handler.index(), Bytes(packed.message()).subspan(engine::header_room), packed.payload());
+        return call(to, handler.handle(), Bytes(packed.message()).subspan(engine::header_room), packed.payload());
     }
     /// Without a handler: members take the content with next().
     Future<Set> multicast(const Set& to, std::uint64_t tag, Bytes content);
@@ -157,10 +158,10 @@ public:
 
 private:
     using Ended = std::function<void(Result<Outcome>)>;
-    Future<Set> call(const Set& to, std::uint32_t handler, Bytes arguments, Bytes payload);
+    Future<Set> call(const Set& to, engine::Handle handler, Bytes arguments, Bytes payload);
     Future<Set> store(const Set& to, global_ptr<std::byte> place, Bytes source, const Notice& notice);
     /// Runs a function on all members; with an operation, the answers are combined.
-    void ask(const Set& to, std::uint32_t function, std::optional<std::uint32_t> operation,
+    void ask(const Set& to, engine::Handle function, std::optional<engine::Handle> operation,
              const engine::ArgumentBytes& arguments, Ended ended);
     engine::Progress& progress() noexcept;
 

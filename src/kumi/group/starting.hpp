@@ -158,6 +158,18 @@ public:
         return typed_parts<ValueOf<PartOf<List>>>(start_alltoallv(*seat_, by_bytes::list(parts), deadline));
     }
 
+    template <class List, class Rooms>
+        requires(Values<PartOf<List>>&& RoomFor<PartOf<Rooms>, ValueOf<PartOf<List>>>&&
+                     std::is_lvalue_reference_v<List>&& std::is_lvalue_reference_v<Rooms>)
+    Future<void> alltoallv(List&& parts, Rooms&& rooms, Instant deadline = never) {
+        return start_alltoallv(*seat_, by_bytes::list(parts), by_bytes::rooms(rooms), deadline);
+    }
+
+    template <StayingValues Mine, StayingRoom<ValueOf<Mine>> Theirs>
+    Future<void> sendrecv(Node to, Mine&& mine, Node from, Theirs&& theirs, Instant deadline = never) {
+        return start_sendrecv(*seat_, to, by_bytes::bytes(mine), from, by_bytes::room(theirs), deadline);
+    }
+
     /// Values of any type that functions take; requires <kumi/functions.hpp>.
     ObjectStarter objects() const noexcept;
 

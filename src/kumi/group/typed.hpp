@@ -32,6 +32,12 @@ std::vector<Bytes> list(const List& parts) {
     for (const auto& part : parts) all.push_back(bytes(part));
     return all;
 }
+template <class List>
+std::vector<MutableBytes> rooms(List& arrays) {
+    std::vector<MutableBytes> all;
+    for (auto& array : arrays) all.push_back(room(array));
+    return all;
+}
 template <class T>
 std::vector<T> typed(const std::vector<std::byte>& content) {
     std::vector<T> values(content.size() / sizeof(T));

@@ -1,11 +1,12 @@
 #include "kumi/job/job.hpp"
 
-#include "kumi/boot/session.hpp"
-#include "kumi/engine/dispatcher.hpp"
-#include "kumi/engine/agree_on_handlers.hpp"
-#include "kumi/base/text/fnv.hpp"
 #include "kumi/base/system/machine.hpp"
+#include "kumi/base/text/fnv.hpp"
 #include "kumi/base/text/number_text.hpp"
+#include "kumi/boot/session.hpp"
+#include "kumi/engine/agree_on_handlers.hpp"
+#include "kumi/engine/dispatcher.hpp"
+#include "kumi/engine/future/progress_link.hpp"
 #include "kumi/job/membership.hpp"
 #include "kumi/job/opening.hpp"
 
@@ -130,7 +131,7 @@ Result<Job> Job::join(Handlers&& handlers) {
     if (!progress) return progress.error();
     auto joined = job::Membership::join();
     if (!joined) return joined.error();
-    return start(*std::move(joined), std::move(handlers), *progress, {});
+    return start(*std::move(joined), std::move(handlers), *progress, {.fails_exit = true});
 }
 
 Result<Job> Job::adopt(std::unique_ptr<boot::Session> session, std::unique_ptr<pm::Channel> channel,
@@ -164,11 +165,19 @@ Result<Job> Job::start(job::Membership&& joined, Handlers&& handlers, const engi
     if (!settings->costs && is_crowded) settings->costs = usual;
     auto groups = std::make_unique<group::Groups>(**dispatcher, *std::move(topology), *settings, usual);
     Job job(std::move(membership), std::move(groups), *std::move(dispatcher));
+    if (adoption.fails_exit) job.engine_.dispatcher().progress().link()->unasked().fail_exit();
     job.engine_.dispatcher().loop().start(hold_of_handlers);
     return job;
 }
 
 const std::string& Job::host() const noexcept { return membership_->standing().host; }
+
+group::Group Job::host_group() {
+    Set here{node()};
+    for (Node other = 0; other < nodes(); ++other)
+        if (engine_.dispatcher().agreed().share_host(node(), other)) here.add(other);
+    return *groups_->group(here);
+}
 
 const pm::Channel& Job::channel() const noexcept { return membership_->channel(); }
 

@@ -50,6 +50,8 @@ public:
         bool may_use_background = true;
         std::optional<group::Topology> topology; // none: nodes find out by what carries messages between them
         group::Settings groups;                  // KUMI_GROUPS goes before them
+        // the process does not exit with 0 after an error that the program did not ask about
+        bool fails_exit = false;
     };
     /// The same, where somebody has found the other nodes and opened a channel to them, as kumi/mpi.hpp does; not once
     /// per process.
@@ -58,7 +60,9 @@ public:
 
     Job(Job&&) noexcept;
     Job& operator=(Job&&) = delete;
-    /// Leaves the job. What was sent before still arrives.
+    /// Leaves the job. What was sent before still arrives. Errors that have come and that the program did not ask
+    /// about, by get() of a future or by sync(), are said on standard error, and the process does not exit with 0 then
+    /// (future.hpp).
     ~Job();
 
     Node node() const noexcept { return engine_.node(); }
@@ -146,8 +150,8 @@ public:
 
     // ---- groups: group/groups.hpp
 
-    /// Calls a handler on every member of a set of nodes, chosen now: one message leaves, members pass it on. The
-    /// future has those that did not get it.
+    /// Calls a handler on every member of a set of nodes, chosen now: members pass the message on. A master outside the
+    /// set sends one message, if the content fits one. The future has those that did not get it.
     template <class... Parameters, class... Arguments>
         requires(sizeof...(Parameters) == sizeof...(Arguments))
     Future<Set> multicast(const Set& to, const Handler<Parameters...>& handler, const Arguments&... arguments) {
@@ -182,6 +186,10 @@ public:
     /// The members of a set, of which this node is one, to do things together that all of them call: group/group.hpp.
     /// Asks nobody.
     Result<group::Group> group(const Set& set) { return groups_->group(set); }
+    /// All nodes of the job, to do things together.
+    group::Group world() { return *groups_->group(Set::range(0, nodes())); }
+    /// The nodes whose host has the name of this one.
+    group::Group host_group();
     /// The members of a multicast that came.
     Result<group::Group> group_of(const group::Arrival& arrival) { return groups_->group_of(arrival); }
 

@@ -5,6 +5,7 @@
 
 #include "kumi/base/bytes.hpp"
 #include "kumi/base/result.hpp"
+#include "kumi/engine/call/handle.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -25,18 +26,19 @@ class Handlers;
 template <class Signature>
 class Function;
 
-/// Names a function in a call; made by Handlers::function().
+/// Names a function in a call; made by Handlers::function(), for the job that is joined with those Handlers.
 template <class Answer, class... Parameters>
 class Function<Answer(Parameters...)> {
 public:
-    std::uint32_t index() const noexcept { return index_; }
+    std::uint32_t index() const noexcept { return handle_.index; }
+    engine::Handle handle() const noexcept { return handle_; }
     const std::string& name() const noexcept { return name_; }
 
 private:
     template <class Callable>
     friend struct engine::FunctionMaker;
-    Function(std::uint32_t index, std::string name) noexcept : index_(index), name_(std::move(name)) {}
-    std::uint32_t index_;
+    Function(engine::Handle handle, std::string name) noexcept : handle_(handle), name_(std::move(name)) {}
+    engine::Handle handle_;
     std::string name_;
 };
 

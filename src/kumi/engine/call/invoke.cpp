@@ -11,8 +11,10 @@ Error not_an_answer(Bytes bytes, const std::string& name, Node from) {
                  from, bytes.size(), error_of_thrown(ErrorCode::refused).text());
 }
 
-Result<std::uint64_t> ask(Dispatcher& dispatcher, Node to, std::uint32_t function, const std::string& name,
+Result<std::uint64_t> ask(Dispatcher& dispatcher, Node to, Handle function, const std::string& name,
                           const ArgumentBytes& arguments, std::function<void(const Result<Bytes>&)> answered) {
+    if (!dispatcher.messages().handlers().has_made(function)) [[unlikely]]
+        return dispatcher.messages().check_handle("function " + name, function).error();
     if (!arguments)
         return error(arguments.error().code(), "function {} on node {}: its arguments cannot be sent: {}", name, to,
                      arguments.error().text());
@@ -21,7 +23,7 @@ Result<std::uint64_t> ask(Dispatcher& dispatcher, Node to, std::uint32_t functio
                      "function {} on node {}: its arguments take {} bytes, and the most is {}: put large data into a "
                      "segment",
                      name, to, arguments->size(), Calls::bytes_max);
-    return dispatcher.calls().ask(to, function, *arguments, std::move(answered));
+    return dispatcher.calls().ask(to, function.index, *arguments, std::move(answered));
 }
 
 } // namespace kumi::engine

@@ -35,7 +35,7 @@ void give_answer(const Result<Answer>& answer, const FunctionAnswered& answered)
 }
 template <class Answer>
 void give_answer(Future<Answer> future, const FunctionAnswered& answered) {
-    future.then([answered](const Result<Answer>& answer) {
+    (void)future.then([answered](const Result<Answer>& answer) {
         try {
             give_answer(answer, answered);
         } catch (...) { // an answer is owed, whatever a type of the program's throws
@@ -68,7 +68,7 @@ auto run_archived(Callable callable, Parameters<Written...>) {
 
 /// Asks for a function on `to`, as Dispatcher does; arguments that cannot be sent are an error, which names function
 /// and node.
-Result<std::uint64_t> ask(Dispatcher& dispatcher, Node to, std::uint32_t function, const std::string& name,
+Result<std::uint64_t> ask(Dispatcher& dispatcher, Node to, Handle function, const std::string& name,
                           const ArgumentBytes& arguments, std::function<void(const Result<Bytes>&)> answered);
 Progress& progress_of(Dispatcher& dispatcher) noexcept;
 
@@ -103,7 +103,7 @@ Result<Answer> read_answer(Bytes bytes, const std::string& name, Node from) {
 }
 
 template <class Answer>
-Future<Answer> ask_for(Dispatcher& dispatcher, Node to, std::uint32_t function, const std::string& name,
+Future<Answer> ask_for(Dispatcher& dispatcher, Node to, Handle function, const std::string& name,
                        const ArgumentBytes& arguments) {
     const auto promise = std::make_shared<Promise<Answer>>(&progress_of(dispatcher));
     auto future = promise->future();
@@ -118,7 +118,7 @@ Future<Answer> ask_for(Dispatcher& dispatcher, Node to, std::uint32_t function, 
 template <class Answer, class... Parameters, class... Arguments>
     requires(sizeof...(Parameters) == sizeof...(Arguments))
 Future<Answer> Engine::invoke(Node to, const Function<Answer(Parameters...)>& function, const Arguments&... arguments) {
-    return ask_for<Answer>(dispatcher(), to, function.index(), function.name(),
+    return ask_for<Answer>(dispatcher(), to, function.handle(), function.name(),
                            write_arguments<Parameters...>(arguments...));
 }
 
@@ -130,7 +130,7 @@ std::vector<Future<Answer>> Engine::invoke_all(const Function<Answer(Parameters.
     std::vector<Future<Answer>> answers;
     answers.reserve(nodes());
     for (Node to = 0; to < nodes(); ++to)
-        answers.push_back(ask_for<Answer>(dispatcher(), to, function.index(), function.name(), bytes));
+        answers.push_back(ask_for<Answer>(dispatcher(), to, function.handle(), function.name(), bytes));
     return answers;
 }
 
@@ -153,7 +153,7 @@ private:
         handlers.functions_.push_back({name, function_text<Answer, Types...>(),
                                        run_archived<Returned>(std::move(callable), typename Signature::as_written{})});
         const auto index = static_cast<std::uint32_t>(handlers.functions_.size() - 1);
-        return Function<Answer(Types...)>(index, std::move(name));
+        return Function<Answer(Types...)>(Handle{handlers.owner_.number(), index}, std::move(name));
     }
 };
 

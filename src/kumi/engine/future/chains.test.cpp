@@ -58,7 +58,7 @@ TEST(FutureChains, a_long_chain_that_nobody_looks_at_is_destroyed) {
     const auto token = std::make_shared<int>(0);
     {
         Promise<int> promise;
-        chain_of(promise.future().then([token](Result<int> answer) { return answer; }), calls);
+        (void)chain_of(promise.future().then([token](Result<int> answer) { return answer; }), calls);
         EXPECT_EQ(token.use_count(), 2);
     }
     EXPECT_EQ(token.use_count(), 1);
@@ -97,7 +97,7 @@ TEST(FutureChains, promises_that_hold_each_other_are_destroyed_one_by_one) {
     auto next = std::make_shared<Promise<int>>(std::move(last));
     for (int i = 0; i < long_chain; ++i) {
         auto promise = std::make_shared<Promise<int>>();
-        promise->future().then([next](Result<int>) {}); // the continuation owns the next promise
+        (void)promise->future().then([next](Result<int>) {}); // the continuation owns the next promise
         next = std::move(promise);
     }
     next.reset();

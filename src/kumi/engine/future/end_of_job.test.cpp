@@ -100,7 +100,7 @@ TEST_F(EndOfJob, what_a_continuation_begins_while_the_job_ends_is_refused) {
     AsyncMemory memory = victim->engine->memory().async();
     std::vector<std::string> told;
     std::function<void()> try_again = [&] {
-        memory.read(there).then([&](Result<std::uint64_t> answer) {
+        (void)memory.read(there).then([&](Result<std::uint64_t> answer) {
             EXPECT_EQ(answer.error().code(), ErrorCode::ended);
             told.push_back(answer.error().text());
             if (told.size() < 3) try_again();

@@ -82,6 +82,11 @@ void FutureState::drop() {
     });
 }
 
+void FutureState::note_unasked(const Error& why) noexcept {
+    ProgressLink* const link = link_ ? link_.get() : adopted_.get();
+    if (link != nullptr && !may_be_dropped_) link->unasked().add(why);
+}
+
 namespace {
 
 /// Takes the turn back that was lent to a continuation, which may throw if there is no memory.

@@ -47,6 +47,8 @@ public:
     /// Cancels `state` and what it follows, unless they are claimed. When this returns, the engine has forgotten what
     /// was asked, and stores nothing for it any more.
     static void cancel(std::shared_ptr<FutureState> state);
+    /// An error of this state is not told to the user if the program drops the future.
+    void allow_dropping() noexcept { may_be_dropped_ = true; }
     /// The promise is destroyed: unless there is an answer, it is the error that there will be none.
     void drop();
 
@@ -55,6 +57,8 @@ protected:
     /// `store` puts the answer in its place. False: claimed before, and nothing was stored.
     bool complete(base::FunctionRef<void()> store);
     virtual void store_error(Error why) = 0;
+    /// The program has dropped the future without asking: the user is told when the job ends.
+    void note_unasked(const Error& why) noexcept;
 
     std::mutex mutex_; // guards the answer too, until it is there
 
@@ -68,6 +72,7 @@ private:
 
     const std::shared_ptr<ProgressLink> link_;
     std::optional<std::uint64_t> asked_;
+    bool may_be_dropped_ = false;
     std::atomic<std::uint32_t> ready_{0}; // 1: there is an answer. A thread without a job sleeps on this word.
 
     // Guarded by the mutex.
@@ -83,6 +88,10 @@ template <class T>
 class AnswerState final : public FutureState {
 public:
     using FutureState::FutureState;
+    ~AnswerState() {
+        // Relaxed: nobody else has this any more.
+        if (answer_ && !*answer_ && !was_taken_.load(std::memory_order_relaxed)) note_unasked(answer_->error());
+    }
 
     bool complete(Result<T> answer) {
         return FutureState::complete([&] { answer_.emplace(std::move(answer)); });

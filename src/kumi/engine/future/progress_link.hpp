@@ -6,6 +6,8 @@
 // The engine ends in two steps, which never wait for the program: the link refuses new uses and wakes those that wait,
 // and the engine is destroyed when the last use is over.
 
+#include "kumi/engine/future/unasked_errors.hpp"
+
 #include <atomic>
 #include <memory>
 
@@ -46,6 +48,9 @@ public:
     /// The engine ends. Ends the waits of other threads and returns when no thread uses the engine any more.
     void end() noexcept;
 
+    /// Here, because futures may be dropped after the engine has ended.
+    UnaskedErrors& unasked() noexcept { return unasked_; }
+
     /// The link of the job that a thread means which names none: the newest that the calling thread has joined, or else
     /// the newest of this process. Null: there is no job.
     static std::shared_ptr<ProgressLink> current();
@@ -57,6 +62,7 @@ private:
     Progress& progress_;
     std::atomic<unsigned> uses_{0};
     std::atomic<bool> has_ended_{false};
+    UnaskedErrors unasked_;
 };
 
 } // namespace kumi::engine

@@ -83,7 +83,9 @@ struct AnyOf {
     std::vector<Future<T>> others; // by index, to be used as before; the one at `index` has no answer
 };
 
-/// Ready when one of them is, whether with an answer or with an error.
+/// Ready when one of them is, whether with an answer or with an error. The others may be dropped: the program has
+/// decided that one answer is enough, so their errors are not told to the user. What when_all() and this have gathered
+/// counts as asked for.
 template <class T>
 Future<AnyOf<T>> when_any(std::vector<Future<T>> futures) {
     struct Any {
@@ -100,6 +102,7 @@ Future<AnyOf<T>> when_any(std::vector<Future<T>> futures) {
     for (Future<T>& future : futures) {
         states.push_back(engine::FutureAccess::take(future));
         any->others.push_back(any->relays.emplace_back().future());
+        engine::FutureAccess::state_of(any->relays.back())->allow_dropping();
         engine::FutureAccess::state_of(any->relays.back())->follow(states.back());
         engine::FutureAccess::state_of(any->promise)->follow_also(states.back());
     }

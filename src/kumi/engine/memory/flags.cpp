@@ -44,22 +44,24 @@ void Flags::expect(Counter& counter, std::int64_t arrivals) {
     nudge(dispatcher_.node());
 }
 
-Result<void> Flags::wait(const Flag& flag, Flag value, Instant deadline) {
-    if (load_flag(flag) == value) return {};
+Result<void> Flags::wait(const Flag& flag, Flag value, Instant deadline, Test test) {
+    if (value == 0) test = Test::equal; // every flag is 0 or more
+    const auto has_come = [&] { return test == Test::equal ? load_flag(flag) == value : load_flag(flag) >= value; };
+    if (has_come()) return {};
     if (dispatcher_.progress().in_handler())
         return error(ErrorCode::misuse, "waiting for a flag: a handler must not wait");
     bool is_set = false;          // its next value may come before this thread looks again
     std::optional<Error> failure; // ends the wait of one thread; the others go on
     const auto is_over = [&](const Turn& turn) {
-        if (is_set || (is_set = load_flag(flag) == value)) return true;
+        if (is_set || (is_set = has_come())) return true;
         if (!failure) failure = dispatcher_.operations().error_of_wait(turn, flag);
         return failure.has_value();
     };
     dispatcher_.loop().serve_until(is_over, deadline);
     if (is_set) return {};
     if (failure) return error(failure->code(), "waiting for a flag: {}", failure->text());
-    return error(ErrorCode::timed_out, "waiting for a flag: it is {} and not {} after the time given", load_flag(flag),
-                 value);
+    return error(ErrorCode::timed_out, "waiting for a flag: it is {} and not {}{} after the time given",
+                 load_flag(flag), value, test == Test::at_least ? " or more" : "");
 }
 
 // ---- sleepers

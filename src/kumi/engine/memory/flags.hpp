@@ -37,9 +37,10 @@ public:
 
     /// Sets the counter's flag to 0 until this many notices have come, those that came before included.
     void expect(Counter& counter, std::int64_t arrivals);
-    /// Waits until a flag of this node has that value. An error: of what would have set the flag, or what sync() would
-    /// return to this thread.
-    Result<void> wait(const Flag& flag, Flag value, Instant deadline);
+    enum class Test { at_least, equal };
+    /// Waits until a flag of this node has that value, or one at least as large. An error: of what would have set the
+    /// flag, or what sync() would return to this thread.
+    Result<void> wait(const Flag& flag, Flag value, Instant deadline, Test test = Test::at_least);
 
     /// A flag of `node` was changed by a store: wakes a thread that sleeps there.
     void nudge(Node node) noexcept;

@@ -15,6 +15,13 @@ constexpr std::uint16_t want_kind = kind_in_service(Kind::want);
 constexpr std::uint16_t withdraw_kind = kind_in_service(Kind::withdraw);
 constexpr std::uint16_t withdrawn_kind = kind_in_service(Kind::withdrawn);
 
+/// Resets a flag that a wait for `value` would find set already: the wait is for `value` or more, or for 0.
+void clear(Flag* flag, Flag value) noexcept {
+    if (flag == nullptr) return;
+    if (value == 0) store_flag(*flag, 1);
+    else if (load_flag(*flag) >= value) store_flag(*flag, 0);
+}
+
 } // namespace
 
 Rendezvous::Rendezvous(Dispatcher& dispatcher, MemoryService& memory)
@@ -25,7 +32,7 @@ Result<OfferToken> Rendezvous::offer(std::uint64_t key, Node to, Bytes source, F
     const Turn turn = dispatcher_.take_turn();
     if (dispatcher_.peers().is_gone(to))
         return error(ErrorCode::node_lost, "offer: {} has left, or is lost", dispatcher_.name_of(to));
-    if (flag != nullptr && load_flag(*flag) == value) store_flag(*flag, value == 0 ? 1 : 0);
+    clear(flag, value);
     meet(turn, {key, to}, {source, flag, value, ++last_offer_, base::thread_number()});
     return OfferToken{key, to, last_offer_};
 }
@@ -50,7 +57,7 @@ Result<AcceptToken> Rendezvous::accept(std::uint64_t key, Node from, MutableByte
     OperationId id;
     {
         const Turn turn = dispatcher_.take_turn();
-        if (flag != nullptr && load_flag(*flag) == value) store_flag(*flag, value == 0 ? 1 : 0);
+        clear(flag, value);
         id = dispatcher_.operations().begin(turn, {.peer = from,
                                                    .what = "accept",
                                                    .target = target.data(),

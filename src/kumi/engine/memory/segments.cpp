@@ -12,6 +12,9 @@ Result<void> Segments::check(const char* what, Where where, std::uint64_t bytes)
     if (where.node() < dispatcher_.nodes() && map_.contains(where.node(), where.segment(), where.offset(), bytes))
         [[likely]]
         return {};
+    if (!where)
+        return error(ErrorCode::not_found, "{}: the global_ptr is null: it was default-constructed, and points nowhere",
+                     what);
     if (where.node() >= dispatcher_.nodes())
         return error(ErrorCode::not_found, "{}: there is no node {}, this job has 0 to {}", what, where.node(),
                      dispatcher_.nodes() - 1);

@@ -17,17 +17,12 @@ constexpr OperationId asked{7, 9}; // a peer's own
 /// One segment, large enough for all.
 class DispatcherTransfers : public testing::Test {
 protected:
-    explicit DispatcherTransfers(const Victim::Options& options = {}) : victim(Handlers(handlers()), options) {
+    explicit DispatcherTransfers(const Victim::Options& options = {}) : victim(std::move(handlers), options) {
         const auto made = victim.dispatcher->segments().add(content.size());
         EXPECT_TRUE(made);
         id = made->id;
         memory = made->bytes;
         for (std::size_t i = 0; i < content.size(); ++i) content[i] = static_cast<std::byte>(i * 7 + (i >> 9));
-    }
-    static Handlers handlers() {
-        Handlers all;
-        all.add("take", [](Call&) {});
-        return all;
     }
     /// The node says that it has handled all that was sent to it.
     void credit(Node node) {
@@ -39,6 +34,8 @@ protected:
     std::size_t puts() { return victim.sent(Kind::put).size(); }
 
     std::vector<std::byte> content = std::vector<std::byte>(8 << 20);
+    Handlers handlers; // moved to the victim
+    const Handler<> take = handlers.add("take", [](Call&) {});
     Victim victim;
     SegmentId id = 0;
     MutableBytes memory;
@@ -49,8 +46,6 @@ TEST_F(DispatcherTransfers, a_long_put_leaves_a_quarter_of_the_requests_to_other
     ASSERT_TRUE(victim.dispatcher->memory().start_put({1, id, 0}, content, {}));
     victim.poll();
     ASSERT_EQ(puts(), requests_max * 3 / 4);
-    Handlers names;
-    const auto take = names.add("take", [](Call&) {});
     for (std::uint32_t i = 0; i < requests_max / 4; ++i) ASSERT_TRUE(victim.engine->send(1, take)) << i;
     EXPECT_EQ(victim.under_way(1), requests_max);
     credit(1);

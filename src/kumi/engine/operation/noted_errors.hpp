@@ -22,6 +22,7 @@ public:
         const Flag* flag = nullptr;  // null: none
         bool is_about_loss = false;  // it only says that a node is lost: any other error of the thread replaces it
         bool has_ended_wait = false; // a wait for a flag has returned it: any other error of the thread replaces it
+        bool has_asked = false;      // sync() has returned another error to the thread, which so has asked
     };
 
     /// Keeps one error of each thread and flag. Returns false if there is one already: nobody will be told of `error`.
@@ -44,8 +45,11 @@ public:
     }
     /// Takes the first error of a thread, or of unknown threads.
     std::optional<Error> take_of_thread(std::uint32_t thread) {
-        return take(std::ranges::find_if(
+        std::optional<Error> first = take(std::ranges::find_if(
             errors_, [&](const Noted& noted) { return noted.thread == thread || noted.thread == 0; }));
+        if (first)
+            for (Noted& noted : errors_) noted.has_asked |= noted.thread == thread;
+        return first;
     }
     /// The first error that ends the wait of a thread for a flag. That of the flag is taken. One of the thread that
     /// belongs to no flag stays for take_of_thread(), and ends no other wait.

@@ -4,6 +4,7 @@
 #include "kumi/base/sync/memory_policy.hpp"
 #include "kumi/base/sync/thread_number.hpp"
 #include "kumi/engine/dispatcher.hpp"
+#include "kumi/engine/future/progress_link.hpp"
 #include "kumi/engine/memory/flags.hpp"
 
 #include <algorithm>
@@ -164,8 +165,13 @@ void OperationService::check_silent_peers(const Turn&) noexcept {
 void OperationService::close() noexcept {
     operations_.clear();
     // Nodes leave one after the other: that alone is not worth a warning. What a wait has returned is known.
-    for (const NotedErrors::Noted& noted : errors_.all())
-        if (!noted.is_about_loss && !noted.has_ended_wait) base::log_warning("{}", noted.why.text());
+    UnaskedErrors& unasked = dispatcher_.progress().link()->unasked();
+    for (const NotedErrors::Noted& noted : errors_.all()) {
+        if (noted.is_about_loss || noted.has_ended_wait) continue;
+        if (noted.has_asked) base::log_warning("{}", noted.why.text());
+        else unasked.add(noted.why);
+    }
+    unasked.say_rest();
 }
 
 // ---- errors

@@ -12,7 +12,7 @@
 namespace kumi::group {
 
 std::string_view name_of(Collective collective) noexcept {
-    constexpr std::array<std::string_view, 21> names{"barrier",
+    constexpr std::array<std::string_view, 22> names{"barrier",
                                                      "broadcast",
                                                      "reduce",
                                                      "allreduce",
@@ -32,7 +32,8 @@ std::string_view name_of(Collective collective) noexcept {
                                                      "gather of objects",
                                                      "scatter of objects",
                                                      "allgather of objects",
-                                                     "alltoall of objects"};
+                                                     "alltoall of objects",
+                                                     "sendrecv"};
     return static_cast<std::size_t>(collective) < names.size() ? names[static_cast<std::size_t>(collective)]
                                                                : "something else";
 }
@@ -49,7 +50,8 @@ bool has_root(Collective collective) noexcept {
     case Collective::alltoallv:
     case Collective::allreduce_objects:
     case Collective::allgather_objects:
-    case Collective::alltoall_objects: return false;
+    case Collective::alltoall_objects:
+    case Collective::sendrecv: return false;
     default: return true;
     }
 }
@@ -58,10 +60,10 @@ Error refusal(const Membership& seat, Collective collective, ErrorCode code, std
     return error(code, "{} among {}: {}", name_of(collective), seat.set.text(), why);
 }
 
-Result<void> check_root(const Membership& seat, const CallShape& shape) {
-    if (shape.root < seat.size()) return {};
-    return refusal(seat, shape.collective, ErrorCode::not_found,
-                   fmt::format("there is no rank {}, this set has ranks 0 to {}", shape.root, seat.size() - 1));
+Result<void> check_rank(const Membership& seat, Collective collective, Node rank) {
+    if (rank < seat.size()) return {};
+    return refusal(seat, collective, ErrorCode::not_found,
+                   fmt::format("there is no rank {}, this set has ranks 0 to {}", rank, seat.size() - 1));
 }
 
 namespace {
@@ -69,9 +71,12 @@ namespace {
 /// Makes room for a message of `source`, if it is the one that is awaited.
 Result<void> make_room(const engine::Dispatcher& dispatcher, Receive& receive, Node source,
                        const CollectiveHeader& head) {
-    if (!receive.is_meant(head.step, head.bytes))
+    if (head.step != receive.step)
         return error(ErrorCode::misuse, "{} is at another step: the members' calls are not in the same order",
                      dispatcher.name_of(source));
+    if (!receive.is_meant(head.step, head.bytes))
+        return error(ErrorCode::misuse, "{} sends {} bytes, and the array here has {} bytes",
+                     dispatcher.name_of(source), head.bytes, receive.bytes);
     try {
         receive.make_room(head.bytes);
         return {};

@@ -38,8 +38,8 @@ inline constexpr std::string_view late_behind_others =
 
 /// The error of a call: what was called, by which members, and why it failed.
 Error refusal(const Membership& seat, Collective collective, ErrorCode code, std::string_view why);
-/// An error if the set has no member of the root's rank.
-Result<void> check_root(const Membership& seat, const CallShape& shape);
+/// An error if the set has no member of that rank.
+Result<void> check_rank(const Membership& seat, Collective collective, Node rank);
 
 class CollectiveCall {
 public:

@@ -65,6 +65,13 @@ Result<Parts> gatherv(Membership& seat, Node root, Bytes mine, Instant deadline)
 Result<std::vector<std::byte>> scatterv(Membership& seat, Node root, std::span<const Bytes> parts, Instant deadline);
 Result<Parts> allgatherv(Membership& seat, Bytes mine, Instant deadline);
 Result<Parts> alltoallv(Membership& seat, std::span<const Bytes> parts, Instant deadline);
+/// Into memory of the caller: what comes from rank r must have the size of `rooms[r]`.
+Result<void> alltoallv(Membership& seat, std::span<const Bytes> parts, std::span<const MutableBytes> rooms,
+                       Instant deadline);
+
+/// No member: nothing is sent there, or received from there.
+inline constexpr Node no_rank = ~Node{0};
+Result<void> sendrecv(Membership& seat, Node to, Bytes mine, Node from, MutableBytes theirs, Instant deadline);
 
 // ---- the same, started: see starting.hpp. Memory must stay until the future is ready; lists of parts are copied.
 
@@ -85,5 +92,8 @@ Future<std::vector<std::byte>> start_scatterv(Membership& seat, Node root, std::
                                               Instant deadline);
 Future<Parts> start_allgatherv(Membership& seat, Bytes mine, Instant deadline);
 Future<Parts> start_alltoallv(Membership& seat, std::span<const Bytes> parts, Instant deadline);
+Future<void> start_alltoallv(Membership& seat, std::span<const Bytes> parts, std::span<const MutableBytes> rooms,
+                             Instant deadline);
+Future<void> start_sendrecv(Membership& seat, Node to, Bytes mine, Node from, MutableBytes theirs, Instant deadline);
 
 } // namespace kumi::group

@@ -264,6 +264,49 @@ struct AlltoallvCall {
     Parts take() { return std::move(received); }
 };
 
+struct AlltoallvIntoCall {
+    using Answer = void;
+    std::vector<Bytes> parts;
+    std::vector<MutableBytes> rooms;
+
+    CallShape shape() const noexcept { return {.collective = Collective::alltoallv, .takes_any_size = true}; }
+    Steps steps(CollectiveCall& call) { return exchange_parts(call, parts, rooms); }
+};
+
+Steps sendrecv_steps(CollectiveCall& call, Node to, Bytes mine, Node from, MutableBytes theirs) {
+    const Membership& seat = call.seat();
+    const auto is_other = [&](Node rank) { return rank != no_rank && rank != seat.rank; };
+    if (to == seat.rank) call.copy(theirs, mine);
+    if (is_other(from)) call.receive(from, 0, theirs);
+    if (is_other(to)) call.send(to, 0, mine);
+    co_await call.wait();
+}
+
+struct SendrecvCall {
+    using Answer = void;
+    Node to;
+    Bytes mine;
+    Node from;
+    MutableBytes theirs;
+
+    CallShape shape() const noexcept { return {.collective = Collective::sendrecv, .takes_any_size = true}; }
+    Steps steps(CollectiveCall& call) { return sendrecv_steps(call, to, mine, from, theirs); }
+};
+
+/// The call is not made after an error.
+Result<void> check_sendrecv(const Membership& seat, const SendrecvCall& call) {
+    for (const Node rank : {call.to, call.from})
+        if (rank != no_rank)
+            if (auto known = check_rank(seat, Collective::sendrecv, rank); !known) return known;
+    if ((call.to == seat.rank) != (call.from == seat.rank))
+        return refusal(seat, Collective::sendrecv, ErrorCode::misuse,
+                       "a member that sends to itself also receives from itself");
+    if (call.to == seat.rank && call.mine.size() != call.theirs.size())
+        return refusal(seat, Collective::sendrecv, ErrorCode::misuse,
+                       fmt::format("{} bytes to itself, into {} bytes", call.mine.size(), call.theirs.size()));
+    return {};
+}
+
 // ---- scan
 
 /// In step k each has the combination of 2^k ranks up to its own, and gives it to the one 2^k after it.
@@ -395,6 +438,25 @@ Steps exchange_parts(CollectiveCall& call, const std::vector<Bytes>& parts, Part
     co_await call.wait();
 }
 
+Steps exchange_parts(CollectiveCall& call, const std::vector<Bytes>& parts, const std::vector<MutableBytes>& rooms) {
+    const Membership& seat = call.seat();
+    const Node size = seat.size(), self = seat.rank;
+    const bool is_good = parts.size() == size && rooms.size() == size;
+    if (!is_good)
+        call.refuse(fmt::format("there are {} parts and {} arrays, for {} members", parts.size(), rooms.size(), size));
+    else if (parts[self].size() != rooms[self].size())
+        call.refuse(fmt::format("{} bytes to itself, into {} bytes", parts[self].size(), rooms[self].size()));
+    else call.copy(rooms[self], parts[self]);
+    for (Node distance = 1; distance < size; ++distance) {
+        const Node to = (self + distance) % size;
+        const Node from = (self + size - distance) % size;
+        call.receive(from, 0, is_good ? rooms[from] : MutableBytes{});
+        call.send(to, 0, is_good ? parts[to] : Bytes{});
+        if (distance % exchanges_max == 0) co_await call.wait();
+    }
+    co_await call.wait();
+}
+
 // ---- both forms
 
 Result<void> gather(Membership& seat, Node root, Bytes mine, MutableBytes all, Instant deadline) {
@@ -461,6 +523,25 @@ Result<Parts> alltoallv(Membership& seat, std::span<const Bytes> parts, Instant 
 }
 Future<Parts> start_alltoallv(Membership& seat, std::span<const Bytes> parts, Instant deadline) {
     return start(seat, AlltoallvCall{{parts.begin(), parts.end()}}, deadline);
+}
+Result<void> alltoallv(Membership& seat, std::span<const Bytes> parts, std::span<const MutableBytes> rooms,
+                       Instant deadline) {
+    return call_and_wait(seat, AlltoallvIntoCall{{parts.begin(), parts.end()}, {rooms.begin(), rooms.end()}}, deadline);
+}
+Future<void> start_alltoallv(Membership& seat, std::span<const Bytes> parts, std::span<const MutableBytes> rooms,
+                             Instant deadline) {
+    return start(seat, AlltoallvIntoCall{{parts.begin(), parts.end()}, {rooms.begin(), rooms.end()}}, deadline);
+}
+
+Result<void> sendrecv(Membership& seat, Node to, Bytes mine, Node from, MutableBytes theirs, Instant deadline) {
+    const SendrecvCall call{to, mine, from, theirs};
+    if (auto good = check_sendrecv(seat, call); !good) return good;
+    return call_and_wait(seat, call, deadline);
+}
+Future<void> start_sendrecv(Membership& seat, Node to, Bytes mine, Node from, MutableBytes theirs, Instant deadline) {
+    const SendrecvCall call{to, mine, from, theirs};
+    if (auto good = check_sendrecv(seat, call); !good) return Future<void>::ready(good.error());
+    return start(seat, call, deadline);
 }
 
 } // namespace kumi::group

@@ -18,5 +18,7 @@ Steps scatter_parts(CollectiveCall& call, Node root, const std::vector<Bytes>& p
 Steps allgather_parts(CollectiveCall& call, Bytes mine, Parts& parts);
 /// Part r goes to rank r.
 Steps exchange_parts(CollectiveCall& call, const std::vector<Bytes>& parts, Parts& received);
+/// The same into memory that is there.
+Steps exchange_parts(CollectiveCall& call, const std::vector<Bytes>& parts, const std::vector<MutableBytes>& rooms);
 
 } // namespace kumi::group

@@ -11,7 +11,7 @@ Result<void> BlockingCall::enter(Membership& seat, const CallShape& shape, Insta
         return refusal(seat, shape.collective, code, why);
     };
     if (seat.mailbox.has_ended()) return refused(ErrorCode::ended, job_has_ended);
-    if (auto good = check_root(seat, shape); !good) return good;
+    if (auto good = check_rank(seat, shape.collective, shape.root); !good) return good;
     engine::Dispatcher& dispatcher = seat.mailbox.dispatcher();
     if (dispatcher.progress().in_handler()) return refused(ErrorCode::misuse, no_wait_in_handler);
     const auto turn = dispatcher.take_turn();

@@ -48,7 +48,7 @@ Result<void> StartedCalls::check(const Started& started) const {
         return refusal(seat, started.shape().collective, code, why);
     };
     if (mailbox_.has_ended()) return refused(ErrorCode::ended, job_has_ended);
-    if (auto good = check_root(seat, started.shape()); !good) return good;
+    if (auto good = check_rank(seat, started.shape().collective, started.shape().root); !good) return good;
     if (started.is_waited_for() && mailbox_.dispatcher().progress().in_handler())
         return refused(ErrorCode::misuse, no_wait_in_handler);
     return {};

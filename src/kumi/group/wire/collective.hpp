@@ -29,7 +29,8 @@ enum class Collective : std::uint8_t {
     gather_objects,
     scatter_objects,
     allgather_objects,
-    alltoall_objects
+    alltoall_objects,
+    sendrecv
 };
 
 std::string_view name_of(Collective collective) noexcept;

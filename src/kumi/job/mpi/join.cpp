@@ -51,7 +51,10 @@ Result<Job> join(MPI_Comm comm, Handlers&& handlers, const Options& options) {
     group::Settings groups = options.groups;
     if (options.channel.sleeps_in_mpi && !groups.costs) groups.costs = group::Costs{};
     return Job::adopt(*std::move(session), *std::move(channel), std::move(handlers),
-                      {threads == MPI_THREAD_MULTIPLE, *std::move(topology), groups});
+                      {.may_use_background = threads == MPI_THREAD_MULTIPLE,
+                       .topology = *std::move(topology),
+                       .groups = groups,
+                       .fails_exit = true});
 }
 
 } // namespace kumi::mpi
