@@ -5,7 +5,8 @@
 # a failed test the check goes on with the next preset; a failed build ends the check. More skipped tests than
 # tests/skips.txt allows are a failure.
 #
-# The last lines list the slowest tests and objects, and the time of each part beside its budget (tests/budgets.txt).
+# The last lines list the slowest tests and objects, the time of each part beside its budget (tests/budgets.txt), and the
+# failed tests.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
@@ -104,6 +105,26 @@ judge_skips() {
     return $status
 }
 
+# failures PRESET REPORT RESULTS: prints the name of every failed test and the first line that says why.
+failures() {
+    local name status file
+    while IFS=$'\t' read -r name status; do
+        [ "$status" = fail ] || continue
+        echo "$1: $name"
+        file="$3/${name//[^A-Za-z0-9_]/_}.xml"
+        if [ -s "$file" ]; then
+            # GoogleTest's report of a suite: the line of a failed TEST is followed by <failure message="FILE:LINE&#x0A;...
+            awk -F '"' '/<testcase name=/ { test = $2 }
+                /<failure message=/ { text = $2; gsub(/&#x0A;/, " ", text); print "    " test ": " substr(text, 1, 200) }' \
+                "$file"
+        else
+            # Only the output of a program that crashed or was killed. The last lines tell most.
+            awk -v entry="name=\"$name\"" 'index($0, entry) { is_in = 1 } is_in { print } /<\/testcase>/ { is_in = 0 }' "$2" |
+                grep -E -m 5 'Failure|ERROR|SUMMARY|runtime error|rror:|Timeout|terminate' | cut -c 1-200 | sed 's/^/    /'
+        fi
+    done < <(sed -n 's/.*<testcase name="\([^"]*\)".* status="\([a-z]*\)".*/\1\t\2/p' "$2")
+}
+
 # ---- how long parts took
 
 # tests_of REPORT: prints "SECONDS NAME" for every entry of ctest's REPORT.
@@ -144,11 +165,11 @@ by_part() {
 
 passed=0 failed=0
 table="$(printf '%-10s %8s %8s %8s %10s %10s' preset passed failed skipped build/s tests/s)"
-slow_tests='' slow_objects='' parts=''
+slow_tests='' slow_objects='' parts='' failed_tests=''
 for preset in "$@"; do
     start=$SECONDS
     if [ "$preset" = cross ]; then
-        scripts/cross.sh || failed=$((failed + 1))
+        scripts/cross.sh || { failed=$((failed + 1)) failed_tests+="cross: see what scripts/cross.sh printed"$'\n'; }
         cross_passed="$(cat build/cross/passed 2>/dev/null)"
         table+="$(printf '\n%-10s %8s %8s %8s %10d' cross "$cross_passed" '' '' $((SECONDS - start)))"
         continue
@@ -188,6 +209,7 @@ for preset in "$@"; do
     judge_skips "$preset" "$report" "$results" || bad=$((bad + 1))
     passed=$((passed + good))
     failed=$((failed + bad))
+    [ "$bad" -eq 0 ] || failed_tests+="$(failures "$preset" "$report" "$results")"$'\n'
     slow_tests+="$(tests_of "$report" | slowest "$preset")"$'\n'
     [ "$preset" != release ] || parts="$(by_part build/release "$summary")"
     table+="$(printf '\n%-10s %8d %8d %8d %10d %10d' "$preset" "$good" "$bad" "$skipped" "$built" "$seconds")"
@@ -195,5 +217,6 @@ done
 
 printf '\nThe slowest tests:\n%s\nThe slowest objects:\n%s\n' "$slow_tests" "$slow_objects"
 [ -z "$parts" ] || printf 'release, seconds of one core: %s\n%s\n\n' "compile, tests, and their budgets" "$parts"
+[ -z "$failed_tests" ] || printf 'Failed tests:\n%s\n' "$failed_tests"
 printf '%s\n\n%d minutes\n%d passed, %d failed\n' "$table" $(((SECONDS + 59) / 60)) "$passed" "$failed"
 [ "$failed" -eq 0 ]

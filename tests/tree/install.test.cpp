@@ -2,6 +2,7 @@
 // by CMake and by pkg-config, and runs under the installed command. Its headers are those of cmake/public_headers.txt.
 
 #include "skips.hpp"
+#include "tree/build.hpp"
 #include "tree/read.hpp"
 
 #include <cstdlib>
@@ -16,20 +17,6 @@
 
 namespace kumi::tree {
 namespace {
-
-/// This program lies in tests/ of the build.
-fs::path build_dir() { return fs::read_symlink("/proc/self/exe").parent_path().parent_path(); }
-
-/// How this build was configured.
-std::string cache_value(const std::string& name) {
-    const std::string cache = read(build_dir() / "CMakeCache.txt");
-    const std::size_t entry = cache.find("\n" + name + ":"); // NAME:TYPE=value
-    if (entry == std::string::npos) return "";
-    const std::size_t value = cache.find('=', entry) + 1;
-    return cache.substr(value, cache.find('\n', value) - value);
-}
-
-std::string compiler() { return cache_value("CMAKE_CXX_COMPILER"); }
 
 /// A library built for a sanitizer is linked into programs built for it.
 std::string sanitizer_flags() {

@@ -109,7 +109,12 @@ public:
     /// that sent the request.
     template <class Callable>
     auto add(std::string name, Callable callable) {
-        return add(std::move(name), std::move(callable), typename engine::parameters_of<Callable>::type{});
+        static_assert(engine::WithParameters<Callable>,
+                      "write the types of a handler's parameters: [](kumi::Call& call, double x), not auto");
+        if constexpr (engine::WithParameters<Callable>)
+            return add(std::move(name), std::move(callable),
+                       typename engine::parameters_of<Callable>::as_written{});
+        else return Handler<>({});
     }
 
     /// `callable` takes and answers values of any type that an archive takes: those of the standard library, classes
@@ -140,13 +145,32 @@ public:
     bool has_made(engine::Handle handle) const noexcept { return handle.owner == owner_.number(); }
 
 private:
-    template <class Callable, class... Parameters>
-    Handler<Parameters...> add(std::string name, Callable callable, engine::Parameters<Call, Parameters...>) {
-        entries_.push_back({std::move(name), engine::signature_of<Parameters...>(),
-                            [callable = std::move(callable)](Call& call, Bytes bytes) mutable {
-                                return engine::Unpack<Parameters...>::apply(
-                                    bytes, [&](const Parameters&... arguments) { callable(call, arguments...); });
-                            }});
+    template <class Callable, class First, class... Written>
+    auto add(std::string name, Callable callable, engine::Parameters<First, Written...>) {
+        constexpr bool takes_call = std::is_same_v<First, Call&> || std::is_same_v<First, const Call&>;
+        static_assert(takes_call, "the first parameter of a handler is kumi::Call&: [](kumi::Call& call, double x)");
+        if constexpr (takes_call) return add_checked<std::remove_cvref_t<Written>...>(name, std::move(callable));
+        else return Handler<std::remove_cvref_t<First>, std::remove_cvref_t<Written>...>({});
+    }
+    template <class Callable>
+    Handler<> add(std::string, Callable, engine::Parameters<>) {
+        static_assert(!sizeof(Callable), "the first parameter of a handler is kumi::Call&: [](kumi::Call& call)");
+        return Handler<>({});
+    }
+
+    template <class... Parameters, class Callable>
+    Handler<Parameters...> add_checked(std::string& name, Callable callable) {
+        constexpr bool travel = (engine::TravelsAsBytes<Parameters> && ...);
+        constexpr bool is_last = engine::payload_is_last<Parameters...>();
+        static_assert(travel, "the parameters of a handler are numbers, plain structs, and a kumi::Bytes at the end, "
+                              "which can refer to a string; Handlers::function() takes strings and containers");
+        static_assert(is_last, "kumi::Bytes is the last parameter of a handler");
+        if constexpr (travel && is_last)
+            entries_.push_back({std::move(name), engine::signature_of<Parameters...>(),
+                                [callable = std::move(callable)](Call& call, Bytes bytes) mutable {
+                                    return engine::Unpack<Parameters...>::apply(
+                                        bytes, [&](const Parameters&... arguments) { callable(call, arguments...); });
+                                }});
         return Handler<Parameters...>({owner_.number(), static_cast<std::uint32_t>(entries_.size() - 1)});
     }
 

@@ -18,6 +18,7 @@
 
 #include "kumi/base/bytes.hpp"
 #include "kumi/base/result.hpp"
+#include "kumi/engine/call/parameters.hpp"
 
 #include <cereal/cereal.hpp>
 #include <cereal/types/array.hpp>
@@ -125,16 +126,6 @@ CEREAL_SETUP_ARCHIVE_TRAITS(kumi::engine::archive_probe::Reader, kumi::engine::a
 
 namespace kumi::engine::archive {
 
-/// Trivially copyable, and yet not the value itself.
-template <class T>
-inline constexpr bool only_refers = false;
-template <class T, std::size_t extent>
-inline constexpr bool only_refers<std::span<T, extent>> = true;
-template <class Char, class Traits>
-inline constexpr bool only_refers<std::basic_string_view<Char, Traits>> = true;
-template <class T>
-inline constexpr bool only_refers<std::reference_wrapper<T>> = true;
-
 /// A class that cereal does not know and that is nothing but its memory. (Pointers inside of it are the user's
 /// mistake.)
 template <class T>
@@ -236,6 +227,34 @@ void load(Reader& reader, std::vector<T, Allocator>& vector) {
 } // namespace kumi::engine::archive
 
 namespace kumi::engine {
+
+/// Can be written to bytes and read from them. Asked for containers of the standard library, their elements count.
+template <class T>
+inline constexpr bool is_archived = !std::is_pointer_v<T> &&
+                                    cereal::traits::is_output_serializable<T, archive::Writer>::value &&
+                                    cereal::traits::is_input_serializable<T, archive::Reader>::value;
+template <class T, class... More>
+inline constexpr bool is_archived<std::vector<T, More...>> = is_archived<T>;
+template <class T, class... More>
+inline constexpr bool is_archived<std::list<T, More...>> = is_archived<T>;
+template <class T, class... More>
+inline constexpr bool is_archived<std::deque<T, More...>> = is_archived<T>;
+template <class T, class... More>
+inline constexpr bool is_archived<std::set<T, More...>> = is_archived<T>;
+template <class T, class... More>
+inline constexpr bool is_archived<std::unordered_set<T, More...>> = is_archived<T>;
+template <class Key, class T, class... More>
+inline constexpr bool is_archived<std::map<Key, T, More...>> = is_archived<Key>&& is_archived<T>;
+template <class Key, class T, class... More>
+inline constexpr bool is_archived<std::unordered_map<Key, T, More...>> = is_archived<Key>&& is_archived<T>;
+template <class T, std::size_t count>
+inline constexpr bool is_archived<std::array<T, count>> = is_archived<T>;
+template <class T>
+inline constexpr bool is_archived<std::optional<T>> = is_archived<T>;
+template <class First, class Second>
+inline constexpr bool is_archived<std::pair<First, Second>> = is_archived<First>&& is_archived<Second>;
+template <class... Types>
+inline constexpr bool is_archived<std::tuple<Types...>> = (is_archived<Types> && ...);
 
 using archive::BadBytes;
 

@@ -48,8 +48,6 @@ void give_answer(Future<Answer> future, const FunctionAnswered& answered) {
 /// A callable of these types as other nodes call it. Each argument is given as it is asked for: by value it is moved.
 template <class Answer, class Callable, class... Written>
 auto run_archived(Callable callable, Parameters<Written...>) {
-    static_assert((std::is_default_constructible_v<std::remove_cvref_t<Written>> && ...),
-                  "arguments are made, and then read");
     return [callable = std::move(callable)](Bytes bytes, const FunctionAnswered& answered) mutable {
         std::tuple<std::remove_cvref_t<Written>...> arguments;
         std::apply([&](auto&... argument) { read_archive(bytes, argument...); }, arguments);
@@ -141,7 +139,11 @@ namespace kumi::engine {
 template <class Callable>
 struct FunctionMaker {
     static auto add(Handlers& handlers, std::string name, Callable callable) {
-        return add(handlers, std::move(name), std::move(callable), typename parameters_of<Callable>::type{});
+        static_assert(WithParameters<Callable>,
+                      "write the types of a function's parameters: [](double x, std::string name), not auto");
+        if constexpr (WithParameters<Callable>)
+            return add(handlers, std::move(name), std::move(callable), typename parameters_of<Callable>::type{});
+        else return Function<void()>({}, {});
     }
 
 private:
@@ -150,7 +152,13 @@ private:
         using Signature = parameters_of<Callable>;
         using Returned = std::remove_cvref_t<typename Signature::answer>;
         using Answer = typename future_value<Returned>::type;
-        handlers.functions_.push_back({name, function_text<Answer, Types...>(),
+        constexpr bool is_known = (is_archived<Types> && ... && (std::is_void_v<Answer> || is_archived<Answer>));
+        constexpr bool is_made = (std::is_default_constructible_v<Types> && ...);
+        static_assert(is_known, "a function takes and answers numbers, strings, containers, plain structs and classes "
+                                "with template <class Archive> void serialize(Archive& archive) { archive(a, b); }");
+        static_assert(is_made, "the classes that a function takes have a default constructor");
+        if constexpr (is_known && is_made)
+            handlers.functions_.push_back({name, function_text<Answer, Types...>(),
                                        run_archived<Returned>(std::move(callable), typename Signature::as_written{})});
         const auto index = static_cast<std::uint32_t>(handlers.functions_.size() - 1);
         return Function<Answer(Types...)>(Handle{handlers.owner_.number(), index}, std::move(name));

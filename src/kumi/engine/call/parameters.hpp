@@ -8,8 +8,10 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -18,6 +20,12 @@ namespace kumi::engine {
 
 template <class... Types>
 struct Parameters {};
+
+/// The compiler can tell the parameters: of a function, and of a class with one operator() that is no template.
+template <class Callable>
+concept WithParameters = std::is_function_v<std::remove_pointer_t<Callable>> || requires {
+    typename std::type_identity<decltype(&Callable::operator())>::type;
+};
 
 /// The parameters of a callable that is no template, as values.
 template <class Callable>
@@ -42,6 +50,20 @@ struct parameters_of<Answer (Object::*)(Types...) const noexcept> : parameters_o
 template <class T>
 inline constexpr bool is_payload = std::is_same_v<T, Bytes>;
 
+/// Trivially copyable, and yet not the value itself.
+template <class T>
+inline constexpr bool only_refers = std::is_pointer_v<T>;
+template <class T, std::size_t extent>
+inline constexpr bool only_refers<std::span<T, extent>> = true;
+template <class Char, class Traits>
+inline constexpr bool only_refers<std::basic_string_view<Char, Traits>> = true;
+template <class T>
+inline constexpr bool only_refers<std::reference_wrapper<T>> = true;
+
+/// A value that is nothing but its memory. (Pointers inside of a class are the program's mistake.)
+template <class T>
+concept TravelsAsBytes = std::is_trivially_copyable_v<T> && (is_payload<T> || !only_refers<T>);
+
 /// What the arguments take up, without the payload.
 template <class... Types>
 inline constexpr std::size_t packed_bytes = ((std::size_t{0} + ... + (is_payload<Types> ? 0 : sizeof(Types))) + 7) / 8 *
@@ -61,9 +83,8 @@ inline constexpr std::size_t header_room = 8;
 /// Arguments on their way out. The payload is referred to, not copied.
 template <class... Types>
 class Packed {
-    static_assert(((std::is_trivially_copyable_v<Types> && !std::is_pointer_v<Types>)&&...),
-                  "arguments travel as bytes: no pointers, nothing that owns memory");
-    static_assert(payload_is_last<Types...>(), "the payload comes last");
+    static_assert((TravelsAsBytes<Types> && ...)); // Handlers::add() says what to write
+    static_assert(payload_is_last<Types...>());
 
 public:
     explicit Packed(const std::type_identity_t<Types>&... arguments) noexcept {
