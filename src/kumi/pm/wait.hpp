@@ -18,6 +18,7 @@ namespace kumi::pm {
 struct Patience {
     Duration spin_max{0};    // it spins for so long
     unsigned yields_max = 0; // where it does not spin: it yields its core so many times
+    bool ignores_time = false; // for simulations: where it does not spin, only looks count, and not how long they took
 };
 
 Patience patience_for(unsigned nodes_on_host, unsigned cores) noexcept;
@@ -55,7 +56,7 @@ public:
     void end_sleep() noexcept {
         constexpr Duration long_sleep = std::chrono::milliseconds(10);
         empty_ = 0;
-        if (now() - time_ < long_sleep) return;
+        if (patience_.ignores_time || now() - time_ < long_sleep) return;
         since_ = {}; // the next look finds that the wait is old
         empty_ = patience_.spin_max > Duration{0} ? 2 * polls_per_clock_ - 1 : patience_.yields_max;
     }
@@ -81,7 +82,8 @@ private:
         if (!is_last && empty_ % yields_per_clock != 0) return Step::yield;
         time_ = now();
         if (empty_ == yields_per_clock) since_ = time_;
-        return is_last || time_ - since_ >= yields_time ? Step::sleep : Step::yield;
+        const bool is_long = time_ - since_ >= yields_time && !patience_.ignores_time;
+        return is_last || is_long ? Step::sleep : Step::yield;
     }
 
     Patience patience_;

@@ -111,6 +111,14 @@ TEST(Idling, after_a_short_sleep_the_wait_begins_anew) {
     }
 }
 
+TEST(Idling, in_a_simulation_counts_looks_and_not_time) {
+    Idling idling({.yields_max = 16, .ignores_time = true});
+    EXPECT_EQ(steps_awake(idling, 1ms), 16u);
+    std::this_thread::sleep_for(20ms);
+    idling.end_sleep();
+    EXPECT_EQ(steps_awake(idling), 16u) << "a long sleep is as any other";
+}
+
 // ---- poll_until
 
 TEST(PollUntil, hands_out_messages_until_it_is_done) {
