@@ -138,6 +138,11 @@ public:
         return outcome_.out;
     }
 
+    const std::string& err() {
+        pump(Clock::now());
+        return outcome_.err;
+    }
+
     /// As far as out() has seen.
     bool has_ended() const { return ended_; }
 

@@ -26,8 +26,8 @@ TEST_P(PassedOn, nodes_get_to_handle_the_signal_that_ends_the_job) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Signals, PassedOn,
-                         testing::Values(std::pair{"TERM", SIGTERM}, std::pair{"INT", SIGINT}, std::pair{"HUP", SIGHUP},
-                                         std::pair{"QUIT", SIGQUIT}),
+                         testing::Values(std::pair{"TERM", SIGTERM}, std::pair{"INT", SIGINT},
+                                         std::pair{"HUP", SIGHUP}),
                          [](const auto& tested) { return tested.param.first; });
 
 TEST(Signals, nodes_that_handle_nothing_end_at_once) {
@@ -150,4 +150,137 @@ TEST(Signals, a_stopped_job_goes_on_when_it_is_continued) {
     EXPECT_TRUE(comes_true([&] { return stopped() == 0; }, 5s)) << stopped();
     command.signal(SIGUSR1);
     EXPECT_EQ(command.finish().code, 0);
+}
+
+// ---- what nodes wait for
+
+namespace {
+
+/// What the nodes of the program `waiting` print at a SIGQUIT, when node 0 has waited for long enough to show it.
+std::string waits_of(const Words& words, const std::vector<std::string>& environment = {}) {
+    Words all{"-n", "2", program("waiting")};
+    all.insert(all.end(), words.begin(), words.end());
+    Running command({.words = kumi_run(all), .environment = environment});
+    if (!command.printed("is ready", 2)) return "";
+    const auto has_told = [&] {
+        bool zero = false, one = false;
+        for (const std::string& line : lines_of(command.err())) {
+            zero |= line.starts_with("kumi: node 0 on ") && !contains(line, "no thread has waited");
+            one |= line.starts_with("kumi: node 1 on ");
+        }
+        return zero && one;
+    };
+    const auto came = comes_true(
+        [&] {
+            command.signal(SIGQUIT);
+            ::poll(nullptr, 0, 200);
+            return has_told();
+        },
+        10s);
+    command.signal(SIGTERM);
+    const Outcome outcome = command.finish();
+    EXPECT_TRUE(came) << outcome.err;
+    EXPECT_EQ(outcome.code, 128 + SIGTERM) << "SIGQUIT ends nothing";
+    return outcome.err;
+}
+
+} // namespace
+
+TEST(Waits, at_SIGQUIT_each_node_says_what_it_waits_for_and_goes_on) {
+    const std::string computes =
+        "kumi: node 1 on [^ ]+: no thread has waited in a call of Kumi for long: this node computes, or waits for "
+        "something else";
+    for (const auto& [what, told] :
+         {std::pair{"barrier", "barrier: node 1 on [^ ]+ has not come"},
+          {"allreduce", "allreduce among 0-1: node 1 on [^ ]+ has not come"},
+          {"flag", "waiting for a flag: it is 3 and not 5 or more"},
+          {"future", "a future: there is no answer yet; under way: .*call.* with node 1 on .*"}}) {
+        const std::string err = waits_of({what});
+        bool has_wait = false, has_computing = false;
+        for (const std::string& line : lines_of(err)) {
+            has_wait |= matches(line, std::string("kumi: node 0 on [^ ]+: ") + told + ".*, for [0-9]+[.][0-9] s");
+            has_computing |= matches(line, computes);
+        }
+        EXPECT_TRUE(has_wait) << what << ": " << err;
+        if (std::string_view(what) != "future") {
+            EXPECT_TRUE(has_computing) << what << ": " << err;
+        }
+    }
+}
+
+TEST(Waits, are_told_over_networks_too) {
+    const std::string err = waits_of({"barrier"}, {"KUMI_DEVICE=udp"});
+    EXPECT_TRUE(contains(err, "barrier: node 1 on ")) << err;
+}
+
+TEST(Waits, a_program_that_handles_SIGQUIT_gets_it_and_the_job_goes_on) {
+    Running command({.words = kumi_run_actor({"-n", "2"}, {"handle=QUIT", "join", "say=ready", "until_signal"})});
+    ASSERT_TRUE(command.printed("ready", 2));
+    command.signal(SIGQUIT);
+    const Outcome outcome = command.finish();
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_TRUE(contains(outcome.out, "node 0: got signal 3\n")) << outcome.out;
+    EXPECT_TRUE(contains(outcome.out, "node 1: got signal 3\n")) << outcome.out;
+}
+
+TEST(Waits, SIGQUIT_ends_programs_that_are_not_of_kumi) {
+    Running command({.words = kumi_run({"-n", "1", "--no-join", "sh", "-c", "echo ready; exec sleep 60"})});
+    ASSERT_TRUE(command.printed("ready"));
+    command.signal(SIGQUIT);
+    EXPECT_EQ(command.finish().code, 128 + SIGQUIT);
+}
+
+TEST(Waits, nodes_that_have_not_joined_are_named_and_live_on) {
+    Running command({.words = kumi_run_actor({"-n", "2"}, {"say=ready", "first:sleep=2000", "join", "say=in"})});
+    ASSERT_TRUE(command.printed("ready", 2));
+    command.signal(SIGQUIT);
+    const Outcome outcome = command.finish();
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_TRUE(contains(outcome.err, "kumi run: warning: not joined yet: node ")) << outcome.err;
+}
+
+TEST(Waits, when_a_deadline_passes_all_nodes_say_what_they_wait_for) {
+    const Outcome outcome = run({.words = kumi_run({"-n", "3", program("waiting"), "barrier", "2"})});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_TRUE(contains(outcome.out, "not all nodes have come within the time given")) << outcome.out;
+    const std::vector<std::string> lines = lines_of(outcome.err);
+    ASSERT_GE(lines.size(), 2u) << outcome.err;
+    EXPECT_TRUE(matches(lines[0], "kumi run: warning: a deadline has passed on " +
+                                      any_node.substr(0, any_node.size() - 1) +
+                                      ": barrier: node 1 on [^ ]+ has not come.*, for 1[.][0-9] s; the others:|"
+                                      "kumi run: warning: a deadline has passed on .*, for 2[.][0-9] s; the others:"))
+        << outcome.err;
+    EXPECT_TRUE(contains(outcome.err, "kumi: node 1 on ")) << outcome.err;
+}
+
+TEST(Waits, a_job_that_takes_longer_than_its_timeout_says_why_and_ends) {
+    const auto start = Clock::now();
+    const Outcome outcome = run({.words = kumi_run({"-n", "2", "--timeout", "2", program("waiting"), "barrier"})});
+    EXPECT_EQ(outcome.code, 124);
+    EXPECT_LT(outcome.ended - start, 10s);
+    EXPECT_TRUE(contains(outcome.err, "barrier: node 1 on ")) << outcome.err;
+    EXPECT_TRUE(contains(outcome.err, "kumi run: the job has not ended within 2 s (--timeout); ending 2 nodes\n"))
+        << outcome.err;
+    const Outcome in_time = run({.words = kumi_run({"-n", "2", "--timeout", "30", example("01_hello")})});
+    EXPECT_EQ(in_time.code, 0) << in_time.err;
+    EXPECT_EQ(in_time.err, "");
+    const Outcome other = run({.words = kumi_run({"-n", "1", "--no-join", "--timeout", "1", "sleep", "30"})});
+    EXPECT_EQ(other.code, 124);
+    EXPECT_TRUE(is_one_line(other.err, "kumi run: the job has not ended within 1 s .--timeout.; ending 1 node"));
+}
+
+// ---- crashes
+
+TEST(Crashes, print_the_functions_that_the_thread_was_in) {
+    for (const auto& [what, number, frame] : {std::tuple{"segv", SIGSEGV, "#0 (anonymous namespace)::step_that_crashes(int*)"},
+                                              {"abort", SIGABRT, "main + 0x"},
+                                              {"overflow", SIGSEGV, "#0 (anonymous namespace)::step_without_end(int)"}}) {
+        const Outcome outcome = run({.words = kumi_run({"-n", "1", program("waiting"), what})});
+        EXPECT_EQ(outcome.code, 128 + number) << what;
+        const std::string start = number == SIGSEGV ? ": SIGSEGV at address 0x" : ": SIGABRT; the thread was in\n";
+        EXPECT_TRUE(contains(outcome.err, "kumi: node 0 on ")) << outcome.err;
+        EXPECT_TRUE(contains(outcome.err, start)) << outcome.err;
+        EXPECT_TRUE(contains(outcome.err, frame)) << what << ": " << outcome.err;
+        EXPECT_TRUE(contains(outcome.err, "was killed by signal " + std::to_string(number))) << outcome.err;
+    }
 }

@@ -40,6 +40,7 @@ void add_run_command(CLI::App& app, int& exit_code) {
     auto words = std::make_shared<std::vector<std::string>>();
     auto seconds = std::make_shared<long>(options->join_max.count());
     auto start_seconds = std::make_shared<long>(options->start_max.count());
+    auto run_seconds = std::make_shared<long>(options->run_max.count());
 
     command->add_option("-n,--nodes", options->nodes, "number of nodes (processes)")
         ->required()
@@ -83,6 +84,14 @@ void add_run_command(CLI::App& app, int& exit_code) {
         ->take_last()
         ->check(whole_number(0, seconds_max, "how many seconds, or 0 for no limit"))
         ->capture_default_str();
+    command
+        ->add_option("--timeout", *run_seconds,
+                     "seconds until the job must have ended: then each node prints what it waits for, and the job ends "
+                     "with exit code 124; 0: no limit")
+        ->type_name("SECONDS")
+        ->take_last()
+        ->check(whole_number(0, seconds_max, "how many seconds, or 0 for no limit"))
+        ->capture_default_str();
     command->add_option("-x,--env", options->environment_added, "set NAME=VALUE for every node; may be repeated")
         ->type_name("NAME=VALUE")
         ->allow_extra_args(false)
@@ -95,7 +104,8 @@ void add_run_command(CLI::App& app, int& exit_code) {
     command->positionals_at_end(); // what follows the program is the program's, dashes or not
     command->footer(
         "Standard input goes to node 0. Signals are passed on to all nodes. The exit code is that of the first\n"
-        "node that failed, or 128 + the signal that killed it.\n\n"
+        "node that failed, or 128 + the signal that killed it. Ctrl-\\ (SIGQUIT) ends nothing: each node prints\n"
+        "what it waits for.\n\n"
         "On several hosts Kumi is installed at the same place, and so is the program; ssh must not ask for a\n"
         "password. Nodes find the working folder, the environment (but for what is about a host, as HOSTNAME,\n"
         "TMPDIR and KUMI_UDP_ADDRESS are: -x sets it everywhere) and the cluster file, which need not be there.\n"
@@ -123,6 +133,7 @@ void add_run_command(CLI::App& app, int& exit_code) {
     command->callback([=, &exit_code] {
         options->join_max = std::chrono::seconds(*seconds);
         options->start_max = std::chrono::seconds(*start_seconds);
+        options->run_max = std::chrono::seconds(*run_seconds);
         options->version = version;
         const char* const cluster_file = std::getenv("KUMI_CLUSTER");
         if (options->hosts && options->cluster_file.empty() && cluster_file != nullptr)

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -83,6 +84,16 @@ public:
         return send_frame(socket_.get(), Kind::failed, bytes_of(std::string_view(reason.text()))).has_value();
     }
 
+    void report_late(std::string_view what) override { (void)send_frame(socket_.get(), Kind::late, bytes_of(what)); }
+
+    /// A signal, because no thread reads the socket any more, and because a thread that is stuck could not answer.
+    void signal_questions(int signal) override {
+        const int socket = socket_.get();
+        if (::fcntl(socket, F_SETSIG, signal) != 0 || ::fcntl(socket, F_SETOWN, ::getpid()) != 0) return;
+        ::fcntl(socket, F_SETFL, ::fcntl(socket, F_GETFL) | O_ASYNC);
+    }
+    bool has_questions() const noexcept override { return true; }
+
     // if kumi run is gone, there is nothing to leave
     void leave() override { (void)send_frame(socket_.get(), Kind::leave, {}); }
 
@@ -103,6 +114,7 @@ private:
         while (true) {
             auto frame = reader_.next();
             if (!frame) return frame.error();
+            if (*frame && (*frame)->kind == Kind::report) continue; // kumi run says itself that this node is joining
             if (*frame) return std::move(**frame);
             if (auto more = wait_readable(deadline); !more) return more.error();
             if (!reader_.read_from(socket_.get())) {

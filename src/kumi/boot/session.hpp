@@ -12,6 +12,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace kumi::boot {
@@ -48,6 +49,13 @@ public:
 
     /// Reports why this node gives up. True if the launcher will tell the user.
     virtual bool report_failure(const Error& reason) = 0;
+
+    /// A deadline has passed in a call that waited for long. The launcher may ask all nodes what they wait for.
+    virtual void report_late(std::string_view) {}
+    /// The launcher may ask what this node waits for.
+    virtual bool has_questions() const noexcept { return false; }
+    /// From now on this process gets `signal` when the launcher asks. Call it after the last exchange().
+    virtual void signal_questions(int) {}
 
     /// Leaves: from now on this node may exit without an error.
     virtual void leave() = 0;

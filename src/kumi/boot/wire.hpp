@@ -14,6 +14,8 @@
 //   stats {StatsEntry}...         ->                                          if welcome asked for it
 //   leave                         ->                                          from now on the node may exit
 //   failed {text}                 ->                                          at any time before leave
+//   late {text}                   ->                                          a deadline has passed; once
+//                                 <-    report                                at any time: print what you wait for
 
 #include "kumi/base/bytes.hpp"
 #include "kumi/base/clock.hpp"
@@ -35,7 +37,7 @@ namespace kumi::boot {
 inline constexpr const char* socket_variable = "KUMI_BOOT";
 
 /// Both sides must have the same version.
-inline constexpr std::uint32_t wire_version = 4;
+inline constexpr std::uint32_t wire_version = 5;
 
 enum class Kind : std::uint32_t {
     join = 1,
@@ -48,7 +50,9 @@ enum class Kind : std::uint32_t {
     traffic,
     stats,
     leave,
-    failed
+    failed,
+    late,
+    report
 };
 
 struct FrameHeader {

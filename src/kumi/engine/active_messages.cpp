@@ -193,7 +193,7 @@ Result<void> ActiveMessages::send_plain(Node to, std::span<const Bytes> pieces) 
                          "sending to this node itself, {}: {} wait already; set on_message, which takes them, before",
                          dispatcher_.name_of(to), base::readable_bytes(dispatcher_.outbox(turn).windows().bytes()));
     }
-    if (!is_over_now) dispatcher_.loop().wait_for_room(is_over);
+    if (!is_over_now) dispatcher_.loop().wait_for_room(is_over, [&] { return sending.describe(); });
     return sending.result();
 }
 

@@ -36,7 +36,8 @@ Dispatcher::~Dispatcher() {
             return !added.wants_progress && added.service->is_done(turn);
         });
     };
-    loop_.serve_until(is_done, now() + patience);
+    const auto describe = [] { return std::string("leaving the job"); };
+    loop_.serve_until(is_done, now() + patience, describe);
     progress_.end(); // futures may live on; functions that wait for one return
     calls_.stop();
     loop_.stop();
@@ -44,7 +45,7 @@ Dispatcher::~Dispatcher() {
         const Turn turn(loop_);
         outbox_.tell_all_handled();
     }
-    loop_.serve_until([&] { return !outbox_.has_waiting(); }, now() + patience);
+    loop_.serve_until([&] { return !outbox_.has_waiting(); }, now() + patience, describe);
     {
         const Turn turn(loop_);
         for (const Added& added : services_) added.service->on_end(turn);
@@ -122,7 +123,7 @@ inline Result<void> Dispatcher::send_or_wait(Node to, MutableBytes head, Bytes b
             return {};
         is_over_now = is_over(turn);
     }
-    if (!is_over_now) loop_.wait_for_room(is_over);
+    if (!is_over_now) loop_.wait_for_room(is_over, [&] { return sending.describe(); });
     return sending.result();
 }
 

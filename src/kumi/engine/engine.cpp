@@ -73,7 +73,8 @@ bool Engine::wait_until(base::FunctionRef<bool()> done, Instant deadline) {
         const Lending lending(turn);
         return done();
     };
-    return loop.serve_until(look, deadline);
+    return loop.serve_until(look, deadline,
+                            [] { return std::string("wait_until: the program's condition does not hold"); });
 }
 
 } // namespace kumi::engine

@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 /// Whoever waits runs what arrives, as handlers.
 class FakeProgress final : public Progress {
 public:
-    bool wait_until(base::FunctionRef<bool()> done, Instant deadline) override {
+    bool wait_until(base::FunctionRef<bool()> done, Instant deadline, const char* = "") override {
         std::unique_lock lock(mutex_);
         while (!done()) {
             if (!arrived_.empty()) {

@@ -131,7 +131,7 @@ Result<Job> Job::join(Handlers&& handlers) {
     if (!progress) return progress.error();
     auto joined = job::Membership::join();
     if (!joined) return joined.error();
-    return start(*std::move(joined), std::move(handlers), *progress, {.fails_exit = true});
+    return start(*std::move(joined), std::move(handlers), *progress, {.owns_process = true});
 }
 
 Result<Job> Job::adopt(std::unique_ptr<boot::Session> session, std::unique_ptr<pm::Channel> channel,
@@ -143,10 +143,11 @@ Result<Job> Job::adopt(std::unique_ptr<boot::Session> session, std::unique_ptr<p
                  std::move(adoption));
 }
 
-Result<Job> Job::start(job::Membership&& joined, Handlers&& handlers, const engine::ProgressOptions& progress,
+Result<Job> Job::start(job::Membership&& joined, Handlers&& handlers, engine::ProgressOptions progress,
                        Adoption adoption) {
     auto membership = std::make_unique<job::Membership>(std::move(joined));
     boot::Session& session = membership->session();
+    if (adoption.owns_process) progress.on_late = [&session](std::string_view what) { session.report_late(what); };
     const auto give_up = [&](const Error& why) { return membership->give_up(why); };
     auto settings = settings_from_environment(adoption.groups);
     if (!settings) return give_up(settings.error());
@@ -165,7 +166,10 @@ Result<Job> Job::start(job::Membership&& joined, Handlers&& handlers, const engi
     if (!settings->costs && is_crowded) settings->costs = usual;
     auto groups = std::make_unique<group::Groups>(**dispatcher, *std::move(topology), *settings, usual);
     Job job(std::move(membership), std::move(groups), *std::move(dispatcher));
-    if (adoption.fails_exit) job.engine_.dispatcher().progress().link()->unasked().fail_exit();
+    if (adoption.owns_process) {
+        job.engine_.dispatcher().progress().link()->unasked().fail_exit();
+        job.membership_->explain_signals();
+    }
     job.engine_.dispatcher().loop().start(hold_of_handlers);
     return job;
 }

@@ -50,8 +50,9 @@ public:
         bool may_use_background = true;
         std::optional<group::Topology> topology; // none: nodes find out by what carries messages between them
         group::Settings groups;                  // KUMI_GROUPS goes before them
-        // the process does not exit with 0 after an error that the program did not ask about
-        bool fails_exit = false;
+        // the process is this node: it does not exit with 0 after an error that the program did not ask about, and
+        // signals that end or ask it are explained
+        bool owns_process = false;
     };
     /// The same, where somebody has found the other nodes and opened a channel to them, as kumi/mpi.hpp does; not once
     /// per process.
@@ -204,7 +205,7 @@ private:
         std::unique_ptr<engine::Dispatcher> dispatcher);
     struct Lend {};
     Job(Lend, Job& owner) noexcept;
-    static Result<Job> start(job::Membership&& joined, Handlers&& handlers, const engine::ProgressOptions& progress,
+    static Result<Job> start(job::Membership&& joined, Handlers&& handlers, engine::ProgressOptions progress,
                              Adoption adoption);
     Result<void> send_pieces(Node to, std::span<const Bytes> pieces);
 

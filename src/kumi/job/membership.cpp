@@ -1,8 +1,11 @@
 #include "kumi/job/membership.hpp"
 
 #include "kumi/job/opening.hpp"
+#include "kumi/job/signals.hpp"
 
 #include <atomic>
+#include <csignal>
+#include <fmt/format.h>
 #include <utility>
 #include <vector>
 
@@ -60,6 +63,14 @@ Membership::~Membership() {
     if (standing().stats_wanted) session_->report_stats(stats_of(*channel_));
     channel_.reset();
     session_->leave();
+}
+
+void Membership::explain_signals() {
+    const std::string who = fmt::format("node {} on {}", standing().node, standing().host);
+    print_backtrace_on_crash(who);
+    if (!session_->has_questions() && standing().nodes == 1) return; // Ctrl-\ ends it, as any program
+    print_waits_on_quit(who);
+    session_->signal_questions(SIGQUIT);
 }
 
 Error Membership::give_up(const Error& why) { return session_->report_failure(why) ? why.as_told() : why; }

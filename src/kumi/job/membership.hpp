@@ -31,6 +31,9 @@ public:
     const pm::Channel& channel() const noexcept { return *channel_; }
     /// How long a wait on this host should spin before it sleeps.
     pm::Patience patience() const noexcept { return patience_; }
+    /// From now on this process says what it waits for when the launcher, or a user, asks by SIGQUIT, and where it is
+    /// when it crashes. Call it after the last exchange of the session.
+    void explain_signals();
     /// This node gives up for this reason. Returns the reason, marked as told if the launcher tells the user.
     Error give_up(const Error& why);
 

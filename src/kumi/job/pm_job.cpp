@@ -41,6 +41,7 @@ PmJob::~PmJob() = default;
 Result<PmJob> PmJob::join() {
     auto membership = job::Membership::join();
     if (!membership) return membership.error();
+    membership->explain_signals();
     return PmJob(std::make_unique<State>(*std::move(membership)));
 }
 

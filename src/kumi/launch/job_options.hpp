@@ -29,6 +29,7 @@ struct JobOptions {
     std::optional<winsize> terminal; // size of the terminal that shows the output; none: the output goes elsewhere
     std::chrono::seconds start_max{30}; // until all hosts have started their nodes; 0: no limit
     std::chrono::seconds join_max{60};  // until all nodes have joined; 0: no limit
+    std::chrono::seconds run_max{0};    // until the job has ended; 0: no limit
 };
 
 } // namespace kumi::launch

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstring>
 #include <sys/wait.h>
+#include <utility>
 
 namespace kumi::launch {
 namespace {
@@ -21,6 +22,8 @@ constexpr auto request_grace = 5s;
 constexpr auto abandon_grace = 2s;
 /// For output that is still in a pipe when its node has ended.
 constexpr auto output_grace = 200ms;
+/// For nodes to print what they wait for, before a job that takes too long ends.
+constexpr auto waits_grace = 500ms;
 /// For a reader that takes no output, when the user has asked for the end.
 constexpr auto reader_grace = 1s;
 
@@ -56,6 +59,7 @@ JobRun::JobRun(JobOptions options, Plan plan, const base::JobKeys& keys, JobList
 Result<void> JobRun::start(base::Descriptor input) {
     if (auto started = hosts_.start(std::move(input)); !started) return started;
     if (!hosts_.have_started() && options_.start_max.count() != 0) start_deadline_ = now() + options_.start_max;
+    if (options_.run_max.count() != 0) run_deadline_ = now() + options_.run_max;
     return {};
 }
 
@@ -76,7 +80,7 @@ void JobRun::on_host_started(std::uint32_t host, std::uint32_t cores) {
 
 Instant JobRun::deadline() const {
     Instant next = std::min({kill_deadline_, abandon_deadline_, output_deadline(), hosts_.deadline()});
-    if (!has_failed_) next = std::min({next, start_deadline_, join_deadline_});
+    if (!has_failed_) next = std::min({next, start_deadline_, join_deadline_, run_deadline_});
     return next;
 }
 
@@ -100,6 +104,7 @@ void JobRun::on_deadlines() {
     if (has_failed_) return;
     if (time >= start_deadline_) on_start_deadline();
     if (time >= join_deadline_) on_join_deadline();
+    if (time >= run_deadline_) on_run_deadline();
 }
 
 void JobRun::on_start_deadline() {
@@ -128,7 +133,38 @@ void JobRun::on_join_deadline() {
                                  rendezvous_.missing(), options_.join_max.count()));
 }
 
+void JobRun::on_run_deadline() {
+    if (hosts_.have_ended()) return;
+    if (options_.must_join && !std::exchange(has_asked_at_deadline_, true)) {
+        run_deadline_ = now() + waits_grace;
+        return ask_for_waits();
+    }
+    constexpr int exit_code = 124; // as timeout(1) has it
+    fail(exit_code, fmt::format("the job has not ended within {} s (--timeout)", options_.run_max.count()));
+}
+
+// ---- what nodes wait for
+
+void JobRun::ask_for_waits() {
+    const auto frame = std::make_shared<const std::vector<std::byte>>(boot::encode(boot::Kind::report, {}));
+    for (std::uint32_t node = 0; node < nodes_.size(); ++node)
+        if (nodes_[node].running && rendezvous_.has_joined(node) && !rendezvous_.has_left(node))
+            hosts_.send(node, frame);
+    if (rendezvous_.joined_count() != nodes_.size())
+        listener_.on_warning(fmt::format("not joined yet: node {}", rendezvous_.missing()));
+}
+
+/// Only the first deadline is told: those that pass later are often its consequence.
+void JobRun::on_late(std::uint32_t node, std::string_view what) {
+    if (std::exchange(has_been_late_, true) || has_failed_) return;
+    listener_.on_warning(fmt::format("a deadline has passed on {}: {}; the others:", describe(node), what));
+    ask_for_waits();
+}
+
+// ---- events of hosts
+
 void JobRun::on_frame(std::uint32_t node, boot::Frame frame) {
+    if (frame.kind == boot::Kind::late) return on_late(node, text_of(frame.body));
     for (const Reply& reply : rendezvous_.on_frame(node, std::move(frame))) hosts_.send(reply.node, reply.frame);
     if (const auto& reason = rendezvous_.failure(node))
         fail(1, fmt::format("{} cannot go on: {}", describe(node), *reason));

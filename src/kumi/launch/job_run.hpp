@@ -23,6 +23,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace kumi::launch {
@@ -44,6 +45,8 @@ public:
 
     /// Whether all nodes run on this host.
     bool is_here() const { return plan_.is_here(); }
+    /// Whether its nodes are Kumi programs, which can say what they wait for.
+    bool is_of_kumi() const { return options_.must_join; }
     /// Starts the nodes on this host, or the helpers on others. `input` becomes the standard input of node 0 if all
     /// nodes are here; without it that is empty. After an error nothing runs once the JobRun is destroyed.
     Result<void> start(base::Descriptor input = {});
@@ -63,6 +66,8 @@ public:
     void send_input(Bytes bytes) { hosts_.send_input(bytes); }
     /// Sends a signal to all nodes and their process groups. The job goes on.
     void signal(int number) { hosts_.signal(number); }
+    /// Asks all nodes to print what they wait for. The job goes on.
+    void ask_for_waits();
     /// Ends the job because its user wants so: sends `signal` to all nodes, and kills those that run 5 seconds later.
     /// The second call kills them at once. Answers whether this decided how the job ends: then the exit code is
     /// 128 + `signal`.
@@ -103,6 +108,8 @@ private:
     void on_deadlines();
     void on_start_deadline();
     void on_join_deadline();
+    void on_run_deadline();
+    void on_late(std::uint32_t node, std::string_view what);
     void check_missing();
     void forget_node(NodeState& node);
     Instant output_deadline() const;
@@ -119,6 +126,9 @@ private:
     JobHosts hosts_;
     Instant start_deadline_ = never;
     Instant join_deadline_ = never;
+    Instant run_deadline_ = never; // then nodes are asked what they wait for, and soon after the job ends
+    bool has_asked_at_deadline_ = false;
+    bool has_been_late_ = false;
     bool has_failed_ = false; // or was ended: how it ends is decided
     bool end_requested_ = false;
     JobEnd end_;

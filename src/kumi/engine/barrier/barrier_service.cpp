@@ -343,11 +343,37 @@ Result<void> BarrierService::wait(const BarrierToken& token, Instant deadline) {
         looks = dispatcher_.peers().looks();
         return false;
     };
-    dispatcher_.loop().serve_until(is_over, deadline);
+    dispatcher_.loop().serve_until(is_over, deadline, [&] { return describe(token); });
     if (is_there) return {};
     if (lost) return error(ErrorCode::node_lost, "barrier: {} has left, or is lost", dispatcher_.name_of(*lost));
     return error(ErrorCode::timed_out,
                  "barrier: not all nodes have come within the time given; another call goes on waiting for them");
+}
+
+std::string BarrierService::describe(const BarrierToken& token) {
+    constexpr std::size_t named_max = 8;
+    std::vector<Node> missing;
+    const bool is_of_hosts = token.set == all_set && host_barrier_;
+    if (is_of_hosts)
+        for (const Node node : on_host_)
+            // Acquire: partner of the release in make_arrivals().
+            if (const auto& arrived = dispatcher_.segments().map().page(node).barriers_arrived;
+                !is_before(token.sequence, arrived.load(std::memory_order_acquire)))
+                missing.push_back(node);
+    const bool is_certain = !missing.empty();
+    if (missing.empty())
+        barriers_.for_each_awaited(is_of_hosts ? firsts_set : token.set, [&](Node node) { missing.push_back(node); });
+    if (missing.empty()) return "barrier: nodes of other hosts have not come";
+    std::string names;
+    for (std::size_t i = 0; i < std::min(missing.size(), named_max); ++i)
+        names += fmt::format("{}{}", i == 0 ? "" : ", ", dispatcher_.name_of(missing[i]));
+    if (missing.size() > named_max) names += fmt::format(" and {} more", missing.size() - named_max);
+    const bool is_one = missing.size() == 1;
+    // Nodes hear from some others, which hear from the rest: a node that has come may itself wait for another one.
+    return fmt::format("barrier: {} {} not come{}", names, is_one ? "has" : "have",
+                       is_certain ? ""
+                       : is_one   ? ", or waits for others"
+                                  : ", or wait for others");
 }
 
 Result<Agreement> BarrierService::agree(std::uint64_t value) {

@@ -65,6 +65,8 @@ private:
     void tell_host_of(std::uint32_t sequence);
     bool is_complete(const BarrierToken& token) const noexcept;
     void send_keepalives_to_missing(const Turn& turn, const BarrierToken& token) noexcept;
+    /// Which nodes have not come, for people.
+    std::string describe(const BarrierToken& token);
     void look_for_lacking(const Turn& turn, std::uint64_t set, Node lost);
     void look_for_lacking_on_host(const Turn& turn, Node lost);
     void give_up(const Turn& turn, const Hopeless& what, std::span<const Node> members);

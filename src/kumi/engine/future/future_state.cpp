@@ -38,7 +38,8 @@ Result<void> FutureState::wait_with(ProgressLink& link, Instant deadline) {
         if (progress->in_handler())
             return error(ErrorCode::misuse,
                          "a handler must not wait for an answer: give then() what is to be done with it");
-        progress->wait_until([&] { return is_ready() || link.has_ended(); }, deadline);
+        progress->wait_until([&] { return is_ready() || link.has_ended(); }, deadline,
+                             "a future: there is no answer yet");
     }
     if (is_ready()) return {};
     return link.has_ended() ? job_ended() : no_answer_yet();

@@ -17,7 +17,7 @@ public:
         end();
         is_gone_ = true;
     }
-    bool wait_until(base::FunctionRef<bool()> done, Instant deadline) override {
+    bool wait_until(base::FunctionRef<bool()> done, Instant deadline, const char* = "") override {
         while (!done() && now() < deadline) std::this_thread::yield();
         return done();
     }

@@ -57,11 +57,14 @@ Result<void> Flags::wait(const Flag& flag, Flag value, Instant deadline, Test te
         if (!failure) failure = dispatcher_.operations().error_of_wait(turn, flag);
         return failure.has_value();
     };
-    dispatcher_.loop().serve_until(is_over, deadline);
+    const auto describe = [&] {
+        return fmt::format("waiting for a flag: it is {} and not {}{}", load_flag(flag), value,
+                           test == Test::at_least ? " or more" : "");
+    };
+    dispatcher_.loop().serve_until(is_over, deadline, describe);
     if (is_set) return {};
     if (failure) return error(failure->code(), "waiting for a flag: {}", failure->text());
-    return error(ErrorCode::timed_out, "waiting for a flag: it is {} and not {}{} after the time given",
-                 load_flag(flag), value, test == Test::at_least ? " or more" : "");
+    return error(ErrorCode::timed_out, "{} after the time given", describe());
 }
 
 // ---- sleepers

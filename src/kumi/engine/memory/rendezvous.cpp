@@ -113,7 +113,11 @@ Result<void> Rendezvous::cancel(const AcceptToken& accepted, Instant deadline) {
     const auto is_over = [&](const Turn& turn) {
         return operations.find(turn, id) == nullptr || !withdrawn_.contains(landing);
     };
-    if (!dispatcher_.progress().in_handler()) dispatcher_.loop().serve_until(is_over, deadline);
+    if (!dispatcher_.progress().in_handler())
+        dispatcher_.loop().serve_until(is_over, deadline, [&] {
+            return fmt::format("cancelling an accept under key {}: no answer of {}", accepted.key,
+                               dispatcher_.name_of(accepted.from));
+        });
     const Turn turn = dispatcher_.take_turn();
     if (operations.find(turn, id) == nullptr)
         return error(ErrorCode::not_found,

@@ -127,7 +127,12 @@ void OperationService::fail(const Turn& turn, OperationId id, Error why) {
 }
 
 Result<std::uint64_t> OperationService::wait_for(OperationId id, Instant deadline) {
-    const bool in_time = dispatcher_.loop().serve_until([&] { return operations_.find(id)->is_done; }, deadline);
+    const auto describe = [&] {
+        const Operation& operation = *operations_.find(id);
+        return fmt::format("{} with {}", operation.what, dispatcher_.name_of(operation.peer));
+    };
+    const bool in_time =
+        dispatcher_.loop().serve_until([&] { return operations_.find(id)->is_done; }, deadline, describe);
     const Turn turn = dispatcher_.take_turn();
     Operation& operation = *operations_.find(id);
     const std::uint64_t value = operation.value;
@@ -225,15 +230,19 @@ Result<void> OperationService::sync(Instant deadline) {
             return {};
         point.emplace(base::thread_number(), operations_, outbox, dispatcher_.nodes());
     }
+    const auto missing = [&] {
+        std::string nodes;
+        for (const Node node : point->missing_nodes())
+            nodes += fmt::format("{} {}", nodes.empty() ? "; not yet at" : ",", dispatcher_.name_of(node));
+        return nodes;
+    };
     const bool in_time = dispatcher_.loop().serve_until(
-        [&](const Turn& turn) { return point->is_reached(operations_, dispatcher_.outbox(turn)); }, deadline);
+        [&](const Turn& turn) { return point->is_reached(operations_, dispatcher_.outbox(turn)); }, deadline,
+        [&] { return fmt::format("sync: not all is done{}", missing()); });
     const Turn turn = dispatcher_.take_turn();
     if (auto first = errors_.take_of_thread(base::thread_number())) return *std::move(first);
     if (in_time) return {};
-    std::string missing;
-    for (const Node node : point->missing_nodes())
-        missing += fmt::format("{} {}", missing.empty() ? "; not yet at" : ",", dispatcher_.name_of(node));
-    return error(ErrorCode::timed_out, "sync: not all was done within the time given{}", missing);
+    return error(ErrorCode::timed_out, "sync: not all was done within the time given{}", missing());
 }
 
 Result<void> OperationService::start_sync(Flag& flag) {

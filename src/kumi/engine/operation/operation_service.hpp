@@ -66,6 +66,11 @@ public:
     void note_lost(const Turn& turn, Node lost, std::uint32_t thread);
     /// The thread to which an error of `thread` belongs: 0 for the background, which never calls sync().
     std::uint32_t thread_to_tell(const Turn& turn, std::uint32_t thread) const noexcept;
+    /// Calls with each operation that is not done.
+    template <class Visit>
+    void each_open(const Turn&, Visit&& visit) const {
+        operations_.each(visit);
+    }
     /// The engine ends, and no other thread uses it any more: ends all operations, and logs an error that neither
     /// sync() nor a wait has returned.
     void close() noexcept;

@@ -1,8 +1,15 @@
 #include "kumi/engine/progress/engine_progress.hpp"
 
+#include "kumi/base/system/machine.hpp"
 #include "kumi/engine/dispatcher.hpp"
 
 #include <algorithm>
+#include <fmt/format.h>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 namespace kumi::engine {
 namespace {
@@ -133,8 +140,32 @@ bool EngineProgress::go_on_services(const Turn& turn) noexcept {
     return any;
 }
 
-bool EngineProgress::wait_until(base::FunctionRef<bool()> done, Instant deadline) {
-    return dispatcher_.loop_.serve_until(done, deadline);
+bool EngineProgress::wait_until(base::FunctionRef<bool()> done, Instant deadline, const char* what) {
+    return dispatcher_.loop_.serve_until(done, deadline, [&] { return std::string(what); });
+}
+
+std::string EngineProgress::under_way(const Turn& turn) const {
+    constexpr std::size_t named_max = 4;
+    std::vector<std::string> parts;
+    const Credits& credits = dispatcher_.outbox(turn).credits();
+    for (Node node = 0; node < dispatcher_.nodes() && !credits.all_handled() && parts.size() <= named_max; ++node)
+        if (!credits.all_handled(node))
+            parts.push_back(
+                fmt::format("requests not handled by {}: {}", dispatcher_.name_of(node), credits.under_way(node)));
+    std::map<std::pair<std::string_view, Node>, std::size_t> operations;
+    dispatcher_.operations().each_open(turn, [&](const Operation& operation) {
+        ++operations[{operation.what, operation.peer}];
+    });
+    for (const auto& [kind, count] : operations)
+        parts.push_back(fmt::format("{} with {}{}", kind.first, dispatcher_.name_of(kind.second),
+                                    count == 1 ? "" : fmt::format(" ({} times)", count)));
+    if (dispatcher_.outbox(turn).has_waiting())
+        parts.push_back(fmt::format("{} to be sent", base::readable_bytes(dispatcher_.outbox(turn).backlog().bytes())));
+    if (parts.size() > named_max) {
+        parts.resize(named_max);
+        parts.push_back("and more");
+    }
+    return fmt::format("{}", fmt::join(parts, ", "));
 }
 
 bool EngineProgress::in_handler() const noexcept { return dispatcher_.loop_.has_turn(); }

@@ -28,7 +28,7 @@ public:
     void flush();
 
     // Progress, for futures
-    bool wait_until(base::FunctionRef<bool()> done, Instant deadline) override;
+    bool wait_until(base::FunctionRef<bool()> done, Instant deadline, const char* what = "waiting") override;
     void wake() noexcept override;
     bool in_handler() const noexcept override;
     bool lend() noexcept override;
@@ -43,6 +43,7 @@ private:
     void end_sleep(const Turn& turn, bool is_background) noexcept override;
     Duration sleep_max() const noexcept override;
     bool run_tasks() noexcept override;
+    std::string under_way(const Turn& turn) const override;
 
     bool go_on_services(const Turn& turn) noexcept;
     bool notice_losses(const Turn& turn);

@@ -23,8 +23,9 @@ public:
     /// Requires that the other functions can still be called. Not with the turn.
     void end() noexcept;
 
-    /// Makes progress until `done()`; it is looked at while no handler runs. False when the deadline came first.
-    virtual bool wait_until(base::FunctionRef<bool()> done, Instant deadline) = 0;
+    /// Makes progress until `done()`; it is looked at while no handler runs. False when the deadline came first. `what`
+    /// says what is waited for, for people.
+    virtual bool wait_until(base::FunctionRef<bool()> done, Instant deadline, const char* what = "waiting") = 0;
     /// Whoever is in wait_until() looks at its done() again.
     virtual void wake() noexcept = 0;
     /// This thread is inside a handler, where nothing may wait.

@@ -5,6 +5,7 @@
 #include "kumi/base/sync/thread_number.hpp"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <pthread.h>
 #include <sched.h>
 #include <utility>
@@ -136,18 +137,21 @@ void ProgressLoop::ask_for_sleep() noexcept {
     if (!std::exchange(is_asked_for_, true)) channel_.wake();
 }
 
-void ProgressLoop::wait_for_room(base::FunctionRef<bool(const Turn&)> until) {
+void ProgressLoop::wait_for_room(base::FunctionRef<bool(const Turn&)> until,
+                                 base::FunctionRef<std::string()> describe) {
     // Relaxed: written before the engine was given to the program. The background itself may run functions.
     if (!has_background_.load(std::memory_order_relaxed) || lock_.is_background()) {
-        serve_until(until, never);
+        serve_until(until, never, describe);
         return;
     }
     const RoomWait wait(*this);
+    LongWait long_wait;
     pm::Idling idling(patience_, polls_per_clock_);
-    for (;; lock_.pause()) {
+    for (bool has_slept = false;; lock_.pause()) {
         {
             const Turn turn(lock_);
             if (until(turn) || wait.is_to_end()) return;
+            if (std::exchange(has_slept, false) && long_wait.is_to_show(now())) show(turn, long_wait, describe);
             if (!turn.is_inner() && work_.take_in(turn) != 0) {
                 idling.reset();
                 if (followers_ != 0 || is_thread_asleep()) wake_waiters();
@@ -159,7 +163,21 @@ void ProgressLoop::wait_for_room(base::FunctionRef<bool(const Turn&)> until) {
         if (step != pm::Idling::Step::sleep) continue;
         sleep_for_room();
         idling.reset();
+        has_slept = true;
     }
+}
+
+// ---- telling people
+
+std::string ProgressLoop::text_of_wait(const Turn& turn, std::string text) const {
+    if (const std::string more = work_.under_way(turn); !more.empty()) text.append("; under way: ").append(more);
+    return text;
+}
+
+void ProgressLoop::tell_late(const LongWait& wait, const std::string& text) {
+    if (!options_.on_late || std::exchange(has_told_late_, true)) return;
+    const auto seconds = std::chrono::duration<double>(now() - wait.since).count();
+    options_.on_late(fmt::format("{}, for {:.1f} s", text, seconds));
 }
 
 /// The thread sleeps on the channel itself, so that room wakes this thread and no other one has to. What it takes in

@@ -17,6 +17,7 @@
 
 #include "kumi/base/clock.hpp"
 #include "kumi/base/function_ref.hpp"
+#include "kumi/base/system/shown_wait.hpp"
 #include "kumi/engine/progress/naps.hpp"
 #include "kumi/engine/progress/turn_lock.hpp"
 #include "kumi/engine/progress/wait_observer.hpp"
@@ -25,7 +26,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
+#include <new>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <thread>
 #include <type_traits>
 
@@ -51,6 +56,8 @@ public:
     virtual Duration sleep_max() const noexcept = 0;
     /// Without the turn: what may itself wait. True if there was something.
     virtual bool run_tasks() noexcept = 0;
+    /// What this node has begun and waits for, for people: "2 requests that node 1 on a has not handled"; or nothing.
+    virtual std::string under_way(const Turn&) const { return {}; }
 
 protected:
     ~Work() = default;
@@ -62,6 +69,8 @@ struct ProgressOptions {
     unsigned workers = 4;         // functions that run at once, where there is a background
     /// A thread that waits so long for the turn warns: a handler may wait for a mutex that the thread holds.
     Duration stuck_after = std::chrono::seconds(5);
+    /// A deadline has passed in a call that waited for a second or more: told what it waited for. With the turn.
+    std::function<void(std::string_view)> on_late;
 };
 
 class ProgressLoop {
@@ -92,15 +101,17 @@ public:
     bool has_turn() const noexcept { return lock_.is_held_here() || lock_.is_borrowed_here(); }
 
     /// Makes progress until `until()` or `until(turn)`, which is looked at with the turn; false when the deadline came
-    /// first. Not for a thread that has the turn.
-    template <class Until>
-    bool serve_until(Until&& until, Instant deadline) {
+    /// first. `describe()` says what is waited for, for people: it is asked, with the turn, when that takes long. Not
+    /// for a thread that has the turn.
+    template <class Until, class Describe = std::string (*)()>
+    bool serve_until(Until&& until, Instant deadline, const Describe& describe = describe_nothing) {
         const Turn turn(lock_, Turn::Whole{});
         const auto done = [&] {
             if constexpr (std::is_invocable_v<Until&, const Turn&>) return until(turn);
             else return until();
         };
         const Wait wait(*this, turn, serving_);
+        LongWait long_wait;
         pm::Idling idling(patience_, polls_per_clock_);
         while (!done()) {
             if (const Work::Done worked = work_.work(turn); worked.is_any()) {
@@ -111,21 +122,28 @@ public:
             lock_.let_others();
             const pm::Idling::Step step = idling.next();
             if (step == pm::Idling::Step::look) continue;
-            if (idling.time() >= deadline || wait.is_to_end()) return done();
+            if (idling.time() >= deadline || wait.is_to_end()) [[unlikely]] {
+                if (done()) return true;
+                if (long_wait.is_late(idling.time())) tell_late(turn, long_wait, describe);
+                return false;
+            }
             if (step == pm::Idling::Step::yield) {
                 lock_.yield();
                 continue;
             }
             idling.reset();
-            if (const PreparedSleep prepared(work_, turn); prepared && !done())
+            if (const PreparedSleep prepared(work_, turn); prepared && !done()) {
+                if (long_wait.is_to_show(idling.time())) show(turn, long_wait, describe);
                 if (sleep(std::min(deadline, idling.time() + work_.sleep_max()))) idling.end_sleep();
+            }
         }
         return true;
     }
 
     /// Waits until `until(turn)`, for a thread that sends. Where there is a background thread, this thread runs nothing
-    /// of the program's meanwhile. Not for a thread that has the turn.
-    void wait_for_room(base::FunctionRef<bool(const Turn&)> until);
+    /// of the program's meanwhile. `describe()` as above. Not for a thread that has the turn.
+    void wait_for_room(base::FunctionRef<bool(const Turn&)> until,
+                       base::FunctionRef<std::string()> describe = describe_nothing);
 
     /// Something has happened that threads which wait may wait for.
     void wake_waiters(const Turn&) noexcept { wake_waiters(); }
@@ -137,6 +155,7 @@ public:
     void call_soon(const Turn& turn) noexcept;
 
 private:
+    static std::string describe_nothing() { return "waiting"; }
     void wake_waiters() noexcept;
     void on_duty() noexcept;
     enum class Sleeper {
@@ -201,6 +220,43 @@ private:
         TurnLock& lock_;
         std::optional<Wait> wait_;
     };
+    /// A wait that lasts: shown to people who ask, and renewed as it goes on.
+    class LongWait {
+    public:
+        /// Before each sleep. The first one begins the wait: what was over before nobody needs to see.
+        bool is_to_show(Instant time) noexcept {
+            constexpr Duration every = std::chrono::milliseconds(100);
+            if (since == Instant{}) since = shown_at = time;
+            if (time - shown_at < every) return false;
+            shown_at = time;
+            return true;
+        }
+        /// At a deadline. Programs that look again and again, with short deadlines, are not late.
+        bool is_late(Instant time) const noexcept {
+            return since != Instant{} && time - since >= std::chrono::seconds(1);
+        }
+
+        Instant since{};
+        Instant shown_at{};
+        base::ShownWait shown;
+    };
+    template <class Describe>
+    [[gnu::noinline]] void show(const Turn& turn, LongWait& wait, const Describe& describe) noexcept {
+        try {
+            wait.shown.show(wait.since, text_of_wait(turn, describe()));
+        } catch (const std::bad_alloc&) { // shown some other time
+        }
+    }
+    template <class Describe>
+    [[gnu::noinline]] void tell_late(const Turn& turn, const LongWait& wait, const Describe& describe) noexcept {
+        try {
+            tell_late(wait, text_of_wait(turn, describe()));
+        } catch (const std::bad_alloc&) { // the deadline passes all the same
+        }
+    }
+    void tell_late(const LongWait& wait, const std::string& text);
+    std::string text_of_wait(const Turn& turn, std::string text) const;
+
     /// From prepare_sleep() to end_sleep(); `done` may throw in between.
     class PreparedSleep {
     public:
@@ -251,6 +307,7 @@ private:
 
     // With the turn.
     bool observed_waits_end_ = false;
+    bool has_told_late_ = false;
     Sleeper sleeper_ = Sleeper::none;
     bool is_asked_for_ = false; // the background's sleep, by a thread
     unsigned followers_ = 0;    // threads that sleep on events_

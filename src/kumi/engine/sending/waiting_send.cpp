@@ -20,6 +20,11 @@ bool WaitingSend::is_stuck(const Turn& turn) noexcept {
     return borrowed_.is_over(turn, dispatcher_.loop().stuck_after());
 }
 
+std::string WaitingSend::describe() const {
+    return fmt::format("sending to {}: there is no room for more, because it does not handle what it has got",
+                       dispatcher_.name_of(to_));
+}
+
 Result<void> WaitingSend::result() const {
     if (was_sent_) return {};
     const std::string name = dispatcher_.name_of(to_);

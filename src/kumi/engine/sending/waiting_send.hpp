@@ -12,6 +12,7 @@
 #include "kumi/pm/node.hpp"
 
 #include <cstddef>
+#include <string>
 
 namespace kumi::engine {
 
@@ -33,6 +34,8 @@ public:
     }
     /// An error: the node is lost, or the handler of another thread has not ended for long.
     Result<void> result() const;
+    /// What the thread waits for, for people.
+    std::string describe() const;
 
 private:
     bool is_lost() const noexcept;

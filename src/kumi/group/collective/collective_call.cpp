@@ -332,7 +332,8 @@ bool CollectiveCall::Waiting::wait_here() {
     const auto is_over = [&](const engine::Turn& turn) {
         return has_all || (call_.is_done(turn, for_sends_) && ((has_all = !call_.failure_.has_failed()), true));
     };
-    const bool in_time = call_.dispatcher_.loop().serve_until(is_over, call_.deadline_);
+    const bool in_time =
+        call_.dispatcher_.loop().serve_until(is_over, call_.deadline_, [&] { return call_.describe(); });
     if (has_all) return true;
     const auto turn = call_.dispatcher_.take_turn();
     // What was missing at the deadline may have come since, handled by another thread.
@@ -342,11 +343,22 @@ bool CollectiveCall::Waiting::wait_here() {
 
 void CollectiveCall::on_late(const engine::Turn& turn) {
     if (failure_.has_failed() || (open_ == 0 && box_.sendings.empty())) return;
-    const auto late = std::ranges::find(box_.receives, false, &Receive::is_done);
-    const Node who = late != box_.receives.end() ? late->from : box_.sendings.front().to;
-    const std::string why = fmt::format("{} has not come within the time given", dispatcher_.name_of(who));
+    const std::string why = fmt::format("{} has not come within the time given", dispatcher_.name_of(*awaited()));
     fail(turn, ErrorCode::timed_out, why,
          fmt::format("{} has given up: {}", dispatcher_.name_of(dispatcher_.node()), why));
+}
+
+std::optional<Node> CollectiveCall::awaited() const {
+    const auto late = std::ranges::find(box_.receives, false, &Receive::is_done);
+    if (late != box_.receives.end()) return late->from;
+    if (!box_.sendings.empty()) return box_.sendings.front().to;
+    return {};
+}
+
+std::string CollectiveCall::describe() const {
+    const auto who = awaited();
+    const std::string why = who ? fmt::format("{} has not come", dispatcher_.name_of(*who)) : "not all have come";
+    return refusal(seat_, shape_.collective, ErrorCode::timed_out, why).text();
 }
 
 bool CollectiveCall::go_on(const engine::Turn& turn) {

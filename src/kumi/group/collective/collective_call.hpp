@@ -94,6 +94,10 @@ public:
     bool go_on(const engine::Turn& turn);
     /// The time given is over.
     void on_late(const engine::Turn& turn);
+    /// A member that has not come, or that takes nothing; one of them.
+    std::optional<Node> awaited() const;
+    /// What the call waits for, for people.
+    std::string describe() const;
 
     /// The bytes that the sender of the last message came with.
     std::uint64_t heard_bytes() const noexcept { return heard_bytes_; }

@@ -90,7 +90,7 @@ void Multicasts::wait_and_begin(Draft& draft, Ended& ended) {
     std::string_view stuck; // why waiting is of no use
     engine::BorrowedTime borrowed;
     Standstill standstill;
-    dispatcher_.loop().wait_for_room([&](const engine::Turn& turn) {
+    const auto is_over = [&](const engine::Turn& turn) {
         if (has_begun || has_ended_) return true;
         if (try_begin(turn, draft, ended)) return has_begun = true;
         const bool is_standing = standstill.is_over(sender_.ended(), longest);
@@ -98,6 +98,10 @@ void Multicasts::wait_and_begin(Draft& draft, Ended& ended) {
         else if (is_standing && sender_.under_way() >= most_under_way(turn) && dispatcher_.calls().is_in_function(turn))
             stuck = "none of them ends while this function waits: do they wait for functions such as this one?";
         return !stuck.empty();
+    };
+    dispatcher_.loop().wait_for_room(is_over, [&] {
+        return fmt::format("multicast to {}: {} are under way, which must end first", draft.to.text(),
+                           sender_.under_way());
     });
     if (has_begun) return;
     if (stuck.empty()) return ended(error(ErrorCode::ended, "multicast to {}: the job has ended", draft.to.text()));
@@ -137,7 +141,7 @@ Result<Arrival> Multicasts::next(Instant deadline) {
         taken = Arrival{delivery->name.master, delivery->purpose.tag, {}, delivery->members, delivery->name.sequence};
         return true;
     };
-    if (!dispatcher_.progress().wait_until(take_one, deadline))
+    if (!dispatcher_.progress().wait_until(take_one, deadline, "waiting for a multicast: none has come"))
         return error(ErrorCode::timed_out, "no multicast came within the time given");
     // Others may go on meanwhile; the content stays until the delivery ends.
     const Name name{taken->master, taken->sequence};

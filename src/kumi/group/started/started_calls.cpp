@@ -75,7 +75,8 @@ Result<void> StartedCalls::wait_for_room(const Started& started) {
         if (has_room(turn)) return {};
         if (turn.is_inner() && !turn.is_borrowed()) return refused(ErrorCode::too_large);
     }
-    if (!dispatcher.loop().serve_until(has_room, started.deadline())) return refused(ErrorCode::timed_out);
+    const auto describe = [&] { return refused(ErrorCode::timed_out).text(); };
+    if (!dispatcher.loop().serve_until(has_room, started.deadline(), describe)) return refused(ErrorCode::timed_out);
     return {};
 }
 

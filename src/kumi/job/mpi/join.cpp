@@ -54,7 +54,7 @@ Result<Job> join(MPI_Comm comm, Handlers&& handlers, const Options& options) {
                       {.may_use_background = threads == MPI_THREAD_MULTIPLE,
                        .topology = *std::move(topology),
                        .groups = groups,
-                       .fails_exit = true});
+                       .owns_process = true});
 }
 
 } // namespace kumi::mpi

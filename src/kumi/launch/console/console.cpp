@@ -112,6 +112,7 @@ void Console::on_signals() {
 
 void Console::on_signal(int signal) {
     if (signal == SIGCHLD) return host::reap([&](pid_t pid, int status) { job_->on_child_end(pid, status); });
+    if (signal == SIGQUIT && job_->is_of_kumi()) return job_->ask_for_waits();
     if (is_terminating(signal)) return on_end_request(signal);
     job_->signal(signal);
     if (signal == SIGTSTP) ::kill(::getpid(), SIGSTOP); // after the nodes; SIGCONT comes here first, and is passed on

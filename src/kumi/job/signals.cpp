@@ -1,0 +1,124 @@
+#include "kumi/job/signals.hpp"
+
+#include "kumi/base/system/backtrace.hpp"
+#include "kumi/base/system/shown_wait.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstdint>
+#include <cstring>
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace kumi::job {
+namespace {
+
+/// How long a crashing process may take to print where it is: it may have crashed with the lock of its heap.
+constexpr unsigned backtrace_seconds_max = 2;
+
+/// The start of each line. Written before the handlers are there.
+std::array<char, 128> line_start{};
+
+void set_line_start(std::string_view who) noexcept {
+    const auto end = fmt::format_to_n(line_start.data(), line_start.size() - 1, "kumi: {}:", who);
+    line_start[std::min(end.size, line_start.size() - 1)] = '\0';
+}
+
+/// False: the program has a way of its own for this signal.
+bool install(int number, void (*handler)(int, siginfo_t*, void*), int flags) noexcept {
+    struct sigaction action {};
+    if (::sigaction(number, nullptr, &action) != 0 || (action.sa_flags & SA_SIGINFO) != 0 ||
+        action.sa_handler != SIG_DFL)
+        return false;
+    action = {};
+    action.sa_sigaction = handler;
+    action.sa_flags = SA_SIGINFO | flags;
+    return ::sigaction(number, &action, nullptr) == 0;
+}
+
+void write_line(std::string_view text) noexcept {
+    std::array<char, 256> line;
+    const auto end = fmt::format_to_n(line.data(), line.size() - 1, "{} {}", line_start.data(), text);
+    const std::size_t length = std::min(end.size, line.size() - 1);
+    line[length] = '\n';
+    [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), length + 1);
+}
+
+// ---- waits
+
+void on_quit(int, siginfo_t*, void*) {
+    const int error_number = errno;
+    if (base::write_shown_waits(STDERR_FILENO, line_start.data()) == 0)
+        write_line("no thread has waited in a call of Kumi for long: this node computes, or waits for something else");
+    errno = error_number;
+}
+
+// ---- crashes
+
+std::atomic<int> crash{0}; // the signal
+
+[[noreturn]] void end_by(int number) noexcept {
+    ::signal(number, SIG_DFL);
+    sigset_t one;
+    sigemptyset(&one);
+    sigaddset(&one, number);
+    ::pthread_sigmask(SIG_UNBLOCK, &one, nullptr);
+    ::raise(number);
+    ::_exit(128 + number); // not reached
+}
+
+void on_crash(int number, siginfo_t* info, void*) {
+    if (int nothing = 0; !crash.compare_exchange_strong(nothing, number)) {
+        // Another thread is at it, and this one waits to be ended; or this one has crashed once more.
+        for (unsigned i = 0; i < backtrace_seconds_max; ++i) ::sleep(1);
+        end_by(number);
+    }
+    ::signal(SIGALRM, [](int) { end_by(crash.load()); });
+    sigset_t alarm_only;
+    sigemptyset(&alarm_only);
+    sigaddset(&alarm_only, SIGALRM);
+    ::pthread_sigmask(SIG_UNBLOCK, &alarm_only, nullptr);
+    ::alarm(backtrace_seconds_max);
+    const bool has_address = number == SIGSEGV || number == SIGBUS;
+    const char* const name = ::sigabbrev_np(number);
+    std::array<char, 160> text;
+    const auto end =
+        has_address ? fmt::format_to_n(text.data(), text.size(), "SIG{} at address {:#x}; the thread was in", name,
+                                       reinterpret_cast<std::uintptr_t>(info->si_addr))
+                    : fmt::format_to_n(text.data(), text.size(), "SIG{}; the thread was in", name);
+    write_line({text.data(), std::min(end.size, text.size())});
+    constexpr int own_frames = 2; // this function, and the kernel's, which called it
+    base::write_backtrace(STDERR_FILENO, line_start.data(), own_frames);
+    end_by(number);
+}
+
+/// A thread whose stack has overflowed has no room for a handler. This is for the thread that joins the job, which
+/// is the main thread of most programs.
+void set_crash_stack() noexcept {
+    static std::array<std::byte, 64 * 1024> stack;
+    stack_t present{};
+    if (::sigaltstack(nullptr, &present) != 0 || (present.ss_flags & SS_DISABLE) == 0) return; // the program has one
+    const stack_t own{.ss_sp = stack.data(), .ss_flags = 0, .ss_size = stack.size()};
+    ::sigaltstack(&own, nullptr);
+}
+
+} // namespace
+
+void print_waits_on_quit(std::string_view who) noexcept {
+    set_line_start(who);
+    install(SIGQUIT, on_quit, SA_RESTART);
+}
+
+void print_backtrace_on_crash(std::string_view who) noexcept {
+    set_line_start(who);
+    bool is_any = false;
+    for (const int number : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT}) is_any |= install(number, on_crash, SA_ONSTACK);
+    if (!is_any) return;
+    base::prepare_backtrace();
+    set_crash_stack();
+}
+
+} // namespace kumi::job
