@@ -83,7 +83,7 @@ bench: build/release/build.ninja
 	@build/release/bin/kumi bench composite --against openmpi,mpich
 	@build/release/bin/kumi bench engine --against openmpi,mpich,oshmem
 	@build/release/bin/kumi bench group --against openmpi,mpich
-	@build/release/bin/kumi bench simulated --against mpich,create,paper --figures build/figures
+	@build/release/bin/kumi bench simulated --against mpich,tree,create,paper,doubling --figures build/figures
 
 install: release
 	@cmake --install build/release --prefix "$(PREFIX)"

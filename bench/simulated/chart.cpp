@@ -15,8 +15,8 @@ constexpr double legend_left = frame_right + 20;
 constexpr double picture_width = 800, picture_height = 440;
 
 /// Colours that people who cannot tell red from green can tell apart, too. Curves also have different marks.
-constexpr std::array<std::string_view, 5> colours{"#d9532c", "#2f6fb5", "#7a7a7a", "#3d9970", "#a15fb0"};
-constexpr std::array<std::string_view, 5> dashes{"none", "6 3", "2 3", "9 3 2 3", "1 2"};
+constexpr std::array<std::string_view, 6> colours{"#d9532c", "#2f6fb5", "#7a7a7a", "#3d9970", "#a15fb0", "#1a1a1a"};
+constexpr std::array<std::string_view, 6> dashes{"none", "6 3", "2 3", "9 3 2 3", "1 2", "12 4"};
 
 struct Range {
     double low = std::numeric_limits<double>::max();

@@ -2,6 +2,7 @@
 
 #include "contestant/measure.hpp"
 #include "contestant/work.hpp"
+#include "simulated/arrivals.hpp"
 #include "simulated/simulation.hpp"
 
 #include "kumi/mpi.hpp"
@@ -20,24 +21,25 @@ namespace {
 constexpr double quiet = 1e-3;
 /// The largest message that the simulated MPI sends eagerly, less what SimGrid adds.
 constexpr std::size_t at_once_bytes = 8960;
-/// The paper sends messages up to this size whole.
-constexpr std::size_t paper_whole_bytes = 8192;
 /// The costs of simulation.cpp, given to Kumi as settings.
 constexpr const char* costs = "overhead=0.2,latency=1.2,bandwidth=10000";
 
-/// Of all ranks, which are one process.
-double begun = 0;
-double last = 0;
-void note_arrival() { last = std::max(last, MPI_Wtime()); }
-void begin() {
+/// Returns the time, once earlier traffic is over.
+double begin() {
     sleep(quiet);
-    last = begun = MPI_Wtime();
+    return MPI_Wtime();
 }
 
 [[noreturn]] void end_with(const char* what, const Contest& contest, double seconds) {
     report(fmt::format("simulated.{}.{}.{}.{}", what, contest.machine.name, contest.bytes, contest.members).c_str(),
            seconds * 1e6);
     end();
+}
+
+/// Reports no time if not all members got the content.
+[[noreturn]] void end_with(const char* what, const Contest& contest, const Arrivals& arrivals) {
+    if (const auto mistake = arrivals.mistake()) fail(*mistake);
+    end_with(what, contest, arrivals.seconds());
 }
 
 Node member(const Contest& contest, int index) {
@@ -50,6 +52,8 @@ Set members_of(const Contest& contest) {
     return set;
 }
 
+Arrivals arrivals_of(const Contest& contest) { return {contest.bytes, members_of(contest)}; }
+
 Job join(const Contest& contest, Handlers&& handlers, int rank) {
     mpi::Options options;
     options.channel.sleeps_in_mpi = true;
@@ -59,12 +63,21 @@ Job join(const Contest& contest, Handlers&& handlers, int rank) {
     return must(mpi::join(MPI_COMM_WORLD, std::move(handlers), options));
 }
 
-/// The algorithms that MPICH 3 and 4 choose by default.
-std::string mpich_bcast(const Contest& contest) {
-    if (contest.bytes <= 12288 || contest.members < 8) return "binomial_tree";
+/// SimGrid's name of an algorithm: for MPICH, of the one that MPICH 3 and 4 choose by default.
+std::string algorithm_of(Broadcast broadcast, const Contest& contest) {
+    if (broadcast == Broadcast::tree || contest.bytes <= 12288 || contest.members < 8) return "binomial_tree";
     return contest.bytes <= 524288 && std::has_single_bit(static_cast<unsigned>(contest.members))
                ? "scatter_rdb_allgather"
                : "scatter_LR_allgather";
+}
+
+const char* name_of(Broadcast broadcast) {
+    switch (broadcast) {
+    case Broadcast::mpich: return "bcast";
+    case Broadcast::tree: return "tree";
+    case Broadcast::create: return "create";
+    }
+    return "";
 }
 
 /// SimGrid makes communicators without messages. In MPICH the members first agree on a free number: a reduction of one
@@ -76,25 +89,39 @@ void agree_on_number(MPI_Comm members) {
 
 } // namespace
 
-void multicast_by_kumi(const Contest& contest, const std::string& way) {
-    std::string settings = costs;
-    if (way == "paper") settings += contest.bytes <= paper_whole_bytes ? ",way=binomial" : ",way=scatter_ring";
-    ::setenv("KUMI_GROUPS", settings.c_str(), 1);
-    const std::vector<std::byte> content(contest.bytes);
+void multicast_by_kumi(const Contest& contest) {
+    ::setenv("KUMI_GROUPS", costs, 1);
+    Arrivals arrivals = arrivals_of(contest);
     simulate(contest.machine, "binomial_tree", [&](int rank) {
         Handlers handlers;
-        const auto take = handlers.add("take", [&](Call&, Bytes bytes) {
-            if (bytes.size() != contest.bytes) std::abort();
-            note_arrival();
+        const auto take = handlers.add("take", [&arrivals, rank](Call&, Bytes bytes) {
+            arrivals.take(static_cast<Node>(rank), bytes, MPI_Wtime());
         });
         Job job = join(contest, std::move(handlers), rank);
         must(job.barrier());
         if (rank == 0) {
-            begin();
-            must(job.multicast(members_of(contest), take, Bytes(content)).get());
-            end_with(way.empty() ? "multicast" : way.c_str(), contest, last - begun);
+            arrivals.begin(begin());
+            must(job.multicast(arrivals.members(), take, arrivals.content()).get());
+            end_with("multicast", contest, arrivals);
         }
         must(job.barrier()); // this rank waits here
+    });
+}
+
+void multicast_by_paper(const Contest& contest, Allgather allgather) {
+    Arrivals arrivals = arrivals_of(contest);
+    simulate(contest.machine, "binomial_tree", [&](int rank) {
+        MPI_Comm all = MPI_COMM_NULL;
+        MPI_Comm_dup(MPI_COMM_WORLD, &all); // SimGrid cannot receive from any rank of MPI_COMM_WORLD itself
+        MPI_Barrier(all);
+        if (rank == 0) arrivals.begin(begin());
+        // All others wait here, those that are no members for ever.
+        PaperMulticast multicast = rank == 0 ? PaperMulticast(all, arrivals.members(), arrivals.content(), allgather)
+                                             : PaperMulticast(all, contest.bytes, allgather);
+        const Bytes content = multicast.deliver();
+        arrivals.take(static_cast<Node>(rank), content, MPI_Wtime());
+        multicast.acknowledge();
+        if (rank == 0) end_with(allgather == Allgather::ring ? "paper" : "doubling", contest, arrivals);
     });
 }
 
@@ -107,7 +134,7 @@ void call_by_kumi(const Contest& contest) {
         Job job = join(contest, std::move(handlers), rank);
         must(job.barrier());
         if (rank == contest.machine.member_nodes()) {
-            begin();
+            const double begun = begin();
             auto done = job.multicast(members_of(contest), take, Bytes(content));
             end_with("call", contest, MPI_Wtime() - begun);
         }
@@ -115,28 +142,30 @@ void call_by_kumi(const Contest& contest) {
     });
 }
 
-void broadcast_by_mpi(const Contest& contest, bool creates) {
-    std::vector<std::byte> content(contest.bytes); // shared by all ranks, because none reads it
-    const Set set = members_of(contest);
-    simulate(contest.machine, mpich_bcast(contest), [&](int rank) {
-        const bool is_member = set.contains(static_cast<Node>(rank));
+void broadcast_by_mpi(const Contest& contest, Broadcast broadcast) {
+    Arrivals arrivals = arrivals_of(contest);
+    simulate(contest.machine, algorithm_of(broadcast, contest), [&](int rank) {
+        const bool is_member = arrivals.members().contains(static_cast<Node>(rank));
         MPI_Comm ready = MPI_COMM_NULL;
         MPI_Comm_split(MPI_COMM_WORLD, is_member ? 0 : MPI_UNDEFINED, rank, &ready);
         if (!is_member) return;
         MPI_Group group = MPI_GROUP_NULL;
         MPI_Comm_group(ready, &group);
-        MPI_Bcast(content.data(), 1, MPI_BYTE, 0, ready); // work that MPI does only once
+        std::byte first{};
+        MPI_Bcast(&first, 1, MPI_BYTE, 0, ready); // work that MPI does only once
+        std::vector<std::byte> content(contest.bytes);
+        if (rank == 0) std::ranges::copy(arrivals.content(), content.begin());
         MPI_Barrier(ready);
-        if (rank == 0) begin();
+        if (rank == 0) arrivals.begin(begin());
         MPI_Comm used = ready;
-        if (creates) {
+        if (broadcast == Broadcast::create) {
             agree_on_number(ready);
             MPI_Comm_create_group(MPI_COMM_WORLD, group, 0, &used);
         }
         MPI_Bcast(content.data(), static_cast<int>(content.size()), MPI_BYTE, 0, used);
-        note_arrival();
+        arrivals.take(static_cast<Node>(rank), content, MPI_Wtime());
         MPI_Barrier(ready);
-        if (rank == 0) end_with(creates ? "create" : "bcast", contest, last - begun);
+        if (rank == 0) end_with(name_of(broadcast), contest, arrivals);
     });
 }
 

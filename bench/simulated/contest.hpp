@@ -1,9 +1,9 @@
 #pragma once
 
 #include "simulated/machine.hpp"
+#include "simulated/paper.hpp"
 
 #include <cstddef>
-#include <string>
 
 namespace kumi::bench {
 
@@ -14,12 +14,18 @@ struct Contest {
     int members; // evenly spread over the machine
 };
 
-/// A multicast by Kumi to a set that is new to all nodes. `way`: "" is the best way, "paper" the way of the paper.
-[[noreturn]] void multicast_by_kumi(const Contest& contest, const std::string& way);
+/// A multicast by Kumi to a set that is new to all nodes.
+[[noreturn]] void multicast_by_kumi(const Contest& contest);
+/// The same by the paper's algorithm, or by the one that the paper plans.
+[[noreturn]] void multicast_by_paper(const Contest& contest, Allgather allgather);
 /// The time of the call of such a multicast, at a node that is no member.
 [[noreturn]] void call_by_kumi(const Contest& contest);
-/// MPI_Bcast by the algorithm that MPICH uses. Either the communicator exists already and all members wait in it; or
-/// all members, which know of it and wait, make the communicator for this broadcast.
-[[noreturn]] void broadcast_by_mpi(const Contest& contest, bool creates);
+
+enum class Broadcast {
+    mpich,  // by the algorithm that MPICH uses for this size; all members wait in a communicator that exists already
+    tree,   // the same, but whole messages down a binomial tree for every size
+    create, // as MPICH; all members, which know of it and wait, make the communicator for this broadcast
+};
+[[noreturn]] void broadcast_by_mpi(const Contest& contest, Broadcast broadcast);
 
 } // namespace kumi::bench

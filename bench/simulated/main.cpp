@@ -13,8 +13,9 @@ namespace kumi::bench {
 namespace {
 
 int complain() {
-    std::fprintf(stderr, "kumi-bench-simulated: say kumi, paper, call, bcast or create, a machine, and how many bytes "
-                         "go to how many members\n");
+    std::fprintf(stderr,
+                 "kumi-bench-simulated: say kumi, call, bcast, tree, create, paper or doubling, a machine, and how "
+                 "many bytes go to how many members\n");
     return 2;
 }
 
@@ -28,10 +29,13 @@ int run(std::span<char*> words) {
         *members > static_cast<unsigned>(machine->member_nodes()))
         return complain();
     const Contest contest{*machine, *bytes, static_cast<int>(*members)};
-    if (who == "kumi") multicast_by_kumi(contest, "");
-    if (who == "paper") multicast_by_kumi(contest, "paper");
+    if (who == "kumi") multicast_by_kumi(contest);
     if (who == "call" && machine->spare_nodes > 0) call_by_kumi(contest);
-    if (who == "bcast" || who == "create") broadcast_by_mpi(contest, who == "create");
+    if (who == "bcast") broadcast_by_mpi(contest, Broadcast::mpich);
+    if (who == "tree") broadcast_by_mpi(contest, Broadcast::tree);
+    if (who == "create") broadcast_by_mpi(contest, Broadcast::create);
+    if (who == "paper") multicast_by_paper(contest, Allgather::ring);
+    if (who == "doubling") multicast_by_paper(contest, Allgather::doubling);
     return complain();
 }
 

@@ -11,13 +11,14 @@
 #include <future>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 namespace kumi::bench {
 namespace {
 
 constexpr std::chrono::seconds simulation_seconds_max{1800};
-constexpr const char* peers_to_name[] = {"mpich", "create", "paper"};
+constexpr const char* peers_to_name[] = {"mpich", "tree", "create", "paper", "doubling"};
 constexpr int figure_members[] = {8, 16, 32, 64, 128, 256};
 
 struct Cell {
@@ -141,14 +142,46 @@ void draw(const std::string& folder, const std::vector<Cell>& cells, const Resul
     for (const Figure& figure : figures) {
         std::vector<Curve> curves{results.curve("kumi", "Kumi", cells, figure.bytes),
                                   results.curve("mpich", "MPI_Bcast (MPICH)", cells, figure.bytes),
+                                  results.curve("tree", "MPI_Bcast (tree only)", cells, figure.bytes),
                                   results.curve("create", "create_group + MPI_Bcast", cells, figure.bytes),
-                                  results.curve("paper", "the paper's algorithm", cells, figure.bytes)};
+                                  results.curve("paper", "the paper's algorithm", cells, figure.bytes),
+                                  results.curve("doubling", "the same with doubling", cells, figure.bytes)};
         std::erase_if(curves, [](const Curve& curve) { return curve.points.empty(); });
         if (curves.empty()) continue;
         const std::string path = folder + "/" + figure.file;
         std::ofstream file(path);
         file << chart(figure.title, "members", "us until the last member has it", curves) << std::flush;
         table.note(file ? "drawn: " + path : path + " cannot be written");
+    }
+}
+
+/// "0.35 to 0.59": the smallest and the largest quotient of two curves. Nothing if not both have all points.
+std::optional<std::string> quotients(const Curve& dividend, const Curve& divisor) {
+    if (dividend.points.size() != std::size(figure_members) || divisor.points.size() != dividend.points.size())
+        return {};
+    std::vector<double> values;
+    for (std::size_t i = 0; i < dividend.points.size(); ++i)
+        values.push_back(dividend.points[i].second / divisor.points[i].second);
+    const auto [least, most] = std::ranges::minmax(values);
+    return fmt::format("{:.2f} to {:.2f}", least, most);
+}
+
+/// Says which part of the paper's results comes from the MPI_Bcast that the paper compares its algorithm with.
+void explain_paper(const std::vector<Cell>& cells, const Results& results, Table& table) {
+    struct Figure {
+        std::size_t bytes;
+        const char* size;
+    };
+    for (const Figure& figure : {Figure{81920, "80 KB"}, Figure{8388608, "8 MB"}}) {
+        const auto curve = [&](const char* who) { return results.curve(who, "", cells, figure.bytes); };
+        const auto of_tree = quotients(curve("paper"), curve("tree"));
+        const auto of_mpich = quotients(curve("paper"), curve("mpich"));
+        const auto doubling = quotients(curve("doubling"), curve("mpich"));
+        if (!of_tree || !of_mpich || !doubling) continue;
+        table.note(fmt::format("{}: the paper's algorithm takes {} times as long as an MPI_Bcast that has only a tree, "
+                               "and {} times as long as MPICH's, which scatters such messages, too; with doubling it "
+                               "takes {} times as long as MPICH's",
+                               figure.size, *of_tree, *of_mpich, *doubling));
     }
 }
 
@@ -164,6 +197,7 @@ Table run_simulated_bench(const BenchOptions& options) {
         if (cell.what == "multicast") table.add("limit", cell.id(), cell.limit_us());
     const std::vector<Run> runs = runs_of(options, cells);
     const Results results(options, runs, table);
+    explain_paper(cells, results, table);
     if (!options.figures_folder.empty()) draw(options.figures_folder, cells, results, table);
     return table;
 }

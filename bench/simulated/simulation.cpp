@@ -69,8 +69,7 @@ void simulate(const Machine& machine, const std::string& bcast, const std::funct
         });
     }
     engine.run();
-    std::fprintf(stderr, "the simulation came to a halt: all ranks wait\n");
-    std::_Exit(1);
+    fail("the simulation came to a halt: all ranks wait");
 }
 
 void sleep(double seconds) { sg::this_actor::sleep_for(seconds); }
@@ -78,6 +77,11 @@ void sleep(double seconds) { sg::this_actor::sleep_for(seconds); }
 void end() {
     std::fflush(stdout);
     std::_Exit(0);
+}
+
+void fail(const std::string& why) {
+    std::fprintf(stderr, "%s\n", why.c_str());
+    std::_Exit(1);
 }
 
 } // namespace kumi::bench

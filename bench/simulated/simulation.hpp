@@ -18,4 +18,7 @@ void sleep(double seconds);
 /// Ends the simulation and the process. No rank leaves MPI before, because that takes long and measures nothing.
 [[noreturn]] void end();
 
+/// Ends the simulation and the process as a failure, and says why.
+[[noreturn]] void fail(const std::string& why);
+
 } // namespace kumi::bench
