@@ -80,7 +80,8 @@ public:
             return by_bytes::begin_get(*dispatcher_, from.template as<std::byte>(),
                                        std::as_writable_bytes(std::span<T>(target.get(), 1)),
                                        [target, complete](const Result<Bytes>& outcome) {
-                                           complete(outcome ? Result<T>(*target) : outcome.error());
+                                           if (outcome) complete(*target);
+                                           else complete(outcome.error());
                                        });
         });
     }
@@ -96,15 +97,19 @@ public:
     }
 
 private:
+    // A Result that is a conditional expression makes g++ 12 warn in programs of an Error that is not initialized, so
+    // each outcome has a call of its own.
+
     friend class AtomicOperations<AsyncMemory>;
     template <class T>
     Future<T> atomic(global_ptr<T> word, const Atomic& what) {
         return begin_for<T>([&](auto complete) {
             return by_bytes::begin_atomic(*dispatcher_, word.template as<std::byte>(), what,
                                           [complete](const Result<Bytes>& outcome) {
+                                              if (!outcome) return complete(outcome.error());
                                               std::uint64_t before = 0;
-                                              if (outcome) read_value(*outcome, before);
-                                              complete(outcome ? Result<T>(from_word<T>(before)) : outcome.error());
+                                              read_value(*outcome, before);
+                                              complete(from_word<T>(before));
                                           });
         });
     }
@@ -123,7 +128,8 @@ private:
     Future<void> begin(Start start) {
         return begin_for<void>([&](auto complete) {
             return start([complete](const Result<Bytes>& outcome) {
-                complete(outcome ? Result<void>() : Result<void>(outcome.error()));
+                if (outcome) complete({});
+                else complete(outcome.error());
             });
         });
     }
