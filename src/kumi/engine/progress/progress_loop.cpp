@@ -242,8 +242,13 @@ void ProgressLoop::hold_background(Duration longest) noexcept {
     naps_.set_length(std::max(longest, Duration{0}));
     const auto has_visits = [&] { return serving_.visits.load() + room_.visits.load() != 0; };
     const auto is_called = [&] { return stopping_.load() || duty_wanted_.load(); };
-    while (!is_called() && !has_visits() && now() < end) naps_.take(is_called);
+    while (!is_called() && !has_visits() && !is_hold_over_.load() && now() < end) naps_.take(is_called);
     naps_.set_length({});
+}
+
+void ProgressLoop::end_hold() noexcept {
+    is_hold_over_.store(true);
+    naps_.kick();
 }
 
 void ProgressLoop::run_background() noexcept {

@@ -110,10 +110,17 @@ public:
             if constexpr (std::is_invocable_v<Until&, const Turn&>) return until(turn);
             else return until();
         };
+        // A call that need not wait does no work. It must not count as a visit, or the background would leave the work
+        // to a thread that makes one such call after the other.
+        if (done()) {
+            if (naps_.length() > nap_max) [[unlikely]]
+                end_hold();
+            return true;
+        }
         const Wait wait(*this, turn, serving_);
         LongWait long_wait;
         pm::Idling idling(patience_, polls_per_clock_);
-        while (!done()) {
+        do {
             if (const Work::Done worked = work_.work(turn); worked.is_any()) {
                 idling.reset();
                 after_work(turn, worked.has_tasks);
@@ -136,7 +143,7 @@ public:
                 if (long_wait.is_to_show(idling.time())) show(turn, long_wait, describe);
                 if (sleep(std::min(deadline, idling.time() + work_.sleep_max()))) idling.end_sleep();
             }
-        }
+        } while (!done());
         return true;
     }
 
@@ -292,6 +299,7 @@ private:
     void end_abandoned_sleep() noexcept;
     void ask_for_sleep() noexcept;
     void hold_background(Duration longest) noexcept;
+    void end_hold() noexcept;
     void run_background() noexcept;
 
     /// The longest nap of the background while threads of the program come and go. A nap costs some microseconds.
@@ -316,6 +324,7 @@ private:
     Waits serving_; // threads that do what there is to do
     Waits room_;    // threads that wait for room
     std::atomic<bool> duty_wanted_{false};
+    std::atomic<bool> is_hold_over_{false}; // at the start; a thread of the program has made a call that may wait
     Naps naps_; // of the background
     std::atomic<bool> stopping_{false};
     std::atomic<bool> has_background_{false};

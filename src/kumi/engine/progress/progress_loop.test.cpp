@@ -313,6 +313,26 @@ TEST_F(ProgressLoopTest, the_background_naps_while_a_thread_waits_unless_it_is_c
     EXPECT_TRUE(waiter.was_woken());
 }
 
+// A background that leaves the work to the thread works only when the system stops that thread for longer than a nap.
+TEST_F(ProgressLoopTest, the_background_works_while_a_thread_makes_calls_that_need_not_wait) {
+    constexpr int arrivals = 1000;
+    std::atomic<bool> came{false};
+    std::atomic<int> handled{0};
+    work.on_work = [&]() -> std::size_t {
+        return loopback::is_background() && came.exchange(false) ? ++handled, 1 : 0;
+    };
+    loop.start();
+    ASSERT_TRUE(comes_true([&] { return channel.is_asleep(); }));
+    const Instant end = now() + far_away;
+    for (int i = 1; i <= arrivals && now() < end; ++i) {
+        came = true;
+        channel.ring();
+        while (handled < i && now() < end) EXPECT_TRUE(loop.serve_until([] { return true; }, end));
+    }
+    EXPECT_EQ(handled, arrivals);
+    loop.stop();
+}
+
 TEST_F(ProgressLoopTest, whoever_sleeps_on_the_channel_is_called_to_what_goes_on_though_nothing_comes) {
     std::atomic<bool> came{false};
     {
