@@ -50,6 +50,27 @@ TEST_P(GroupPromises, neighbours_exchange_values_and_at_the_ends_there_is_nobody
     });
 }
 
+TEST_P(GroupPromises, one_value_is_sent_as_an_array_of_one_is) {
+    run_group(3, [](Member&, Group& group) {
+        const int rank = static_cast<int>(group.rank());
+        const Node next = (group.rank() + 1) % 3, before = (group.rank() + 2) % 3;
+        int step = rank == 1 ? 7 : 0, theirs = -1, sum = -1;
+        good(group.broadcast(1, step, deadline()));
+        EXPECT_EQ(step, 7);
+        good(group.sendrecv(next, rank, before, theirs, deadline()));
+        EXPECT_EQ(theirs, static_cast<int>(before));
+        Numbers all(3);
+        good(group.allgather(long{rank} * 10, all, deadline()));
+        EXPECT_EQ(all, (Numbers{0, 10, 20}));
+        long mine = -1;
+        good(group.scatter(2, all, mine, deadline()));
+        EXPECT_EQ(mine, 10 * rank);
+        good(group.reduce(2, rank, sum, group::sum, deadline()));
+        EXPECT_EQ(sum, rank == 2 ? 3 : -1);
+        good(group.start().broadcast(0, step, deadline()).get(deadline()));
+    });
+}
+
 TEST_P(GroupPromises, alltoallv_into_arrays_of_the_program_takes_what_fits_exactly) {
     run_group(3, [](Member&, Group& group) {
         const Node rank = group.rank();

@@ -17,7 +17,8 @@
 // time, on the thread that makes progress, and must not call the engine. An exception that an operation throws is an
 // error at all members.
 //
-// Values are trivially copyable and are sent as they are in memory. Where values are combined, `mine` and the result
+// Values are trivially copyable and are sent as they are in memory: many in a span, a vector or an array, or one in a
+// variable, as in broadcast(0, step). Where values are combined, `mine` and the result
 // may be the same array; so may both arrays of alltoall(), which then copies one. Other arrays must not overlap.
 //
 // Errors name the set and the node that is the cause: a node that has left, that did not arrive before the deadline,
@@ -92,8 +93,7 @@ public:
                                 {combine, sizeof(ValueOf<Mine>), order}, deadline);
     }
     /// The same for one value.
-    template <class T, OperationOn<T> Operation>
-        requires(std::is_trivially_copyable_v<T> && !Values<T>)
+    template <OneValue T, OperationOn<T> Operation>
     Result<T> allreduce(const T& mine, const Operation& operation, Instant deadline = never,
                         Order order = Order::tree) {
         T result = mine;
@@ -103,7 +103,7 @@ public:
     }
 
     /// The same for any number of values, whose combinations are the result.
-    template <Values Mine, OperationOn<ValueOf<Mine>> Operation>
+    template <ManyValues Mine, OperationOn<ValueOf<Mine>> Operation>
     Result<std::vector<ValueOf<Mine>>> allreduce(const Mine& mine, const Operation& operation, Instant deadline = never,
                                                  Order order = Order::tree) {
         std::vector<ValueOf<Mine>> result(std::size(mine));
@@ -159,36 +159,37 @@ public:
     }
     /// `parts` is a range of ranges and is used at the root only.
     template <class List>
-        requires Values<PartOf<List>>
-    Result<std::vector<ValueOf<PartOf<List>>>> scatterv(Node root, const List& parts, Instant deadline = never) {
-        const auto mine = group::scatterv(*seat_, root, by_bytes::list(parts), deadline);
-        if (!mine) return mine.error();
-        return by_bytes::typed<ValueOf<PartOf<List>>>(*mine);
-    }
+        requires ManyValues<PartOf<List>> Result<std::vector<ValueOf<PartOf<List>>>>
+        scatterv(Node root, const List& parts, Instant deadline = never) {
+            const auto mine = group::scatterv(*seat_, root, by_bytes::list(parts), deadline);
+            if (!mine) return mine.error();
+            return by_bytes::typed<ValueOf<PartOf<List>>>(*mine);
+        }
     template <Values Mine>
     Result<std::vector<std::vector<ValueOf<Mine>>>> allgatherv(const Mine& mine, Instant deadline = never) {
         return by_bytes::typed<ValueOf<Mine>>(group::allgatherv(*seat_, by_bytes::bytes(mine), deadline));
     }
     /// `parts` has one part for each rank, this member's own included.
     template <class List>
-        requires Values<PartOf<List>>
-    Result<std::vector<std::vector<ValueOf<PartOf<List>>>>> alltoallv(const List& parts, Instant deadline = never) {
-        return by_bytes::typed<ValueOf<PartOf<List>>>(group::alltoallv(*seat_, by_bytes::list(parts), deadline));
-    }
+        requires ManyValues<PartOf<List>> Result<std::vector<std::vector<ValueOf<PartOf<List>>>>>
+        alltoallv(const List& parts, Instant deadline = never) {
+            return by_bytes::typed<ValueOf<PartOf<List>>>(group::alltoallv(*seat_, by_bytes::list(parts), deadline));
+        }
 
     /// The same into arrays of the program, one for each rank, as large as what that member sends: otherwise an error.
     /// Nothing is copied on the way.
     template <class List, class Rooms>
-        requires(Values<PartOf<List>>&& RoomFor<PartOf<Rooms>, ValueOf<PartOf<List>>>)
+        requires(ManyValues<PartOf<List>>&& RoomFor<PartOf<Rooms>, ValueOf<PartOf<List>>>)
     Result<void> alltoallv(const List& parts, Rooms&& rooms, Instant deadline = never) {
         return group::alltoallv(*seat_, by_bytes::list(parts), by_bytes::rooms(rooms), deadline);
     }
 
     // ---- neighbours
 
-    /// Each member sends to one rank and receives from one, such as the next and the last one of a row. All members
-    /// make the call, and a member that is sent to names the sender as its `from`. With kumi::group::no_rank nothing is
-    /// sent, or received: at the ends of the row. `theirs` has the size that the other member sends.
+    /// Each member sends to one rank and receives from one, such as the next and the previous one of a row; it may be
+    /// its own rank. All members make the call, and a member that is sent to names the sender as its `from`. With
+    /// kumi::no_rank nothing is sent, or received: at the ends of the row. `theirs` has the size that the other member
+    /// sends.
     template <Values Mine, RoomFor<ValueOf<Mine>> Theirs>
     Result<void> sendrecv(Node to, const Mine& mine, Node from, Theirs&& theirs, Instant deadline = never) {
         return group::sendrecv(*seat_, to, by_bytes::bytes(mine), from, by_bytes::room(theirs), deadline);

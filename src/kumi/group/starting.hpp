@@ -86,8 +86,7 @@ public:
                                by_bytes::reduction<ValueOf<Mine>>(operation, order), deadline);
     }
     /// One value, which is copied; the result is the future's.
-    template <class T, OperationOn<T> Operation>
-        requires(std::is_trivially_copyable_v<T> && !Values<T>)
+    template <OneValue T, OperationOn<T> Operation>
     Future<T> allreduce(const T& mine, const Operation& operation, Instant deadline = never,
                         Order order = Order::tree) {
         auto reduction = by_bytes::reduction<T>(operation, order);
@@ -139,7 +138,7 @@ public:
     }
     /// The parts must stay; the list of them need not.
     template <class List>
-        requires(Values<PartOf<List>> && std::is_lvalue_reference_v<List>)
+        requires(ManyValues<PartOf<List>>&& std::is_lvalue_reference_v<List>)
     Future<std::vector<ValueOf<PartOf<List>>>> scatterv(Node root, List&& parts, Instant deadline = never) {
         using T = ValueOf<PartOf<List>>;
         return start_scatterv(*seat_, root, by_bytes::list(parts), deadline)
@@ -153,13 +152,13 @@ public:
         return typed_parts<ValueOf<Mine>>(start_allgatherv(*seat_, by_bytes::bytes(mine), deadline));
     }
     template <class List>
-        requires(Values<PartOf<List>> && std::is_lvalue_reference_v<List>)
+        requires(ManyValues<PartOf<List>>&& std::is_lvalue_reference_v<List>)
     Future<std::vector<std::vector<ValueOf<PartOf<List>>>>> alltoallv(List&& parts, Instant deadline = never) {
         return typed_parts<ValueOf<PartOf<List>>>(start_alltoallv(*seat_, by_bytes::list(parts), deadline));
     }
 
     template <class List, class Rooms>
-        requires(Values<PartOf<List>>&& RoomFor<PartOf<Rooms>, ValueOf<PartOf<List>>>&&
+        requires(ManyValues<PartOf<List>>&& RoomFor<PartOf<Rooms>, ValueOf<PartOf<List>>>&&
                      std::is_lvalue_reference_v<List>&& std::is_lvalue_reference_v<Rooms>)
     Future<void> alltoallv(List&& parts, Rooms&& rooms, Instant deadline = never) {
         return start_alltoallv(*seat_, by_bytes::list(parts), by_bytes::rooms(rooms), deadline);

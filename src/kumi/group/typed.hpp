@@ -20,11 +20,11 @@ namespace kumi::group::by_bytes {
 
 template <class Range>
 Bytes bytes(const Range& values) noexcept {
-    return std::as_bytes(std::span(values));
+    return std::as_bytes(span_of(values));
 }
 template <class Range>
 MutableBytes room(Range&& values) noexcept {
-    return std::as_writable_bytes(std::span(values));
+    return std::as_writable_bytes(span_of(values));
 }
 template <class List>
 std::vector<Bytes> list(const List& parts) {

@@ -30,6 +30,8 @@ namespace job {
 class Membership;
 } // namespace job
 
+using group::Group;
+using group::no_rank;
 using group::Set;
 
 /// This process as one node of a job, from join() until it is destroyed. It is made of an engine (messages, calls,
