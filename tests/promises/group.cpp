@@ -50,6 +50,15 @@ TEST_P(GroupPromises, neighbours_exchange_values_and_at_the_ends_there_is_nobody
     });
 }
 
+TEST_P(GroupPromises, two_roots_of_a_broadcast_are_blamed_though_the_next_call_finds_them) {
+    run_group(2, [](Member&, Group& group) {
+        int step = 1;
+        good(group.broadcast(group.rank(), step, deadline())); // a root does not wait
+        expect_error(group.barrier(deadline()),
+                     {"has called broadcast with root", "before was broadcast with root", "one of the roots is wrong"});
+    });
+}
+
 TEST_P(GroupPromises, one_value_is_sent_as_an_array_of_one_is) {
     run_group(3, [](Member&, Group& group) {
         const int rank = static_cast<int>(group.rank());

@@ -131,7 +131,8 @@ public:
     bool test(const BarrierToken& token) { return engine_.test(token); }
     Result<void> wait(const BarrierToken& token, Instant deadline = never) { return engine_.wait(token, deadline); }
     /// Arrives and waits for all nodes. After an error, such as ErrorCode::timed_out, the next call goes on waiting for
-    /// the same barrier: engine/engine.hpp.
+    /// the same barrier: engine/engine.hpp. A barrier of a group, such as world().barrier(), is another one: nodes that
+    /// wait in one of each are warned.
     Result<void> barrier(Instant deadline = never) { return engine_.barrier(deadline); }
 
     // ---- progress

@@ -352,6 +352,8 @@ Result<void> BarrierService::wait(const BarrierToken& token, Instant deadline) {
 
 std::string BarrierService::describe(const BarrierToken& token) {
     constexpr std::size_t named_max = 8;
+    constexpr Duration renewed_after = std::chrono::seconds(1); // a thread that waits calls this more often
+    if (token.set == all_set) waited_for_until_ = now() + renewed_after;
     std::vector<Node> missing;
     const bool is_of_hosts = token.set == all_set && host_barrier_;
     if (is_of_hosts)

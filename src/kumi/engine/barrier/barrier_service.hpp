@@ -38,6 +38,8 @@ public:
     /// A barrier of all nodes, which tells the lowest and highest value that they came with.
     Result<Agreement> agree(std::uint64_t value);
 
+    /// A thread of this node has waited for a barrier of all nodes for long, and perhaps still does.
+    bool is_waited_for(const Turn&) const noexcept { return now() < waited_for_until_; }
     /// True while arrivals of this node wait for room in the memory of its host. A thread that sleeps then must be
     /// woken when a barrier completes.
     bool has_uncounted(const Turn&) const noexcept {
@@ -84,6 +86,7 @@ private:
     std::vector<Node> on_host_;             // all that share this host's memory, this node included
     std::vector<Node> firsts_;              // one of each host
     GivenUp given_up_;
+    Instant waited_for_until_{};            // unless the wait is renewed
     std::ptrdiff_t host_losses_ = 0;        // nodes of this host that were lost when others were last told
     std::vector<std::uint32_t> unfinished_; // barriers of all that barrier() has failed to wait for
     std::uint32_t next_barrier_ = 0;        // the next that this node comes to

@@ -111,6 +111,7 @@ CollectiveCall::CollectiveCall(const engine::Turn& turn, Membership& seat, const
 CollectiveCall::~CollectiveCall() {
     const auto turn = dispatcher_.take_turn();
     box_.call = nullptr;
+    box_.ended = {static_cast<std::uint8_t>(shape_.collective), shape_.root};
     box_.receives.clear();
     box_.sendings.clear();
 }
@@ -247,9 +248,18 @@ bool CollectiveCall::check(const engine::Turn& turn, Node source, const Collecti
             return has_root(collective) || root != 0 ? fmt::format("{} with root {}", name_of(collective), root)
                                                      : std::string(name_of(collective));
         };
+        // The root of a broadcast does not wait: two members that are both root notice it in their next call.
+        const bool is_wrong_root = box_.ended && box_.ended->collective == head.collective &&
+                                   box_.ended->root != head.root &&
+                                   shape_.collective != static_cast<Collective>(head.collective);
         const auto text = [&](std::string_view self) {
-            return fmt::format("{} has called {}, {} {}", dispatcher_.name_of(source), call(head.collective, head.root),
-                               self, call(static_cast<std::uint8_t>(shape_.collective), shape_.root));
+            const std::string before = is_wrong_root
+                                           ? fmt::format("; the call of {} before was {}: one of the roots is wrong",
+                                                         self, call(box_.ended->collective, box_.ended->root))
+                                           : "";
+            return fmt::format("{} has called {}, {} {}{}", dispatcher_.name_of(source),
+                               call(head.collective, head.root), self,
+                               call(static_cast<std::uint8_t>(shape_.collective), shape_.root), before);
         };
         return fail_both(text, std::uint64_t{dispatcher_.node()} << 32 | serial_);
     }

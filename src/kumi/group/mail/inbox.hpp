@@ -50,6 +50,11 @@ struct Inbox {
     std::uint64_t key = 0;
     unsigned seats = 0;             // Memberships that use it
     CollectiveCall* call = nullptr; // that is under way
+    struct Ended {
+        std::uint8_t collective;
+        Node root;
+    };
+    std::optional<Ended> ended;     // the call on the set that ended last
     std::deque<Early> early;        // messages that were not received yet
     std::vector<Skip> skips;
     // Of the call that is under way; here so that their memory is used again.

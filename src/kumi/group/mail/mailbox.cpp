@@ -1,5 +1,6 @@
 #include "kumi/group/mail/mailbox.hpp"
 
+#include "kumi/base/log.hpp"
 #include "kumi/engine/call/parameters.hpp"
 #include "kumi/group/collective/collective_call.hpp"
 #include "kumi/group/started/started_calls.hpp"
@@ -7,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace kumi::group {
 
@@ -96,7 +98,10 @@ void Mailbox::on_post(const engine::Turn& turn, Node source, const CollectiveHea
     }
     if (head.kind == MessageKind::ask || head.kind == MessageKind::stuck || head.kind == MessageKind::chase) {
         Inbox* const box = inboxes_.find(head.key);
-        if (box == nullptr || box->call == nullptr) return;
+        if (box == nullptr || box->call == nullptr) {
+            if (head.kind == MessageKind::ask) warn_of_other_barrier(turn, source, head);
+            return;
+        }
         box->call->on_waiting(turn, source, head);
         return after_message(turn, *box);
     }
@@ -106,6 +111,16 @@ void Mailbox::on_post(const engine::Turn& turn, Node source, const CollectiveHea
     Inbox& box = inboxes_.find_or_add(head.key);
     take_in(turn, box, source, head, data);
     after_message(turn, box);
+}
+
+/// Nodes that take a barrier of the job for one of a group wait for each other in vain. That is not certain: other
+/// threads of this node may make the call that the source waits for.
+void Mailbox::warn_of_other_barrier(const engine::Turn& turn, Node source, const CollectiveHeader& head) {
+    if (!dispatcher_.barriers().is_waited_for(turn) || std::exchange(has_warned_, true)) return;
+    base::log_warning("{} waits in barrier() of the job, and {} in {} of a group, which is something else: all nodes "
+                      "make the same calls, on the job or on the group",
+                      dispatcher_.name_of(dispatcher_.node()), dispatcher_.name_of(source),
+                      name_of(static_cast<Collective>(head.collective)));
 }
 
 void Mailbox::after_message(const engine::Turn& turn, Inbox& box) {

@@ -111,6 +111,7 @@ private:
     bool is_done(const engine::Turn& turn) const noexcept override;
     void on_end(const engine::Turn& turn) noexcept override;
 
+    void warn_of_other_barrier(const engine::Turn& turn, Node source, const CollectiveHeader& head);
     /// The call that is under way in the inbox has got something. The inbox may be gone afterwards.
     void after_message(const engine::Turn& turn, Inbox& box);
     void take_in(const engine::Turn& turn, Inbox& box, Node source, const CollectiveHeader& head, Bytes data);
@@ -125,6 +126,7 @@ private:
     std::uint32_t serial_ = 0;
     std::uint32_t states_ = 0; // that calls of this node were blocked in; see deadlock.hpp
     std::unique_ptr<StartedCalls> started_;
+    bool has_warned_ = false; // of nodes in barriers of the job and of a group
     std::atomic<bool> has_ended_{false};
 };
 
