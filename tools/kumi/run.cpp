@@ -76,7 +76,7 @@ void add_run_command(CLI::App& app, int& exit_code) {
     command->add_flag("--stats", options->report_stats, "at the end, show what the nodes counted on each device");
     command->add_flag_callback(
         "--no-bind", [options] { options->bind = false; },
-        "let the system move nodes between cores; otherwise each gets a core, where there are enough");
+        "let the system move nodes between cores; otherwise each gets a core, where enough are free");
     command->add_flag_callback(
         "--no-join", [options] { options->must_join = false; }, "the program is not a Kumi program and will not join");
     command->add_option("--join-timeout", *seconds, "seconds until all nodes must have joined; 0: no limit")

@@ -21,7 +21,7 @@ struct JobOptions {
     std::string place;        // how nodes are placed on hosts; empty: packed
     std::string rsh;          // the command that reaches other hosts, with blanks between its words; empty: ssh
     std::string version;      // of this Kumi; other hosts must have the same
-    bool bind = true;         // a core for each node, where there are enough
+    bool bind = true;         // a core for each node, where enough are free
     bool must_join = true;    // a program that never joins is an error
     bool report_traffic = false; // nodes report on leaving how much they sent to each other
     bool report_stats = false;   // nodes report on leaving what they counted

@@ -1,6 +1,5 @@
 #include "kumi/launch/host/nodes.hpp"
 
-#include "kumi/launch/host/processes/binding.hpp"
 #include "kumi/launch/host/processes/environment.hpp"
 #include "kumi/launch/host/output_path.hpp"
 
@@ -37,13 +36,13 @@ Nodes::Nodes(NodesOptions options, Poller& poller, Children& children, Listener&
 // ---- starting
 
 Result<void> Nodes::start() {
-    const std::vector<cpu_set_t> binding = options_.bind ? plan_binding(options_.count) : std::vector<cpu_set_t>{};
+    std::vector<BoundCore> cores = options_.bind ? bind_nodes(options_.count) : std::vector<BoundCore>{};
     for (std::uint32_t slot = 0; slot < options_.count; ++slot)
-        if (auto started = start_node(slot, binding); !started) return started;
+        if (auto started = start_node(slot, cores.empty() ? nullptr : &cores[slot]); !started) return started;
     return {};
 }
 
-Result<void> Nodes::start_node(std::uint32_t slot, const std::vector<cpu_set_t>& binding) {
+Result<void> Nodes::start_node(std::uint32_t slot, BoundCore* core) {
     auto out = make_output_path(options_.terminal);
     if (!out) return out.error();
     auto err = make_output_path({});
@@ -65,7 +64,7 @@ Result<void> Nodes::start_node(std::uint32_t slot, const std::vector<cpu_set_t>&
                            .binding = {},
                            .descriptors = {input.get(), out->nodes.get(), err->nodes.get(), theirs.get()}};
     if (options_.cluster) process.descriptors.push_back(options_.cluster.get());
-    if (!binding.empty()) process.binding = binding[slot];
+    if (core != nullptr) process.binding = core->processors;
     const auto pid = children_.start(process);
     if (!pid) return pid.error();
 
@@ -74,6 +73,7 @@ Result<void> Nodes::start_node(std::uint32_t slot, const std::vector<cpu_set_t>&
     mine.boot = std::move(ours);
     mine.out = std::move(out->ours);
     mine.err = std::move(err->ours);
+    if (core != nullptr) mine.core_claim = std::move(core->claim);
     poller_.watch(mine.boot.get(), {Source::boot, slot}, EPOLLIN);
     poller_.watch(mine.out.get(), {Source::out, slot}, EPOLLIN);
     poller_.watch(mine.err.get(), {Source::err, slot}, EPOLLIN);
@@ -163,6 +163,7 @@ void Nodes::on_child_end(pid_t pid, int status) {
     if (found == nodes_.end()) return;
     const auto slot = static_cast<std::uint32_t>(found - nodes_.begin());
     found->ended = true;
+    found->core_claim.reset();
     ++ended_count_;
     on_boot(slot); // its last words
     listener_.on_end(options_.first + slot, status);

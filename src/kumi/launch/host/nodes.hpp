@@ -1,8 +1,9 @@
 #pragma once
 
 #include "kumi/base/system/descriptor.hpp"
-#include "kumi/launch/host/processes/children.hpp"
 #include "kumi/launch/host/host.hpp"
+#include "kumi/launch/host/processes/binding.hpp"
+#include "kumi/launch/host/processes/children.hpp"
 #include "kumi/launch/host/sharing.hpp"
 
 #include <deque>
@@ -20,7 +21,7 @@ struct NodesOptions {
     std::string program; // a path
     std::vector<std::string> arguments;
     std::vector<std::string> environment;
-    bool bind = true;                // a core for each node, where there are enough
+    bool bind = true;                // a core for each node, where enough are free
     std::optional<winsize> terminal; // size of the terminal that shows the output; none: the output goes elsewhere
     base::Descriptor input;          // standard input of node 0, if that is here; none: empty
     base::Descriptor cluster;        // a file with the cluster file's text, if nodes shall not look for the file itself
@@ -65,9 +66,11 @@ private:
         bool wants_room = false; // to send them
         base::Descriptor out;
         base::Descriptor err;
+        base::Descriptor core_claim; // until the node ends
     };
 
-    Result<void> start_node(std::uint32_t slot, const std::vector<cpu_set_t>& binding);
+    /// `core`: the node's, whose claim it takes; null: the system places the node.
+    Result<void> start_node(std::uint32_t slot, BoundCore* core);
     void on_boot(std::uint32_t slot);
     void on_output(std::uint32_t slot, Stream stream);
     void say_failed(std::uint32_t slot, const std::string& why);

@@ -1,0 +1,31 @@
+#pragma once
+
+// Jobs on one host do not bind their nodes to the same cores: a job claims each core that it binds a node to, by an
+// exclusive flock on a file that stands for the core. The lock belongs to a descriptor of the process that started the
+// node, so it goes away with that process, whatever ends it. The files are the kernel's own (/sys/devices/system/cpu/
+// cpu0 and so on): nothing is made, so nothing is left behind, and jobs of all users see each other's claims.
+
+#include "kumi/base/system/descriptor.hpp"
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace kumi::launch::host {
+
+/// Chooses a core for each of `nodes` nodes: the indices of free cores, in ascending order and spread evenly over all
+/// free ones. Empty if fewer cores are free than there are nodes. `taken` says which cores other jobs have.
+std::vector<std::size_t> choose_cores(const std::vector<bool>& taken, std::size_t nodes);
+
+struct ClaimedCore {
+    std::size_t index;      // into the numbers that were offered
+    base::Descriptor claim; // other jobs do not claim the core while this is open; none: `folder` has no file for it
+};
+
+/// Claims one of the cores that `numbers` names for each of `nodes` nodes, all or none: empty if other jobs have left
+/// too few. In `folder`, "cpu3" stands for core 3. A core without such a file counts as free. Waits for other jobs that
+/// claim cores at this moment, for 100 ms at most.
+std::vector<ClaimedCore> claim_cores(const std::string& folder, const std::vector<unsigned>& numbers,
+                                     std::size_t nodes);
+
+} // namespace kumi::launch::host
