@@ -45,7 +45,33 @@ JobCase allreduce_case(int nodes) {
     return made;
 }
 
+/// Four nodes in the lab of figure 3, on hosts that the same network joins.
+struct Seating {
+    const char* place;
+    const char* hosts;
+    const char* text;
+};
+constexpr Seating seatings[] = {{"4x1.lab", "a0,a1,a2,a3", "one on each of 4 hosts"},
+                                {"2x2.lab", "a0:2,a1:2", "two on each of 2 hosts"},
+                                {"1x4.lab", "a0:4", "all on one host"}};
+
+JobCase seated_case(const Seating& seating) {
+    JobCase made{"allreduce", seating.place, 4, {}};
+    for (const std::size_t bytes : allreduce_bytes)
+        made.rows.push_back({fmt::format("group.allreduce.{}.{}", bytes, seating.place), "us", true,
+                             fmt::format("the sum of {} bytes of doubles over 4 nodes in a lab, {}; shows what the way "
+                                         "between nodes costs, not cores, which the hosts of a lab share",
+                                         bytes, seating.text)});
+    return made;
+}
+
 } // namespace
+
+LabHosts lab_hosts_of(const JobCase& one) {
+    for (const Seating& seating : seatings)
+        if (one.place == seating.place) return {seating.hosts, "myrinet"};
+    return {};
+}
 
 std::vector<JobCase> group_cases() {
     std::vector<JobCase> cases;
@@ -55,6 +81,7 @@ std::vector<JobCase> group_cases() {
     cases.push_back(create_case("12.lab", 12));
     for (const int nodes : {2, 4, 8, 16}) cases.push_back(master_case(nodes));
     for (const int nodes : {2, 4, 8, 16}) cases.push_back(allreduce_case(nodes));
+    for (const Seating& seating : seatings) cases.push_back(seated_case(seating));
     return cases;
 }
 

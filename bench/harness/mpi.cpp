@@ -78,11 +78,11 @@ std::vector<Words> waiting_settings(const std::string& peer) {
 }
 
 std::vector<Entry> mpi_waiting(const BenchOptions& options, const OwnLab* lab, const std::string& peer, int nodes,
-                               const Words& words) {
+                               const Words& words, const LabHosts& hosts) {
     const std::vector<Words> settings = waiting_settings(peer);
     if (lab == nullptr) return in_settings(mpi_here(options, peer, nodes, nodes <= 2, words), settings);
     // In a lab a process does not know how many others share the machine, and must be told to yield.
-    const MpiRun run{"a0:2,a1:2,a2:2,a3:2,b0,b1,b2,b3", std::to_string(nodes), "lan", words};
+    const MpiRun run{hosts.list, std::to_string(nodes), hosts.interface, words};
     std::vector<Entry> entries;
     for (const bool is_told : {false, true}) {
         entries.push_back(in_settings(mpi_in_lab(options, *lab, peer, run, is_told), {settings.back()}).front());

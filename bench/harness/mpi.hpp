@@ -34,10 +34,15 @@ std::vector<Entry> in_settings(const Entry& entry, const std::vector<std::vector
 /// Settings for the way a peer waits when there are more processes than cores.
 std::vector<std::vector<std::string>> waiting_settings(const std::string& peer);
 
-/// Processes that wait for each other, in each of the waiting settings: on this machine, or 12 processes in the lab of
-/// figure 3.
+/// Hosts of the lab of figure 3 and the number of nodes that each may have; all hosts unless told.
+struct LabHosts {
+    std::string list = "a0:2,a1:2,a2:2,a3:2,b0,b1,b2,b3";
+    std::string interface = "lan"; // of a network that joins them
+};
+
+/// Processes that wait for each other, in each of the waiting settings: on this machine, or in the lab of figure 3.
 std::vector<Entry> mpi_waiting(const BenchOptions& options, const OwnLab* lab, const std::string& peer, int nodes,
-                               const std::vector<std::string>& words);
+                               const std::vector<std::string>& words, const LabHosts& hosts = {});
 
 /// The name of a peer that is told which network to use.
 inline std::string told(const std::string& peer) { return peer + "_told"; }

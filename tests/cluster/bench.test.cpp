@@ -120,6 +120,17 @@ TEST_F(BenchInLab, compares_the_best_networks_with_the_lan) {
     EXPECT_TRUE(matches(lines_of(outcome.out).at(1), ".*  lan [0-9.]+")) << outcome.out;
 }
 
+TEST_F(BenchInLab, sums_up_over_nodes_on_four_hosts_on_two_and_on_one) {
+    const std::string row = "group.allreduce.8.";
+    const Outcome outcome = run(bench({"group", "--rows", row + "4x1," + row + "2x2," + row + "1x4"}));
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    const auto lines = lines_of(outcome.out);
+    ASSERT_GE(lines.size(), 4u) << outcome.out;
+    std::size_t line = 0;
+    for (const char* place : {"4x1", "2x2", "1x4"})
+        EXPECT_TRUE(matches(lines[++line], row + place + "\\.lab +us +lower +[0-9.]+ .*")) << outcome.out;
+}
+
 TEST_F(BenchInLab, goes_down_when_the_benchmark_is_interrupted_or_killed) {
     for (const int number : {SIGINT, SIGKILL}) {
         Running running(bench("composite.soak"));
