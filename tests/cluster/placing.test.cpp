@@ -201,6 +201,10 @@ TEST(Binding, a_job_that_finds_too_few_free_cores_is_placed_by_the_system_and_ta
     EXPECT_NE(of_third, first.places(1));
     EXPECT_NE(of_third, Places{allowed}) << "that core is still free";
     EXPECT_EQ(places({"-n", "1"}, allowed, claims), Places{allowed}) << "no core is free";
+    const Places of_all = places({"-n", "2"}, allowed, claims);
+    EXPECT_EQ(std::set<std::set<int>>(of_all.begin(), of_all.end()),
+              (std::set<std::set<int>>{of_third[0], first.places(1)[0]}))
+        << "a node on each core, beside another job's";
     first.end(SIGTERM), second.end(SIGTERM), third.end(SIGTERM);
 }
 

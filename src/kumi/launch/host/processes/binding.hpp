@@ -14,8 +14,8 @@ struct BoundCore {
 };
 
 /// Which cores each of `nodes` nodes gets: one whole core each, spread over the machine, when there are enough that
-/// this process may use and that no other job has; otherwise nothing, and the system places them. The claims are made
-/// in the folder that KUMI_CORES names, or in the kernel's.
+/// this process may use and that no other job has, or when other jobs have them all; otherwise nothing, and the system
+/// places them. The claims are made in the folder that KUMI_CORES names, or in the kernel's.
 std::vector<BoundCore> bind_nodes(unsigned nodes);
 
 } // namespace kumi::launch::host

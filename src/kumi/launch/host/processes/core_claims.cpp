@@ -4,6 +4,7 @@
 #include <chrono>
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <numeric>
 #include <optional>
 #include <sys/file.h>
 #include <thread>
@@ -41,6 +42,9 @@ std::vector<std::size_t> choose_cores(const std::vector<bool>& taken, std::size_
     std::vector<std::size_t> free;
     for (std::size_t index = 0; index < taken.size(); ++index)
         if (!taken[index]) free.push_back(index);
+    // With another job's node on every core, one more on each is better than none bound: nodes that spin while they
+    // wait for each other would often meet on one core. Where only some cores are taken, the system does better.
+    if (free.empty() && nodes == taken.size()) free.resize(nodes), std::iota(free.begin(), free.end(), 0u);
     if (nodes > free.size()) return {};
     std::vector<std::size_t> chosen;
     for (std::size_t node = 0; node < nodes; ++node) chosen.push_back(free[node * free.size() / nodes]);
@@ -54,8 +58,8 @@ std::vector<ClaimedCore> claim_cores(const std::string& folder, const std::vecto
     for (const unsigned number : numbers) taken.push_back(!try_lock(file_of_core(folder, number)));
     std::vector<ClaimedCore> claimed;
     for (const std::size_t index : choose_cores(taken, nodes)) {
-        auto claim = try_lock(file_of_core(folder, numbers[index]));
-        if (!claim) return {}; // by a job that did not wait for its turn
+        auto claim = taken[index] ? base::Descriptor() : try_lock(file_of_core(folder, numbers[index]));
+        if (!claim) return {}; // a job that did not wait for its turn has it
         claimed.push_back({index, *std::move(claim)});
     }
     return claimed;

@@ -14,17 +14,18 @@
 namespace kumi::launch::host {
 
 /// Chooses a core for each of `nodes` nodes: the indices of free cores, in ascending order and spread evenly over all
-/// free ones. Empty if fewer cores are free than there are nodes. `taken` says which cores other jobs have.
+/// free ones. `taken` says which cores other jobs have. Empty if fewer cores are free than there are nodes; but a job
+/// with a node for every core gets all cores if other jobs have all of them, too.
 std::vector<std::size_t> choose_cores(const std::vector<bool>& taken, std::size_t nodes);
 
 struct ClaimedCore {
     std::size_t index;      // into the numbers that were offered
-    base::Descriptor claim; // other jobs do not claim the core while this is open; none: `folder` has no file for it
+    base::Descriptor claim; // other jobs do not claim the core while this is open; none: it is shared, or has no file
 };
 
-/// Claims one of the cores that `numbers` names for each of `nodes` nodes, all or none: empty if other jobs have left
-/// too few. In `folder`, "cpu3" stands for core 3. A core without such a file counts as free. Waits for other jobs that
-/// claim cores at this moment, for 100 ms at most.
+/// Chooses cores of those that `numbers` names, and claims those that are free; all or none. In `folder`, "cpu3" stands
+/// for core 3. A core without such a file counts as free. Waits for other jobs that claim cores at this moment, for
+/// 100 ms at most.
 std::vector<ClaimedCore> claim_cores(const std::string& folder, const std::vector<unsigned>& numbers,
                                      std::size_t nodes);
 

@@ -35,6 +35,13 @@ TEST(ChooseCores, one_node_more_than_free_cores_has_none) {
     EXPECT_EQ(choose_cores({}, 1), Indices{});
 }
 
+TEST(ChooseCores, a_node_for_every_core_has_a_core_though_all_are_taken_but_not_if_some_are) {
+    EXPECT_EQ(choose_cores({true, true, true}, 3), (Indices{0, 1, 2}));
+    EXPECT_EQ(choose_cores({true, true, true}, 2), Indices{});
+    EXPECT_EQ(choose_cores({true, true, true}, 4), Indices{});
+    EXPECT_EQ(choose_cores({true, false, true}, 3), Indices{});
+}
+
 /// A folder with files for cores, as /sys/devices/system/cpu has them.
 class CoreClaims : public testing::Test {
 protected:
@@ -58,6 +65,12 @@ Indices indices_of(const std::vector<ClaimedCore>& claimed) {
     return indices;
 }
 
+std::size_t claims_in(const std::vector<ClaimedCore>& claimed) {
+    std::size_t count = 0;
+    for (const ClaimedCore& core : claimed) count += core.claim ? 1 : 0;
+    return count;
+}
+
 TEST_F(CoreClaims, a_core_has_one_owner_until_its_claim_is_closed) {
     auto first = claim(2);
     EXPECT_EQ(indices_of(first), (Indices{0, 2}));
@@ -73,6 +86,15 @@ TEST_F(CoreClaims, a_job_that_finds_too_few_free_cores_claims_none) {
     const auto first = claim(3);
     EXPECT_EQ(indices_of(claim(2)), Indices{});
     EXPECT_EQ(indices_of(claim(1)), (Indices{3})) << "the last one is still free";
+}
+
+TEST_F(CoreClaims, a_job_that_shares_all_cores_claims_none) {
+    auto first = claim(4);
+    const auto second = claim(4);
+    EXPECT_EQ(indices_of(second), (Indices{0, 1, 2, 3}));
+    EXPECT_EQ(claims_in(second), 0u);
+    first.clear();
+    EXPECT_EQ(claims_in(claim(4)), 4u);
 }
 
 TEST_F(CoreClaims, the_claims_of_a_process_that_was_killed_are_gone) {
@@ -117,7 +139,7 @@ TEST_F(CoreClaims, of_jobs_that_want_all_cores_at_once_one_has_them) {
             });
         for (std::thread& thread : threads) thread.join();
         std::size_t owned = 0;
-        for (const auto& of_job : claimed) owned += of_job.size();
+        for (const auto& of_job : claimed) owned += claims_in(of_job);
         ASSERT_EQ(owned, 4u) << "round " << round;
     }
 }
@@ -133,7 +155,7 @@ TEST_F(CoreClaims, a_job_waits_for_another_that_claims_cores_at_this_moment) {
             claimed_by_other.clear(); // it gives up
             turn.reset();
         });
-        has_waited = claim(4).size() == 4;
+        has_waited = claims_in(claim(4)) == 4;
         other.join();
     }
     EXPECT_TRUE(has_waited);
