@@ -63,6 +63,11 @@ std::optional<double> Table::best_peer(const RowKind& row) const {
     return best;
 }
 
+std::optional<double> Table::median(const std::string& who, const std::string& id) const {
+    const auto row = std::ranges::find(rows_, id, &RowKind::id);
+    return row == rows_.end() ? std::nullopt : median(who, *row);
+}
+
 std::string Table::text() const {
     std::string text =
         fmt::format("{:<34} {:>6} {:>6} {:>9} {:>9} {:>9} {:>9} {:>9}  {}\n", "median of several runs", "unit",

@@ -41,6 +41,9 @@ public:
     /// Adds a line under the table, once: a contestant that could not be measured, and why.
     void note(const std::string& text);
 
+    /// The median of a contestant in a row; nothing if it was not measured.
+    std::optional<double> median(const std::string& who, const std::string& id) const;
+
     std::string text() const;
     std::string json() const;
 

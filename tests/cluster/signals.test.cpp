@@ -278,9 +278,10 @@ TEST(Waits, a_job_that_takes_longer_than_its_timeout_says_why_and_ends) {
 // ---- crashes
 
 TEST(Crashes, print_the_functions_that_the_thread_was_in) {
-    for (const auto& [what, number, frame] : {std::tuple{"segv", SIGSEGV, "#0 (anonymous namespace)::step_that_crashes(int*)"},
+    const std::string here = "#0 (anonymous namespace)::";
+    for (const auto& [what, number, frame] : {std::tuple{"segv", SIGSEGV, here + "step_that_crashes(int*)"},
                                               {"abort", SIGABRT, "main + 0x"},
-                                              {"overflow", SIGSEGV, "#0 (anonymous namespace)::step_without_end(int)"}}) {
+                                              {"overflow", SIGSEGV, here + "step_without_end(int)"}}) {
         const Outcome outcome = run({.words = kumi_run({"-n", "1", program("waiting"), what})});
         EXPECT_EQ(outcome.code, 128 + number) << what;
         const std::string start = number == SIGSEGV ? ": SIGSEGV at address 0x" : ": SIGABRT; the thread was in\n";

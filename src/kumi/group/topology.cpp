@@ -1,6 +1,7 @@
 #include "kumi/group/topology.hpp"
 
 #include <algorithm>
+#include <unordered_map>
 #include <utility>
 
 namespace kumi::group {
@@ -78,17 +79,29 @@ struct Domains {
     std::vector<Set> members;
 
     Domains(const Set& set, std::size_t level, const Topology& topology) {
-        for (const Node node : set) {
-            const std::uint32_t domain = topology.domain(level, node);
-            const auto found = std::ranges::find(numbers, domain);
-            const auto index = static_cast<std::size_t>(found - numbers.begin());
-            if (found == numbers.end()) {
-                numbers.push_back(domain);
-                members.emplace_back();
-            }
-            members[index].add(node);
-        }
+        for (const Node node : set) members[index_of(topology.domain(level, node))].add(node);
     }
+
+private:
+    /// Neighbours in the set are often of one domain. Many domains are not looked through for each member: there would
+    /// be members times domains to look at.
+    std::size_t index_of(std::uint32_t domain) {
+        constexpr std::size_t looked_through_max = 16;
+        if (!numbers.empty() && numbers[last_] == domain) return last_;
+        const bool is_large = numbers.size() > looked_through_max;
+        if (is_large && indices_.empty())
+            for (std::size_t i = 0; i < numbers.size(); ++i) indices_[numbers[i]] = i;
+        last_ = is_large ? indices_.try_emplace(domain, numbers.size()).first->second
+                         : static_cast<std::size_t>(std::ranges::find(numbers, domain) - numbers.begin());
+        if (last_ == numbers.size()) {
+            numbers.push_back(domain);
+            members.emplace_back();
+        }
+        return last_;
+    }
+
+    std::size_t last_ = 0;
+    std::unordered_map<std::uint32_t, std::size_t> indices_; // by domain, where there are many
 };
 
 } // namespace

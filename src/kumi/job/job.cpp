@@ -68,19 +68,32 @@ Result<group::Topology> topology_of(engine::Dispatcher& dispatcher, pm::Meeting&
     std::ranges::sort(hosts);
     hosts.erase(std::unique(hosts.begin(), hosts.end()), hosts.end());
     if (hosts.size() < 3) return group::find_topology(firsts, {});
-    // The first of each host tells what it reaches the others by.
-    std::vector<std::uint32_t> mine;
+    // The first of each host tells what it reaches the others by: how many hosts, one behind the other, by which
+    // network. All nodes get what all hosts tell, so the table that has an entry for each pair is not sent.
+    struct Run {
+        std::uint32_t hosts;
+        std::uint32_t carrier; // a digest of its name
+    };
+    std::vector<Run> mine;
     if (firsts[dispatcher.node()] == dispatcher.node())
-        for (const Node host : hosts)
-            mine.push_back(static_cast<std::uint32_t>(base::fnv1a(dispatcher.channel().carrier(host))));
+        for (const Node host : hosts) {
+            const auto carrier = static_cast<std::uint32_t>(base::fnv1a(dispatcher.channel().carrier(host)));
+            // To itself as to the one before: no run ends there.
+            const bool goes_on = !mine.empty() && (mine.back().carrier == carrier || host == dispatcher.node());
+            if (goes_on) ++mine.back().hosts;
+            else mine.push_back({1, carrier});
+        }
     const auto told = meeting.exchange(std::as_bytes(std::span(mine)));
     if (!told) return told.error();
     std::vector<std::vector<std::uint32_t>> carriers;
     for (const Node host : hosts) {
-        std::vector<std::uint32_t>& row = carriers.emplace_back(hosts.size());
-        if ((*told)[host].size() != row.size() * sizeof row[0])
+        std::vector<std::uint32_t>& row = carriers.emplace_back();
+        Bytes left = (*told)[host];
+        for (Run run{}; read_value(left, run) && run.hosts <= hosts.size() - row.size();
+             left = left.subspan(sizeof run))
+            row.insert(row.end(), run.hosts, run.carrier);
+        if (row.size() != hosts.size() || !left.empty())
             return error(ErrorCode::misuse, "node {} runs another version of Kumi: run the same on all nodes", host);
-        std::memcpy(row.data(), (*told)[host].data(), (*told)[host].size());
         row[carriers.size() - 1] = row[carriers.size() > 1 ? 0 : 1]; // to itself
     }
     return group::find_topology(firsts, carriers);

@@ -228,7 +228,7 @@ Result<void> OperationService::sync(Instant deadline) {
         const bool has_any = !outbox.credits().all_handled() || operations_.count() != 0;
         if (!has_any && errors_.empty()) [[likely]]
             return {};
-        point.emplace(base::thread_number(), operations_, outbox, dispatcher_.nodes());
+        point.emplace(base::thread_number(), operations_, outbox);
     }
     const auto missing = [&] {
         std::string nodes;
@@ -248,8 +248,7 @@ Result<void> OperationService::sync(Instant deadline) {
 Result<void> OperationService::start_sync(Flag& flag) {
     const Turn turn = dispatcher_.take_turn();
     store_flag(flag, 0);
-    syncs_.push_back(
-        {&flag, SyncPoint(base::thread_number(), operations_, dispatcher_.outbox(turn), dispatcher_.nodes())});
+    syncs_.push_back({&flag, SyncPoint(base::thread_number(), operations_, dispatcher_.outbox(turn))});
     check_syncs(turn);
     if (!syncs_.empty()) dispatcher_.loop().on_duty(turn);
     return {};

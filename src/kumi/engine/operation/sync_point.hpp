@@ -20,8 +20,8 @@ namespace kumi::engine {
 class SyncPoint {
 public:
     /// All that `thread` has begun until now.
-    SyncPoint(std::uint32_t thread, const Operations& operations, const Outbox& outbox, Node nodes)
-        : nodes_(nodes), operations_(operations.count() == 0 ? std::vector<OperationId>() : operations.open_of(thread)),
+    SyncPoint(std::uint32_t thread, const Operations& operations, const Outbox& outbox)
+        : operations_(operations.count() == 0 ? std::vector<OperationId>() : operations.open_of(thread)),
           had_operations_(!operations_.empty()) {
         note_requests(outbox);
     }
@@ -53,11 +53,10 @@ private:
     void note_requests(const Outbox& outbox) {
         requests_.clear();
         if (outbox.credits().all_handled()) return;
-        for (Node node = 0; node < nodes_; ++node)
-            if (!outbox.credits().all_handled(node)) requests_.emplace_back(node, outbox.credits().last_request(node));
+        outbox.credits().for_each_owing(
+            [&](Node node) { requests_.emplace_back(node, outbox.credits().last_request(node)); });
     }
 
-    Node nodes_;
     std::vector<OperationId> operations_;
     bool had_operations_;
     std::vector<std::pair<Node, std::uint64_t>> requests_; // up to which number, by node

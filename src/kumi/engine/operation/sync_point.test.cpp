@@ -27,7 +27,7 @@ protected:
     }
     SyncPoint point() {
         const Turn turn = victim.dispatcher->take_turn();
-        return SyncPoint(base::thread_number(), operations, victim.dispatcher->outbox(turn), 3);
+        return SyncPoint(base::thread_number(), operations, victim.dispatcher->outbox(turn));
     }
     bool is_reached(SyncPoint& sync) {
         const Turn turn = victim.dispatcher->take_turn();

@@ -90,8 +90,7 @@ void EngineProgress::check_silent_peers(const Turn& turn) {
     for (const Node node : dispatcher_.peers_.gone(turn)) on_gone(turn, node, false);
     // Services first: what they send is a sign of life, too.
     for (const auto& added : dispatcher_.services_) added.service->check_silent_peers(turn);
-    for (Node peer = 0; peer < dispatcher_.nodes(); ++peer)
-        if (!dispatcher_.outbox_.credits().all_handled(peer)) dispatcher_.send_keepalive(peer);
+    dispatcher_.outbox_.credits().for_each_owing([&](Node peer) { dispatcher_.send_keepalive(peer); });
     dispatcher_.loop_.wake_waiters(turn); // threads send keep-alives to the nodes that they wait for
 }
 
@@ -148,10 +147,11 @@ std::string EngineProgress::under_way(const Turn& turn) const {
     constexpr std::size_t named_max = 4;
     std::vector<std::string> parts;
     const Credits& credits = dispatcher_.outbox(turn).credits();
-    for (Node node = 0; node < dispatcher_.nodes() && !credits.all_handled() && parts.size() <= named_max; ++node)
-        if (!credits.all_handled(node))
+    credits.for_each_owing([&](Node node) {
+        if (parts.size() <= named_max)
             parts.push_back(
                 fmt::format("requests not handled by {}: {}", dispatcher_.name_of(node), credits.under_way(node)));
+    });
     std::map<std::pair<std::string_view, Node>, std::size_t> operations;
     dispatcher_.operations().each_open(turn, [&](const Operation& operation) {
         ++operations[{operation.what, operation.peer}];
@@ -173,7 +173,7 @@ bool EngineProgress::lend() noexcept { return dispatcher_.loop_.turn_lock().lend
 void EngineProgress::reclaim() noexcept { dispatcher_.loop_.turn_lock().reclaim(); }
 
 Duration EngineProgress::sleep_max() const noexcept {
-    Duration longest = dispatcher_.peers_.keepalive_every();
+    Duration longest = dispatcher_.peers_.sleep_max();
     if (dispatcher_.services_waiting_ == 0) return longest;
     const Turn turn(dispatcher_.loop_);
     for (const auto& added : dispatcher_.services_) {

@@ -17,7 +17,9 @@ struct Watcher {
         return watch.look(turn, [this](Node node) { told.push_back(node); });
     }
 
-    Victim victim{{}, {.nodes = 5}};
+    explicit Watcher(Node nodes = 5) : victim({}, {.nodes = nodes}) {}
+
+    Victim victim;
     PeerWatch watch{victim.channel, std::chrono::seconds(1), [this] { return Instant(Duration(victim.time)); }};
     std::vector<Node> told;
 };
@@ -39,6 +41,23 @@ TEST(PeerWatch, a_lost_node_is_told_of_once_and_one_look_later_than_it_was_repor
     const auto turn = watcher.victim.dispatcher->take_turn();
     EXPECT_TRUE(watcher.watch.has_losses(turn));
     EXPECT_EQ(watcher.watch.gone(turn), (std::vector<Node>{3, 1})) << "in the order in which they went";
+}
+
+TEST(PeerWatch, in_a_large_job_looks_are_made_some_times_a_second_and_sleeps_end_in_time_for_the_next) {
+    Watcher watcher(200);
+    using namespace std::chrono_literals;
+    watcher.victim.time += Duration(1s).count();
+    EXPECT_FALSE(watcher.look());
+    EXPECT_EQ(watcher.watch.sleep_max(), 1s) << "this look was made";
+    watcher.victim.channel.lose(150);
+    watcher.victim.time += Duration(10ms).count();
+    EXPECT_FALSE(watcher.look()) << "passed over";
+    EXPECT_EQ(watcher.watch.sleep_max(), 40ms);
+    watcher.victim.time += Duration(40ms).count();
+    EXPECT_TRUE(watcher.look());
+    EXPECT_FALSE(watcher.look()) << "the look after a loss is not passed over";
+    EXPECT_EQ(watcher.told, std::vector<Node>{150});
+    EXPECT_EQ(watcher.watch.sleep_max(), 1s);
 }
 
 TEST(PeerWatch, nobody_is_missed_while_nobody_is_lost) {

@@ -12,6 +12,7 @@
 // request are counted when nothing of the node is held any more. Until then they take credits, so their pressure counts
 // as that of the held ones, too: outbox.hpp has the reason.
 
+#include "kumi/base/data/bitmap.hpp"
 #include "kumi/engine/wire.hpp"
 #include "kumi/pm/node.hpp"
 
@@ -28,7 +29,7 @@ class Credits {
 public:
     // Headers are not initialised: memory of the rings of nodes that are never sent to is not touched.
     explicit Credits(Node nodes)
-        : peers_(nodes), kept_(nodes),
+        : peers_(nodes), kept_(nodes), asked_of_(nodes),
           headers_(std::make_unique_for_overwrite<Header[]>(std::size_t{nodes} * ring_size)) {}
 
     // ---- requests of this node
@@ -39,6 +40,15 @@ public:
     std::uint64_t under_way(Node to) const noexcept { return peers_[to].requested - peers_[to].handled; }
     bool all_handled(Node to) const noexcept { return under_way(to) == 0 && peers_[to].waiting == 0; }
     bool all_handled() const noexcept { return unhandled_ == 0 && waiting_ == 0; }
+    /// Calls `visit(node)` for each node that has not handled all. Looks at the nodes that were asked for something since
+    /// the last time, and not at all nodes of the job.
+    template <class Visit>
+    void for_each_owing(Visit&& visit) const {
+        for (std::size_t node = asked_of_.next_set(0); node < asked_of_.size(); node = asked_of_.next_set(node + 1)) {
+            if (all_handled(static_cast<Node>(node))) asked_of_.clear(node);
+            else visit(static_cast<Node>(node));
+        }
+    }
     /// The number of the last request to `to`, if those that wait here are counted.
     std::uint64_t last_request(Node to) const noexcept { return peers_[to].requested + peers_[to].waiting; }
     /// Whether `to` has handled all requests up to that number, or is given up.
@@ -54,11 +64,13 @@ public:
     void set_blocked(Node to, bool is_blocked) noexcept { peers_[to].is_blocked = is_blocked; }
     void on_requested(Node to, const Header& header) noexcept {
         place_of(to, ++peers_[to].requested) = header;
+        asked_of_.set(to);
         ++unhandled_;
     }
     /// A request to `to` waits here, or does not any more.
     void on_waiting(Node to) noexcept {
         ++peers_[to].waiting;
+        asked_of_.set(to);
         ++waiting_;
     }
     void on_waited(Node to) noexcept {
@@ -170,6 +182,7 @@ private:
 
     std::vector<Peer> peers_;
     std::vector<Kept> kept_; // by node
+    mutable base::Bitmap asked_of_;     // all nodes that have not handled all, and others that were looked at long ago
     std::unique_ptr<Header[]> headers_; // of requests under way: a ring for each node
     std::uint64_t unhandled_ = 0; // requests under way, to all
     std::uint64_t waiting_ = 0;   // requests that have not left

@@ -24,6 +24,27 @@ TEST(Credits, a_request_may_be_sent_while_fewer_than_the_limit_are_under_way) {
     EXPECT_TRUE(credits.may_request(1, 5));
 }
 
+TEST(Credits, nodes_that_owe_something_are_found_among_those_that_were_asked) {
+    Credits credits(200);
+    const auto owing = [&] {
+        std::vector<Node> nodes;
+        credits.for_each_owing([&](Node node) { nodes.push_back(node); });
+        return nodes;
+    };
+    EXPECT_EQ(owing(), std::vector<Node>{});
+    for (const Node node : {3u, 64u, 199u}) credits.on_requested(node, {});
+    credits.on_waiting(5);
+    EXPECT_EQ(owing(), (std::vector<Node>{3, 5, 64, 199}));
+    EXPECT_TRUE(credits.on_told(64, 1));
+    EXPECT_EQ(owing(), (std::vector<Node>{3, 5, 199}));
+    credits.on_waited(5);
+    credits.on_requested(5, {}); // it has left now
+    credits.on_requested(64, {});
+    EXPECT_EQ(owing(), (std::vector<Node>{3, 5, 64, 199}));
+    (void)credits.give_up(199);
+    EXPECT_EQ(owing(), (std::vector<Node>{3, 5, 64}));
+}
+
 TEST(Credits, requests_that_wait_count_as_not_handled_and_have_their_numbers) {
     Credits credits(3);
     EXPECT_TRUE(credits.all_handled());
