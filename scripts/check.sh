@@ -5,8 +5,8 @@
 # a failed test the check goes on with the next preset; a failed build ends the check. More skipped tests than
 # tests/skips.txt allows are a failure.
 #
-# The last lines list the slowest tests and objects, the time of each part beside its budget (tests/budgets.txt), and the
-# failed tests.
+# The last lines list the slowest tests and objects, the time of each part beside its budget (tests/budgets.txt), and
+# the failed tests.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
@@ -105,7 +105,7 @@ judge_skips() {
     return $status
 }
 
-# failures PRESET REPORT RESULTS: prints the name of every failed test and the first line that says why.
+# failures PRESET REPORT RESULTS: prints the name of every failed test and the first lines that say why.
 failures() {
     local name status file
     while IFS=$'\t' read -r name status; do
@@ -113,14 +113,17 @@ failures() {
         echo "$1: $name"
         file="$3/${name//[^A-Za-z0-9_]/_}.xml"
         if [ -s "$file" ]; then
-            # GoogleTest's report of a suite: the line of a failed TEST is followed by <failure message="FILE:LINE&#x0A;...
-            awk -F '"' '/<testcase name=/ { test = $2 }
-                /<failure message=/ { text = $2; gsub(/&#x0A;/, " ", text); print "    " test ": " substr(text, 1, 200) }' \
-                "$file"
+            # GoogleTest's report of a suite has <failure message="FILE:LINE&#x0A;..." behind the line of its TEST.
+            awk -F '"' '
+                /<testcase name=/ { test = $2 }
+                /<failure message=/ { gsub(/&#x0A;/, " ", $2); print "    " test ": " substr($2, 1, 200) }' "$file"
         else
-            # Only the output of a program that crashed or was killed. The last lines tell most.
-            awk -v entry="name=\"$name\"" 'index($0, entry) { is_in = 1 } is_in { print } /<\/testcase>/ { is_in = 0 }' "$2" |
-                grep -E -m 5 'Failure|ERROR|SUMMARY|runtime error|rror:|Timeout|terminate' | cut -c 1-200 | sed 's/^/    /'
+            # Otherwise the report has what the test printed.
+            awk -v entry="name=\"$name\"" '
+                index($0, entry) { is_in = 1 }
+                is_in { print }
+                /<\/testcase>/ { is_in = 0 }' "$2" |
+                grep -E -m 5 'Failure|ERROR|SUMMARY|rror:|Timeout|terminate' | cut -c 1-200 | sed 's/^/    /'
         fi
     done < <(sed -n 's/.*<testcase name="\([^"]*\)".* status="\([a-z]*\)".*/\1\t\2/p' "$2")
 }

@@ -311,6 +311,15 @@ inline testing::AssertionResult is_one_line(const std::string& text, const std::
     return testing::AssertionFailure() << "not one line like: " << pattern << "\nbut: " << text;
 }
 
+/// What is left of standard error without the backtraces of nodes that have crashed.
+inline std::string without_backtraces(const std::string& err) {
+    std::string left;
+    for (const std::string& line : lines_of(err))
+        if (!matches(line, "kumi: node [0-9]+ on [^ ]+: (#[0-9]+ .*|SIG[A-Z]+.*; the thread was in)"))
+            left += line + "\n";
+    return left;
+}
+
 inline bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 /// A folder that is gone after the test.

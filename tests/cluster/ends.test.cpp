@@ -31,8 +31,9 @@ TEST_P(KumiRun, a_node_that_dies_ends_the_job_within_a_second_and_is_named) {
     const Outcome outcome = run({.words = kumi_run_actor({"-n", "4"}, {"ignore=TERM", "join", "2:stamp",
                                                                        std::string("2:") + death.step, "wait"})});
     EXPECT_EQ(outcome.code, death.code);
-    EXPECT_TRUE(is_one_line(outcome.err, std::string("kumi run: node 2 on [^ ]+ \\(pid [0-9]+\\) ") + death.told +
-                                             "; ending 3 nodes"));
+    EXPECT_TRUE(
+        is_one_line(without_backtraces(outcome.err),
+                    std::string("kumi run: node 2 on [^ ]+ \\(pid [0-9]+\\) ") + death.told + "; ending 3 nodes"));
     EXPECT_LT(since_death(outcome), one_second);
 }
 

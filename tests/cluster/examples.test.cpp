@@ -166,7 +166,7 @@ TEST(Examples, heat_settles_after_as_many_steps_on_any_number_of_nodes_that_divi
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     // At rest the heat falls evenly from 100 to 0: 84 %, 52 % and 20 % of the rod's 25 steps are left there.
     EXPECT_TRUE(is_one_line(outcome.out,
-                            "settled after [0-9]+ steps; in the middle of each piece: 84[.]0 5[12][.][0-9] "
+                            "at rest after [0-9]+ steps; in the pieces' middles: 84[.]0 5[12][.][0-9] "
                             "(19[.][0-9]|20[.]0)"));
 }
 

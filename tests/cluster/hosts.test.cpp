@@ -184,7 +184,8 @@ TEST_F(Hosts, the_first_failure_is_named_with_its_host_and_decides_the_exit_code
     const auto ended = [&](const std::string& step, int code, const std::string& cause) {
         const Outcome outcome = run(on_hosts(actor({"--hosts", "one:2,two", "-n", "3"}, {"join", step, "wait"})));
         EXPECT_EQ(outcome.code, code);
-        EXPECT_TRUE(is_one_line(outcome.err, "kumi run: node 2 on two \\(pid [0-9]+\\) " + cause + "; ending 2 nodes"));
+        EXPECT_TRUE(is_one_line(without_backtraces(outcome.err),
+                                "kumi run: node 2 on two \\(pid [0-9]+\\) " + cause + "; ending 2 nodes"));
     };
     ended("2:exit=7", 7, "exited with code 7");
     ended("2:abort", 134, "was killed by signal 6 \\(Aborted\\)");

@@ -51,7 +51,8 @@ void expect_lost_node(Call&& call, Place where = Place::here()) {
 }
 
 TEST_P(Departures, whoever_waits_for_a_node_that_goes_is_told) {
-    for (const char* const what : {"invoke", "sync", "barrier", "barrier of some", "send", "plain send"})
+    for (const char* const what :
+         {"invoke", "sync", "barrier", "barrier of some", "barrier's flag", "send", "plain send"})
         run_without_one([&](Channel& channel, const std::function<void()>& go) {
             SCOPED_TRACE(what);
             const std::string_view wanted = what;
@@ -78,6 +79,12 @@ TEST_P(Departures, whoever_waits_for_a_node_that_goes_is_told) {
             if (wanted == "barrier of some")
                 expect_lost_node([&] {
                     return engine.wait(good(engine.arrive(std::vector<Node>{0, 1, 2})), deadline());
+                });
+            if (wanted == "barrier's flag")
+                expect_lost_node([&] {
+                    Flag flag = 0;
+                    engine.memory().notify(engine.arrive(), flag);
+                    return engine.memory().wait(flag, 1, deadline());
                 });
             if (wanted == "invoke")
                 expect_lost_node([&] {

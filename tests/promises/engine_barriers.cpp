@@ -3,6 +3,7 @@
 #include "engine/node.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <deque>
 
@@ -33,6 +34,32 @@ TEST_P(BarrierPromises, a_barrier_that_a_handler_was_refused_has_not_been_arrive
             EXPECT_TRUE(engine.wait_until([&] { return was_refused && may_go; }, deadline()));
         }
         settle(engine);
+    });
+}
+
+TEST_P(BarrierPromises, a_flag_tells_of_a_barrier_also_to_a_program_that_makes_no_call) {
+    run_engines(3, [](Engine& engine) {
+        const auto words = good(engine.memory().segment<std::uint64_t>(1));
+        for (std::uint64_t round = 1; round <= 20; ++round) {
+            Flag flag = 7, of_some = 7, late = 7;
+            words[0] = round;
+            const BarrierToken token = engine.arrive();
+            engine.memory().notify(token, flag);
+            EXPECT_LE(std::atomic_ref(flag).load(), 1u);
+            const Instant end = deadline();
+            if (round % 2 == 0) good(engine.memory().wait(flag, 1, end));
+            while (std::atomic_ref(flag).load() == 0 && now() < end) std::this_thread::yield(); // it computes
+            EXPECT_EQ(std::atomic_ref(flag).load(), 1u);
+            for (Node node = 0; node < engine.nodes(); ++node)
+                EXPECT_GE(good(engine.memory().read(words.at(node))), round);
+            engine.memory().notify(token, late);
+            EXPECT_EQ(late, 1u) << "it is complete";
+            if (engine.node() < 2) {
+                engine.memory().notify(good(engine.arrive(std::array<Node, 2>{1, 0})), of_some);
+                good(engine.memory().wait(of_some, 1, end));
+            }
+            good(engine.barrier(deadline()));
+        }
     });
 }
 

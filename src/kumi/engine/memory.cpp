@@ -61,6 +61,7 @@ Result<void> Memory::wait(const Flag& flag, Flag value, Instant deadline) {
 Result<void> Memory::wait_equal(const Flag& flag, Flag value, Instant deadline) {
     return dispatcher_->flags().wait(flag, value, deadline, Flags::Test::equal);
 }
+void Memory::notify(const BarrierToken& token, Flag& flag) { dispatcher_->barriers().notify(token, flag); }
 void Memory::expect(Counter& counter, std::int64_t arrivals) { dispatcher_->flags().expect(counter, arrivals); }
 
 Result<OfferToken> Memory::offer(std::uint64_t key, Node to, Bytes source, Flag* flag, Flag value) {

@@ -1,5 +1,6 @@
 #include "kumi/pm/wait.hpp"
 
+#include <algorithm>
 #include <sched.h>
 
 namespace kumi::pm {
@@ -10,7 +11,7 @@ Patience patience_for(unsigned nodes_on_host, unsigned cores) noexcept {
     if (nodes_on_host <= cores) return {.spin_max = spin};
     // A yield costs a third of falling asleep and being woken. The core goes round all nodes that yield: if they do so
     // for long, the node that has something to do waits for its turn. Three is best in a ring of 16 nodes on two cores.
-    return {.yields_max = 3};
+    return {.yields_max = 3, .nodes_per_core = (nodes_on_host + cores - 1) / std::max(cores, 1u)};
 }
 
 void yield_core() noexcept { ::sched_yield(); }

@@ -18,6 +18,7 @@ namespace kumi::pm {
 struct Patience {
     Duration spin_max{0};    // it spins for so long
     unsigned yields_max = 0; // where it does not spin: it yields its core so many times
+    unsigned nodes_per_core = 1; // of this host, rounded up
     bool ignores_time = false; // for simulations: where it does not spin, only looks count, and not how long they took
 };
 

@@ -116,7 +116,37 @@ BarrierToken BarrierService::arrive() {
     return come(turn, true);
 }
 
-bool BarrierService::go_on(const Turn& turn) noexcept { return make_arrivals(turn); }
+bool BarrierService::go_on(const Turn& turn) noexcept {
+    const bool has_arrived = make_arrivals(turn);
+    return set_flags(turn) || has_arrived;
+}
+
+/// True: some were set, or never will be.
+bool BarrierService::set_flags(const Turn& turn) {
+    const std::size_t before = awaited_.size();
+    std::erase_if(awaited_, [&](const Awaited& awaited) {
+        const bool is_there = is_complete(awaited.token);
+        const Hopeless* const why = is_there ? nullptr : given_up_.find(awaited.token);
+        if (is_there) store_flag(*awaited.flag, 1);
+        if (why != nullptr)
+            dispatcher_.operations().note_error(
+                turn, error(ErrorCode::node_lost, "barrier: {} has left, or is lost", dispatcher_.name_of(why->lost)),
+                awaited.thread, awaited.flag);
+        return is_there || why != nullptr;
+    });
+    if (awaited_.size() == before) return false;
+    port_.want_progress(turn, wants_completion(turn));
+    return true;
+}
+
+void BarrierService::notify(const BarrierToken& token, Flag& flag) {
+    const Turn turn = dispatcher_.take_turn();
+    store_flag(flag, 0);
+    awaited_.push_back({token, &flag, base::thread_number()});
+    if (set_flags(turn)) return dispatcher_.loop().wake_waiters(turn);
+    port_.want_progress(turn, true);
+    dispatcher_.loop().on_duty(turn);
+}
 
 /// Those that there is room for; the others later. True: some were made.
 bool BarrierService::make_arrivals(const Turn& turn) {
@@ -132,7 +162,7 @@ bool BarrierService::make_arrivals(const Turn& turn) {
         // Last, so that a node that dies before is missed. Release: partner of look_for_lacking_on_host().
         own_page().barriers_arrived.store(next_on_host_ + 1, std::memory_order_release);
     }
-    port_.want_progress(turn, has_uncounted(turn));
+    port_.want_progress(turn, wants_completion(turn));
     return next_on_host_ != before;
 }
 

@@ -35,17 +35,16 @@ public:
     Result<BarrierToken> arrive(std::span<const Node> members);
     bool test(const BarrierToken& token);
     Result<void> wait(const BarrierToken& token, Instant deadline);
+    /// `flag` becomes 1 when the barrier is complete; an error of the calling thread and this flag, if it never is.
+    void notify(const BarrierToken& token, Flag& flag);
     /// A barrier of all nodes, which tells the lowest and highest value that they came with.
     Result<Agreement> agree(std::uint64_t value);
 
     /// A thread of this node has waited for a barrier of all nodes for long, and perhaps still does.
     bool is_waited_for(const Turn&) const noexcept { return now() < waited_for_until_; }
-    /// True while arrivals of this node wait for room in the memory of its host. A thread that sleeps then must be
-    /// woken when a barrier completes.
-    bool has_uncounted(const Turn&) const noexcept {
-        constexpr std::uint64_t all = 0;
-        return next_on_host_ != next_barrier_ && given_up_.find({all, next_on_host_}) == nullptr;
-    }
+    /// True while arrivals of this node wait for room in the memory of its host, or flags for a barrier. A thread that
+    /// sleeps then must be woken when a barrier completes.
+    bool wants_completion(const Turn& turn) const noexcept { return has_uncounted(turn) || !awaited_.empty(); }
 
 private:
     Handled on_message(const Turn& turn, Node source, std::uint16_t kind, Bytes body) override;
@@ -60,7 +59,12 @@ private:
     std::optional<BarrierToken> arrive(const Turn& turn, std::uint64_t set, std::span<const Node> members,
                                        std::uint64_t value = 0);
     void send_step(const Turn& turn, Node to, const BarrierStep& step);
+    bool has_uncounted(const Turn&) const noexcept {
+        constexpr std::uint64_t all = 0;
+        return next_on_host_ != next_barrier_ && given_up_.find({all, next_on_host_}) == nullptr;
+    }
     bool make_arrivals(const Turn& turn);
+    bool set_flags(const Turn& turn);
     void on_host_last(const Turn& turn, std::uint32_t sequence);
     void on_host_complete(const Turn& turn);
     void check_firsts(const Turn& turn);
@@ -86,6 +90,12 @@ private:
     std::vector<Node> on_host_;             // all that share this host's memory, this node included
     std::vector<Node> firsts_;              // one of each host
     GivenUp given_up_;
+    struct Awaited {
+        BarrierToken token;
+        Flag* flag;           // to be set when it is complete
+        std::uint32_t thread; // that asked
+    };
+    std::vector<Awaited> awaited_;
     Instant waited_for_until_{};            // unless the wait is renewed
     std::ptrdiff_t host_losses_ = 0;        // nodes of this host that were lost when others were last told
     std::vector<std::uint32_t> unfinished_; // barriers of all that barrier() has failed to wait for

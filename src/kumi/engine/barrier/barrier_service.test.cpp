@@ -458,7 +458,7 @@ TEST_F(DispatcherHosts, what_another_host_lacks_is_told_to_this_host_too) {
 TEST_F(DispatcherHosts, arrivals_that_found_no_room_are_not_waited_for_when_they_are_given_up) {
     for (int i = 0; i < 66; ++i) victim.dispatcher->barriers().arrive();
     const auto has_uncounted = [&] {
-        return victim.dispatcher->barriers().has_uncounted(victim.dispatcher->take_turn());
+        return victim.dispatcher->barriers().wants_completion(victim.dispatcher->take_turn());
     };
     EXPECT_TRUE(has_uncounted());
     victim.channel.lose(1);

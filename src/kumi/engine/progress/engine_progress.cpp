@@ -48,7 +48,7 @@ bool EngineProgress::prepare_sleep(const Turn& turn, bool is_background) noexcep
     check_silent_peers(turn);
     if (dispatcher_.calls_.has_tasks(turn) || dispatcher_.arrivals_.has_unread(turn)) return false;
     // Threads that wait for a flag watch it themselves; the background only has barriers to go on with.
-    if (is_background && !(background_watches_ = dispatcher_.barriers_.has_uncounted(turn))) return true;
+    if (is_background && !(background_watches_ = dispatcher_.barriers_.wants_completion(turn))) return true;
     dispatcher_.flags_.begin_watch(turn);
     return true;
 }

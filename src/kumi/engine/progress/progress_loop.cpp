@@ -19,6 +19,9 @@ using namespace std::chrono_literals;
 constexpr Duration nap_min = 100us;
 /// The longest while one and the same wait goes on; who ends such a wait wakes it.
 constexpr Duration long_nap_max = 16ms;
+constexpr Duration nap_max_usual = 1ms;
+/// With naps of this length, for each node that shares a core, the backgrounds take a thirtieth of the core.
+constexpr Duration nap_per_node = 128us;
 /// The nap of a thread that waits for room and gets only a borrowed turn.
 constexpr Duration borrower_nap = 1ms;
 /// A thread that waits for room looks again after this time, whatever happens.
@@ -34,7 +37,8 @@ constexpr Duration look_after = 1ms;
 
 ProgressLoop::ProgressLoop(pm::Channel& channel, Work& work, pm::Patience patience, const ProgressOptions& options)
     : channel_(channel), joint_(channel.joint_sleep()), work_(work), patience_(patience), options_(options),
-      polls_per_clock_(channel.traits().polls_memory ? 64 : 8), lock_(options.stuck_after) {
+      polls_per_clock_(channel.traits().polls_memory ? 64 : 8), lock_(options.stuck_after),
+      nap_max_(std::max(nap_max_usual, nap_per_node * patience.nodes_per_core)) {
     patience_.yields_max = yields_max;
 }
 
@@ -230,9 +234,9 @@ void ProgressLoop::call(const Turn&) noexcept {
 }
 
 void ProgressLoop::call_soon(const Turn& turn) noexcept {
-    // A background that naps for nap_max at most looks soon by itself.
+    // A background that naps for nap_max_ at most looks soon by itself.
     const Duration nap = naps_.length();
-    if (sleeper_ == Sleeper::none && nap > Duration{0} && nap <= nap_max) return;
+    if (sleeper_ == Sleeper::none && nap > Duration{0} && nap <= nap_max_) return;
     call(turn);
 }
 
@@ -271,8 +275,9 @@ void ProgressLoop::run_background() noexcept {
         const bool is_served = serving_.waits.load(std::memory_order_relaxed) != 0 || visits != visits_seen;
         const bool is_rest = room_.waits.load(std::memory_order_relaxed) != 0 || room_visits != room_visits_seen;
         if (!duty_wanted_.exchange(false) && (is_served || (is_rest && !has_rested))) {
-            const Duration longest = is_served && visits == visits_seen ? Duration(long_nap_max) : nap_max;
-            const Duration next = is_served ? std::clamp(2 * naps_.length(), Duration(nap_min), longest) : nap_max;
+            const Duration longest = is_served && visits == visits_seen ? std::max(long_nap_max, nap_max_) : nap_max_;
+            const Duration shortest = std::min(nap_min * patience_.nodes_per_core, nap_max_);
+            const Duration next = is_served ? std::clamp(2 * naps_.length(), shortest, longest) : nap_max_;
             naps_.set_length(next);
             visits_seen = visits;
             has_rested = is_rest;

@@ -8,7 +8,7 @@
 // The sleeper. One thread at a time sleeps on the channel; threads of the program before the background. Further
 // threads that wait sleep on a word of ours, and whoever handled something wakes them to look again.
 //
-// The background. While threads of the program come and wait, it naps, for longer each time, up to nap_max: they do
+// The background. While threads of the program come and wait, it naps, for longer each time, up to nap_max_: they do
 // what there is to do, and it would only be in their way. When nobody has come since the last nap, it is on duty: it
 // handles what is there, arms the channel and sleeps until something comes. A wait that begins while it is on duty
 // takes nothing from it; the first message wakes it, it sees that somebody waits, and naps. So a node that computes is
@@ -113,7 +113,7 @@ public:
         // A call that need not wait does no work. It must not count as a visit, or the background would leave the work
         // to a thread that makes one such call after the other.
         if (done()) {
-            if (naps_.length() > nap_max) [[unlikely]]
+            if (naps_.length() > nap_max_) [[unlikely]]
                 end_hold();
             return true;
         }
@@ -196,7 +196,7 @@ private:
         Wait& operator=(const Wait&) = delete;
         [[gnu::always_inline]] ~Wait() {
             counts_.waits.store(counts_.waits.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
-            if (loop_.naps_.length() > nap_max) [[unlikely]]
+            if (loop_.naps_.length() > loop_.nap_max_) [[unlikely]]
                 loop_.naps_.kick();
             if (observer_ != nullptr) [[unlikely]]
                 observer_->end_wait();
@@ -302,9 +302,6 @@ private:
     void end_hold() noexcept;
     void run_background() noexcept;
 
-    /// The longest nap of the background while threads of the program come and go. A nap costs some microseconds.
-    static constexpr Duration nap_max = std::chrono::milliseconds(1);
-
     pm::Channel& channel_;
     pm::JointSleep* joint_;
     Work& work_;
@@ -326,6 +323,9 @@ private:
     std::atomic<bool> duty_wanted_{false};
     std::atomic<bool> is_hold_over_{false}; // at the start; a thread of the program has made a call that may wait
     Naps naps_; // of the background
+    /// The longest nap while threads of the program come and go. A nap costs some microseconds, so naps are longer where
+    /// the backgrounds of many nodes share a core.
+    Duration nap_max_;
     std::atomic<bool> stopping_{false};
     std::atomic<bool> has_background_{false};
     std::atomic<std::uint32_t> background_number_{0};
