@@ -45,6 +45,15 @@ JobCase allreduce_case(int nodes) {
     return made;
 }
 
+JobCase alltoallv_case(int nodes) {
+    JobCase made{"alltoallv", std::to_string(nodes), nodes, {}};
+    for (const std::size_t bytes : alltoallv_bytes)
+        made.rows.push_back(
+            {fmt::format("group.alltoallv.{}.{}", bytes, nodes), "us", true,
+             fmt::format("{} bytes of each of {} nodes, in unequal parts to all of them", bytes, nodes)});
+    return made;
+}
+
 /// Four nodes in the lab of figure 3, on hosts that the same network joins.
 struct Seating {
     const char* place;
@@ -81,6 +90,7 @@ std::vector<JobCase> group_cases() {
     cases.push_back(create_case("12.lab", 12));
     for (const int nodes : {2, 4, 8, 16}) cases.push_back(master_case(nodes));
     for (const int nodes : {2, 4, 8, 16}) cases.push_back(allreduce_case(nodes));
+    for (const int nodes : {2, 4}) cases.push_back(alltoallv_case(nodes));
     for (const Seating& seating : seatings) cases.push_back(seated_case(seating));
     return cases;
 }

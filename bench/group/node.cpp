@@ -14,6 +14,7 @@ int group_node(std::span<const std::string> words) {
     if (what == "create") return multicast_node(what, create_bytes, place);
     if (what == "master") return master_node(place);
     if (what == "allreduce") return allreduce_node(place);
+    if (what == "alltoallv") return alltoallv_node(place);
     return fail(error("kumi-bench node: the groups' benchmark has no {}", what));
 }
 

@@ -17,5 +17,7 @@ int multicast_node(const std::string& metric, std::span<const std::size_t> sizes
 int master_node(const std::string& place);
 /// Sums of doubles over all nodes, at all nodes.
 int allreduce_node(const std::string& place);
+/// Parts of unequal sizes from each node to each, into arrays that are there.
+int alltoallv_node(const std::string& place);
 
 } // namespace kumi::bench

@@ -20,6 +20,7 @@ namespace kumi::bench {
 inline constexpr std::size_t multicast_bytes[] = {64, 8192, 81920, 1048576};
 inline constexpr std::size_t create_bytes[] = {64};
 inline constexpr std::size_t allreduce_bytes[] = {8, 1048576};
+inline constexpr std::size_t alltoallv_bytes[] = {8192, 4194304}; // from each node, in all
 inline constexpr int sets_in_turn = 8;
 
 /// The number of nodes in each set.
@@ -65,6 +66,36 @@ std::optional<double> allreduce_seconds(std::size_t bytes, int nodes, SumUp&& su
         mine.front() = mine.back() = ++number;
         sum_up(mine, sums);
         is_right = is_right && sums.front() == nodes * number && sums.back() == nodes * number;
+    };
+    const double seconds = settled_seconds(
+        1, [&](std::int64_t count) { return seconds_each(count, once); }, agreed);
+    return is_right ? std::optional(seconds) : std::nullopt;
+}
+
+/// What one node sends to each, of unequal sizes, as in a sample sort: the parts for higher ranks are larger.
+inline std::vector<int> alltoallv_counts(std::size_t bytes, int nodes) {
+    std::vector<int> counts;
+    const auto words = static_cast<int>(bytes / sizeof(std::uint64_t));
+    for (int rank = 0; rank < nodes; ++rank) counts.push_back(words * (nodes + 2 * rank + 1) / (2 * nodes * nodes));
+    return counts;
+}
+
+/// Seconds of an exchange among all nodes, at this node. `exchange(send, receive)` makes one: part r of `send` goes to
+/// rank r, and all parts that come here have the size of part `rank`. Empty: something arrived at a wrong place.
+template <class Exchange, class Agreed>
+std::optional<double> alltoallv_seconds(std::size_t bytes, int nodes, int rank, Exchange&& exchange, Agreed&& agreed) {
+    const std::vector<int> counts = alltoallv_counts(bytes, nodes);
+    const auto part = static_cast<std::size_t>(counts[static_cast<std::size_t>(rank)]);
+    std::vector<std::uint64_t> send, receive(part * static_cast<std::size_t>(nodes));
+    for (int to = 0; to < nodes; ++to)
+        send.insert(send.end(), static_cast<std::size_t>(counts[static_cast<std::size_t>(to)]),
+                    static_cast<std::uint64_t>(rank * nodes + to));
+    bool is_right = true;
+    const auto once = [&] {
+        receive.front() = receive.back() = ~std::uint64_t{0};
+        exchange(send, receive);
+        is_right = is_right && receive.front() == static_cast<std::uint64_t>(rank) &&
+                   receive.back() == static_cast<std::uint64_t>((nodes - 1) * nodes + rank);
     };
     const double seconds = settled_seconds(
         1, [&](std::int64_t count) { return seconds_each(count, once); }, agreed);

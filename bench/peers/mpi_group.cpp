@@ -130,9 +130,31 @@ int allreduces(const std::string& place) {
     return 0;
 }
 
+int alltoallvs(const std::string& place) {
+    const int nodes = world_size();
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    for (const std::size_t bytes : alltoallv_bytes) {
+        const std::vector<int> sizes = alltoallv_counts(bytes, nodes);
+        const std::vector<int> sizes_here(sizes.size(), sizes[static_cast<std::size_t>(rank)]);
+        std::vector<int> offsets(sizes.size()), offsets_here(sizes.size());
+        std::exclusive_scan(sizes.begin(), sizes.end(), offsets.begin(), 0);
+        std::exclusive_scan(sizes_here.begin(), sizes_here.end(), offsets_here.begin(), 0);
+        const auto exchange = [&](const std::vector<std::uint64_t>& send, std::vector<std::uint64_t>& receive) {
+            MPI_Alltoallv(send.data(), sizes.data(), offsets.data(), MPI_UINT64_T, receive.data(), sizes_here.data(),
+                          offsets_here.data(), MPI_UINT64_T, MPI_COMM_WORLD);
+        };
+        const auto seconds = alltoallv_seconds(bytes, nodes, rank, exchange, as_first_says);
+        if (!seconds) return std::fprintf(stderr, "an exchange is wrong\n"), 1;
+        report_size("alltoallv", bytes, place, *seconds);
+    }
+    return 0;
+}
+
 } // namespace
 
 int mpi_group(const std::string& what, const std::string& place) {
+    if (what == "alltoallv") return alltoallvs(place);
     if (what == "allreduce") return allreduces(place);
     if (what == "create") return multicasts(what, create_bytes, place);
     return multicasts(what, multicast_bytes, place);
