@@ -33,6 +33,17 @@ TEST(Stats, each_node_each_pair_and_the_total_are_shown) {
     EXPECT_FALSE(contains(outcome.out, "0 -> 2")) << outcome.out;
 }
 
+TEST(Stats, messages_are_counted_by_size_with_the_time_that_each_took_and_nodes_with_their_processor_time) {
+    const Outcome outcome = run({.words = kumi_run({"-n", "2", "--stats", example("02_ring"), "1000"})});
+    EXPECT_EQ(outcome.code, 0);
+    const auto lines = tables_in(outcome.out);
+    EXPECT_TRUE(has_line(lines, "  shmem, by size +messages sent +share +ns each")) << outcome.out;
+    EXPECT_TRUE(has_line(lines, "  up to 64 B +2,000 +100[.]0% +[1-9][0-9,]*") ||
+                has_line(lines, "  up to 16 B +2,000 +[0-9.]+% +[1-9][0-9,]*"))
+        << outcome.out;
+    EXPECT_TRUE(has_line(lines, "  shmem +messages_sent.* processor_us.*")) << outcome.out;
+}
+
 TEST(Stats, large_jobs_show_no_pairs) {
     const Outcome outcome = run({.words = kumi_run({"-n", "9", "--stats", example("02_ring"), "2"})});
     EXPECT_EQ(outcome.code, 0);

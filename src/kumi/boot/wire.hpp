@@ -106,6 +106,11 @@ struct StatsEntry {
 };
 static_assert(sizeof(StatsEntry) == 56);
 
+/// Counters of a class of message sizes: the messages, and the time that sending them took. Behind it the name has the
+/// size of the largest in decimal digits, or 0 for messages that are larger than all classes.
+inline constexpr const char* size_messages = "messages of size ";
+inline constexpr const char* size_nanoseconds = "nanoseconds of size ";
+
 /// Value of StatsEntry::peer for counters of the whole channel.
 inline constexpr std::uint32_t whole_channel = 0xffffffff;
 

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <csignal>
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <utility>
 #include <vector>
 
@@ -25,6 +26,23 @@ std::vector<boot::TrafficEntry> traffic_of(const pm::Channel& channel) {
     return entries;
 }
 
+/// Two entries for each class of sizes that has messages: how many, and the nanoseconds that sending them took. The names
+/// end with the largest size of the class.
+void add_census(std::vector<boot::StatsEntry>& entries, const pm::CensusChannel& channel) {
+    for (const pm::CensusChannel::Carrier& carrier : channel.census())
+        for (std::size_t i = 0; i < carrier.classes.size(); ++i) {
+            const pm::CensusChannel::Class& mine = carrier.classes[i];
+            if (mine.messages == 0) continue;
+            const auto add = [&](const char* start, std::uint64_t value) {
+                boot::StatsEntry& entry = entries.emplace_back(boot::StatsEntry{boot::whole_channel, {}, {}, value});
+                boot::put_text(entry.device, carrier.name);
+                boot::put_text(entry.name, fmt::format("{}{}", start, pm::CensusChannel::class_bytes[i]));
+            };
+            add(boot::size_messages, mine.messages);
+            add(boot::size_nanoseconds, static_cast<std::uint64_t>(mine.taken.count()));
+        }
+}
+
 std::vector<boot::StatsEntry> stats_of(const pm::Channel& channel) {
     std::vector<boot::StatsEntry> entries;
     const auto add = [&](std::uint32_t peer, std::vector<pm::Counter> counters) {
@@ -36,6 +54,13 @@ std::vector<boot::StatsEntry> stats_of(const pm::Channel& channel) {
         }
     };
     add(boot::whole_channel, channel.counters());
+    rusage used{};
+    if (::getrusage(RUSAGE_SELF, &used) == 0) {
+        const auto microseconds = [](const timeval& time) {
+            return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000 + static_cast<std::uint64_t>(time.tv_usec);
+        };
+        add(boot::whole_channel, {{"processor_us", microseconds(used.ru_utime) + microseconds(used.ru_stime)}});
+    }
     for (pm::Node peer = 0; peer < channel.nodes(); ++peer) add(peer, channel.counters(peer));
     if (entries.empty()) add(boot::whole_channel, {{"", 0}}); // says which device it is that counts nothing
     return entries;
@@ -54,13 +79,22 @@ Result<Membership> Membership::join() {
     if (!session) return session.error();
     auto channel = open_channel(**session);
     if (!channel) return (*session)->report_failure(channel.error()) ? channel.error().as_told() : channel.error();
-    return Membership(*std::move(session), *std::move(channel));
+    if (!(*session)->standing().stats_wanted) return Membership(*std::move(session), *std::move(channel));
+    auto counting = std::make_unique<pm::CensusChannel>(*std::move(channel));
+    const pm::CensusChannel* const census = counting.get();
+    Membership membership(*std::move(session), std::move(counting));
+    membership.census_ = census;
+    return membership;
 }
 
 Membership::~Membership() {
     if (!session_) return;
     if (standing().traffic_wanted) session_->report_traffic(traffic_of(*channel_));
-    if (standing().stats_wanted) session_->report_stats(stats_of(*channel_));
+    if (standing().stats_wanted) {
+        std::vector<boot::StatsEntry> entries = stats_of(*channel_);
+        if (census_ != nullptr) add_census(entries, *census_);
+        session_->report_stats(entries);
+    }
     channel_.reset();
     session_->leave();
 }

@@ -5,6 +5,7 @@
 
 #include "kumi/base/result.hpp"
 #include "kumi/boot/session.hpp"
+#include "kumi/pm/census_channel.hpp"
 #include "kumi/pm/channel.hpp"
 #include "kumi/pm/wait.hpp"
 
@@ -40,6 +41,7 @@ public:
 private:
     std::unique_ptr<boot::Session> session_;
     std::unique_ptr<pm::Channel> channel_;
+    const pm::CensusChannel* census_ = nullptr; // the channel, if what it sends is counted by size
     pm::Patience patience_;
 };
 

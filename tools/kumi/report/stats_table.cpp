@@ -1,8 +1,12 @@
 #include "report/stats_table.hpp"
 
+#include "kumi/base/system/machine.hpp"
+#include "kumi/base/text/number_text.hpp"
+
 #include <algorithm>
 #include <cstdint>
 #include <fmt/format.h>
+#include <map>
 #include <span>
 #include <string_view>
 
@@ -110,16 +114,57 @@ private:
     Row total_{"total", {}};
 };
 
+/// Messages by their size, of all nodes together.
+class SizeTable {
+public:
+    /// False: that is no counter of sizes.
+    bool add(std::string_view name, std::uint64_t value) {
+        for (const auto& [start, sum] : {std::pair{std::string_view(boot::size_messages), &Class::messages},
+                                         {std::string_view(boot::size_nanoseconds), &Class::nanoseconds}}) {
+            if (!name.starts_with(start)) continue;
+            const auto bytes = base::number_in<std::uint64_t>(name.substr(start.size()));
+            if (bytes) classes_[*bytes == 0 ? ~std::uint64_t{0} : *bytes].*sum += value;
+            return true;
+        }
+        return false;
+    }
+
+    std::string draw(const std::string& device) const {
+        if (classes_.empty()) return "";
+        std::uint64_t all = 0;
+        for (const auto& [bytes, one] : classes_) all += one.messages;
+        std::string text =
+            fmt::format("  {:<24}  {:>15}  {:>6}  {:>10}\n", device + ", by size", "messages sent", "share", "ns each");
+        for (const auto& [bytes, one] : classes_) {
+            const std::string label =
+                bytes == ~std::uint64_t{0} ? "larger" : fmt::format("up to {}", base::readable_bytes(bytes));
+            text += fmt::format("  {:<24}  {:>15}  {:>5.1f}%  {:>10}\n", label, grouped(one.messages),
+                                100.0 * static_cast<double>(one.messages) /
+                                    static_cast<double>(std::max<std::uint64_t>(all, 1)),
+                                grouped(one.nanoseconds / std::max<std::uint64_t>(one.messages, 1)));
+        }
+        return text;
+    }
+
+private:
+    struct Class {
+        std::uint64_t messages = 0;
+        std::uint64_t nanoseconds = 0;
+    };
+    std::map<std::uint64_t, Class> classes_; // by the largest size
+};
+
 struct DeviceTables {
     std::string device;
     Table by_node;
     Table by_peer;
+    SizeTable by_size;
 };
 
 DeviceTables& tables_of(std::vector<DeviceTables>& all, std::string_view device) {
     const auto found =
         std::find_if(all.begin(), all.end(), [&](const DeviceTables& old) { return old.device == device; });
-    return found != all.end() ? *found : all.emplace_back(DeviceTables{std::string(device), {}, {}});
+    return found != all.end() ? *found : all.emplace_back(DeviceTables{std::string(device), {}, {}, {}});
 }
 
 std::string draw_missing(const StatsReports& reports) {
@@ -143,7 +188,7 @@ std::string draw_stats(const StatsReports& reports) {
         for (const boot::StatsEntry& entry : *reports[node]) {
             DeviceTables& tables = tables_of(devices, boot::text_in(entry.device));
             const std::string_view name = boot::text_in(entry.name);
-            if (name.empty()) continue; // the device was there and counts nothing
+            if (name.empty() || tables.by_size.add(name, entry.value)) continue; // no name: the device counts nothing
             if (entry.peer == boot::whole_channel) tables.by_node.add(label, name, entry.value);
             else if (!by_pair && tables.by_node.has_column(name)) continue; // the sum is there already
             else if (!by_pair) tables.by_peer.add(label, name, entry.value);
@@ -153,11 +198,13 @@ std::string draw_stats(const StatsReports& reports) {
     }
     std::string text = "what the nodes counted\n";
     for (const DeviceTables& tables : devices) {
-        if (tables.by_node.empty() && tables.by_peer.empty())
+        const std::string by_size = tables.by_size.draw(tables.device);
+        if (tables.by_node.empty() && tables.by_peer.empty() && by_size.empty())
             text += fmt::format("  no counters from {}\n", tables.device);
         if (!tables.by_node.empty()) text += tables.by_node.draw(tables.device);
         if (!tables.by_peer.empty())
             text += tables.by_peer.draw(tables.device + (by_pair ? ", by pair" : ", all peers"));
+        text += by_size;
     }
     return text + draw_missing(reports);
 }

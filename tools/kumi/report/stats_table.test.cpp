@@ -32,6 +32,20 @@ TEST(StatsTable, a_row_for_each_node_and_the_total_with_numbers_to_the_right) {
                                    "  total   1,235,566      12\n");
 }
 
+TEST(StatsTable, sizes_are_in_order_with_their_share_and_the_time_of_one) {
+    const StatsReports reports{
+        {{entry(whole_channel, "messages of size 1048576", 1),
+          entry(whole_channel, "nanoseconds of size 1048576", 90000), entry(whole_channel, "messages of size 64", 1000),
+          entry(whole_channel, "nanoseconds of size 64", 100000)}},
+        {{entry(whole_channel, "messages of size 64", 2000), entry(whole_channel, "nanoseconds of size 64", 500000),
+          entry(whole_channel, "messages of size 0", 999), entry(whole_channel, "nanoseconds of size 0", 999)}}};
+    EXPECT_EQ(draw_stats(reports), "what the nodes counted\n"
+                                   "  udp, by size                messages sent   share     ns each\n"
+                                   "  up to 64 B                          3,000   75.0%         200\n"
+                                   "  up to 1.0 MiB                           1    0.0%      90,000\n"
+                                   "  larger                                999   25.0%           1\n");
+}
+
 TEST(StatsTable, what_is_zero_everywhere_is_only_named) {
     const StatsReports reports{
         {{entry(whole_channel, "stale", 0), entry(whole_channel, "packets", 7), entry(whole_channel, "forged", 0)}}};
