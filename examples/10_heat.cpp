@@ -31,5 +31,6 @@ int main() {
     }
     std::vector<double> middles(world.size());
     kumi::must(world.gather(0, rod[cells / 2], middles));
-    if (rank == 0) fmt::print("at rest after {} steps; in the pieces' middles: {:.1f}\n", steps, fmt::join(middles, " "));
+    if (rank == 0)
+        fmt::print("at rest after {} steps; in the pieces' middles: {:.1f}\n", steps, fmt::join(middles, " "));
 }

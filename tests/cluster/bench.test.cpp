@@ -54,6 +54,20 @@ TEST(Bench, measures_the_rows_that_were_asked_for_and_says_who_was_not_measured)
     }
 }
 
+TEST(Bench, shows_what_calls_cost_as_jobs_grow_and_draws_it) {
+    const Folder figures;
+    const Outcome outcome = run({.words = {kumi_command, "bench", "scale", "--rounds", "1", "--figures", figures.path(),
+                                           "--rows", "scale.sleep.4,scale.sync.4,scale.plan.4,scale.start.2"}});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    std::size_t rows = 0;
+    for (const std::string& line : lines_of(outcome.out))
+        rows += matches(line, "scale[.][a-z]+[.][0-9]+ .* [0-9.]+ .*");
+    // 4 and 4,096 nodes begin alike, and so do 2 nodes and none else.
+    EXPECT_EQ(rows, 7u) << outcome.out;
+    for (const char* const file : {"scale-alone.svg", "scale-together.svg"})
+        EXPECT_TRUE(contains(file_text(figures.path() + "/" + file), "</svg>")) << file;
+}
+
 TEST(Bench, a_peer_that_the_case_does_not_know_is_refused) {
     const Outcome outcome = run({.words = {kumi_command, "bench", "udp", "--against", "mpich"}});
     EXPECT_EQ(outcome.code, 2);

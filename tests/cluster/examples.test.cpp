@@ -165,9 +165,8 @@ TEST(Examples, heat_settles_after_as_many_steps_on_any_number_of_nodes_that_divi
     const Outcome outcome = run({.words = kumi_run({"-n", "3", example("10_heat")})});
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     // At rest the heat falls evenly from 100 to 0: 84 %, 52 % and 20 % of the rod's 25 steps are left there.
-    EXPECT_TRUE(is_one_line(outcome.out,
-                            "at rest after [0-9]+ steps; in the pieces' middles: 84[.]0 5[12][.][0-9] "
-                            "(19[.][0-9]|20[.]0)"));
+    EXPECT_TRUE(is_one_line(outcome.out, "at rest after [0-9]+ steps; in the pieces' middles: 84[.]0 5[12][.][0-9] "
+                                         "(19[.][0-9]|20[.]0)"));
 }
 
 TEST(Examples, steering_tells_and_asks_other_workers_each_time) {

@@ -19,8 +19,8 @@ std::string compile(const std::string& header, const std::string& lines, const s
     std::ofstream(file) << fmt::format("#include <kumi/{}>\n#include <string>\n{}\nint main() {{\n    kumi::Handlers "
                                        "handlers;\n{}\n}}\n",
                                        header, before, lines);
-    FILE* const output = popen(fmt::format("'{}' -std=c++20 -fsyntax-only -Wno-unused -I '{}/src' '{}' 2>&1", compiler(),
-                                           KUMI_SOURCE_DIR, file)
+    FILE* const output = popen(fmt::format("'{}' -std=c++20 -fsyntax-only -Wno-unused -I '{}/src' '{}' 2>&1",
+                                           compiler(), KUMI_SOURCE_DIR, file)
                                    .c_str(),
                                "r");
     std::string said;
@@ -93,23 +93,24 @@ TEST(Mistakes, of_a_handler) {
 
 TEST(Mistakes, of_a_function) {
     const std::string known = "a function takes and answers numbers, strings, containers, plain structs and classes";
-    expect_mistakes("functions.hpp",
-                    {{R"(const auto a = handlers.function("a", [](Record) {});)", known},
-                     {R"(const auto b = handlers.function("b", [](std::vector<Record>) {});)", known},
-                     {R"(const auto c = handlers.function("c", [](std::map<int, Record>) {});)", known},
-                     {R"(const auto d = handlers.function("d", [] { return Record(); });)", known},
-                     {R"(const auto e = handlers.function("e", [](std::string_view) {});)", known},
-                     {R"(const auto f = handlers.function("f", [](double*) {});)", known},
-                     {R"(const auto g = handlers.function("g", [](auto) {});)",
-                      "write the types of a function's parameters"},
-                     {R"(const auto h = handlers.function("h", [](Unmade) {});)",
-                      "the classes that a function takes have a default constructor"}},
-                    "struct Record { std::string name; };\n"
-                    "struct Unmade { explicit Unmade(int x) : x(x) {} int x; };");
+    expect_mistakes(
+        "functions.hpp",
+        {{R"(const auto a = handlers.function("a", [](Record) {});)", known},
+         {R"(const auto b = handlers.function("b", [](std::vector<Record>) {});)", known},
+         {R"(const auto c = handlers.function("c", [](std::map<int, Record>) {});)", known},
+         {R"(const auto d = handlers.function("d", [] { return Record(); });)", known},
+         {R"(const auto e = handlers.function("e", [](std::string_view) {});)", known},
+         {R"(const auto f = handlers.function("f", [](double*) {});)", known},
+         {R"(const auto g = handlers.function("g", [](auto) {});)", "write the types of a function's parameters"},
+         {R"(const auto h = handlers.function("h", [](Unmade) {});)",
+          "the classes that a function takes have a default constructor"}},
+        "struct Record { std::string name; };\n"
+        "struct Unmade { explicit Unmade(int x) : x(x) {} int x; };");
 }
 
 TEST(Mistakes, functions_without_their_header) {
-    const std::string said = compile("engine/handlers.hpp", R"(const auto ask = handlers.function("ask", [](int) {});)");
+    const std::string said =
+        compile("engine/handlers.hpp", R"(const auto ask = handlers.function("ask", [](int) {});)");
     ASSERT_FALSE(errors_in(said).empty());
     EXPECT_NE(errors_in(said)[0].find("needs #include <kumi/functions.hpp>"), std::string::npos) << said;
 }

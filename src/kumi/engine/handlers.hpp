@@ -112,8 +112,7 @@ public:
         static_assert(engine::WithParameters<Callable>,
                       "write the types of a handler's parameters: [](kumi::Call& call, double x), not auto");
         if constexpr (engine::WithParameters<Callable>)
-            return add(std::move(name), std::move(callable),
-                       typename engine::parameters_of<Callable>::as_written{});
+            return add(std::move(name), std::move(callable), typename engine::parameters_of<Callable>::as_written{});
         else return Handler<>({});
     }
 

@@ -170,8 +170,8 @@ public:
     Result<void> wait(const Flag& flag, Flag value = 1, Instant deadline = never);
     /// The same until the flag is exactly `value`. For flags whose values are no count.
     Result<void> wait_equal(const Flag& flag, Flag value, Instant deadline = never);
-    /// Does not wait: `flag`, any word of this node, is 0 now and becomes 1 when the barrier of the token is complete. A
-    /// barrier that lacks a lost node never is: then wait() for the flag returns ErrorCode::node_lost to this thread.
+    /// Does not wait: `flag`, any word of this node, is 0 now and becomes 1 when the barrier of the token is complete.
+    /// A barrier that lacks a lost node never is: then wait() for the flag returns ErrorCode::node_lost to this thread.
     void notify(const BarrierToken& token, Flag& flag);
     /// Sets the counter's flag to 0. The flag becomes 1 after this many arrivals, earlier ones included.
     void expect(Counter& counter, std::int64_t arrivals);

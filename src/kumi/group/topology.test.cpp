@@ -22,5 +22,28 @@ TEST(Topology, levels_that_tell_nothing_are_left_out) {
     EXPECT_EQ(Topology({{0, 0, 1, 1}, {0, 1, 2, 2}}).levels(), 2u);
 }
 
+TEST(Topology, each_of_many_hosts_gets_a_message_by_one_of_its_nodes) {
+    // Neighbours are on different hosts, so that no host is found by its neighbour.
+    constexpr Node hosts = 100, nodes = 5 * hosts;
+    std::vector<std::uint32_t> level;
+    for (Node node = 0; node < nodes; ++node) level.push_back(node * 37 % hosts);
+    const Topology topology({level});
+    const Set all = Set::range(0, nodes);
+    Set reached{0};
+    std::vector<unsigned> entries(hosts); // messages that come to a host from another one
+    const auto pass_on = [&](const auto& self, const Set& part, Node node) -> void {
+        for (const Child& child : children_of(part, node, topology, {})) {
+            EXPECT_TRUE(child.part.contains(child.to));
+            EXPECT_FALSE(reached.contains(child.to)) << child.to;
+            reached.add(child.to);
+            if (level[child.to] != level[node]) ++entries[level[child.to]];
+            self(self, child.part, child.to);
+        }
+    };
+    pass_on(pass_on, all, 0);
+    EXPECT_EQ(reached, all);
+    for (Node host = 0; host < hosts; ++host) EXPECT_EQ(entries[host], host == level[0] ? 0u : 1u) << host;
+}
+
 } // namespace
 } // namespace kumi::group

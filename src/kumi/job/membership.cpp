@@ -26,8 +26,8 @@ std::vector<boot::TrafficEntry> traffic_of(const pm::Channel& channel) {
     return entries;
 }
 
-/// Two entries for each class of sizes that has messages: how many, and the nanoseconds that sending them took. The names
-/// end with the largest size of the class.
+/// Two entries for each class of sizes that has messages: how many, and the nanoseconds that sending them took. The
+/// names end with the largest size of the class.
 void add_census(std::vector<boot::StatsEntry>& entries, const pm::CensusChannel& channel) {
     for (const pm::CensusChannel::Carrier& carrier : channel.census())
         for (std::size_t i = 0; i < carrier.classes.size(); ++i) {

@@ -85,10 +85,10 @@ void on_crash(int number, siginfo_t* info, void*) {
     const bool has_address = number == SIGSEGV || number == SIGBUS;
     const char* const name = ::sigabbrev_np(number);
     std::array<char, 160> text;
-    const auto end =
-        has_address ? fmt::format_to_n(text.data(), text.size(), "SIG{} at address {:#x}; the thread was in", name,
-                                       reinterpret_cast<std::uintptr_t>(info->si_addr))
-                    : fmt::format_to_n(text.data(), text.size(), "SIG{}; the thread was in", name);
+    const auto end = has_address
+                         ? fmt::format_to_n(text.data(), text.size(), "SIG{} at address {:#x}; the thread was in", name,
+                                            reinterpret_cast<std::uintptr_t>(info->si_addr))
+                         : fmt::format_to_n(text.data(), text.size(), "SIG{}; the thread was in", name);
     write_line({text.data(), std::min(end.size, text.size())});
     constexpr int own_frames = 2; // this function, and the kernel's, which called it
     base::write_backtrace(STDERR_FILENO, line_start.data(), own_frames);

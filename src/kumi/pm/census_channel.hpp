@@ -21,8 +21,7 @@ public:
     explicit CensusChannel(std::unique_ptr<Channel> inner) : inner_(std::move(inner)) {}
 
     /// The largest message of each class of sizes; the last class has all that are larger.
-    static constexpr std::array<std::size_t, 10> class_bytes{16,    64,     256,     1024,    4096,
-                                                             16384, 65536,  262144,  1048576, 0};
+    static constexpr std::array<std::size_t, 10> class_bytes{16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 0};
     struct Class {
         std::uint64_t messages = 0;
         Duration taken{}; // by calls that sent them; the time to fill a reserved message is not in it

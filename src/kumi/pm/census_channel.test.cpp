@@ -18,7 +18,8 @@ TEST(CensusChannel, counts_messages_by_size_and_carrier_and_passes_all_on) {
     EXPECT_TRUE(channel.census().empty());
     const std::vector<std::byte> bytes(std::size_t{2} << 19);
     const auto send = [&](std::size_t size) { return channel.try_send(1, Bytes(bytes).first(size)); };
-    for (const std::size_t size : {std::size_t{0}, std::size_t{16}, std::size_t{17}, std::size_t{64}}) EXPECT_TRUE(send(size));
+    for (const std::size_t size : {std::size_t{0}, std::size_t{16}, std::size_t{17}, std::size_t{64}})
+        EXPECT_TRUE(send(size));
     EXPECT_TRUE(channel.try_send(2, Bytes(bytes).first(8), Bytes(bytes).first(60))); // 68
     const SendSlot slot = channel.try_reserve(2, 1 << 20);
     ASSERT_TRUE(slot);

@@ -16,8 +16,8 @@ namespace kumi::pm {
 
 /// What a waiting node does before it sleeps.
 struct Patience {
-    Duration spin_max{0};    // it spins for so long
-    unsigned yields_max = 0; // where it does not spin: it yields its core so many times
+    Duration spin_max{0};        // it spins for so long
+    unsigned yields_max = 0;     // where it does not spin: it yields its core so many times
     unsigned nodes_per_core = 1; // of this host, rounded up
     bool ignores_time = false; // for simulations: where it does not spin, only looks count, and not how long they took
 };

@@ -61,8 +61,7 @@ public:
                 if (section.sh_type != static_cast<std::uint32_t>(type) || section.sh_link >= sections.size()) continue;
                 const auto& names = sections[section.sh_link];
                 const auto text = part<char>(names.sh_offset, names.sh_size);
-                for (const auto& symbol :
-                     part<ElfW(Sym)>(section.sh_offset, section.sh_size / sizeof(ElfW(Sym)))) {
+                for (const auto& symbol : part<ElfW(Sym)>(section.sh_offset, section.sh_size / sizeof(ElfW(Sym)))) {
                     const bool is_here = ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && symbol.st_value <= address &&
                                          address - symbol.st_value < symbol.st_size && symbol.st_name < text.size();
                     if (!is_here) continue;
@@ -77,8 +76,8 @@ private:
     /// Nothing, if the file has not so much.
     template <class T>
     std::span<const T> part(std::uint64_t offset, std::uint64_t count) const noexcept {
-        const bool is_there = offset <= bytes_.size() && count <= (bytes_.size() - offset) / sizeof(T) &&
-                              offset % alignof(T) == 0;
+        const bool is_there =
+            offset <= bytes_.size() && count <= (bytes_.size() - offset) / sizeof(T) && offset % alignof(T) == 0;
         if (!is_there) return {};
         return {reinterpret_cast<const T*>(bytes_.data() + offset), static_cast<std::size_t>(count)};
     }
@@ -88,8 +87,8 @@ private:
 
 std::string demangled(const std::string& name) {
     int status = 0;
-    const std::unique_ptr<char, void (*)(void*)> readable(
-        abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), std::free);
+    const std::unique_ptr<char, void (*)(void*)> readable(abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status),
+                                                          std::free);
     return status == 0 && readable ? readable.get() : name;
 }
 
@@ -97,8 +96,7 @@ std::string demangled(const std::string& name) {
 
 std::string name_of_address(const void* address) {
     Dl_info info{};
-    if (::dladdr(address, &info) == 0 || info.dli_fname == nullptr)
-        return fmt::format("?? ({})", fmt::ptr(address));
+    if (::dladdr(address, &info) == 0 || info.dli_fname == nullptr) return fmt::format("?? ({})", fmt::ptr(address));
     const auto in_process = reinterpret_cast<std::uintptr_t>(address);
     const auto base = reinterpret_cast<std::uintptr_t>(info.dli_fbase);
     // Of the program itself the linker has only the name that it was started by.

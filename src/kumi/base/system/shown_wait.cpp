@@ -42,7 +42,8 @@ public:
     bool read(Copy& copy) const noexcept {
         constexpr int attempts_max = 100;
         for (int attempt = 0; attempt < attempts_max; ++attempt) {
-            const std::uint64_t version = version_.load(std::memory_order_acquire); // partner: the last store of write()
+            const std::uint64_t version =
+                version_.load(std::memory_order_acquire); // partner: the last store of write()
             copy.since = Instant(Duration(since_.load(std::memory_order_acquire)));
             copy.length = std::min<std::size_t>(length_.load(std::memory_order_acquire), text_max);
             for (std::size_t i = 0; i < words_.size(); ++i) {

@@ -230,9 +230,9 @@ namespace kumi::engine {
 
 /// Can be written to bytes and read from them. Asked for containers of the standard library, their elements count.
 template <class T>
-inline constexpr bool is_archived = !std::is_pointer_v<T> &&
-                                    cereal::traits::is_output_serializable<T, archive::Writer>::value &&
-                                    cereal::traits::is_input_serializable<T, archive::Reader>::value;
+inline constexpr bool is_archived =
+    !std::is_pointer_v<T> && cereal::traits::is_output_serializable<T, archive::Writer>::value &&
+    cereal::traits::is_input_serializable<T, archive::Reader>::value;
 template <class T, class... More>
 inline constexpr bool is_archived<std::vector<T, More...>> = is_archived<T>;
 template <class T, class... More>

@@ -158,8 +158,9 @@ private:
                                 "with template <class Archive> void serialize(Archive& archive) { archive(a, b); }");
         static_assert(is_made, "the classes that a function takes have a default constructor");
         if constexpr (is_known && is_made)
-            handlers.functions_.push_back({name, function_text<Answer, Types...>(),
-                                       run_archived<Returned>(std::move(callable), typename Signature::as_written{})});
+            handlers.functions_.push_back(
+                {name, function_text<Answer, Types...>(),
+                 run_archived<Returned>(std::move(callable), typename Signature::as_written{})});
         const auto index = static_cast<std::uint32_t>(handlers.functions_.size() - 1);
         return Function<Answer(Types...)>(Handle{handlers.owner_.number(), index}, std::move(name));
     }

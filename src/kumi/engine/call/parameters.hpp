@@ -62,7 +62,7 @@ inline constexpr bool only_refers<std::reference_wrapper<T>> = true;
 
 /// A value that is nothing but its memory. (Pointers inside of a class are the program's mistake.)
 template <class T>
-concept TravelsAsBytes = std::is_trivially_copyable_v<T> && (is_payload<T> || !only_refers<T>);
+concept TravelsAsBytes = std::is_trivially_copyable_v<T> &&(is_payload<T> || !only_refers<T>);
 
 /// What the arguments take up, without the payload.
 template <class... Types>

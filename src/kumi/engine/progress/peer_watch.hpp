@@ -3,9 +3,9 @@
 // Which nodes are lost, and when it is time to look for nodes that are silent. A node counts as gone one look after the
 // channel has reported it: what it sent before is handled first. All functions require the turn.
 //
-// Every thread looks before it sleeps. In a large job, where a look takes long, only some looks a second are made: what a
-// sleep costs does not depend on the number of nodes. A thread that has not looked sleeps no longer than until the next
-// look.
+// Every thread looks before it sleeps. In a large job, where a look takes long, only some looks a second are made: what
+// a sleep costs does not depend on the number of nodes. A thread that has not looked sleeps no longer than until the
+// next look.
 
 #include "kumi/base/clock.hpp"
 #include "kumi/engine/progress/progress_loop.hpp"

@@ -323,8 +323,8 @@ private:
     std::atomic<bool> duty_wanted_{false};
     std::atomic<bool> is_hold_over_{false}; // at the start; a thread of the program has made a call that may wait
     Naps naps_; // of the background
-    /// The longest nap while threads of the program come and go. A nap costs some microseconds, so naps are longer where
-    /// the backgrounds of many nodes share a core.
+    /// The longest nap while threads of the program come and go. A nap costs some microseconds, so naps are longer
+    /// where the backgrounds of many nodes share a core.
     Duration nap_max_;
     std::atomic<bool> stopping_{false};
     std::atomic<bool> has_background_{false};

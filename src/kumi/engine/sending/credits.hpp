@@ -40,8 +40,8 @@ public:
     std::uint64_t under_way(Node to) const noexcept { return peers_[to].requested - peers_[to].handled; }
     bool all_handled(Node to) const noexcept { return under_way(to) == 0 && peers_[to].waiting == 0; }
     bool all_handled() const noexcept { return unhandled_ == 0 && waiting_ == 0; }
-    /// Calls `visit(node)` for each node that has not handled all. Looks at the nodes that were asked for something since
-    /// the last time, and not at all nodes of the job.
+    /// Calls `visit(node)` for each node that has not handled all. Looks at the nodes that were asked for something
+    /// since the last time, and not at all nodes of the job.
     template <class Visit>
     void for_each_owing(Visit&& visit) const {
         for (std::size_t node = asked_of_.next_set(0); node < asked_of_.size(); node = asked_of_.next_set(node + 1)) {
