@@ -231,7 +231,7 @@ TEST(Waits, SIGQUIT_ends_programs_that_are_not_of_kumi) {
 }
 
 TEST(Waits, nodes_that_have_not_joined_are_named_and_live_on) {
-    Running command({.words = kumi_run_actor({"-n", "2"}, {"say=ready", "first:sleep=2000", "join", "say=in"})});
+    Running command({.words = kumi_run_actor({"-n", "2"}, {"say=ready", "sleep=1500", "join", "say=in"})});
     ASSERT_TRUE(command.printed("ready", 2));
     command.signal(SIGQUIT);
     const Outcome outcome = command.finish();
