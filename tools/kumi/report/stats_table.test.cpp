@@ -42,7 +42,7 @@ TEST(StatsTable, sizes_are_in_order_with_their_share_and_the_time_of_one) {
     EXPECT_EQ(draw_stats(reports), "what the nodes counted\n"
                                    "  udp, by size                messages sent   share     ns each\n"
                                    "  up to 64 B                          3,000   75.0%         200\n"
-                                   "  up to 1.0 MiB                           1    0.0%      90,000\n"
+                                   "  up to 1 MiB                             1    0.0%      90,000\n"
                                    "  larger                                999   25.0%           1\n");
 }
 
