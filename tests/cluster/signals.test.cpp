@@ -213,14 +213,30 @@ TEST(Waits, are_told_over_networks_too) {
     EXPECT_TRUE(contains(err, "barrier: node 1 on ")) << err;
 }
 
-TEST(Waits, a_program_that_handles_SIGQUIT_gets_it_and_the_job_goes_on) {
-    Running command({.words = kumi_run_actor({"-n", "2"}, {"handle=QUIT", "join", "say=ready", "until_signal"})});
+TEST(Waits, a_program_that_handles_SIGQUIT_is_not_sent_it_because_somebody_asks) {
+    Running command(
+        {.words = kumi_run_actor({"-n", "2"}, {"handle=QUIT", "join", "say=ready", "sleep=1000", "say=done"})});
     ASSERT_TRUE(command.printed("ready", 2));
+    const auto start = Clock::now();
     command.signal(SIGQUIT);
     const Outcome outcome = command.finish();
     EXPECT_EQ(outcome.code, 0) << outcome.err;
-    EXPECT_TRUE(contains(outcome.out, "node 0: got signal 3\n")) << outcome.out;
-    EXPECT_TRUE(contains(outcome.out, "node 1: got signal 3\n")) << outcome.out;
+    EXPECT_EQ(outcome.err, "");
+    EXPECT_GT(outcome.ended - start, 500ms) << "a signal would have ended the sleep";
+    EXPECT_TRUE(contains(outcome.out, "node 1: done")) << outcome.out;
+}
+
+TEST(Waits, are_told_by_nodes_of_a_job_that_a_shell_has_started_in_the_background) {
+    const Outcome outcome = run({.words = kumi_run({"-n", "2", "--timeout", "1", program("waiting"), "barrier"}),
+                                 .ignored_signals = {SIGQUIT, SIGINT}});
+    EXPECT_EQ(outcome.code, 124);
+    EXPECT_TRUE(contains(outcome.err, "barrier: node 1 on ")) << outcome.err;
+}
+
+TEST(Waits, a_job_that_ends_while_a_flag_waits_for_a_barrier_has_missed_no_deadline) {
+    const Outcome outcome = run({.words = kumi_run({"-n", "2", program("waiting"), "flag of nobody", "2"})});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(outcome.err, "");
 }
 
 TEST(Waits, SIGQUIT_ends_programs_that_are_not_of_kumi) {
@@ -251,6 +267,8 @@ TEST(Waits, when_a_deadline_passes_all_nodes_say_what_they_wait_for) {
                                       "kumi run: warning: a deadline has passed on .*, for 2[.][0-9] s; the others:"))
         << outcome.err;
     EXPECT_TRUE(contains(outcome.err, "kumi: node 1 on ")) << outcome.err;
+    EXPECT_FALSE(contains(outcome.err, "kumi: node 0 on ") && contains(outcome.err, "kumi: node 2 on "))
+        << "the node that was late is not asked: " << outcome.err;
     // Those of nodes 0 and 2 pass together, and are told once.
     const auto told = outcome.err.find("a deadline has passed");
     EXPECT_EQ(outcome.err.find("a deadline has passed", told + 1), std::string::npos) << outcome.err;

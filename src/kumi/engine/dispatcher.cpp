@@ -37,6 +37,11 @@ Dispatcher::~Dispatcher() {
         });
     };
     const auto describe = [] { return std::string("leaving the job"); };
+    {
+        const Turn turn(loop_);
+        loop_.end_late_reports(turn);
+        barriers_.forget_flags(turn);
+    }
     loop_.serve_until(is_done, now() + patience, describe);
     progress_.end(); // futures may live on; functions that wait for one return
     calls_.stop();

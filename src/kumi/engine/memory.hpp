@@ -172,6 +172,7 @@ public:
     Result<void> wait_equal(const Flag& flag, Flag value, Instant deadline = never);
     /// Does not wait: `flag`, any word of this node, is 0 now and becomes 1 when the barrier of the token is complete.
     /// A barrier that lacks a lost node never is: then wait() for the flag returns ErrorCode::node_lost to this thread.
+    /// The flag must stay until it is set, or until the job ends.
     void notify(const BarrierToken& token, Flag& flag);
     /// Sets the counter's flag to 0. The flag becomes 1 after this many arrivals, earlier ones included.
     void expect(Counter& counter, std::int64_t arrivals);

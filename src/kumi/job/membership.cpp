@@ -54,15 +54,18 @@ std::vector<boot::StatsEntry> stats_of(const pm::Channel& channel) {
         }
     };
     add(boot::whole_channel, channel.counters());
+    for (pm::Node peer = 0; peer < channel.nodes(); ++peer) add(peer, channel.counters(peer));
+    if (entries.empty()) add(boot::whole_channel, {{"", 0}}); // says which device it is that counts nothing
     rusage used{};
     if (::getrusage(RUSAGE_SELF, &used) == 0) {
         const auto microseconds = [](const timeval& time) {
             return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000 + static_cast<std::uint64_t>(time.tv_usec);
         };
-        add(boot::whole_channel, {{"processor_us", microseconds(used.ru_utime) + microseconds(used.ru_stime)}});
+        boot::StatsEntry& entry = entries.emplace_back(
+            boot::StatsEntry{boot::whole_channel, {}, {}, microseconds(used.ru_utime) + microseconds(used.ru_stime)});
+        boot::put_text(entry.device, "process");
+        boot::put_text(entry.name, "processor_us");
     }
-    for (pm::Node peer = 0; peer < channel.nodes(); ++peer) add(peer, channel.counters(peer));
-    if (entries.empty()) add(boot::whole_channel, {{"", 0}}); // says which device it is that counts nothing
     return entries;
 }
 
@@ -103,8 +106,8 @@ void Membership::explain_signals() {
     const std::string who = fmt::format("node {} on {}", standing().node, standing().host);
     print_backtrace_on_crash(who);
     if (!session_->has_questions() && standing().nodes == 1) return; // Ctrl-\ ends it, as any program
-    print_waits_on_quit(who);
-    session_->signal_questions(SIGQUIT);
+    // A program that handles SIGQUIT itself is not sent it because another node is late.
+    if (print_waits_on_quit(who)) session_->signal_questions(SIGQUIT);
 }
 
 Error Membership::give_up(const Error& why) { return session_->report_failure(why) ? why.as_told() : why; }

@@ -1,6 +1,7 @@
 #include "kumi/job/signals.hpp"
 
 #include "kumi/base/system/backtrace.hpp"
+#include "kumi/base/system/machine.hpp"
 #include "kumi/base/system/shown_wait.hpp"
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include <cstdint>
 #include <cstring>
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 namespace kumi::job {
@@ -30,9 +32,10 @@ void set_line_start(std::string_view who) noexcept {
 /// False: the program has a way of its own for this signal.
 bool install(int number, void (*handler)(int, siginfo_t*, void*), int flags) noexcept {
     struct sigaction action {};
-    if (::sigaction(number, nullptr, &action) != 0 || (action.sa_flags & SA_SIGINFO) != 0 ||
-        action.sa_handler != SIG_DFL)
-        return false;
+    if (::sigaction(number, nullptr, &action) != 0 || (action.sa_flags & SA_SIGINFO) != 0) return false;
+    // Shells ignore SIGQUIT in programs that they start in the background: what is printed there ends nothing.
+    const bool is_free = action.sa_handler == SIG_DFL || (number == SIGQUIT && action.sa_handler == SIG_IGN);
+    if (!is_free) return false;
     action = {};
     action.sa_sigaction = handler;
     action.sa_flags = SA_SIGINFO | flags;
@@ -49,7 +52,9 @@ void write_line(std::string_view text) noexcept {
 
 // ---- waits
 
-void on_quit(int, siginfo_t*, void*) {
+void on_quit(int, siginfo_t* info, void*) {
+    // The kernel also signals that kumi run is gone, or has room for more.
+    if (info->si_code > 0 && info->si_code != POLL_IN && info->si_code != SI_KERNEL) return;
     const int error_number = errno;
     if (base::write_shown_waits(STDERR_FILENO, line_start.data()) == 0)
         write_line("no thread has waited in a call of Kumi for long: this node computes, or waits for something else");
@@ -82,7 +87,7 @@ void on_crash(int number, siginfo_t* info, void*) {
     sigaddset(&alarm_only, SIGALRM);
     ::pthread_sigmask(SIG_UNBLOCK, &alarm_only, nullptr);
     ::alarm(backtrace_seconds_max);
-    const bool has_address = number == SIGSEGV || number == SIGBUS;
+    const bool has_address = (number == SIGSEGV || number == SIGBUS) && info->si_code > 0; // not one that was sent
     const char* const name = ::sigabbrev_np(number);
     std::array<char, 160> text;
     const auto end = has_address
@@ -98,18 +103,23 @@ void on_crash(int number, siginfo_t* info, void*) {
 /// A thread whose stack has overflowed has no room for a handler. This is for the thread that joins the job, which
 /// is the main thread of most programs.
 void set_crash_stack() noexcept {
-    static std::array<std::byte, 64 * 1024> stack;
+    constexpr std::size_t guard_bytes = base::page_bytes_max, stack_bytes = 4 * base::page_bytes_max;
     stack_t present{};
     if (::sigaltstack(nullptr, &present) != 0 || (present.ss_flags & SS_DISABLE) == 0) return; // the program has one
-    const stack_t own{.ss_sp = stack.data(), .ss_flags = 0, .ss_size = stack.size()};
+    // For as long as the thread lives, which nobody knows.
+    void* const memory = ::mmap(nullptr, guard_bytes + stack_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) return;
+    auto* const start = static_cast<std::byte*>(memory) + guard_bytes;
+    if (::mprotect(start, stack_bytes, PROT_READ | PROT_WRITE) != 0) return;
+    const stack_t own{.ss_sp = start, .ss_flags = 0, .ss_size = stack_bytes};
     ::sigaltstack(&own, nullptr);
 }
 
 } // namespace
 
-void print_waits_on_quit(std::string_view who) noexcept {
+bool print_waits_on_quit(std::string_view who) noexcept {
     set_line_start(who);
-    install(SIGQUIT, on_quit, SA_RESTART);
+    return install(SIGQUIT, on_quit, SA_RESTART);
 }
 
 void print_backtrace_on_crash(std::string_view who) noexcept {

@@ -134,6 +134,7 @@ void JobRun::on_join_deadline() {
 }
 
 void JobRun::on_run_deadline() {
+    run_deadline_ = never;
     if (hosts_.have_ended()) return;
     if (options_.must_join && !std::exchange(has_asked_at_deadline_, true)) {
         run_deadline_ = now() + waits_grace;
@@ -145,10 +146,10 @@ void JobRun::on_run_deadline() {
 
 // ---- what nodes wait for
 
-void JobRun::ask_for_waits() {
+void JobRun::ask_for_waits(std::optional<std::uint32_t> but) {
     const auto frame = std::make_shared<const std::vector<std::byte>>(boot::encode(boot::Kind::report, {}));
     for (std::uint32_t node = 0; node < nodes_.size(); ++node)
-        if (nodes_[node].running && rendezvous_.has_joined(node) && !rendezvous_.has_left(node))
+        if (node != but && nodes_[node].running && rendezvous_.has_joined(node) && !rendezvous_.has_left(node))
             hosts_.send(node, frame);
     if (rendezvous_.joined_count() != nodes_.size())
         listener_.on_warning(fmt::format("not joined yet: node {}", rendezvous_.missing()));
@@ -158,7 +159,7 @@ void JobRun::ask_for_waits() {
 void JobRun::on_late(std::uint32_t node, std::string_view what) {
     if (std::exchange(has_been_late_, true) || has_failed_) return;
     listener_.on_warning(fmt::format("a deadline has passed on {}: {}; the others:", describe(node), what));
-    ask_for_waits();
+    ask_for_waits(node);
 }
 
 // ---- events of hosts

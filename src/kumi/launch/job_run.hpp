@@ -22,6 +22,7 @@
 #include "kumi/launch/rendezvous.hpp"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -66,8 +67,8 @@ public:
     void send_input(Bytes bytes) { hosts_.send_input(bytes); }
     /// Sends a signal to all nodes and their process groups. The job goes on.
     void signal(int number) { hosts_.signal(number); }
-    /// Asks all nodes to print what they wait for. The job goes on.
-    void ask_for_waits();
+    /// Asks all nodes, but for that one, to print what they wait for. The job goes on.
+    void ask_for_waits(std::optional<std::uint32_t> but = {});
     /// Ends the job because its user wants so: sends `signal` to all nodes, and kills those that run 5 seconds later.
     /// The second call kills them at once. Answers whether this decided how the job ends: then the exit code is
     /// 128 + `signal`.

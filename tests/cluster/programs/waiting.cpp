@@ -45,7 +45,11 @@ int main(int count, char** words) {
     if (what == "segv") step_that_crashes(nullptr);
     if (what == "abort") std::abort();
     if (what == "overflow") std::printf("%d\n", step_without_end(0));
-    if (what == "two kinds") {
+    if (what == "flag of nobody") { // a barrier that nobody else comes to
+        static kumi::Flag flag;     // it outlives the job
+        if (job.node() == 0) job.memory().notify(job.arrive(), flag);
+        std::this_thread::sleep_for(seconds);
+    } else if (what == "two kinds") {
         ended = job.node() == 0 ? world.barrier(deadline) : job.barrier(deadline);
     } else if (job.node() == 1) {
         std::this_thread::sleep_for(seconds);

@@ -131,12 +131,22 @@ bool BarrierService::set_flags(const Turn& turn) {
         if (why != nullptr)
             dispatcher_.operations().note_error(
                 turn, error(ErrorCode::node_lost, "barrier: {} has left, or is lost", dispatcher_.name_of(why->lost)),
-                awaited.thread, awaited.flag);
+                dispatcher_.operations().thread_to_tell(turn, awaited.thread), awaited.flag);
         return is_there || why != nullptr;
     });
     if (awaited_.size() == before) return false;
     port_.want_progress(turn, wants_completion(turn));
     return true;
+}
+
+void BarrierService::forget_flags(const Turn& turn) noexcept {
+    awaited_.clear();
+    port_.want_progress(turn, wants_completion(turn));
+}
+
+/// Threads that wait send keep-alives themselves; for a flag nobody else does.
+void BarrierService::check_silent_peers(const Turn& turn) noexcept {
+    for (const Awaited& awaited : awaited_) send_keepalives_to_missing(turn, awaited.token);
 }
 
 void BarrierService::notify(const BarrierToken& token, Flag& flag) {
@@ -374,6 +384,8 @@ Result<void> BarrierService::wait(const BarrierToken& token, Instant deadline) {
         return false;
     };
     dispatcher_.loop().serve_until(is_over, deadline, [&] { return describe(token); });
+    if (is_waited_for_.load(std::memory_order_relaxed)) [[unlikely]]
+        is_waited_for_.store(false, std::memory_order_relaxed); // another thread that waits says so again
     if (is_there) return {};
     if (lost) return error(ErrorCode::node_lost, "barrier: {} has left, or is lost", dispatcher_.name_of(*lost));
     return error(ErrorCode::timed_out,
@@ -382,8 +394,7 @@ Result<void> BarrierService::wait(const BarrierToken& token, Instant deadline) {
 
 std::string BarrierService::describe(const BarrierToken& token) {
     constexpr std::size_t named_max = 8;
-    constexpr Duration renewed_after = std::chrono::seconds(1); // a thread that waits calls this more often
-    if (token.set == all_set) waited_for_until_ = now() + renewed_after;
+    if (token.set == all_set) is_waited_for_.store(true, std::memory_order_relaxed);
     std::vector<Node> missing;
     const bool is_of_hosts = token.set == all_set && host_barrier_;
     if (is_of_hosts)

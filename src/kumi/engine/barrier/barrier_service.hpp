@@ -11,6 +11,7 @@
 #include "kumi/engine/service.hpp"
 #include "kumi/engine/wire.hpp"
 
+#include <atomic>
 #include <optional>
 #include <span>
 #include <vector>
@@ -37,11 +38,13 @@ public:
     Result<void> wait(const BarrierToken& token, Instant deadline);
     /// `flag` becomes 1 when the barrier is complete; an error of the calling thread and this flag, if it never is.
     void notify(const BarrierToken& token, Flag& flag);
+    /// No flag is set any more: the engine ends.
+    void forget_flags(const Turn& turn) noexcept;
     /// A barrier of all nodes, which tells the lowest and highest value that they came with.
     Result<Agreement> agree(std::uint64_t value);
 
-    /// A thread of this node has waited for a barrier of all nodes for long, and perhaps still does.
-    bool is_waited_for(const Turn&) const noexcept { return now() < waited_for_until_; }
+    /// A thread of this node waits for a barrier of all nodes, and has for long.
+    bool is_waited_for(const Turn&) const noexcept { return is_waited_for_.load(std::memory_order_relaxed); } // a hint
     /// True while arrivals of this node wait for room in the memory of its host, or flags for a barrier. A thread that
     /// sleeps then must be woken when a barrier completes.
     bool wants_completion(const Turn& turn) const noexcept { return has_uncounted(turn) || !awaited_.empty(); }
@@ -50,6 +53,7 @@ private:
     Handled on_message(const Turn& turn, Node source, std::uint16_t kind, Bytes body) override;
     bool go_on(const Turn& turn) noexcept override;
     void on_lost(const Turn& turn, Node lost) noexcept override;
+    void check_silent_peers(const Turn& turn) noexcept override;
 
     bool on_step(const Turn& turn, Node source, Bytes body);
     bool on_host_arrived(const Turn& turn, Node source, Bytes body);
@@ -96,7 +100,7 @@ private:
         std::uint32_t thread; // that asked
     };
     std::vector<Awaited> awaited_;
-    Instant waited_for_until_{};            // unless the wait is renewed
+    std::atomic<bool> is_waited_for_{false}; // a barrier of all, for long
     std::ptrdiff_t host_losses_ = 0;        // nodes of this host that were lost when others were last told
     std::vector<std::uint32_t> unfinished_; // barriers of all that barrier() has failed to wait for
     std::uint32_t next_barrier_ = 0;        // the next that this node comes to

@@ -18,6 +18,9 @@ struct Handle {
 class HandleOwner {
 public:
     HandleOwner() noexcept : number_(next()) {}
+    /// A copy of Handlers could go on to give the same indices to other handlers: Handlers are moved.
+    HandleOwner(const HandleOwner&) = delete;
+    HandleOwner& operator=(const HandleOwner&) = delete;
     HandleOwner(HandleOwner&& other) noexcept : number_(std::exchange(other.number_, next())) {}
     HandleOwner& operator=(HandleOwner&& other) noexcept {
         number_ = std::exchange(other.number_, next());

@@ -96,6 +96,9 @@ public:
     /// come. For the end of the engine.
     void end_observed_waits(const Turn&) noexcept;
 
+    /// From now on ProgressOptions::on_late is not called: deadlines are not the program's.
+    void end_late_reports(const Turn&) noexcept { has_told_late_ = true; }
+
     TurnLock& turn_lock() noexcept { return lock_; }
     /// This thread has the turn: it is inside a handler, or inside a call for which it has borrowed the turn.
     bool has_turn() const noexcept { return lock_.is_held_here() || lock_.is_borrowed_here(); }
@@ -131,7 +134,7 @@ public:
             if (step == pm::Idling::Step::look) continue;
             if (idling.time() >= deadline || wait.is_to_end()) [[unlikely]] {
                 if (done()) return true;
-                if (long_wait.is_late(idling.time())) tell_late(turn, long_wait, describe);
+                if (idling.time() >= deadline && long_wait.is_late(idling.time())) tell_late(turn, long_wait, describe);
                 return false;
             }
             if (step == pm::Idling::Step::yield) {

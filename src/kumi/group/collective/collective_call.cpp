@@ -253,10 +253,10 @@ bool CollectiveCall::check(const engine::Turn& turn, Node source, const Collecti
                                    box_.ended->root != head.root &&
                                    shape_.collective != static_cast<Collective>(head.collective);
         const auto text = [&](std::string_view self) {
-            const std::string before = is_wrong_root
-                                           ? fmt::format("; the call of {} before was {}: one of the roots is wrong",
-                                                         self, call(box_.ended->collective, box_.ended->root))
-                                           : "";
+            const std::string before = is_wrong_root ? fmt::format("; the call of {} before was {}: one of the roots "
+                                                                   "is wrong, or one of the two has made a call more",
+                                                                   self, call(box_.ended->collective, box_.ended->root))
+                                                     : "";
             return fmt::format("{} has called {}, {} {}{}", dispatcher_.name_of(source),
                                call(head.collective, head.root), self,
                                call(static_cast<std::uint8_t>(shape_.collective), shape_.root), before);

@@ -3,7 +3,8 @@
 // Jobs on one host do not bind their nodes to the same cores: a job claims each core that it binds a node to, by an
 // exclusive flock on a file that stands for the core. The lock belongs to a descriptor of the process that started the
 // node, so it goes away with that process, whatever ends it. The files are the kernel's own (/sys/devices/system/cpu/
-// cpu0 and so on): nothing is made, so nothing is left behind, and jobs of all users see each other's claims.
+// cpu0 and so on): nothing is made, so nothing is left behind, and jobs of all users see each other's claims. Jobs in
+// containers, and on the hosts of a lab, have files of their own and do not see those outside.
 
 #include "kumi/base/system/descriptor.hpp"
 
