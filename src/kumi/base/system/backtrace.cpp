@@ -2,6 +2,7 @@
 
 #include "kumi/base/system/descriptor.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstdlib>
@@ -114,10 +115,15 @@ void write_backtrace(int descriptor, std::string_view start, int left_out) {
     constexpr int frames_max = 64;
     std::array<void*, frames_max> frames;
     const int count = ::backtrace(frames.data(), frames_max);
-    const int first = 1 + left_out; // after this function
+    // The caller's frame, which is the second one, unless a sanitizer has put one of its own before.
+    const auto caller = std::find(frames.begin(), frames.begin() + count, __builtin_return_address(0));
+    const int first = (caller == frames.begin() + count ? 1 : static_cast<int>(caller - frames.begin())) + left_out;
     for (int i = first; i < count; ++i) {
-        // A frame has the address to which the call returns, which may be behind the end of its function.
-        const auto* const address = static_cast<const char*>(frames[static_cast<std::size_t>(i)]) - 1;
+        // A frame has the address to which its call returns, which may be behind the end of the function. One that was
+        // interrupted has the address of the instruction, which may be the first of the function.
+        const bool was_interrupted = left_out != 0 && i == first;
+        const auto* const address =
+            static_cast<const char*>(frames[static_cast<std::size_t>(i)]) - (was_interrupted ? 0 : 1);
         const std::string line = fmt::format("{} #{} {}\n", start, i - first, name_of_address(address));
         [[maybe_unused]] const auto written = ::write(descriptor, line.data(), line.size());
     }

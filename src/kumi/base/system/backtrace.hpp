@@ -13,9 +13,10 @@ namespace kumi::base {
 /// names.
 std::string name_of_address(const void* address);
 
-/// Writes "START #0 NAME" and so on for the functions that this thread is in, from the caller of this one on, without
-/// the first `left_out` of them. What a signal handler must not do (to ask for memory), this does: it is for a process
-/// that is about to end.
+/// Writes "START #0 NAME" and so on for the functions that this thread is in, from the caller of this one on. A signal
+/// handler leaves out the frames of itself and of the kernel; the first one after those was interrupted, and has not
+/// called anything. What a signal handler must not do (to ask for memory), this does: it is for a process that is about
+/// to end.
 void write_backtrace(int descriptor, std::string_view start, int left_out = 0);
 
 /// Loads what write_backtrace() needs, so that it does not load it while the process crashes.
