@@ -43,6 +43,9 @@ launcher=()
 
 # ---- how tests ended
 
+# entries_of REPORT: prints "NAME<tab>STATUS" for every entry of ctest's REPORT.
+entries_of() { sed -n 's/.*<testcase name="\([^"]*\)".* status="\([a-z]*\)".*/\1\t\2/p' "$1"; }
+
 # count REPORT RESULTS: sets good, bad and skipped to the number of tests that passed, failed and were skipped. REPORT
 # is ctest's. An entry of REPORT that is a whole suite has a file of its name in RESULTS (see tests/suites.cmake),
 # unless the suite crashed or was killed.
@@ -70,7 +73,7 @@ count() {
         bad=$((bad + failures))
         skipped=$((skipped + skips))
         good=$((good + tests - failures - skips))
-    done < <(sed -n 's/.*<testcase name="\([^"]*\)".* status="\([a-z]*\)".*/\1\t\2/p' "$1")
+    done < <(entries_of "$1")
 }
 
 # reasons REPORT RESULTS: prints the reason of every skipped test, one a line, up to the first colon.
@@ -125,7 +128,7 @@ failures() {
                 /<\/testcase>/ { is_in = 0 }' "$2" |
                 grep -E -m 5 'Failure|ERROR|SUMMARY|rror:|Timeout|terminate' | cut -c 1-200 | sed 's/^/    /'
         fi
-    done < <(sed -n 's/.*<testcase name="\([^"]*\)".* status="\([a-z]*\)".*/\1\t\2/p' "$2")
+    done < <(entries_of "$2")
 }
 
 # ---- how long parts took

@@ -7,16 +7,23 @@
 namespace kumi::bench {
 namespace {
 
-JobCase set_case(const char* what, const std::string& place, int nodes, std::span<const std::size_t> sizes,
-                 const char* beside) {
+/// A row for each size. `text(bytes)` says what the row measures.
+template <class Text>
+JobCase sized_case(const char* what, const std::string& place, int nodes, std::span<const std::size_t> sizes,
+                   const Text& text) {
     JobCase made{what, place, nodes, {}};
     for (const std::size_t bytes : sizes)
-        made.rows.push_back(
-            {fmt::format("group.{}.{}.{}", what, bytes, place), "us", true,
-             fmt::format("{} bytes to {} of {} nodes, others each time, until the master knows that they "
-                         "have them; peers: {}",
-                         bytes, set_nodes(nodes), nodes, beside)});
+        made.rows.push_back({fmt::format("group.{}.{}.{}", what, bytes, place), "us", true, text(bytes)});
     return made;
+}
+
+JobCase set_case(const char* what, const std::string& place, int nodes, std::span<const std::size_t> sizes,
+                 const char* beside) {
+    return sized_case(what, place, nodes, sizes, [&](std::size_t bytes) {
+        return fmt::format("{} bytes to {} of {} nodes, others each time, until the master knows that they have them; "
+                           "peers: {}",
+                           bytes, set_nodes(nodes), nodes, beside);
+    });
 }
 
 JobCase multicast_case(const std::string& place, int nodes) {
@@ -37,21 +44,15 @@ JobCase master_case(int nodes) {
 }
 
 JobCase allreduce_case(int nodes) {
-    JobCase made{"allreduce", std::to_string(nodes), nodes, {}};
-    for (const std::size_t bytes : allreduce_bytes)
-        made.rows.push_back(
-            {fmt::format("group.allreduce.{}.{}", bytes, nodes), "us", true,
-             fmt::format("the sum of {} bytes of doubles over {} nodes, at all of them", bytes, nodes)});
-    return made;
+    return sized_case("allreduce", std::to_string(nodes), nodes, allreduce_bytes, [&](std::size_t bytes) {
+        return fmt::format("the sum of {} bytes of doubles over {} nodes, at all of them", bytes, nodes);
+    });
 }
 
 JobCase alltoallv_case(int nodes) {
-    JobCase made{"alltoallv", std::to_string(nodes), nodes, {}};
-    for (const std::size_t bytes : alltoallv_bytes)
-        made.rows.push_back(
-            {fmt::format("group.alltoallv.{}.{}", bytes, nodes), "us", true,
-             fmt::format("{} bytes of each of {} nodes, in unequal parts to all of them", bytes, nodes)});
-    return made;
+    return sized_case("alltoallv", std::to_string(nodes), nodes, alltoallv_bytes, [&](std::size_t bytes) {
+        return fmt::format("{} bytes of each of {} nodes, in unequal parts to all of them", bytes, nodes);
+    });
 }
 
 /// Four nodes in the lab of figure 3, on hosts that the same network joins.
@@ -65,13 +66,11 @@ constexpr Seating seatings[] = {{"4x1.lab", "a0,a1,a2,a3", "one on each of 4 hos
                                 {"1x4.lab", "a0:4", "all on one host"}};
 
 JobCase seated_case(const Seating& seating) {
-    JobCase made{"allreduce", seating.place, 4, {}};
-    for (const std::size_t bytes : allreduce_bytes)
-        made.rows.push_back({fmt::format("group.allreduce.{}.{}", bytes, seating.place), "us", true,
-                             fmt::format("the sum of {} bytes of doubles over 4 nodes in a lab, {}; shows what the way "
-                                         "between nodes costs, not cores, which the hosts of a lab share",
-                                         bytes, seating.text)});
-    return made;
+    return sized_case("allreduce", seating.place, 4, allreduce_bytes, [&](std::size_t bytes) {
+        return fmt::format("the sum of {} bytes of doubles over 4 nodes in a lab, {}; shows what the way between nodes "
+                           "costs, not cores, which the hosts of a lab share",
+                           bytes, seating.text);
+    });
 }
 
 } // namespace

@@ -23,8 +23,11 @@ void log_line(Severity severity, std::string_view text) noexcept {
     if (severity == Severity::warning) line += "warning: ";
     line.append(text);
     line += '\n';
-    // A log that cannot be written has nobody to tell.
-    [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size());
+    write_bytes(STDERR_FILENO, line.data(), line.size());
+}
+
+void write_bytes(int descriptor, const char* bytes, std::size_t count) noexcept {
+    [[maybe_unused]] const auto written = ::write(descriptor, bytes, count);
 }
 
 } // namespace kumi::base

@@ -68,8 +68,8 @@ Result<group::Topology> topology_of(engine::Dispatcher& dispatcher, pm::Meeting&
     std::ranges::sort(hosts);
     hosts.erase(std::unique(hosts.begin(), hosts.end()), hosts.end());
     if (hosts.size() < 3) return group::find_topology(firsts, {});
-    // The first of each host tells what it reaches the others by: how many hosts, one behind the other, by which
-    // network. All nodes get what all hosts tell, so the table that has an entry for each pair is not sent.
+    // The first node of each host tells by which network it reaches the other hosts, as runs of hosts with the same
+    // network. Every node receives what all hosts send, so an entry for each pair of hosts would be too much.
     struct Run {
         std::uint32_t hosts;
         std::uint32_t carrier; // a digest of its name
@@ -78,7 +78,7 @@ Result<group::Topology> topology_of(engine::Dispatcher& dispatcher, pm::Meeting&
     if (firsts[dispatcher.node()] == dispatcher.node())
         for (const Node host : hosts) {
             const auto carrier = static_cast<std::uint32_t>(base::fnv1a(dispatcher.channel().carrier(host)));
-            // To itself as to the one before: no run ends there.
+            // What a host reaches itself by means nothing: that entry extends the run before it.
             const bool goes_on = !mine.empty() && (mine.back().carrier == carrier || host == dispatcher.node());
             if (goes_on) ++mine.back().hosts;
             else mine.push_back({1, carrier});

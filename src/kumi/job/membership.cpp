@@ -2,6 +2,7 @@
 
 #include "kumi/job/opening.hpp"
 #include "kumi/job/signals.hpp"
+#include "kumi/pm/census_channel.hpp"
 
 #include <atomic>
 #include <csignal>
@@ -73,7 +74,12 @@ std::vector<boot::StatsEntry> stats_of(const pm::Channel& channel) {
 
 Membership::Membership(std::unique_ptr<boot::Session> session, std::unique_ptr<pm::Channel> channel)
     : session_(std::move(session)), channel_(std::move(channel)),
-      patience_(pm::patience_for(standing().nodes_on_host, standing().cores_on_host)) {}
+      patience_(pm::patience_for(standing().nodes_on_host, standing().cores_on_host)) {
+    if (!standing().stats_wanted) return;
+    auto counting = std::make_unique<pm::CensusChannel>(std::move(channel_));
+    census_ = counting.get();
+    channel_ = std::move(counting);
+}
 
 Result<Membership> Membership::join() {
     if (process_has_joined.exchange(true))
@@ -82,12 +88,7 @@ Result<Membership> Membership::join() {
     if (!session) return session.error();
     auto channel = open_channel(**session);
     if (!channel) return (*session)->report_failure(channel.error()) ? channel.error().as_told() : channel.error();
-    if (!(*session)->standing().stats_wanted) return Membership(*std::move(session), *std::move(channel));
-    auto counting = std::make_unique<pm::CensusChannel>(*std::move(channel));
-    const pm::CensusChannel* const census = counting.get();
-    Membership membership(*std::move(session), std::move(counting));
-    membership.census_ = census;
-    return membership;
+    return Membership(*std::move(session), *std::move(channel));
 }
 
 Membership::~Membership() {

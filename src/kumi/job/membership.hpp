@@ -5,11 +5,14 @@
 
 #include "kumi/base/result.hpp"
 #include "kumi/boot/session.hpp"
-#include "kumi/pm/census_channel.hpp"
 #include "kumi/pm/channel.hpp"
 #include "kumi/pm/wait.hpp"
 
 #include <memory>
+
+namespace kumi::pm {
+class CensusChannel;
+} // namespace kumi::pm
 
 namespace kumi::job {
 

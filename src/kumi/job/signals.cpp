@@ -1,5 +1,6 @@
 #include "kumi/job/signals.hpp"
 
+#include "kumi/base/log.hpp"
 #include "kumi/base/system/backtrace.hpp"
 #include "kumi/base/system/machine.hpp"
 #include "kumi/base/system/shown_wait.hpp"
@@ -29,7 +30,7 @@ void set_line_start(std::string_view who) noexcept {
     line_start[std::min(end.size, line_start.size() - 1)] = '\0';
 }
 
-/// False: the program has a way of its own for this signal.
+/// False: the program handles this signal itself.
 bool install(int number, void (*handler)(int, siginfo_t*, void*), int flags) noexcept {
     struct sigaction action {};
     if (::sigaction(number, nullptr, &action) != 0 || (action.sa_flags & SA_SIGINFO) != 0) return false;
@@ -42,13 +43,7 @@ bool install(int number, void (*handler)(int, siginfo_t*, void*), int flags) noe
     return ::sigaction(number, &action, nullptr) == 0;
 }
 
-void write_line(std::string_view text) noexcept {
-    std::array<char, 256> line;
-    const auto end = fmt::format_to_n(line.data(), line.size() - 1, "{} {}", line_start.data(), text);
-    const std::size_t length = std::min(end.size, line.size() - 1);
-    line[length] = '\n';
-    [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), length + 1);
-}
+constexpr std::size_t line_max = 256;
 
 // ---- waits
 
@@ -57,7 +52,10 @@ void on_quit(int, siginfo_t* info, void*) {
     if (info->si_code > 0 && info->si_code != POLL_IN && info->si_code != SI_KERNEL) return;
     const int error_number = errno;
     if (base::write_shown_waits(STDERR_FILENO, line_start.data()) == 0)
-        write_line("no thread has waited in a call of Kumi for long: this node computes, or waits for something else");
+        base::write_line<line_max>(STDERR_FILENO,
+                                   "{} no thread has waited in a call of Kumi for long: this node computes, or waits "
+                                   "for something else",
+                                   line_start.data());
     errno = error_number;
 }
 
@@ -77,7 +75,7 @@ std::atomic<int> crash{0}; // the signal
 
 void on_crash(int number, siginfo_t* info, void*) {
     if (int nothing = 0; !crash.compare_exchange_strong(nothing, number)) {
-        // Another thread is at it, and this one waits to be ended; or this one has crashed once more.
+        // Another thread prints its backtrace and will end the process, or this thread has crashed while it did so.
         for (unsigned i = 0; i < backtrace_seconds_max; ++i) ::sleep(1);
         end_by(number);
     }
@@ -89,12 +87,10 @@ void on_crash(int number, siginfo_t* info, void*) {
     ::alarm(backtrace_seconds_max);
     const bool has_address = (number == SIGSEGV || number == SIGBUS) && info->si_code > 0; // not one that was sent
     const char* const name = ::sigabbrev_np(number);
-    std::array<char, 160> text;
-    const auto end = has_address
-                         ? fmt::format_to_n(text.data(), text.size(), "SIG{} at address {:#x}; the thread was in", name,
-                                            reinterpret_cast<std::uintptr_t>(info->si_addr))
-                         : fmt::format_to_n(text.data(), text.size(), "SIG{}; the thread was in", name);
-    write_line({text.data(), std::min(end.size, text.size())});
+    if (has_address)
+        base::write_line<line_max>(STDERR_FILENO, "{} SIG{} at address {:#x}; the thread was in", line_start.data(),
+                                   name, reinterpret_cast<std::uintptr_t>(info->si_addr));
+    else base::write_line<line_max>(STDERR_FILENO, "{} SIG{}; the thread was in", line_start.data(), name);
     constexpr int own_frames = 2; // this function, and the kernel's, which called it
     base::write_backtrace(STDERR_FILENO, line_start.data(), own_frames);
     end_by(number);

@@ -1,5 +1,6 @@
 #include "kumi/base/system/backtrace.hpp"
 
+#include "kumi/base/log.hpp"
 #include "kumi/base/system/descriptor.hpp"
 
 #include <algorithm>
@@ -125,7 +126,7 @@ void write_backtrace(int descriptor, std::string_view start, int left_out) {
         const auto* const address =
             static_cast<const char*>(frames[static_cast<std::size_t>(i)]) - (was_interrupted ? 0 : 1);
         const std::string line = fmt::format("{} #{} {}\n", start, i - first, name_of_address(address));
-        [[maybe_unused]] const auto written = ::write(descriptor, line.data(), line.size());
+        write_bytes(descriptor, line.data(), line.size());
     }
 }
 

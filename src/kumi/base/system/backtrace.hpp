@@ -2,7 +2,6 @@
 
 // Where a thread is: the functions that it is in, by name. For a process that crashes.
 
-#include <cstddef>
 #include <string>
 #include <string_view>
 

@@ -1,12 +1,12 @@
 #include "kumi/base/system/shown_wait.hpp"
 
+#include "kumi/base/log.hpp"
+
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
 #include <cstring>
-#include <fmt/format.h>
-#include <unistd.h>
 
 namespace kumi::base {
 
@@ -91,12 +91,9 @@ std::size_t write_shown_waits(int descriptor, std::string_view start) noexcept {
         ++count;
         using namespace std::chrono;
         const auto tenths = std::max<std::int64_t>(duration_cast<milliseconds>(time - copy.since).count(), 0) / 100;
-        std::array<char, ShownWait::text_max + 256> line; // no memory is to be had in a signal handler
-        const auto end = fmt::format_to_n(line.data(), line.size() - 1, "{} {}, for {}.{} s", start.substr(0, 160),
-                                          std::string_view(copy.text.data(), copy.length), tenths / 10, tenths % 10);
-        const std::size_t length = std::min(end.size, line.size() - 1);
-        line[length] = '\n';
-        [[maybe_unused]] const auto written = ::write(descriptor, line.data(), length + 1); // nobody else to tell
+        write_line<ShownWait::text_max + 256>(descriptor, "{} {}, for {}.{} s", start.substr(0, 160),
+                                              std::string_view(copy.text.data(), copy.length), tenths / 10,
+                                              tenths % 10);
     }
     return count;
 }

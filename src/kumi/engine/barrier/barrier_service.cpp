@@ -144,7 +144,7 @@ void BarrierService::forget_flags(const Turn& turn) noexcept {
     port_.want_progress(turn, wants_completion(turn));
 }
 
-/// Threads that wait send keep-alives themselves; for a flag nobody else does.
+/// A thread in wait() sends keep-alives itself. For a barrier that only a flag waits for, this does.
 void BarrierService::check_silent_peers(const Turn& turn) noexcept {
     for (const Awaited& awaited : awaited_) send_keepalives_to_missing(turn, awaited.token);
 }
@@ -383,7 +383,10 @@ Result<void> BarrierService::wait(const BarrierToken& token, Instant deadline) {
         looks = dispatcher_.peers().looks();
         return false;
     };
-    dispatcher_.loop().serve_until(is_over, deadline, [&] { return describe(token); });
+    dispatcher_.loop().serve_until(is_over, deadline, [&] { // asked when the wait is long
+        if (token.set == all_set) is_waited_for_.store(true, std::memory_order_relaxed);
+        return describe(token);
+    });
     if (is_waited_for_.load(std::memory_order_relaxed)) [[unlikely]]
         is_waited_for_.store(false, std::memory_order_relaxed); // another thread that waits says so again
     if (is_there) return {};
@@ -394,7 +397,6 @@ Result<void> BarrierService::wait(const BarrierToken& token, Instant deadline) {
 
 std::string BarrierService::describe(const BarrierToken& token) {
     constexpr std::size_t named_max = 8;
-    if (token.set == all_set) is_waited_for_.store(true, std::memory_order_relaxed);
     std::vector<Node> missing;
     const bool is_of_hosts = token.set == all_set && host_barrier_;
     if (is_of_hosts)

@@ -38,7 +38,7 @@ public:
     Result<void> wait(const BarrierToken& token, Instant deadline);
     /// `flag` becomes 1 when the barrier is complete; an error of the calling thread and this flag, if it never is.
     void notify(const BarrierToken& token, Flag& flag);
-    /// No flag is set any more: the engine ends.
+    /// From now on no flag is set, because the engine ends.
     void forget_flags(const Turn& turn) noexcept;
     /// A barrier of all nodes, which tells the lowest and highest value that they came with.
     Result<Agreement> agree(std::uint64_t value);

@@ -90,7 +90,7 @@ private:
     std::function<Instant()> clock_;
     Instant next_look_;
     Instant next_full_look_{};     // in a large job
-    bool has_passed_over_ = false; // the last look() has not looked
+    bool has_passed_over_ = false; // the last look() was skipped
     std::uint64_t looks_ = 0;
 };
 

@@ -20,7 +20,8 @@ constexpr Duration nap_min = 100us;
 /// The longest while one and the same wait goes on; who ends such a wait wakes it.
 constexpr Duration long_nap_max = 16ms;
 constexpr Duration nap_max_usual = 1ms;
-/// With naps of this length, for each node that shares a core, the backgrounds take a thirtieth of the core.
+/// The background of a node naps for so long for each node that shares its core. Together the backgrounds then use
+/// about a thirtieth of the core.
 constexpr Duration nap_per_node = 128us;
 /// The nap of a thread that waits for room and gets only a borrowed turn.
 constexpr Duration borrower_nap = 1ms;

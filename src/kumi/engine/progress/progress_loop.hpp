@@ -233,7 +233,7 @@ private:
     /// A wait that lasts: shown to people who ask, and renewed as it goes on.
     class LongWait {
     public:
-        /// Before each sleep. The first one begins the wait: what was over before nobody needs to see.
+        /// Asked before each sleep. A wait that ends before its first sleep is never shown.
         bool is_to_show(Instant time) noexcept {
             constexpr Duration every = std::chrono::milliseconds(100);
             if (since == Instant{}) since = shown_at = time;

@@ -182,7 +182,8 @@ private:
 
     std::vector<Peer> peers_;
     std::vector<Kept> kept_; // by node
-    mutable base::Bitmap asked_of_;     // all nodes that have not handled all, and others that were looked at long ago
+    // Nodes with requests under way. A node that has handled all stays in it until the next for_each_owing().
+    mutable base::Bitmap asked_of_;
     std::unique_ptr<Header[]> headers_; // of requests under way: a ring for each node
     std::uint64_t unhandled_ = 0; // requests under way, to all
     std::uint64_t waiting_ = 0;   // requests that have not left
