@@ -877,6 +877,17 @@ TEST_P(LeavingConformance, a_node_that_leaves_is_lost_within_a_second_and_all_th
         });
 }
 
+TEST_P(LeavingConformance, a_node_that_polls_noticed_as_lost_is_told_of_before_a_sleep) {
+    run(2, [&](Channel& channel) {
+        if (channel.self() == 1) return;
+        for (const Instant end = deadline(); !channel.lost(1);) {
+            channel.poll(ignore, pm::all_messages);
+            ASSERT_LT(now(), end) << "node 1 has left";
+        }
+        EXPECT_FALSE(channel.arm()) << "the caller may have looked for lost nodes before its last poll";
+    });
+}
+
 TEST_P(LeavingConformance, whoever_waits_for_room_at_a_node_that_leaves_waits_no_longer) {
     for (const pm::Patience patience : {spin, sleep_at_once})
         run(2, [&](Channel& channel) {

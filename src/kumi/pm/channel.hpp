@@ -84,8 +84,9 @@ public:
     /// Calls `handler` with up to `messages_max` messages that have arrived. Answers how many.
     virtual std::size_t poll(Handler handler, std::size_t messages_max) noexcept = 0;
 
-    /// Announces that this node is about to sleep. False: there is something to do already; the caller must not sleep
-    /// but call poll().
+    /// Announces that this node is about to sleep. False: there is something to do already, or a node has been lost
+    /// since the last arm(), also if a poll() noticed it; the caller must not sleep but look at what it waits for, and
+    /// call poll().
     virtual bool arm() noexcept = 0;
 
     /// Sleeps until a message arrives, a send that was refused may succeed, a node is lost, wake() is called or the

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace kumi::device::shmem {
 namespace {
@@ -279,14 +280,16 @@ void ShmemChannel::announce_departures() noexcept {
         if (Button::announce(segment_->mailbox(node).bell, segment_->departures(node))) rouse(node);
 }
 
-/// Looks for dead nodes if that is due, and notices those that are gone. True if one more is lost from now on. A node
-/// that is gone is lost when its messages have been handed out; until then the word stays set, for the next look.
-bool ShmemChannel::look_for_departures(Instant time) noexcept {
-    if (time >= attendance_.next_look() && attendance_.find_dead(time)) announce_departures();
+/// Looks for dead nodes if that is due, and notices those that are gone. A node that is gone is lost when its messages
+/// have been handed out; until then the word stays set, for the next look.
+void ShmemChannel::look_for_departures(Instant time) noexcept {
+    const bool is_due = time >= attendance_.next_look();
+    if (is_due && attendance_.find_dead(time)) announce_departures();
     const std::size_t word = watched_bits_.size(); // the one behind those of the writers
-    if (bell_.attention(word) == 0) return false;
+    // A node may die between the moment when it finds another one dead and the moment when it tells all nodes of that.
+    // So the look that is due does not rely on being told.
+    if (!is_due && bell_.attention(word) == 0) return;
     bell_.take(word);
-    bool is_any_lost = false;
     for (Node node = 0; node < outgoing_.size(); ++node) {
         if (outgoing_[node].is_closed || !attendance_.is_gone(node)) continue;
         if (incoming_[node].front().kind != 0) {
@@ -294,18 +297,19 @@ bool ShmemChannel::look_for_departures(Instant time) noexcept {
             bell_.watch(word, 1);
             continue;
         }
-        is_any_lost = outgoing_[node].is_closed = true;
+        has_lost_ = outgoing_[node].is_closed = true;
         outgoing_[node].ring.close();
         buffers_.reclaim(node);
     }
-    return is_any_lost;
 }
 
 // ---- sleeping
 
 bool ShmemChannel::arm() noexcept {
     // The coarse time is ahead of now(), so that a look is due when a sleep that ends for it has ended.
-    if (look_for_departures(now_coarse())) return false; // a node is lost, which the caller may wait for
+    look_for_departures(now_coarse());
+    // The caller may wait for a node that is lost since it last asked, be it by this look or by one of a poll.
+    if (std::exchange(has_lost_, false)) return false;
     bell_.fall_asleep();
     for (std::size_t word = 0; word < watched_bits_.size(); ++word)
         if (watched_bits_[word] != 0) bell_.unwatch(word, watched_bits_[word]);

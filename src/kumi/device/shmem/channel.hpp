@@ -102,7 +102,7 @@ private:
     void stop_waiting_for_room() noexcept;
     bool something_to_do() noexcept;
     void after_many_polls() noexcept;
-    bool look_for_departures(Instant time) noexcept;
+    void look_for_departures(Instant time) noexcept;
     void announce_departures() noexcept;
     void wake_node(Node node) noexcept;
     void rouse(Node node) noexcept;
@@ -112,6 +112,7 @@ private:
     pm::Waker* waker_;
     bool polling_ = false;
     bool is_slept_on_ = false; // from begin_sleep() to end_sleep()
+    bool has_lost_ = false;    // a node has been lost since arm() last said so
     std::uint32_t inline_bytes_max_;
     std::vector<Outgoing> outgoing_; // by destination
     std::vector<Reader> incoming_;   // by source

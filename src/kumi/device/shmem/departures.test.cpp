@@ -64,6 +64,7 @@ TEST(ShmemDepartures, a_node_that_has_left_is_lost_when_the_last_of_its_messages
         host.look(1);
         EXPECT_TRUE(host[1].lost(leaver)) << "it sent nothing here";
         for (Node node = 0; node < leaver; ++node) EXPECT_FALSE(host[0].lost(node)) << "node " << node;
+        EXPECT_FALSE(host[0].arm()) << "the caller may wait for the lost node, and not know that a poll noticed it";
         EXPECT_TRUE(host[0].arm()) << "all has been noticed";
         host[0].joint_sleep()->end_sleep();
     }
@@ -82,6 +83,7 @@ TEST(ShmemDepartures, nothing_is_sent_to_a_lost_node_and_the_others_get_theirs) 
         EXPECT_TRUE(host.send(0, 2, bytes));
     }
     EXPECT_EQ(host[0].sent(1).messages, before);
+    EXPECT_FALSE(host[0].arm()) << "one more is lost";
     EXPECT_TRUE(host[0].arm()) << "there will be no room, and nothing else to do";
     host[0].joint_sleep()->end_sleep();
 }
@@ -199,6 +201,16 @@ TEST(ShmemDepartures, a_death_is_noticed_by_a_node_that_only_polls_quickly_or_sl
         EXPECT_TRUE(host[2].lost(1));
         EXPECT_FALSE(host[0].lost(2));
     }
+}
+
+TEST(ShmemDepartures, a_death_is_noticed_though_the_node_that_found_it_died_before_it_told_the_others) {
+    DepartureHost host(3, true);
+    host.segment->mailbox(1).presence.store(Presence::died); // by node 2, which says no more
+    host.look(0);
+    EXPECT_FALSE(host[0].lost(1)) << "no look is due yet";
+    for (const Instant end = now() + 5s; !host[0].lost(1) && now() < end;) host.poll(0);
+    EXPECT_TRUE(host[0].lost(1));
+    EXPECT_FALSE(host[0].lost(2));
 }
 
 TEST(ShmemDepartures, sleeps_end_in_time_to_look_for_dead_nodes_where_there_are_locks) {
