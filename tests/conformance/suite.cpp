@@ -879,7 +879,7 @@ TEST_P(LeavingConformance, a_node_that_leaves_is_lost_within_a_second_and_all_th
 
 TEST_P(LeavingConformance, a_node_that_polls_noticed_as_lost_is_told_of_before_a_sleep) {
     run(2, [&](Channel& channel) {
-        if (channel.self() == 1) return;
+        if (channel.self() == 1) return send(channel, 0, {}); // some devices tell only nodes that know of them
         for (const Instant end = deadline(); !channel.lost(1);) {
             channel.poll(ignore, pm::all_messages);
             ASSERT_LT(now(), end) << "node 1 has left";

@@ -1,8 +1,8 @@
 #pragma once
 
 // Random operations on remote memory, held against a model. On every node each node has a region of its own, in a
-// segment and in the heap, which nobody else writes; so each knows what must be in all of its regions. Counters that
-// all nodes change at once, by atomic operations and by notices, must add up in the end.
+// segment, in the heap and in memory that the node exposes, which nobody else writes; so each knows what must be in all
+// of its regions. Counters that all nodes change at once, by atomic operations and by notices, must add up in the end.
 
 #include "engine/node.hpp"
 
@@ -26,6 +26,7 @@ public:
         : engine_(engine), random_(random), store_everywhere_(std::move(store_everywhere)), nodes_(engine.nodes()) {
         const auto segment = good(engine.memory().segment<std::byte>(nodes_ * region_bytes + guard_bytes));
         const auto heaps = good(engine.memory().segment<global_ptr<std::byte>>(nodes_));
+        const auto exposed = good(engine.memory().segment<global_ptr<std::byte>>(nodes_));
         flags_ = good(engine.memory().segment<Flag>(nodes_));
         counters_ = good(engine.memory().segment<Counter>(nodes_));
         noticed_ = good(engine.memory().segment<std::int64_t>(nodes_));
@@ -34,10 +35,14 @@ public:
         guard_ = segment.local().last(guard_bytes);
         fill_pattern(guard_, 99);
         const auto heap = good(engine.memory().allocate<std::byte>(nodes_ * region_bytes));
-        for (Node node = 0; node < nodes_; ++node) good(engine.memory().write(heaps.at(node, engine.node()), heap));
+        exposed_here_ = good(engine.memory().expose(exposed_));
+        for (Node node = 0; node < nodes_; ++node) {
+            good(engine.memory().write(heaps.at(node, engine.node()), heap));
+            good(engine.memory().write(exposed.at(node, engine.node()), exposed_here_));
+        }
         settle(engine);
         for (Node node = 0; node < nodes_; ++node)
-            for (const auto& base : {segment.at(node), heaps[node]})
+            for (const auto& base : {segment.at(node), heaps[node], exposed[node]})
                 regions_.push_back({base + static_cast<std::ptrdiff_t>(engine.node() * region_bytes),
                                     std::vector<std::byte>(region_bytes)});
         // heaps are not always zeroed
@@ -51,6 +56,7 @@ public:
     /// What is under way, if this ends early, has its sources and targets here.
     ~RandomMemory() {
         if (!has_finished_) (void)engine_.sync(deadline()).has_value();
+        if (exposed_here_) (void)engine_.memory().conceal(exposed_here_).has_value();
     }
 
     void step() {
@@ -110,6 +116,7 @@ public:
 
 private:
     static constexpr std::size_t guard_bytes = 4096;
+    static constexpr std::size_t kinds = 3; // of memory
 
     struct Range {
         std::size_t begin, end;
@@ -269,10 +276,10 @@ private:
     }
     void store_everywhere() {
         const Range range = any_range(any_size());
-        // segments; heaps come between them
-        for (std::size_t i = 0; i < regions_.size(); i += 2) make_way(regions_[i], range);
+        // segments; the other kinds come between them
+        for (std::size_t i = 0; i < regions_.size(); i += kinds) make_way(regions_[i], range);
         const Bytes content = change_and_keep(regions_[0], range);
-        for (std::size_t i = 2; i < regions_.size(); i += 2) {
+        for (std::size_t i = kinds; i < regions_.size(); i += kinds) {
             std::ranges::copy(content, regions_[i].model.begin() + static_cast<std::ptrdiff_t>(range.begin));
             regions_[i].written.push_back(range);
         }
@@ -391,7 +398,9 @@ private:
     StoreEverywhere store_everywhere_; // may be empty
     Node nodes_;
     MutableBytes guard_;
-    std::vector<Region> regions_; // by node, in its segment and in its heap
+    std::vector<std::byte> exposed_ = std::vector<std::byte>(nodes_ * region_bytes);
+    global_ptr<std::byte> exposed_here_;
+    std::vector<Region> regions_;                // by node, in its segment, in its heap and in what it exposes
     std::deque<std::vector<std::byte>> sources_; // of what is under way
     std::deque<Get> gets_;
     std::vector<Future<void>> futures_; // of what is under way

@@ -2,6 +2,8 @@
 
 #include "group/puppets.hpp"
 
+#include "kumi/group/wire/message.hpp"
+
 #include <limits>
 
 namespace kumi::group_test {
@@ -435,6 +437,124 @@ TEST_F(HostileGroups, blocks_are_as_large_as_masters_make_them) {
     EXPECT_TRUE(try_size(1024));
     EXPECT_TRUE(try_size(message_bytes_max / 2));
     EXPECT_FALSE(try_size(message_bytes_max / 2 + 1));
+}
+
+// ---- multicasts from the memory of this node, that others ask for
+
+/// An ask for 8 bytes of the memory at `from`, to be stored at the puppets of `to`.
+std::vector<std::byte> ask_for(global_ptr<std::byte> from, const Set& to, std::uint64_t number = 7,
+                               std::uint32_t places = 0) {
+    std::vector<std::byte> message;
+    group::append(message, bytes_of(group::SourceAsk{number, engine::place_of(from), 8, places, 0}));
+    group::append(message, bytes_of(group::StoreHead{}));
+    to.encode(message);
+    return message;
+}
+
+struct Told {
+    group::SourceEnded head{};
+    Set missing;
+    std::string text;
+};
+Told read_told(const Stage::Heard& heard) {
+    Told told;
+    Bytes bytes(heard.bytes);
+    EXPECT_TRUE(group::take(bytes, told.head));
+    told.missing = Set::decode(bytes, 3).value_or(Set{});
+    told.text = kumi::text_of(bytes);
+    return told;
+}
+
+TEST_F(HostileGroups, a_node_that_asks_for_a_multicast_from_memory_is_told_how_it_ended) {
+    play({.nodes = 3}, [](Stage& stage) {
+        std::uint64_t value = 4711;
+        const auto from = good(stage.member.engine->memory().expose(std::span(&value, 1))).as<std::byte>();
+        stage.ask(1, ask_for(from, {1, 2}));
+        stage.settle();
+        EXPECT_TRUE(stage.told.empty()) << "nobody has answered";
+        stage.lose(2);
+        const auto casts = stage.take_casts();
+        ASSERT_FALSE(casts.empty());
+        EXPECT_EQ(stage.member.groups->kept(), 1u);
+        for (const HeardCast& cast : casts)
+            if (cast.by == 1) stage.say(1, answer_of(cast.head.name, cast.head.relay));
+        stage.settle();
+        ASSERT_EQ(stage.told.size(), 1u);
+        const Told told = read_told(stage.told[0]);
+        EXPECT_EQ(stage.told[0].by, 1u);
+        EXPECT_EQ(told.head.number, 7u);
+        EXPECT_EQ(told.head.has_failed, 0u) << told.text;
+        EXPECT_EQ(told.missing, Set{2});
+        good(stage.member.engine->memory().conceal(from));
+        stage.ask(1, ask_for(from, {1}, 8));
+        stage.settle();
+        ASSERT_EQ(stage.told.size(), 2u);
+        EXPECT_EQ(read_told(stage.told[1]).head.has_failed, 1u);
+        EXPECT_EQ(read_told(stage.told[1]).head.number, 8u);
+        EXPECT_EQ(read_told(stage.told[1]).head.code, static_cast<std::uint32_t>(ErrorCode::not_found));
+    });
+}
+
+TEST_F(HostileGroups, an_ask_for_a_multicast_from_memory_that_makes_no_sense_is_not_carried_out) {
+    std::uint64_t value = 4711;
+    const auto makes_sense_of = [&](const std::function<std::vector<std::byte>(global_ptr<std::byte>)>& make,
+                                    std::uint16_t kind = group::source_ask_kind) {
+        testing::internal::CaptureStderr();
+        play({.nodes = 3}, [&](Stage& stage) {
+            const auto from = good(stage.member.engine->memory().expose(std::span(&value, 1))).as<std::byte>();
+            stage.ask(1, make(from), kind);
+            stage.settle();
+            EXPECT_TRUE(stage.take_heard().empty());
+            EXPECT_TRUE(stage.told.empty());
+        });
+        const std::string said = testing::internal::GetCapturedStderr();
+        return said.find("node 0: it could make nothing of a message") == std::string::npos;
+    };
+    const std::size_t whole = ask_for({}, {1}).size();
+    for (std::size_t bytes = 0; bytes < whole; ++bytes)
+        EXPECT_FALSE(makes_sense_of([&](auto from) {
+            auto message = ask_for(from, {1});
+            message.resize(bytes);
+            return message;
+        })) << bytes;
+    EXPECT_FALSE(makes_sense_of([](auto from) { return ask_for(from, {3}); })) << "no such node";
+    EXPECT_FALSE(makes_sense_of([](auto from) { return ask_for(from, {1}, 7, 1); })) << "no place follows";
+    EXPECT_FALSE(makes_sense_of([](auto from) { return ask_for(from, {1}, 7, ~0u); }));
+    EXPECT_FALSE(makes_sense_of([](auto from) {
+        auto message = ask_for(from, {1});
+        message.resize(message.size() + 8);
+        return message;
+    })) << "something is left";
+    EXPECT_FALSE(makes_sense_of([](auto from) { return ask_for(from, {1}); }, 2)) << "no such kind";
+}
+
+TEST_F(HostileGroups, only_the_source_says_how_a_multicast_from_its_memory_ended) {
+    testing::internal::CaptureStderr();
+    play({.nodes = 3}, [](Stage& stage) {
+        const auto segment = good(stage.member.engine->memory().allocate<std::uint64_t>());
+        auto done = stage.member.groups->multicast(std::vector{segment}, segment.on(1), 1);
+        stage.settle();
+        std::vector<std::byte> ended;
+        group::append(ended, bytes_of(group::SourceEnded{1, 0, 0}));
+        Set().encode(ended);
+        stage.ask(1, Bytes(ended).first(ended.size() - 1), group::source_ended_kind);
+        stage.ask(2, ended, group::source_ended_kind);
+        stage.settle();
+        EXPECT_FALSE(done.is_ready());
+        stage.ask(1, ended, group::source_ended_kind);
+        stage.settle();
+        ASSERT_TRUE(done.is_ready());
+        EXPECT_TRUE(good(done.get()).empty());
+        stage.ask(1, ended, group::source_ended_kind); // late, and no harm
+        stage.settle();
+        auto lost = stage.member.groups->multicast(std::vector{segment}, segment.on(1), 1);
+        stage.settle();
+        stage.lose(1);
+        ASSERT_TRUE(lost.is_ready());
+        expect_code(lost.get(), ErrorCode::node_lost, {"node 1", "some members"});
+    });
+    const std::string said = testing::internal::GetCapturedStderr();
+    EXPECT_NE(said.find("node 0: it could make nothing of a message"), std::string::npos) << said;
 }
 
 } // namespace

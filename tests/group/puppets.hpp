@@ -9,6 +9,7 @@
 #include "kumi/engine/call/invoke.hpp"
 #include "kumi/group/mail/mailbox.hpp"
 #include "kumi/group/wire/multicast.hpp"
+#include "kumi/group/wire/source.hpp"
 
 #include <deque>
 #include <functional>
@@ -195,11 +196,16 @@ public:
     // The others
     std::vector<Heard> heard;   // of multicasts, by anybody, in the order of arrival
     std::vector<Posted> posted; // of collectives
+    std::vector<Heard> told;    // of multicasts from memory that they have asked for
     /// Called for each that comes, instead of keeping it.
     std::function<bool(const Posted&)> on_post;
 
     void say(Node puppet, Bytes message, std::uint16_t kind = group::only_kind) {
         sayings_[puppet].push_back({{message.begin(), message.end()}, {}, kind});
+    }
+    /// About multicasts from memory.
+    void ask(Node puppet, Bytes message, std::uint16_t kind = group::source_ask_kind) {
+        sayings_[puppet].push_back({{message.begin(), message.end()}, {}, kind, true});
     }
     void post(Node puppet, const group::CollectiveHeader& head, Bytes data = {},
               std::uint16_t kind = group::only_kind) {
@@ -242,6 +248,7 @@ private:
         std::vector<std::byte> bytes;
         std::optional<group::CollectiveHeader> head; // then it is a post
         std::uint16_t kind;                          // for the engine
+        bool is_for_source = false;                  // it asks for a multicast from memory
     };
 
     Stage(engine_test::OneThread& world, Node nodes) : world_(world), nodes_(nodes) {}
@@ -265,6 +272,9 @@ private:
             one.data.assign(bytes.begin() + sizeof one.head, bytes.end());
             if (!on_post || !on_post(one)) posted.push_back(std::move(one));
         });
+        StandIn sources(*dispatcher, [this, self](Bytes bytes) {
+            told.push_back({self, {bytes.begin(), bytes.end()}});
+        });
         engine::Engine engine(std::move(dispatcher));
         while (!(is_over_ && world_.network().in_flight() == 0) && !world_.is_lost(self)) {
             auto& queue = sayings_[self];
@@ -274,7 +284,7 @@ private:
             }
             const Saying next = std::move(queue.front());
             if (next.head) collectives.say(0, next.kind, bytes_of(*next.head), next.bytes);
-            else multicasts.say(0, next.kind, {}, next.bytes);
+            else (next.is_for_source ? sources : multicasts).say(0, next.kind, {}, next.bytes);
             queue.pop_front(); // not before: it is quiet when all has been sent
         }
     }

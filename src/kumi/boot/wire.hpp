@@ -37,7 +37,7 @@ namespace kumi::boot {
 inline constexpr const char* socket_variable = "KUMI_BOOT";
 
 /// Both sides must have the same version.
-inline constexpr std::uint32_t wire_version = 5;
+inline constexpr std::uint32_t wire_version = 6;
 
 enum class Kind : std::uint32_t {
     join = 1,

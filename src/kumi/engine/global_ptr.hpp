@@ -12,8 +12,9 @@
 
 namespace kumi {
 
-/// A segment's number, the same on all nodes. Segment 0 is each node's own heap. The number of a freed segment is not
-/// used again before 2,147,000,000 other segments were made, so a pointer into a freed segment is refused.
+/// A segment's number, the same on all nodes. Segment 0 is each node's own heap; what Memory::expose() shows has a
+/// number of its node's own. The number of a freed segment is not used again before 1,073,000,000 other segments were
+/// made, so a pointer into a freed segment is refused.
 using SegmentId = std::uint32_t;
 
 template <class T>
@@ -21,6 +22,8 @@ class global_ptr {
     static_assert(std::is_trivially_copyable_v<T>, "remote memory holds values that bytes make up");
 
 public:
+    using element_type = T;
+
     global_ptr() = default;
     global_ptr(pm::Node node, SegmentId segment, std::uint64_t byte_offset) noexcept
         : node_(node), segment_(segment), offset_(byte_offset) {}

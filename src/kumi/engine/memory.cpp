@@ -15,6 +15,8 @@ Result<std::uint64_t> allocate(Dispatcher& dispatcher, std::size_t count, std::s
     return dispatcher.segments().allocate(count, bytes_each);
 }
 Result<void> release(Dispatcher& dispatcher, Where memory) { return dispatcher.segments().release(memory); }
+Result<SegmentId> expose(Dispatcher& dispatcher, MutableBytes memory) { return dispatcher.segments().expose(memory); }
+Result<void> conceal(Dispatcher& dispatcher, Where memory) { return dispatcher.segments().conceal(memory); }
 std::byte* local(Dispatcher& dispatcher, Where where, std::size_t bytes) noexcept {
     return dispatcher.segments().local(where, bytes);
 }
@@ -53,7 +55,7 @@ Result<void> Memory::put_pieces(std::span<const PutPiece> pieces, const Notice& 
 Result<void> Memory::get_pieces(std::span<const GetPiece> pieces) { return dispatcher_->memory().get_pieces(pieces); }
 
 Result<void> Memory::set_flag(global_ptr<Flag> flag, Flag value) {
-    return dispatcher_->memory().put(flag.as<std::byte>(), {}, Notice::set(flag, value));
+    return dispatcher_->memory().set_flag(flag.as<std::byte>(), Notice::set(flag, value));
 }
 Result<void> Memory::wait(const Flag& flag, Flag value, Instant deadline) {
     return dispatcher_->flags().wait(flag, value, deadline);

@@ -33,6 +33,7 @@
 #include "kumi/pm/node.hpp"
 
 #include <cstdint>
+#include <ranges>
 #include <span>
 #include <type_traits>
 
@@ -48,6 +49,8 @@ Result<MadeSegment> make_segment(Dispatcher& dispatcher, std::size_t count, std:
 Result<void> free_segment(Dispatcher& dispatcher, SegmentId segment);
 Result<std::uint64_t> allocate(Dispatcher& dispatcher, std::size_t count, std::size_t bytes_each);
 Result<void> release(Dispatcher& dispatcher, Where memory);
+Result<SegmentId> expose(Dispatcher& dispatcher, MutableBytes memory);
+Result<void> conceal(Dispatcher& dispatcher, Where memory);
 std::byte* local(Dispatcher& dispatcher, Where where, std::size_t bytes) noexcept;
 Result<void> put(Dispatcher& dispatcher, Where to, Bytes source, const Notice& notice);
 Result<void> start_put(Dispatcher& dispatcher, Where to, Bytes source, const Notice& notice);
@@ -96,8 +99,28 @@ public:
     Result<void> release(global_ptr<T> memory) {
         return by_bytes::release(*dispatcher_, memory.template as<std::byte>());
     }
+
+    // ---- memory that exists
+
+    /// Lets other nodes reach any memory of this process: an array of the program, a static variable. It must stay
+    /// where it is until conceal(). Nodes of this host reach it by messages, too, so segments and the heap are faster.
+    /// There may be 1,024 such pieces. Words for flags and atomic operations must be aligned.
+    template <std::ranges::contiguous_range Range>
+        requires(std::ranges::borrowed_range<Range>&& Value<std::ranges::range_value_t<Range>>)
+    Result<global_ptr<std::ranges::range_value_t<Range>>> expose(Range&& memory) {
+        const auto number = by_bytes::expose(*dispatcher_, std::as_writable_bytes(std::span(memory)));
+        if (!number) return number.error();
+        return global_ptr<std::ranges::range_value_t<Range>>(by_bytes::node_of(*dispatcher_), *number, 0);
+    }
+    /// Ends that, for the whole piece that `memory` points into. When this returns, nothing is read or written there
+    /// for other nodes any more: accesses that have not arrived, and later ones, are errors there.
+    template <class T>
+    Result<void> conceal(global_ptr<T> memory) {
+        return by_bytes::conceal(*dispatcher_, memory.template as<std::byte>());
+    }
+
     /// The memory itself, for plain loads and stores: of this node, and of other nodes of this host. Null for nodes of
-    /// other hosts, for nodes that are lost, and where the pointer names no memory.
+    /// other hosts, for nodes that are lost, for what other nodes expose, and where the pointer names no memory.
     template <class T>
     T* local(global_ptr<T> where, std::size_t count = 1) {
         return reinterpret_cast<T*>(

@@ -106,6 +106,8 @@ struct Place {
     std::uint64_t offset;
 };
 inline constexpr std::uint32_t landing_bit = 1u << 31;
+/// In the number of a segment: memory that existed before its node exposed it. Such a number is its node's own.
+inline constexpr std::uint32_t exposed_bit = 1u << 30;
 
 /// An operation that the sender waits for.
 struct OperationId {

@@ -1,10 +1,12 @@
 #include "kumi/group/groups.hpp"
 
 #include "kumi/base/text/fnv.hpp"
-#include "kumi/group/mail/mailbox.hpp"
 #include "kumi/group/gather.hpp"
 #include "kumi/group/group.hpp"
+#include "kumi/group/mail/mailbox.hpp"
 #include "kumi/group/multicast/multicasts.hpp"
+#include "kumi/group/source/remote_sources.hpp"
+#include "kumi/group/wire/message.hpp"
 
 #include <algorithm>
 
@@ -12,7 +14,8 @@ namespace kumi::group {
 
 Groups::Groups(engine::Dispatcher& dispatcher, Topology topology, const Settings& settings, const Costs& usual)
     : multicasts_(std::make_unique<Multicasts>(dispatcher, std::move(topology), settings, usual)),
-      mailbox_(std::make_shared<Mailbox>(dispatcher)) {}
+      mailbox_(std::make_shared<Mailbox>(dispatcher)),
+      sources_(std::make_unique<RemoteSources>(dispatcher, *multicasts_)) {}
 Groups::Groups(Groups&&) noexcept = default;
 Groups::~Groups() = default;
 
@@ -44,13 +47,17 @@ engine::Progress& Groups::progress() noexcept { return multicasts_->dispatcher()
 
 namespace {
 
+Ended complete(std::shared_ptr<engine::Promise<Set>> promise) {
+    return [promise = std::move(promise)](Result<Outcome> outcome) {
+        if (outcome) promise->complete(std::move(outcome->missing));
+        else promise->complete(outcome.error());
+    };
+}
+
 Future<Set> start(Multicasts& multicasts, const Set& to, const Purpose& purpose, Bytes arguments, Bytes payload) {
     auto promise = std::make_shared<engine::Promise<Set>>(&multicasts.dispatcher().progress());
     auto future = promise->future();
-    multicasts.start(to, purpose, arguments, payload, [promise = std::move(promise)](Result<Outcome> outcome) {
-        if (outcome) promise->complete(std::move(outcome->missing));
-        else promise->complete(outcome.error());
-    });
+    multicasts.start(to, purpose, arguments, payload, complete(std::move(promise)));
     return future;
 }
 
@@ -73,12 +80,72 @@ Future<Set> Groups::multicast(const Set& to, std::uint64_t tag, Bytes content) {
     return start(*multicasts_, to, {Use::take, 0, tag}, {}, content);
 }
 
-Future<Set> Groups::store(const Set& to, global_ptr<std::byte> place, Bytes source, const Notice& notice) {
+// ---- into memory
+
+namespace {
+
+constexpr const char* into_memory = "multicast into memory";
+
+/// The places as they travel. An error: one of them is nowhere, or two are on one node.
+Result<std::vector<StorePlace>> check_places(engine::Dispatcher& dispatcher,
+                                             std::span<const global_ptr<std::byte>> places, std::size_t bytes) {
+    std::vector<StorePlace> checked;
+    for (const auto& place : places) {
+        if (auto good = dispatcher.segments().check(into_memory, place, bytes); !good) return good.error();
+        checked.push_back({place.node(), place.segment(), place.offset()});
+    }
+    std::ranges::sort(checked, {}, &StorePlace::node);
+    const auto twice = std::ranges::adjacent_find(checked, {}, &StorePlace::node);
+    if (twice == checked.end()) return checked;
+    return error(ErrorCode::misuse, "{}: two of the places are on {}", into_memory, dispatcher.name_of(twice->node));
+}
+
+} // namespace
+
+std::size_t Groups::bytes_of_values(const Values& values) noexcept {
+    const Source* const remote = std::get_if<Source>(&values);
+    return remote != nullptr ? remote->bytes : std::get<Bytes>(values).size();
+}
+
+Future<Set> Groups::store(const Set& to, global_ptr<std::byte> place, const Values& values, const Notice& notice) {
     engine::Dispatcher& dispatcher = multicasts_->dispatcher();
-    if (auto good = dispatcher.memory().check_store("multicast into memory", place, source.size(), notice); !good)
+    if (auto good = dispatcher.memory().check_store(into_memory, place, bytes_of_values(values), notice); !good)
         return refused(*multicasts_, good.error());
     const StoreHead head{{place.segment(), 0, place.offset()}, notice};
-    return start(*multicasts_, to, {Use::store, 0, 0}, bytes_of(head), source);
+    return store(to, 0, bytes_of(head), values);
+}
+
+Future<Set> Groups::store(ByteList places, const Values& values, const Notice& notice) {
+    engine::Dispatcher& dispatcher = multicasts_->dispatcher();
+    const auto checked = check_places(dispatcher, places, bytes_of_values(values));
+    if (!checked) return refused(*multicasts_, checked.error());
+    if (engine::is_exposed(notice.segment) || (notice.kind != Notice::Kind::none && notice.segment == 0))
+        return refused(*multicasts_, error(ErrorCode::misuse,
+                                           "{}: the flag of the notice must be in a segment, which "
+                                           "is alike on all nodes",
+                                           into_memory));
+    Set to;
+    for (const StorePlace& place : *checked) to.add(place.node);
+    std::vector<std::byte> arguments;
+    append(arguments, bytes_of(StoreHead{{}, notice}));
+    append(arguments, std::as_bytes(std::span(*checked)));
+    return store(to, static_cast<std::uint32_t>(checked->size()), arguments, values);
+}
+
+Future<Set> Groups::store(const Set& to, std::uint32_t places, Bytes arguments, const Values& values) {
+    const Purpose purpose{Use::store, places, 0};
+    if (const Bytes* const mine = std::get_if<Bytes>(&values))
+        return start(*multicasts_, to, purpose, arguments, *mine);
+    const auto& [from, bytes] = std::get<Source>(values);
+    engine::Dispatcher& dispatcher = multicasts_->dispatcher();
+    if (auto good = dispatcher.segments().check("multicast from memory", from, bytes); !good)
+        return refused(*multicasts_, good.error());
+    if (const std::byte* const here = dispatcher.segments().local(from, bytes); here != nullptr)
+        return start(*multicasts_, to, purpose, arguments, {here, bytes});
+    auto promise = std::make_shared<engine::Promise<Set>>(&dispatcher.progress());
+    auto future = promise->future();
+    sources_->ask(from, bytes, to, places, arguments, complete(std::move(promise)));
+    return future;
 }
 
 void Groups::discard_stores(bool discards) noexcept { multicasts_->discard_stores(discards); }

@@ -36,13 +36,16 @@
 #include "kumi/group/settings.hpp"
 #include "kumi/group/topology.hpp"
 
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace kumi::engine {
@@ -52,8 +55,16 @@ class Dispatcher;
 namespace kumi::group {
 
 class Multicasts;
+class RemoteSources;
 class Group;
 class Mailbox;
+
+/// A list of places in memory, all of one type.
+template <class Places>
+using ElementOf = typename std::ranges::range_value_t<const Places>::element_type;
+template <class Places>
+concept PlaceList = std::ranges::sized_range<const Places> &&
+    std::same_as<std::ranges::range_value_t<const Places>, global_ptr<ElementOf<Places>>>;
 
 /// A multicast without a handler, at a member that took it.
 struct Arrival {
@@ -118,6 +129,27 @@ public:
                           const Notice& notice = {}) {
         return store(to, place.template as<std::byte>(), std::as_bytes(values), notice);
     }
+    /// The same for `count` values in the memory of any node, at `from`. They are those that are there when the call
+    /// has reached that node, which is the master of the multicast. If it is lost meanwhile, the future has an error,
+    /// and some members may have the values.
+    template <class T>
+    Future<Set> multicast(const Set& to, global_ptr<T> place, global_ptr<T> from, std::size_t count,
+                          const Notice& notice = {}) {
+        return store(to, place.template as<std::byte>(),
+                     Source{from.template as<std::byte>(), engine::bytes_for<T>(count)}, notice);
+    }
+    /// The same to a place of its own on each member, in any memory that other nodes reach: segments, heaps, and what
+    /// nodes expose. The members are the nodes of `places`, each of which is named once.
+    template <PlaceList Places>
+    Future<Set> multicast(const Places& places, std::span<const ElementOf<Places>> values, const Notice& notice = {}) {
+        return store(by_bytes(places), std::as_bytes(values), notice);
+    }
+    template <PlaceList Places>
+    Future<Set> multicast(const Places& places, global_ptr<ElementOf<Places>> from, std::size_t count,
+                          const Notice& notice = {}) {
+        return store(by_bytes(places),
+                     Source{from.template as<std::byte>(), engine::bytes_for<ElementOf<Places>>(count)}, notice);
+    }
     /// From now on this node stores nothing and sets no flag for multicasts into memory; it still passes them on.
     void discard_stores(bool discards) noexcept;
 
@@ -159,7 +191,24 @@ public:
 private:
     using Ended = std::function<void(Result<Outcome>)>;
     Future<Set> call(const Set& to, engine::Handle handler, Bytes arguments, Bytes payload);
-    Future<Set> store(const Set& to, global_ptr<std::byte> place, Bytes source, const Notice& notice);
+    /// Values in the memory of some node.
+    struct Source {
+        global_ptr<std::byte> from;
+        std::size_t bytes;
+    };
+    using Values = std::variant<Bytes, Source>;
+    static std::size_t bytes_of_values(const Values& values) noexcept;
+    using ByteList = std::vector<global_ptr<std::byte>>;
+    template <class Places>
+    static ByteList by_bytes(const Places& places) {
+        ByteList list;
+        for (const auto& place : places) list.push_back(place.template as<std::byte>());
+        return list;
+    }
+    Future<Set> store(const Set& to, global_ptr<std::byte> place, const Values& values, const Notice& notice);
+    Future<Set> store(ByteList places, const Values& values, const Notice& notice);
+    /// `arguments` say where the values go.
+    Future<Set> store(const Set& to, std::uint32_t places, Bytes arguments, const Values& values);
     /// Runs a function on all members; with an operation, the answers are combined.
     void ask(const Set& to, engine::Handle function, std::optional<engine::Handle> operation,
              const engine::ArgumentBytes& arguments, Ended ended);
@@ -170,6 +219,7 @@ private:
 
     std::unique_ptr<Multicasts> multicasts_;
     std::shared_ptr<Mailbox> mailbox_; // shared with each Group, which may outlive this
+    std::unique_ptr<RemoteSources> sources_;
 };
 
 } // namespace kumi::group

@@ -171,6 +171,23 @@ public:
                           const Notice& notice = {}) {
         return groups_->multicast(to, place, values, notice);
     }
+    /// The same for values in the memory of any node.
+    template <class T>
+    Future<Set> multicast(const Set& to, global_ptr<T> place, global_ptr<T> from, std::size_t count,
+                          const Notice& notice = {}) {
+        return groups_->multicast(to, place, from, count, notice);
+    }
+    /// The same to a place of its own on each node.
+    template <group::PlaceList Places>
+    Future<Set> multicast(const Places& places, std::span<const group::ElementOf<Places>> values,
+                          const Notice& notice = {}) {
+        return groups_->multicast(places, values, notice);
+    }
+    template <group::PlaceList Places>
+    Future<Set> multicast(const Places& places, global_ptr<group::ElementOf<Places>> from, std::size_t count,
+                          const Notice& notice = {}) {
+        return groups_->multicast(places, from, count, notice);
+    }
     Result<group::Arrival> next_multicast(Instant deadline = never) { return groups_->next(deadline); }
     /// Runs a function on every member; answers come back by node.
     template <class Answer, class... Parameters, class... Arguments>

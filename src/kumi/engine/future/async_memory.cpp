@@ -17,8 +17,6 @@ Result<void> check_running(const char* what, Dispatcher& dispatcher) {
     return error(ErrorCode::ended, "{}: the job has ended", what);
 }
 
-bool is_near(Dispatcher& dispatcher, Node node) noexcept { return dispatcher.segments().map().reaches(node); }
-
 /// It was done by this thread.
 Asked finish(const Result<void>& outcome, const Done& done) {
     if (!outcome) return outcome.error();
@@ -34,7 +32,7 @@ Asked begin_put(Dispatcher& dispatcher, Where to, Bytes source, const Notice& no
     if (auto good = check_running("put", dispatcher); !good) return good.error();
     if (auto good = dispatcher.segments().check("put", to, source.size()); !good) return good.error();
     if (auto good = dispatcher.flags().check("put", to.node(), notice); !good) return good.error();
-    if (is_near(dispatcher, to.node())) return finish(dispatcher.memory().put(to, source, notice), done);
+    if (dispatcher.memory().reaches(to, notice)) return finish(dispatcher.memory().put(to, source, notice), done);
     const Turn turn = dispatcher.take_turn();
     const OperationId id =
         dispatcher.operations().begin(turn, {.peer = to.node(), .what = "put", .answered = std::move(done)});
@@ -50,7 +48,7 @@ Asked begin_put(Dispatcher& dispatcher, Where to, Bytes source, const Notice& no
 Asked begin_get(Dispatcher& dispatcher, Where from, MutableBytes target, Done done) {
     if (auto good = check_running("get", dispatcher); !good) return good.error();
     if (auto good = dispatcher.segments().check("get", from, target.size()); !good) return good.error();
-    if (is_near(dispatcher, from.node()) || target.empty()) return finish(dispatcher.memory().get(from, target), done);
+    if (dispatcher.memory().reaches(from) || target.empty()) return finish(dispatcher.memory().get(from, target), done);
     return number_of(dispatcher.memory().begin_get(from, target, {.answered = std::move(done)}));
 }
 
@@ -60,10 +58,10 @@ Asked begin_copy(Dispatcher& dispatcher, Where from, Where to, std::size_t bytes
     if (auto good = dispatcher.segments().check("copy to", to, bytes); !good) return good.error();
     if (auto good = dispatcher.flags().check("copy", to.node(), notice); !good) return good.error();
     MemoryMap& map = dispatcher.segments().map();
-    if (map.reaches(from.node()))
+    if (dispatcher.memory().reaches(from))
         return begin_put(dispatcher, to, {map.find(from.node(), from.segment(), from.offset(), bytes), bytes}, notice,
                          std::move(done));
-    if (map.reaches(to.node()) && bytes != 0) {
+    if (dispatcher.memory().reaches(to, notice) && bytes != 0) {
         std::byte* const target = map.find(to.node(), to.segment(), to.offset(), bytes);
         auto got = [&dispatcher, to, notice, done = std::move(done)](const Result<Bytes>& outcome) {
             if (outcome && !dispatcher.flags().apply(to.node(), notice))
@@ -79,7 +77,7 @@ Asked begin_copy(Dispatcher& dispatcher, Where from, Where to, std::size_t bytes
 Asked begin_atomic(Dispatcher& dispatcher, Where word, const Atomic& what, Done done) {
     if (auto good = check_running("atomic operation", dispatcher); !good) return good.error();
     MemoryService& memory = dispatcher.memory();
-    if (word.node() >= dispatcher.nodes() || is_near(dispatcher, word.node())) {
+    if (word.node() >= dispatcher.nodes() || memory.reaches(word)) {
         const auto before = memory.atomic(word, what); // does not wait
         if (!before) return before.error();
         done(bytes_of(*before));

@@ -133,6 +133,10 @@ void MemoryMap::drop(SegmentId segment) noexcept {
 }
 
 std::string MemoryMap::explain(Node node, SegmentId segment, std::uint64_t offset, std::uint64_t bytes) const {
+    if (is_exposed(segment) && (node != self_ || exposures_.find(segment, 0, 0) == nullptr))
+        return "it is not exposed (any more)";
+    if (is_exposed(segment))
+        return fmt::format("{} bytes are exposed, and these are {} at {}", exposures_.bytes(segment), bytes, offset);
     if (segment != 0 && end_of(self_, segment) == 0)
         return fmt::format("there is no segment {} (any more)", segment);
     if (segment == 0) return fmt::format("the heap of node {} has no {} bytes at {}", node, bytes, offset);

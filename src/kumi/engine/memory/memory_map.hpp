@@ -8,8 +8,9 @@
 #include "kumi/base/bytes.hpp"
 #include "kumi/base/data/range_set.hpp"
 #include "kumi/base/result.hpp"
-#include "kumi/engine/memory/words.hpp"
+#include "kumi/engine/memory/exposures.hpp"
 #include "kumi/engine/memory/shared_page.hpp"
+#include "kumi/engine/memory/words.hpp"
 #include "kumi/engine/wire.hpp"
 #include "kumi/pm/channel.hpp"
 
@@ -52,15 +53,18 @@ public:
     /// Of a node whose memory is mapped here.
     SharedPage& page(Node node) const noexcept { return *reinterpret_cast<SharedPage*>(bases_[node]); }
 
-    /// The memory there, of a node whose memory is mapped here; null where the place is in no segment. From any thread.
+    /// The memory there, of a node whose memory is mapped here; null where the place is in no segment, and for what
+    /// other nodes expose. From any thread.
     std::byte* find(Node node, SegmentId segment, std::uint64_t offset, std::uint64_t bytes) const noexcept {
         const std::uint64_t end = end_of(node, segment);
         if (bytes >= end || offset >= end - bytes) [[unlikely]]
-            return nullptr;
+            return is_exposed(segment) && node == self_ ? exposures_.find(segment, offset, bytes) : nullptr;
         return bases_[node] + starts_[slot_of(segment)].load(std::memory_order_relaxed) + offset; // after end_of()
     }
-    /// Whether `bytes` there lie in a segment, as far as this node knows: heaps of other hosts know themselves.
+    /// Whether `bytes` there lie in a segment, as far as this node knows: heaps of other hosts know themselves, and
+    /// other nodes know what they expose.
     bool contains(Node node, SegmentId segment, std::uint64_t offset, std::uint64_t bytes) const noexcept {
+        if (is_exposed(segment)) return node != self_ || exposures_.find(segment, offset, bytes) != nullptr;
         if (segment == 0 && !is_mapped(node)) return true;
         const std::uint64_t end = end_of(is_mapped(node) ? node : self_, segment);
         return bytes < end && offset < end - bytes;
@@ -72,13 +76,16 @@ public:
 
     /// Makes a segment. Its number is the same on all nodes as long as they make and drop the same segments in the same
     /// order. A failed call uses up a number too, because it may succeed on other nodes. The number of a dropped
-    /// segment is used again after more than two thousand million others.
+    /// segment is used again after more than a thousand million others.
     Result<SegmentId> make(std::uint64_t bytes);
     void drop(SegmentId segment) noexcept;
 
     /// Memory of this node's heap, aligned to 64 bytes, zeroed only when it is new.
     Result<std::uint64_t> allocate(std::uint64_t bytes);
     Result<void> release(std::uint64_t offset);
+
+    /// Memory that existed before, and that other nodes reach by messages alone.
+    Exposures& exposures() noexcept { return exposures_; }
 
     /// Segments that a node may have at once, one more with its heap.
     static constexpr SegmentId segments_max = 65'536;
@@ -87,9 +94,9 @@ private:
     explicit MemoryMap(pm::Channel& channel);
 
     // A segment's number is a slot, and above it a generation: how often numbers have begun anew at the first slot. The
-    // engine's messages need the highest bit for themselves.
-    static constexpr unsigned slot_bits = 16, generation_bits = 15;
-    static_assert(segments_max == 1u << slot_bits && landing_bit == 1u << (slot_bits + generation_bits));
+    // highest bits are those of other numbers: of exposed memory, and in messages of landings.
+    static constexpr unsigned slot_bits = 16, generation_bits = 14;
+    static_assert(segments_max == 1u << slot_bits && exposed_bit == 1u << (slot_bits + generation_bits));
     static constexpr unsigned end_bits = 48; // more addresses than there are
     static constexpr SegmentId slot_of(SegmentId segment) noexcept { return segment % segments_max; }
 
@@ -127,6 +134,7 @@ private:
 
     std::map<std::uint64_t, std::uint64_t> allocated_; // in the heap
     base::RangeSet heap_ranges_;
+    Exposures exposures_;
 };
 
 } // namespace kumi::engine

@@ -46,7 +46,8 @@ std::string explain_notice(const Notice& notice) {
 
 MemoryService::MemoryService(Dispatcher& dispatcher, MemoryMap& map, Segments& segments, Flags& flags)
     : dispatcher_(dispatcher), operations_(dispatcher.operations()), port_(dispatcher.add_service(*this)), map_(map),
-      nodes_(dispatcher.nodes()), segments_(segments), flags_(flags), transfers_(dispatcher, port_) {}
+      nodes_(dispatcher.nodes()), segments_(segments), flags_(flags), transfers_(dispatcher, port_),
+      has_sent_puts_(dispatcher.nodes()) {}
 
 Handled MemoryService::on_message(const Turn& turn, Node source, std::uint16_t kind, Bytes body) {
     switch (kind) {
@@ -65,14 +66,24 @@ void MemoryService::on_lost(const Turn& turn, Node node) noexcept {
     transfers_.give_up(turn, node);
 }
 
-inline bool MemoryService::reaches(Node node) const noexcept { return node < nodes_ && map_.reaches(node); }
+bool MemoryService::reaches(Where where, const Notice& notice) const noexcept {
+    const Node node = where.node();
+    return node < nodes_ && map_.reaches(node) &&
+           (!is_exposed(where.segment() | notice.segment) || node == dispatcher_.node());
+}
 
 Result<void> MemoryService::wait_for(OperationId id) {
     const auto done = operations_.wait_for(id);
     return done ? Result<void>() : Result<void>(done.error());
 }
 
-Error MemoryService::not_in_handler(const char* what, Node node) const {
+Error MemoryService::not_in_handler(const char* what, Where where) const {
+    const Node node = where.node();
+    if (map_.reaches(node)) // but not this memory
+        return error(ErrorCode::misuse,
+                     "{}: a handler must not wait for {}, which has this memory exposed and not made by Kumi; the "
+                     "forms of async() do not wait",
+                     what, dispatcher_.name_of(node));
     if (map_.is_mapped(node)) // it was reached until it was lost
         return error(ErrorCode::node_lost, "{}: {} has left, or is lost", what, dispatcher_.name_of(node));
     return error(ErrorCode::misuse,
@@ -83,7 +94,7 @@ Error MemoryService::not_in_handler(const char* what, Node node) const {
 // ---- put
 
 Result<void> MemoryService::put(Where to, Bytes source, const Notice& notice) {
-    if (!reaches(to.node())) return put_by_messages(to, source, notice);
+    if (!reaches(to, notice)) return put_by_messages(to, source, notice);
     std::byte* const where = map_.find(to.node(), to.segment(), to.offset(), source.size());
     if (where == nullptr) [[unlikely]]
         return segments_.check("put", to, source.size());
@@ -93,10 +104,17 @@ Result<void> MemoryService::put(Where to, Bytes source, const Notice& notice) {
     return {};
 }
 
+Result<void> MemoryService::set_flag(Where to, const Notice& notice) {
+    // Relaxed: a thread that has put something before has stored this itself, or knows of it by other means.
+    const bool could_overtake = to.node() < nodes_ && has_sent_puts_[to.node()].load(std::memory_order_relaxed);
+    return could_overtake ? put_by_messages(to, {}, notice) : put(to, {}, notice);
+}
+
 /// Apart from put(), which then needs few registers for memory of this host.
 Result<void> MemoryService::put_by_messages(Where to, Bytes source, const Notice& notice) {
     if (auto good = segments_.check("put", to, source.size()); !good) return good;
     if (auto good = flags_.check("put", to.node(), notice); !good) return good;
+    if (map_.is_mapped(to.node())) has_sent_puts_[to.node()].store(true, std::memory_order_relaxed); // see set_flag()
     for (std::size_t at = 0;;) {
         const std::size_t bytes = std::min(transfers_.piece_bytes(), source.size() - at);
         const bool is_last = at + bytes == source.size();
@@ -113,7 +131,7 @@ Result<void> MemoryService::put_by_messages(Where to, Bytes source, const Notice
 Result<void> MemoryService::start_put(Where to, Bytes source, const Notice& notice) {
     if (auto good = segments_.check("put", to, source.size()); !good) return good;
     if (auto good = flags_.check("put", to.node(), notice); !good) return good;
-    if (reaches(to.node()) || source.size() <= 1024) return put(to, source, notice);
+    if (reaches(to, notice) || source.size() <= 1024) return put(to, source, notice);
     transfers_.start(
         {.node = to.node(), .place = place_of(to), .source = source.data(), .bytes = source.size(), .notice = notice});
     return {};
@@ -150,7 +168,11 @@ bool MemoryService::on_put(const Turn& turn, Node source, Bytes body) {
 
 Result<void> MemoryService::check_store(const char* what, Where to, std::size_t bytes, const Notice& notice) const {
     const Node self = dispatcher_.node();
-    if (to.segment() == 0) return error(ErrorCode::misuse, "{}: heaps are not alike; it goes to a segment", what);
+    if (to.segment() == 0 || is_exposed(to.segment()))
+        return error(ErrorCode::misuse,
+                     "{}: heaps and exposed memory are not alike on all nodes; give a place for each node, or a place "
+                     "in a segment",
+                     what);
     if (auto good = segments_.check(what, to.on(self), bytes); !good) return good;
     return flags_.check(what, self, notice);
 }
@@ -182,7 +204,7 @@ std::string MemoryService::explain_place(const Place& place, std::uint64_t bytes
 // ---- get
 
 Result<void> MemoryService::get(Where from, MutableBytes target) {
-    if (reaches(from.node())) {
+    if (reaches(from)) {
         const std::byte* const where = map_.find(from.node(), from.segment(), from.offset(), target.size());
         if (where == nullptr) [[unlikely]]
             return segments_.check("get", from, target.size());
@@ -190,7 +212,7 @@ Result<void> MemoryService::get(Where from, MutableBytes target) {
         return {};
     }
     if (auto good = segments_.check("get", from, target.size()); !good) return good;
-    if (dispatcher_.progress().in_handler()) return not_in_handler("get", from.node());
+    if (dispatcher_.progress().in_handler()) return not_in_handler("get", from);
     if (target.empty()) return {};
     const OperationId id = begin_get(from, target, {.is_waited_for = true});
     return wait_for(id);
@@ -198,7 +220,7 @@ Result<void> MemoryService::get(Where from, MutableBytes target) {
 
 Result<void> MemoryService::start_get(Where from, MutableBytes target, Flag* flag) {
     if (flag != nullptr) store_flag(*flag, 0);
-    if (from.node() < dispatcher_.nodes() && (reaches(from.node()) || target.empty())) {
+    if (from.node() < dispatcher_.nodes() && (reaches(from) || target.empty())) {
         auto got = get(from, target);
         if (got && flag != nullptr) store_flag(*flag, 1);
         return got;
@@ -282,7 +304,7 @@ Result<void> MemoryService::get_pieces(std::span<const GetPiece> pieces) {
     std::vector<OperationId> begun;
     Result<void> outcome;
     for (const GetPiece& piece : pieces) {
-        const bool is_near = reaches(piece.from.node());
+        const bool is_near = reaches(piece.from);
         if (is_near || piece.target.empty() || dispatcher_.progress().in_handler())
             outcome = get(piece.from, piece.target);
         else if (outcome = segments_.check("get", piece.from, piece.target.size()); outcome)
@@ -300,11 +322,11 @@ Result<void> MemoryService::copy(Where from, Where to, std::size_t bytes, const 
     if (auto good = segments_.check("copy from", from, bytes); !good) return good;
     if (auto good = segments_.check("copy to", to, bytes); !good) return good;
     if (auto good = flags_.check("copy", to.node(), notice); !good) return good;
-    if (reaches(from.node())) {
+    if (reaches(from)) {
         const std::byte* const source = map_.find(from.node(), from.segment(), from.offset(), bytes);
         return start_put(to, {source, bytes}, notice);
     }
-    if (reaches(to.node()) && bytes != 0) {
+    if (reaches(to, notice) && bytes != 0) {
         std::byte* const target = map_.find(to.node(), to.segment(), to.offset(), bytes);
         begin_get(from, {target, bytes}, {.answered = [this, to, notice](const Result<Bytes>& done) {
                       const Turn turn = dispatcher_.take_turn();
@@ -342,8 +364,8 @@ bool MemoryService::on_copy(const Turn& turn, Node source, Bytes body) {
                            error(ErrorCode::not_found, "copy: {}", explain_place(what.from, what.bytes)));
         return true;
     }
-    if (reaches(what.target)) {
-        const Where to(what.target, what.to.segment, what.to.offset);
+    const Where to(what.target, what.to.segment, what.to.offset);
+    if (reaches(to, what.notice)) {
         if (auto done = put(to, {from, what.bytes}, what.notice); !done)
             operations_.refuse(turn, source, what.operation, done.error());
         else operations_.reply_done(turn, source, what.operation);
@@ -360,8 +382,14 @@ bool MemoryService::on_copy(const Turn& turn, Node source, Bytes body) {
                       .source = from,
                       .bytes = what.bytes,
                       .notice = what.notice,
-                      .operation = id});
+                      .operation = id,
+                      .source_segment = what.from.segment});
     return true;
+}
+
+void MemoryService::end_copies_from(const Turn& turn, SegmentId segment) {
+    for (const OperationId id : transfers_.operations_from(turn, segment))
+        operations_.fail(turn, id, error(ErrorCode::not_found, "copy: the memory was freed or concealed meanwhile"));
 }
 
 // ---- strided
@@ -375,7 +403,7 @@ Result<void> MemoryService::put_strided(Where to, const std::byte* source, const
     if (auto good = segments_.check("put", lowest, reach.bytes); !good) return good;
     if (auto good = flags_.check("put", to.node(), notice); !good) return good;
     if (shape.count == 0 || shape.block_bytes == 0) return put(lowest, {}, notice);
-    if (reaches(to.node())) {
+    if (reaches(to, notice)) {
         std::byte* const where =
             map_.find(lowest.node(), lowest.segment(), lowest.offset(), reach.bytes) + reach.before;
         for (std::size_t i = 0; i < shape.count; ++i)
@@ -444,7 +472,7 @@ Result<void> MemoryService::get_strided(Where from, std::byte* target, const Str
     const Where lowest(from.node(), from.segment(), from.offset() - reach.before);
     if (auto good = segments_.check("get", lowest, reach.bytes); !good) return good;
     if (shape.count == 0 || shape.block_bytes == 0) return {};
-    const bool is_here = reaches(from.node());
+    const bool is_here = reaches(from);
     if (is_here || shape.block_bytes > transfers_.piece_bytes() / 2) {
         for (std::size_t i = 0; i < shape.count; ++i) {
             const Where block(from.node(), from.segment(),
@@ -456,7 +484,7 @@ Result<void> MemoryService::get_strided(Where from, std::byte* target, const Str
         }
         return {};
     }
-    if (dispatcher_.progress().in_handler()) return not_in_handler("get", from.node());
+    if (dispatcher_.progress().in_handler()) return not_in_handler("get", from);
     const std::uint64_t bytes = shape.block_bytes * shape.count;
     const OperationId id = operations_.begin(Operation{.peer = from.node(),
                                                        .what = "get",
@@ -490,13 +518,14 @@ Error MemoryService::unaligned(Where word, const Atomic& what) const {
 Result<std::uint64_t> MemoryService::atomic(Where word, const Atomic& what) {
     if (auto good = segments_.check("atomic operation", word, what.bytes); !good) return good.error();
     if (word.offset() % what.bytes != 0) return unaligned(word, what);
-    if (reaches(word.node())) {
+    if (reaches(word)) {
         std::byte* const where = map_.find(word.node(), word.segment(), word.offset(), what.bytes);
+        if (reinterpret_cast<std::uintptr_t>(where) % what.bytes != 0) return unaligned(word, what); // as exposed
         const std::uint64_t before = apply_atomic(what, where);
         flags_.nudge(word.node()); // it may be a flag that somebody waits for
         return before;
     }
-    if (dispatcher_.progress().in_handler()) return not_in_handler("atomic operation", word.node());
+    if (dispatcher_.progress().in_handler()) return not_in_handler("atomic operation", word);
     const auto id = send_atomic(word, what, {.is_waited_for = true});
     if (!id) return id.error();
     return operations_.wait_for(*id);

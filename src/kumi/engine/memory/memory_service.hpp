@@ -14,8 +14,10 @@
 #include "kumi/engine/operation/operations.hpp"
 #include "kumi/engine/service.hpp"
 
+#include <atomic>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace kumi::engine {
 
@@ -42,6 +44,13 @@ public:
     Result<void> get_pieces(std::span<const GetPiece> pieces);
     Result<void> copy(Where from, Where to, std::size_t bytes, const Notice& notice);
     Result<std::uint64_t> atomic(Where word, const Atomic& what);
+
+    /// As put() of a flag alone, after everything that this node has put there.
+    Result<void> set_flag(Where to, const Notice& notice);
+    /// True if this process accesses that memory, and carries out that notice, by loads and stores.
+    bool reaches(Where where, const Notice& notice = {}) const noexcept;
+    /// Memory of this node is no longer there: what other nodes have asked to be copied from it fails.
+    void end_copies_from(const Turn& turn, SegmentId segment);
 
     // ---- parts of the above that only begin, by messages: `operation` says who is told when it is done
 
@@ -79,14 +88,12 @@ private:
     bool on_atomic(const Turn& turn, Node source, Bytes body);
     bool on_copy(const Turn& turn, Node source, Bytes body);
 
-    /// True if `node` exists and this process accesses its memory by loads and stores.
-    bool reaches(Node node) const noexcept;
     Result<void> put_by_messages(Where to, Bytes source, const Notice& notice);
     Result<OperationId> send_atomic(Where word, const Atomic& what, Operation&& operation);
     Error unaligned(Where word, const Atomic& what) const;
     Result<void> wait_for(OperationId id);
-    /// Why a handler cannot access the memory of a node that this process does not reach.
-    Error not_in_handler(const char* what, Node node) const;
+    /// Why a handler cannot access memory that this process does not reach.
+    Error not_in_handler(const char* what, Where where) const;
 
     Dispatcher& dispatcher_;
     OperationService& operations_;
@@ -96,6 +103,8 @@ private:
     Segments& segments_;
     Flags& flags_;
     Transfers transfers_;
+    // By node: something was put by messages that a node of this host handles, so stores could overtake it.
+    std::vector<std::atomic<bool>> has_sent_puts_;
 };
 
 } // namespace kumi::engine

@@ -79,6 +79,7 @@ Result<void> Segments::free(SegmentId segment) {
     if (agreed->lowest != agreed->highest)
         return error(ErrorCode::misuse, "freeing segment {}: not all nodes free the same one", segment);
     const Turn turn = dispatcher_.take_turn();
+    dispatcher_.memory().end_copies_from(turn, segment);
     map_.drop(segment);
     return done;
 }
@@ -98,6 +99,21 @@ Result<void> Segments::release(Where memory) {
                      memory.node());
     const Turn turn = dispatcher_.take_turn();
     return map_.release(memory.offset());
+}
+
+Result<SegmentId> Segments::expose(MutableBytes memory) {
+    const Turn turn = dispatcher_.take_turn();
+    return map_.exposures().add(memory);
+}
+
+Result<void> Segments::conceal(Where memory) {
+    if (!memory || memory.node() != dispatcher_.node())
+        return error(ErrorCode::misuse, "concealing memory: only the node that has exposed it can do that");
+    const Turn turn = dispatcher_.take_turn();
+    if (!map_.exposures().remove(memory.segment()))
+        return error(ErrorCode::not_found, "concealing memory: it is not exposed (any more)");
+    dispatcher_.memory().end_copies_from(turn, memory.segment());
+    return {};
 }
 
 } // namespace kumi::engine

@@ -1,6 +1,7 @@
 #pragma once
 
-// Memory that other nodes reach: segments, which all nodes make and free together, and the heap of this node.
+// Memory that other nodes reach: segments, which all nodes make and free together, the heap of this node, and what this
+// node exposes.
 
 #include "kumi/base/bytes.hpp"
 #include "kumi/base/result.hpp"
@@ -33,6 +34,10 @@ public:
     /// Memory of this node's heap: its offset.
     Result<std::uint64_t> allocate(std::size_t count, std::size_t bytes_each);
     Result<void> release(Where memory);
+
+    /// Lets other nodes reach memory that exists: its number.
+    Result<SegmentId> expose(MutableBytes memory);
+    Result<void> conceal(Where memory);
 
     /// The memory itself, of a node of this host. Null: `where` is on another host, or names no memory, or the node is
     /// lost.

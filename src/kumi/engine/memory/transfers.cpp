@@ -97,6 +97,14 @@ std::optional<Transfer> Transfers::stop(const Turn& turn, Node node, base::Funct
     return stopped;
 }
 
+std::vector<OperationId> Transfers::operations_from(const Turn&, SegmentId segment) const {
+    std::vector<OperationId> found;
+    for (const auto& [node, transfers] : transfers_)
+        for (const Transfer& transfer : transfers)
+            if (transfer.source_segment == segment) found.push_back(transfer.operation);
+    return found;
+}
+
 bool Transfers::send_piece(const Turn& turn, Transfer& transfer) {
     if (transfer.has_gone) return false;
     const std::uint64_t bytes = std::min(piece_bytes_, transfer.bytes - transfer.next);

@@ -34,6 +34,7 @@ struct Transfer {
     OperationId held = no_operation; // for sync(); set by Transfers
     std::uint32_t thread = 0;        // base::thread_number() of the thread that began it; 0: set by Transfers
     std::uint64_t offer = 0;         // the number of the offer that it carries out; 0: none
+    SegmentId source_segment = 0;    // of this node, which another node has asked to be copied; 0: none, or the heap
 };
 
 class Transfers {
@@ -53,6 +54,9 @@ public:
     /// Stops the first transfer to `node` that `is_it(transfer)` says yes to: its source is not read any more. Nothing:
     /// there is none, or all of it has gone.
     std::optional<Transfer> stop(const Turn& turn, Node node, base::FunctionRef<bool(const Transfer&)> is_it);
+
+    /// The operations of transfers that read a segment of this node for other nodes.
+    std::vector<OperationId> operations_from(const Turn& turn, SegmentId segment) const;
 
     /// Data bytes of one message.
     std::uint64_t piece_bytes() const noexcept { return piece_bytes_; }

@@ -62,6 +62,14 @@ void Multicasts::start(const Set& to, const Purpose& purpose, Bytes arguments, B
     if (waiting) wait_and_begin(*waiting, ended);
 }
 
+bool Multicasts::try_start(const engine::Turn& turn, const Set& to, const Purpose& purpose, const Pieces& content,
+                           Ended& ended) {
+    if (sender_.under_way() >= most_under_way(turn)) return false; // before the content is copied
+    auto draft = sender_.draft(to, purpose, content);
+    if (!draft) return ended(draft.error()), true;
+    return try_begin(turn, *draft, ended);
+}
+
 /// The draft, if it has to wait.
 std::optional<Draft> Multicasts::start(const engine::Turn& turn, Result<Draft> draft, Ended& ended) {
     if (!draft) return ended(draft.error()), std::nullopt;
@@ -340,7 +348,7 @@ void Multicasts::run_ready(const engine::Turn& turn) {
 Result<std::vector<std::byte>> Multicasts::run_handler(const engine::Turn& turn, const Name& name,
                                                        const Purpose& purpose, Bytes content) {
     if (purpose.use == Use::store) {
-        if (auto stored = store(turn, content); !stored) return stored.error();
+        if (auto stored = store(turn, purpose.number, content); !stored) return stored.error();
         return std::vector<std::byte>();
     }
     is_running_ = true;
@@ -350,10 +358,19 @@ Result<std::vector<std::byte>> Multicasts::run_handler(const engine::Turn& turn,
     return std::vector<std::byte>();
 }
 
-Result<void> Multicasts::store(const engine::Turn& turn, Bytes content) {
+Result<void> Multicasts::store(const engine::Turn& turn, std::uint32_t places, Bytes content) {
     if (discards_stores_.load(std::memory_order_relaxed)) return {}; // no partner: a setting, and no data depends on it
     StoreHead head;
-    if (!take(content, head)) return error(ErrorCode::misuse, "a multicast into memory does not say where it goes");
+    bool is_said = take(content, head) && places <= content.size() / sizeof(StorePlace);
+    if (is_said && places != 0) {
+        is_said = false;
+        for (StorePlace place; places != 0 && take(content, place); --places) {
+            if (place.node != dispatcher_.node()) continue;
+            head.to = {place.segment, 0, place.offset};
+            is_said = true;
+        }
+    }
+    if (!is_said) return error(ErrorCode::misuse, "a multicast into memory does not say where it goes");
     return dispatcher_.memory().store(turn, head.to, content, head.notice);
 }
 

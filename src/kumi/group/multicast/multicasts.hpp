@@ -46,6 +46,9 @@ public:
     /// Begins a multicast; waits while too much is under way, but not in a handler. For any thread. Where there is a
     /// background thread, this call runs nothing of the program's: the thread may hold a mutex that a handler takes.
     void start(const Set& to, const Purpose& purpose, Bytes arguments, Bytes payload, Ended ended);
+    /// The same with the turn, for a service. False: too much is under way; try again later.
+    bool try_start(const engine::Turn& turn, const Set& to, const Purpose& purpose, const Pieces& content,
+                   Ended& ended);
     /// Waits for the next multicast that is to be taken. For any thread.
     Result<Arrival> next(Instant deadline);
     /// Whether this node passes multicasts into memory on, and stores nothing. For any thread.
@@ -102,7 +105,7 @@ private:
     /// Runs what is short: a handler, or a store into memory.
     Result<std::vector<std::byte>> run_handler(const engine::Turn& turn, const Name& name, const Purpose& purpose,
                                                Bytes content);
-    Result<void> store(const engine::Turn& turn, Bytes content);
+    Result<void> store(const engine::Turn& turn, std::uint32_t places, Bytes content);
     void end_delivery(const engine::Turn& turn, const Name& name, Result<std::vector<std::byte>> value);
     void end_delivery_soon(const engine::Turn& turn, const Name& name, Result<std::vector<std::byte>> value);
     OwnAnswer own_answer(const Name& name, const Purpose& purpose, Result<std::vector<std::byte>> value);

@@ -50,7 +50,7 @@ enum class Use : std::uint32_t {
     take,    // keeps it until the program takes it, with `tag`
     gather,  // runs function `number`; answers of up to `tag` bytes return to the master, which fetches larger ones
     reduce,  // the same, and function `tag` combines the answers
-    store,   // writes it into memory; the content begins with a StoreHead
+    store,   // writes it into memory; the content begins with a StoreHead, and `number` StorePlaces
 };
 struct Purpose {
     Use use;
@@ -143,10 +143,17 @@ struct Fetched {
 
 /// Precedes the content of a multicast into memory.
 struct StoreHead {
-    engine::Place to; // in a segment
+    engine::Place to; // in a segment, on all members; unused if there are StorePlaces
     Notice notice;
 };
 static_assert(sizeof(StoreHead) == 40);
+/// Where the content goes on one member. There is one for each member, in the order of nodes.
+struct StorePlace {
+    std::uint32_t node;
+    std::uint32_t segment;
+    std::uint64_t offset;
+};
+static_assert(sizeof(StorePlace) == 16);
 
 /// One message of a train; see probing.hpp.
 struct Probe {
