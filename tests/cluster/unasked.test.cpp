@@ -24,6 +24,18 @@ TEST(Unasked, what_a_function_or_handler_threw_is_said_and_the_exit_code_is_not_
     }
 }
 
+TEST(Unasked, a_broadcast_with_two_roots_is_said_at_the_end_where_no_call_follows_that_would_find_it) {
+    const Outcome outcome = run_unasked("roots");
+    EXPECT_EQ(outcome.code, 1);
+    // Both nodes say it, unless the exit code of one ends the other before.
+    const auto says = [&](const std::string& whose, const std::string& other) {
+        return contains(outcome.err, "has called broadcast with root " + whose + ", and node " + other) &&
+               contains(outcome.err, "its last call on that set was broadcast with root " + other + ": members");
+    };
+    EXPECT_TRUE(says("0", "1") || says("1", "0")) << outcome.err;
+    EXPECT_FALSE(contains(outcome.err, "did not ask")) << outcome.err;
+}
+
 TEST(Unasked, of_many_the_first_ten_are_said_and_the_others_counted) {
     const Outcome outcome = run_unasked("many");
     EXPECT_EQ(outcome.code, 1);
@@ -40,6 +52,7 @@ TEST(Unasked, what_the_program_asked_about_cancelled_or_had_another_answer_for_i
                                     {"synced", "known\n"},
                                     {"cancelled", ""},
                                     {"good", ""},
+                                    {"same root", ""},
                                     {"any", "one came\n"}}) {
         const Outcome outcome = run_unasked(what);
         EXPECT_EQ(outcome.code, 0) << what << ": " << outcome.err;

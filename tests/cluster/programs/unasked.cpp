@@ -1,4 +1,5 @@
-// Errors that the program does not ask about, one kind for each first word. Two nodes: node 0 makes the mistake.
+// Errors that the program does not ask about, one kind for each first word. Two nodes: node 0 makes the mistake, or
+// both make one.
 
 #include "kumi/functions.hpp"
 #include "kumi/kumi.hpp"
@@ -42,6 +43,12 @@ int main(int count, char** words) {
         // So that answers are here; what has not come when the job ends is not known to anybody.
         if (what == "send") job.wait_until([] { return false; }, kumi::now() + std::chrono::milliseconds(300));
         else (void)job.sync();
+    }
+    auto world = job.world();
+    if (what == "roots" || what == "same root") {
+        int value = 0;
+        kumi::must(world.broadcast(what == "roots" ? job.node() : 1, value));
+        kumi::must(job.sync()); // it is there
     }
     kumi::must(job.barrier());
     return what == "own code" ? 7 : 0;

@@ -11,7 +11,7 @@ void UnaskedErrors::fail_exit() noexcept {
     if (has_failed_) base::fail_exit();
 }
 
-void UnaskedErrors::add(const Error& why) noexcept {
+void UnaskedErrors::add(const Error& why, std::string_view remark) noexcept {
     if (why.code() == ErrorCode::cancelled || why.code() == ErrorCode::ended) return;
     const std::lock_guard lock(mutex_);
     if (why.code() != ErrorCode::node_lost && why.code() != ErrorCode::timed_out) {
@@ -19,7 +19,7 @@ void UnaskedErrors::add(const Error& why) noexcept {
         if (fails_exit_) base::fail_exit();
     }
     if (++count_ > said_max) return;
-    base::log_warning("{} (the program did not ask: it dropped the future, or did not call sync())", why.text());
+    base::log_warning("{}{}", why.text(), remark);
 }
 
 void UnaskedErrors::say_rest() noexcept {

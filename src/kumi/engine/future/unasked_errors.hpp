@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <mutex>
+#include <string_view>
 
 namespace kumi::engine {
 
@@ -16,12 +17,14 @@ public:
     /// From now on a process with such an error does not exit with status 0: base::fail_exit(). Not for errors that
     /// tell that a node has left, or that a deadline which the program gave has passed.
     void fail_exit() noexcept;
-    /// Says `why`, the first said_max of them. What was cancelled, or ended with the job, is no error.
-    void add(const Error& why) noexcept;
+    /// Says `why` and `remark`, for the first said_max of them. What was cancelled, or ended with the job, is no error.
+    void add(const Error& why, std::string_view remark = not_asked) noexcept;
     /// The job ends: says how many more there were.
     void say_rest() noexcept;
 
     static constexpr std::size_t said_max = 10;
+    static constexpr std::string_view not_asked =
+        " (the program did not ask: it dropped the future, or did not call sync())";
 
 private:
     std::mutex mutex_;

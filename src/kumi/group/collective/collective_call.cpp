@@ -38,6 +38,12 @@ std::string_view name_of(Collective collective) noexcept {
                                                                : "something else";
 }
 
+std::string describe_call(std::uint8_t number, std::uint32_t root) {
+    const auto collective = static_cast<Collective>(number);
+    if (!has_root(collective) && root == 0) return std::string(name_of(collective));
+    return fmt::format("{} with root {}", name_of(collective), root);
+}
+
 bool has_root(Collective collective) noexcept {
     switch (collective) {
     case Collective::barrier:
@@ -243,23 +249,19 @@ bool CollectiveCall::check(const engine::Turn& turn, Node source, const Collecti
                false;
     };
     if (!shape_.has_same_name(head)) {
-        const auto call = [](std::uint8_t number, Node root) {
-            const auto collective = static_cast<Collective>(number);
-            return has_root(collective) || root != 0 ? fmt::format("{} with root {}", name_of(collective), root)
-                                                     : std::string(name_of(collective));
-        };
         // The root of a broadcast does not wait: two members that are both root notice it in their next call.
         const bool is_wrong_root = box_.ended && box_.ended->collective == head.collective &&
                                    box_.ended->root != head.root &&
                                    shape_.collective != static_cast<Collective>(head.collective);
         const auto text = [&](std::string_view self) {
-            const std::string before = is_wrong_root ? fmt::format("; the call of {} before was {}: one of the roots "
-                                                                   "is wrong, or one of the two has made a call more",
-                                                                   self, call(box_.ended->collective, box_.ended->root))
-                                                     : "";
+            const std::string before = is_wrong_root
+                                           ? fmt::format("; the call of {} before was {}: one of the roots "
+                                                         "is wrong, or one of the two has made a call more",
+                                                         self, describe_call(box_.ended->collective, box_.ended->root))
+                                           : "";
             return fmt::format("{} has called {}, {} {}{}", dispatcher_.name_of(source),
-                               call(head.collective, head.root), self,
-                               call(static_cast<std::uint8_t>(shape_.collective), shape_.root), before);
+                               describe_call(head.collective, head.root), self,
+                               describe_call(static_cast<std::uint8_t>(shape_.collective), shape_.root), before);
         };
         return fail_both(text, std::uint64_t{dispatcher_.node()} << 32 | serial_);
     }
@@ -444,6 +446,7 @@ void CollectiveCall::on_trouble(const engine::Turn& turn, Node source, const Col
 void CollectiveCall::fail(const engine::Turn& turn, ErrorCode code, const std::string& why, const std::string& told,
                           std::uint64_t mismatch) {
     if (failure_.has_failed()) return;
+    mailbox_.note_failed(turn);
     failure_.begin(turn, code, why, told.empty() ? why : told, mismatch);
     search_.move(turn);
     const CollectiveHeader head = own();

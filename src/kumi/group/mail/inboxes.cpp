@@ -47,6 +47,14 @@ std::size_t Inboxes::kept() const noexcept {
     return count;
 }
 
+std::pair<const Inbox*, const Inbox::Early*> Inboxes::find_kept() const noexcept {
+    for (const auto& [key, box] : boxes_)
+        for (const Inbox::Early& early : box->early)
+            if (early.head.kind == MessageKind::first || early.head.kind == MessageKind::ready)
+                return {box.get(), &early};
+    return {nullptr, nullptr};
+}
+
 /// Forgets the oldest message of `source` in some set: in a set that is not in use, if there is one.
 void Inboxes::forget_one(Node source, const Inbox& current, Forgotten forgotten) {
     for (const bool with_seats : {false, true})

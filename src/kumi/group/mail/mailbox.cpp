@@ -188,6 +188,26 @@ void Mailbox::on_end(const engine::Turn& turn) noexcept {
     // Release: partner of the acquire in has_ended(). First, so that what is given to then() starts no call.
     has_ended_.store(true, std::memory_order_release);
     started_->end(turn);
+    report_unreceived(turn);
+}
+
+/// What is left now was for calls that this node has not made. The member that sent it did not wait, so nobody knows:
+/// the root of a broadcast returns at once, also if the others take another member for the root.
+void Mailbox::report_unreceived(const engine::Turn&) {
+    if (has_failed_) return; // the rest of a call that failed
+    const auto [box, message] = inboxes_.find_kept();
+    if (message == nullptr) return;
+    const auto& [source, head, data] = *message;
+    const std::string last = box->ended ? fmt::format("; its last call on that set was {}",
+                                                      describe_call(box->ended->collective, box->ended->root))
+                                        : "";
+    dispatcher_.progress().link()->unasked().add(
+        error(ErrorCode::misuse,
+              "{} has called {}, and {} ends without that call{}: members of a set make the same "
+              "calls, with the same root",
+              dispatcher_.name_of(source), describe_call(head.collective, head.root),
+              dispatcher_.name_of(dispatcher_.node()), last),
+        {});
 }
 
 } // namespace kumi::group

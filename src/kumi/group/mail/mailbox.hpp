@@ -97,6 +97,8 @@ public:
 
     // ---- calls
 
+    /// A call of this node has failed, and the program knows it.
+    void note_failed(const engine::Turn&) noexcept { has_failed_ = true; }
     std::uint32_t next_serial(const engine::Turn&) noexcept { return ++serial_; }
     /// The number of a state in which a call of this node is blocked (deadlock.hpp).
     std::uint32_t next_state(const engine::Turn&) noexcept { return ++states_; }
@@ -111,6 +113,7 @@ private:
     bool is_done(const engine::Turn& turn) const noexcept override;
     void on_end(const engine::Turn& turn) noexcept override;
 
+    void report_unreceived(const engine::Turn& turn);
     void warn_of_other_barrier(const engine::Turn& turn, Node source, const CollectiveHeader& head);
     /// The call that is under way in the inbox has got something. The inbox may be gone afterwards.
     void after_message(const engine::Turn& turn, Inbox& box);
@@ -127,6 +130,7 @@ private:
     std::uint32_t states_ = 0; // that calls of this node were blocked in; see deadlock.hpp
     std::unique_ptr<StartedCalls> started_;
     bool has_warned_ = false; // of nodes in barriers of the job and of a group
+    bool has_failed_ = false; // a call of this node
     std::atomic<bool> has_ended_{false};
 };
 

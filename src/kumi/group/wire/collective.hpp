@@ -3,6 +3,7 @@
 // The messages of collectives: a CollectiveHeader, followed by data. One service of the engine.
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace kumi::group {
@@ -36,6 +37,8 @@ enum class Collective : std::uint8_t {
 std::string_view name_of(Collective collective) noexcept;
 /// One member gives to all, or gets from all. True for numbers that are no collective.
 bool has_root(Collective collective) noexcept;
+/// For people: "broadcast with root 1".
+std::string describe_call(std::uint8_t collective, std::uint32_t root);
 
 enum class MessageKind : std::uint8_t {
     first, // a message, or its beginning
