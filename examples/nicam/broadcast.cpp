@@ -5,7 +5,7 @@
 void nicam_bcast(kumi::Job& job) {
     const auto data = kumi::must(job.memory().segment<int>(2));
     const auto flags = kumi::must(job.memory().segment<kumi::Flag>(1));
-    const auto source = data.at(job.nodes() - 1, 1); // or an array of this program
+    const auto source = data.at(job.nodes() - 1, 1); // or an array that its node has exposed
     if (source.node() == job.node()) data[1] = 42;
     kumi::must(job.barrier());
     const auto all = kumi::Set::range(0, job.nodes()); // or any set of nodes

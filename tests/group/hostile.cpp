@@ -495,37 +495,47 @@ TEST_F(HostileGroups, a_node_that_asks_for_a_multicast_from_memory_is_told_how_i
     });
 }
 
-TEST_F(HostileGroups, an_ask_for_a_multicast_from_memory_that_makes_no_sense_is_not_carried_out) {
+TEST_F(HostileGroups, an_ask_for_a_multicast_from_memory_that_makes_no_sense_is_refused) {
     std::uint64_t value = 4711;
-    const auto makes_sense_of = [&](const std::function<std::vector<std::byte>(global_ptr<std::byte>)>& make,
-                                    std::uint16_t kind = group::source_ask_kind) {
+    using Make = std::function<std::vector<std::byte>(global_ptr<std::byte>)>;
+    enum class Refusal { none, of_message, of_ask };
+    const auto refusal_of = [&](const Make& make, std::uint16_t kind = group::source_ask_kind) {
+        Refusal refusal = Refusal::none;
         testing::internal::CaptureStderr();
         play({.nodes = 3}, [&](Stage& stage) {
             const auto from = good(stage.member.engine->memory().expose(std::span(&value, 1))).as<std::byte>();
             stage.ask(1, make(from), kind);
             stage.settle();
             EXPECT_TRUE(stage.take_heard().empty());
-            EXPECT_TRUE(stage.told.empty());
+            if (stage.told.empty()) return;
+            EXPECT_EQ(read_told(stage.told[0]).head.number, 7u);
+            EXPECT_EQ(read_told(stage.told[0]).head.has_failed, 1u);
+            refusal = Refusal::of_ask;
         });
         const std::string said = testing::internal::GetCapturedStderr();
-        return said.find("node 0: it could make nothing of a message") == std::string::npos;
+        const bool is_of_message = said.find("node 0: it could make nothing of a message") != std::string::npos;
+        return is_of_message ? Refusal::of_message : refusal;
     };
     const std::size_t whole = ask_for({}, {1}).size();
-    for (std::size_t bytes = 0; bytes < whole; ++bytes)
-        EXPECT_FALSE(makes_sense_of([&](auto from) {
+    for (std::size_t bytes = 0; bytes < whole; ++bytes) {
+        const auto cut = [&](auto from) {
             auto message = ask_for(from, {1});
             message.resize(bytes);
             return message;
-        })) << bytes;
-    EXPECT_FALSE(makes_sense_of([](auto from) { return ask_for(from, {3}); })) << "no such node";
-    EXPECT_FALSE(makes_sense_of([](auto from) { return ask_for(from, {1}, 7, 1); })) << "no place follows";
-    EXPECT_FALSE(makes_sense_of([](auto from) { return ask_for(from, {1}, 7, ~0u); }));
-    EXPECT_FALSE(makes_sense_of([](auto from) {
+        };
+        // Who has asked is told, if the message says what its number is.
+        EXPECT_EQ(refusal_of(cut), bytes < sizeof(group::SourceAsk) ? Refusal::of_message : Refusal::of_ask) << bytes;
+    }
+    const auto longer = [](auto from) {
         auto message = ask_for(from, {1});
         message.resize(message.size() + 8);
         return message;
-    })) << "something is left";
-    EXPECT_FALSE(makes_sense_of([](auto from) { return ask_for(from, {1}); }, 2)) << "no such kind";
+    };
+    EXPECT_EQ(refusal_of(longer), Refusal::of_ask);
+    EXPECT_EQ(refusal_of([](auto from) { return ask_for(from, {3}); }), Refusal::of_ask) << "no such node";
+    EXPECT_EQ(refusal_of([](auto from) { return ask_for(from, {1}, 7, 1); }), Refusal::of_ask) << "no place follows";
+    EXPECT_EQ(refusal_of([](auto from) { return ask_for(from, {1}, 7, ~0u); }), Refusal::of_ask);
+    EXPECT_EQ(refusal_of([](auto from) { return ask_for(from, {1}); }, 2), Refusal::of_message) << "no such kind";
 }
 
 TEST_F(HostileGroups, only_the_source_says_how_a_multicast_from_its_memory_ended) {

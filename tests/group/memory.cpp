@@ -277,6 +277,10 @@ TEST_P(MulticastIntoMemory, from_or_to_memory_that_is_not_there_is_refused) {
             expect_code(ask(exposed[1], 101), ErrorCode::not_found, {"segment"});
             expect_code(ask(memory.at(1, 93), 8), ErrorCode::not_found, {"segment"});
             expect_code(ask({}, 8), ErrorCode::not_found, {"null"});
+            expect_code(groups.multicast({0, 7}, memory.at(0), exposed[1], 8).get(deadline()), ErrorCode::not_found,
+                        {"no node 7"});
+            expect_code(groups.multicast({}, memory.at(0), exposed[1], 8).get(deadline()), ErrorCode::misuse,
+                        {"empty set"});
             expect_code(ask({7, memory.id(), 0}, 8), ErrorCode::not_found, {"no node 7"});
             const auto store = [&](std::vector<global_ptr<std::byte>> places, const Notice& notice = {}) {
                 return groups.multicast(places, little, notice).get(deadline());

@@ -71,7 +71,11 @@ TEST_P(ExposedMemory, a_flag_in_a_segment_is_never_seen_before_what_was_put_into
         const auto taken = good(memory.segment<Flag>(1));
         const Node other = 1 - engine.node();
         for (std::uint64_t round = 1; round <= static_cast<std::uint64_t>(100 * scale); ++round) {
-            good(memory.put(all[other], std::vector<std::uint64_t>(round % 3 == 0 ? 1000 : 1, round)));
+            const std::vector<std::uint64_t> values(round % 3 == 0 ? 1000 : 2, round);
+            if (round % 3 == 1)
+                good(memory.put_strided(all[other].as<std::byte>(), std::as_bytes(std::span(values)).data(),
+                                        {8, 2, 8, 24}));
+            else good(memory.put(all[other], values));
             good(memory.set_flag(arrived.at(other), round));
             good(memory.wait(arrived[0], round, deadline()));
             ASSERT_EQ(mine[0], round);
@@ -79,6 +83,28 @@ TEST_P(ExposedMemory, a_flag_in_a_segment_is_never_seen_before_what_was_put_into
             good(memory.wait(taken[0], round, deadline()));
         }
         settle(engine);
+        good(memory.conceal(all[engine.node()]));
+    });
+}
+
+TEST_P(ExposedMemory, a_flag_does_not_go_back_where_some_notices_go_by_messages_and_some_by_stores) {
+    run_engines(2, [](Engine& engine) {
+        auto memory = engine.memory();
+        std::vector<std::uint64_t> mine(1000);
+        const auto all = exchange(engine, good(memory.expose(mine)));
+        const auto words = good(memory.segment<std::uint64_t>(1));
+        const auto flags = good(memory.segment<Flag>(1));
+        const Node other = 1 - engine.node();
+        for (Flag round = 1; round <= static_cast<Flag>(100 * scale); ++round) {
+            good(memory.put(all[other], std::vector<std::uint64_t>(1000, round),
+                            Notice::set(flags.at(other), 2 * round - 1)));
+            good(memory.write(words.at(other), round, Notice::set(flags.at(other), 2 * round)));
+            good(memory.wait(flags[0], 2 * round, deadline()));
+            ASSERT_EQ(words[0], round);
+            settle(engine);
+            ASSERT_EQ(load_flag(flags[0]), 2 * round);
+            good(engine.barrier(deadline()));
+        }
         good(memory.conceal(all[engine.node()]));
     });
 }

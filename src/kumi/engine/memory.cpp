@@ -55,7 +55,7 @@ Result<void> Memory::put_pieces(std::span<const PutPiece> pieces, const Notice& 
 Result<void> Memory::get_pieces(std::span<const GetPiece> pieces) { return dispatcher_->memory().get_pieces(pieces); }
 
 Result<void> Memory::set_flag(global_ptr<Flag> flag, Flag value) {
-    return dispatcher_->memory().set_flag(flag.as<std::byte>(), Notice::set(flag, value));
+    return dispatcher_->memory().put(flag.as<std::byte>(), {}, Notice::set(flag, value));
 }
 Result<void> Memory::wait(const Flag& flag, Flag value, Instant deadline) {
     return dispatcher_->flags().wait(flag, value, deadline);

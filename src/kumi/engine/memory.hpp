@@ -104,9 +104,11 @@ public:
 
     /// Lets other nodes reach any memory of this process: an array of the program, a static variable. It must stay
     /// where it is until conceal(). Nodes of this host reach it by messages, too, so segments and the heap are faster.
-    /// There may be 1,024 such pieces. Words for flags and atomic operations must be aligned.
+    /// There may be 1,024 such pieces. Words for flags and atomic operations must be aligned, in memory and in the
+    /// piece.
     template <std::ranges::contiguous_range Range>
-        requires(std::ranges::borrowed_range<Range>&& Value<std::ranges::range_value_t<Range>>)
+        requires(std::ranges::borrowed_range<Range>&& Value<std::ranges::range_value_t<Range>> &&
+                 !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<Range>>>)
     Result<global_ptr<std::ranges::range_value_t<Range>>> expose(Range&& memory) {
         const auto number = by_bytes::expose(*dispatcher_, std::as_writable_bytes(std::span(memory)));
         if (!number) return number.error();

@@ -27,7 +27,7 @@
 // again if all members make the same calls afterwards: messages that are left of the failed call are not mistaken for
 // messages of a later one. The set cannot be used again if members made different calls (other than in size), or one
 // made none. Two roots of a broadcast may both have returned, because a root does not wait. So messages for a call that
-// this node has never made are said when its job ends, and its process does not exit with status 0.
+// this node has never made are reported when its job ends, and its process does not exit with status 0.
 //
 // Wrong calls. A call in a handler, a call while another thread is in one on the same set (both ErrorCode::misuse), and
 // a root or a neighbour that is no rank (ErrorCode::not_found) are errors, and the call is not made. After a deadline

@@ -142,6 +142,7 @@ Future<Set> Groups::store(const Set& to, std::uint32_t places, Bytes arguments, 
         return refused(*multicasts_, good.error());
     if (const std::byte* const here = dispatcher.segments().local(from, bytes); here != nullptr)
         return start(*multicasts_, to, purpose, arguments, {here, bytes});
+    if (auto good = multicasts_->check(to, arguments.size() + bytes); !good) return refused(*multicasts_, good.error());
     auto promise = std::make_shared<engine::Promise<Set>>(&dispatcher.progress());
     auto future = promise->future();
     sources_->ask(from, bytes, to, places, arguments, complete(std::move(promise)));

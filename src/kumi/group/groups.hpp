@@ -129,9 +129,10 @@ public:
                           const Notice& notice = {}) {
         return store(to, place.template as<std::byte>(), std::as_bytes(values), notice);
     }
-    /// The same for `count` values in the memory of any node, at `from`. They are those that are there when the call
-    /// has reached that node, which is the master of the multicast. If it is lost meanwhile, the future has an error,
-    /// and some members may have the values.
+    /// The same for `count` values in the memory of any node, at `from`. If this node reaches that memory by loads, it
+    /// reads the values in this call. Otherwise this call asks the node that has them: it reads them when the call has
+    /// reached it, and is the master of the multicast, which therefore is not in order with multicasts of this node. If
+    /// that node is lost meanwhile, the future has an error, and some members may have the values.
     template <class T>
     Future<Set> multicast(const Set& to, global_ptr<T> place, global_ptr<T> from, std::size_t count,
                           const Notice& notice = {}) {
@@ -139,7 +140,8 @@ public:
                      Source{from.template as<std::byte>(), engine::bytes_for<T>(count)}, notice);
     }
     /// The same to a place of its own on each member, in any memory that other nodes reach: segments, heaps, and what
-    /// nodes expose. The members are the nodes of `places`, each of which is named once.
+    /// nodes expose. `places` is a vector, an array or a span of global_ptr; the members are their nodes, each of which
+    /// is named once.
     template <PlaceList Places>
     Future<Set> multicast(const Places& places, std::span<const ElementOf<Places>> values, const Notice& notice = {}) {
         return store(by_bytes(places), std::as_bytes(values), notice);

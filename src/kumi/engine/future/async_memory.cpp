@@ -33,6 +33,7 @@ Asked begin_put(Dispatcher& dispatcher, Where to, Bytes source, const Notice& no
     if (auto good = dispatcher.segments().check("put", to, source.size()); !good) return good.error();
     if (auto good = dispatcher.flags().check("put", to.node(), notice); !good) return good.error();
     if (dispatcher.memory().reaches(to, notice)) return finish(dispatcher.memory().put(to, source, notice), done);
+    dispatcher.memory().note_put_by_messages(to.node());
     const Turn turn = dispatcher.take_turn();
     const OperationId id =
         dispatcher.operations().begin(turn, {.peer = to.node(), .what = "put", .answered = std::move(done)});
@@ -59,10 +60,11 @@ Asked begin_copy(Dispatcher& dispatcher, Where from, Where to, std::size_t bytes
     if (auto good = dispatcher.flags().check("copy", to.node(), notice); !good) return good.error();
     MemoryMap& map = dispatcher.segments().map();
     if (dispatcher.memory().reaches(from))
-        return begin_put(dispatcher, to, {map.find(from.node(), from.segment(), from.offset(), bytes), bytes}, notice,
-                         std::move(done));
+        if (const std::byte* const source = map.find(from.node(), from.segment(), from.offset(), bytes))
+            return begin_put(dispatcher, to, {source, bytes}, notice, std::move(done));
     if (dispatcher.memory().reaches(to, notice) && bytes != 0) {
         std::byte* const target = map.find(to.node(), to.segment(), to.offset(), bytes);
+        if (target == nullptr) return dispatcher.segments().check("copy to", to, bytes).error();
         auto got = [&dispatcher, to, notice, done = std::move(done)](const Result<Bytes>& outcome) {
             if (outcome && !dispatcher.flags().apply(to.node(), notice))
                 return done(dispatcher.flags().explain("copy", to.node(), notice));

@@ -68,8 +68,16 @@ void MemoryService::on_lost(const Turn& turn, Node node) noexcept {
 
 bool MemoryService::reaches(Where where, const Notice& notice) const noexcept {
     const Node node = where.node();
-    return node < nodes_ && map_.reaches(node) &&
-           (!is_exposed(where.segment() | notice.segment) || node == dispatcher_.node());
+    if (node >= nodes_ || !map_.reaches(node)) return false;
+    if (is_exposed(where.segment() | notice.segment)) [[unlikely]]
+        return node == dispatcher_.node();
+    // Relaxed: a thread that has put something there by messages has stored this itself.
+    return notice.kind == Notice::Kind::none || !has_sent_puts_[node].load(std::memory_order_relaxed);
+}
+
+Error MemoryService::gone(const char* what, Where where, std::uint64_t bytes) const {
+    return error(ErrorCode::not_found, "{} at {}: {}", what, dispatcher_.name_of(where.node()),
+                 map_.explain(where.node(), where.segment(), where.offset(), bytes));
 }
 
 Result<void> MemoryService::wait_for(OperationId id) {
@@ -104,17 +112,11 @@ Result<void> MemoryService::put(Where to, Bytes source, const Notice& notice) {
     return {};
 }
 
-Result<void> MemoryService::set_flag(Where to, const Notice& notice) {
-    // Relaxed: a thread that has put something before has stored this itself, or knows of it by other means.
-    const bool could_overtake = to.node() < nodes_ && has_sent_puts_[to.node()].load(std::memory_order_relaxed);
-    return could_overtake ? put_by_messages(to, {}, notice) : put(to, {}, notice);
-}
-
 /// Apart from put(), which then needs few registers for memory of this host.
 Result<void> MemoryService::put_by_messages(Where to, Bytes source, const Notice& notice) {
     if (auto good = segments_.check("put", to, source.size()); !good) return good;
     if (auto good = flags_.check("put", to.node(), notice); !good) return good;
-    if (map_.is_mapped(to.node())) has_sent_puts_[to.node()].store(true, std::memory_order_relaxed); // see set_flag()
+    note_put_by_messages(to.node());
     for (std::size_t at = 0;;) {
         const std::size_t bytes = std::min(transfers_.piece_bytes(), source.size() - at);
         const bool is_last = at + bytes == source.size();
@@ -132,6 +134,7 @@ Result<void> MemoryService::start_put(Where to, Bytes source, const Notice& noti
     if (auto good = segments_.check("put", to, source.size()); !good) return good;
     if (auto good = flags_.check("put", to.node(), notice); !good) return good;
     if (reaches(to, notice) || source.size() <= 1024) return put(to, source, notice);
+    note_put_by_messages(to.node());
     transfers_.start(
         {.node = to.node(), .place = place_of(to), .source = source.data(), .bytes = source.size(), .notice = notice});
     return {};
@@ -324,10 +327,12 @@ Result<void> MemoryService::copy(Where from, Where to, std::size_t bytes, const 
     if (auto good = flags_.check("copy", to.node(), notice); !good) return good;
     if (reaches(from)) {
         const std::byte* const source = map_.find(from.node(), from.segment(), from.offset(), bytes);
+        if (source == nullptr) return gone("copy from", from, bytes);
         return start_put(to, {source, bytes}, notice);
     }
     if (reaches(to, notice) && bytes != 0) {
         std::byte* const target = map_.find(to.node(), to.segment(), to.offset(), bytes);
+        if (target == nullptr) return gone("copy to", to, bytes);
         begin_get(from, {target, bytes}, {.answered = [this, to, notice](const Result<Bytes>& done) {
                       const Turn turn = dispatcher_.take_turn();
                       if (!done) return operations_.note_error(turn, done.error());
@@ -404,14 +409,16 @@ Result<void> MemoryService::put_strided(Where to, const std::byte* source, const
     if (auto good = flags_.check("put", to.node(), notice); !good) return good;
     if (shape.count == 0 || shape.block_bytes == 0) return put(lowest, {}, notice);
     if (reaches(to, notice)) {
-        std::byte* const where =
-            map_.find(lowest.node(), lowest.segment(), lowest.offset(), reach.bytes) + reach.before;
+        std::byte* const start = map_.find(lowest.node(), lowest.segment(), lowest.offset(), reach.bytes);
+        if (start == nullptr) return gone("put", lowest, reach.bytes);
+        std::byte* const where = start + reach.before;
         for (std::size_t i = 0; i < shape.count; ++i)
             copy_in(where + static_cast<std::ptrdiff_t>(i) * shape.target_stride,
                     {source + static_cast<std::ptrdiff_t>(i) * shape.source_stride, shape.block_bytes});
         return flags_.apply(to.node(), notice) ? Result<void>()
                                                : Result<void>(flags_.explain("put", to.node(), notice));
     }
+    note_put_by_messages(to.node());
     const std::size_t blocks_max = std::max<std::size_t>(1, transfers_.piece_bytes() / shape.block_bytes);
     std::vector<std::byte> packed;
     for (std::size_t first = 0; first < shape.count;) {
@@ -520,6 +527,7 @@ Result<std::uint64_t> MemoryService::atomic(Where word, const Atomic& what) {
     if (word.offset() % what.bytes != 0) return unaligned(word, what);
     if (reaches(word)) {
         std::byte* const where = map_.find(word.node(), word.segment(), word.offset(), what.bytes);
+        if (where == nullptr) return gone("atomic operation", word, what.bytes);
         if (reinterpret_cast<std::uintptr_t>(where) % what.bytes != 0) return unaligned(word, what); // as exposed
         const std::uint64_t before = apply_atomic(what, where);
         flags_.nudge(word.node()); // it may be a flag that somebody waits for

@@ -45,10 +45,13 @@ public:
     Result<void> copy(Where from, Where to, std::size_t bytes, const Notice& notice);
     Result<std::uint64_t> atomic(Where word, const Atomic& what);
 
-    /// As put() of a flag alone, after everything that this node has put there.
-    Result<void> set_flag(Where to, const Notice& notice);
     /// True if this process accesses that memory, and carries out that notice, by loads and stores.
     bool reaches(Where where, const Notice& notice = {}) const noexcept;
+    /// Something is put by messages to `node`. If this process reaches the node, notices go there by messages from now
+    /// on: stores would overtake those that are under way.
+    void note_put_by_messages(Node node) noexcept {
+        has_sent_puts_[node].store(true, std::memory_order_relaxed); // for later calls of the same thread
+    }
     /// Memory of this node is no longer there: what other nodes have asked to be copied from it fails.
     void end_copies_from(const Turn& turn, SegmentId segment);
 
@@ -92,6 +95,8 @@ private:
     Result<OperationId> send_atomic(Where word, const Atomic& what, Operation&& operation);
     Error unaligned(Where word, const Atomic& what) const;
     Result<void> wait_for(OperationId id);
+    /// The memory was there when it was checked, and another thread has concealed it since.
+    Error gone(const char* what, Where where, std::uint64_t bytes) const;
     /// Why a handler cannot access memory that this process does not reach.
     Error not_in_handler(const char* what, Where where) const;
 
@@ -103,8 +108,7 @@ private:
     Segments& segments_;
     Flags& flags_;
     Transfers transfers_;
-    // By node: something was put by messages that a node of this host handles, so stores could overtake it.
-    std::vector<std::atomic<bool>> has_sent_puts_;
+    std::vector<std::atomic<bool>> has_sent_puts_; // by node: something was put there by messages
 };
 
 } // namespace kumi::engine

@@ -101,7 +101,7 @@ std::vector<OperationId> Transfers::operations_from(const Turn&, SegmentId segme
     std::vector<OperationId> found;
     for (const auto& [node, transfers] : transfers_)
         for (const Transfer& transfer : transfers)
-            if (transfer.source_segment == segment) found.push_back(transfer.operation);
+            if (transfer.source_segment == segment && !transfer.has_gone) found.push_back(transfer.operation);
     return found;
 }
 

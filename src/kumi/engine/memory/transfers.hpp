@@ -55,7 +55,7 @@ public:
     /// there is none, or all of it has gone.
     std::optional<Transfer> stop(const Turn& turn, Node node, base::FunctionRef<bool(const Transfer&)> is_it);
 
-    /// The operations of transfers that read a segment of this node for other nodes.
+    /// The operations of transfers that have yet to read a segment of this node for other nodes.
     std::vector<OperationId> operations_from(const Turn& turn, SegmentId segment) const;
 
     /// Data bytes of one message.

@@ -47,7 +47,7 @@ public:
     Inbox::Early take(Inbox& box, std::deque<Inbox::Early>::iterator early);
     /// Messages that are kept.
     std::size_t kept() const noexcept;
-    /// A message that is kept, and its inbox. Nulls: there is none.
+    /// The beginning of a message that no call has received, and its inbox. Nulls: there is none.
     std::pair<const Inbox*, const Inbox::Early*> find_kept() const noexcept;
     /// The calls of `source` up to that serial are over: forgets their messages.
     void forget_up_to(Inbox& box, Node source, std::uint32_t serial, Forgotten forgotten);

@@ -64,7 +64,8 @@ void Multicasts::start(const Set& to, const Purpose& purpose, Bytes arguments, B
 
 bool Multicasts::try_start(const engine::Turn& turn, const Set& to, const Purpose& purpose, const Pieces& content,
                            Ended& ended) {
-    if (sender_.under_way() >= most_under_way(turn)) return false; // before the content is copied
+    // Before the content is copied: what waits is tried again and again.
+    if (!sender_.room_for(turn, to, content.size(), most_under_way(turn))) return false;
     auto draft = sender_.draft(to, purpose, content);
     if (!draft) return ended(draft.error()), true;
     return try_begin(turn, *draft, ended);

@@ -46,7 +46,9 @@ public:
     /// Begins a multicast; waits while too much is under way, but not in a handler. For any thread. Where there is a
     /// background thread, this call runs nothing of the program's: the thread may hold a mutex that a handler takes.
     void start(const Set& to, const Purpose& purpose, Bytes arguments, Bytes payload, Ended ended);
-    /// The same with the turn, for a service. False: too much is under way; try again later.
+    /// An error: no multicast of so many bytes goes to this set.
+    Result<void> check(const Set& to, std::size_t bytes) const { return sender_.check(to, bytes); }
+    /// As start(), with the turn, for a service. False: too much is under way; try again later.
     bool try_start(const engine::Turn& turn, const Set& to, const Purpose& purpose, const Pieces& content,
                    Ended& ended);
     /// Waits for the next multicast that is to be taken. For any thread.

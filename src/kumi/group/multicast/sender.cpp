@@ -71,14 +71,15 @@ Result<Draft> Sender::draft(const Set& to, const Purpose& purpose, const Pieces&
     return draft;
 }
 
-std::optional<std::vector<Before>> Sender::room_for(const engine::Turn&, const Draft& draft, std::size_t most) const {
+std::optional<std::vector<Before>> Sender::room_for(const engine::Turn&, const Set& to, std::size_t bytes,
+                                                    std::size_t most) const {
     if (under_way_.empty()) return std::vector<Before>();
-    if (under_way_.size() >= most || is_too_much(draft.bytes) || is_far_ahead()) return {};
-    auto before = before_for(draft.to);
+    if (under_way_.size() >= most || is_too_much(bytes) || is_far_ahead()) return {};
+    auto before = before_for(to);
     // A set takes no more than its bits and 12 bytes; only where many are under way it has to be known better.
     const std::size_t lead_bytes_max = 16 + (before.size() + 2) * (20 + dispatcher_.nodes() / 8);
     const std::size_t room = dispatcher_.message_bytes_max() / 4;
-    if (lead_bytes_max > room && lead_of(draft.to, before, draft.to).size() > room) return {};
+    if (lead_bytes_max > room && lead_of(to, before, to).size() > room) return {};
     return before;
 }
 

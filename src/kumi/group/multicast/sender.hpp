@@ -58,9 +58,16 @@ public:
     Choice choice(const engine::Turn& turn, std::size_t bytes, Node members) const;
     /// Does what can be done before the turn of the multicast. An error: it cannot be sent.
     Result<Draft> draft(const Set& to, const Purpose& purpose, const Pieces& pieces);
+    /// An error: no multicast of so many bytes goes to this set.
+    Result<void> check(const Set& to, std::size_t bytes) const;
     /// What its members must have had before. Nothing: too much is under way, or `most` multicasts are.
     std::optional<std::vector<Before>> room_for(const engine::Turn& turn, const Draft& draft,
-                                                std::size_t most = Groups::under_way_max) const;
+                                                std::size_t most = Groups::under_way_max) const {
+        return room_for(turn, draft.to, draft.bytes, most);
+    }
+    /// The same before there is a draft.
+    std::optional<std::vector<Before>> room_for(const engine::Turn& turn, const Set& to, std::size_t bytes,
+                                                std::size_t most) const;
     /// Sends what can be sent at once. The relay is held open by one, which the caller closes, or leaves to the
     /// delivery if this node is a member. What is left of the draft is its content, if this node is a member.
     Relay& begin(const engine::Turn& turn, Draft& draft, const std::vector<Before>& before, Ended ended);
@@ -86,7 +93,6 @@ private:
         const Set& may_lack() const noexcept { return ahead ? *ahead : to; }
     };
 
-    Result<void> check(const Set& to, std::size_t bytes) const;
     bool is_on_host(const Set& to) const noexcept;
     bool is_too_much(std::size_t bytes) const noexcept {
         return under_way_bytes_ + bytes > Streams::under_way_bytes_max;

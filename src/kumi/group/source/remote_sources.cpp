@@ -1,11 +1,13 @@
 #include "kumi/group/source/remote_sources.hpp"
 
+#include "kumi/base/system/machine.hpp"
 #include "kumi/engine/memory/memory_map.hpp"
 #include "kumi/engine/progress/borrowed_time.hpp"
 #include "kumi/group/wire/message.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <new>
 #include <utility>
 
 namespace kumi::group {
@@ -102,17 +104,23 @@ engine::Handled RemoteSources::on_message(const engine::Turn& turn, Node source,
 
 bool RemoteSources::on_ask(const engine::Turn& turn, Node source, Bytes body) {
     Wanted wanted{source, {}, {}, {}};
-    if (!take(body, wanted.head) || body.size() < sizeof(StoreHead) ||
-        wanted.head.places > (body.size() - sizeof(StoreHead)) / sizeof(StorePlace))
-        return false;
+    if (!take(body, wanted.head)) return false;
+    const auto refuse = [&](std::string_view why) {
+        const auto refusal = error(ErrorCode::misuse, "multicast from memory: {}", why);
+        return tell(turn, source, wanted.head.number, refusal), true;
+    };
+    constexpr std::string_view unsound = "what was asked for makes no sense";
+    if (body.size() < sizeof(StoreHead) || wanted.head.places > (body.size() - sizeof(StoreHead)) / sizeof(StorePlace))
+        return refuse(unsound);
     const std::size_t arguments_bytes = sizeof(StoreHead) + wanted.head.places * sizeof(StorePlace);
     append(wanted.arguments, body.first(arguments_bytes));
     body = body.subspan(arguments_bytes);
     auto to = Set::decode(body, dispatcher_.nodes());
-    if (!to || !body.empty()) return false;
+    if (!to || !body.empty()) return refuse(unsound);
     wanted.to = *std::move(to);
     if (waiting_.empty() && try_begin(turn, wanted)) return true;
-    if (std::ranges::count(waiting_, source, &Wanted::by) >= static_cast<std::ptrdiff_t>(asked_max)) return false;
+    if (std::ranges::count(waiting_, source, &Wanted::by) >= static_cast<std::ptrdiff_t>(asked_max))
+        return refuse("too much is asked for at a time");
     waiting_.push_back(std::move(wanted));
     port_.want_progress(turn, true);
     return true;
@@ -130,9 +138,21 @@ bool RemoteSources::try_begin(const engine::Turn& turn, const Wanted& wanted) {
         return true;
     }
     Ended ended = [this, by = wanted.by, number = number](Result<Outcome> outcome) {
+        --begun_;
         tell(dispatcher_.take_turn(), by, number, outcome);
     };
-    return multicasts_.try_start(turn, wanted.to, {Use::store, places, 0}, {wanted.arguments, {values, bytes}}, ended);
+    ++begun_;
+    try {
+        const Pieces content(wanted.arguments, {values, bytes});
+        if (multicasts_.try_start(turn, wanted.to, {Use::store, places, 0}, content, ended)) return true;
+    } catch (const std::bad_alloc&) {
+        if (ended)
+            ended(error(ErrorCode::no_memory, "multicast from memory: no memory for a copy of {}",
+                        base::readable_bytes(bytes)));
+        return true;
+    }
+    --begun_;
+    return false;
 }
 
 void RemoteSources::tell(const engine::Turn& turn, Node to, std::uint64_t number, const Result<Outcome>& outcome) {

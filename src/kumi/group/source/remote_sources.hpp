@@ -6,8 +6,8 @@
 // source has room for what waits. A credit of the node that asks would not do as a limit: the node needs credits to
 // answer the multicasts that must end first.
 //
-// Losses. When the source is lost, what this node has asked it for fails. When the node that asks is lost, its
-// multicasts go on, and nobody is told.
+// Losses. When the source is lost, what this node has asked it for fails. When the node that asks is lost, what waits for
+// it at the source is dropped. What was begun goes on, and nobody is told.
 
 #include "kumi/engine/dispatcher.hpp"
 #include "kumi/group/multicast/multicasts.hpp"
@@ -51,6 +51,8 @@ private:
     bool go_on(const engine::Turn& turn) noexcept override;
     void check_silent_peers(const engine::Turn& turn) noexcept override;
     void on_lost(const engine::Turn& turn, Node node) noexcept override;
+    /// What was begun for others ends first: members may lack the values, if the source leaves.
+    bool is_done(const engine::Turn&) const noexcept override { return begun_ == 0; }
     void on_end(const engine::Turn& turn) noexcept override;
 
     Result<std::uint64_t> note_asked(Node source, Ended& ended);
@@ -67,6 +69,7 @@ private:
     bool has_ended_ = false; // the engine
     std::map<std::uint64_t, Asked> asked_; // by number
     std::deque<Wanted> waiting_;
+    std::size_t begun_ = 0; // for other nodes, and not ended
 };
 
 } // namespace kumi::group

@@ -166,6 +166,7 @@ void StartedCalls::end(const engine::Turn& turn) {
     for (Inbox* const box : std::exchange(boxes_, {})) {
         for (auto& started : std::exchange(box->started, {})) {
             started->abandon();
+            mailbox_.note_failed(turn);
             finished_.emplace_back(started, refusal(started->seat(), started->shape().collective, ErrorCode::ended,
                                                     job_has_ended));
         }
