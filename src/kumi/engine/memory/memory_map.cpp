@@ -132,6 +132,11 @@ void MemoryMap::drop(SegmentId segment) noexcept {
     segment_ranges_.add(start, taken);
 }
 
+std::byte* MemoryMap::find_exposed(Node node, SegmentId segment, std::uint64_t offset,
+                                   std::uint64_t bytes) const noexcept {
+    return is_exposed(segment) && node == self_ ? exposures_.find(segment, offset, bytes) : nullptr;
+}
+
 std::string MemoryMap::explain(Node node, SegmentId segment, std::uint64_t offset, std::uint64_t bytes) const {
     if (is_exposed(segment) && (node != self_ || exposures_.find(segment, 0, 0) == nullptr))
         return "it is not exposed (any more)";

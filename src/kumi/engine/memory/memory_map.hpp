@@ -58,16 +58,17 @@ public:
     std::byte* find(Node node, SegmentId segment, std::uint64_t offset, std::uint64_t bytes) const noexcept {
         const std::uint64_t end = end_of(node, segment);
         if (bytes >= end || offset >= end - bytes) [[unlikely]]
-            return is_exposed(segment) && node == self_ ? exposures_.find(segment, offset, bytes) : nullptr;
+            return find_exposed(node, segment, offset, bytes);
         return bases_[node] + starts_[slot_of(segment)].load(std::memory_order_relaxed) + offset; // after end_of()
     }
     /// Whether `bytes` there lie in a segment, as far as this node knows: heaps of other hosts know themselves, and
     /// other nodes know what they expose.
     bool contains(Node node, SegmentId segment, std::uint64_t offset, std::uint64_t bytes) const noexcept {
-        if (is_exposed(segment)) return node != self_ || exposures_.find(segment, offset, bytes) != nullptr;
         if (segment == 0 && !is_mapped(node)) return true;
         const std::uint64_t end = end_of(is_mapped(node) ? node : self_, segment);
-        return bytes < end && offset < end - bytes;
+        if (bytes < end && offset < end - bytes) [[likely]]
+            return true;
+        return is_exposed(segment) && (node != self_ || find_exposed(node, segment, offset, bytes) != nullptr);
     }
     /// Why find() or contains() said no.
     std::string explain(Node node, SegmentId segment, std::uint64_t offset, std::uint64_t bytes) const;
@@ -107,6 +108,8 @@ private:
         const std::uint64_t slot = ends_[slot_of(segment)].load(std::memory_order_acquire); // partner: make()'s release
         return slot >> end_bits == segment >> slot_bits ? slot & ((std::uint64_t{1} << end_bits) - 1) : 0;
     }
+    /// Apart from find(), which stays small so.
+    std::byte* find_exposed(Node node, SegmentId segment, std::uint64_t offset, std::uint64_t bytes) const noexcept;
     std::optional<SegmentId> next_number() noexcept;
     Result<void> expose(std::uint64_t offset, std::uint64_t bytes);
     void conceal(std::uint64_t offset, std::uint64_t bytes) noexcept;

@@ -66,9 +66,11 @@ void MemoryService::on_lost(const Turn& turn, Node node) noexcept {
     transfers_.give_up(turn, node);
 }
 
+inline bool MemoryService::reaches_node(Node node) const noexcept { return node < nodes_ && map_.reaches(node); }
+
 bool MemoryService::reaches(Where where, const Notice& notice) const noexcept {
     const Node node = where.node();
-    if (node >= nodes_ || !map_.reaches(node)) return false;
+    if (!reaches_node(node)) return false;
     if (is_exposed(where.segment() | notice.segment)) [[unlikely]]
         return node == dispatcher_.node();
     // Relaxed: a thread that has put something there by messages has stored this itself.
@@ -102,11 +104,15 @@ Error MemoryService::not_in_handler(const char* what, Where where) const {
 // ---- put
 
 Result<void> MemoryService::put(Where to, Bytes source, const Notice& notice) {
-    if (!reaches(to, notice)) return put_by_messages(to, source, notice);
+    // The usual case has as few steps as can be: a put takes some 10 ns.
+    if (!reaches_node(to.node())) return put_by_messages(to, source, notice);
     std::byte* const where = map_.find(to.node(), to.segment(), to.offset(), source.size());
     if (where == nullptr) [[unlikely]]
-        return segments_.check("put", to, source.size());
+        return put_by_messages(to, source, notice); // of another node's exposed memory; or it says what is wrong
     copy_in(where, source);
+    if (notice.kind == Notice::Kind::none) return {};
+    if (!reaches(to, notice)) [[unlikely]]
+        return put_by_messages(to, {}, notice); // behind other notices that go so
     if (!flags_.apply(to.node(), notice)) [[unlikely]]
         return flags_.explain("put", to.node(), notice);
     return {};
@@ -207,12 +213,12 @@ std::string MemoryService::explain_place(const Place& place, std::uint64_t bytes
 // ---- get
 
 Result<void> MemoryService::get(Where from, MutableBytes target) {
-    if (reaches(from)) {
+    if (reaches_node(from.node())) {
         const std::byte* const where = map_.find(from.node(), from.segment(), from.offset(), target.size());
-        if (where == nullptr) [[unlikely]]
-            return segments_.check("get", from, target.size());
-        copy_out(target.data(), {where, target.size()});
-        return {};
+        if (where != nullptr) [[likely]] {
+            copy_out(target.data(), {where, target.size()});
+            return {};
+        }
     }
     if (auto good = segments_.check("get", from, target.size()); !good) return good;
     if (dispatcher_.progress().in_handler()) return not_in_handler("get", from);
@@ -524,11 +530,14 @@ Error MemoryService::unaligned(Where word, const Atomic& what) const {
 
 Result<std::uint64_t> MemoryService::atomic(Where word, const Atomic& what) {
     if (auto good = segments_.check("atomic operation", word, what.bytes); !good) return good.error();
-    if (word.offset() % what.bytes != 0) return unaligned(word, what);
-    if (reaches(word)) {
-        std::byte* const where = map_.find(word.node(), word.segment(), word.offset(), what.bytes);
-        if (where == nullptr) return gone("atomic operation", word, what.bytes);
-        if (reinterpret_cast<std::uintptr_t>(where) % what.bytes != 0) return unaligned(word, what); // as exposed
+    const std::uint64_t rest = what.bytes - 1; // of a power of two
+    if ((word.offset() & rest) != 0) return unaligned(word, what);
+    std::byte* const where =
+        reaches_node(word.node()) ? map_.find(word.node(), word.segment(), word.offset(), what.bytes) : nullptr;
+    if (where != nullptr) [[likely]] {
+        const bool is_aligned = (reinterpret_cast<std::uintptr_t>(where) & rest) == 0;
+        if (!is_aligned) [[unlikely]] // the memory was exposed so
+            return unaligned(word, what);
         const std::uint64_t before = apply_atomic(what, where);
         flags_.nudge(word.node()); // it may be a flag that somebody waits for
         return before;

@@ -95,6 +95,8 @@ private:
     Result<OperationId> send_atomic(Where word, const Atomic& what, Operation&& operation);
     Error unaligned(Where word, const Atomic& what) const;
     Result<void> wait_for(OperationId id);
+    /// Whether this process reaches the segments and the heap of `node`, if there is such a node.
+    bool reaches_node(Node node) const noexcept;
     /// The memory was there when it was checked, and another thread has concealed it since.
     Error gone(const char* what, Where where, std::uint64_t bytes) const;
     /// Why a handler cannot access memory that this process does not reach.

@@ -6,8 +6,8 @@
 // source has room for what waits. A credit of the node that asks would not do as a limit: the node needs credits to
 // answer the multicasts that must end first.
 //
-// Losses. When the source is lost, what this node has asked it for fails. When the node that asks is lost, what waits for
-// it at the source is dropped. What was begun goes on, and nobody is told.
+// Losses. When the source is lost, what this node has asked it for fails. When the node that asks is lost, what waits
+// for it at the source is dropped. What was begun goes on, and nobody is told.
 
 #include "kumi/engine/dispatcher.hpp"
 #include "kumi/group/multicast/multicasts.hpp"
