@@ -3,7 +3,7 @@
 namespace kumi::engine {
 namespace {
 
-std::byte nothing; // where pieces without bytes are
+std::byte place_of_none; // where pieces without bytes are
 
 } // namespace
 
@@ -16,7 +16,8 @@ Result<SegmentId> Exposures::add(MutableBytes memory) {
     while (pieces_[last_ % most].number.load(std::memory_order_relaxed) != 0); // changed by this thread alone
     const SegmentId number = exposed_bit | last_;
     Piece& piece = pieces_[number % most];
-    piece.start.store(memory.empty() ? &nothing : memory.data(), std::memory_order_relaxed); // ordered by the number
+    piece.start.store(memory.empty() ? &place_of_none : memory.data(),
+                      std::memory_order_relaxed); // ordered by the number
     piece.bytes.store(memory.size(), std::memory_order_relaxed);
     piece.number.store(number, std::memory_order_release); // partner: the acquire in find()
     ++count_;
