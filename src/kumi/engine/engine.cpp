@@ -14,8 +14,10 @@ void Call::reply_packed(engine::Handle handler, MutableBytes message, Bytes payl
     const auto refuse = [&](Error why) {
         if (!misuse_) misuse_ = std::make_unique<const Error>(std::move(why));
     };
-    if (!is_request_) return refuse(error(ErrorCode::misuse, "replied to a reply"));
-    if (has_replied_) return refuse(error(ErrorCode::misuse, "replied twice"));
+    if (!is_request_)
+        return refuse(
+            error(ErrorCode::misuse, "replied to a reply: only a handler that a request has called may reply"));
+    if (has_replied_) return refuse(error(ErrorCode::misuse, "replied twice: a handler may reply once"));
     if (auto known = dispatcher_.messages().check_handle("the handler of a reply", handler); !known)
         return refuse(known.error());
     has_replied_ = true;

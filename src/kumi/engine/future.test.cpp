@@ -85,7 +85,7 @@ TEST_F(FutureTest, gives_the_answer_once) {
     promise.complete(5);
     EXPECT_TRUE(future.is_ready());
     EXPECT_EQ(*future.get(), 5);
-    EXPECT_EQ(future.get().error().text(), "the answer was taken before");
+    EXPECT_EQ(future.get().error().text(), "the answer was taken before: a future gives it once");
 }
 
 TEST_F(FutureTest, waits_for_what_a_handler_brings) {

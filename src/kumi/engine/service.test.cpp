@@ -71,7 +71,8 @@ TEST(Services, what_makes_no_sense_to_one_or_is_for_none_is_refused) {
     tiny.emplace(*victim.dispatcher);
     victim.hears(1, kind_of(0, 3), true); // without a number
     victim.poll();
-    EXPECT_EQ(victim.refusal(1), "it could make nothing of a message of kind 147");
+    EXPECT_EQ(victim.refusal(1), "it could make nothing of a message of kind 147: do all nodes run the same program, "
+                                 "with the same version of Kumi?");
     testing::internal::CaptureStderr();
     victim.hears(1, kind_of(0, 3), false);
     victim.poll();
@@ -80,7 +81,8 @@ TEST(Services, what_makes_no_sense_to_one_or_is_for_none_is_refused) {
               std::string::npos);
     victim.hears(2, kind_of(1, 0), 1u);
     victim.poll();
-    EXPECT_EQ(victim.refusal(2), "it could make nothing of a message of kind 160");
+    EXPECT_EQ(victim.refusal(2), "it could make nothing of a message of kind 160: do all nodes run the same program, "
+                                 "with the same version of Kumi?");
     EXPECT_TRUE(tiny->take_told().empty());
 }
 

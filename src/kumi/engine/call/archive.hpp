@@ -59,7 +59,7 @@ public:
 
     void append(const void* data, std::size_t count);
     void enter() {
-        if (++depth_ > archive_depth_max) throw std::length_error("values lie in each other too deeply to be sent");
+        if (++depth_ > archive_depth_max) throw std::length_error("values are nested too deeply to be sent");
     }
     void leave() noexcept { --depth_; }
 
@@ -93,7 +93,7 @@ public:
         return count;
     }
     void enter() {
-        if (++depth_ > archive_depth_max) throw BadBytes("values lie in each other too deeply");
+        if (++depth_ > archive_depth_max) throw BadBytes("values are nested too deeply");
     }
     void leave() noexcept { --depth_; }
 

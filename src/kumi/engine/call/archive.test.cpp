@@ -228,7 +228,7 @@ TEST(Archive, nesting_has_a_bound_on_both_sides) {
     std::vector<std::byte> bytes;
     for (int level = 0; level < 30'000; ++level)
         for (const std::byte byte : write_archive(std::uint64_t{1})) bytes.push_back(byte);
-    EXPECT_EQ((refusal<Tree>(bytes)), "values lie in each other too deeply");
+    EXPECT_EQ((refusal<Tree>(bytes)), "values are nested too deeply");
 }
 
 TEST(Archive, bytes_that_were_cut_or_changed_are_refused_or_are_other_values) {

@@ -100,7 +100,7 @@ public:
     Result<T> take() {
         // Relaxed: the answer does not change any more, and the caller has seen that it is there.
         if (was_taken_.exchange(true, std::memory_order_relaxed))
-            return Error(ErrorCode::misuse, "the answer was taken before");
+            return Error(ErrorCode::misuse, "the answer was taken before: a future gives it once");
         return *std::move(answer_);
     }
 

@@ -67,8 +67,7 @@ void Arrivals::take_in(const Turn& turn, pm::Message& message) noexcept {
     Header header{};
     const bool is_whole = read_value(message.bytes(), header);
     const auto kind = static_cast<Kind>(header.kind);
-    const bool is_of_engine =
-        header.kind < first_of_services && kind != Kind::message && kind != Kind::forwarded;
+    const bool is_of_engine = header.kind < first_of_services && kind != Kind::message && kind != Kind::forwarded;
     if (!is_whole || is_of_engine) return on_message(turn, message);
     try {
         unread_.push_back(pm::KeptMessage(message.source(), message.bytes()));
@@ -108,7 +107,10 @@ void Arrivals::note_thrown(const Turn& turn, Node source) noexcept {
 void Arrivals::refuse_unknown(const Turn& turn, Node source, std::uint16_t kind) {
     dispatcher_.operations().refuse(
         turn, source, no_operation,
-        error(ErrorCode::misuse, "it could make nothing of a message of kind {}", kind));
+        error(ErrorCode::misuse,
+              "it could make nothing of a message of kind {}: do all nodes run the same program, "
+              "with the same version of Kumi?",
+              kind));
 }
 
 } // namespace kumi::engine
