@@ -305,16 +305,17 @@ TEST_P(MulticastIntoMemory, from_the_memory_of_a_node_that_has_left_fails) {
     run(3, [](Channel& channel) {
         Storing node(channel);
         const auto memory = good(node.memory().segment<std::byte>(100));
+        const auto source = good(node.memory().segment<std::byte>(100)); // which nobody changes
         good(node.engine().barrier(deadline()));
         if (channel.self() == 2) return;
         const auto ask = [&] {
-            return node.groups().multicast({0, 1}, memory.at(0), memory.at(2), 100).get(deadline());
+            return node.groups().multicast({0, 1}, memory.at(0), source.at(2), 100).get(deadline());
         };
         auto asked = ask();
         for (const Instant end = deadline(); asked && now() < end;) asked = ask(); // it is about to leave
         expect_code(asked, ErrorCode::node_lost, {"node 2"});
         (void)node.engine().sync(deadline()).has_value();
-        good(node.groups().multicast({0, 1}, memory.at(0), memory.at(1 - channel.self()), 100).get(deadline()));
+        good(node.groups().multicast({0, 1}, memory.at(0), source.at(1 - channel.self()), 100).get(deadline()));
         good(good(node.groups().group({0, 1})).barrier(deadline())); // or the other node could leave before
     });
 }
