@@ -151,6 +151,15 @@ inline void settle(Engine& engine, Place where = Place::here()) {
     good(engine.barrier(deadline()), where);
 }
 
+/// Pointers that each node gives to all others, by node. Collective.
+template <class T>
+std::vector<global_ptr<T>> exchange(Engine& engine, global_ptr<T> mine) {
+    const auto all = good(engine.memory().segment<global_ptr<T>>(engine.nodes()));
+    for (Node node = 0; node < engine.nodes(); ++node) good(engine.memory().write(all.at(node, engine.node()), mine));
+    settle(engine);
+    return {all.local().begin(), all.local().end()};
+}
+
 /// A test that runs in every world, with some nodes.
 class EngineTest : public testing::TestWithParam<World> {
 protected:

@@ -25,8 +25,6 @@ public:
     RandomMemory(Engine& engine, std::mt19937_64& random, StoreEverywhere store_everywhere = {})
         : engine_(engine), random_(random), store_everywhere_(std::move(store_everywhere)), nodes_(engine.nodes()) {
         const auto segment = good(engine.memory().segment<std::byte>(nodes_ * region_bytes + guard_bytes));
-        const auto heaps = good(engine.memory().segment<global_ptr<std::byte>>(nodes_));
-        const auto exposed = good(engine.memory().segment<global_ptr<std::byte>>(nodes_));
         flags_ = good(engine.memory().segment<Flag>(nodes_));
         counters_ = good(engine.memory().segment<Counter>(nodes_));
         noticed_ = good(engine.memory().segment<std::int64_t>(nodes_));
@@ -36,11 +34,8 @@ public:
         fill_pattern(guard_, 99);
         const auto heap = good(engine.memory().allocate<std::byte>(nodes_ * region_bytes));
         exposed_here_ = good(engine.memory().expose(exposed_));
-        for (Node node = 0; node < nodes_; ++node) {
-            good(engine.memory().write(heaps.at(node, engine.node()), heap));
-            good(engine.memory().write(exposed.at(node, engine.node()), exposed_here_));
-        }
-        settle(engine);
+        const auto heaps = engine_test::exchange(engine, heap);
+        const auto exposed = engine_test::exchange(engine, exposed_here_);
         for (Node node = 0; node < nodes_; ++node)
             for (const auto& base : {segment.at(node), heaps[node], exposed[node]})
                 regions_.push_back({base + static_cast<std::ptrdiff_t>(engine.node() * region_bytes),

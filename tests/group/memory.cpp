@@ -155,15 +155,6 @@ TEST_P(MulticastIntoMemory, a_handler_may_begin_one_and_what_came_before_is_ther
     });
 }
 
-/// Places that each node gives to all others.
-std::vector<global_ptr<std::byte>> exchange(Storing& node, global_ptr<std::byte> mine) {
-    const Node self = node.engine().node();
-    const auto all = good(node.memory().segment<global_ptr<std::byte>>(node.engine().nodes()));
-    for (Node to = 0; to < node.engine().nodes(); ++to) good(node.memory().write(all.at(to, self), mine));
-    settle(node.engine());
-    return {all.local().begin(), all.local().end()};
-}
-
 TEST_P(MulticastIntoMemory, brings_values_from_the_memory_of_any_node) {
     run(5, [](Channel& channel) {
         Storing node(channel);
@@ -172,7 +163,7 @@ TEST_P(MulticastIntoMemory, brings_values_from_the_memory_of_any_node) {
         const auto source = good(node.memory().segment<std::byte>(largest));
         const auto flags = good(node.memory().segment<Flag>(1));
         std::vector<std::byte> own(largest);
-        const auto exposed = exchange(node, good(node.memory().expose(own)));
+        const auto exposed = exchange(node.engine(), good(node.memory().expose(own)));
         Flag round = 0;
         for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{1000}, largest})
             for (const Node from : {0u, 1u, 2u, 4u})
@@ -208,8 +199,8 @@ TEST_P(MulticastIntoMemory, goes_to_a_place_of_its_own_on_each_node) {
         const auto segment = good(node.memory().segment<std::byte>(largest + 100));
         const auto counters = good(node.memory().segment<Counter>(1));
         const auto heap = good(node.memory().allocate<std::byte>(largest + 1000 * channel.self()));
-        const auto exposed = exchange(node, good(node.memory().expose(own)));
-        const auto heaps = exchange(node, heap + 100 * channel.self());
+        const auto exposed = exchange(node.engine(), good(node.memory().expose(own)));
+        const auto heaps = exchange(node.engine(), heap + 100 * channel.self());
         const std::byte* here[] = {own.data() + 10, segment.local().data() + 33, own.data(),
                                    node.memory().local(heaps[channel.self()])};
         const std::vector<global_ptr<std::byte>> places{heaps[3], exposed[2], segment.at(1, 33), exposed[0] + 10};
@@ -246,7 +237,7 @@ TEST_P(MulticastIntoMemory, many_nodes_may_ask_one_for_more_than_it_has_under_wa
         std::vector<std::uint64_t> own(count);
         for (std::size_t i = 0; i < count; ++i) own[i] = 1000 * channel.self() + i;
         const auto memory = good(node.memory().segment<std::uint64_t>(3 * count));
-        const auto list = exchange(node, good(node.memory().expose(own)).as<std::byte>());
+        const auto list = exchange(node.engine(), good(node.memory().expose(own)).as<std::byte>());
         std::vector<Future<Set>> begun;
         for (std::size_t i = 0; i < count; ++i)
             begun.push_back(node.groups().multicast(node.all, memory.at(0, channel.self() * count + i),
@@ -263,7 +254,7 @@ TEST_P(MulticastIntoMemory, from_or_to_memory_that_is_not_there_is_refused) {
         Storing node(channel);
         std::vector<std::byte> own(100);
         const auto memory = good(node.memory().segment<std::byte>(100));
-        const auto exposed = exchange(node, good(node.memory().expose(own)));
+        const auto exposed = exchange(node.engine(), good(node.memory().expose(own)));
         if (channel.self() == 2) good(node.memory().conceal(exposed[2]));
         good(node.engine().barrier(deadline()));
         if (channel.self() == 0) {

@@ -13,9 +13,9 @@
 
 namespace kumi::group_test {
 
-using engine_test::deadline;
-using engine_test::worlds;
 using conformance::World;
+using engine_test::deadline;
+using engine_test::exchange;
 using engine_test::expect_code;
 using engine_test::expect_error;
 using engine_test::good;
@@ -25,6 +25,7 @@ using engine_test::scale;
 using engine_test::seed;
 using engine_test::settle;
 using engine_test::Setup;
+using engine_test::worlds;
 using group::Arrival;
 using group::Groups;
 using group::Set;

@@ -12,16 +12,6 @@ using namespace std::chrono_literals;
 
 class ExposedMemory : public EngineTest {};
 
-/// Pointers that each node gives to all others.
-template <class T>
-std::vector<global_ptr<T>> exchange(Engine& engine, global_ptr<T> mine) {
-    const auto all = good(engine.memory().segment<global_ptr<T>>(engine.nodes()));
-    for (Node node = 0; node < engine.nodes(); ++node)
-        good(engine.memory().write(all.at(node, engine.node()), mine));
-    settle(engine);
-    return {all.local().begin(), all.local().end()};
-}
-
 TEST_P(ExposedMemory, is_reached_as_other_memory_by_every_operation) {
     run_engines(3, [](Engine& engine) {
         auto memory = engine.memory();

@@ -47,18 +47,21 @@ engine::Progress& Groups::progress() noexcept { return multicasts_->dispatcher()
 
 namespace {
 
-Ended complete(std::shared_ptr<engine::Promise<Set>> promise) {
-    return [promise = std::move(promise)](Result<Outcome> outcome) {
+/// Calls `begin(ended)`. The future is ready when `ended` has been called.
+template <class Begin>
+Future<Set> future_of(Multicasts& multicasts, const Begin& begin) {
+    auto promise = std::make_shared<engine::Promise<Set>>(&multicasts.dispatcher().progress());
+    auto future = promise->future();
+    begin([promise = std::move(promise)](Result<Outcome> outcome) {
         if (outcome) promise->complete(std::move(outcome->missing));
         else promise->complete(outcome.error());
-    };
+    });
+    return future;
 }
 
 Future<Set> start(Multicasts& multicasts, const Set& to, const Purpose& purpose, Bytes arguments, Bytes payload) {
-    auto promise = std::make_shared<engine::Promise<Set>>(&multicasts.dispatcher().progress());
-    auto future = promise->future();
-    multicasts.start(to, purpose, arguments, payload, complete(std::move(promise)));
-    return future;
+    return future_of(multicasts,
+                     [&](Ended ended) { multicasts.start(to, purpose, arguments, payload, std::move(ended)); });
 }
 
 Future<Set> refused(Multicasts& multicasts, const Error& why) {
@@ -143,10 +146,8 @@ Future<Set> Groups::store(const Set& to, std::uint32_t places, Bytes arguments, 
     if (const std::byte* const here = dispatcher.segments().local(from, bytes); here != nullptr)
         return start(*multicasts_, to, purpose, arguments, {here, bytes});
     if (auto good = multicasts_->check(to, arguments.size() + bytes); !good) return refused(*multicasts_, good.error());
-    auto promise = std::make_shared<engine::Promise<Set>>(&dispatcher.progress());
-    auto future = promise->future();
-    sources_->ask(from, bytes, to, places, arguments, complete(std::move(promise)));
-    return future;
+    return future_of(*multicasts_,
+                     [&](Ended ended) { sources_->ask(from, bytes, to, places, arguments, std::move(ended)); });
 }
 
 void Groups::discard_stores(bool discards) noexcept { multicasts_->discard_stores(discards); }

@@ -77,11 +77,6 @@ bool MemoryService::reaches(Where where, const Notice& notice) const noexcept {
     return notice.kind == Notice::Kind::none || !has_sent_puts_[node].load(std::memory_order_relaxed);
 }
 
-Error MemoryService::gone(const char* what, Where where, std::uint64_t bytes) const {
-    return error(ErrorCode::not_found, "{} at {}: {}", what, dispatcher_.name_of(where.node()),
-                 map_.explain(where.node(), where.segment(), where.offset(), bytes));
-}
-
 Result<void> MemoryService::wait_for(OperationId id) {
     const auto done = operations_.wait_for(id);
     return done ? Result<void>() : Result<void>(done.error());
@@ -91,8 +86,8 @@ Error MemoryService::not_in_handler(const char* what, Where where) const {
     const Node node = where.node();
     if (map_.reaches(node)) // but not this memory
         return error(ErrorCode::misuse,
-                     "{}: a handler must not wait for {}, which has this memory exposed and not made by Kumi; the "
-                     "forms of async() do not wait",
+                     "{}: a handler must not wait for {}, whose exposed memory is reached by messages; the forms of "
+                     "async() do not wait",
                      what, dispatcher_.name_of(node));
     if (map_.is_mapped(node)) // it was reached until it was lost
         return error(ErrorCode::node_lost, "{}: {} has left, or is lost", what, dispatcher_.name_of(node));
@@ -108,11 +103,11 @@ Result<void> MemoryService::put(Where to, Bytes source, const Notice& notice) {
     if (!reaches_node(to.node())) return put_by_messages(to, source, notice);
     std::byte* const where = map_.find(to.node(), to.segment(), to.offset(), source.size());
     if (where == nullptr) [[unlikely]]
-        return put_by_messages(to, source, notice); // of another node's exposed memory; or it says what is wrong
+        return put_by_messages(to, source, notice); // for memory that another node exposes; otherwise an error
     copy_in(where, source);
     if (notice.kind == Notice::Kind::none) return {};
     if (!reaches(to, notice)) [[unlikely]]
-        return put_by_messages(to, {}, notice); // behind other notices that go so
+        return put_by_messages(to, {}, notice); // behind earlier notices to that node, which went by messages
     if (!flags_.apply(to.node(), notice)) [[unlikely]]
         return flags_.explain("put", to.node(), notice);
     return {};
@@ -333,12 +328,12 @@ Result<void> MemoryService::copy(Where from, Where to, std::size_t bytes, const 
     if (auto good = flags_.check("copy", to.node(), notice); !good) return good;
     if (reaches(from)) {
         const std::byte* const source = map_.find(from.node(), from.segment(), from.offset(), bytes);
-        if (source == nullptr) return gone("copy from", from, bytes);
+        if (source == nullptr) return segments_.check("copy from", from, bytes); // another thread has concealed it
         return start_put(to, {source, bytes}, notice);
     }
     if (reaches(to, notice) && bytes != 0) {
         std::byte* const target = map_.find(to.node(), to.segment(), to.offset(), bytes);
-        if (target == nullptr) return gone("copy to", to, bytes);
+        if (target == nullptr) return segments_.check("copy to", to, bytes); // as above
         begin_get(from, {target, bytes}, {.answered = [this, to, notice](const Result<Bytes>& done) {
                       const Turn turn = dispatcher_.take_turn();
                       if (!done) return operations_.note_error(turn, done.error());
@@ -416,7 +411,7 @@ Result<void> MemoryService::put_strided(Where to, const std::byte* source, const
     if (shape.count == 0 || shape.block_bytes == 0) return put(lowest, {}, notice);
     if (reaches(to, notice)) {
         std::byte* const start = map_.find(lowest.node(), lowest.segment(), lowest.offset(), reach.bytes);
-        if (start == nullptr) return gone("put", lowest, reach.bytes);
+        if (start == nullptr) return segments_.check("put", lowest, reach.bytes); // another thread has concealed it
         std::byte* const where = start + reach.before;
         for (std::size_t i = 0; i < shape.count; ++i)
             copy_in(where + static_cast<std::ptrdiff_t>(i) * shape.target_stride,

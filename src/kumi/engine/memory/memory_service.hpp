@@ -97,8 +97,6 @@ private:
     Result<void> wait_for(OperationId id);
     /// Whether this process reaches the segments and the heap of `node`, if there is such a node.
     bool reaches_node(Node node) const noexcept;
-    /// The memory was there when it was checked, and another thread has concealed it since.
-    Error gone(const char* what, Where where, std::uint64_t bytes) const;
     /// Why a handler cannot access memory that this process does not reach.
     Error not_in_handler(const char* what, Where where) const;
 

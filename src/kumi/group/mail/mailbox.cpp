@@ -191,8 +191,8 @@ void Mailbox::on_end(const engine::Turn& turn) noexcept {
     report_unreceived(turn);
 }
 
-/// What is left now was for calls that this node has not made. The member that sent it did not wait, so nobody knows:
-/// the root of a broadcast returns at once, also if the others take another member for the root.
+/// Messages that no call has received are for calls that this node has not made. Their sender has not noticed: the root
+/// of a broadcast does not wait, also if other members name another root.
 void Mailbox::report_unreceived(const engine::Turn&) {
     if (has_failed_) return; // the rest of a call that failed
     const auto [box, message] = inboxes_.find_kept();
