@@ -20,4 +20,12 @@ inline void bind_to_core(unsigned index) {
     }
 }
 
+/// Lets this thread run on every core, also if its process was bound to one.
+inline void unbind() {
+    cpu_set_t all;
+    CPU_ZERO(&all);
+    for (unsigned cpu = 0; cpu < CPU_SETSIZE; ++cpu) CPU_SET(cpu, &all);
+    ::sched_setaffinity(0, sizeof all, &all);
+}
+
 } // namespace kumi::bench

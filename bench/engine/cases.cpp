@@ -23,7 +23,8 @@ JobCase pair_case(const std::string& place) {
                     : "the same between hosts"},
          {row("put_flush.8"), "ns", true, "8 bytes put, until they are there"},
          {row("put_flush.1048576"), "us", true, "1 MiB put, until it is there"},
-         {row("fetch_add"), "ns", true, "one added to a word of the other node, which answers what it was"}}};
+         {row("fetch_add"), "ns", true, "one added to a word of the other node, which answers what it was"},
+         {row("issue_of_two.8"), "ns", true, "like issue.8, for each of two threads that put at once"}}};
 }
 
 JobCase barrier_case(const std::string& place, int nodes) {

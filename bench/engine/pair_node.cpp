@@ -5,6 +5,8 @@
 
 #include "kumi/kumi.hpp"
 
+#include <thread>
+
 namespace kumi::bench {
 namespace {
 
@@ -39,6 +41,19 @@ public:
             flush();
         }
         return issuing.count() / static_cast<double>(issued);
+    }
+    /// The same for each of two threads that do so at once, on a core each.
+    double issue_seconds_of_two() {
+        double seconds[2] = {};
+        const auto issue = [&](unsigned thread) {
+            unbind();
+            bind_to_core(thread);
+            seconds[thread] = issue_seconds();
+        };
+        std::thread first(issue, 0), second(issue, 1);
+        first.join();
+        second.join();
+        return (seconds[0] + seconds[1]) / 2;
     }
 
 private:
@@ -108,6 +123,8 @@ int pair_node(const std::string& place) {
         report(row("am").c_str(), there_and_back / 2 * 1e9);
         report(row("issue.8").c_str(), words.issue_seconds() * 1e9);
         code = measure_onesided(words, place);
+        // Last: from now on two threads of the program use the engine, and all calls take a little longer.
+        report(row("issue_of_two.8").c_str(), words.issue_seconds_of_two() * 1e9);
     }
     must(job.barrier());
     return code;

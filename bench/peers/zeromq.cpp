@@ -1,9 +1,9 @@
 // udp.rate with ZeroMQ: PUSH and PULL over TCP. A thread of ZeroMQ puts messages together.
 
+#include "contestant/core.hpp"
 #include "peers/stream.hpp"
 
 #include <cstdint>
-#include <sched.h>
 #include <string>
 #include <zmq.h>
 
@@ -46,17 +46,9 @@ int give(const char* host) {
     return failed("zmq_send");
 }
 
-/// The threads of ZeroMQ may use every core: on one core they would hinder each other.
-void unbind() {
-    cpu_set_t all;
-    CPU_ZERO(&all);
-    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) CPU_SET(cpu, &all);
-    ::sched_setaffinity(0, sizeof all, &all);
-}
-
 } // namespace
 
 int main(int argc, char** argv) {
-    unbind();
+    unbind(); // the threads of ZeroMQ would hinder each other on one core
     return stream_main(argc, argv, take, give);
 }

@@ -2,6 +2,7 @@
 // counters. Puts, gets and atomic operations are in memory_transfers.cpp, offers and accepts in memory_rendezvous.cpp.
 
 #include "engine/node.hpp"
+#include "loopback/threads.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -294,7 +295,7 @@ TEST_P(MemoryPromises, an_error_ends_the_wait_of_the_thread_that_caused_it_and_n
                     if (!waited) expect_error(waited, {"on purpose"}), ++failed;
                     else EXPECT_EQ(load_flag(flags[thread]), 1u);
                 });
-            while (failed == 0 && now() < deadline()) std::this_thread::sleep_for(1ms);
+            EXPECT_TRUE(loopback::comes_true([&] { return failed != 0; }));
             good(engine.memory().set_flag(ready.at(1)));
             for (std::thread& thread : all) thread.join();
             EXPECT_EQ(failed, 1);

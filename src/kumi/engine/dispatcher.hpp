@@ -100,6 +100,8 @@ public:
     /// What handlers reach by their Call.
     HandlerContext& context() noexcept { return context_; }
     Outbox& outbox(const Turn&) noexcept { return outbox_; }
+    /// Without the turn: a hint whether requests to `to` wait for room.
+    bool seems_crowded(Node to) const noexcept { return outbox_.seems_crowded(to); }
 
     // ---- for services
 
@@ -209,6 +211,13 @@ bool Port::try_request_for(const Turn& turn, std::uint32_t thread, Node to, std:
 template <class Head>
 bool Port::queue(const Turn& turn, Node to, std::uint16_t kind, const Head& head, Bytes body) {
     auto message = outgoing(wire_kind(kind), true, head);
+    return dispatcher_->outbox(turn).request(to, message.bytes(), body);
+}
+
+template <class Head>
+bool Port::queue_for(const Turn& turn, std::uint32_t thread, Node to, std::uint16_t kind, const Head& head,
+                     Bytes body) {
+    auto message = outgoing_for(wire_kind(kind), thread, head);
     return dispatcher_->outbox(turn).request(to, message.bytes(), body);
 }
 

@@ -99,6 +99,10 @@ public:
     /// Sends a request now, or keeps a copy of it until there is room. False: the node is lost, or too much waits.
     template <class Head>
     bool queue(const Turn& turn, Node to, std::uint16_t kind, const Head& head, Bytes body = {});
+    /// The same for another thread.
+    template <class Head>
+    bool queue_for(const Turn& turn, std::uint32_t thread, Node to, std::uint16_t kind, const Head& head,
+                   Bytes body = {});
     /// Sends now or later: for what answers others, and is bounded by what they ask. No request.
     template <class Head>
     void reply(const Turn& turn, Node to, std::uint16_t kind, const Head& head, Bytes body = {});

@@ -29,7 +29,7 @@ public:
         inside_.store(true, std::memory_order_relaxed);
         Memory::light_fence(); // partner: heavy_fence() in begin_visit()
         // By owner: partner of the release in end_visit(). By visitor: of the heavy_fence() there.
-        const bool is_visited = visited_.load(entering);
+        const bool is_visited = visited_.load(entering_as_owner);
         Memory::light_fence();
         if (!is_visited) [[likely]]
             return true;
@@ -40,16 +40,19 @@ public:
     /// of the heavy_fence() there.
     [[gnu::always_inline]] void unlock_as_owner() noexcept {
         Memory::light_fence();
-        inside_.store(false, leaving);
+        inside_.store(false, leaving_as_owner);
     }
 
-    /// For visitors, and for the owner while there is a visit.
-    bool try_lock() noexcept {
+    /// For visitors, and for the owner while there is a visit. `looking` and `leaving` are seq_cst where threads leave
+    /// errands (errand_list.hpp).
+    bool try_lock(std::memory_order looking = std::memory_order_relaxed) noexcept {
         // Acquire: partner of the release in unlock(). The load comes first because a failing exchange would take the
         // cache line away from the thread that has the lock.
-        return !taken_.load(std::memory_order_relaxed) && !taken_.exchange(true, std::memory_order_acquire);
+        return !taken_.load(looking) && !taken_.exchange(true, std::memory_order_acquire);
     }
-    void unlock() noexcept { taken_.store(false, std::memory_order_release); }
+    void unlock(std::memory_order leaving = std::memory_order_release) noexcept { taken_.store(false, leaving); }
+    /// A hint.
+    bool seems_taken() const noexcept { return taken_.load(std::memory_order_relaxed); }
 
     /// Refuses the owner from now on. The visitor must then wait for is_owner_outside().
     void begin_visit() noexcept {
@@ -77,9 +80,9 @@ public:
     void disable() noexcept { visited_.store(true, std::memory_order_relaxed); }
 
 private:
-    static constexpr auto entering =
+    static constexpr auto entering_as_owner =
         ordered == Ordered::by_owner ? std::memory_order_acquire : std::memory_order_relaxed;
-    static constexpr auto leaving =
+    static constexpr auto leaving_as_owner =
         ordered == Ordered::by_owner ? std::memory_order_release : std::memory_order_relaxed;
 
     typename Memory::template Atomic<bool> inside_{false};  // the owner is inside

@@ -63,6 +63,7 @@ Handled MemoryService::on_message(const Turn& turn, Node source, std::uint16_t k
 
 void MemoryService::on_lost(const Turn& turn, Node node) noexcept {
     map_.forget(node);
+    late_puts_.on_lost(turn);
     transfers_.give_up(turn, node);
 }
 
@@ -122,6 +123,7 @@ Result<void> MemoryService::put_by_messages(Where to, Bytes source, const Notice
         const std::size_t bytes = std::min(transfers_.piece_bytes(), source.size() - at);
         const bool is_last = at + bytes == source.size();
         const Put head{no_operation, {to.segment(), 0, to.offset() + at}, is_last ? notice : Notice{}};
+        if (is_last && at == 0 && late_puts_.try_leave(to.node(), head, source)) return {};
         if (auto sent = port_.request(to.node(), put_kind, head, source.subspan(at, bytes)); !sent) return sent;
         at += bytes;
         if (!is_last) continue;

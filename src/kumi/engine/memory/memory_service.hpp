@@ -9,9 +9,10 @@
 #include "kumi/base/bytes.hpp"
 #include "kumi/base/result.hpp"
 #include "kumi/engine/global_ptr.hpp"
-#include "kumi/engine/memory/words.hpp"
 #include "kumi/engine/memory/transfers.hpp"
+#include "kumi/engine/memory/words.hpp"
 #include "kumi/engine/operation/operations.hpp"
+#include "kumi/engine/sending/late_puts.hpp"
 #include "kumi/engine/service.hpp"
 
 #include <atomic>
@@ -108,6 +109,7 @@ private:
     Segments& segments_;
     Flags& flags_;
     Transfers transfers_;
+    LatePuts late_puts_{dispatcher_, port_};
     std::vector<std::atomic<bool>> has_sent_puts_; // by node: something was put there by messages
 };
 

@@ -6,6 +6,7 @@
 #include "kumi/pm/wait.hpp"
 
 #include <sched.h>
+#include <utility>
 
 namespace kumi::engine {
 namespace {
@@ -30,7 +31,7 @@ TurnLock::TurnLock(Duration stuck_after) noexcept : stuck_after_(stuck_after) {
     if (!can_own_) {
         lock_.disable();
         loan_.disable();
-        is_shared_ = true;
+        is_shared_.store(true, std::memory_order_relaxed); // no other thread knows this object
     }
     reclaim(); // nothing is lent
 }
@@ -57,6 +58,7 @@ TurnLock::Hold TurnLock::take_slowly(bool may_borrow) noexcept {
     const void* const me = base::thread_mark();
     if (is_borrowed_here()) {
         KUMI_ASSERT(may_borrow);
+        run_errands(Hold::borrowed_again);
         return Hold::borrowed_again;
     }
     const bool is_worker = WaitObserver::of_this_thread() != nullptr;
@@ -68,9 +70,13 @@ TurnLock::Hold TurnLock::take_slowly(bool may_borrow) noexcept {
     wanted_.fetch_add(1, std::memory_order_relaxed); // a hint
     const bool is_whole = take_as_visitor(may_borrow);
     wanted_.fetch_sub(1, std::memory_order_relaxed); // not before the owner is outside, which may spin inside
-    if (!is_whole) return Hold::borrowed;
+    if (!is_whole) {
+        run_errands(Hold::borrowed_again); // this thread's own among them: they were left before
+        return Hold::borrowed;
+    }
     is_visit_ = true;
     holder_.store(me, std::memory_order_relaxed);
+    run_errands(Hold::again); // as above
     return Hold::whole;
 }
 
@@ -78,7 +84,8 @@ TurnLock::Hold TurnLock::take_slowly(bool may_borrow) noexcept {
 bool TurnLock::take_as_visitor(bool may_borrow) noexcept {
     if (!spin_until([&] { return lock_.try_lock(); }, may_borrow)) return false;
     // With the lock; the owner needs no more, and nobody does where all take it.
-    if (is_shared_ || owner_.load(std::memory_order_relaxed) == base::thread_mark()) return true;
+    if (is_shared_.load(std::memory_order_relaxed) || owner_.load(std::memory_order_relaxed) == base::thread_mark())
+        return true;
     lock_.begin_visit();
     if (!spin_until([&] { return lock_.is_owner_outside(); }, may_borrow)) {
         lock_.end_visit();
@@ -87,15 +94,54 @@ bool TurnLock::take_as_visitor(bool may_borrow) noexcept {
     }
     // A second thread of the program, or functions that use the engine much.
     const bool is_worker = WaitObserver::of_this_thread() != nullptr;
-    is_shared_ = is_worker ? ++worker_visits_ > worker_visits_max : !is_background();
+    is_shared_.store(is_worker ? ++worker_visits_ > worker_visits_max : !is_background(), std::memory_order_relaxed);
     return true;
 }
 
 void TurnLock::leave_slowly() noexcept {
-    is_visit_ = false;
-    if (!is_shared_) lock_.end_visit();
-    lock_.unlock();
+    const bool is_shared = is_shared_.load(std::memory_order_relaxed); // stays as it is: written with the turn
+    do {
+        run_errands(Hold::again);
+        is_visit_ = false;
+        holder_.store(nullptr, std::memory_order_relaxed);
+        if (!is_shared) lock_.end_visit();
+        lock_.unlock(std::memory_order_seq_cst); // partner: try_lock() in try_take_shared(), of leave_errand()
+    } while (is_shared && errands_.has_any() && try_take_shared());
 }
+
+// ---- errands
+
+/// Where all take it as visitors do.
+bool TurnLock::try_take_shared() noexcept {
+    if (!lock_.try_lock(std::memory_order_seq_cst)) return false; // partner: unlock() in leave_slowly()
+    is_visit_ = true;
+    holder_.store(base::thread_mark(), std::memory_order_relaxed);
+    return true;
+}
+
+void TurnLock::leave_errand(std::unique_ptr<Errand> errand) noexcept {
+    errands_left_.fetch_add(1, std::memory_order_relaxed); // a bound that may be passed by as many as there are threads
+    errands_.add(*errand.release());
+    // The thread that had the turn may have looked for errands before this one was there, and given the turn away; or
+    // has lent it now.
+    if (try_take_shared()) return leave();
+    if (!try_borrow()) return;
+    run_errands(Hold::borrowed_again);
+    give_back(Hold::borrowed);
+}
+
+void TurnLock::run_errands(Hold hold) noexcept {
+    if (!errands_.seems_to_have_any()) [[likely]]
+        return; // this thread sees its own, and leave_slowly() looks again
+    const Turn turn(*this, hold);
+    for (base::ErrandLink* next = errands_.take_all(); next != nullptr;) {
+        const std::unique_ptr<Errand> errand(static_cast<Errand*>(std::exchange(next, next->next)));
+        errand->run(turn);
+        errands_left_.fetch_sub(1, std::memory_order_relaxed);
+    }
+}
+
+TurnLock::~TurnLock() { run_errands(Hold::again); } // none, unless a thread uses an engine that has ended
 
 void TurnLock::warn_once(Duration waited) noexcept {
     if (has_warned_.exchange(true)) return;
@@ -146,6 +192,8 @@ void TurnLock::pause() const noexcept {
 }
 
 void TurnLock::let_others_now() noexcept {
+    run_errands(Hold::again);
+    if (wanted_.load(std::memory_order_relaxed) == 0) return; // a hint
     leave();
     pause();
     take();

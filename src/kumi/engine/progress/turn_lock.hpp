@@ -11,17 +11,34 @@
 // thread that has waited for the turn for some microseconds borrows it, for one call. Thus a handler may wait for a
 // mutex while the thread that holds the mutex sends. The borrower is as if inside the handler: it must neither run
 // handlers nor wait. When the code of the program returns or calls the engine, the lender takes the turn back.
+//
+// Errands. Where several threads of the program use the engine, a thread need not wait for the turn if all it wants is
+// that something be done with it: the thread leaves an errand, which the thread with the turn runs, before it lends the
+// turn or gives it away at the latest. A thread that takes or borrows the turn, or takes it back, runs errands first:
+// its own earlier ones, and those of other threads that it may know of.
 
 #include "kumi/base/clock.hpp"
 #include "kumi/base/sync/biased_lock.hpp"
+#include "kumi/base/sync/errand_list.hpp"
 #include "kumi/base/sync/thread_mark.hpp"
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 
 namespace kumi::engine {
 
 class ProgressLoop;
+class Turn;
+
+/// Something to be done with the turn, by whichever thread has it: run() is called once, and then the errand is
+/// deleted.
+class Errand : public base::ErrandLink {
+public:
+    virtual ~Errand() = default;
+    /// Must not wait, nor run code of the program.
+    virtual void run(const Turn& turn) noexcept = 0;
+};
 
 class TurnLock {
 public:
@@ -29,6 +46,7 @@ public:
     explicit TurnLock(Duration stuck_after) noexcept;
     TurnLock(const TurnLock&) = delete;
     TurnLock& operator=(const TurnLock&) = delete;
+    ~TurnLock();
 
     /// How a thread came to the turn.
     enum class Hold : std::uint8_t {
@@ -43,6 +61,7 @@ public:
         if (!is_held_here()) return take_or_borrow();
         if (!is_lent()) return Hold::again;
         reclaim();
+        look_for_errands(); // which other threads left before code of the program, that this thread runs, knew of them
         return Hold::reclaimed;
     }
     [[gnu::always_inline]] void leave(Hold hold) noexcept {
@@ -57,8 +76,8 @@ public:
     }
     /// For a thread that has it whole.
     void leave() noexcept {
-        holder_.store(nullptr, std::memory_order_relaxed);
         if (is_visit_) [[unlikely]] return leave_slowly();
+        holder_.store(nullptr, std::memory_order_relaxed);
         lock_.unlock_as_owner();
     }
     /// This thread has the turn, or has lent it: it is inside a handler.
@@ -79,6 +98,7 @@ public:
     }
     /// For a thread that has the turn and has not lent it.
     [[gnu::always_inline]] void lend_held() noexcept {
+        look_for_errands(); // code of the program may take long
         loan_.unlock_as_owner();
         if (!can_own_) [[unlikely]]
             loan_.unlock();
@@ -88,10 +108,22 @@ public:
             reclaim_slowly();
     }
 
-    /// For a thread that has it whole: gives it to others for a moment if they wait for it, or in any case.
-    void let_others() noexcept {
-        if (wanted_.load(std::memory_order_relaxed) != 0) [[unlikely]] let_others_now(); // a hint
+    /// Another thread has the turn and has not lent it, as it seems, and this thread may leave an errand.
+    bool takes_errands() const noexcept {
+        // Relaxed: true for ever, once it is. The others are hints.
+        return is_shared_.load(std::memory_order_relaxed) && lock_.seems_taken() && !is_lent() && !is_held_here() &&
+               !is_borrowed_here() && errands_left_.load(std::memory_order_relaxed) < errands_max;
     }
+    /// Requires that takes_errands() was true. Errands of one thread are run in order, and before that thread has the
+    /// turn again. A thread with the turn runs them before it lends the turn or gives it away.
+    void leave_errand(std::unique_ptr<Errand> errand) noexcept;
+
+    /// For a thread that has it whole: runs errands, and gives it to others for a moment if they wait for it.
+    void let_others() noexcept {
+        if (wanted_.load(std::memory_order_relaxed) != 0 || errands_.seems_to_have_any()) [[unlikely]] // hints
+            let_others_now();
+    }
+    /// The same, and gives it away in any case.
     void yield() noexcept;
     /// Outside the turn: gives threads that wait for the turn a moment to take it.
     void pause() const noexcept;
@@ -122,6 +154,13 @@ private:
     template <class Done>
     bool spin_until(Done&& done, bool may_borrow) noexcept;
     void leave_slowly() noexcept;
+    bool try_take_shared() noexcept;
+    /// For a thread that has the turn and has not lent it.
+    [[gnu::always_inline]] void look_for_errands() noexcept {
+        if (errands_.seems_to_have_any()) [[unlikely]]
+            run_errands(Hold::again);
+    }
+    void run_errands(Hold hold) noexcept;
     bool try_borrow() noexcept;
     void give_back(Hold hold) noexcept;
     void reclaim_slowly() noexcept;
@@ -140,10 +179,13 @@ private:
     std::atomic<const void*> borrower_{nullptr};
     std::atomic<unsigned> wanted_{0};
     std::atomic<bool> has_warned_{false};
+    std::atomic<bool> is_shared_{false}; // all take it as visitors do, from now on; written with the turn
+    base::ErrandList<base::MachineMemory> errands_;
+    std::atomic<unsigned> errands_left_{0}; // and not run yet
+    static constexpr unsigned errands_max = 64;
 
     // With the turn.
-    bool is_visit_ = false;  // the holder took the lock as visitors do
-    bool is_shared_ = false; // all take it as visitors do, from now on
+    bool is_visit_ = false; // the holder took the lock as visitors do
     unsigned worker_visits_ = 0;
 };
 
@@ -165,8 +207,11 @@ public:
 
 private:
     friend class ProgressLoop;
+    friend class TurnLock;
     friend class Lending;
     struct Whole {};
+    /// For a thread that has it, or has borrowed it, already.
+    Turn(TurnLock& lock, TurnLock::Hold again) noexcept : lock_(lock), hold_(again) {}
     /// Does not borrow, and is not for a thread that has the turn.
     Turn(TurnLock& lock, Whole) noexcept : lock_(lock), hold_(TurnLock::Hold::whole) { lock.take(); }
 

@@ -1,8 +1,11 @@
 #include "kumi/engine/progress/turn_lock.hpp"
 
+#include "kumi/pm/wait.hpp"
 #include "loopback/threads.hpp"
 
+#include <barrier>
 #include <gtest/gtest.h>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -175,6 +178,176 @@ TEST_P(Loans, one_thread_at_a_time_has_the_turn_whole_reclaimed_or_borrowed) {
 INSTANTIATE_TEST_SUITE_P(TurnLock, Loans, testing::Bool(), [](const auto& info) {
     return info.param ? "of_the_owner" : "of_a_visitor";
 });
+
+// ---- errands
+
+class Errands : public testing::Test {
+protected:
+    /// Notes `number` in `run`, with the turn.
+    class Note final : public Errand {
+    public:
+        Note(std::vector<int>& run, int number) noexcept : run_(run), number_(number) {}
+        void run(const Turn& turn) noexcept override {
+            EXPECT_TRUE(turn.is_inner()) << "it must not wait";
+            run_.push_back(number_);
+            for (int i = 0; i < 200; ++i) pm::relax(); // others leave errands meanwhile
+        }
+
+    private:
+        std::vector<int>& run_;
+        int number_;
+    };
+
+    /// Two threads of the program use the lock.
+    void share() {
+        { const Turn turn(lock); }
+        std::thread([&] { const Turn turn(lock); }).join();
+    }
+    /// By a thread of its own, which does not wait for the turn.
+    void leave(int number) {
+        std::thread([&] {
+            EXPECT_TRUE(lock.takes_errands());
+            lock.leave_errand(std::make_unique<Note>(run, number));
+        }).join();
+    }
+
+    TurnLock lock{far_away};
+    std::vector<int> run; // with the turn
+};
+
+TEST_F(Errands, are_left_only_while_another_thread_has_the_turn_and_has_not_lent_it) {
+    const auto another_may = [&] {
+        bool may = false;
+        std::thread([&] { may = lock.takes_errands(); }).join();
+        return may;
+    };
+    share();
+    EXPECT_FALSE(lock.takes_errands()) << "the turn is free";
+    const Turn turn(lock);
+    EXPECT_FALSE(lock.takes_errands()) << "this thread has it";
+    EXPECT_TRUE(another_may());
+    {
+        const Lending lending(turn);
+        EXPECT_FALSE(another_may()) << "another thread may borrow it, and the handler may take long";
+    }
+    EXPECT_TRUE(another_may());
+}
+
+TEST_F(Errands, are_run_in_order_before_the_turn_is_given_away) {
+    share();
+    {
+        const Turn turn(lock);
+        leave(1);
+        leave(2);
+        EXPECT_TRUE(run.empty());
+    }
+    EXPECT_EQ(run, (std::vector{1, 2})) << "no other call was needed";
+    const Turn turn(lock);
+    leave(3);
+    lock.let_others();
+    EXPECT_EQ(run, (std::vector{1, 2, 3})) << "a thread that spins runs them, too";
+}
+
+TEST_F(Errands, are_bounded) {
+    share();
+    const auto is_taken = [&] {
+        bool may = true;
+        std::thread([&] {
+            for (int i = 0; i < 64 && may; ++i) {
+                lock.leave_errand(std::make_unique<Note>(run, i));
+                may = lock.takes_errands();
+            }
+        }).join();
+        return may;
+    };
+    {
+        const Turn turn(lock);
+        EXPECT_FALSE(is_taken()) << "the thread is to wait for the turn";
+    }
+    EXPECT_EQ(run.size(), 64u);
+    const Turn turn(lock);
+    leave(64);
+}
+
+TEST_F(Errands, are_run_before_the_thread_that_left_them_goes_on_with_the_turn) {
+    share();
+    std::atomic<bool> is_left{false}, has_gone_on{false};
+    std::thread other;
+    {
+        const Turn turn(lock);
+        other = std::thread([&] {
+            ASSERT_TRUE(lock.takes_errands());
+            lock.leave_errand(std::make_unique<Note>(run, 1));
+            is_left = true;
+            const Turn call(lock); // borrowed
+            EXPECT_TRUE(call.is_borrowed());
+            EXPECT_EQ(run, std::vector{1});
+            has_gone_on = true;
+        });
+        EXPECT_TRUE(comes_true([&] { return is_left.load(); }));
+        const Lending lending(turn);
+        EXPECT_TRUE(comes_true([&] { return has_gone_on.load(); }));
+    }
+    other.join();
+}
+
+TEST_F(Errands, are_run_before_a_handler_and_before_its_calls) {
+    share();
+    const Turn turn(lock);
+    leave(1);
+    lock.lend();
+    EXPECT_EQ(run, std::vector{1}) << "the handler may take long";
+    {
+        const Turn call(lock); // not lent meanwhile
+        leave(2);
+    }
+    EXPECT_EQ(run, (std::vector{1, 2}));
+    std::thread([&] { // as if it had looked just before the turn was lent
+        lock.leave_errand(std::make_unique<Note>(run, 3));
+    })
+        .join();
+    EXPECT_EQ(run, (std::vector{1, 2, 3})) << "the thread has borrowed the turn";
+    lock.reclaim();
+}
+
+/// Many short rounds: what is forgotten at the end of one is seen.
+TEST_F(Errands, of_many_threads_are_all_run_in_the_order_of_each) {
+    share();
+    constexpr int threads = 3, rounds = 20000, steps = 4;
+    int round = 0, wrong = 0, left_in_all = 0;
+    std::atomic<int> left{0};
+    const auto check = [&]() noexcept { // of all threads, while they wait; each has sent 0, 1, ... of its own
+        std::vector<int> next(threads, 0);
+        for (const int number : run) wrong += number % steps != next[static_cast<std::size_t>(number / steps)]++;
+        wrong += run.size() != std::size_t{threads} * steps;
+        run.clear();
+        left_in_all += left.exchange(0);
+        ++round;
+    };
+    std::barrier end_of_round(threads, check);
+    std::vector<std::thread> all;
+    for (int thread = 0; thread < threads; ++thread)
+        all.emplace_back([&, thread] {
+            for (int i = 0; i < rounds; ++i) {
+                for (int step = 0; step < steps; ++step) {
+                    const int number = thread * steps + step;
+                    if ((i % 2 == 0 || step != steps - 1) && lock.takes_errands()) {
+                        ++left;
+                        lock.leave_errand(std::make_unique<Note>(run, number));
+                    } else {
+                        const Turn turn(lock);
+                        run.push_back(number);
+                        for (int spin = 0; spin < 200; ++spin) pm::relax();
+                    }
+                }
+                end_of_round.arrive_and_wait();
+            }
+        });
+    for (std::thread& thread : all) thread.join();
+    EXPECT_EQ(wrong, 0) << "an errand was forgotten, or run too late";
+    EXPECT_EQ(round, rounds);
+    EXPECT_GT(left_in_all, 0);
+}
 
 } // namespace
 } // namespace kumi::engine::turn_lock_test

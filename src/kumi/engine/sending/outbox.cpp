@@ -27,7 +27,7 @@ std::vector<std::byte> copy_of(Bytes head, Bytes body) {
 
 Outbox::Outbox(pm::Channel& channel, std::size_t waiting_bytes_max, std::size_t kept_bytes_max)
     : channel_(channel), credits_(channel.nodes()), backlog_(waiting_bytes_max),
-      windows_(channel.nodes(), kept_bytes_max), peers_(channel.nodes()) {
+      windows_(channel.nodes(), kept_bytes_max), peers_(channel.nodes()), is_crowded_(channel.nodes()) {
     waiting_nodes_.reserve(channel.nodes());
 }
 
@@ -48,6 +48,7 @@ bool Outbox::request(Node to, MutableBytes head, Bytes body) {
     if (credits_.is_lost(to)) return false;
     Peer& peer = peers_[to];
     keep(to, peer.requests, copy_of(head, body));
+    is_crowded_[to].store(true, std::memory_order_relaxed); // a hint for threads without the turn
     credits_.on_waiting(to);
     peer.pressure = std::max(peer.pressure, backlog_.pressure());
     return true;
@@ -99,7 +100,10 @@ bool Outbox::go_on() {
         if (peer.replies.empty()) {
             credits_.on_told_all(to);
             any |= drain(to, peer.requests, Sort::request);
-            if (peer.requests.empty()) peer.pressure = 0;
+            if (peer.requests.empty()) {
+                peer.pressure = 0;
+                is_crowded_[to].store(false, std::memory_order_relaxed);
+            }
             any |= drain(to, peer.plains, Sort::plain);
         }
         const bool is_blocked = !peer.replies.empty() || !peer.requests.empty();

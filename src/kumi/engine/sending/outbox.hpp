@@ -32,6 +32,7 @@
 #include "kumi/engine/wire.hpp"
 #include "kumi/pm/channel.hpp"
 
+#include <atomic>
 #include <cstddef>
 #include <cstring>
 #include <list>
@@ -117,6 +118,8 @@ public:
     /// Sends what waits; true if some of it went.
     bool go_on();
     bool has_waiting() const noexcept { return !waiting_nodes_.empty(); }
+    /// For any thread, without the turn: a hint whether requests to `to` wait here.
+    bool seems_crowded(Node to) const noexcept { return is_crowded_[to].load(std::memory_order_relaxed); }
 
     /// Asks `to` to tell at once what it has handled; no more than one such question is under way.
     void ask_for_credit(Node to);
@@ -182,6 +185,7 @@ private:
     Backlog backlog_;
     ByteWindows windows_;
     std::vector<Peer> peers_;
+    std::vector<std::atomic<bool>> is_crowded_; // by node: it has requests in its Peer
     std::vector<Node> waiting_nodes_;
 };
 

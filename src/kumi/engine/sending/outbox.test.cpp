@@ -260,7 +260,10 @@ TEST(Outbox, no_message_tells_of_a_request_whose_reply_has_not_left) {
 TEST(Outbox, requests_from_handlers_wait_for_credit_and_keep_their_order) {
     Sending node;
     for (std::uint32_t i = 0; i < requests_max; ++i) ASSERT_TRUE(node.try_request(1, i));
+    EXPECT_FALSE(node.outbox.seems_crowded(1));
     for (std::uint64_t i = 0; i < 20; ++i) ASSERT_TRUE(node.request(1, 1000 + i));
+    EXPECT_TRUE(node.outbox.seems_crowded(1));
+    EXPECT_FALSE(node.outbox.seems_crowded(0)) << "another node";
     node.sent();
     EXPECT_FALSE(node.outbox.go_on());
     EXPECT_FALSE(node.outbox.credits().all_handled());
@@ -273,7 +276,9 @@ TEST(Outbox, requests_from_handlers_wait_for_credit_and_keep_their_order) {
     node.hear(1, requests_max + 10);
     EXPECT_FALSE(node.outbox.credits().all_handled()) << "ten have not even left";
     EXPECT_FALSE(node.outbox.credits().all_handled(1));
+    EXPECT_TRUE(node.outbox.seems_crowded(1));
     EXPECT_TRUE(node.outbox.go_on());
+    EXPECT_FALSE(node.outbox.seems_crowded(1));
     EXPECT_EQ(node.numbers(), counted(1010, 10));
     node.hear(1, requests_max + 20);
     EXPECT_TRUE(node.outbox.credits().all_handled());
