@@ -139,15 +139,17 @@ Future<Set> Groups::store(const Set& to, std::uint32_t places, Bytes arguments, 
     const Purpose purpose{Use::store, places, 0};
     if (const Bytes* const mine = std::get_if<Bytes>(&values))
         return start(*multicasts_, to, purpose, arguments, *mine);
-    const auto& [from, bytes] = std::get<Source>(values);
+    const Source& source = std::get<Source>(values);
     engine::Dispatcher& dispatcher = multicasts_->dispatcher();
-    if (auto good = dispatcher.segments().check("multicast from memory", from, bytes); !good)
+    if (auto good = dispatcher.segments().check("multicast from memory", source.from, source.bytes); !good)
         return refused(*multicasts_, good.error());
-    if (const std::byte* const here = dispatcher.segments().local(from, bytes); here != nullptr)
-        return start(*multicasts_, to, purpose, arguments, {here, bytes});
-    if (auto good = multicasts_->check(to, arguments.size() + bytes); !good) return refused(*multicasts_, good.error());
-    return future_of(*multicasts_,
-                     [&](Ended ended) { sources_->ask(from, bytes, to, places, arguments, std::move(ended)); });
+    if (const std::byte* const here = dispatcher.segments().local(source.from, source.bytes); here != nullptr)
+        return start(*multicasts_, to, purpose, arguments, {here, source.bytes});
+    if (auto good = multicasts_->check(to, arguments.size() + source.bytes); !good)
+        return refused(*multicasts_, good.error());
+    return future_of(*multicasts_, [&](Ended ended) {
+        sources_->ask(source.from, source.bytes, to, places, arguments, std::move(ended));
+    });
 }
 
 void Groups::discard_stores(bool discards) noexcept { multicasts_->discard_stores(discards); }
