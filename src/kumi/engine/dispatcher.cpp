@@ -43,6 +43,7 @@ Dispatcher::~Dispatcher() {
         barriers_.forget_flags(turn);
     }
     loop_.serve_until(is_done, now() + patience, describe);
+    operations_.await_errors();
     progress_.end(); // futures may live on; functions that wait for one return
     calls_.stop();
     loop_.stop();

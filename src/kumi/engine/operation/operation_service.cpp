@@ -245,6 +245,17 @@ Result<void> OperationService::sync(Instant deadline) {
     return error(ErrorCode::timed_out, "sync: not all was done within the time given{}", missing());
 }
 
+void OperationService::await_errors() {
+    constexpr Duration patience = std::chrono::milliseconds(100);
+    std::optional<SyncPoint> requests; // of all threads
+    const auto is_over = [&](const Turn& turn) {
+        if (operations_.count() != 0) return false;
+        if (!requests) requests.emplace(no_thread, operations_, dispatcher_.outbox(turn));
+        return requests->is_reached(operations_, dispatcher_.outbox(turn));
+    };
+    dispatcher_.loop().serve_until(is_over, now() + patience, [] { return std::string("leaving the job"); });
+}
+
 Result<void> OperationService::start_sync(Flag& flag) {
     const Turn turn = dispatcher_.take_turn();
     store_flag(flag, 0);
