@@ -272,10 +272,12 @@ TEST(Waits, when_a_deadline_passes_all_nodes_say_what_they_wait_for) {
     EXPECT_EQ(outcome.err.find("a deadline has passed", told + 1), std::string::npos) << outcome.err;
 }
 
-TEST(Waits, nodes_in_a_barrier_of_the_job_and_in_one_of_a_group_are_warned) {
-    const Outcome outcome = run({.words = kumi_run({"-n", "2", program("waiting"), "two kinds", "4"})});
-    EXPECT_TRUE(contains(outcome.err, "waits in barrier() of the job, and node 0 on ")) << outcome.err;
-    EXPECT_TRUE(contains(outcome.err, " in barrier of a group, which is something else")) << outcome.err;
+TEST(Waits, nodes_in_a_barrier_of_the_job_and_in_another_call_on_all_nodes_are_warned) {
+    const Outcome outcome =
+        run({.words = kumi_run({"-n", "2", program("waiting"), "barrier and allreduce", "4"})});
+    EXPECT_TRUE(contains(outcome.err, "node 1 on ")) << outcome.err;
+    EXPECT_TRUE(contains(outcome.err, " waits in barrier(), and node 0 on ")) << outcome.err;
+    EXPECT_TRUE(contains(outcome.err, " in allreduce: all nodes make the same calls in the same order")) << outcome.err;
 }
 
 TEST(Waits, a_job_that_takes_longer_than_its_timeout_says_why_and_ends) {

@@ -50,6 +50,11 @@ struct Member {
     ~Member() { engine.reset(); } // before the groups
 };
 
+/// All nodes meet, but not at a barrier: a barrier of all nodes is the same as that of a group of all nodes.
+inline void meet(Member& member, engine_test::Place where = engine_test::Place::here()) {
+    good(member.engine->memory().segment<std::uint64_t>(1), where);
+}
+
 /// A test that runs in every world, with some nodes that have groups.
 class GroupTest : public engine_test::EngineTest {
 protected:

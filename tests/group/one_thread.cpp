@@ -731,6 +731,13 @@ TEST(CollectivesInOneThread, collectives_are_right_though_the_network_is_parted)
     });
 }
 
+/// After calls in which some members have arrived at a barrier and others have not.
+void settle_without_barrier(Member& member) {
+    meet(member); // a barrier would end the call of a member that is in one
+    good(member.engine->sync(deadline()));
+    meet(member);
+}
+
 TEST(CollectivesInOneThread, who_waits_for_a_member_that_waits_in_another_call_is_told_what_that_called) {
     for_each_seed([](std::uint64_t seed) {
         const auto options = options_of(seed);
@@ -755,7 +762,7 @@ TEST(CollectivesInOneThread, who_waits_for_a_member_that_waits_in_another_call_i
             expect_error(done, {is_odd ? "gather among " : "allreduce among ", fmt::format("gather with root {}", odd),
                                 " allreduce", " has called "});
             EXPECT_TRUE(done || done.error().text().find("allreduce with") == std::string::npos) << "it has no root";
-            settle(*member.engine);
+            settle_without_barrier(member);
         });
         if (testing::Test::HasFailure()) FAIL() << "KUMI_SEED=" << seed;
     });
@@ -794,7 +801,7 @@ TEST(CollectivesInOneThread, members_that_make_different_calls_are_all_told) {
             std::vector<std::uint32_t> result(values * options.nodes);
             world.note(channel.self(), fmt::format("in call {} where most make {}", made[channel.self()], usual));
             expect_error(calls[made[channel.self()]](group, channel.self(), mine, result), {" among ", " has called "});
-            settle(*member.engine);
+            settle_without_barrier(member);
         });
         if (testing::Test::HasFailure()) FAIL() << "KUMI_SEED=" << seed;
     });

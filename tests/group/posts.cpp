@@ -312,12 +312,15 @@ TEST_F(Posts, a_member_whose_call_fails_tells_those_who_wait_for_it_and_nobody_e
             told.add(post.by);
         }
         EXPECT_EQ(told, (Set{1, 2, 3}));
-        // In a barrier of four it owes something to two of them.
-        expect_error(group.barrier(now()), {"barrier among 0-3: node 3 has not come within the time given"});
+        // In an allgather of four it owes something to two of them.
+        const int one = 1;
+        std::vector<int> ones(4);
+        expect_error(group.allgather(one, ones, now()),
+                     {"allgather among 0-3: node 1 has not come within the time given"});
         stage.settle();
         const auto posted = stage.take_posted();
         EXPECT_EQ(kinds_of(posted), (Kinds{MessageKind::first, MessageKind::trouble}));
-        EXPECT_EQ(posted.at(0).by, 1u);
+        EXPECT_EQ(posted.at(0).by, 3u);
         EXPECT_EQ(posted.at(1).by, 2u);
     });
 }
@@ -379,10 +382,10 @@ TEST_F(Posts, a_chase_goes_on_along_a_wait_that_becomes_real_later_and_one_that_
                               .collective = static_cast<std::uint8_t>(Collective::gather),
                               .kind = kind});
         };
-        std::uint64_t state = 0; // of node 0, in a barrier where it waits for node 3
+        std::uint64_t state = 0; // of node 0, in an allgatherv where it waits for node 3
         std::vector<Stage::Posted> heard;
         stage.on_post = [&](const Stage::Posted& one) {
-            // of the barrier, and of its end
+            // of the call, and of its end
             if (one.head.kind < MessageKind::ask || one.head.kind == MessageKind::mismatch) return true;
             if (one.head.kind == MessageKind::ask) {
                 EXPECT_EQ(one.by, 3u) << "it waits for nobody else";
@@ -403,8 +406,8 @@ TEST_F(Posts, a_chase_goes_on_along_a_wait_that_becomes_real_later_and_one_that_
                     post(2, MessageKind::chase, states(begun_in, state), 0, 3);
             return true;
         };
-        expect_error(group.barrier(),
-                     {"barrier among 0-3: node 3 has called gather with root 2, this node barrier"});
+        expect_error(group.allgatherv(std::vector<int>(1)),
+                     {"allgatherv among 0-3: node 3 has called gather with root 2, this node allgatherv"});
         stage.settle();
         const auto was_heard = [&](Node by, MessageKind kind, std::uint64_t bytes, std::uint64_t came_with,
                                    std::uint32_t root) {

@@ -54,7 +54,11 @@ TEST_P(GroupPromises, two_roots_of_a_broadcast_are_blamed_though_the_next_call_f
     run_group(2, [](Member&, Group& group) {
         int step = 1;
         good(group.broadcast(group.rank(), step, deadline())); // a root does not wait
-        expect_error(group.barrier(deadline()),
+        // A barrier does not receive what a root has sent; but the other node may be ahead, and tell.
+        const auto arrived = group.barrier(deadline());
+        if (!arrived) good(group.barrier(deadline())); // the same one
+        const auto summed = group.allreduce(step, group::sum, deadline());
+        expect_error(arrived ? Result<void>(summed.error()) : arrived,
                      {"has called broadcast with root", "before was broadcast with root", "one of the roots is wrong"});
     });
 }
@@ -322,6 +326,64 @@ TEST_P(GroupPromises, a_member_that_has_left_is_named_to_those_that_need_it) {
         Group others = good(member.groups->group({0, 2}));
         EXPECT_EQ(good(others.allreduce(1, group::sum, deadline())), 2);
         good(others.barrier(deadline()));
+    });
+}
+
+TEST_P(GroupPromises, a_barrier_of_a_set_is_one_barrier_whichever_call_arrives_at_it) {
+    run_group(3, [](Member& member, Group& all) {
+        engine::Engine& engine = *member.engine;
+        const std::array<Node, 3> listed{2, 0, 1};
+        const std::array<Node, 2> some{1, 0};
+        std::optional<Group> two;
+        if (all.rank() < 2) two = good(member.groups->group({0, 1}));
+        const auto words = good(engine.memory().segment<std::uint64_t>(1));
+        for (std::uint64_t round = 0; round < 30; ++round) {
+            words[0] = round;
+            switch ((round + all.rank()) % 5) {
+            case 0: good(engine.barrier(deadline())); break;
+            case 1: good(all.barrier(deadline())); break;
+            case 2: good(all.start().barrier(deadline()).get(deadline())); break;
+            case 3: good(engine.wait(good(engine.arrive(listed)), deadline())); break;
+            default: good(engine.wait(engine.arrive(), deadline()));
+            }
+            for (Node node = 0; node < 3; ++node) EXPECT_GE(good(engine.memory().read(words.at(node))), round);
+            if (!two) continue;
+            if ((round + all.rank()) % 2 == 0) good(two->barrier(deadline()));
+            else good(engine.wait(good(engine.arrive(some)), deadline()));
+        }
+    });
+}
+
+TEST_P(GroupPromises, a_barrier_that_timed_out_is_gone_on_with_by_the_next_of_any_form) {
+    run_group(2, [](Member& member, Group& all) {
+        engine::Engine& engine = *member.engine;
+        const auto words = good(engine.memory().segment<std::uint64_t>(1));
+        for (std::uint64_t round = 1; round <= 3; ++round) {
+            if (all.rank() == 0) {
+                expect_code(all.barrier(now() - 1s), ErrorCode::timed_out, {"barrier among 0-1", "node 1"});
+                expect_code(all.start().barrier(now() + 2ms).get(deadline()), ErrorCode::timed_out, {"barrier among"});
+                expect_code(engine.barrier(now() + 2ms), ErrorCode::timed_out);
+                if (round == 1) good(all.barrier(deadline()));
+                else if (round == 2) good(all.start().barrier().get(deadline()));
+                else good(engine.barrier(deadline()));
+                EXPECT_EQ(good(engine.memory().read(words.at(1))), round) << "node 1 had not come";
+            } else {
+                std::this_thread::sleep_for(30ms);
+                words[0] = round;
+                good(all.barrier(deadline()));
+            }
+            EXPECT_EQ(good(all.allreduce(1, group::sum, deadline())), 2) << "the members are in step";
+        }
+    });
+}
+
+TEST_P(GroupPromises, a_member_in_a_barrier_is_told_of_one_in_another_call) {
+    run_group(3, [](Member&, Group& group) {
+        if (group.rank() == 1) {
+            expect_code(group.allreduce(1, group::sum, deadline()), ErrorCode::misuse, {"allreduce", "barrier"});
+        } else {
+            expect_code(group.barrier(deadline()), ErrorCode::misuse, {"barrier among 0-2", " has called ", "allreduce"});
+        }
     });
 }
 

@@ -113,7 +113,7 @@ TEST_P(StartingPromises, may_be_started_by_handlers_and_by_what_is_given_to_then
         });
         member.open(channel);
         group = good(member.groups->group(Set::range(0, 3)));
-        good(member.engine->barrier(deadline()));
+        meet(member);
         good(member.engine->send(channel.self(), go));
         EXPECT_TRUE(member.engine->wait_until([&] { return total == 1200; }, deadline()));
         settle(*member.engine);
@@ -124,28 +124,32 @@ TEST_P(StartingPromises, may_be_started_by_handlers_and_by_what_is_given_to_then
 
 TEST_P(StartingPromises, one_thread_at_a_time_is_in_a_call_on_a_set_also_behind_others) {
     run_group(2, [](Member& member, Group& group) {
+        std::vector<int> values(4), others(4);
         if (group.rank() == 0) {
             constexpr std::string_view another = "another thread is in a call on this set";
             for (const bool is_behind : {false, true}) {
                 std::optional<Future<void>> before;
-                if (is_behind) before = group.start().barrier();
+                if (is_behind) before = group.start().broadcast(1, values);
                 std::atomic<bool> begins = false;
                 std::thread other([&] {
                     begins = true;
-                    good(group.barrier(deadline()));
+                    good(group.broadcast(1, others, deadline()));
                 });
                 while (!begins) std::this_thread::yield();
                 std::this_thread::sleep_for(50ms);
-                expect_code(group.start().barrier().get(deadline()), ErrorCode::misuse, {"barrier among 0-1", another});
+                std::vector<int> more(4);
+                expect_code(group.start().broadcast(1, more).get(deadline()), ErrorCode::misuse,
+                            {"broadcast among 0-1", another});
+                expect_code(group.broadcast(1, more, deadline()), ErrorCode::misuse, {"broadcast among 0-1", another});
                 expect_code(group.barrier(deadline()), ErrorCode::misuse, {"barrier among 0-1", another});
-                good(member.engine->barrier(deadline())); // now node 1 comes
+                meet(member); // now node 1 comes
                 other.join();
                 if (before) good(before->get(deadline()));
             }
         } else {
             for (const int calls : {1, 2}) {
-                good(member.engine->barrier(deadline()));
-                for (int i = 0; i < calls; ++i) good(group.barrier(deadline()));
+                meet(member);
+                for (int i = 0; i < calls; ++i) good(group.broadcast(1, values, deadline()));
             }
         }
     });
@@ -221,13 +225,13 @@ TEST_P(StartingPromises, of_a_handler_are_bounded_and_a_thread_waits_for_room) {
             good(member.engine->send(0, go));
             EXPECT_TRUE(member.engine->wait_until([&] { return has_all.load(); }, deadline()));
             expect_code(group->start().barrier(now() + 20ms).get(), ErrorCode::timed_out, {"256 calls"});
-            good(member.engine->barrier(deadline()));
+            meet(member);
             auto last = group->start().barrier(); // waits until there is room
             EXPECT_TRUE(ends.front().is_ready());
             good(last.get(deadline()));
             for (auto& end : ends) good(end.get());
         } else {
-            good(member.engine->barrier(deadline()));
+            meet(member);
             for (std::size_t i = 0; i < most + 1; ++i) good(group->barrier(deadline()));
         }
         settle(*member.engine);
@@ -252,11 +256,12 @@ TEST_P(StartingPromises, that_are_late_end_in_time_though_no_thread_waits) {
             EXPECT_LT(now() - begin, 5s);
             expect_code(late.get(), ErrorCode::timed_out,
                         {"barrier among 0-1: ", "has not come within the time given"});
-            good(member.engine->barrier(deadline()));
+            meet(member);
         } else {
-            good(member.engine->barrier(deadline()));
-            good(group.barrier(deadline())); // the other one came, and gave up
+            meet(member);
+            good(group.barrier(deadline())); // the other one has arrived, and given up
         }
+        if (channel.self() == 0) good(group.barrier(deadline())); // the same one
         good(group.barrier(deadline()));
         settle(*member.engine);
     });
@@ -277,11 +282,11 @@ TEST_P(StartingPromises, that_are_late_behind_others_end_first_and_the_other_mem
             auto last = group.start().allreduce(1, group::sum);
             EXPECT_FALSE(first.is_ready());
             EXPECT_FALSE(last.is_ready());
-            good(member.engine->barrier(deadline()));
+            meet(member);
             good(first.get(deadline()));
             EXPECT_EQ(good(last.get(deadline())), 2);
         } else {
-            good(member.engine->barrier(deadline()));
+            meet(member);
             good(group.barrier(deadline()));
             std::vector<std::uint64_t> values(50'000, 1), all(2 * values.size());
             expect_code(group.allgather(values, all, deadline()), ErrorCode::timed_out,
@@ -298,16 +303,16 @@ TEST_P(StartingPromises, the_deadline_of_a_thread_is_not_that_of_the_call) {
         if (group.rank() == 0) {
             auto met = group.start().barrier();
             expect_code(met.get(now() + 10ms), ErrorCode::timed_out, {"deadline has passed"});
-            good(member.engine->barrier(deadline()));
+            meet(member);
             good(met.get(deadline()));
         } else {
-            good(member.engine->barrier(deadline()));
+            meet(member);
             good(group.barrier(deadline()));
         }
     });
 }
 
-TEST_P(StartingPromises, a_barrier_that_was_late_and_is_called_again_does_not_meet_the_others_first_one) {
+TEST_P(StartingPromises, a_barrier_that_was_late_is_the_one_that_the_next_call_waits_for) {
     for (const Node nodes : {2u, 3u})
         run(nodes, [nodes](Channel& channel) {
             Member member;
@@ -315,21 +320,20 @@ TEST_P(StartingPromises, a_barrier_that_was_late_and_is_called_again_does_not_me
             Group group = good(member.groups->group(Set::range(0, nodes)));
             if (channel.self() == 0) {
                 expect_code(group.barrier(now() + 20ms), ErrorCode::timed_out, {"barrier among 0-"});
-                good(member.engine->barrier(deadline())); // now the others make their first call
-                good(member.engine->barrier(deadline()));
+                meet(member); // now the others make their first call
+                meet(member);
                 // The others have ended their first call and make no second one yet.
-                expect_code(group.barrier(now() + 50ms), ErrorCode::timed_out, {"barrier among 0-"});
-                good(member.engine->barrier(deadline()));
+                good(group.barrier(deadline()));
+                expect_code(group.start().barrier(now() + 50ms).get(deadline()), ErrorCode::timed_out,
+                            {"barrier among 0-"});
+                meet(member);
             } else {
-                good(member.engine->barrier(deadline()));
-                if (auto first = group.barrier(deadline()); !first)
-                    expect_code(first, ErrorCode::timed_out, {"has given up"});
-                good(member.engine->barrier(deadline()));
-                good(member.engine->barrier(deadline()));
-                if (auto second = group.barrier(deadline()); !second)
-                    expect_code(second, ErrorCode::timed_out, {"has given up"});
+                meet(member);
+                good(group.barrier(deadline())); // node 0 has arrived, and given up
+                meet(member);
+                meet(member);
             }
-            good(group.barrier(deadline())); // the third one, of all
+            good(group.barrier(deadline())); // the second one, of all
             settle(*member.engine);
         });
 }
@@ -370,7 +374,7 @@ TEST_P(StartingPromises, one_value_stays_until_the_call_has_ended_though_its_fut
         for (const group::Order order : {group::Order::tree, group::Order::by_rank})
             for (int round = 0; round < 10; ++round) {
                 if (channel.self() == 0) {
-                    good(member.engine->barrier(deadline()));
+                    meet(member);
                     EXPECT_EQ(good(group.start().allreduce(mine, add, never, order).get(deadline())).all[99], 3);
                     good(group.barrier(deadline()));
                 } else {
@@ -382,7 +386,7 @@ TEST_P(StartingPromises, one_value_stays_until_the_call_has_ended_though_its_fut
                         taken.push_back(std::make_unique<std::array<long, 104>>());
                         taken.back()->fill(-7);
                     }
-                    good(member.engine->barrier(deadline()));
+                    meet(member);
                     good(group.barrier(deadline()));
                     for (const auto& one : taken)
                         EXPECT_EQ(std::ranges::count(*one, -7), 104) << "the call has written there";
@@ -404,10 +408,10 @@ TEST_P(StartingPromises, one_that_was_cancelled_keeps_its_deadline_and_its_place
                 cancelled.cancel();
                 auto next = group.start().allreduce(1, group::sum);
                 std::this_thread::sleep_for(60ms); // no thread waits for it
-                good(member.engine->barrier(deadline()));
+                meet(member);
                 EXPECT_EQ(good(next.get(deadline())), 2);
             } else {
-                good(member.engine->barrier(deadline()));
+                meet(member);
                 expect_error(group.allreduce(values, sums, group::sum, deadline()), {"allreduce among 0-1", "time"});
                 EXPECT_EQ(good(group.allreduce(1, group::sum, deadline())), 2);
             }

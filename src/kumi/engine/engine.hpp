@@ -95,7 +95,8 @@ public:
     /// nodes stay in step. An arrive() in between ends that: what is called after it is the next barrier. In a handler,
     /// where it is refused (ErrorCode::misuse), this node has not come.
     Result<void> barrier(Instant deadline = never);
-    /// The same among some nodes, of which this is one: all give the same set, in any order.
+    /// The same among some nodes, of which this is one: all give the same set, in any order. A set of all nodes has the
+    /// same barriers as arrive() without a list.
     Result<BarrierToken> arrive(std::span<const Node> members);
 
     // ---- C++

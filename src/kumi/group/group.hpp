@@ -32,7 +32,7 @@
 // Wrong calls. A call in a handler, a call while another thread is in one on the same set (both ErrorCode::misuse), and
 // a root or a neighbour that is no rank (ErrorCode::not_found) are errors, and the call is not made. After a deadline
 // that has passed (ErrorCode::timed_out) the call was made, and has failed: the call that follows is the next one, here
-// and at the other members, also if it is the same call again.
+// and at the other members, also if it is the same call again; barrier() apart.
 //
 // Running ahead. A member whose part is done returns, and may be ahead of each other member by Windows::window_bytes;
 // then it waits.
@@ -66,7 +66,9 @@ public:
     Node size() const noexcept;
     const Set& set() const noexcept;
 
-    /// Arrives and waits for all members.
+    /// Arrives and waits for all members. It is the barrier of the set, whichever call arrives at it: on all nodes it is
+    /// Job::barrier(), on others what Job::arrive(members) begins. After ErrorCode::timed_out this node has arrived all
+    /// the same, and the next barrier() on the set goes on waiting.
     Result<void> barrier(Instant deadline = never) { return group::barrier(*seat_, deadline); }
 
     /// All members get the root's values.

@@ -63,9 +63,9 @@ public:
 
     Job(Job&&) noexcept;
     Job& operator=(Job&&) = delete;
-    /// Leaves the job. What was sent before still arrives. Errors that have come and that the program did not ask
-    /// about, by get() of a future or by sync(), are said on standard error, and the process does not exit with 0 then
-    /// (future.hpp).
+    /// Leaves the job. What was sent before still arrives. Errors that the program did not ask about, by get() of a
+    /// future or by sync(), are said on standard error, and the process does not exit with 0 then (future.hpp). A tenth
+    /// of a second is waited for those that have not come.
     ~Job();
 
     Node node() const noexcept { return engine_.node(); }
@@ -131,8 +131,7 @@ public:
     bool test(const BarrierToken& token) { return engine_.test(token); }
     Result<void> wait(const BarrierToken& token, Instant deadline = never) { return engine_.wait(token, deadline); }
     /// Arrives and waits for all nodes. After an error, such as ErrorCode::timed_out, the next call goes on waiting for
-    /// the same barrier: engine/engine.hpp. A barrier of a group, such as world().barrier(), is another one: nodes that
-    /// wait in one of each are warned.
+    /// the same barrier: engine/engine.hpp. world().barrier() is the same barrier, in the order of the group's calls.
     Result<void> barrier(Instant deadline = never) { return engine_.barrier(deadline); }
 
     // ---- progress

@@ -49,8 +49,9 @@ int main(int count, char** words) {
         static kumi::Flag flag;     // it outlives the job
         if (job.node() == 0) job.memory().notify(job.arrive(), flag);
         std::this_thread::sleep_for(seconds);
-    } else if (what == "two kinds") {
-        ended = job.node() == 0 ? world.barrier(deadline) : job.barrier(deadline);
+    } else if (what == "barrier and allreduce") {
+        if (job.node() == 0) (void)world.allreduce(1, kumi::group::sum, deadline);
+        else ended = job.barrier(deadline);
     } else if (job.node() == 1) {
         std::this_thread::sleep_for(seconds + 1s); // it is there when others are late
     } else if (what == "barrier") {

@@ -1,24 +1,25 @@
 #pragma once
 
-// Barriers of all nodes and of some. Nodes of one host meet in memory that they share, which needs nobody's help; the
-// last of them tells the first node of the host, and the first nodes of all hosts meet by messages (barriers.hpp).
-// Where no host has several nodes all of them meet by messages.
+// Barriers of all nodes and of some. Where hosts have several nodes, these meet in memory (host_meeting.hpp). Otherwise
+// nodes meet by messages (barriers.hpp).
+//
+// A barrier of a set has a number in that set, and members count alike. So there is one barrier of all nodes, whichever
+// call arrives at it: barrier() of the job, arrive() with or without a list of all nodes, or barrier() of a group.
 
 #include "kumi/base/result.hpp"
+#include "kumi/engine/barrier/barrier_losses.hpp"
 #include "kumi/engine/barrier/barriers.hpp"
-#include "kumi/engine/barrier/given_up.hpp"
-#include "kumi/engine/barrier/host_barrier.hpp"
+#include "kumi/engine/barrier/host_meeting.hpp"
+#include "kumi/engine/barrier/unfinished_barriers.hpp"
 #include "kumi/engine/service.hpp"
-#include "kumi/engine/wire.hpp"
 
 #include <atomic>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace kumi::engine {
-
-struct SharedPage;
 
 class BarrierService final : public Service {
 public:
@@ -28,11 +29,12 @@ public:
     /// not known, and memory is used only if all nodes share it.
     void set_firsts(std::vector<Node> firsts);
 
-    /// This node comes to the next barrier of all nodes, and waits later. A barrier() after it comes to the one after
-    /// that, whatever has failed before.
+    /// This node arrives at the next barrier of all nodes, and waits later. A barrier() after it arrives at the one
+    /// after that, whatever has failed before.
     BarrierToken arrive();
-    /// This node comes to the next barrier of all nodes and waits; or goes on waiting for the oldest that has failed.
+    /// This node arrives at the next barrier of all nodes and waits; or goes on waiting for the oldest that has failed.
     Result<void> barrier(Instant deadline);
+    /// As arrive(), among some nodes.
     Result<BarrierToken> arrive(std::span<const Node> members);
     bool test(const BarrierToken& token);
     Result<void> wait(const BarrierToken& token, Instant deadline);
@@ -45,9 +47,27 @@ public:
 
     /// A thread of this node waits for a barrier of all nodes, and has for long.
     bool is_waited_for(const Turn&) const noexcept { return is_waited_for_.load(std::memory_order_relaxed); } // a hint
-    /// True while arrivals of this node wait for room in the memory of its host, or flags for a barrier. A thread that
-    /// sleeps then must be woken when a barrier completes.
-    bool wants_completion(const Turn& turn) const noexcept { return has_uncounted(turn) || !awaited_.empty(); }
+    /// A thread that sleeps must be woken when a barrier completes.
+    bool wants_completion(const Turn& turn) const noexcept {
+        return has_uncounted(turn) || !awaited_.empty() || is_completion_wanted_;
+    }
+
+    // ---- for services that wait by steps of their own
+
+    /// As barrier(), but does not wait. `set` is Barriers::set_of() its members.
+    Result<BarrierToken> come(const Turn& turn, std::uint64_t set, std::span<const Node> sorted_members);
+    /// The number of the barrier of `set` that this node arrives at next.
+    std::uint32_t next_of(const Turn&, std::uint64_t set) const noexcept {
+        return set == all_set ? next_barrier_ : barriers_.next_of(set);
+    }
+    UnfinishedBarriers& unfinished(const Turn&) noexcept { return unfinished_; }
+    bool is_complete(const BarrierToken& token) const noexcept;
+    /// The node without which the barrier will never be complete; none: it may be.
+    std::optional<Node> lost_of(const Turn&, const BarrierToken& token) const noexcept;
+    /// The nodes without which this node cannot go on: they have not arrived, or wait for others themselves.
+    std::vector<Node> awaited(const Turn& turn, const BarrierToken& token) const;
+    /// Whether a thread that sleeps is to be woken when a barrier completes.
+    void want_completion(const Turn& turn, bool wanted) noexcept;
 
 private:
     Handled on_message(const Turn& turn, Node source, std::uint16_t kind, Bytes body) override;
@@ -57,56 +77,40 @@ private:
 
     bool on_step(const Turn& turn, Node source, Bytes body);
     bool on_host_arrived(const Turn& turn, Node source, Bytes body);
-    bool on_hopeless(const Turn& turn, Bytes body);
 
-    BarrierToken come(const Turn& turn, bool is_split);
+    BarrierToken arrive_at_next(const Turn& turn, bool is_split);
+    Result<BarrierToken> arrive_at_next(const Turn& turn, std::uint64_t set, std::span<const Node> sorted_members);
     std::optional<BarrierToken> arrive(const Turn& turn, std::uint64_t set, std::span<const Node> members,
                                        std::uint64_t value = 0);
-    void send_step(const Turn& turn, Node to, const BarrierStep& step);
     bool has_uncounted(const Turn&) const noexcept {
-        constexpr std::uint64_t all = 0;
-        return next_on_host_ != next_barrier_ && given_up_.find({all, next_on_host_}) == nullptr;
+        return next_on_host_ != next_barrier_ && losses_.find({all_set, next_on_host_}) == nullptr;
     }
     bool make_arrivals(const Turn& turn);
+    bool arrive_on_host(const Turn& turn, std::uint32_t sequence);
+    void arrive_for_host(const Turn& turn);
     bool set_flags(const Turn& turn);
-    void on_host_last(const Turn& turn, std::uint32_t sequence);
-    void on_host_complete(const Turn& turn);
-    void check_firsts(const Turn& turn);
-    void tell_host_of(std::uint32_t sequence);
-    bool is_complete(const BarrierToken& token) const noexcept;
-    void send_keepalives_to_missing(const Turn& turn, const BarrierToken& token) noexcept;
-    /// Which nodes have not come, for people.
-    std::string describe(const BarrierToken& token);
-    void look_for_lacking(const Turn& turn, std::uint64_t set, Node lost);
-    void look_for_lacking_on_host(const Turn& turn, Node lost);
-    void give_up(const Turn& turn, const Hopeless& what, std::span<const Node> members);
-    void tell_of(const Turn& turn, const Hopeless& what, std::span<const Node> members, Bytes body);
-    void tell_host(const Turn& turn, const Hopeless& what);
-    SharedPage& own_page() noexcept;
-
-    static constexpr std::size_t given_up_max = 1 << 16; // sets, as other nodes tell
+    /// The nodes of which this one must hear, if none is missing on its host.
+    std::vector<Node> missing_elsewhere(const BarrierToken& token) const;
+    /// Which nodes have not arrived, for people.
+    std::string describe(const BarrierToken& token) const;
 
     Dispatcher& dispatcher_;
     Port port_;
     std::vector<Node> all_nodes_;
     Barriers barriers_;
-    std::optional<HostBarrier<base::MachineMemory>> host_barrier_; // where some hosts have several nodes
-    std::vector<Node> on_host_;             // all that share this host's memory, this node included
-    std::vector<Node> firsts_;              // one of each host
-    GivenUp given_up_;
+    std::optional<HostMeeting> host_; // where some hosts have several nodes
+    BarrierLosses losses_;
+    UnfinishedBarriers unfinished_;
     struct Awaited {
         BarrierToken token;
         Flag* flag;           // to be set when it is complete
         std::uint32_t thread; // that asked
     };
     std::vector<Awaited> awaited_;
+    bool is_completion_wanted_ = false;      // by a service
     std::atomic<bool> is_waited_for_{false}; // a barrier of all, for long
-    std::ptrdiff_t host_losses_ = 0;        // nodes of this host that were lost when others were last told
-    std::vector<std::uint32_t> unfinished_; // barriers of all that barrier() has failed to wait for
-    std::uint32_t next_barrier_ = 0;        // the next that this node comes to
-    std::uint32_t next_on_host_ = 0;        // the next that its host is told of
-    std::uint32_t hosts_complete_ = 0;      // the next that completes among first nodes
-    std::uint32_t host_has_come_ = 0;       // the next that this host, of which this is the first node, comes to
+    std::uint32_t next_barrier_ = 0;         // the next of all nodes that this node arrives at
+    std::uint32_t next_on_host_ = 0;         // the next that its host is told of
 };
 
 } // namespace kumi::engine

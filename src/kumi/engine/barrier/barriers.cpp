@@ -23,8 +23,6 @@ bool is_in_reach(std::uint32_t sequence, std::uint32_t completed) noexcept {
     return sequence - completed < Barriers::window * 2;
 }
 
-constexpr std::uint64_t first_hash = std::uint64_t{1} << 63; // numbers below are not made by set_of()
-
 /// The finalizer of SplitMix64: each bit of the answer depends on each bit of the word.
 std::uint64_t mix(std::uint64_t word) noexcept {
     word = (word ^ (word >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -71,7 +69,7 @@ Barriers::Barriers(Node self, Node nodes, std::uint32_t first_sequence, std::siz
 std::uint64_t Barriers::set_of(std::span<const Node> sorted_members) noexcept {
     std::uint64_t hash = sorted_members.size();
     for (const Node member : sorted_members) hash = mix(hash + 0x9e3779b97f4a7c15u + member);
-    return hash | first_hash;
+    return hash | first_of_others;
 }
 
 std::vector<Barriers::Partners> Barriers::partners_of(Node self, std::span<const Node> sorted_members) {
@@ -102,7 +100,7 @@ Barriers::Set Barriers::make_set(std::span<const Node> sorted_members, std::opti
 /// Sets with numbers that are no hashes stay: they are few, and the agreements of the last ones are asked for.
 void Barriers::lay_by_idle() {
     std::erase_if(sets_, [this](const auto& entry) {
-        if (entry.first < first_hash || !entry.second.is_idle()) return false;
+        if (entry.first < first_of_others || !entry.second.is_idle()) return false;
         laid_by_.store(entry.first, entry.second.completed);
         under_way_ -= entry.second.arrived() - entry.second.completed; // hopeless ones
         return true;

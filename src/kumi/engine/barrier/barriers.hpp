@@ -38,6 +38,13 @@ namespace kumi::engine {
 
 using pm::Node;
 
+// Sets that all nodes know.
+inline constexpr std::uint64_t all_set = 0;
+inline constexpr std::uint64_t agreement_set = 1;
+inline constexpr std::uint64_t firsts_set = 2; // the first nodes of all hosts
+inline constexpr std::size_t known_sets = 3;
+inline constexpr std::uint64_t first_of_others = std::uint64_t{1} << 63; // sets of some nodes: Barriers::set_of()
+
 /// What members tell each other. All fields little-endian.
 struct BarrierStep {
     std::uint64_t set;
@@ -94,6 +101,10 @@ public:
     /// The number for a set that has no other, never below 2^63. That two sets ever have the same is taken for
     /// impossible.
     static std::uint64_t set_of(std::span<const Node> sorted_members) noexcept;
+    /// The same in a job of so many nodes, of which all have a number of their own.
+    static std::uint64_t set_of(std::span<const Node> sorted_members, Node nodes) noexcept {
+        return sorted_members.size() == nodes ? all_set : set_of(sorted_members);
+    }
 
     /// This node has come to the next barrier of that set, of which it is a member. All members count the same barriers
     /// and give the same members, each once. Empty: one of the bounds above is reached, and nothing has changed.

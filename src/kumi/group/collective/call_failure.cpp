@@ -35,11 +35,13 @@ void CallFailure::post(const engine::Turn& turn, Node to, CollectiveHeader head,
     seat_.mailbox.post(turn, to, head, bytes_of(std::string_view(told_)));
 }
 
-void CallFailure::tell_all(const engine::Turn& turn, const CollectiveHeader& own) {
+void CallFailure::tell_all(const engine::Turn& turn, const CollectiveHeader& own, std::uint32_t barrier) {
     if (mismatch_ == 0) return;
+    CollectiveHeader head = own;
+    head.root = barrier;
     seat_.mailbox.mismatches(turn).add(mismatch_);
     for (const Node member : seat_.members)
-        if (member != seat_.mailbox.dispatcher().node()) post(turn, member, own, MessageKind::mismatch);
+        if (member != seat_.mailbox.dispatcher().node()) post(turn, member, head, MessageKind::mismatch);
 }
 
 void CallFailure::skip(const engine::Turn& turn, Node from) {

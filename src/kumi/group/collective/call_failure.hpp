@@ -27,8 +27,9 @@ public:
     void begin(const engine::Turn& turn, ErrorCode code, std::string why, std::string told, std::uint64_t mismatch);
     /// That member waits for what this one will not send. It is told once. `own` is a header of the call.
     void tell(const engine::Turn& turn, Node to, const CollectiveHeader& own);
-    /// After a mismatch: members in different calls may wait for this member, though it owes them nothing.
-    void tell_all(const engine::Turn& turn, const CollectiveHeader& own);
+    /// After a mismatch: members in different calls may wait for this member, though it owes them nothing. `barrier` is
+    /// the number of the set's barrier that this member waits for, or else arrives at next.
+    void tell_all(const engine::Turn& turn, const CollectiveHeader& own, std::uint32_t barrier);
     /// That member may still send what this one does not wait for.
     void skip(const engine::Turn& turn, Node from);
 

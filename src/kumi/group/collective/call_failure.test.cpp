@@ -19,7 +19,7 @@ TEST_F(CallFailureTest, a_member_is_told_once_and_in_few_words) {
     EXPECT_EQ(failure.why(turn), "why");
     failure.tell(turn, 1, own);
     failure.tell(turn, 1, own);
-    failure.tell_all(turn, own);
+    failure.tell_all(turn, own, 5);
     const auto told = sent();
     ASSERT_EQ(told.size(), 1u) << "there was no mismatch";
     EXPECT_EQ(told[0].to, 1u);
@@ -34,12 +34,13 @@ TEST_F(CallFailureTest, a_member_is_told_once_and_in_few_words) {
 
 TEST_F(CallFailureTest, a_mismatch_is_told_to_all_and_known_from_then_on) {
     failure.begin(turn, ErrorCode::timed_out, "why", "told", 9);
-    failure.tell_all(turn, own);
+    failure.tell_all(turn, own, 5);
     const auto told = sent();
     ASSERT_EQ(told.size(), 2u);
     for (const auto& message : told) {
         EXPECT_EQ(message.head<CollectiveHeader>().kind, MessageKind::mismatch);
         EXPECT_EQ(message.head<CollectiveHeader>().came_with, 9u);
+        EXPECT_EQ(message.head<CollectiveHeader>().root, 5u);
     }
     EXPECT_TRUE(mailbox->mismatches(turn).contains(9));
     EXPECT_FALSE(mailbox->mismatches(turn).contains(8));

@@ -106,7 +106,7 @@ CollectiveCall::CollectiveCall(const engine::Turn& turn, Membership& seat, const
                                Form form)
     : seat_(seat), mailbox_(seat.mailbox), dispatcher_(seat.mailbox.dispatcher()), box_(seat.box), shape_(shape),
       deadline_(deadline), form_(form), serial_(mailbox_.next_serial(turn)), sender_(seat, shape.bytes_each),
-      search_(seat), failure_(seat) {
+      search_(seat), barrier_(seat, search_), failure_(seat) {
     box_.call = this;
     box_.heard.clear();
     if (form == Form::late)
@@ -116,8 +116,11 @@ CollectiveCall::CollectiveCall(const engine::Turn& turn, Membership& seat, const
 
 CollectiveCall::~CollectiveCall() {
     const auto turn = dispatcher_.take_turn();
+    barrier_.leave(turn);
     box_.call = nullptr;
-    box_.ended = {static_cast<std::uint8_t>(shape_.collective), shape_.root};
+    // A barrier has no messages that could be mistaken for those of another call.
+    if (shape_.collective != Collective::barrier)
+        box_.ended = {static_cast<std::uint8_t>(shape_.collective), shape_.root};
     box_.receives.clear();
     box_.sendings.clear();
 }
@@ -321,6 +324,13 @@ void CollectiveCall::copy(std::vector<std::byte>& to, Bytes from) const {
     copy(MutableBytes(to), from);
 }
 
+void CollectiveCall::arrive() {
+    const auto turn = dispatcher_.take_turn();
+    if (auto arrived = barrier_.arrive(turn); !arrived) return fail(turn, arrived.error().code(), arrived.error().text());
+    if (failure_.has_failed()) return barrier_.leave(turn); // the call was late before it began
+    if (const auto told = search_.take_mismatch(turn)) on_trouble(turn, told->source, told->head, told->data);
+}
+
 // ---- waiting
 
 bool CollectiveCall::Waiting::await_ready() {
@@ -354,8 +364,11 @@ bool CollectiveCall::Waiting::wait_here() {
 }
 
 void CollectiveCall::on_late(const engine::Turn& turn) {
-    if (failure_.has_failed() || (open_ == 0 && box_.sendings.empty())) return;
-    const std::string why = fmt::format("{} has not come within the time given", dispatcher_.name_of(*awaited()));
+    if (failure_.has_failed() || (open_ == 0 && box_.sendings.empty() && !barrier_.is_open(turn))) return;
+    barrier_.look(turn);
+    const auto late = awaited();
+    const std::string why = late ? fmt::format("{} has not come within the time given", dispatcher_.name_of(*late))
+                                 : "not all have come within the time given";
     fail(turn, ErrorCode::timed_out, why,
          fmt::format("{} has given up: {}", dispatcher_.name_of(dispatcher_.node()), why));
 }
@@ -364,6 +377,7 @@ std::optional<Node> CollectiveCall::awaited() const {
     const auto late = std::ranges::find(box_.receives, false, &Receive::is_done);
     if (late != box_.receives.end()) return late->from;
     if (!box_.sendings.empty()) return box_.sendings.front().to;
+    if (!box_.barrier_awaits.empty()) return box_.barrier_awaits.front();
     return {};
 }
 
@@ -382,14 +396,17 @@ bool CollectiveCall::go_on(const engine::Turn& turn) {
 bool CollectiveCall::is_done(const engine::Turn& turn, bool for_sends) {
     if (failure_.has_failed()) return true;
     if (!box_.sendings.empty()) sender_.go_on(turn, own());
-    if (open_ == 0 && (!for_sends || box_.sendings.empty())) {
+    if (open_ == 0 && (!for_sends || box_.sendings.empty()) && !barrier_.is_open(turn)) {
         box_.receives.clear();
         return true;
     }
+    if (const auto lost = barrier_.lost(turn))
+        return fail(turn, ErrorCode::node_lost, fmt::format("{} has left, or is lost", dispatcher_.name_of(*lost))), true;
     if (const auto gone = box_.find_needed([&](Node node) { return dispatcher_.peers().is_gone(node); }))
         return fail(turn, ErrorCode::node_lost, fmt::format("{} has left, or is lost", dispatcher_.name_of(*gone))),
                true;
     if (search_.is_due(turn)) {
+        barrier_.look(turn);
         if (const auto told = search_.take_mismatch(turn)) on_trouble(turn, told->source, told->head, told->data);
         else search_.ask(turn, own());
     }
@@ -397,6 +414,7 @@ bool CollectiveCall::is_done(const engine::Turn& turn, bool for_sends) {
 }
 
 void CollectiveCall::on_waiting(const engine::Turn& turn, Node source, const CollectiveHeader& head) {
+    barrier_.look(turn); // what that member did before is known by now
     const auto other = search_.on_message(turn, source, head, shape_, own());
     if (other) (void)check(turn, other->first, other->second);
 }
@@ -434,7 +452,7 @@ void CollectiveCall::on_thrown(const std::exception_ptr& thrown) {
     const std::uint64_t mismatch = std::uint64_t{dispatcher_.node()} << 32 | serial_;
     if (!failure_.has_failed()) return fail(turn, ErrorCode::no_memory, why, {}, mismatch);
     failure_.begin(turn, ErrorCode::no_memory, why, why, mismatch);
-    failure_.tell_all(turn, own());
+    failure_.tell_all(turn, own(), barrier_.number(turn));
 }
 
 void CollectiveCall::on_trouble(const engine::Turn& turn, Node source, const CollectiveHeader& head, Bytes text) {
@@ -450,13 +468,15 @@ void CollectiveCall::fail(const engine::Turn& turn, ErrorCode code, const std::s
     failure_.begin(turn, code, why, told.empty() ? why : told, mismatch);
     search_.move(turn);
     const CollectiveHeader head = own();
+    const std::uint32_t barrier = mismatch == 0 ? 0 : barrier_.number(turn);
     for (const Sending& sending : box_.sendings) failure_.tell(turn, sending.to, head);
     for (const Receive& receive : box_.receives)
         if (!receive.is_done) failure_.skip(turn, receive.from);
     box_.sendings.clear();
     box_.receives.clear();
     open_ = 0;
-    failure_.tell_all(turn, head);
+    barrier_.leave(turn);
+    failure_.tell_all(turn, head, barrier);
 }
 
 } // namespace kumi::group

@@ -11,6 +11,7 @@
 
 #include "kumi/base/clock.hpp"
 #include "kumi/base/result.hpp"
+#include "kumi/group/collective/barrier_wait.hpp"
 #include "kumi/group/collective/call_failure.hpp"
 #include "kumi/group/collective/call_sender.hpp"
 #include "kumi/group/collective/call_shape.hpp"
@@ -67,6 +68,8 @@ public:
     void receive_any(Node rank, std::size_t step, std::vector<std::byte>& content);
     /// Into the target if the message has its size, otherwise into `content`.
     void receive_fitting(Node rank, std::size_t step, MutableBytes target, std::vector<std::byte>& content);
+    /// Arrives at the barrier of the set, which wait() waits for.
+    void arrive();
     /// Waits until all that was begun is done, or for what is to be received only. Awaited by steps; the answer is
     /// false if the call has failed.
     class Waiting;
@@ -142,6 +145,7 @@ private:
     std::coroutine_handle<> suspended_; // the steps of a call that was started, while they wait
     CallSender sender_;
     DeadlockSearch search_;
+    BarrierWait barrier_;
     CallFailure failure_;
     std::list<std::vector<std::byte>> contents_; // of messages that are put together first
 };

@@ -33,16 +33,8 @@ struct Cut {
 
 // ---- barrier, broadcast
 
-/// In round k each tells the one 2^k ranks after it, and hears of the one 2^k before.
 Steps barrier_steps(CollectiveCall& call) {
-    const Membership& seat = call.seat();
-    const std::uint64_t size = seat.size();
-    for (std::size_t step = 0; (std::uint64_t{1} << step) < size; ++step) {
-        const std::uint64_t distance = std::uint64_t{1} << step;
-        call.send(static_cast<Node>((seat.rank + distance) % size), step, {});
-        call.receive(static_cast<Node>((seat.rank + size - distance) % size), step, {});
-        co_await call.wait_received();
-    }
+    call.arrive();
     co_await call.wait();
 }
 

@@ -33,7 +33,7 @@ std::optional<Inbox::Early> DeadlockSearch::take_mismatch(const engine::Turn& tu
     Mailbox& mailbox = seat_.mailbox;
     const auto found = std::ranges::find_if(seat_.box.early, [&](const Inbox::Early& early) {
         return early.head.kind == MessageKind::mismatch && !mailbox.mismatches(turn).contains(early.head.came_with) &&
-               seat_.box.is_waiting_for(early.source);
+               seat_.box.is_concerned(early.source, early.head);
     });
     if (found == seat_.box.early.end()) return {};
     return mailbox.inboxes(turn).take(seat_.box, found);

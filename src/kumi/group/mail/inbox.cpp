@@ -16,6 +16,7 @@ const Sending* Inbox::find_sending(Node to) const noexcept {
 }
 
 bool Inbox::is_waiting_for(Node node) const noexcept {
+    if (std::ranges::find(barrier_awaits, node) != barrier_awaits.end()) return true;
     if (const Sending* const sending = find_sending(node)) return sending->state == Sending::State::asked;
     return std::ranges::any_of(receives,
                                [&](const Receive& receive) { return receive.from == node && !receive.is_bound; });
@@ -28,7 +29,7 @@ bool Inbox::has_unsent() const noexcept {
 
 bool Inbox::is_blocked() const noexcept {
     if (has_unsent()) return false;
-    return !sendings.empty() || std::ranges::any_of(receives, [](const Receive& receive) { return !receive.is_bound; });
+    return barrier || !sendings.empty() || std::ranges::any_of(receives, [](const Receive& receive) { return !receive.is_bound; });
 }
 
 } // namespace kumi::group

@@ -54,17 +54,22 @@ struct Inbox {
         std::uint8_t collective;
         Node root;
     };
-    std::optional<Ended> ended;     // the call on the set that ended last
+    std::optional<Ended> ended;     // the call on the set that ended last, barriers apart
     std::deque<Early> early;        // messages that were not received yet
     std::vector<Skip> skips;
     // Of the call that is under way; here so that their memory is used again.
     std::vector<Receive> receives;
     std::vector<Sending> sendings;
     std::vector<Heard> heard;
+    // The call waits for the set's barrier of that number (collective/barrier_wait.hpp), and cannot go on without these
+    // members, as was last looked up.
+    std::optional<std::uint32_t> barrier;
+    std::vector<Node> barrier_awaits;
     FrameStack frames;
     // Calls that were started, in order; the first one is under way (started/started_calls.hpp).
     std::vector<std::shared_ptr<Started>> started;
     bool wants_progress = false; // for calls that were started
+    bool wants_barriers = false; // for a barrier that was started
 
     /// The next message that the call awaits from that node; null: it awaits none.
     Receive* find_receive(Node source) noexcept;
@@ -72,6 +77,12 @@ struct Inbox {
     const Sending* find_sending(Node to) const noexcept;
     /// Nothing happens between the call and that node before something comes from the node.
     bool is_waiting_for(Node node) const noexcept;
+    /// The mismatch that `source` has told of concerns the call here. A barrier needs all members, but a member that has
+    /// arrived may have gone on, and be in a later call.
+    bool is_concerned(Node source, const CollectiveHeader& mismatch) const noexcept {
+        if (barrier) return static_cast<std::int32_t>(mismatch.root - *barrier) <= 0;
+        return is_waiting_for(source);
+    }
     /// The first node for which `is` is true and without which the call cannot end; nothing: there is none.
     template <class Predicate>
     std::optional<Node> find_needed(Predicate is) const {

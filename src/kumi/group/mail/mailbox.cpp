@@ -14,7 +14,7 @@ namespace kumi::group {
 
 Membership::Membership(Mailbox& in, const Set& of, std::uint64_t key)
     : mailbox(in), keeps(in.weak_from_this().lock()), set(of), members(of.begin(), of.end()),
-      rank(of.rank(in.dispatcher().node())), box([&]() -> Inbox& {
+      rank(of.rank(in.dispatcher().node())), barriers(engine::Barriers::set_of(members, in.dispatcher().nodes())), box([&]() -> Inbox& {
           const auto turn = in.dispatcher().take_turn();
           Inbox& found = in.inboxes(turn).find_or_add(key);
           ++found.seats;
@@ -99,7 +99,7 @@ void Mailbox::on_post(const engine::Turn& turn, Node source, const CollectiveHea
     if (head.kind == MessageKind::ask || head.kind == MessageKind::stuck || head.kind == MessageKind::chase) {
         Inbox* const box = inboxes_.find(head.key);
         if (box == nullptr || box->call == nullptr) {
-            if (head.kind == MessageKind::ask) warn_of_other_barrier(turn, source, head);
+            if (head.kind == MessageKind::ask) warn_of_barrier(turn, source, head);
             return;
         }
         box->call->on_waiting(turn, source, head);
@@ -113,12 +113,11 @@ void Mailbox::on_post(const engine::Turn& turn, Node source, const CollectiveHea
     after_message(turn, box);
 }
 
-/// Nodes that take a barrier of the job for one of a group wait for each other in vain. That is not certain: other
+/// A node in barrier() of the job and one in another collective wait for each other in vain. That is not certain: other
 /// threads of this node may make the call that the source waits for.
-void Mailbox::warn_of_other_barrier(const engine::Turn& turn, Node source, const CollectiveHeader& head) {
+void Mailbox::warn_of_barrier(const engine::Turn& turn, Node source, const CollectiveHeader& head) {
     if (!dispatcher_.barriers().is_waited_for(turn) || std::exchange(has_warned_, true)) return;
-    base::log_warning("{} waits in barrier() of the job, and {} in {} of a group, which is something else: all nodes "
-                      "make the same calls, on the job or on the group",
+    base::log_warning("{} waits in barrier(), and {} in {}: all nodes make the same calls in the same order",
                       dispatcher_.name_of(dispatcher_.node()), dispatcher_.name_of(source),
                       name_of(static_cast<Collective>(head.collective)));
 }
@@ -135,7 +134,7 @@ void Mailbox::take_in(const engine::Turn& turn, Inbox& box, Node source, const C
         drop(turn, box, source, head);
     } else if (head.kind == MessageKind::mismatch && mismatches_.contains(head.came_with)) {
         inboxes_.forget_up_to(box, source, head.serial, forgotten);
-    } else if (head.kind == MessageKind::mismatch && box.call != nullptr && box.is_waiting_for(source)) {
+    } else if (head.kind == MessageKind::mismatch && box.call != nullptr && box.is_concerned(source, head)) {
         box.call->on_trouble(turn, source, head, data);
     } else if (head.kind == MessageKind::more) {
         if (!add_more(turn, box, source, head, data)) dispatcher_.note_unsound(source);

@@ -48,6 +48,7 @@ struct Membership : std::enable_shared_from_this<Membership> {
     Set set;
     std::vector<Node> members; // by rank
     Node rank;
+    std::uint64_t barriers; // the set's number there (engine/barrier/)
     Inbox& box;
 
     Membership(Mailbox& in, const Set& of, std::uint64_t key);
@@ -114,7 +115,7 @@ private:
     void on_end(const engine::Turn& turn) noexcept override;
 
     void report_unreceived(const engine::Turn& turn);
-    void warn_of_other_barrier(const engine::Turn& turn, Node source, const CollectiveHeader& head);
+    void warn_of_barrier(const engine::Turn& turn, Node source, const CollectiveHeader& head);
     /// The call that is under way in the inbox has got something. The inbox may be gone afterwards.
     void after_message(const engine::Turn& turn, Inbox& box);
     void take_in(const engine::Turn& turn, Inbox& box, Node source, const CollectiveHeader& head, Bytes data);
@@ -129,7 +130,7 @@ private:
     std::uint32_t serial_ = 0;
     std::uint32_t states_ = 0; // that calls of this node were blocked in; see deadlock.hpp
     std::unique_ptr<StartedCalls> started_;
-    bool has_warned_ = false; // of nodes in barriers of the job and of a group
+    bool has_warned_ = false; // of nodes in a barrier of the job and in another call
     bool has_failed_ = false; // a call of this node
     std::atomic<bool> has_ended_{false};
 };

@@ -143,8 +143,13 @@ Instant StartedCalls::next_deadline(const engine::Turn&) const noexcept {
 /// The engine calls go_on_all() only while that may do something.
 void StartedCalls::note_wants(const engine::Turn& turn, Inbox& box) {
     const bool wants = !box.started.empty() &&
-        (box.has_unsent() ||
+        (box.has_unsent() || box.barrier ||
          std::ranges::any_of(box.started, [](const auto& started) { return started->deadline() != never; }));
+    if (const bool is_in_barrier = !box.started.empty() && box.barrier; is_in_barrier != box.wants_barriers) {
+        box.wants_barriers = is_in_barrier;
+        in_barriers_ += is_in_barrier ? 1 : -1;
+        mailbox_.dispatcher().barriers().want_completion(turn, in_barriers_ != 0);
+    }
     if (wants == box.wants_progress) return;
     box.wants_progress = wants;
     if (wants) ++wanting_;

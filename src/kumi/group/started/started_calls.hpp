@@ -106,6 +106,7 @@ private:
     Mailbox& mailbox_;
     std::vector<Inbox*> boxes_; // in which calls are under way
     std::size_t wanting_ = 0;   // of these, the number that want progress
+    int in_barriers_ = 0;       // and the number that wait for a barrier
     std::vector<std::pair<std::shared_ptr<Started>, Result<void>>> finished_;
     bool is_finishing_ = false;
 };

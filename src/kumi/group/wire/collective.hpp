@@ -57,7 +57,7 @@ enum class MessageKind : std::uint8_t {
     // state, and the receiver's as the upper half
     chase,
     // text: the sender's call has failed because members made different calls; came_with: the number of the mismatch;
-    // step: the ErrorCode
+    // step: the ErrorCode; root: the number of the set's barrier that the sender waits for, or else arrives at next
     mismatch,
 };
 
