@@ -51,12 +51,29 @@ TEST_P(StartingPromises, end_though_no_thread_waits) {
         good(group.barrier(deadline()));
         std::vector<std::uint64_t> values(60'000, group.rank()), sums(values.size());
         auto reduced = group.start().allreduce(values, sums, group::sum);
-        auto met = group.start().barrier();
-        EXPECT_TRUE(is_ready_soon(met));
-        EXPECT_TRUE(reduced.is_ready());
+        EXPECT_TRUE(is_ready_soon(reduced));
         good(reduced.get());
         EXPECT_EQ(sums, std::vector<std::uint64_t>(sums.size(), 3));
-        good(met.get());
+        // All sleep when the last one arrives at a barrier.
+        if (group.rank() == 2) std::this_thread::sleep_for(100ms);
+        auto late = group.start().barrier();
+        EXPECT_TRUE(is_ready_soon(late));
+        good(late.get());
+    });
+}
+
+TEST_P(StartingPromises, that_need_a_member_that_leaves_end_though_no_thread_waits) {
+    run(2, [](Channel& channel) {
+        Member member;
+        member.open(channel, {.keepalive_every = 60s});
+        Group group = good(member.groups->group({0, 1}));
+        good(group.barrier(deadline()));
+        if (channel.self() == 1) return;
+        std::vector<int> all(2);
+        const std::vector<int> mine(1);
+        auto gathered = group.start().allgather(mine, all);
+        EXPECT_TRUE(is_ready_soon(gathered));
+        expect_code(gathered.get(), ErrorCode::node_lost, {"allgather among 0-1: node 1"});
     });
 }
 
