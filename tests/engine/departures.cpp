@@ -4,6 +4,8 @@
 #include "kumi/engine/call/invoke.hpp"
 #include "loopback/other_thread.hpp"
 
+#include <algorithm>
+#include <array>
 #include <csignal>
 #include <functional>
 #include <unistd.h>
@@ -176,17 +178,24 @@ TEST_P(Departures, the_memory_of_a_node_that_goes_is_lost_with_it) {
     });
 }
 
-/// Node 1 has no engine: messages come, and nobody handles them.
-void take_and_drop(Channel& channel, Duration how_long) {
-    for (const Instant end = now() + how_long; now() < end; std::this_thread::yield())
-        channel.poll([](pm::Message&) {}, pm::all_messages);
+/// Node 1 has no engine: messages come, and nobody handles them. It goes soon after both other nodes have sent.
+void take_and_drop(Channel& channel) {
+    std::array<bool, 3> has_sent{};
+    Instant end = deadline();
+    for (; now() < end; std::this_thread::yield()) {
+        const auto note = [&](pm::Message& message) {
+            has_sent.at(message.source()) = true;
+            if (has_sent[0] && has_sent[2]) end = std::min(end, now() + 50ms);
+        };
+        channel.poll(note, pm::all_messages);
+    }
 }
 
 TEST_P(Departures, the_thread_that_sent_to_a_node_that_goes_is_told_by_sync_and_no_other_thread) {
     for (const bool is_innocent_first : {true, false})
         run_without_one([&](Channel& channel, const std::function<void()>& go) {
             SCOPED_TRACE(is_innocent_first ? "the innocent thread syncs first" : "the thread that sent syncs first");
-            if (channel.self() == 1) return take_and_drop(channel, 50ms), go();
+            if (channel.self() == 1) return take_and_drop(channel), go();
             Handlers handlers;
             const auto take = handlers.add("take", [](Call&, std::uint64_t) {});
             Engine engine = open(channel, std::move(handlers));
@@ -208,7 +217,7 @@ TEST_P(Departures, the_thread_that_sent_to_a_node_that_goes_is_told_by_sync_and_
 
 TEST_P(Departures, every_thread_that_sent_to_a_node_that_goes_is_told_by_its_own_sync) {
     run_without_one([&](Channel& channel, const std::function<void()>& go) {
-        if (channel.self() == 1) return take_and_drop(channel, 50ms), go();
+        if (channel.self() == 1) return take_and_drop(channel), go();
         Handlers handlers;
         const auto take = handlers.add("take", [](Call&, std::uint64_t) {});
         Engine engine = open(channel, std::move(handlers));

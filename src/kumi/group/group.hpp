@@ -66,9 +66,9 @@ public:
     Node size() const noexcept;
     const Set& set() const noexcept;
 
-    /// Arrives and waits for all members. It is the barrier of the set, whichever call arrives at it: on all nodes it is
-    /// Job::barrier(), on others what Job::arrive(members) begins. After ErrorCode::timed_out this node has arrived all
-    /// the same, and the next barrier() on the set goes on waiting.
+    /// Arrives and waits for all members. It is the barrier of the set, whichever call arrives at it: on all nodes it
+    /// is Job::barrier(), on others what Job::arrive(members) begins. After ErrorCode::timed_out this node has arrived
+    /// all the same, and the next barrier() on the set goes on waiting.
     Result<void> barrier(Instant deadline = never) { return group::barrier(*seat_, deadline); }
 
     /// All members get the root's values.

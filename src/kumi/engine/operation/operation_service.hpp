@@ -71,8 +71,8 @@ public:
     void each_open(const Turn&, Visit&& visit) const {
         operations_.each(visit);
     }
-    /// The engine is about to end: waits for answers to what this node has begun, because they may be errors that nobody
-    /// would be told of. For a moment only: other nodes may compute, or have left.
+    /// The engine is about to end: waits for answers to what this node has begun, because they may be errors that
+    /// nobody would be told of. For a moment only: other nodes may compute, or have left.
     void await_errors();
     /// The engine ends, and no other thread uses it any more: ends all operations, and logs an error that neither
     /// sync() nor a wait has returned.

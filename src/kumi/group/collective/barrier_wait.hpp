@@ -1,8 +1,8 @@
 #pragma once
 
-// The barrier that a call of barrier() has arrived at. It is the engine's: so barrier() of the job and of a group of all
-// nodes are the same barrier. Arrivals there are no messages of this service; so the call looks up which members the
-// barrier waits for, when it is asked.
+// The barrier that a call of barrier() has arrived at. It is the engine's: so barrier() of the job and of a group of
+// all nodes are the same barrier. Arrivals there are no messages of this service; so the call looks up which members
+// the barrier waits for, when it is asked.
 
 #include "kumi/engine/barrier/barrier_token.hpp"
 #include "kumi/engine/dispatcher.hpp"

@@ -1,8 +1,10 @@
 #include "kumi/group/collective/barrier_wait.hpp"
 
+#include "kumi/group/collective/collectives.hpp"
 #include "loopback/victim.hpp"
 
 #include <gtest/gtest.h>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -19,7 +21,8 @@ struct BarrierWaitTest : testing::Test {
 
     engine::Turn turn() { return victim.dispatcher->take_turn(); }
     void hears(Node source, std::uint32_t sequence, std::uint32_t round) {
-        victim.hears(source, engine::Kind::step, engine::BarrierStep{engine::all_set, sequence, round, 0, 0}, {}, false);
+        victim.hears(source, engine::Kind::step, engine::BarrierStep{engine::all_set, sequence, round, 0, 0}, {},
+                     false);
         victim.poll();
     }
     std::vector<Node> awaited() {
@@ -78,6 +81,19 @@ TEST_F(BarrierWaitTest, a_barrier_that_was_left_is_arrived_at_once) {
     wait.leave(turn()); // does nothing
     ASSERT_TRUE(wait.arrive(turn()));
     EXPECT_EQ(wait.number(turn()), 1u) << "the next one";
+}
+
+TEST_F(BarrierWaitTest, while_a_barrier_that_was_started_is_open_sleepers_are_woken_when_one_completes) {
+    const auto shared = std::make_shared<Membership>(*mailbox, Set{0, 1, 2}, 78);
+    engine::BarrierService& barriers = victim.dispatcher->barriers();
+    EXPECT_FALSE(barriers.wants_completion(turn()));
+    auto started = start_barrier(*shared, never);
+    EXPECT_TRUE(barriers.wants_completion(turn()));
+    hears(2, 0, 0);
+    EXPECT_TRUE(barriers.wants_completion(turn()));
+    hears(1, 0, 1);
+    EXPECT_TRUE(started.is_ready());
+    EXPECT_FALSE(barriers.wants_completion(turn()));
 }
 
 } // namespace

@@ -326,7 +326,8 @@ void CollectiveCall::copy(std::vector<std::byte>& to, Bytes from) const {
 
 void CollectiveCall::arrive() {
     const auto turn = dispatcher_.take_turn();
-    if (auto arrived = barrier_.arrive(turn); !arrived) return fail(turn, arrived.error().code(), arrived.error().text());
+    if (auto arrived = barrier_.arrive(turn); !arrived)
+        return fail(turn, arrived.error().code(), arrived.error().text());
     if (failure_.has_failed()) return barrier_.leave(turn); // the call was late before it began
     if (const auto told = search_.take_mismatch(turn)) on_trouble(turn, told->source, told->head, told->data);
 }
@@ -401,7 +402,8 @@ bool CollectiveCall::is_done(const engine::Turn& turn, bool for_sends) {
         return true;
     }
     if (const auto lost = barrier_.lost(turn))
-        return fail(turn, ErrorCode::node_lost, fmt::format("{} has left, or is lost", dispatcher_.name_of(*lost))), true;
+        return fail(turn, ErrorCode::node_lost, fmt::format("{} has left, or is lost", dispatcher_.name_of(*lost))),
+               true;
     if (const auto gone = box_.find_needed([&](Node node) { return dispatcher_.peers().is_gone(node); }))
         return fail(turn, ErrorCode::node_lost, fmt::format("{} has left, or is lost", dispatcher_.name_of(*gone))),
                true;

@@ -29,7 +29,8 @@ bool Inbox::has_unsent() const noexcept {
 
 bool Inbox::is_blocked() const noexcept {
     if (has_unsent()) return false;
-    return barrier || !sendings.empty() || std::ranges::any_of(receives, [](const Receive& receive) { return !receive.is_bound; });
+    return barrier || !sendings.empty() ||
+           std::ranges::any_of(receives, [](const Receive& receive) { return !receive.is_bound; });
 }
 
 } // namespace kumi::group

@@ -77,8 +77,8 @@ struct Inbox {
     const Sending* find_sending(Node to) const noexcept;
     /// Nothing happens between the call and that node before something comes from the node.
     bool is_waiting_for(Node node) const noexcept;
-    /// The mismatch that `source` has told of concerns the call here. A barrier needs all members, but a member that has
-    /// arrived may have gone on, and be in a later call.
+    /// The mismatch that `source` has told of concerns the call here. A barrier needs all members, but a member that
+    /// has arrived may have gone on, and be in a later call.
     bool is_concerned(Node source, const CollectiveHeader& mismatch) const noexcept {
         if (barrier) return static_cast<std::int32_t>(mismatch.root - *barrier) <= 0;
         return is_waiting_for(source);

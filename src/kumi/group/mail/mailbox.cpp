@@ -14,7 +14,8 @@ namespace kumi::group {
 
 Membership::Membership(Mailbox& in, const Set& of, std::uint64_t key)
     : mailbox(in), keeps(in.weak_from_this().lock()), set(of), members(of.begin(), of.end()),
-      rank(of.rank(in.dispatcher().node())), barriers(engine::Barriers::set_of(members, in.dispatcher().nodes())), box([&]() -> Inbox& {
+      rank(of.rank(in.dispatcher().node())), barriers(engine::Barriers::set_of(members, in.dispatcher().nodes())),
+      box([&]() -> Inbox& {
           const auto turn = in.dispatcher().take_turn();
           Inbox& found = in.inboxes(turn).find_or_add(key);
           ++found.seats;
