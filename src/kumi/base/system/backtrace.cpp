@@ -17,9 +17,9 @@
 #include <link.h>
 #include <memory>
 #include <span>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 namespace kumi::base {
 namespace {
@@ -94,6 +94,13 @@ std::string demangled(const std::string& name) {
     return status == 0 && readable ? readable.get() : name;
 }
 
+/// The file that `info` is about is the program, and no library.
+bool is_program(const Dl_info& info) noexcept {
+    Dl_info program{};
+    const auto* const headers = reinterpret_cast<const void*>(::getauxval(AT_PHDR)); // they lie in the program
+    return ::dladdr(headers, &program) != 0 && program.dli_fbase == info.dli_fbase;
+}
+
 } // namespace
 
 std::string name_of_address(const void* address) {
@@ -102,10 +109,12 @@ std::string name_of_address(const void* address) {
     const auto in_process = reinterpret_cast<std::uintptr_t>(address);
     const auto base = reinterpret_cast<std::uintptr_t>(info.dli_fbase);
     // Of the program itself the linker has only the name that it was started by.
-    const bool is_library = std::strchr(info.dli_fname, '/') != nullptr && ::access(info.dli_fname, R_OK) == 0;
-    const ElfFile file(is_library ? info.dli_fname : "/proc/self/exe");
+    const ElfFile file(is_program(info) ? "/proc/self/exe" : info.dli_fname);
     const std::uint64_t in_file = file.is_at_fixed_place() ? in_process : in_process - base;
-    const ElfFile::Function function = file.function_at(in_file);
+    ElfFile::Function function = file.function_at(in_file);
+    // The file may have been replaced or removed since. The linker still has what libraries export.
+    if (function.name.empty() && info.dli_sname != nullptr)
+        function = {info.dli_sname, in_file - (in_process - reinterpret_cast<std::uintptr_t>(info.dli_saddr))};
     const char* const slash = std::strrchr(info.dli_fname, '/');
     const char* const name = slash == nullptr ? info.dli_fname : slash + 1;
     if (function.name.empty()) return fmt::format("?? ({}+{:#x})", name, in_file);

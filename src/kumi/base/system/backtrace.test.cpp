@@ -1,7 +1,10 @@
 #include "kumi/base/system/backtrace.hpp"
 
+#include <cmath>
 #include <cstdlib>
+#include <dlfcn.h>
 #include <fcntl.h>
+#include <fstream>
 #include <gtest/gtest.h>
 #include <string>
 #include <unistd.h>
@@ -40,6 +43,25 @@ TEST(Backtrace, names_what_libraries_have_and_nothing_for_no_code) {
     const int variable = 0;
     EXPECT_TRUE(name_of_address(&variable).starts_with("?? (0x"));
     EXPECT_TRUE(name_of_address(nullptr).starts_with("?? ("));
+}
+
+TEST(Backtrace, has_the_exported_names_of_a_library_whose_file_was_removed) {
+    Dl_info libm{};
+    ASSERT_NE(::dladdr(reinterpret_cast<const void*>(static_cast<double (*)(double)>(&::lgamma)), &libm), 0);
+    std::string path = testing::TempDir() + "kumi-backtrace-XXXXXX";
+    ::close(::mkstemp(path.data()));
+    {
+        std::ifstream from(libm.dli_fname, std::ios::binary);
+        ASSERT_TRUE(from) << libm.dli_fname;
+        std::ofstream(path, std::ios::binary) << from.rdbuf();
+    }
+    void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    ::unlink(path.c_str());
+    ASSERT_NE(library, nullptr) << ::dlerror();
+    const std::string name = name_of_address(::dlsym(library, "lgamma"));
+    EXPECT_NE(name.find("lgamma"), std::string::npos) << name;
+    EXPECT_NE(name.find(" + 0x0 (kumi-backtrace-"), std::string::npos) << name;
+    ::dlclose(library);
 }
 
 } // namespace kumi::base
