@@ -11,6 +11,7 @@
 #include <utility>
 
 #if defined(KUMI_ADDRESS_SANITIZER)
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -32,6 +33,11 @@ public:
     ~Fiber() {
         closing_ = true;
         resume();
+#if defined(KUMI_ADDRESS_SANITIZER)
+        // The outermost frames of the stack have not returned, so their red zones are still poisoned. What is mapped
+        // here next would seem to have them.
+        __asan_unpoison_memory_region(static_cast<char*>(stack_.sp) - stack_.size, stack_.size);
+#endif
     }
 
     void resume() {
