@@ -227,4 +227,10 @@ void Port::reply(const Turn& turn, Node to, std::uint16_t kind, const Head& head
     dispatcher_->outbox(turn).reply(to, message.bytes(), body);
 }
 
+template <class Head>
+bool Port::try_reply(const Turn& turn, Node to, std::uint16_t kind, const Head& head, Bytes body) noexcept {
+    auto message = outgoing(wire_kind(kind), false, head);
+    return dispatcher_->outbox(turn).try_reply(to, message.bytes(), body);
+}
+
 } // namespace kumi::engine

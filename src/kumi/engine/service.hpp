@@ -106,6 +106,9 @@ public:
     /// Sends now or later: for what answers others, and is bounded by what they ask. No request.
     template <class Head>
     void reply(const Turn& turn, Node to, std::uint16_t kind, const Head& head, Bytes body = {});
+    /// The same if there is room now: for an answer that is made again from memory later, and need not be copied.
+    template <class Head>
+    bool try_reply(const Turn& turn, Node to, std::uint16_t kind, const Head& head, Bytes body = {}) noexcept;
     /// A message of `source` for which Service::on_message() returned Handled::later has been handled now. `bytes` is
     /// the size of the body that on_message() got.
     void note_handled(const Turn& turn, Node source, std::size_t bytes);

@@ -53,12 +53,17 @@ Handled MemoryService::on_message(const Turn& turn, Node source, std::uint16_t k
     switch (kind) {
     case put_kind: return handled_if(on_put(turn, source, body));
     case put_strided_kind: return handled_if(on_put_strided(turn, source, body));
-    case get_kind: return handled_if(on_get(turn, source, body));
+    case get_kind: return on_get(turn, source, body);
     case got_kind: return handled_if(on_got(turn, source, body));
     case atomic_kind: return handled_if(on_atomic(turn, source, body));
     case copy_kind: return handled_if(on_copy(turn, source, body));
     default: return Handled::no;
     }
+}
+
+bool MemoryService::go_on(const Turn& turn) noexcept {
+    return transfers_.go_on(
+        turn, [&](Node source, const Get& get) { return try_answer_get(turn, source, get); });
 }
 
 void MemoryService::on_lost(const Turn& turn, Node node) noexcept {
@@ -253,35 +258,43 @@ OperationId MemoryService::begin_get(Where from, MutableBytes target, Operation 
     return id;
 }
 
-bool MemoryService::on_get(const Turn& turn, Node source, Bytes body) {
+Handled MemoryService::on_get(const Turn& turn, Node source, Bytes body) {
     Get what;
-    if (!read_value(body, what)) return false;
+    if (!read_value(body, what)) return Handled::no;
     const Reach reach = reach_of(what.bytes, what.count, what.stride);
     if (!reach.is_sound || what.from.offset < reach.before || what.bytes > transfers_.piece_bytes() ||
         what.count > transfers_.piece_bytes() || what.bytes * what.count > transfers_.piece_bytes())
-        return false;
+        return Handled::no;
+    if (!transfers_.has_late_gets(turn, source) && try_answer_get(turn, source, what)) return Handled::yes;
+    transfers_.add_late_get(turn, source, what);
+    return Handled::later;
+}
+
+/// Answers a sound get, or refuses it: the memory may have gone while the get waited. False: there is no room now.
+bool MemoryService::try_answer_get(const Turn& turn, Node source, const Get& what) {
+    const Reach reach = reach_of(what.bytes, what.count, what.stride);
     const Place lowest{what.from.segment, what.from.generation, what.from.offset - reach.before};
-    std::byte* const where =
+    const std::byte* const where =
         (what.from.segment & landing_bit) != 0 ? nullptr : find_place(turn, source, lowest, reach.bytes);
     if (where == nullptr) {
         operations_.refuse(turn, source, what.operation,
                            error(ErrorCode::not_found, "get: {}", explain_place(lowest, reach.bytes)));
         return true;
     }
-    const Got head{what.operation, what.position};
     const std::byte* const start = where + reach.before;
-    if (what.count == 1) {
-        std::array<std::byte, 8> word;
-        const bool is_word = what.bytes <= word.size();
-        if (is_word) copy_out(word.data(), {start, what.bytes});
-        port_.reply(turn, source, got_kind, head, {is_word ? word.data() : start, what.bytes});
-        return true;
-    }
+    if (what.count != 1) return answer_get_of_blocks(turn, source, what, start), true;
+    std::array<std::byte, 8> word;
+    const bool is_word = what.bytes <= word.size();
+    if (is_word) copy_out(word.data(), {start, what.bytes});
+    const Got head{what.operation, what.position};
+    return port_.try_reply(turn, source, got_kind, head, {is_word ? word.data() : start, what.bytes});
+}
+
+void MemoryService::answer_get_of_blocks(const Turn& turn, Node source, const Get& what, const std::byte* start) {
     std::vector<std::byte> blocks(what.bytes * what.count);
     for (std::uint64_t i = 0; i < what.count && what.bytes != 0; ++i)
         std::memcpy(blocks.data() + i * what.bytes, start + static_cast<std::int64_t>(i) * what.stride, what.bytes);
-    port_.reply(turn, source, got_kind, head, blocks);
-    return true;
+    port_.reply(turn, source, got_kind, Got{what.operation, what.position}, blocks);
 }
 
 bool MemoryService::on_got(const Turn& turn, Node source, Bytes body) {

@@ -77,7 +77,7 @@ public:
 
 private:
     Handled on_message(const Turn& turn, Node source, std::uint16_t kind, Bytes body) override;
-    bool go_on(const Turn& turn) noexcept override { return transfers_.go_on(turn); }
+    bool go_on(const Turn& turn) noexcept override;
     void on_lost(const Turn& turn, Node node) noexcept override;
 
     /// Memory of this node, as a message of `source` names it. Null: there is none. A landing belongs to one operation,
@@ -87,7 +87,9 @@ private:
     std::string explain_place(const Place& place, std::uint64_t bytes) const;
     bool on_put(const Turn& turn, Node source, Bytes body);
     bool on_put_strided(const Turn& turn, Node source, Bytes body);
-    bool on_get(const Turn& turn, Node source, Bytes body);
+    Handled on_get(const Turn& turn, Node source, Bytes body);
+    bool try_answer_get(const Turn& turn, Node source, const Get& what);
+    void answer_get_of_blocks(const Turn& turn, Node source, const Get& what, const std::byte* start);
     bool on_got(const Turn& turn, Node source, Bytes body);
     bool on_atomic(const Turn& turn, Node source, Bytes body);
     bool on_copy(const Turn& turn, Node source, Bytes body);

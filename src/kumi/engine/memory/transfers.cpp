@@ -5,6 +5,7 @@
 #include "kumi/engine/memory/flags.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace kumi::engine {
@@ -35,13 +36,35 @@ void Transfers::start(Transfer transfer, bool is_in_background) {
     if (needs_background) dispatcher_.loop().on_duty(turn);
 }
 
-bool Transfers::go_on(const Turn& turn) {
-    const bool any = send_pieces(turn);
+bool Transfers::go_on(const Turn& turn, TryAnswer try_answer) {
+    bool any = answer_gets(turn, try_answer);
+    any |= send_pieces(turn);
     // Only now, because what is told may start transfers. Not in start(): a continuation of a future must not run in a
     // thread that only starts something else, and may hold a mutex that the continuation takes.
     for (const OperationId id : std::exchange(handled_, {}))
         if (dispatcher_.operations().find(turn, id) != nullptr) dispatcher_.operations().complete(turn, id);
     port_.want_progress(turn, has_work());
+    return any;
+}
+
+void Transfers::add_late_get(const Turn& turn, Node source, const Get& get) {
+    late_gets_[source].push_back(get);
+    port_.want_progress(turn, true);
+    dispatcher_.loop().on_duty(turn);
+}
+
+/// True if answers were sent.
+bool Transfers::answer_gets(const Turn& turn, TryAnswer try_answer) {
+    bool any = false;
+    for (auto late = late_gets_.begin(); late != late_gets_.end();) {
+        auto& [source, gets] = *late;
+        while (!gets.empty() && try_answer(source, gets.front())) {
+            gets.pop_front();
+            port_.note_handled(turn, source, sizeof(Get));
+            any = true;
+        }
+        late = gets.empty() ? late_gets_.erase(late) : std::next(late);
+    }
     return any;
 }
 
@@ -75,13 +98,14 @@ bool Transfers::go_on_to(const Turn& turn, List& transfers) {
 }
 
 void Transfers::give_up(const Turn& turn, Node lost) noexcept {
-    const auto node = transfers_.find(lost);
-    if (node == transfers_.end()) return;
-    for (const Transfer& transfer : node->second) {
-        if (transfer.operation == no_operation) dispatcher_.operations().note_lost(turn, lost, transfer.thread);
-        dispatcher_.operations().release(turn, transfer.held);
+    late_gets_.erase(lost);
+    if (const auto node = transfers_.find(lost); node != transfers_.end()) {
+        for (const Transfer& transfer : node->second) {
+            if (transfer.operation == no_operation) dispatcher_.operations().note_lost(turn, lost, transfer.thread);
+            dispatcher_.operations().release(turn, transfer.held);
+        }
+        transfers_.erase(node);
     }
-    transfers_.erase(node);
     port_.want_progress(turn, has_work());
 }
 

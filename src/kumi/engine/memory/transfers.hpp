@@ -2,12 +2,16 @@
 
 // Large puts and gets go out in pieces, in the background, as there is room. Pieces of all transfers to one node take
 // turns, and leave some of the requests that the node takes to small messages.
+//
+// So do answers to gets of other nodes. An answer that finds no room is not copied: the get waits, and its data is read
+// when there is room. Until then it takes one of its sender's credits, so no more wait than senders have credits.
 
 #include "kumi/base/function_ref.hpp"
 #include "kumi/engine/memory/words.hpp"
 #include "kumi/engine/service.hpp"
 #include "kumi/engine/wire.hpp"
 
+#include <deque>
 #include <list>
 #include <map>
 #include <optional>
@@ -44,11 +48,18 @@ public:
 
     /// `is_in_background`: no thread waits for it, so the background has to go on with it.
     void start(Transfer transfer, bool is_in_background = true);
-    /// Sends pieces for which there is room. True: some were sent.
-    bool go_on(const Turn& turn);
+    /// Sends a get's answer. False: there is no room now.
+    using TryAnswer = base::FunctionRef<bool(Node source, const Get& get)>;
+    /// A get of `source` waits until its answer finds room.
+    void add_late_get(const Turn& turn, Node source, const Get& get);
+    /// Gets of `source` wait: the next one waits behind them.
+    bool has_late_gets(const Turn&, Node source) const noexcept { return late_gets_.contains(source); }
+
+    /// Sends pieces and answers for which there is room. True: some were sent.
+    bool go_on(const Turn& turn, TryAnswer try_answer);
     bool has_any(const Turn&) const noexcept { return !transfers_.empty(); }
     bool has_any_to(const Turn&, Node node) const noexcept { return transfers_.contains(node); }
-    /// Drops all transfers to a node that is lost.
+    /// Drops all transfers to a node that is lost, and its gets.
     void give_up(const Turn& turn, Node lost) noexcept;
 
     /// Stops the first transfer to `node` that `is_it(transfer)` says yes to: its source is not read any more. Nothing:
@@ -64,7 +75,8 @@ public:
 private:
     using List = std::list<Transfer>;
 
-    bool has_work() const noexcept { return !transfers_.empty() || !handled_.empty(); }
+    bool has_work() const noexcept { return !transfers_.empty() || !handled_.empty() || !late_gets_.empty(); }
+    bool answer_gets(const Turn& turn, TryAnswer try_answer);
     bool send_pieces(const Turn& turn);
     bool go_on_to(const Turn& turn, List& transfers);
     bool send_piece(const Turn& turn, Transfer& transfer);
@@ -77,6 +89,7 @@ private:
     std::uint64_t piece_bytes_;
     std::map<Node, List> transfers_;   // by the other node
     std::vector<OperationId> handled_; // operations of transfers that are done, to be completed by go_on()
+    std::map<Node, std::deque<Get>> late_gets_; // by the node that asks; no list is empty
 };
 
 } // namespace kumi::engine

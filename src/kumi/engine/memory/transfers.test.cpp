@@ -112,6 +112,86 @@ TEST_F(DispatcherTransfers, a_long_get_asks_for_so_many_pieces_at_once) {
     EXPECT_TRUE(victim.dispatcher->operations().sync(now()));
 }
 
+/// Gets of a peer's, which find no room for their answers.
+class LateGets : public DispatcherTransfers {
+protected:
+    void get(Node source, std::uint64_t offset, std::uint64_t bytes, SegmentId segment) {
+        victim.hears(source, Kind::get, Get{asked, {segment, 0, offset}, bytes, 1, 0, offset});
+        victim.poll();
+    }
+    void get(Node source, std::uint64_t offset, std::uint64_t bytes) { get(source, offset, bytes, id); }
+    std::uint64_t waiting_bytes() {
+        const auto turn = victim.dispatcher->take_turn();
+        return victim.dispatcher->outbox(turn).backlog().bytes();
+    }
+    /// Of each answer that has left, where its data was.
+    std::vector<std::uint64_t> answered() {
+        std::vector<std::uint64_t> all;
+        for (const auto& got : victim.sent(Kind::got)) {
+            const auto position = got.head<Got>().position;
+            EXPECT_TRUE(std::ranges::equal(got.data<Got>(), Bytes(memory).subspan(position, got.data<Got>().size())));
+            all.push_back(position);
+        }
+        return all;
+    }
+};
+
+TEST_F(LateGets, are_answered_in_order_when_there_is_room_with_what_the_memory_then_has) {
+    victim.channel.refuse(1);
+    get(1, 0, chunk_bytes);
+    get(1, chunk_bytes, 8);
+    EXPECT_TRUE(answered().empty());
+    EXPECT_EQ(waiting_bytes(), 0u) << "nothing is copied";
+    get(2, 2 * chunk_bytes, chunk_bytes);
+    EXPECT_EQ(answered(), std::vector<std::uint64_t>{2 * chunk_bytes}) << "other nodes need not wait";
+    std::ranges::fill(memory.first(chunk_bytes), std::byte{0x33});
+    victim.channel.refuse(1, false);
+    get(1, 3 * chunk_bytes, 8);
+    EXPECT_EQ(answered(), (std::vector<std::uint64_t>{0, chunk_bytes, 3 * chunk_bytes}));
+    EXPECT_TRUE(victim.dispatcher->progress().poll() == 0 && answered().empty()) << "each once";
+}
+
+TEST_F(LateGets, take_a_credit_until_they_are_answered) {
+    const auto handled = [&] {
+        const auto turn = victim.dispatcher->take_turn();
+        return victim.dispatcher->outbox(turn).credits().handled_here(1);
+    };
+    get(1, 0, chunk_bytes);
+    EXPECT_EQ(handled(), 1u);
+    victim.channel.refuse(1);
+    get(1, 0, chunk_bytes);
+    get(1, 0, 8);
+    EXPECT_EQ(handled(), 1u);
+    victim.channel.refuse(1, false);
+    victim.poll();
+    EXPECT_EQ(handled(), 3u);
+}
+
+TEST_F(LateGets, of_memory_that_goes_meanwhile_are_refused) {
+    const auto exposed = victim.dispatcher->segments().expose(memory.first(chunk_bytes));
+    ASSERT_TRUE(exposed);
+    victim.channel.refuse(1);
+    get(1, 0, 4096, *exposed);
+    get(1, 8, 8);
+    ASSERT_TRUE(victim.dispatcher->segments().conceal({0, *exposed, 0}));
+    victim.channel.refuse(1, false);
+    victim.poll();
+    EXPECT_NE(victim.refusal(1, asked), "");
+}
+
+TEST_F(LateGets, of_a_node_that_is_lost_are_forgotten) {
+    victim.channel.refuse(1);
+    get(1, 0, chunk_bytes);
+    const auto turn = [&] { return victim.dispatcher->take_turn(); };
+    EXPECT_TRUE(victim.dispatcher->memory().transfers().has_late_gets(turn(), 1));
+    victim.channel.lose(1);
+    for (int i = 0; i < 2 * 256; ++i) victim.dispatcher->progress().poll();
+    EXPECT_FALSE(victim.dispatcher->memory().transfers().has_late_gets(turn(), 1));
+    victim.channel.refuse(1, false);
+    victim.poll();
+    EXPECT_TRUE(answered().empty());
+}
+
 TEST_F(DispatcherTransfers, sync_waits_for_a_transfer_that_has_not_left) {
     victim.channel.refuse(1);
     ASSERT_TRUE(victim.dispatcher->memory().start_put({1, id, 0}, Bytes(content).first(5000), {}));

@@ -76,10 +76,14 @@ public:
     bool request(Node to, MutableBytes head, Bytes body = {});
     /// Sent now or later.
     void reply(Node to, MutableBytes head, Bytes body = {}) {
-        if (credits_.is_lost(to)) [[unlikely]]
-            return;
-        if (!peers_[to].replies.empty() || !post(to, head, body, credits_.handled_here(to))) [[unlikely]]
+        if (!try_reply(to, head, body)) [[unlikely]]
             keep_reply(to, head, body);
+    }
+    /// False: not now. To a lost node nothing is sent.
+    bool try_reply(Node to, MutableBytes head, Bytes body = {}) noexcept {
+        if (credits_.is_lost(to)) [[unlikely]]
+            return true;
+        return peers_[to].replies.empty() && post(to, head, body, credits_.handled_here(to));
     }
 
     /// To be told of every message that comes. False: its count makes no sense.
