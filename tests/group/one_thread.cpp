@@ -694,7 +694,7 @@ TEST(CollectivesInOneThread, messages_are_cut_between_values) {
         Member member;
         member.open(channel, world.setup());
         // Half of it takes more than one message, and a message has no room for a whole number of them.
-        static_assert((65536 - sizeof(group::CollectiveHeader)) % sizeof(Pair) != 0);
+        static_assert((engine::chunk_bytes - sizeof(group::CollectiveHeader)) % sizeof(Pair) != 0);
         std::vector<Pair> values(9000);
         for (std::uint32_t i = 0; i < values.size(); ++i) values[i] = {{i + channel.self(), 1}, {2, i}};
         const auto add = [](const Pair& a, const Pair& b) {

@@ -107,6 +107,8 @@ public:
     static constexpr std::size_t packed_bytes_most = 8192;
     /// Most packets in a series.
     static constexpr std::size_t series_max = 64;
+    /// Most bytes of a series: what one sendmsg(2) may carry, with room for what encryption adds to each packet.
+    static constexpr std::size_t series_bytes_max = 62'900;
 
     /// Allocates a block for one packet of that size and counts it as sent, if it may be sent now and nothing else is
     /// under way or waits. Otherwise null. The caller fills the block.

@@ -33,7 +33,7 @@ protected:
     }
     std::size_t puts() { return victim.sent(Kind::put).size(); }
 
-    std::vector<std::byte> content = std::vector<std::byte>(8 << 20);
+    std::vector<std::byte> content = std::vector<std::byte>(requests_max * chunk_bytes);
     Handlers handlers; // moved to the victim
     const Handler<> take = handlers.add("take", [](Call&) {});
     Victim victim;

@@ -31,7 +31,7 @@ Membership::~Membership() {
 
 Mailbox::Mailbox(engine::Dispatcher& dispatcher)
     : dispatcher_(dispatcher), port_(dispatcher.add_service(*this)),
-      chunk_bytes_(std::min<std::size_t>(64 << 10, dispatcher.message_bytes_max()) - sizeof(CollectiveHeader)),
+      chunk_bytes_(std::min(engine::chunk_bytes, dispatcher.message_bytes_max()) - sizeof(CollectiveHeader)),
       windows_(dispatcher.nodes()), inboxes_(dispatcher.nodes()), started_(std::make_unique<StartedCalls>(*this)) {}
 
 Mailbox::~Mailbox() = default;

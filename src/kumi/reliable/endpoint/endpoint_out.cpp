@@ -12,9 +12,6 @@
 namespace kumi::reliable {
 namespace {
 
-/// Most bytes of a series: what one sendmsg(2) may carry, with room for what encryption adds to each packet.
-constexpr std::size_t series_bytes_max = 62'900;
-
 /// Content of probes.
 alignas(64) std::byte zeros[packet_bytes_max];
 
@@ -89,7 +86,7 @@ bool Endpoint::next_series(Series& series, Instant now) noexcept {
 bool Endpoint::fill_series(Node node, Series& series, Instant now) noexcept {
     Peer& peer = *peers_[node];
     std::size_t room = packet_bytes_max;
-    std::size_t left = series_bytes_max;
+    std::size_t left = Sender::series_bytes_max;
     PacketHeader header;
     series.to = node;
     series.count = 0;
