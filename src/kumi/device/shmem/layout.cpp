@@ -33,7 +33,9 @@ std::size_t Layout::control_offset(Node writer) const noexcept {
 }
 
 std::size_t Layout::ring_offset(Node writer) const noexcept {
-    return control_offset(nodes) + writer * ring_lines * sizeof(base::RingLine);
+    // Processors of x86 fetch cache lines in aligned pairs, so a record of two lines is mostly one such pair.
+    constexpr std::size_t two_lines = 2 * sizeof(base::RingLine);
+    return round_up(control_offset(nodes), two_lines) + writer * ring_lines * sizeof(base::RingLine);
 }
 
 std::size_t Layout::links_offset() const noexcept { return ring_offset(nodes); }
