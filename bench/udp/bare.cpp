@@ -6,6 +6,8 @@
 #include "contestant/work.hpp"
 #include "udp/sockets.hpp"
 
+#include "kumi/reliable/packet.hpp"
+
 #include <algorithm>
 #include <cstring>
 #include <netinet/in.h>
@@ -122,35 +124,77 @@ int mix(const Task& task, const SocketPair& sockets) {
     return run_parts({{ask, 0}, {answer, 1}});
 }
 
-/// How a bare sender fills the network: datagrams of `segment_bytes`, many of them by one call, or one at a time.
+/// How a bare sender fills the network: datagrams of `datagram_bytes`, as many by one call as `bytes` hold.
 struct Burst {
-    int segment_bytes;
+    int datagram_bytes;
     int bytes;
+
+    /// What is left for content if each datagram begins with headers as large as Kumi's. They lie between the pieces of
+    /// the content, so a burst is one piece of memory.
+    double content() const noexcept { return 1.0 - double{reliable::piece_head_bytes} / datagram_bytes; }
 };
+
+/// A sender has no more bytes under way, as a protocol that repairs losses would. What is sent without that is faster,
+/// but mostly does not arrive.
+constexpr std::int64_t under_way_max = 2 << 20;
+/// So often the receiver tells how much has arrived.
+constexpr std::uint64_t told_each = under_way_max / 8;
+/// If nothing is told for so long, what is under way is lost.
+constexpr std::chrono::milliseconds lost_after{20};
+
+void send_bursts(int socket, const Burst& burst) {
+    if (burst.bytes > burst.datagram_bytes)
+        ::setsockopt(socket, SOL_UDP, UDP_SEGMENT, &burst.datagram_bytes, sizeof(int));
+    const Buffer from(static_cast<std::size_t>(burst.bytes));
+    std::int64_t sent = 0, arrived = 0, lost = 0;
+    auto told = MeasuringClock::now();
+    while (true) {
+        const bool is_news = ::recv(socket, &arrived, sizeof arrived, MSG_DONTWAIT) == sizeof arrived;
+        if (is_news) told = MeasuringClock::now();
+        if (sent - arrived - lost + burst.bytes <= under_way_max) {
+            if (::send(socket, from.data(), from.size(), 0) > 0) sent += burst.bytes; // a refused one is sent again
+        } else if (!is_news && MeasuringClock::now() - told > lost_after) {
+            lost = sent - arrived;
+        }
+    }
+}
+
+/// Bytes of content that arrive per second.
+double receive_bursts(int socket, const Burst& burst) {
+    const int on = 1;
+    ::setsockopt(socket, SOL_UDP, UDP_GRO, &on, sizeof on);
+    Buffer into(64 << 10);
+    std::uint64_t arrived = 0, told = 0;
+    const double rate = per_second(arrived, [&](auto deadline) {
+        while (MeasuringClock::now() < deadline) {
+            const ssize_t got = ::recv(socket, into.data(), into.size(), MSG_DONTWAIT);
+            if (got > 0) arrived += static_cast<std::size_t>(got);
+            if (arrived - told < told_each) continue;
+            told = arrived;
+            (void)::send(socket, &told, sizeof told, MSG_DONTWAIT);
+        }
+    });
+    return rate * burst.content();
+}
 
 double burst_rate(const SocketPair& sockets, const Burst& burst) {
     int ends[2];
     if (::socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, ends) != 0) return 0;
     const base::Descriptor tell(ends[0]), hear(ends[1]);
     const auto take = [&] {
-        const int on = 1;
-        ::setsockopt(sockets[1].get(), SOL_UDP, UDP_GRO, &on, sizeof on);
-        const double rate = stream_rate(sockets, window);
+        const double rate = receive_bursts(sockets[1].get(), burst);
         return ::send(tell.get(), &rate, sizeof rate, 0) == sizeof rate ? 0 : 1;
     };
     const auto give = [&] {
-        if (burst.bytes > burst.segment_bytes)
-            ::setsockopt(sockets[0].get(), SOL_UDP, UDP_SEGMENT, &burst.segment_bytes, sizeof(int));
-        const Buffer from(static_cast<std::size_t>(burst.bytes));
-        while (true) (void)::send(sockets[0].get(), from.data(), from.size(), 0); // a refused message is sent again
-        return 0;
+        send_bursts(sockets[0].get(), burst);
+        return 1; // not reached
     };
     double rate = 0;
     if (run_parts({{take, 1}, {give, 0}}) != 0) return 0;
     return ::recv(hear.get(), &rate, sizeof rate, MSG_DONTWAIT) == sizeof rate ? rate : 0;
 }
 
-/// How many bare datagrams the network carries, without any protocol that repairs losses.
+/// What the network carries for a bare sender that has everything where it must be and repairs nothing.
 int bulk_limit(const Task& task, const Network& network) {
     constexpr int mtu_payload = 1500 - 28;
     std::vector<Burst> bursts{{mtu_payload, 44 * mtu_payload}};

@@ -29,8 +29,8 @@ std::vector<Kind> kinds() {
         {{"sleeping.64", "ns", true, "the same with waiters that sleep; limit: bare UDP sockets that block"},
          {"kumi", "limit", "udp_connected", "tcp"}},
         {{"bulk", "MB/s", false,
-          "one stream, 128 KiB at a time, where it lies; limit: bare GSO datagrams into a GRO receiver, those that "
-          "arrive"},
+          "one stream, 128 KiB at a time, where it lies; limit: bare GSO datagrams with room for headers, 2 MiB of "
+          "them under way, into a GRO receiver"},
          {"kumi", "limit", "tcp", "iperf3", "openmpi"}},
         {{"copied", "MB/s", false, "the same, copied from the sender's own memory"}, {"kumi"}},
         {{"rate.32", "M/s", false, "32-byte messages, one way, as many as will go"},
