@@ -96,9 +96,9 @@ inline constexpr std::uint32_t requests_per_pressure = 8;
 inline constexpr std::size_t request_bytes_max = 256 << 10;
 inline constexpr std::size_t head_bytes_max = 256;
 
-/// Data travels in messages of this size at most: small ones from elsewhere get their turn between two of them. With the
-/// heads of all layers before it, such a message fits into one UDP packet where packets may be that large, and into one
-/// burst where they may not.
+/// Data travels in messages of this size at most: small ones from elsewhere get their turn between two of them. With
+/// the heads of all layers before it, such a message fits into one UDP packet where packets may be that large, and into
+/// one burst where they may not.
 inline constexpr std::size_t chunk_bytes = 56 << 10;
 
 /// Memory of the receiver's: in a segment, or where something is expected to land (`segment` has landing_bit).
