@@ -19,7 +19,7 @@ TEST(MessageSizes, a_piece_of_a_large_put_is_one_packet_where_packets_may_be_lar
 
 TEST(MessageSizes, a_piece_of_a_large_put_is_one_burst_where_packets_are_small) {
     // MTUs of 1,500 with IPv4, with IPv6, with encryption; of 9,000.
-    for (const std::size_t packet_bytes : {1472, 1448, 1440, 8968}) {
+    for (const std::size_t packet_bytes : {1472u, 1448u, 1440u, 8968u}) {
         const std::size_t content = packet_bytes - reliable::piece_head_bytes;
         const std::size_t packets = (piece_bytes + content - 1) / content;
         EXPECT_LE(packets, reliable::Sender::series_max) << packet_bytes;
