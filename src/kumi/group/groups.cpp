@@ -50,11 +50,11 @@ namespace {
 /// Calls `begin(ended)`. The future is ready when `ended` has been called.
 template <class Begin>
 Future<Set> future_of(Multicasts& multicasts, const Begin& begin) {
-    auto promise = std::make_shared<engine::Promise<Set>>(&multicasts.dispatcher().progress());
-    auto future = promise->future();
-    begin([promise = std::move(promise)](Result<Outcome> outcome) {
-        if (outcome) promise->complete(std::move(outcome->missing));
-        else promise->complete(outcome.error());
+    engine::Promise<Set> promise(&multicasts.dispatcher().progress());
+    auto future = promise.future();
+    begin([promise = std::move(promise)](Result<Outcome> outcome) mutable {
+        if (outcome) promise.complete(std::move(outcome->missing));
+        else promise.complete(outcome.error());
     });
     return future;
 }

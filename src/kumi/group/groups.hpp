@@ -25,6 +25,7 @@
 // order or not at all, and no member waits for the rest.
 
 #include "kumi/base/clock.hpp"
+#include "kumi/base/owned_function.hpp"
 #include "kumi/base/result.hpp"
 #include "kumi/engine/future.hpp"
 #include "kumi/engine/handlers.hpp"
@@ -191,7 +192,7 @@ public:
     const Topology& topology() const noexcept;
 
 private:
-    using Ended = std::function<void(Result<Outcome>)>;
+    using Ended = base::OwnedFunction<void(Result<Outcome>)>;
     Future<Set> call(const Set& to, engine::Handle handler, Bytes arguments, Bytes payload);
     /// Values in the memory of some node.
     struct Source {

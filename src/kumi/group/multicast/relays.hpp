@@ -13,6 +13,7 @@
 // A complete relay is not ended here: next_complete() hands it to Multicasts, which knows whether a parent, a stream or
 // this node's own program is to be told.
 
+#include "kumi/base/owned_function.hpp"
 #include "kumi/engine/dispatcher.hpp"
 #include "kumi/group/groups.hpp"
 #include "kumi/group/multicast/content.hpp"
@@ -35,7 +36,7 @@
 namespace kumi::group {
 
 /// Called once with how a multicast of this node's has ended, unless the engine ends before.
-using Ended = std::function<void(Result<Outcome>)>;
+using Ended = base::OwnedFunction<void(Result<Outcome>)>;
 
 /// A node whose answer a relay waits for.
 struct RelayChild {

@@ -85,7 +85,7 @@ bool RemoteSources::on_ended(const engine::Turn& turn, Node source, Bytes body) 
 void RemoteSources::end(const engine::Turn& turn, std::uint64_t number, Result<Outcome> outcome) {
     const auto found = asked_.find(number);
     if (found == asked_.end()) return;
-    const Asked asked = std::move(found->second);
+    Asked asked = std::move(found->second);
     asked_.erase(found);
     dispatcher_.operations().release(turn, asked.held);
     dispatcher_.loop().wake_waiters(turn); // a thread may be in sync()
