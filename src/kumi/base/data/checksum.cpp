@@ -75,18 +75,23 @@ bool has_instruction() noexcept {
 #endif
 }
 
-KUMI_CRC_TARGET void add_by_instruction(Lanes& lanes, Bytes bytes) noexcept {
-    const std::byte* at = bytes.data();
-    const std::byte* const end = at + bytes.size();
-    std::uint32_t a = lanes[0], b = lanes[1], c = lanes[2], d = lanes[3];
-    for (; end - at >= 32; at += 32) { // four at once: the instruction takes longer than it occupies the core
-        a = step_by_instruction(a, word_at(at));
-        b = step_by_instruction(b, word_at(at + 8));
-        c = step_by_instruction(c, word_at(at + 16));
-        d = step_by_instruction(d, word_at(at + 24));
+/// All in one function: most heads have 64 bytes, for which calls would cost more than the sum.
+KUMI_CRC_TARGET std::uint32_t checksum_by_instruction(Bytes head, Bytes body) noexcept {
+    std::uint32_t a = lanes_start[0], b = lanes_start[1], c = lanes_start[2], d = lanes_start[3];
+    for (const Bytes& bytes : {head, body}) {
+        const std::byte* at = bytes.data();
+        const std::byte* const end = at + bytes.size();
+        for (; end - at >= 32; at += 32) { // four at once: the instruction takes longer than it occupies the core
+            a = step_by_instruction(a, word_at(at));
+            b = step_by_instruction(b, word_at(at + 8));
+            c = step_by_instruction(c, word_at(at + 16));
+            d = step_by_instruction(d, word_at(at + 24));
+        }
+        if (end - at >= 8) a = step_by_instruction(a, word_at(at));
+        if (end - at >= 16) b = step_by_instruction(b, word_at(at + 8));
+        if (end - at >= 24) c = step_by_instruction(c, word_at(at + 16));
     }
-    lanes = {a, b, c, d};
-    for (std::size_t lane = 0; at != end; ++lane, at += 8) lanes[lane] = step_by_instruction(lanes[lane], word_at(at));
+    return fold({a, b, c, d});
 }
 #endif
 
@@ -108,12 +113,7 @@ std::uint32_t checksum(Bytes head, Bytes body) noexcept {
     KUMI_ASSERT(head.size() % (body.empty() ? 8 : 32) == 0 && body.size() % 8 == 0);
 #if defined(KUMI_CRC_TARGET)
     static const bool by_instruction = has_instruction();
-    if (by_instruction) {
-        Lanes lanes = lanes_start;
-        add_by_instruction(lanes, head);
-        add_by_instruction(lanes, body);
-        return fold(lanes);
-    }
+    if (by_instruction) return checksum_by_instruction(head, body);
 #endif
     return checksum_by_table(head, body);
 }
