@@ -17,8 +17,12 @@ struct Block {
     std::uint32_t node = 0;    // the peer whose memory limit the block counts against
     std::uint8_t size_class = 0;
     bool is_long = false;      // one message in pieces, not small messages that share a packet
+    bool is_starts = false;    // a packet of starts: copies of bytes of another block
     // not 0: the block holds whole packets with room for their headers, one every `stride` bytes; 0: one plain message
     std::uint32_t stride = 0;
+    // of a plain message: pieces whose starts are cut already, and how far apart they lie
+    std::uint32_t started = 0;
+    std::uint32_t started_stride = 0;
 
     std::byte* data() noexcept { return reinterpret_cast<std::byte*>(this) + data_offset; }
     std::size_t capacity() const noexcept { return std::size_t{1} << size_class; }

@@ -2,7 +2,8 @@
 
 // The packet format. All fields are little-endian, and the size of every packet is a multiple of 8 bytes.
 //
-//   data packet:  PacketHeader, then records: whole messages one after another, or one piece of a long message
+//   data packet:  PacketHeader, then records: whole messages one after another, or one piece of a long message, or
+//                 the starts of several pieces that follow
 //   bare packet:  PacketHeader, then selective acknowledgement: bit i of the words stands for sequence expected + 1 + i
 //   report:       a bare packet whose words are numbers of nodes that do not listen any more, as its sender thinks
 //   probe:        a bare packet that is filled up with zeros instead
@@ -66,9 +67,12 @@ static_assert(sizeof(PacketHeader) == 56);
 /// Precedes every message or piece in a data packet.
 struct RecordHeader {
     std::uint32_t bytes;  // of the message
-    std::uint32_t offset; // whole_message, or the position of this piece in its message
+    // whole_message, or the position of this piece in its message, or that of the first start, plus starts_mark
+    std::uint32_t offset;
 };
 inline constexpr std::uint32_t whole_message = 0xFFFF'FFFF;
+/// Positions of pieces and of starts are multiples of 8.
+inline constexpr std::uint32_t starts_mark = 1;
 /// Precedes a fragment of a packet's records. All fragments of a packet have `stride` bytes; the last may have fewer.
 struct FragmentHeader {
     std::uint16_t bytes; // of all records of the packet
@@ -79,6 +83,26 @@ static_assert(sizeof(FragmentHeader) == sizeof(RecordHeader));
 /// A packet has at most one piece, after headers of this size.
 inline constexpr std::size_t piece_head_bytes = sizeof(PacketHeader) + sizeof(RecordHeader);
 static_assert(piece_head_bytes % 32 == 0); // see base::checksum()
+
+/// Follows the RecordHeader of starts; then come `count` starts of start_bytes each, and what fills the packet up. The
+/// next `count` pieces begin behind their starts, and lie `stride` bytes apart in the message.
+///
+/// Starts let a sender send a burst of pieces as one piece of memory, without a copy: the head of each packet takes the
+/// place of the piece's first bytes, which have left before.
+struct StartsHeader {
+    std::uint32_t stride;
+    std::uint32_t count;
+};
+inline constexpr std::uint32_t start_bytes = piece_head_bytes;
+constexpr std::uint32_t starts_max(std::size_t packet_bytes) noexcept {
+    return static_cast<std::uint32_t>((packet_bytes - piece_head_bytes - sizeof(StartsHeader)) / start_bytes);
+}
+/// For fewer pieces starts are not worth their packet.
+inline constexpr std::uint32_t starts_min = 16;
+/// Pieces in packets of these sizes have starts. Smaller packets hold too few, and larger ones are gathered at little
+/// cost.
+inline constexpr std::uint32_t started_packet_min = 1160, started_packet_max = 2048;
+static_assert(starts_max(started_packet_min) >= starts_min);
 /// Largest head of a packet. The first fragment of a piece has one more header, and is filled up to whole words of the
 /// checksum.
 inline constexpr std::size_t head_bytes_max = piece_head_bytes + 32;

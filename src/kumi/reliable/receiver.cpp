@@ -14,16 +14,29 @@ using namespace std::chrono_literals;
 /// A gap that persists is reported again after this time, then after twice as long, and so on.
 constexpr Duration ask_again_first = 1ms;
 
+bool is_starts(const RecordHeader& record) noexcept {
+    return record.offset != whole_message && record.offset % 8 == starts_mark;
+}
+
 /// Reads the record at the front of `records`: its header and its content.
 bool read_record(Bytes records, RecordHeader& record, Bytes& content) noexcept {
     if (!read_value(records, record)) return false;
     records = records.subspan(sizeof record);
-    const std::size_t bytes = record.offset == whole_message
-                                  ? record.bytes
-                                  : std::min<std::size_t>(records.size(), record.bytes - record.offset);
+    std::size_t bytes = record.bytes;
+    if (is_starts(record)) bytes = records.size();
+    else if (record.offset != whole_message) bytes = std::min<std::size_t>(records.size(), bytes - record.offset);
     if (bytes > records.size()) return false;
     content = records.first(bytes);
     return true;
+}
+
+/// Whether the starts lie within a message of `message_bytes` and within `content`.
+bool are_sound_starts(std::uint32_t message_bytes, std::uint32_t offset, Bytes content) noexcept {
+    StartsHeader starts;
+    if (!read_value(content, starts)) return false;
+    if (starts.stride <= start_bytes || starts.stride % 8 != 0 || starts.count == 0) return false;
+    if (starts.count > (content.size() - sizeof starts) / start_bytes) return false;
+    return std::uint64_t{starts.count} * starts.stride <= message_bytes - offset;
 }
 
 } // namespace
@@ -51,6 +64,8 @@ bool Receiver::is_sound(Bytes records) const noexcept {
     if (!read_value(records, record)) return false;
     if (record.offset != whole_message) {
         if (record.bytes > options_.message_bytes_max || record.offset >= record.bytes) return false;
+        if (is_starts(record))
+            return are_sound_starts(record.bytes, record.offset - starts_mark, records.subspan(sizeof record));
         return read_record(records, record, content) && sizeof record + padded(content.size()) == records.size();
     }
     while (!records.empty()) {
@@ -66,9 +81,10 @@ bool Receiver::is_sound(Bytes records) const noexcept {
 bool Receiver::make_room_for(Bytes records) noexcept {
     RecordHeader record{};
     read_value(records, record);
-    if (record.offset != 0) return true; // a whole message, or a later piece of a message that has its block
+    // a whole message, or a later piece of a message that has its block
+    if (record.offset != 0 && record.offset != starts_mark) return true;
     // the piece is the whole message
-    if (record.bytes + piece_head_bytes <= records.size() + sizeof(PacketHeader)) return true;
+    if (record.offset == 0 && record.bytes + piece_head_bytes <= records.size() + sizeof(PacketHeader)) return true;
     const std::size_t needed = std::size_t{1} << BlockPool::size_class_of(record.bytes);
     // An incomplete message does not count: the peer has begun another one, so it is dropped.
     const std::size_t held = held_bytes_ - (message_ == nullptr ? 0 : message_->capacity());
@@ -182,7 +198,8 @@ bool Receiver::next_message(Bytes& records, Arrival& arrival) noexcept {
             arrival = {options_.peer, content, nullptr};
             return true;
         }
-        if (read_piece(record, content, arrival)) return true;
+        if (is_starts(record)) read_starts(record, content);
+        else if (read_piece(record, content, arrival)) return true;
     }
     return false;
 }
@@ -197,13 +214,37 @@ bool Receiver::read_piece(const RecordHeader& record, Bytes piece, Arrival& arri
         KUMI_ASSERT(message_ == nullptr && room_ != nullptr); // make_room_for() saw to it
         message_ = std::exchange(room_, nullptr);
     }
-    if (message_ == nullptr || record.bytes != message_->bytes || record.offset != message_->cut) return false;
+    if (message_ == nullptr || record.bytes != message_->bytes) return false;
+    const std::uint32_t start = message_->started != 0 ? start_bytes : 0;
+    if (record.offset != message_->cut + start) return false;
+    if (start != 0) {
+        if (piece.size() != message_->started_stride - start) return false;
+        --message_->started;
+    }
     std::memcpy(message_->data() + record.offset, piece.data(), piece.size());
-    message_->cut += static_cast<std::uint32_t>(piece.size());
+    message_->cut += start + static_cast<std::uint32_t>(piece.size());
     if (message_->cut != message_->bytes) return false;
     arrival = {options_.peer, Bytes(message_->data(), message_->bytes), message_};
     message_ = nullptr;
     return true;
+}
+
+/// Puts the starts of the next pieces in their places.
+void Receiver::read_starts(const RecordHeader& record, Bytes content) noexcept {
+    const std::uint32_t offset = record.offset - starts_mark;
+    if (offset == 0) {
+        KUMI_ASSERT(message_ == nullptr && room_ != nullptr); // make_room_for() saw to it
+        message_ = std::exchange(room_, nullptr);
+    }
+    if (message_ == nullptr || record.bytes != message_->bytes) return;
+    if (offset != message_->cut || message_->started != 0) return;
+    StartsHeader starts;
+    read_value(content, starts); // checked by on_data()
+    content = content.subspan(sizeof starts);
+    for (std::size_t i = 0; i < starts.count; ++i)
+        std::memcpy(message_->data() + offset + i * starts.stride, content.data() + i * start_bytes, start_bytes);
+    message_->started = starts.count;
+    message_->started_stride = starts.stride;
 }
 
 // ---- acknowledgements

@@ -100,6 +100,7 @@ private:
     bool put_aside(Sequence sequence, Bytes records) noexcept;
     void drop_message() noexcept;
     bool read_piece(const RecordHeader& record, Bytes piece, Arrival& arrival) noexcept;
+    void read_starts(const RecordHeader& record, Bytes content) noexcept;
     Block*& aside(Sequence sequence) noexcept { return aside_[sequence & (aside_.size() - 1)]; }
     Block* aside(Sequence sequence) const noexcept { return aside_[sequence & (aside_.size() - 1)]; }
     /// The first sequence that has not arrived. Differs from expected_ only while stalled.
@@ -121,7 +122,8 @@ private:
     // bits of the fragments that have arrived
     std::array<std::uint64_t, (packet_bytes_max / fragment_bytes_min + 64) / 64> reassembly_has_{};
     Block* room_ = nullptr;    // block for the message whose first piece is about to be read
-    Block* message_ = nullptr; // incomplete; its `cut` counts the bytes that have arrived
+    // Incomplete. Pieces have arrived up to `cut`; of `started` pieces that follow the starts are there already.
+    Block* message_ = nullptr;
     std::size_t wanted_bytes_ = 0;
     std::size_t held_bytes_ = 0;
 

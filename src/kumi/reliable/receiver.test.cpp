@@ -248,6 +248,94 @@ TEST(Receiver, a_long_message_is_put_together_to_the_byte) {
     }
 }
 
+/// `count` starts of a message, which lie `stride` bytes apart from `offset` on, and `more` bytes behind them.
+Content starts_of(std::uint32_t bytes, std::uint32_t offset, std::uint32_t stride, std::uint32_t count,
+                  std::size_t more = 0) {
+    const RecordHeader record{bytes, offset + starts_mark};
+    const StartsHeader starts{stride, count};
+    Content content(sizeof record + sizeof starts);
+    std::memcpy(content.data(), &record, sizeof record);
+    std::memcpy(content.data() + sizeof record, &starts, sizeof starts);
+    for (std::uint32_t i = 0; i < count && i < 100; ++i)
+        content = together(std::move(content), pattern(offset + std::size_t{i} * stride, start_bytes));
+    content.resize(content.size() + more);
+    return content;
+}
+
+TEST(Receiver, starts_and_the_pieces_behind_them_make_one_message) {
+    OneReceiver one;
+    one.take(0, starts_of(900, 0, 128, 3, 40));
+    for (const std::uint32_t i : {0u, 1u, 2u}) one.take(1 + i, piece_of(900, i * 128 + 64, 64));
+    one.take(4, piece_of(900, 384, 16)); // without a start
+    one.take(5, starts_of(900, 400, 200, 2));
+    one.take(6, piece_of(900, 464, 136));
+    one.take(7, piece_of(900, 664, 136));
+    EXPECT_TRUE(one.messages.empty());
+    one.take(8, piece_of(900, 800, 100));
+    ASSERT_EQ(one.messages.size(), 1u);
+    EXPECT_EQ(one.messages[0], pattern(0, 900));
+    EXPECT_EQ(one.pool.bytes_used(), 0u);
+    one.take(9, starts_of(256, 0, 128, 2)); // and one that ends with a piece behind its start
+    one.take(10, piece_of(256, 64, 64));
+    one.take(11, piece_of(256, 192, 64));
+    ASSERT_EQ(one.messages.size(), 2u);
+    EXPECT_EQ(one.messages[1], pattern(0, 256));
+}
+
+TEST(Receiver, starts_that_lie_outside_their_message_or_their_packet_are_malformed) {
+    expect_sound(starts_of(1000, 0, 72, 1), true, "one");
+    expect_sound(starts_of(1000, 0, 500, 2), false, "not a multiple of 8");
+    expect_sound(starts_of(1000, 0, 504, 2), false, "a piece that ends behind the message");
+    expect_sound(starts_of(1000, 0, 496, 2), true, "a piece that ends before its end");
+    expect_sound(starts_of(992, 0, 496, 2), true, "a piece that ends with it");
+    expect_sound(starts_of(992, 8, 496, 2), false, "one that would end with it if it were earlier");
+    expect_sound(starts_of(1000, 0, 64, 1), false, "pieces that are nothing but starts");
+    expect_sound(starts_of(1000, 0, 0, 1), false, "pieces of nothing");
+    expect_sound(starts_of(1000, 0, 72, 0), false, "none");
+    expect_sound(starts_of(1001, 0, 72, 1), false, "of a message longer than the longest");
+    expect_sound(starts_of(64, 64, 72, 1), false, "behind the end");
+    expect_sound(starts_of(1000, 0, 0x8000'0000u, 0x8000'0000u), false, "more than can be counted");
+    Content shorter = starts_of(1000, 0, 72, 2);
+    shorter.resize(shorter.size() - 8);
+    expect_sound(shorter, false, "a start that is cut");
+    shorter.resize(sizeof(RecordHeader));
+    expect_sound(shorter, false, "no header");
+}
+
+TEST(Receiver, pieces_that_do_not_fit_the_starts_before_them_are_dropped) {
+    const std::vector<std::pair<const char*, Content>> wrong{
+        {"at the start itself", piece_of(900, 128, 128)},
+        {"with another length", piece_of(900, 192, 56)},
+        {"of a message of another length", piece_of(904, 192, 64)},
+        {"one too far", piece_of(900, 320, 64)},
+        {"starts before all pieces of the last have come", starts_of(900, 128, 128, 2)},
+        {"starts of another message", starts_of(904, 128, 128, 2)},
+        {"starts at another place", starts_of(900, 136, 128, 2)},
+    };
+    for (const auto& [what, content] : wrong) {
+        OneReceiver one;
+        Content other = content;
+        for (std::size_t i = sizeof(RecordHeader) + sizeof(StartsHeader); i < other.size(); ++i) other[i] = ~other[i];
+        one.take(0, starts_of(900, 0, 128, 2));
+        one.take(1, piece_of(900, 64, 64));
+        EXPECT_EQ(one.take(2, other), Verdict::next) << what;
+        one.take(3, piece_of(900, 192, 64));
+        one.take(4, piece_of(900, 256, 644));
+        ASSERT_EQ(one.messages.size(), 1u) << what;
+        EXPECT_EQ(one.messages[0], pattern(0, 900)) << what;
+    }
+    OneReceiver one;
+    EXPECT_EQ(one.take(0, starts_of(900, 128, 128, 2)), Verdict::next) << "of a message whose beginning never came";
+    EXPECT_EQ(one.pool.bytes_used(), 0u);
+    one.take(1, starts_of(900, 0, 128, 2));
+    one.take(2, starts_of(256, 0, 128, 2)); // another message takes its place
+    one.take(3, piece_of(256, 64, 64));
+    one.take(4, piece_of(256, 192, 64));
+    ASSERT_EQ(one.messages.size(), 1u);
+    EXPECT_EQ(one.messages[0], pattern(0, 256));
+    EXPECT_EQ(one.pool.bytes_used(), 0u);
+}
+
 TEST(Receiver, pieces_that_do_not_follow_each_other_are_dropped_and_the_next_message_is_read) {
     const std::vector<std::pair<const char*, Content>> wrong{
         {"of a message of another length", piece_of(56, 16, 16)},

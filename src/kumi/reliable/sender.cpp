@@ -50,7 +50,7 @@ Block* Sender::take(std::size_t bytes) noexcept {
 }
 
 void Sender::give_back(Block* block) noexcept {
-    queue_bytes_ -= block->capacity();
+    if (!block->is_starts) queue_bytes_ -= block->capacity();
     pool_.give_back(block);
 }
 
@@ -155,10 +155,19 @@ bool Sender::cut() noexcept {
     Block* const block = queue_.front();
     Slot& cut = slot(next_);
     cut = Slot{.block = block, .offset = block->cut, .bytes = 0, .sent_at = {}, .transmission = 0, .ends_block = false,
-               .arrived = false, .lost = false, .retransmitted = false, .in_burst = false};
+               .arrived = false, .lost = false, .retransmitted = false, .in_burst = false,
+               .is_started = false};
     if (block->stride != 0) {
         cut.bytes = std::min(block->bytes - block->cut, block->stride);
         block->cut += cut.bytes;
+    } else if (block->started != 0) {
+        --block->started;
+        cut.is_started = true;
+        cut.offset = block->cut + start_bytes;
+        cut.bytes = block->started_stride;
+        block->cut += block->started_stride;
+    } else if (cut_starts(*block)) {
+        return true;
     } else {
         const std::uint32_t piece =
             std::min(block->bytes - block->cut, options_.packet_bytes - static_cast<std::uint32_t>(piece_head_bytes));
@@ -168,6 +177,36 @@ bool Sender::cut() noexcept {
     cut.ends_block = block->cut == block->bytes;
     if (cut.ends_block) queue_.pop();
     ++next_;
+    return true;
+}
+
+/// Cuts a packet, in a block of its own, with the starts of the next pieces of a message that was filled in place.
+/// False: that is not worth it, or the system has no memory.
+bool Sender::cut_starts(Block& message) noexcept {
+    const std::uint32_t stride = options_.packet_bytes;
+    if (stride < started_packet_min || stride > started_packet_max) return false;
+    const std::uint32_t count = std::min((message.bytes - message.cut) / stride, starts_max(stride));
+    if (count < starts_min) return false;
+    Block* const block = pool_.take(stride);
+    if (block == nullptr) return false;
+    block->is_long = block->is_starts = true;
+    block->bytes = block->cut = block->stride = stride;
+    const RecordHeader record{message.bytes, message.cut + starts_mark};
+    const StartsHeader starts{stride, count};
+    std::byte* at = block->data() + sizeof(PacketHeader);
+    std::memcpy(at, &record, sizeof record);
+    std::memcpy(at + sizeof record, &starts, sizeof starts);
+    at += sizeof record + sizeof starts;
+    for (std::uint32_t i = 0; i < count; ++i, at += start_bytes)
+        std::memcpy(at, message.data() + message.cut + std::size_t{i} * stride, start_bytes);
+    std::memset(at, 0, static_cast<std::size_t>(block->data() + stride - at));
+    message.started = count;
+    message.started_stride = stride;
+    Slot& cut = slot(next_++);
+    cut.block = block;
+    cut.offset = 0;
+    cut.bytes = stride;
+    cut.ends_block = true;
     return true;
 }
 
@@ -193,9 +232,10 @@ bool Sender::may_leave_next(Instant now) noexcept {
 }
 
 bool Sender::next_packet(std::size_t room, Instant now, PacketHeader& header, OutPacket& packet,
-                         std::byte* head_memory) noexcept {
+                         Heads& heads) noexcept {
     if (prepared_count_ == 0) prepared_retransmits_ = repairs_ != 0;
     if (prepared_count_ == series_max) return false;
+    std::byte* const head_memory = heads[prepared_count_];
     Sequence sequence = unsent_ + static_cast<Sequence>(prepared_whole_);
     if (prepared_count_ != 0 && prepared_[prepared_count_ - 1].fragment_end != 0) {
         sequence = prepared_[prepared_count_ - 1].sequence;
@@ -217,14 +257,19 @@ bool Sender::next_packet(std::size_t room, Instant now, PacketHeader& header, Ou
         describe(sequence, header, packet, head_memory);
     }
     if (prepared_retransmits_ && tries_ != 0) header.flags |= flag::ack_now;
-    prepared_[prepared_count_++] = {sequence, fragment_end};
+    const bool lends_start = next.is_started && packet.head != head_memory;
+    if (lends_start) kept_ = &heads;
+    prepared_[prepared_count_++] = {sequence, static_cast<std::uint16_t>(fragment_end), lends_start};
     if (fragment_end != 0) return true;
     ++prepared_whole_;
     prepared_bytes_ += next.bytes;
     prepared_weight_ += weight_of(next.bytes);
+    if (prepared_retransmits_) return true;
+    const std::uint32_t since = bytes_since_ack_request_ + prepared_bytes_ - prepared_ack_requests_;
     const std::uint32_t often = bytes_per_ack_request();
-    const std::uint32_t since = bytes_since_ack_request_ + prepared_bytes_;
-    if (!prepared_retransmits_ && since / often != (since - next.bytes) / often) header.flags |= flag::ack_now;
+    if (since < often) return true;
+    prepared_ack_requests_ += since - since % often;
+    header.flags |= flag::ack_now;
     return true;
 }
 
@@ -238,9 +283,25 @@ void Sender::describe(Sequence sequence, PacketHeader& header, OutPacket& packet
         return;
     }
     const RecordHeader record{which.block->bytes, which.offset};
+    std::byte* const content = which.block->data() + which.offset;
+    if (which.is_started && !prepared_retransmits_) {
+        std::byte* const start = content - start_bytes;
+        std::memcpy(head_memory, start, start_bytes); // until put_starts_back()
+        std::memcpy(start + sizeof(PacketHeader), &record, sizeof record);
+        packet = {start, which.bytes, {}, true};
+        return;
+    }
     std::memcpy(head_memory + sizeof(PacketHeader), &record, sizeof record);
-    packet = {head_memory, piece_head_bytes, Bytes(which.block->data() + which.offset, which.bytes - piece_head_bytes),
-              true};
+    packet = {head_memory, piece_head_bytes, Bytes(content, which.bytes - piece_head_bytes), true};
+}
+
+void Sender::put_starts_back() noexcept {
+    for (std::size_t i = 0; i < prepared_count_; ++i) {
+        if (!prepared_[i].lends_start) continue;
+        const Slot& which = slot(prepared_[i].sequence);
+        std::memcpy(which.block->data() + which.offset - start_bytes, (*kept_)[i], start_bytes);
+    }
+    kept_ = nullptr;
 }
 
 /// True while a packet that was sent in fragments is under way. The peer reassembles one packet at a time.
@@ -336,7 +397,8 @@ std::byte* Sender::send_alone(std::uint32_t packet_bytes, Sequence transmission,
                        .arrived = false,
                        .lost = false,
                        .retransmitted = false,
-                       .in_burst = false};
+                       .in_burst = false,
+                       .is_started = false};
     unsent_ = ++next_;
     under_way_bytes_ += packet_bytes;
     weight_sent_ += weight_of(packet_bytes);
@@ -500,6 +562,7 @@ void each_message(Block& block, base::FunctionRef<void(Bytes)> what) {
 void Sender::each_unarrived(base::FunctionRef<void(Bytes)> what) const {
     const Block* last = nullptr; // a block may have several slots, and be in the queue as well
     const auto look_at = [&](Block* block) {
+        if (block->is_starts) return; // they are part of the message around them
         if (block != last) each_message(*block, what);
         last = block;
     };
@@ -509,6 +572,7 @@ void Sender::each_unarrived(base::FunctionRef<void(Bytes)> what) const {
 }
 
 void Sender::clear() noexcept {
+    forget_prepared();
     for (; first_ != next_; ++first_)
         if (slot(first_).ends_block) give_back(slot(first_).block);
     unsent_ = next_;
@@ -516,7 +580,6 @@ void Sender::clear() noexcept {
     while (!queue_.empty()) give_back(queue_.pop());
     repairs_ = arrived_ahead_ = 0;
     under_way_bytes_ = 0;
-    forget_prepared();
     fragmented_bytes_ = 0;
     suspect_deadline_ = timeout_deadline_ = never;
     tries_ = silent_tries_ = 0;

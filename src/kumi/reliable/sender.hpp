@@ -35,9 +35,15 @@ class Sender {
         bool lost; // to be retransmitted
         bool retransmitted;
         bool in_burst;
+        bool is_started; // a piece whose start has left before: the packet's head takes its place in the block
     };
 
 public:
+    /// Most packets in a series.
+    static constexpr std::size_t series_max = 64;
+    /// Memory for the heads of the packets of a series.
+    using Heads = std::byte[series_max][head_bytes_max];
+
     Sender(BlockPool& pool, const SenderOptions& options, PeerCounters& counters);
     Sender(const Sender&) = delete;
     Sender& operator=(const Sender&) = delete;
@@ -77,15 +83,17 @@ public:
 
     /// The next packet of at most `room` bytes that may be sent; false if there is none. Sets the fields of `header`
     /// that are about data. Retransmissions come first, and never in one series with new packets. Nothing counts as
-    /// sent before on_sent(); forget_prepared() starts the series again. `head_memory` has head_bytes_max bytes. A
-    /// packet that is larger than the path allows now is sent in fragments, in one series or several; the next such
-    /// packet follows when the peer has acknowledged this one.
-    bool next_packet(std::size_t room, Instant now, PacketHeader& header, OutPacket& packet,
-                     std::byte* head_memory) noexcept;
+    /// sent before on_sent(); forget_prepared() starts the series again. All calls for a series must have the same
+    /// `heads`, which must exist until then. A packet that is larger than the path allows now is sent in fragments, in
+    /// one series or several; the next such packet follows when the peer has acknowledged this one.
+    bool next_packet(std::size_t room, Instant now, PacketHeader& header, OutPacket& packet, Heads& heads) noexcept;
     /// The first `count` packets of the series were sent, with transmission numbers from `transmission` on.
     void on_sent(std::size_t count, Sequence transmission, bool in_burst, Instant now) noexcept;
     bool has_prepared() const noexcept { return prepared_count_ != 0; }
-    void forget_prepared() noexcept { prepared_count_ = prepared_whole_ = 0, prepared_bytes_ = prepared_weight_ = 0; }
+    void forget_prepared() noexcept {
+        if (kept_ != nullptr) put_starts_back();
+        prepared_count_ = prepared_whole_ = 0, prepared_bytes_ = prepared_weight_ = prepared_ack_requests_ = 0;
+    }
     bool has_repairs() const noexcept { return repairs_ != 0; }
     /// True if something waits to be sent after the prepared series.
     bool has_more_after_prepared() const noexcept {
@@ -105,8 +113,6 @@ public:
     /// Largest block for small messages, even where packets may be larger: the block is held until the peer has
     /// acknowledged it.
     static constexpr std::size_t packed_bytes_most = 8192;
-    /// Most packets in a series.
-    static constexpr std::size_t series_max = 64;
     /// Most bytes of a series: what one sendmsg(2) may carry, with room for what encryption adds to each packet.
     static constexpr std::size_t series_bytes_max = 62'900;
 
@@ -175,6 +181,8 @@ private:
     }
     bool append(const Pieces& message) noexcept;
     bool cut() noexcept;
+    bool cut_starts(Block& message) noexcept;
+    void put_starts_back() noexcept;
     bool grow_slots() noexcept;
     bool may_leave_next(Instant now) noexcept;
     /// Bytes between requests to acknowledge at once: in time for the window, and for messages that wait for room here.
@@ -214,10 +222,13 @@ private:
     struct Prepared {
         Sequence sequence;
         // where the fragment ends in the packet's records; 0: the packet is complete with it
-        std::uint32_t fragment_end;
+        std::uint16_t fragment_end;
+        bool lends_start; // the packet's head takes the place of its piece's start, which is kept in its head memory
     };
+    static_assert(packet_bytes_max <= UINT16_MAX);
     Prepared prepared_[series_max];
     std::size_t prepared_count_ = 0;
+    const Heads* kept_ = nullptr; // of the series, if some of its packets lend their starts
     // complete packets; a packet whose last fragment is not in the series does not count
     std::size_t prepared_whole_ = 0;
     Sequence fragmented_;                 // the last packet of which fragments were sent
@@ -225,6 +236,7 @@ private:
     bool prepared_retransmits_ = false;
     std::uint32_t prepared_bytes_ = 0;
     std::uint32_t prepared_weight_ = 0;
+    std::uint32_t prepared_ack_requests_ = 0; // bytes that the requests in the series stand for
     std::uint32_t weight_sent_;
     std::uint32_t bytes_since_ack_request_ = 0; // since the peer was last asked to acknowledge at once
     std::uint32_t credit_; // the limit that the peer told

@@ -1,8 +1,11 @@
 // The sending half alone: what may leave, what an acknowledgement may say, and what is sent again when.
 
 #include "kumi/reliable/credits.hpp"
+#include "kumi/reliable/receiver.hpp"
 #include "kumi/reliable/sender.hpp"
 
+#include <algorithm>
+#include <cstring>
 #include <gtest/gtest.h>
 #include <vector>
 
@@ -48,12 +51,12 @@ struct OneSender {
     /// One series, of which `left` leave at most.
     std::vector<SentPacket> series(Instant now, std::size_t left = Sender::series_max, bool in_burst = false) {
         std::vector<SentPacket> packets;
-        alignas(8) std::byte heads[Sender::series_max][head_bytes_max];
+        alignas(8) Sender::Heads heads;
         sender.forget_prepared();
         PacketHeader header{};
         OutPacket packet;
         while (packets.size() < Sender::series_max &&
-               sender.next_packet(packet_bytes_max, now, header, packet, heads[packets.size()])) {
+               sender.next_packet(packet_bytes_max, now, header, packet, heads)) {
             std::vector<std::byte> all(packet.head, packet.head + packet.head_bytes);
             all.insert(all.end(), packet.body.begin(), packet.body.end());
             EXPECT_EQ(all.size(), header.bytes);
@@ -135,8 +138,8 @@ TEST(Sender, before_anything_was_sent_nothing_can_be_acknowledged) {
     one.say();
     PacketHeader header{};
     OutPacket packet;
-    std::byte head[head_bytes_max];
-    ASSERT_TRUE(one.sender.next_packet(packet_bytes_max, midnight, header, packet, head)); // and never left
+    Sender::Heads heads;
+    ASSERT_TRUE(one.sender.next_packet(packet_bytes_max, midnight, header, packet, heads)); // and never left
     ASSERT_FALSE(one.hear({.expected = 1, .latest = 0}));
     EXPECT_FALSE(one.sender.idle());
 }
@@ -420,10 +423,10 @@ TEST(Sender, a_series_has_64_packets_at_most) {
     for (int i = 0; i < 100; ++i) one.say();
     PacketHeader header{};
     OutPacket packet;
-    std::byte head[head_bytes_max];
+    Sender::Heads heads;
     for (std::size_t i = 0; i < Sender::series_max; ++i)
-        ASSERT_TRUE(one.sender.next_packet(packet_bytes_max, midnight, header, packet, head));
-    EXPECT_FALSE(one.sender.next_packet(packet_bytes_max, midnight, header, packet, head));
+        ASSERT_TRUE(one.sender.next_packet(packet_bytes_max, midnight, header, packet, heads));
+    EXPECT_FALSE(one.sender.next_packet(packet_bytes_max, midnight, header, packet, heads));
     EXPECT_TRUE(one.sender.has_more_after_prepared());
 }
 
@@ -432,10 +435,10 @@ TEST(Sender, only_packets_with_room_for_them_are_given) {
     one.say(100);
     PacketHeader header{};
     OutPacket packet;
-    std::byte head[head_bytes_max];
+    Sender::Heads heads;
     const std::size_t bytes = sizeof header + record_bytes(100);
-    EXPECT_FALSE(one.sender.next_packet(bytes - 1, midnight, header, packet, head));
-    EXPECT_TRUE(one.sender.next_packet(bytes, midnight, header, packet, head));
+    EXPECT_FALSE(one.sender.next_packet(bytes - 1, midnight, header, packet, heads));
+    EXPECT_TRUE(one.sender.next_packet(bytes, midnight, header, packet, heads));
 }
 
 TEST(Sender, once_packets_overtook_each_other_it_waits_before_it_repairs) {
@@ -652,6 +655,202 @@ TEST(Sender, pieces_of_long_messages_lie_where_their_headers_say_and_nothing_old
         }
 }
 
+// ---- starts
+
+using Messages = std::vector<std::vector<std::byte>>;
+
+/// A message that is filled in place, and where it lies.
+std::byte* fill(OneSender& one, const std::vector<std::byte>& message) {
+    std::byte* const room = one.sender.try_reserve(message.size());
+    if (room != nullptr) {
+        std::memcpy(room, message.data(), message.size());
+        one.sender.commit(message.size());
+    }
+    return room;
+}
+
+/// What a receiver makes of the packets.
+Messages received(const std::vector<SentPacket>& packets) {
+    BlockPool pool{0};
+    PeerCounters counters;
+    Receiver receiver(pool, {.window_packets_max = 2048, .message_bytes_max = 1 << 20, .held_bytes_max = 1 << 20},
+                      counters);
+    Messages messages;
+    for (const SentPacket& packet : packets) {
+        EXPECT_EQ(receiver.on_data(packet.header, packet.content, midnight), Receiver::Verdict::next);
+        Bytes records = packet.content;
+        for (Arrival arrival; receiver.next_message(records, arrival);) {
+            messages.emplace_back(arrival.bytes.begin(), arrival.bytes.end());
+            if (arrival.block == nullptr) continue;
+            receiver.on_released(*arrival.block);
+            pool.give_back(arrival.block);
+        }
+    }
+    return messages;
+}
+
+bool is_starts(const SentPacket& packet) {
+    RecordHeader record;
+    return read_value(packet.content, record) && record.offset != whole_message && record.offset % 8 == starts_mark;
+}
+
+/// Packets of 1,472 bytes, which hold 21 starts.
+SenderOptions usual_packets() {
+    SenderOptions options = sending();
+    options.packet_bytes = 1472;
+    return options;
+}
+
+/// The largest series in which packets lie one behind the other in memory.
+std::size_t longest_run(Sender& sender) {
+    alignas(8) Sender::Heads heads;
+    PacketHeader header{};
+    OutPacket packet;
+    const std::byte* end = nullptr;
+    std::size_t longest = 0, run = 0;
+    for (std::size_t i = 0; i < Sender::series_max; ++i) {
+        if (!sender.next_packet(packet_bytes_max, midnight, header, packet, heads)) break;
+        run = packet.body.empty() && packet.head == end ? run + 1 : 1;
+        longest = std::max(longest, run);
+        end = packet.head + packet.head_bytes;
+    }
+    sender.forget_prepared();
+    return longest;
+}
+
+TEST(Sender, pieces_of_a_message_that_was_filled_in_place_leave_as_one_piece_of_memory) {
+    OneSender one(usual_packets());
+    const auto message = some_bytes(65 * 1472, 3);
+    std::byte* const room = fill(one, message);
+    ASSERT_NE(room, nullptr);
+    EXPECT_EQ(longest_run(one.sender), 21u);
+    EXPECT_EQ(std::memcmp(room, message.data(), message.size()), 0) << "a series that does not leave changes nothing";
+    const auto packets = one.all();
+    EXPECT_EQ(std::memcmp(room, message.data(), message.size()), 0) << "what was lent is put back";
+    EXPECT_EQ(received(packets), Messages{message});
+    std::vector<std::size_t> starts;
+    for (std::size_t i = 0; i < packets.size(); ++i) {
+        if (is_starts(packets[i])) starts.push_back(i);
+        EXPECT_EQ(packets[i].header.bytes, i + 1 < packets.size() ? 1472u : packets[i].header.bytes);
+    }
+    EXPECT_EQ(starts, (std::vector<std::size_t>{0, 22, 44}));
+    EXPECT_TRUE(one.hear({.expected = static_cast<Sequence>(packets.size()),
+                          .latest = static_cast<Sequence>(packets.size())}));
+    EXPECT_TRUE(one.sender.idle());
+    EXPECT_EQ(one.pool.bytes_used(), 0u);
+    EXPECT_EQ(one.sender.queue_bytes(), 0u);
+}
+
+TEST(Sender, messages_of_all_sizes_that_were_filled_in_place_arrive_as_they_were) {
+    for (const std::uint32_t packet_bytes : {1152u, 1160u, 1472u, 2048u, 2056u})
+        for (std::size_t packets = 15; packets < 50; packets += 5)
+            for (const int more : {-65, -64, -63, -8, -1, 0, 1, 8, 63, 64, 65}) {
+                SenderOptions options = sending();
+                options.packet_bytes = packet_bytes;
+                OneSender one(options);
+                const auto message = some_bytes(packets * packet_bytes + static_cast<std::size_t>(more), 4);
+                std::byte* const room = fill(one, message);
+                ASSERT_NE(room, nullptr);
+                const auto sent = one.all();
+                ASSERT_EQ(received(sent), Messages{message}) << packet_bytes << ' ' << message.size();
+                ASSERT_EQ(std::memcmp(room, message.data(), message.size()), 0);
+                const bool has_starts =
+                    packet_bytes >= 1160 && packet_bytes <= 2048 && message.size() >= std::size_t{16} * packet_bytes;
+                ASSERT_EQ(is_starts(sent[0]), has_starts) << packet_bytes << ' ' << message.size();
+            }
+}
+
+TEST(Sender, a_piece_is_repaired_with_its_start_in_its_place) {
+    OneSender one(usual_packets());
+    const auto message = some_bytes(20 * 1472, 5);
+    std::byte* const room = fill(one, message);
+    const auto sent = one.all();
+    const auto count = static_cast<Sequence>(sent.size());
+    ASSERT_GT(count, 20u);
+    EXPECT_TRUE(one.hear({.expected = 0, .latest = count, .words = {std::uint64_t{1} << (count - 2)}}));
+    EXPECT_EQ(longest_run(one.sender), 1u) << "repairs are gathered";
+    const auto again = one.all();
+    ASSERT_EQ(again.size(), count - 1);
+    for (std::size_t i = 0; i < again.size(); ++i) EXPECT_EQ(again[i].content, sent[i].content) << i;
+    EXPECT_EQ(std::memcmp(room, message.data(), message.size()), 0);
+}
+
+TEST(Sender, a_message_with_starts_that_has_not_arrived_is_named_once_and_whole) {
+    OneSender one(usual_packets());
+    const auto first = some_bytes(40 * 1024, 6), second = some_bytes(30 * 1024, 7);
+    fill(one, first);
+    fill(one, second);
+    for (std::size_t left : {1u, 3u, 20u, 64u}) {
+        Messages named;
+        one.sender.each_unarrived([&](Bytes message) { named.emplace_back(message.begin(), message.end()); });
+        EXPECT_EQ(named, (Messages{first, second})) << left;
+        one.series(midnight, left);
+    }
+}
+
+TEST(Sender, without_memory_for_starts_a_message_leaves_all_the_same) {
+    OneSender one(usual_packets());
+    const auto message = some_bytes(40 * 1024, 8);
+    fill(one, message);
+    one.pool.limit(one.pool.bytes_used());
+    const auto packets = one.all();
+    EXPECT_FALSE(is_starts(packets[0]));
+    EXPECT_EQ(received(packets), Messages{message});
+    EXPECT_FALSE(one.sender.found_no_memory()) << "nobody waits for it";
+}
+
+TEST(Sender, a_message_in_full_room_takes_no_more_of_it_for_its_starts) {
+    SenderOptions options = usual_packets();
+    options.queue_bytes = 4096;
+    OneSender one(options);
+    ASSERT_NE(fill(one, some_bytes(32 * 1024)), nullptr);
+    ASSERT_FALSE(one.all().empty());
+    EXPECT_NE(fill(one, some_bytes(32 * 1024)), nullptr) << "there is room for two";
+}
+
+TEST(Sender, pieces_whose_starts_have_left_stay_as_they_are_when_packets_become_smaller_or_larger) {
+    for (const std::uint32_t bytes : {1480u, 2048u, 8000u}) {
+        OneSender one(usual_packets());
+        const auto message = some_bytes(90 * 1472, 9);
+        fill(one, message);
+        auto packets = one.series(midnight, 5);
+        one.sender.set_packet_bytes(bytes);
+        const auto more = one.all();
+        packets.insert(packets.end(), more.begin(), more.end());
+        EXPECT_EQ(received(packets), Messages{message});
+    }
+    OneSender one(usual_packets()); // now they leave in fragments
+    const auto message = some_bytes(16 * 1472, 10);
+    std::byte* const room = fill(one, message);
+    ASSERT_EQ(one.series(midnight, 1).size(), 1u);
+    one.sender.set_packet_bytes(512);
+    std::vector<std::byte> records;
+    const auto fragments = one.series(midnight);
+    ASSERT_EQ(fragments.size(), 4u);
+    for (const SentPacket& fragment : fragments)
+        records.insert(records.end(), fragment.content.begin() + sizeof(FragmentHeader), fragment.content.end());
+    RecordHeader record;
+    ASSERT_TRUE(read_value(records, record));
+    EXPECT_EQ(record.offset, start_bytes);
+    ASSERT_EQ(records.size(), 1472 - sizeof(PacketHeader));
+    EXPECT_EQ(std::memcmp(records.data() + sizeof record, message.data() + start_bytes, 1472 - piece_head_bytes), 0);
+    EXPECT_EQ(std::memcmp(room, message.data(), message.size()), 0);
+}
+
+TEST(Sender, a_message_that_is_cleared_while_its_starts_are_lent_is_gone) {
+    OneSender one(usual_packets());
+    fill(one, some_bytes(40 * 1024));
+    Sender::Heads heads;
+    PacketHeader header{};
+    OutPacket packet;
+    for (int i = 0; i < 20; ++i)
+        ASSERT_TRUE(one.sender.next_packet(packet_bytes_max, midnight, header, packet, heads));
+    one.sender.clear();
+    EXPECT_EQ(one.pool.bytes_used(), 0u);
+    one.sender.forget_prepared();
+    EXPECT_TRUE(one.all().empty());
+}
+
 TEST(Sender, messages_have_the_stated_room_or_room_for_two_of_them) {
     SenderOptions options = sending();
     options.queue_bytes = 4096;
@@ -756,10 +955,10 @@ TEST(Sender, one_that_can_send_no_more_before_an_answer_says_so) {
     for (int i = 0; i < 3; ++i) one.say();
     PacketHeader header{};
     OutPacket packet;
-    std::byte head[head_bytes_max];
-    ASSERT_TRUE(one.sender.next_packet(packet_bytes_max, midnight, header, packet, head));
+    Sender::Heads heads;
+    ASSERT_TRUE(one.sender.next_packet(packet_bytes_max, midnight, header, packet, heads));
     EXPECT_FALSE(one.sender.is_stuck_after_prepared(midnight)) << "another may leave";
-    ASSERT_TRUE(one.sender.next_packet(packet_bytes_max, midnight, header, packet, head));
+    ASSERT_TRUE(one.sender.next_packet(packet_bytes_max, midnight, header, packet, heads));
     EXPECT_TRUE(one.sender.is_stuck_after_prepared(midnight));
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint32_t hello_version = 3;
+constexpr std::uint32_t hello_version = 4;
 /// Datagrams of this size pass nearly everywhere (RFC 8899, BASE_PLPMTU). Probes find out whether larger ones do.
 constexpr std::uint32_t sure_path_bytes = 1200;
 /// No process listens at this port, so a host that is alive answers with an ICMP message.

@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::size_t batch_bytes = 65'536;
 constexpr std::size_t udp_header_bytes = 8;
-/// Bursts of smaller datagrams whose pieces are apart are copied together first: the system takes one large piece so
+/// Smaller datagrams of a burst whose pieces are apart are copied together first: the system takes one large piece so
 /// much faster than many small ones that the copy pays.
 constexpr std::size_t gathered_bytes_min = 4096;
 
@@ -237,22 +237,22 @@ Socket::Sent Socket::send_burst(const Address& to, std::span<const Datagram> dat
     iovec pieces[2 * datagrams_max];
     std::size_t count = 0;
     const std::size_t datagram_bytes = datagrams[0].head.size() + datagrams[0].body.size();
-    std::byte* gathered =
-        datagram_bytes < gathered_bytes_min && !datagrams[0].body.empty() ? buffers_->burst : nullptr;
+    std::byte* gathered = buffers_->burst;
     const auto add = [&](Bytes piece) {
         iovec* const last = count == 0 ? nullptr : &pieces[count - 1];
-        std::byte* at = const_cast<std::byte*>(piece.data());
-        if (gathered != nullptr) {
-            std::memcpy(gathered, piece.data(), piece.size());
-            at = std::exchange(gathered, gathered + piece.size());
-        }
+        std::byte* const at = const_cast<std::byte*>(piece.data());
         if (last != nullptr && static_cast<std::byte*>(last->iov_base) + last->iov_len == at)
             last->iov_len += piece.size();
         else pieces[count++] = {at, piece.size()};
     };
+    const auto gather = [&](Bytes piece) {
+        std::memcpy(gathered, piece.data(), piece.size());
+        add(Bytes(std::exchange(gathered, gathered + piece.size()), piece.size()));
+    };
     for (const Datagram& datagram : datagrams) {
-        add(datagram.head);
-        if (!datagram.body.empty()) add(datagram.body);
+        const bool is_gathered = datagram_bytes < gathered_bytes_min && !datagram.body.empty();
+        is_gathered ? gather(datagram.head) : add(datagram.head);
+        if (!datagram.body.empty()) is_gathered ? gather(datagram.body) : add(datagram.body);
     }
     alignas(cmsghdr) char control[CMSG_SPACE(sizeof(std::uint16_t))] = {};
     msghdr message{};

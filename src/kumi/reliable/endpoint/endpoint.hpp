@@ -36,7 +36,7 @@ struct Series {
     bool is_retransmission = false;
     std::size_t count = 0;
     std::array<OutPacket, Sender::series_max> packets;
-    alignas(64) std::byte heads[Sender::series_max][head_bytes_max];
+    alignas(64) Sender::Heads heads;
 };
 
 class Endpoint final {

@@ -95,7 +95,7 @@ bool Endpoint::fill_series(Node node, Series& series, Instant now) noexcept {
     while (series.count < Sender::series_max) {
         const std::size_t i = series.count;
         if (!peer.sender.next_packet(i == 0 ? room : std::min(room, left), now, header, series.packets[i],
-                                     series.heads[i]))
+                                     series.heads))
             break;
         if (i == 0) address(node, header, credits_.grant(node), false, now);
         finish(peer, header, series.packets[i], i);
