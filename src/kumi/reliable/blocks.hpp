@@ -14,6 +14,7 @@ struct Block {
     Block* next = nullptr;
     std::uint32_t bytes = 0;   // in use
     std::uint32_t cut = 0;     // of these, already cut into packets
+    std::uint32_t unfilled = 0; // of these, at the end: not written yet
     std::uint32_t node = 0;    // the peer whose memory limit the block counts against
     std::uint8_t size_class = 0;
     bool is_long = false;      // one message in pieces, not small messages that share a packet

@@ -102,26 +102,37 @@ bool Sender::append(const Pieces& message) noexcept {
     return true;
 }
 
-bool Sender::try_append_long(const Pieces& message) noexcept {
-    const std::size_t piece_max = options_.packet_bytes - piece_head_bytes;
+bool Sender::try_append_long(const Pieces& message, base::FunctionRef<void()> on_part) noexcept {
+    const std::uint32_t stride = options_.packet_bytes; // on_part() may change it for later messages
+    const std::size_t piece_max = stride - piece_head_bytes;
     const std::size_t pieces = (message.size() + piece_max - 1) / piece_max;
     const std::size_t bytes = padded(message.size()) + pieces * piece_head_bytes;
     if (!has_room(bytes)) return false;
     Block* const block = take(bytes);
     if (block == nullptr) return false;
+    block->bytes = block->unfilled = static_cast<std::uint32_t>(bytes);
+    block->stride = stride;
+    block->is_long = true;
+    close_open_packet();
+    queue_.push(block);
+    filling_ = block;
+    const std::size_t packets_of_part = std::max<std::size_t>(1, series_bytes_max / stride);
+    std::size_t packets = 0;
     std::byte* at = block->data();
-    for (std::size_t offset = 0; offset < message.size(); offset += piece_max, at += options_.packet_bytes) {
+    for (std::size_t offset = 0; offset < message.size(); offset += piece_max, at += stride, ++packets) {
+        if (packets == packets_of_part) {
+            packets = 0;
+            on_part();
+            if (filling_ != block) return true; // the peer is gone, and the block with it
+        }
         const RecordHeader record{static_cast<std::uint32_t>(message.size()), static_cast<std::uint32_t>(offset)};
         const std::size_t piece = std::min(piece_max, message.size() - offset);
         std::memcpy(at + sizeof(PacketHeader), &record, sizeof record);
         std::memset(at + piece_head_bytes + padded(piece) - 8, 0, 8); // the padding
         message.copy_part(at + piece_head_bytes, offset, piece);
+        block->unfilled -= static_cast<std::uint32_t>(piece_head_bytes + padded(piece));
     }
-    block->bytes = static_cast<std::uint32_t>(bytes);
-    block->stride = options_.packet_bytes;
-    block->is_long = true;
-    close_open_packet();
-    queue_.push(block);
+    filling_ = nullptr;
     return true;
 }
 
@@ -150,7 +161,7 @@ bool Sender::grow_slots() noexcept {
 
 /// Cuts the next packet from the queue and gives it a sequence.
 bool Sender::cut() noexcept {
-    if (queue_.empty()) return false;
+    if (queue_.empty() || queue_.front()->cut + queue_.front()->unfilled == queue_.front()->bytes) return false;
     if (next_ - first_ == slots_.size() && !grow_slots()) return false;
     Block* const block = queue_.front();
     Slot& cut = slot(next_);
@@ -573,6 +584,7 @@ void Sender::each_unarrived(base::FunctionRef<void(Bytes)> what) const {
 
 void Sender::clear() noexcept {
     forget_prepared();
+    filling_ = nullptr;
     for (; first_ != next_; ++first_)
         if (slot(first_).ends_block) give_back(slot(first_).block);
     unsent_ = next_;

@@ -58,8 +58,10 @@ public:
     /// Copies a message that fits into one packet.
     bool try_append(const Pieces& message) noexcept;
     /// Copies a longer message, with room for the headers of its packets in between. So a burst of them is one piece of
-    /// memory, which the system sends nearly twice as fast as one that is gathered from many.
-    bool try_append_long(const Pieces& message) noexcept;
+    /// memory, which the system sends nearly twice as fast as one that is gathered from many. Calls `on_part` each time
+    /// that another burst may leave and more is to be copied.
+    bool try_append_long(const Pieces& message, base::FunctionRef<void()> on_part = do_nothing) noexcept;
+    static void do_nothing() noexcept {}
     /// The largest message that try_append() takes.
     std::size_t append_bytes_max() const noexcept {
         return packed_bytes_max_ - sizeof(PacketHeader) - sizeof(RecordHeader);
@@ -103,7 +105,7 @@ public:
     /// True if nothing can be sent after the prepared series before the peer answers, because of the window, or because
     /// there is little room left for more messages.
     bool is_stuck_after_prepared(Instant now) noexcept {
-        if (prepared_retransmits_) return false;
+        if (prepared_retransmits_ || filling_ != nullptr) return false;
         if (has_more_after_prepared()) return !may_leave_next(now);
         return queue_bytes_ * 2 >= options_.queue_bytes &&
                bytes_since_ack_request_ + prepared_bytes_ >= options_.queue_bytes / 8;
@@ -206,6 +208,7 @@ private:
     std::size_t packed_bytes_max_;
 
     Block* reserved_ = nullptr;
+    Block* filling_ = nullptr; // in the queue, or cut so far: try_append_long() goes on to copy
     Block* open_ = nullptr;
     BlockQueue queue_;
     std::size_t queue_bytes_ = 0;

@@ -851,6 +851,69 @@ TEST(Sender, a_message_that_is_cleared_while_its_starts_are_lent_is_gone) {
     EXPECT_TRUE(one.all().empty());
 }
 
+// ---- long messages that leave while they are copied
+
+TEST(Sender, of_a_message_that_is_being_copied_what_is_copied_may_leave_and_no_more) {
+    for (const std::uint32_t packet_bytes : {512u, 1472u, 8968u, 65'472u}) {
+        SenderOptions options = sending();
+        options.packet_bytes = packet_bytes;
+        OneSender one(options);
+        const auto message = some_bytes(230'001, 11);
+        const std::size_t of_part = std::max<std::size_t>(1, Sender::series_bytes_max / packet_bytes);
+        std::vector<SentPacket> packets;
+        std::size_t parts = 0;
+        const auto send = [&] {
+            for (auto more = one.series(midnight); !more.empty(); more = one.series(midnight))
+                packets.insert(packets.end(), more.begin(), more.end());
+            EXPECT_TRUE(one.hear({.expected = static_cast<Sequence>(packets.size()),
+                                  .latest = static_cast<Sequence>(packets.size())}));
+            EXPECT_EQ(packets.size(), ++parts * of_part) << "the burst that is copied";
+        };
+        ASSERT_TRUE(one.sender.try_append_long(Bytes(message), send));
+        const auto rest = one.all();
+        ASSERT_FALSE(rest.empty()) << "nothing is told of the last part";
+        packets.insert(packets.end(), rest.begin(), rest.end());
+        EXPECT_EQ(received(packets), Messages{message}) << packet_bytes;
+        EXPECT_EQ(parts, (packets.size() - 1) / of_part);
+        EXPECT_TRUE(one.hear({.expected = static_cast<Sequence>(packets.size()),
+                              .latest = static_cast<Sequence>(packets.size())}));
+        EXPECT_TRUE(one.sender.idle());
+        EXPECT_EQ(one.pool.bytes_used(), 0u);
+    }
+}
+
+TEST(Sender, a_message_that_is_being_copied_keeps_the_size_of_its_packets) {
+    OneSender one(usual_packets());
+    const auto message = some_bytes(230'000, 12);
+    ASSERT_TRUE(one.sender.try_append_long(Bytes(message), [&] { one.sender.set_packet_bytes(8968); }));
+    EXPECT_EQ(received(one.all()), Messages{message});
+}
+
+TEST(Sender, a_peer_that_is_gone_while_a_message_is_being_copied_gets_no_more_of_it) {
+    OneSender one;
+    int parts = 0;
+    ASSERT_TRUE(one.sender.try_append_long(Bytes(some_bytes(300'000)), [&] { one.sender.clear(), ++parts; }));
+    EXPECT_EQ(parts, 1);
+    EXPECT_TRUE(one.sender.idle());
+    EXPECT_EQ(one.pool.bytes_used(), 0u);
+    ASSERT_TRUE(one.sender.try_append_long(Bytes(some_bytes(5'000)))) << "the next life";
+    EXPECT_EQ(one.all().size(), 6u);
+}
+
+TEST(Sender, while_a_message_is_being_copied_the_peer_is_not_asked_to_acknowledge_each_burst_at_once) {
+    OneSender one(usual_packets());
+    std::size_t asked = 0;
+    const auto count = [&] {
+        for (auto more = one.series(midnight); !more.empty(); more = one.series(midnight)) {
+            EXPECT_FALSE(one.sender.is_stuck_after_prepared(midnight)) << "more is copied";
+            asked += static_cast<std::size_t>(std::ranges::count_if(
+                more, [](const SentPacket& packet) { return (packet.header.flags & flag::ack_now) != 0; }));
+        }
+    };
+    ASSERT_TRUE(one.sender.try_append_long(Bytes(some_bytes(200'000)), count));
+    EXPECT_EQ(asked, 1u) << "for half of the window of 256 KiB";
+}
+
 TEST(Sender, messages_have_the_stated_room_or_room_for_two_of_them) {
     SenderOptions options = sending();
     options.queue_bytes = 4096;

@@ -227,11 +227,27 @@ bool UdpChannel::send(Node to, const Pieces& bytes) noexcept {
             return true;
         }
     }
-    if (!endpoint_.try_send(to, bytes, time)) return note_refusal(), false;
+    if (!endpoint_.try_send(to, bytes, time, [&] { send_part(to); })) return note_refusal(), false;
     count_sent(to, bytes.size());
     if (endpoint_.has_ready()) transmit(time);
     if (is_slept_on_) [[unlikely]] update_sleeper();
     return true;
+}
+
+/// Sends what is copied of a long message so far. Where nothing may leave, acknowledgements are taken in, which let
+/// more leave. A packet with messages waits for poll().
+void UdpChannel::send_part(Node to) noexcept {
+    const Instant time = now();
+    const std::uint64_t before = endpoint_.counters(to).packets_sent;
+    transmit(time);
+    if (endpoint_.counters(to).packets_sent != before || polling_) return;
+    if (batches_.empty() && !endpoint_.is_reading()) {
+        batches_ = socket_.receive(1);
+        batch_at_ = 0;
+        receives_ += batches_.empty() ? 0 : 1;
+    }
+    while (!batches_.empty() && !endpoint_.is_reading()) feed(time);
+    transmit(time);
 }
 
 void UdpChannel::flush() noexcept {

@@ -181,12 +181,13 @@ void Endpoint::commit(Node to, std::size_t bytes, Instant now) noexcept {
 
 void Endpoint::cancel(Node to) noexcept { peers_[to]->sender.cancel(); }
 
-bool Endpoint::try_send(Node to, const Pieces& message, Instant now) noexcept {
+bool Endpoint::try_send(Node to, const Pieces& message, Instant now, base::FunctionRef<void()> leave) noexcept {
     Peer& peer = *peers_[to];
     if (is_gone(to)) return false;
     if (!peer.sender.waits_for_peer()) peer.asked(awake_, now);
     const bool is_long = message.size() > peer.sender.append_bytes_max();
-    const bool is_taken = is_long ? peer.sender.try_append_long(message) : peer.sender.try_append(message);
+    const auto on_part = [&] { after_commit(to, now), leave(); };
+    const bool is_taken = is_long ? peer.sender.try_append_long(message, on_part) : peer.sender.try_append(message);
     note_memory(to, !is_taken && peer.sender.found_no_memory() ? message.size() : 0, is_taken ? message.size() : 0,
                 true);
     if (is_taken) after_commit(to, now);

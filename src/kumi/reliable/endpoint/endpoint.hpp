@@ -10,6 +10,7 @@
 //   then next_series() until it returns false: send the packets, and report it with on_sent().
 
 #include "kumi/base/clock.hpp"
+#include "kumi/base/function_ref.hpp"
 #include "kumi/reliable/blocks.hpp"
 #include "kumi/reliable/counters.hpp"
 #include "kumi/reliable/credits.hpp"
@@ -58,7 +59,10 @@ public:
     std::byte* try_reserve(Node to, std::size_t bytes) noexcept;
     void commit(Node to, std::size_t bytes, Instant now) noexcept;
     void cancel(Node to) noexcept;
-    bool try_send(Node to, const Pieces& message, Instant now) noexcept;
+    /// Copies the message. Calls `leave` each time that a part of a long message may be sent and more is to be copied:
+    /// the driver should send it, while it lies in the caches.
+    bool try_send(Node to, const Pieces& message, Instant now,
+                  base::FunctionRef<void()> leave = Sender::do_nothing) noexcept;
     /// Sends a small message if nothing else is under way: returns a whole packet that the caller must send at once,
     /// and that counts as sent. Empty: use try_send().
     Bytes try_send_now(Node to, const Pieces& message, Instant now) noexcept;
