@@ -11,6 +11,7 @@
 #include "scale/scale.hpp"
 #include "shmem/node.hpp"
 #include "shmem/shmem.hpp"
+#include "sizes/sizes.hpp"
 #include "simulated/simulated.hpp"
 #include "udp/node.hpp"
 #include "udp/udp.hpp"
@@ -45,6 +46,7 @@ const std::array bench_cases{BenchCase{"shmem", shmem_peers, run_shmem_bench, nu
                              BenchCase{"composite", composite_peers(), run_composite_bench, composite_rows},
                              BenchCase{"engine", engine_peers(), run_engine_bench, engine_rows},
                              BenchCase{"group", group_peers(), run_group_bench, group_rows},
+                             BenchCase{"sizes", sizes_peers(), run_sizes_bench, sizes_rows},
                              BenchCase{"scale", {}, run_scale_bench, scale_rows},
                              BenchCase{"simulated", simulated_peers(), run_simulated_bench, simulated_rows}};
 
@@ -154,6 +156,7 @@ int run_node(std::span<const std::string> words) {
     if (words.front() == "composite") return composite_node(words.subspan(1));
     if (words.front() == "engine") return engine_node(words.subspan(1));
     if (words.front() == "group") return group_node(words.subspan(1));
+    if (words.front() == "sizes") return sizes_node(words.subspan(1));
     if (words.front() == "scale") return scale_node(words.subspan(1));
     return shmem_node(words.front());
 }
@@ -183,7 +186,7 @@ void add_options(CLI::App& app, Choices& choices) {
                    "composite.soak, composite.steady: of their faults, as an earlier run tells it")
         ->type_name("NUMBER");
     app.add_option("--figures", choices.figures_folder,
-                   "simulated, scale: also draw what they measure, as files in a folder")
+                   "sizes, scale, simulated: also draw what they measure, as files in a folder")
         ->type_name("FOLDER");
     app.add_option("--json", choices.json_path, "also write the rows to a file")->type_name("FILE");
     app.add_flag("--check", choices.check, "hold the rows against the goals; exit code 1 when one is missed");

@@ -38,4 +38,15 @@ inline constexpr int stream_large = 1'000;
 inline constexpr int ring_rounds = 500;
 inline constexpr int barriers_first = 5; // the first run, which finds out how long a barrier takes
 
+
+// `kumi bench sizes`: all contestants send as many messages of a size, after a tenth as many to warm up.
+inline constexpr std::size_t all_sizes[] = {8,       32,      128,       512,       2'048,     8'192,
+                                            32'768,  131'072, 524'288,   2'097'152, 8'388'608, 16'777'216};
+constexpr int count_of_size(std::size_t bytes, std::size_t bytes_in_all, std::size_t most) {
+    const std::size_t count = bytes_in_all / bytes;
+    return static_cast<int>(count < 8 ? 8 : count > most ? most : count);
+}
+constexpr int pingpongs_of_size(std::size_t bytes) { return count_of_size(bytes, std::size_t{32} << 20, 20'000); }
+constexpr int stream_of_size(std::size_t bytes) { return count_of_size(bytes, std::size_t{128} << 20, 200'000); }
+
 } // namespace kumi::bench

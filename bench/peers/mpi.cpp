@@ -1,5 +1,5 @@
-// The same cases as bench/shmem/node.cpp, bench/udp/node.cpp, bench/composite/exchange_node.cpp, bench/engine and
-// bench/group, written as MPI programs are written. Built once per MPI that is found.
+// The same cases as bench/shmem/node.cpp, bench/udp/node.cpp, bench/composite/exchange_node.cpp, bench/engine,
+// bench/group and bench/sizes, written as MPI programs are written. Built once per MPI that is found.
 
 #include "contestant/core.hpp"
 #include "contestant/measure.hpp"
@@ -164,6 +164,19 @@ void net(std::string_view what, const char* row) {
     }
 }
 
+/// `kumi bench sizes`.
+void sizes(const std::string& what, const std::string& place) {
+    bind_to_core(static_cast<unsigned>(rank_)); // as in net()
+    for (const std::size_t bytes : all_sizes) {
+        double value = 0;
+        for (const int part : {10, 1})
+            value = what == "latency" ? pingpong_seconds(bytes, std::max(1, pingpongs_of_size(bytes) / part)) * 1e6
+                                      : static_cast<double>(bytes) * 1e-6 /
+                                            stream_seconds(bytes, std::max(1, stream_of_size(bytes) / part));
+        if (rank_ == 0) report(("sizes." + what + "." + place + "." + std::to_string(bytes)).c_str(), value);
+    }
+}
+
 /// A row of `kumi bench engine`. The next function measures another.
 int onesided(const std::string& place) {
     bind_to_core(static_cast<unsigned>(rank_)); // here, since mpirun takes two hosts on one machine for two machines
@@ -186,6 +199,7 @@ int main(int argc, char** argv) {
     if (what == "pair") pair();
     if (what == "ring") ring();
     if (what == "net" && argc == 4) net(argv[2], argv[3]);
+    if (what == "sizes" && argc == 4) sizes(argv[2], argv[3]);
     int code = 0;
     if (what == "onesided" && argc == 3) code = onesided(argv[2]);
     if (what == "barrier" && argc == 3) barrier(argv[2]);

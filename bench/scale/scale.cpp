@@ -1,7 +1,7 @@
 #include "scale/scale.hpp"
 
 #include "harness/job_bench.hpp"
-#include "simulated/chart.hpp"
+#include "harness/chart.hpp"
 
 #include <fmt/format.h>
 #include <fstream>

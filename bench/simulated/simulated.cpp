@@ -1,7 +1,7 @@
 #include "simulated/simulated.hpp"
 
 #include "harness/command.hpp"
-#include "simulated/chart.hpp"
+#include "harness/chart.hpp"
 
 #include "kumi/group/plan/tree.hpp"
 

@@ -68,6 +68,21 @@ TEST(Bench, shows_what_calls_cost_as_jobs_grow_and_draws_it) {
         EXPECT_TRUE(contains(file_text(figures.path() + "/" + file), "</svg>")) << file;
 }
 
+TEST(Bench, shows_latency_and_bandwidth_against_sizes_and_draws_them) {
+    const Folder figures;
+    const Outcome outcome = run({.words = {kumi_command, "bench", "sizes", "--rounds", "1", "--figures", figures.path(),
+                                           "--rows", "sizes.latency.shmem,sizes.bandwidth.shmem"}});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    std::size_t rows = 0;
+    for (const std::string& line : lines_of(outcome.out))
+        rows += matches(line, "sizes[.](latency|bandwidth)[.]shmem[.][0-9]+ .* [0-9.]+ .*");
+    EXPECT_EQ(rows, 24u) << outcome.out;
+    EXPECT_TRUE(contains(outcome.out, "note: Kumi shmem: half of its greatest bandwidth with messages of "))
+        << outcome.out;
+    for (const char* const file : {"latency-shmem.svg", "bandwidth-shmem.svg"})
+        EXPECT_TRUE(contains(file_text(figures.path() + "/" + file), ">Kumi</text>")) << file;
+}
+
 TEST(Bench, a_peer_that_the_case_does_not_know_is_refused) {
     const Outcome outcome = run({.words = {kumi_command, "bench", "udp", "--against", "mpich"}});
     EXPECT_EQ(outcome.code, 2);

@@ -1,4 +1,4 @@
-#include "simulated/chart.hpp"
+#include "harness/chart.hpp"
 
 #include <algorithm>
 #include <gtest/gtest.h>

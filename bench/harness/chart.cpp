@@ -1,4 +1,4 @@
-#include "simulated/chart.hpp"
+#include "harness/chart.hpp"
 
 #include <algorithm>
 #include <array>
@@ -13,6 +13,15 @@ namespace {
 constexpr double frame_left = 70, frame_right = 560, frame_top = 50, frame_bottom = 380;
 constexpr double legend_left = frame_right + 20;
 constexpr double picture_width = 800, picture_height = 440;
+constexpr double x_marks_max = 12;
+
+/// Of a power of two: 4096, 16K, 8M.
+std::string short_number(double power) {
+    constexpr double kilo = 1 << 10, mega = 1 << 20;
+    if (power >= mega) return fmt::format("{:.0f}M", power / mega);
+    if (power >= 16 * kilo) return fmt::format("{:.0f}K", power / kilo);
+    return fmt::format("{:.0f}", power);
+}
 
 /// Colours that people who cannot tell red from green can tell apart, too. Curves also have different marks.
 constexpr std::array<std::string_view, 6> colours{"#d9532c", "#2f6fb5", "#7a7a7a", "#3d9970", "#a15fb0", "#1a1a1a"};
@@ -46,9 +55,11 @@ public:
         svg_ +=
             fmt::format("<text x='18' y='{0:.0f}' transform='rotate(-90 18 {0:.0f})' text-anchor='middle'>{1}</text>\n",
                         (frame_top + frame_bottom) / 2, y_name);
-        for (double x = x_.low; x <= x_.high * 1.001; x *= 2) {
+        const double powers = std::log2(x_.high / x_.low); // as many as there is room for are marked
+        const double step = std::exp2(std::ceil(powers / x_marks_max));
+        for (double x = x_.low; x <= x_.high * 1.001; x *= step) {
             line(at_x(x), frame_top, at_x(x), frame_bottom);
-            text(at_x(x), frame_bottom + 18, "middle", fmt::format("{:.0f}", x));
+            text(at_x(x), frame_bottom + 18, "middle", short_number(x));
         }
         for (double y = y_.low; y <= y_.high * 1.001; y *= 10) {
             line(frame_left, at_y(y), frame_right, at_y(y));
