@@ -229,7 +229,8 @@ bool UdpChannel::send(Node to, const Pieces& bytes) noexcept {
     }
     if (!endpoint_.try_send(to, bytes, time, [&] { send_part(to); })) return note_refusal(), false;
     count_sent(to, bytes.size());
-    if (endpoint_.has_ready()) transmit(time);
+    // To copy a long message takes long.
+    if (endpoint_.has_ready()) transmit(bytes.size() > reliable::Sender::series_bytes_max ? now() : time);
     if (is_slept_on_) [[unlikely]] update_sleeper();
     return true;
 }
