@@ -63,7 +63,7 @@ public:
         }
         for (double y = y_.low; y <= y_.high * 1.001; y *= 10) {
             line(frame_left, at_y(y), frame_right, at_y(y));
-            text(frame_left - 8, at_y(y) + 4, "end", fmt::format("{:g}", y));
+            text(frame_left - 8, at_y(y) + 4, "end", y < 1 ? fmt::format("{:g}", y) : fmt::format("{:.0f}", y));
         }
     }
 

@@ -28,11 +28,11 @@ struct Metric {
     const char* axis;
 };
 constexpr Metric metrics[] = {
-    {"latency", "us", true, "one way, half a ping-pong, private memory to private memory", "us one way"},
-    {"bandwidth", "MB/s", false, "one way, private memory to private memory", "MB/s"}};
+    {"latency", "us", true, "one way, half a ping-pong, private memory to private memory", "Latency, us one way"},
+    {"bandwidth", "MB/s", false, "one way, private memory to private memory", "Bandwidth, MB/s"}};
 
-std::string title_of(const Metric& metric, const std::string& place) {
-    return fmt::format("{} of two nodes {}", metric.name, place == "shmem" ? "on one host" : "on two hosts (veth)");
+std::string title_of(const std::string& place) {
+    return fmt::format("Messages between two nodes {}", place == "shmem" ? "on one host" : "on two hosts (veth)");
 }
 
 std::string row_id(const Metric& metric, const std::string& place, std::size_t bytes) {
@@ -66,7 +66,7 @@ std::vector<Entry> contestants(const BenchOptions& options, const JobCase& one, 
 /// What the NICAM paper says of its network, as a line through these numbers: 20 us one way, 105 MB/s.
 Curve nicam(const Metric& metric) {
     constexpr double start_us = 20, bytes_per_us = 105;
-    Curve curve{"NICAM, 1999 (20 us, 105 MB/s)", {}};
+    Curve curve{"NICAM, 1999", {}};
     for (const std::size_t size : all_sizes) {
         const auto bytes = static_cast<double>(size);
         const double us = start_us + bytes / bytes_per_us;
@@ -93,7 +93,7 @@ void draw(const BenchOptions& options, const Metric& metric, const char* place, 
     if (std::string_view(place) == "udp") all.push_back(nicam(metric));
     const std::string path = fmt::format("{}/{}-{}.svg", options.figures_folder, metric.name, place);
     std::ofstream picture(path);
-    picture << chart(title_of(metric, place), "bytes of a message", metric.axis, all);
+    picture << chart(title_of(place), "bytes of a message", metric.axis, all);
     table.note(picture.flush() ? path : fmt::format("{}: cannot be written", path));
 }
 

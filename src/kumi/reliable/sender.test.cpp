@@ -741,6 +741,20 @@ TEST(Sender, pieces_of_a_message_that_was_filled_in_place_leave_as_one_piece_of_
     EXPECT_EQ(one.sender.queue_bytes(), 0u);
 }
 
+TEST(Sender, behind_starts_nothing_old_leaves) {
+    OneSender one(usual_packets());
+    Block* const used = one.pool.take(1472); // memory that others have written to
+    std::memset(used->data(), 0xFF, used->capacity());
+    one.pool.give_back(used);
+    fill(one, some_bytes(16 * 1472));
+    const auto packets = one.all();
+    ASSERT_TRUE(is_starts(packets[0]));
+    constexpr std::size_t heads = sizeof(RecordHeader) + sizeof(StartsHeader);
+    const Bytes rest = Bytes(packets[0].content).subspan(heads + 16 * std::size_t{start_bytes});
+    ASSERT_EQ(packets[0].content.size(), 1472 - sizeof(PacketHeader));
+    EXPECT_TRUE(std::ranges::all_of(rest, [](std::byte left) { return left == std::byte{0}; }));
+}
+
 TEST(Sender, messages_of_all_sizes_that_were_filled_in_place_arrive_as_they_were) {
     for (const std::uint32_t packet_bytes : {1152u, 1160u, 1472u, 2048u, 2056u})
         for (std::size_t packets = 15; packets < 50; packets += 5)
