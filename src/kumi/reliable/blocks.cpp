@@ -49,7 +49,7 @@ Block* BlockPool::take(std::size_t bytes) noexcept {
 }
 
 void BlockPool::give_back(Block* block) noexcept {
-    ++given_back_;
+    if (!block->is_starts) ++given_back_; // starts have taken no room
     bytes_used_ -= block->capacity();
     if (idle_bytes_ + block->capacity() > idle_bytes_max_) return ::operator delete(block, alignment);
     idle_bytes_ += block->capacity();

@@ -12,6 +12,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
+/// Damage to a piece is damage to one message. Starts say where pieces lie, so all of their packet is checked.
+bool holds_piece(const Block& block) noexcept { return block.is_long && !block.is_starts; }
+
 constexpr std::size_t slots_at_first = 64;
 constexpr std::uint32_t overtaking_max = 256;
 /// After this many arrivals overtaking_ is reduced.
@@ -290,7 +293,7 @@ void Sender::describe(Sequence sequence, PacketHeader& header, OutPacket& packet
     header.flags = static_cast<std::uint8_t>(flag::data | (which.lost ? flag::retransmission : 0));
     header.bytes = static_cast<std::uint16_t>(which.bytes);
     if (which.block->stride != 0) {
-        packet = {which.block->data() + which.offset, which.bytes, {}, which.block->is_long};
+        packet = {which.block->data() + which.offset, which.bytes, {}, holds_piece(*which.block)};
         return;
     }
     const RecordHeader record{which.block->bytes, which.offset};
@@ -345,7 +348,7 @@ std::uint32_t Sender::describe_fragment(Sequence sequence, std::size_t room, Pac
     std::byte* const content = which.block->data() + which.offset;
     if (which.block->stride != 0) {
         packet = {head_memory, piece_head_bytes, Bytes(content + sizeof(PacketHeader) + from, bytes),
-                  which.block->is_long};
+                  holds_piece(*which.block)};
     } else if (from != 0) {
         packet = {head_memory, piece_head_bytes, Bytes(content + from - sizeof(RecordHeader), bytes), true};
     } else { // the record's header is not in the block

@@ -755,6 +755,26 @@ TEST(Sender, behind_starts_nothing_old_leaves) {
     EXPECT_TRUE(std::ranges::all_of(rest, [](std::byte left) { return left == std::byte{0}; }));
 }
 
+TEST(Sender, packets_of_starts_are_checked_whole_and_those_of_pieces_are_not) {
+    for (const bool in_fragments : {false, true}) {
+        OneSender one(usual_packets());
+        fill(one, some_bytes(20 * 1472));
+        Sender::Heads heads;
+        PacketHeader header{};
+        OutPacket packet;
+        ASSERT_TRUE(one.sender.next_packet(packet_bytes_max, midnight, header, packet, heads)); // now it is cut
+        one.sender.forget_prepared();
+        if (in_fragments) one.sender.set_packet_bytes(512);
+        for (std::size_t i = 0; i < (in_fragments ? 4u : 1u); ++i) {
+            ASSERT_TRUE(one.sender.next_packet(packet_bytes_max, midnight, header, packet, heads));
+            EXPECT_FALSE(packet.is_piece) << "they say where pieces lie";
+        }
+        if (in_fragments) continue;
+        ASSERT_TRUE(one.sender.next_packet(packet_bytes_max, midnight, header, packet, heads));
+        EXPECT_TRUE(packet.is_piece);
+    }
+}
+
 TEST(Sender, messages_of_all_sizes_that_were_filled_in_place_arrive_as_they_were) {
     for (const std::uint32_t packet_bytes : {1152u, 1160u, 1472u, 2048u, 2056u})
         for (std::size_t packets = 15; packets < 50; packets += 5)

@@ -217,7 +217,7 @@ void UdpChannel::cancel(const pm::SendSlot& slot) noexcept { endpoint_.cancel(sl
 
 bool UdpChannel::send(Node to, const Pieces& bytes) noexcept {
     KUMI_ASSERT(to < nodes_ && bytes.size() <= traits_.message_bytes_max);
-    const Instant time = now();
+    Instant time = now();
     if (is_plain_ && to != self_) {
         if (const Bytes packet = endpoint_.try_send_now(to, bytes, time); !packet.empty()) {
             count_sent(to, bytes.size());
@@ -227,18 +227,18 @@ bool UdpChannel::send(Node to, const Pieces& bytes) noexcept {
             return true;
         }
     }
-    if (!endpoint_.try_send(to, bytes, time, [&] { send_part(to); })) return note_refusal(), false;
+    const Instant begin = time;
+    const auto leave = [&] { send_part(to, time = now()); };
+    if (!endpoint_.try_send(to, bytes, begin, leave)) return note_refusal(), false;
     count_sent(to, bytes.size());
-    // To copy a long message takes long.
-    if (endpoint_.has_ready()) transmit(bytes.size() > reliable::Sender::series_bytes_max ? now() : time);
+    if (endpoint_.has_ready()) transmit(time);
     if (is_slept_on_) [[unlikely]] update_sleeper();
     return true;
 }
 
 /// Sends what is copied of a long message so far. Where nothing may leave, acknowledgements are taken in, which let
 /// more leave. A packet with messages waits for poll().
-void UdpChannel::send_part(Node to) noexcept {
-    const Instant time = now();
+void UdpChannel::send_part(Node to, Instant time) noexcept {
     const std::uint64_t before = endpoint_.counters(to).packets_sent;
     transmit(time);
     if (endpoint_.counters(to).packets_sent != before || polling_) return;

@@ -102,7 +102,7 @@ private:
     }
     void send_packet(Node to, Bytes packet) noexcept { socket_.send(addresses_[to], {packet, {}}); }
     void transmit(Instant time) noexcept;
-    void send_part(Node to) noexcept;
+    void send_part(Node to, Instant time) noexcept;
     bool put_on_wire(const reliable::Series& series, Instant time) noexcept;
     bool send_packets(const reliable::Series& series, std::span<const Datagram> datagrams, Instant time) noexcept;
     std::span<const Datagram> seal_series(const reliable::Series& series, Instant time) noexcept;

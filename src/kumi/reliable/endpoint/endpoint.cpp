@@ -92,7 +92,7 @@ void Endpoint::introduce(Node peer, const Introduction& introduction) {
 std::size_t Endpoint::bytes_per_peer_max(const EndpointOptions& options) noexcept {
     return sizeof(Peer) + Sender::slots_bytes_max(options.window_packets_max) +
            options.window_packets_max * sizeof(Block*) + queue_bytes_max(options) + Sender::packed_bytes_most +
-           options.window_packets_max / (starts_min + 1) * capacity_for(started_packet_max) +
+           (options.window_packets_max / (starts_min + 1) + 1) * capacity_for(started_packet_max) +
            capacity_for(options.message_bytes_max) + 2 * options.receive_bytes +
            capacity_for(packet_bytes_max); // a packet that arrives in fragments
 }
