@@ -586,6 +586,7 @@ void Sender::each_unarrived(base::FunctionRef<void(Bytes)> what) const {
 }
 
 void Sender::clear() noexcept {
+    kept_ = nullptr; // no starts are put back: the messages go
     forget_prepared();
     filling_ = nullptr;
     for (; first_ != next_; ++first_)
