@@ -66,14 +66,16 @@ TEST_P(BarrierPromises, a_flag_tells_of_a_barrier_also_to_a_program_that_makes_n
 TEST_P(BarrierPromises, a_barrier_that_timed_out_is_gone_on_with_by_any_thread) {
     run_engines(2, [](Engine& engine) {
         const auto words = good(engine.memory().segment<std::uint64_t>(1));
+        const auto may_come = good(engine.memory().segment<Flag>(1));
         for (std::uint64_t round = 1; round <= 3; ++round) {
             if (engine.node() == 0) {
                 expect_code(engine.barrier(now() - 1s), ErrorCode::timed_out);
                 expect_code(engine.barrier(now() + 2ms), ErrorCode::timed_out);
+                good(engine.memory().fetch_add(may_come.at(1), 1));
                 std::thread([&] { EXPECT_TRUE(engine.barrier(deadline())); }).join();
                 EXPECT_EQ(good(engine.memory().read(words.at(1))), round) << "node 1 had not come";
             } else {
-                std::this_thread::sleep_for(20ms);
+                good(engine.memory().wait(may_come[0], round, deadline()));
                 words[0] = round;
                 good(engine.barrier(deadline()));
             }
