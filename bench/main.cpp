@@ -11,8 +11,8 @@
 #include "scale/scale.hpp"
 #include "shmem/node.hpp"
 #include "shmem/shmem.hpp"
-#include "sizes/sizes.hpp"
 #include "simulated/simulated.hpp"
+#include "sizes/sizes.hpp"
 #include "udp/node.hpp"
 #include "udp/udp.hpp"
 

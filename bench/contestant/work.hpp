@@ -2,9 +2,11 @@
 
 // Work that is the same for all contestants of a benchmark.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <string>
 
 namespace kumi::bench {
 
@@ -38,15 +40,29 @@ inline constexpr int stream_large = 1'000;
 inline constexpr int ring_rounds = 500;
 inline constexpr int barriers_first = 5; // the first run, which finds out how long a barrier takes
 
+// ---- kumi bench sizes
 
-// `kumi bench sizes`: all contestants send as many messages of a size, after a tenth as many to warm up.
 inline constexpr std::size_t all_sizes[] = {8,       32,      128,       512,       2'048,     8'192,
                                             32'768,  131'072, 524'288,   2'097'152, 8'388'608, 16'777'216};
-constexpr int count_of_size(std::size_t bytes, std::size_t bytes_in_all, std::size_t most) {
-    const std::size_t count = bytes_in_all / bytes;
-    return static_cast<int>(count < 8 ? 8 : count > most ? most : count);
+
+/// Measures `what`, "latency" or "bandwidth", with messages of each size up to `bytes_max`. All contestants send as
+/// many messages of a size, after a tenth as many to warm up. pingpong_seconds(bytes, count) and stream_seconds(bytes,
+/// count) send them and answer the seconds of one. The first process reports.
+template <class Pingpong, class Stream>
+void measure_sizes(const std::string& what, const std::string& place, std::size_t bytes_max, bool is_first,
+                   Pingpong&& pingpong_seconds, Stream&& stream_seconds) {
+    const bool is_latency = what == "latency";
+    for (const std::size_t bytes : all_sizes) {
+        if (bytes > bytes_max) break;
+        const std::size_t count = is_latency ? std::clamp<std::size_t>((std::size_t{32} << 20) / bytes, 8, 20'000)
+                                             : std::clamp<std::size_t>((std::size_t{128} << 20) / bytes, 8, 200'000);
+        double seconds = 0;
+        for (const std::size_t messages : {std::max<std::size_t>(1, count / 10), count})
+            seconds = is_latency ? pingpong_seconds(bytes, static_cast<int>(messages))
+                                 : stream_seconds(bytes, static_cast<int>(messages));
+        const double value = is_latency ? seconds * 1e6 : static_cast<double>(bytes) * 1e-6 / seconds;
+        if (is_first) report(("sizes." + what + "." + place + "." + std::to_string(bytes)).c_str(), value);
+    }
 }
-constexpr int pingpongs_of_size(std::size_t bytes) { return count_of_size(bytes, std::size_t{32} << 20, 20'000); }
-constexpr int stream_of_size(std::size_t bytes) { return count_of_size(bytes, std::size_t{128} << 20, 200'000); }
 
 } // namespace kumi::bench

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <fmt/format.h>
+#include <fstream>
 #include <limits>
 #include <string_view>
 
@@ -120,6 +121,13 @@ std::string chart(const std::string& title, const std::string& x_name, const std
     picture.frame(title, x_name, y_name);
     for (std::size_t number = 0; number < curves.size(); ++number) picture.curve(curves[number], number);
     return picture.svg();
+}
+
+void draw(const std::string& folder, const std::string& file, const std::string& picture, Table& table) {
+    const std::string path = folder + "/" + file;
+    std::ofstream to(path);
+    to << picture << std::flush;
+    table.note(to ? "drawn: " + path : path + ": cannot be written");
 }
 
 } // namespace kumi::bench

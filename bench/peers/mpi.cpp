@@ -167,14 +167,7 @@ void net(std::string_view what, const char* row) {
 /// `kumi bench sizes`.
 void sizes(const std::string& what, const std::string& place) {
     bind_to_core(static_cast<unsigned>(rank_)); // as in net()
-    for (const std::size_t bytes : all_sizes) {
-        double value = 0;
-        for (const int part : {10, 1})
-            value = what == "latency" ? pingpong_seconds(bytes, std::max(1, pingpongs_of_size(bytes) / part)) * 1e6
-                                      : static_cast<double>(bytes) * 1e-6 /
-                                            stream_seconds(bytes, std::max(1, stream_of_size(bytes) / part));
-        if (rank_ == 0) report(("sizes." + what + "." + place + "." + std::to_string(bytes)).c_str(), value);
-    }
+    measure_sizes(what, place, SIZE_MAX, rank_ == 0, pingpong_seconds, stream_seconds);
 }
 
 /// A row of `kumi bench engine`. The next function measures another.

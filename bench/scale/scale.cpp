@@ -1,10 +1,9 @@
 #include "scale/scale.hpp"
 
-#include "harness/job_bench.hpp"
 #include "harness/chart.hpp"
+#include "harness/job_bench.hpp"
 
 #include <fmt/format.h>
-#include <fstream>
 
 namespace kumi::bench {
 namespace {
@@ -65,13 +64,10 @@ std::vector<Curve> curves(const Table& table, std::span<const Metric> metrics, s
     return all;
 }
 
-void draw(const std::string& folder, const std::string& file, const std::string& title, std::vector<Curve> curves,
-          Table& table) {
+void draw_curves(const std::string& folder, const std::string& file, const std::string& title,
+                 const std::vector<Curve>& curves, Table& table) {
     if (curves.empty()) return;
-    const std::string path = folder + "/" + file;
-    std::ofstream picture(path);
-    picture << chart(title, "nodes of the job", "see the curves' names", curves);
-    table.note(picture.flush() ? path : fmt::format("{}: cannot be written", path));
+    draw(folder, file, chart(title, "nodes of the job", "see the curves' names", curves), table);
 }
 
 } // namespace
@@ -79,9 +75,9 @@ void draw(const std::string& folder, const std::string& file, const std::string&
 Table run_scale_bench(const BenchOptions& options) {
     Table table = run_job_bench(options, {"scale", cases(), no_lab, contestants});
     if (options.figures_folder.empty()) return table;
-    draw(options.figures_folder, "scale-alone.svg", "What calls cost as the job grows",
+    draw_curves(options.figures_folder, "scale-alone.svg", "What calls cost as the job grows",
          curves(table, of_alone, alone_nodes), table);
-    draw(options.figures_folder, "scale-together.svg", "Processes on one machine, for each node",
+    draw_curves(options.figures_folder, "scale-together.svg", "Processes on one machine, for each node",
          curves(table, of_together, together_nodes), table);
     return table;
 }

@@ -1,13 +1,12 @@
 #include "simulated/simulated.hpp"
 
-#include "harness/command.hpp"
 #include "harness/chart.hpp"
+#include "harness/command.hpp"
 
 #include "kumi/group/plan/tree.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <fstream>
 #include <future>
 #include <map>
 #include <mutex>
@@ -129,7 +128,7 @@ private:
 };
 
 /// Draws one figure for each size. Those of 80 KB and 8 MB are in the paper, too.
-void draw(const std::string& folder, const std::vector<Cell>& cells, const Results& results, Table& table) {
+void draw_figures(const std::string& folder, const std::vector<Cell>& cells, const Results& results, Table& table) {
     struct Figure {
         std::size_t bytes;
         const char* file;
@@ -148,10 +147,7 @@ void draw(const std::string& folder, const std::vector<Cell>& cells, const Resul
                                   results.curve("doubling", "the same with doubling", cells, figure.bytes)};
         std::erase_if(curves, [](const Curve& curve) { return curve.points.empty(); });
         if (curves.empty()) continue;
-        const std::string path = folder + "/" + figure.file;
-        std::ofstream file(path);
-        file << chart(figure.title, "members", "us until the last member has it", curves) << std::flush;
-        table.note(file ? "drawn: " + path : path + " cannot be written");
+        draw(folder, figure.file, chart(figure.title, "members", "us until the last member has it", curves), table);
     }
 }
 
@@ -198,7 +194,7 @@ Table run_simulated_bench(const BenchOptions& options) {
     const std::vector<Run> runs = runs_of(options, cells);
     const Results results(options, runs, table);
     explain_paper(cells, results, table);
-    if (!options.figures_folder.empty()) draw(options.figures_folder, cells, results, table);
+    if (!options.figures_folder.empty()) draw_figures(options.figures_folder, cells, results, table);
     return table;
 }
 

@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
-#include <fstream>
 
 namespace kumi::bench {
 namespace {
@@ -89,12 +88,11 @@ std::vector<Curve> curves(const Table& table, const BenchOptions& options, const
     return all;
 }
 
-void draw(const BenchOptions& options, const Metric& metric, const char* place, std::vector<Curve> all, Table& table) {
+void draw_curves(const BenchOptions& options, const Metric& metric, const char* place, std::vector<Curve> all,
+                 Table& table) {
     if (std::string_view(place) == "udp") all.push_back(nicam(metric));
-    const std::string path = fmt::format("{}/{}-{}.svg", options.figures_folder, metric.name, place);
-    std::ofstream picture(path);
-    picture << chart(title_of(place), "bytes of a message", metric.axis, all);
-    table.note(picture.flush() ? path : fmt::format("{}: cannot be written", path));
+    draw(options.figures_folder, fmt::format("{}-{}.svg", metric.name, place),
+         chart(title_of(place), "bytes of a message", metric.axis, all), table);
 }
 
 } // namespace
@@ -121,7 +119,7 @@ Table run_sizes_bench(const BenchOptions& options) {
                                            place,
                                            base::readable_bytes(static_cast<std::size_t>(
                                                half_bandwidth_bytes(curve.points)))));
-            if (!options.figures_folder.empty()) draw(options, metric, place, all, table);
+            if (!options.figures_folder.empty()) draw_curves(options, metric, place, all, table);
         }
     return table;
 }
