@@ -49,7 +49,7 @@ Block* BlockPool::take(std::size_t bytes) noexcept {
 }
 
 void BlockPool::give_back(Block* block) noexcept {
-    if (!block->is_starts) ++given_back_; // starts have taken no room
+    if (!block->is_starts) ++given_back_; // messages do not wait for the room of starts
     bytes_used_ -= block->capacity();
     if (idle_bytes_ + block->capacity() > idle_bytes_max_) return ::operator delete(block, alignment);
     idle_bytes_ += block->capacity();

@@ -231,7 +231,7 @@ private:
     static_assert(packet_bytes_max <= UINT16_MAX);
     Prepared prepared_[series_max];
     std::size_t prepared_count_ = 0;
-    const Heads* kept_ = nullptr; // of the series, if some of its packets lend their starts
+    const Heads* kept_ = nullptr; // where starts are kept that packets of the series lend; null: none do
     // complete packets; a packet whose last fragment is not in the series does not count
     std::size_t prepared_whole_ = 0;
     Sequence fragmented_;                 // the last packet of which fragments were sent

@@ -227,9 +227,8 @@ bool UdpChannel::send(Node to, const Pieces& bytes) noexcept {
             return true;
         }
     }
-    const Instant begin = time;
     const auto leave = [&] { send_part(to, time = now()); };
-    if (!endpoint_.try_send(to, bytes, begin, leave)) return note_refusal(), false;
+    if (!endpoint_.try_send(to, bytes, time, leave)) return note_refusal(), false;
     count_sent(to, bytes.size());
     if (endpoint_.has_ready()) transmit(time);
     if (is_slept_on_) [[unlikely]] update_sleeper();

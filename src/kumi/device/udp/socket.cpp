@@ -250,9 +250,9 @@ Socket::Sent Socket::send_burst(const Address& to, std::span<const Datagram> dat
         add(Bytes(std::exchange(gathered, gathered + piece.size()), piece.size()));
     };
     for (const Datagram& datagram : datagrams) {
-        const bool is_gathered = datagram_bytes < gathered_bytes_min && !datagram.body.empty();
-        is_gathered ? gather(datagram.head) : add(datagram.head);
-        if (!datagram.body.empty()) is_gathered ? gather(datagram.body) : add(datagram.body);
+        if (datagram.body.empty()) add(datagram.head);
+        else if (datagram_bytes < gathered_bytes_min) gather(datagram.head), gather(datagram.body);
+        else add(datagram.head), add(datagram.body);
     }
     alignas(cmsghdr) char control[CMSG_SPACE(sizeof(std::uint16_t))] = {};
     msghdr message{};
