@@ -7,6 +7,10 @@ namespace {
 
 constexpr Node nobody = ~Node{0};
 
+/// In Mailbox::returned: the newest buffer's link names the one before it. Where there is none, which is the usual
+/// case, the link is neither written nor read: each would be a cache miss that the next message waits for.
+constexpr std::uint32_t has_link = std::uint32_t{1} << 31;
+
 std::uint32_t units_for(std::size_t bytes) noexcept {
     return static_cast<std::uint32_t>((bytes + unit_bytes - 1) / unit_bytes);
 }
@@ -47,11 +51,11 @@ void BufferHeap::collect() noexcept {
     if (mailbox_->returned.load(std::memory_order_relaxed) == 0) return;
     // Acquire: partner of the release in return_buffer(): the receivers are done with these buffers, and the links are
     // written.
-    std::uint64_t top = mailbox_->returned.exchange(0, std::memory_order_acquire);
+    std::uint32_t top = mailbox_->returned.exchange(0, std::memory_order_acquire);
     while (top != 0) {
-        const auto unit = static_cast<std::uint32_t>(top - 1);
+        const std::uint32_t unit = (top & ~has_link) - 1;
         // Relaxed: ordered by the exchange. Read before the unit is free for a new buffer.
-        top = links_[unit].load(std::memory_order_relaxed);
+        top = (top & has_link) != 0 ? links_[unit].load(std::memory_order_relaxed) : 0;
         give_back(unit);
     }
 }
@@ -78,13 +82,14 @@ bool return_buffer(Segment& segment, Node owner, std::uint32_t unit) noexcept {
     Mailbox& mailbox = segment.mailbox(owner);
     std::atomic<std::uint32_t>& link = segment.links(owner)[unit];
     // Relaxed: a wrong guess only costs another round.
-    std::uint64_t top = mailbox.returned.load(std::memory_order_relaxed);
+    std::uint32_t top = mailbox.returned.load(std::memory_order_relaxed);
+    std::uint32_t mine = 0;
     do {
+        mine = (unit + 1) | (top != 0 ? has_link : 0);
         // Relaxed: published by the exchange below.
-        link.store(static_cast<std::uint32_t>(top), std::memory_order_relaxed);
+        if (top != 0) link.store(top, std::memory_order_relaxed);
         // Release: partner of the acquire in collect().
-    } while (!mailbox.returned.compare_exchange_weak(top, unit + 1, std::memory_order_release,
-                                                     std::memory_order_relaxed));
+    } while (!mailbox.returned.compare_exchange_weak(top, mine, std::memory_order_release, std::memory_order_relaxed));
     Memory::full_fence(); // partner: the fence in wait_for(): one of the two sees the other's store
     // Acquire: partner of the fence in wait_for(): a receiver that sees that the owner waits also sees that it is
     // asleep.

@@ -49,8 +49,9 @@ std::size_t Layout::window_offset(Node node) const noexcept {
 }
 
 std::uint32_t Layout::record_lines_max() const noexcept {
-    // With a sixteenth several records fit into a ring; a quarter is the ring's limit.
-    return std::min(std::max(static_cast<std::uint32_t>(ring_lines / 16), 4u), base::record_lines_max(ring_lines));
+    // With an eighth several records fit into a ring; a quarter is the ring's limit. One line more, so that messages of
+    // 8 KiB fit into rings of 64 KiB: through a buffer they take a tenth longer.
+    return std::min(std::max(static_cast<std::uint32_t>(ring_lines / 8 + 1), 4u), base::record_lines_max(ring_lines));
 }
 
 } // namespace kumi::device::shmem

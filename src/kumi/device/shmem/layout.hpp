@@ -50,7 +50,7 @@ enum class Presence : std::uint32_t {
 struct Mailbox {
     alignas(64) base::DoorbellState<Memory> bell;
     alignas(64) std::atomic<Presence> presence;
-    alignas(64) std::atomic<std::uint64_t> returned; // stack of returned buffers: first unit of the newest + 1; 0: none
+    alignas(64) std::atomic<std::uint32_t> returned; // stack of returned buffers, see buffers.cpp; 0: none
     alignas(64) std::atomic<std::uint32_t> buffer_wanted; // the node sleeps until a buffer is returned
 };
 

@@ -52,6 +52,10 @@ TEST(ShmemLayout, a_record_is_never_longer_than_its_ring_allows) {
     }
 }
 
+TEST(ShmemLayout, messages_of_8_KiB_fit_into_the_rings_of_few_nodes) {
+    EXPECT_GE(Layout::plan(2, {}).inline_bytes_max(), 8192u);
+}
+
 TEST(ShmemLayout, buffers_are_shared_among_nodes_within_their_bounds) {
     constexpr std::size_t mebibyte = std::size_t{1} << 20;
     EXPECT_EQ(Layout::plan(1, {}).buffer_bytes, 16 * mebibyte);
