@@ -2,6 +2,8 @@
 
 // Two nodes that send each other messages by PM alone.
 
+#include "contestant/work.hpp"
+
 #include "kumi/base/clock.hpp"
 #include "kumi/pm/channel.hpp"
 #include "kumi/pm/wait.hpp"
@@ -73,15 +75,19 @@ inline double seconds_since(Instant start) { return std::chrono::duration<double
 
 /// Seconds of one way of a ping-pong, from private memory to private memory.
 inline double pingpong_seconds(Partner& partner, std::size_t bytes, int count) {
-    const std::vector<std::byte> out(bytes);
+    std::vector<std::byte> out(bytes);
     std::vector<std::byte> in(bytes);
     const auto copy_out = [&](Bytes message) { std::memcpy(in.data(), message.data(), message.size()); };
+    const auto send = [&](int number) {
+        renew(out.data(), bytes, number);
+        partner.send(out);
+    };
     partner.barrier();
     const Instant start = now();
     for (int i = 0; i < count; ++i) {
-        if (partner.is_first()) partner.send(out);
+        if (partner.is_first()) send(i);
         partner.take(1, copy_out);
-        if (!partner.is_first()) partner.send(out);
+        if (!partner.is_first()) send(i);
     }
     return seconds_since(start) / count / 2;
 }

@@ -37,12 +37,16 @@ void receive(void* data, std::size_t bytes, int from) {
 
 double pingpong_seconds(std::size_t bytes, int count) {
     std::vector<char> out(bytes), in(bytes);
+    const auto send_next = [&](int number) {
+        renew(out.data(), bytes, number);
+        send(out.data(), bytes, 1 - rank_);
+    };
     MPI_Barrier(MPI_COMM_WORLD);
     const auto start = Clock::now();
     for (int i = 0; i < count; ++i) {
-        if (rank_ == 0) send(out.data(), bytes, 1);
+        if (rank_ == 0) send_next(i);
         receive(in.data(), bytes, 1 - rank_);
-        if (rank_ == 1) send(out.data(), bytes, 0);
+        if (rank_ == 1) send_next(i);
     }
     return seconds_since(start) / count / 2;
 }
