@@ -159,6 +159,7 @@ bool Sender::grow_slots() noexcept {
     }
     for (Sequence i = first_; i != next_; ++i) more[i & (more.size() - 1)] = slot(i);
     slots_ = std::move(more);
+    slots_mask_ = static_cast<Sequence>(slots_.size() - 1);
     return true;
 }
 

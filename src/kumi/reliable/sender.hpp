@@ -168,8 +168,8 @@ public:
     unsigned bursts_lost_alone() const noexcept { return bursts_lost_alone_; }
 
 private:
-    Slot& slot(Sequence sequence) noexcept { return slots_[sequence & (slots_.size() - 1)]; }
-    const Slot& slot(Sequence sequence) const noexcept { return slots_[sequence & (slots_.size() - 1)]; }
+    Slot& slot(Sequence sequence) noexcept { return slots_[sequence & slots_mask_]; }
+    const Slot& slot(Sequence sequence) const noexcept { return slots_[sequence & slots_mask_]; }
     bool has_room(std::size_t bytes) noexcept {
         found_no_memory_ = false;
         // Small enough to stay in the caches, but enough for two messages of any size: one under way, one being filled.
@@ -215,6 +215,7 @@ private:
     bool found_no_memory_ = false;
 
     std::vector<Slot> slots_; // their number is a power of two, and grows up to the window
+    Sequence slots_mask_ = 0; // their number less one: to compute it at each use costs more than the use
     Sequence first_;
     Sequence unsent_;
     Sequence next_;

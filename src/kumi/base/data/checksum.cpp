@@ -57,12 +57,13 @@ std::uint32_t step_by_table(std::uint32_t sum, std::uint64_t word) noexcept {
 // ---- by instruction
 
 #if defined(KUMI_CRC_TARGET)
-KUMI_CRC_TARGET inline std::uint32_t step_by_instruction(std::uint32_t sum, std::uint64_t word) noexcept {
+/// The sum has 64 bits, of which half are zero: the instruction wants it so, and a shorter one is extended each time.
+KUMI_CRC_TARGET inline std::uint64_t step_by_instruction(std::uint64_t sum, std::uint64_t word) noexcept {
 #if defined(__aarch64__)
     asm(".arch_extension crc\n\tcrc32cx %w0, %w0, %x1" : "+r"(sum) : "r"(word));
     return sum;
 #else
-    return static_cast<std::uint32_t>(_mm_crc32_u64(sum, word));
+    return _mm_crc32_u64(sum, word);
 #endif
 }
 
@@ -77,21 +78,28 @@ bool has_instruction() noexcept {
 
 /// All in one function: most heads have 64 bytes, for which calls would cost more than the sum.
 KUMI_CRC_TARGET std::uint32_t checksum_by_instruction(Bytes head, Bytes body) noexcept {
-    std::uint32_t a = lanes_start[0], b = lanes_start[1], c = lanes_start[2], d = lanes_start[3];
-    for (const Bytes& bytes : {head, body}) {
-        const std::byte* at = bytes.data();
-        const std::byte* const end = at + bytes.size();
+    std::uint64_t a = lanes_start[0], b = lanes_start[1], c = lanes_start[2], d = lanes_start[3];
+    const std::byte* at = head.data();
+    const std::byte* end = at + head.size();
+    while (true) {
         for (; end - at >= 32; at += 32) { // four at once: the instruction takes longer than it occupies the core
             a = step_by_instruction(a, word_at(at));
             b = step_by_instruction(b, word_at(at + 8));
             c = step_by_instruction(c, word_at(at + 16));
             d = step_by_instruction(d, word_at(at + 24));
         }
-        if (end - at >= 8) a = step_by_instruction(a, word_at(at));
-        if (end - at >= 16) b = step_by_instruction(b, word_at(at + 8));
-        if (end - at >= 24) c = step_by_instruction(c, word_at(at + 16));
+        if (at != end) { // the last words
+            a = step_by_instruction(a, word_at(at));
+            if (end - at >= 16) b = step_by_instruction(b, word_at(at + 8));
+            if (end - at >= 24) c = step_by_instruction(c, word_at(at + 16));
+        }
+        if (body.empty()) break;
+        at = body.data();
+        end = at + body.size();
+        body = {};
     }
-    return fold({a, b, c, d});
+    return fold({static_cast<std::uint32_t>(a), static_cast<std::uint32_t>(b), static_cast<std::uint32_t>(c),
+                 static_cast<std::uint32_t>(d)});
 }
 #endif
 
