@@ -50,7 +50,7 @@ bool Transfers::go_on(const Turn& turn, TryAnswer try_answer) {
 void Transfers::add_late_get(const Turn& turn, Node source, const Get& get) {
     late_gets_[source].push_back(get);
     port_.want_progress(turn, true);
-    dispatcher_.loop().on_duty(turn);
+    dispatcher_.loop().call_soon(turn);
 }
 
 /// True if answers were sent.

@@ -235,9 +235,12 @@ void ProgressLoop::call(const Turn&) noexcept {
 }
 
 void ProgressLoop::call_soon(const Turn& turn) noexcept {
-    // A background that naps for nap_max_ at most looks soon by itself.
+    // A thread that waits and is awake does it. A background that naps for nap_max_ at most looks soon by itself; the
+    // end of a wait cuts a longer nap short. Relaxed: written with the turn.
     const Duration nap = naps_.length();
-    if (sleeper_ == Sleeper::none && nap > Duration{0} && nap <= nap_max_) return;
+    const bool naps_shortly = nap > Duration{0} && nap <= nap_max_;
+    const bool is_served = serving_.waits.load(std::memory_order_relaxed) != 0;
+    if (sleeper_ == Sleeper::none && (is_served || naps_shortly)) return;
     call(turn);
 }
 

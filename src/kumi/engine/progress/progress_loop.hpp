@@ -161,7 +161,8 @@ public:
     void on_duty(const Turn&) noexcept { on_duty(); }
     /// Wakes the thread that sleeps on the channel, or calls the background, for work that no message announces.
     void call(const Turn&) noexcept;
-    /// Like call(), but does not wake a background that comes by itself after two short naps at the latest.
+    /// Like call(), but leaves the work to a thread that waits and is awake, and does not wake a background that comes
+    /// by itself after two short naps at the latest.
     void call_soon(const Turn& turn) noexcept;
 
 private:

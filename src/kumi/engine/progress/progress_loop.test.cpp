@@ -385,6 +385,25 @@ TEST_F(ProgressLoopTest, who_is_called_soon_is_woken_from_sleep_and_not_from_a_s
     EXPECT_TRUE(comes_true([&] { return work.background_looks > before; })) << "it comes by itself";
 }
 
+TEST_F(ProgressLoopTest, what_is_to_be_done_soon_is_left_to_a_thread_that_waits_awake) {
+    ProgressLoop spinning(channel, work, {.spin_max = std::chrono::hours(1)}, {});
+    std::atomic<unsigned> looks{0};
+    std::atomic<bool> came{false};
+    Waiter waiter(spinning, [&] { return ++looks != 0 && came; });
+    ASSERT_TRUE(comes_true([&] { return looks > 1; }));
+    spinning.start();
+    std::this_thread::sleep_for(50ms); // the background's naps are long now
+    for (int i = 0; i < 50; ++i) {
+        std::this_thread::sleep_for(1ms);
+        const Turn turn(spinning);
+        spinning.call_soon(turn);
+    }
+    EXPECT_EQ(work.background_looks, 0u);
+    came = true;
+    EXPECT_TRUE(waiter.was_woken());
+    EXPECT_TRUE(comes_true([&] { return work.background_looks != 0; })) << "nobody waits any more";
+}
+
 TEST_F(ProgressLoopTest, without_a_background_nobody_looks) {
     ProgressLoop quiet(channel, work, {}, {.in_background = false});
     quiet.start();
