@@ -8,6 +8,7 @@
 #include "group/group.hpp"
 #include "group/node.hpp"
 #include "harness/places.hpp"
+#include "harness/progress.hpp"
 #include "scale/scale.hpp"
 #include "shmem/node.hpp"
 #include "shmem/shmem.hpp"
@@ -76,11 +77,6 @@ struct Choices {
 
 int complain(const std::string& text) { return std::fprintf(stderr, "kumi bench: %s\n", text.c_str()), 1; }
 
-/// Shows a line of progress if standard error is a terminal. Each line replaces the one before; "" removes it.
-void show_progress(const std::string& text) {
-    if (::isatty(STDERR_FILENO) != 0) std::fprintf(stderr, "\r\033[K%s", text.c_str());
-}
-
 /// The first peer of `against` that the case does not have; null if it has all.
 const std::string* unknown_peer(const BenchCase& one, const std::vector<std::string>& against) {
     for (const std::string& peer : against)
@@ -117,6 +113,7 @@ int run_bench(const Choices& choices) {
                                !std::filesystem::create_directories(choices.figures_folder, wrong))
         return complain(fmt::format("--figures {}: {}", choices.figures_folder, wrong.message()));
     const Places places;
+    ProgressLine progress(chosen.name, STDERR_FILENO, ::isatty(STDERR_FILENO) != 0, now());
     BenchOptions options{
         .peers = choices.against,
         .rows = choices.rows,
@@ -128,9 +125,9 @@ int run_bench(const Choices& choices) {
         .figures_folder = choices.figures_folder,
         .cluster_file = choices.cluster_file.empty() ? "" : std::filesystem::absolute(choices.cluster_file).string(),
         .seed = choices.seed,
-        .on_progress = show_progress};
+        .on_progress = [&](const Step& step) { progress.show(step, now()); }};
     const Table table = chosen.run(options);
-    show_progress("");
+    progress.clear();
     fmt::print("{}", table.text());
     if (json.is_open() && !(json << table.json() << std::flush))
         return complain(fmt::format("--json {}: cannot be written", choices.json_path));

@@ -122,8 +122,10 @@ public:
     Table run() {
         for (int round = 0; round < options_.rounds; ++round) {
             stage_.begin_round(round + 1, options_.rounds);
-            for (const Case& one : cases_)
-                if (!one.only_if_named) measure(one, round);
+            for (std::size_t i = 0; i < cases_.size(); ++i) {
+                stage_.begin_case(i, cases_.size());
+                if (!cases_[i].only_if_named) measure(cases_[i], round);
+            }
         }
         for (const std::string storm : storm_rows)
             if (std::any_of(cases_.begin(), cases_.end(),

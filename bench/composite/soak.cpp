@@ -114,7 +114,7 @@ private:
 } // namespace
 
 Result<Soaked> soak(const OwnLab& lab, const cluster::Cluster& cluster, const std::vector<std::string>& job,
-                    std::uint64_t seed, const std::function<void(const std::string&)>& on_progress) {
+                    std::uint64_t seed, const std::function<void(const Step&)>& on_progress) {
     const std::string end_file = lab.folder() + "/over";
     std::vector<std::string> words = job;
     words.push_back(end_file);
@@ -125,7 +125,8 @@ Result<Soaked> soak(const OwnLab& lab, const cluster::Cluster& cluster, const st
     Storm storm(lab, cluster, seed);
     Result<void> blown;
     while (soaked.cycles < soak_cycles && blown && !has_ended()) {
-        on_progress(fmt::format("soak: cycle {} of {}", soaked.cycles + 1, soak_cycles));
+        on_progress({fmt::format("fault {} of {}", soaked.cycles + 1, soak_cycles), 1, 1,
+                     static_cast<double>(soaked.cycles) / soak_cycles});
         blown = storm.blow();
         if (blown) ++soaked.cycles;
     }

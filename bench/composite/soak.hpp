@@ -1,6 +1,7 @@
 #pragma once
 
 #include "harness/own_lab.hpp"
+#include "harness/progress.hpp"
 
 #include "kumi/base/result.hpp"
 #include "kumi/cluster/cluster.hpp"
@@ -25,6 +26,6 @@ struct Soaked {
 /// Runs `job`, whose nodes send each other messages, while links go down and up and hosts are muted at random. Equal
 /// seeds give equal faults in the same order, though not at the same instants. `cluster`: the cluster file of the lab.
 Result<Soaked> soak(const OwnLab& lab, const cluster::Cluster& cluster, const std::vector<std::string>& job,
-                    std::uint64_t seed, const std::function<void(const std::string&)>& on_progress);
+                    std::uint64_t seed, const std::function<void(const Step&)>& on_progress);
 
 } // namespace kumi::bench

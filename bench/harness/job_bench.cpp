@@ -39,7 +39,10 @@ public:
     Table run() {
         for (int round = 0; round < options_.rounds; ++round) {
             stage_.begin_round(round + 1, options_.rounds);
-            for (const JobCase& one : cases_) measure(one, round);
+            for (std::size_t i = 0; i < cases_.size(); ++i) {
+                stage_.begin_case(i, cases_.size());
+                measure(cases_[i], round);
+            }
         }
         return std::move(table_);
     }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "harness/progress.hpp"
+
 #include <algorithm>
 #include <cstdint>
 #include <functional>
@@ -19,7 +21,7 @@ struct BenchOptions {
     std::string figures_folder = {}; // where figures are written; empty: none are drawn
     std::string cluster_file = {};   // the hosts and networks of composite.soak and composite.steady; empty: their own
     std::uint64_t seed = 0;          // of random faults
-    std::function<void(const std::string&)> on_progress; // is told what is being measured
+    std::function<void(const Step&)> on_progress; // is told what is being measured
 };
 
 /// Whether `row` is to be measured. All rows are if the options name none.

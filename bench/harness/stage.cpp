@@ -12,12 +12,17 @@ std::vector<Entry> in_turn(std::vector<Entry> entries, int round) {
     return entries;
 }
 
-void Stage::begin_round(int number, int count) { round_ = fmt::format("round {} of {}: ", number, count); }
+void Stage::begin_round(int number, int count) { step_ = {"", number, count, 0}; }
+
+void Stage::begin_case(std::size_t done, std::size_t count) {
+    step_.part = static_cast<double>(done) / static_cast<double>(count);
+}
 
 std::optional<Heard> Stage::run(const Entry& entry, std::chrono::seconds seconds_max) {
     const std::string name = fmt::format("{} {}", entry.who, entry.what);
     if (std::find(failed_.begin(), failed_.end(), name) != failed_.end()) return std::nullopt;
-    on_progress_(round_ + name);
+    step_.what = name;
+    on_progress_(step_);
     auto heard = run_contestant(entry.words, entry.environment, seconds_max);
     if (heard) return std::move(*heard);
     failed_.push_back(name);

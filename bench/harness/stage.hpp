@@ -1,6 +1,7 @@
 #pragma once
 
 #include "harness/command.hpp"
+#include "harness/progress.hpp"
 #include "harness/table.hpp"
 
 #include <functional>
@@ -25,16 +26,18 @@ std::vector<Entry> in_turn(std::vector<Entry> entries, int round);
 /// take its whole deadline in each round.
 class Stage {
 public:
-    Stage(Table& table, std::function<void(const std::string&)> on_progress)
+    Stage(Table& table, std::function<void(const Step&)> on_progress)
         : table_(table), on_progress_(std::move(on_progress)) {}
 
     void begin_round(int number, int count);
+    /// `done` of `count` cases of this round are measured; for the estimate of the time that is left.
+    void begin_case(std::size_t done, std::size_t count);
     std::optional<Heard> run(const Entry& entry, std::chrono::seconds seconds_max);
 
 private:
     Table& table_;
-    std::function<void(const std::string&)> on_progress_;
-    std::string round_;
+    std::function<void(const Step&)> on_progress_;
+    Step step_;
     std::vector<std::string> failed_;
 };
 

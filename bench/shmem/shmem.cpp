@@ -22,8 +22,13 @@ public:
     Table run() {
         for (int round = 0; round < options_.rounds; ++round) {
             stage_.begin_round(round + 1, options_.rounds);
-            for (const auto& entries : {pair_entries(), ring_entries(), launch_entries(), idle_entries()})
-                for (const Entry& entry : entries) measure(entry);
+            std::vector<Entry> entries;
+            for (const auto& more : {pair_entries(), ring_entries(), launch_entries(), idle_entries()})
+                entries.insert(entries.end(), more.begin(), more.end());
+            for (std::size_t i = 0; i < entries.size(); ++i) {
+                stage_.begin_case(i, entries.size());
+                measure(entries[i]);
+            }
         }
         return std::move(table_);
     }

@@ -106,7 +106,8 @@ private:
     void work() {
         for (std::unique_lock lock(mutex_); next_ < runs_.size();) {
             const Run& run = runs_[next_++];
-            options_.on_progress(fmt::format("{} of {}: {}, {}", next_, runs_.size(), run.cell->id(), run.who));
+            options_.on_progress({fmt::format("{} of {}: {}, {}", next_, runs_.size(), run.cell->id(), run.who), 1, 1,
+                                  static_cast<double>(next_ - 1) / static_cast<double>(runs_.size())});
             lock.unlock();
             const auto heard = run_contestant(run.words(options_), {}, simulation_seconds_max);
             lock.lock();

@@ -111,10 +111,12 @@ public:
     Table run() {
         for (int round = 0; round < options_.rounds; ++round) {
             stage_.begin_round(round + 1, options_.rounds);
-            for (const Case& one : cases_)
-                for (const Task& task : one.tasks)
+            for (std::size_t i = 0; i < cases_.size(); ++i) {
+                stage_.begin_case(i, cases_.size());
+                for (const Task& task : cases_[i].tasks)
                     if (chosen(task.who) && !(task.is("ports") && round > 0))
                         measure(entry(task)); // a count does not vary, so one round is enough
+            }
         }
         return std::move(table_);
     }

@@ -39,6 +39,7 @@ TEST(Bench, measures_the_rows_that_were_asked_for_and_says_who_was_not_measured)
     const Outcome outcome = run({.words = {kumi_command, "bench", "udp", "--rows", "udp.rate.32.loopback", "--rounds",
                                            "1", "--against", "tcp,enet,zeromq"}});
     EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(outcome.err, ""); // progress is shown on a terminal, and elsewhere only after some time
     EXPECT_TRUE(
         matches(lines_of(outcome.out).at(1), "udp.rate.32.loopback .* tcp_nodelay [0-9.]+  tcp_nagle [0-9.]+.*"))
         << outcome.out;
