@@ -42,16 +42,30 @@ double seconds_per_call(Once&& once, std::chrono::milliseconds duration = window
     return run(duration);
 }
 
+/// How fast a count grows, and by how much a meter goes on while it grows by one.
+struct Growth {
+    double per_second;
+    double metered_each;
+};
+
 /// How fast `count` grows, from the first arrival on. `take_until(instant)` waits for arrivals until then and counts
-/// them in `count`.
-template <class TakeUntil>
-double per_second(const std::uint64_t& count, TakeUntil&& take_until, std::chrono::milliseconds duration = window) {
+/// them in `count`. `meter()` is read when that begins to be measured, and at the end.
+template <class TakeUntil, class Meter>
+Growth growth(const std::uint64_t& count, TakeUntil&& take_until, std::chrono::milliseconds duration, Meter&& meter) {
     while (count == 0) take_until(MeasuringClock::now() + std::chrono::milliseconds(10));
     take_until(MeasuringClock::now() + warm_up);
     const std::uint64_t before = count;
+    const double metered = meter();
     const auto start = MeasuringClock::now();
     take_until(start + duration);
-    return static_cast<double>(count - before) / Seconds(MeasuringClock::now() - start).count();
+    const double seconds = Seconds(MeasuringClock::now() - start).count();
+    const auto grown = static_cast<double>(count - before);
+    return {grown / seconds, (meter() - metered) / grown};
+}
+
+template <class TakeUntil>
+double per_second(const std::uint64_t& count, TakeUntil&& take_until, std::chrono::milliseconds duration = window) {
+    return growth(count, take_until, duration, [] { return 0.0; }).per_second;
 }
 
 /// How many calls fill `duration` if each takes `seconds_each`.

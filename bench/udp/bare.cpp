@@ -3,6 +3,7 @@
 #include "contestant/measure.hpp"
 #include "contestant/mix.hpp"
 #include "contestant/processes.hpp"
+#include "contestant/processor_time.hpp"
 #include "contestant/work.hpp"
 #include "udp/sockets.hpp"
 
@@ -63,24 +64,29 @@ int pingpong(const Task& task, const SocketPair& sockets, Waiting waiting) {
     return run_parts({{ask, 0}, {answer, 1}});
 }
 
-/// Bytes that arrive per second. The receiver spins, as Kumi's does, so that the sender need not wake it.
-double stream_rate(const SocketPair& sockets, std::chrono::milliseconds duration) {
+/// The bytes that arrive. A receiver spins, as Kumi's does, so that the sender need not wake it; but both ends sleep
+/// where their processor time is measured.
+Growth stream_growth(const Task& task, const SocketPair& sockets, const ProcessorTime& processor) {
+    const Waiting waiting = task.is_processor_time() ? Waiting::blocking : Waiting::spinning;
     Buffer into(256 << 10);
     std::uint64_t bytes = 0;
-    return per_second(
+    return growth(
         bytes,
         [&](auto deadline) {
-            while (MeasuringClock::now() < deadline) bytes += receive(sockets[1].get(), into, 1, Waiting::spinning);
+            while (MeasuringClock::now() < deadline) bytes += receive(sockets[1].get(), into, 1, waiting);
         },
-        duration);
+        task.is("loss") ? loss_window : window, [&] { return processor.seconds(); });
 }
 
 int stream(const Task& task, const SocketPair& sockets, std::size_t write_bytes, double unit) {
+    ProcessorTime processor;
     const auto take = [&] {
-        report(task.row().c_str(), stream_rate(sockets, task.is("loss") ? loss_window : window) / unit);
+        processor.join();
+        report_stream(task, stream_growth(task, sockets, processor), unit);
         return 0;
     };
     const auto give = [&] {
+        processor.join();
         const Buffer from(write_bytes);
         while (send_all(sockets[0].get(), from)) {
         }

@@ -3,6 +3,7 @@
 #include "contestant/measure.hpp"
 #include "contestant/mix.hpp"
 #include "contestant/processes.hpp"
+#include "contestant/processor_time.hpp"
 #include "contestant/request_reply.hpp"
 #include "contestant/work.hpp"
 #include "udp/bare.hpp"
@@ -70,16 +71,23 @@ void take_until(Channel& channel, pm::Handler handler, Instant deadline, pm::Pat
 
 /// Messages from node 0 to node 1; `unit` is a number of bytes.
 int stream(const Task& task, const Ends& ends, std::size_t message_bytes, double unit) {
+    ProcessorTime processor;
+    // An end that spins takes a core, whatever it does.
+    const pm::Patience patience = task.is_processor_time() ? sleeping : spinning;
     const auto take = [&] {
+        processor.join();
         std::uint64_t bytes = 0;
         const auto count = [&](pm::Message& message) { bytes += message.bytes().size(); };
-        const auto more = [&](Instant deadline) { take_until(*ends[1], count, deadline, spinning); };
-        report(task.row().c_str(), per_second(bytes, more, task.is("loss") ? loss_window : window) / unit);
+        const auto more = [&](Instant deadline) { take_until(*ends[1], count, deadline, patience); };
+        const Growth taken =
+            growth(bytes, more, task.is("loss") ? loss_window : window, [&] { return processor.seconds(); });
+        report_stream(task, taken, unit);
         return 0;
     };
     const auto give = [&] {
-        if (task.is("bulk") || task.is("loss")) return send_in_place_for_ever(*ends[0], 1, message_bytes, spinning);
-        return send_for_ever(*ends[0], 1, message_bytes, spinning);
+        processor.join();
+        if (task.is("bulk") || task.is("loss")) return send_in_place_for_ever(*ends[0], 1, message_bytes, patience);
+        return send_for_ever(*ends[0], 1, message_bytes, patience);
     };
     return run_parts({{take, 1}, {give, 0}});
 }
