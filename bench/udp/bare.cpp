@@ -5,9 +5,9 @@
 #include "contestant/processes.hpp"
 #include "contestant/processor_time.hpp"
 #include "contestant/work.hpp"
+#include "udp/bursts.hpp"
+#include "udp/placing.hpp"
 #include "udp/sockets.hpp"
-
-#include "kumi/reliable/packet.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -130,41 +130,6 @@ int mix(const Task& task, const SocketPair& sockets) {
     return run_parts({{ask, 0}, {answer, 1}});
 }
 
-/// How a bare sender fills the network: datagrams of `datagram_bytes`, as many by one call as `bytes` hold.
-struct Burst {
-    int datagram_bytes;
-    int bytes;
-
-    /// What is left for content if each datagram begins with headers as large as Kumi's. They lie between the pieces of
-    /// the content, so a burst is one piece of memory.
-    double content() const noexcept { return 1.0 - double{reliable::piece_head_bytes} / datagram_bytes; }
-};
-
-/// A sender has no more bytes under way, as a protocol that repairs losses would. What is sent without that is faster,
-/// but mostly does not arrive.
-constexpr std::int64_t under_way_max = 2 << 20;
-/// So often the receiver tells how much has arrived.
-constexpr std::uint64_t told_each = under_way_max / 8;
-/// If nothing is told for so long, what is under way is lost.
-constexpr std::chrono::milliseconds lost_after{20};
-
-void send_bursts(int socket, const Burst& burst) {
-    if (burst.bytes > burst.datagram_bytes)
-        ::setsockopt(socket, SOL_UDP, UDP_SEGMENT, &burst.datagram_bytes, sizeof(int));
-    const Buffer from(static_cast<std::size_t>(burst.bytes));
-    std::int64_t sent = 0, arrived = 0, lost = 0;
-    auto told = MeasuringClock::now();
-    while (true) {
-        const bool is_news = ::recv(socket, &arrived, sizeof arrived, MSG_DONTWAIT) == sizeof arrived;
-        if (is_news) told = MeasuringClock::now();
-        if (sent - arrived - lost + burst.bytes <= under_way_max) {
-            if (::send(socket, from.data(), from.size(), 0) > 0) sent += burst.bytes; // a refused one is sent again
-        } else if (!is_news && MeasuringClock::now() - told > lost_after) {
-            lost = sent - arrived;
-        }
-    }
-}
-
 /// Bytes of content that arrive per second.
 double receive_bursts(int socket, const Burst& burst) {
     const int on = 1;
@@ -175,9 +140,7 @@ double receive_bursts(int socket, const Burst& burst) {
         while (MeasuringClock::now() < deadline) {
             const ssize_t got = ::recv(socket, into.data(), into.size(), MSG_DONTWAIT);
             if (got > 0) arrived += static_cast<std::size_t>(got);
-            if (arrived - told < told_each) continue;
-            told = arrived;
-            (void)::send(socket, &told, sizeof told, MSG_DONTWAIT);
+            tell_sender(socket, arrived, told);
         }
     });
     return rate * burst.content();
@@ -202,8 +165,7 @@ double burst_rate(const SocketPair& sockets, const Burst& burst) {
 
 /// What the network carries for a bare sender that has everything where it must be and repairs nothing.
 int bulk_limit(const Task& task, const Network& network) {
-    constexpr int mtu_payload = 1500 - 28;
-    std::vector<Burst> bursts{{mtu_payload, 44 * mtu_payload}};
+    std::vector<Burst> bursts{burst_of_pieces};
     if (network.is_loopback()) bursts.insert(bursts.end(), {{65507, 65507}, {32000, 64000}});
     double best = 0;
     for (const Burst& burst : bursts) {
@@ -220,8 +182,9 @@ int bulk_limit(const Task& task, const Network& network) {
 
 int run_bare(const Task& task, const Network& network) {
     if (task.is("bulk") && task.who == "limit") return bulk_limit(task, network);
-    const auto sockets = pair_for(task, network);
+    const auto sockets = task.is("placing") ? udp_pair(network) : pair_for(task, network);
     if (!sockets) return fail(sockets.error());
+    if (task.is("placing")) return measure_placing(task, *sockets);
     if (task.is("latency")) return pingpong(task, *sockets, Waiting::spinning);
     if (task.is("sleeping")) return pingpong(task, *sockets, Waiting::blocking);
     if (task.is("bulk") || task.is("loss")) return stream(task, *sockets, bulk_message_bytes, 1e6);

@@ -193,6 +193,7 @@ int udp_node(std::span<const std::string> words) {
     const double loss = task->is("loss") ? std::stod(task->what.substr(task->what.find('.') + 1)) : 0;
     const auto network = Network::open(task->network, loss);
     if (!network) return fail(network.error());
+    if (task->is("placing")) return run_bare(*task, *network);
     if (task->who == "kumi" ||
         (task->who == "limit" && (task->is("incast") || task->is_encrypted() || task->is_checked())))
         return run_kumi(*task, *network);

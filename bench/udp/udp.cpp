@@ -35,6 +35,10 @@ std::vector<Kind> kinds() {
         {{"copied", "MB/s", false, "the same, copied from the sender's own memory"}, {"kumi"}},
         {{"bulk.cpu", "us/MB", true, "processor time of both ends for each MB of bulk, with waiters that sleep"},
          {"kumi", "tcp"}},
+        {{"placing", "us", true,
+          "processor time of a bare receiver for each MB: pieces copied out of what recv(2) filled, as Kumi does; "
+          "limit: left there; scattered: put in place by recvmsg(2), with an iovec for each"},
+         {"kumi", "limit", "scattered"}},
         {{"rate.32", "M/s", false, "32-byte messages, one way, as many as will go"},
          {"kumi", "tcp_nodelay", "tcp_nagle", "enet", "zeromq"}},
         {{"rate.32.cpu", "ns", true,
@@ -94,7 +98,7 @@ std::vector<Case> chosen_cases(const BenchOptions& options) {
 
 /// The columns: "tcp" stands for TCP in all its variants.
 Words columns(const Words& peers) {
-    Words names{"cipher"};
+    Words names{"cipher", "scattered"};
     const auto add = [&](const std::string& name) {
         if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
     };
