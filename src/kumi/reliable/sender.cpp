@@ -195,6 +195,36 @@ bool Sender::cut() noexcept {
     return true;
 }
 
+/// How many packets like the one that was just prepared may follow it in the series: further pieces of its size, of the
+/// same message. The message's last piece does not count, which is smaller, or ends its block.
+std::uint32_t Sender::count_alike(const Slot& last, Instant now) const noexcept {
+    const Block& block = *last.block;
+    const bool is_strided = holds_piece(block) && last.bytes == block.stride;
+    if (!(is_strided || last.is_started) || last.ends_block || next_ - unsent_ != prepared_whole_) return 0;
+    const std::uint64_t under_way = under_way_bytes_ + prepared_bytes_;
+    const std::uint32_t weight = weight_sent_ + prepared_weight_, limit = credit_limit(now);
+    if (under_way >= congestion_.window_bytes() || !is_before(weight, limit)) return 0;
+    const std::size_t filled = block.bytes - block.unfilled - block.cut;
+    const std::size_t pieces = filled == 0 ? 0 : (filled - 1) / last.bytes;
+    const std::size_t with_starts = is_strided ? pieces : block.started;
+    const std::size_t free_slots = slots_.size() - (next_ - first_);
+    const std::size_t in_credit = (limit - weight) / weight_of(last.bytes);
+    const std::size_t in_window = (congestion_.window_bytes() - under_way) / last.bytes;
+    return static_cast<std::uint32_t>(
+        std::min({pieces, with_starts, free_slots, in_credit, in_window, series_max - prepared_count_}));
+}
+
+/// Cuts one of them.
+void Sender::cut_alike() noexcept {
+    const Slot& last = slot(next_ - 1);
+    Slot& cut = slot(next_++);
+    cut = last;
+    cut.offset += last.bytes;
+    cut.block->cut += last.bytes;
+    if (last.is_started) --cut.block->started;
+    --alike_;
+}
+
 /// Cuts a packet, in a block of its own, with the starts of the next pieces of a message that was filled in place.
 /// False: that is not worth it, or the system has no memory.
 bool Sender::cut_starts(Block& message) noexcept {
@@ -252,7 +282,9 @@ bool Sender::next_packet(std::size_t room, Instant now, PacketHeader& header, Ou
     if (prepared_count_ == series_max) return false;
     std::byte* const head_memory = heads[prepared_count_];
     Sequence sequence = unsent_ + static_cast<Sequence>(prepared_whole_);
-    if (prepared_count_ != 0 && prepared_[prepared_count_ - 1].fragment_end != 0) {
+    if (alike_ != 0) {
+        cut_alike();
+    } else if (prepared_count_ != 0 && prepared_[prepared_count_ - 1].fragment_end != 0) {
         sequence = prepared_[prepared_count_ - 1].sequence;
     } else if (prepared_retransmits_) {
         if (prepared_whole_ == repairs_) return false;
@@ -280,6 +312,7 @@ bool Sender::next_packet(std::size_t room, Instant now, PacketHeader& header, Ou
     prepared_bytes_ += next.bytes;
     prepared_weight_ += weight_of(next.bytes);
     if (prepared_retransmits_) return true;
+    if (alike_ == 0) alike_ = count_alike(next, now);
     const std::uint32_t since = bytes_since_ack_request_ + prepared_bytes_ - prepared_ack_requests_;
     const std::uint32_t often = bytes_per_ack_request();
     if (since < often) return true;

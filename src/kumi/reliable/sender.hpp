@@ -95,6 +95,7 @@ public:
     void forget_prepared() noexcept {
         if (kept_ != nullptr) put_starts_back();
         prepared_count_ = prepared_whole_ = 0, prepared_bytes_ = prepared_weight_ = prepared_ack_requests_ = 0;
+        alike_ = 0;
     }
     bool has_repairs() const noexcept { return repairs_ != 0; }
     /// True if something waits to be sent after the prepared series.
@@ -183,6 +184,8 @@ private:
     }
     bool append(const Pieces& message) noexcept;
     bool cut() noexcept;
+    std::uint32_t count_alike(const Slot& last, Instant now) const noexcept;
+    void cut_alike() noexcept;
     bool cut_starts(Block& message) noexcept;
     void put_starts_back() noexcept;
     bool grow_slots() noexcept;
@@ -238,6 +241,7 @@ private:
     Sequence fragmented_;                 // the last packet of which fragments were sent
     std::uint32_t fragmented_bytes_ = 0;  // bytes of its records that were sent; 0: all
     bool prepared_retransmits_ = false;
+    std::uint32_t alike_ = 0; // packets like the last one that may follow it: looked at once, not for each of them
     std::uint32_t prepared_bytes_ = 0;
     std::uint32_t prepared_weight_ = 0;
     std::uint32_t prepared_ack_requests_ = 0; // bytes that the requests in the series stand for

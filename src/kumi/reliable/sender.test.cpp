@@ -794,6 +794,68 @@ TEST(Sender, messages_of_all_sizes_that_were_filled_in_place_arrive_as_they_were
             }
 }
 
+// ---- pieces that leave together, whose limits are looked at once
+
+/// Fills a message of `packets` packets in place, or copies it.
+void give(OneSender& one, const std::vector<std::byte>& message, bool in_place) {
+    if (in_place) ASSERT_NE(fill(one, message), nullptr);
+    else ASSERT_TRUE(one.sender.try_append_long(Bytes(message)));
+}
+
+TEST(Sender, as_many_pieces_leave_as_each_limit_allows_and_not_one_more) {
+    constexpr std::uint32_t weight = weight_of(1472);
+    const auto message = some_bytes(150 * 1400, 6);
+    for (const bool in_place : {false, true}) {
+        for (std::uint32_t count = 1; count < 100; ++count)
+            for (const std::uint32_t more : {0u, 1u, weight - 1}) {
+                SenderOptions options = usual_packets();
+                options.credit_guaranteed = count * weight + more;
+                OneSender one(options);
+                give(one, message, in_place);
+                ASSERT_EQ(one.all().size(), count) << "of credit";
+                ASSERT_TRUE(one.hear({.expected = count, .latest = count, .credit = count * weight + weight}));
+                ASSERT_EQ(one.all().size(), 1u);
+            }
+        for (const std::uint32_t places : {2u, 8u, 64u, 128u}) {
+            SenderOptions options = usual_packets();
+            options.window_packets_max = places;
+            OneSender one(options);
+            give(one, message, in_place);
+            EXPECT_EQ(one.all().size(), places);
+            ASSERT_TRUE(one.hear({.expected = 2, .latest = 2}));
+            EXPECT_EQ(one.all().size(), 2u);
+        }
+        for (std::uint32_t others = 1; others < 60; ++others) { // in the congestion window
+            OneSender one(usual_packets());
+            for (std::uint32_t i = 0; i < others; ++i) one.say(1000);
+            give(one, some_bytes(200 * 1472), in_place);
+            const std::size_t left = Congestion::window_bytes_start - others * (sizeof(PacketHeader) + 1008);
+            ASSERT_EQ(one.all().size(), others + left / 1472);
+        }
+    }
+}
+
+TEST(Sender, long_messages_arrive_as_they_were_however_many_pieces_of_a_series_leave) {
+    for (const bool in_place : {false, true})
+        for (std::size_t at_once = 1; at_once <= Sender::series_max; ++at_once) {
+            OneSender one(usual_packets());
+            Messages said;
+            for (const std::size_t bytes : {40 * 1472u, 33'333u, 21 * 1472u + 8u, 60 * 1400u, 9'000u}) {
+                said.push_back(some_bytes(bytes, static_cast<unsigned>(bytes)));
+                give(one, said.back(), in_place);
+            }
+            std::vector<SentPacket> packets;
+            for (auto more = one.series(midnight, at_once); !more.empty(); more = one.series(midnight, at_once)) {
+                packets.insert(packets.end(), more.begin(), more.end());
+                const auto count = static_cast<Sequence>(packets.size());
+                ASSERT_TRUE(one.hear({.expected = count, .latest = count}));
+            }
+            ASSERT_EQ(received(packets), said) << at_once;
+            EXPECT_TRUE(one.sender.idle());
+            EXPECT_EQ(one.pool.bytes_used(), 0u);
+        }
+}
+
 TEST(Sender, a_piece_is_repaired_with_its_start_in_its_place) {
     OneSender one(usual_packets());
     const auto message = some_bytes(20 * 1472, 5);
