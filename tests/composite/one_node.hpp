@@ -51,9 +51,10 @@ public:
 
     // What the test asks.
     std::vector<Given> given;
+    std::uint64_t given_bytes = 0, waiting = 0; // waiting until take(), unless the test says otherwise
     std::size_t cancelled = 0;
     std::set<Node> given_up;
-    std::vector<Given> take() { return std::exchange(given, {}); }
+    std::vector<Given> take() { return waiting = 0, std::exchange(given, {}); }
 
     Node self() const noexcept override { return 0; }
     Node nodes() const noexcept override { return 9; }
@@ -80,7 +81,7 @@ public:
     void wake() noexcept override {}
     bool lost(Node node) const noexcept override { return gone.contains(node); }
     void give_up(Node node) noexcept override { given_up.insert(node); }
-    pm::Traffic sent(Node) const noexcept override { return {}; }
+    pm::Traffic sent(Node) const noexcept override { return {.bytes = given_bytes}; }
 
     bool are_up() noexcept override { return up; }
     Duration unanswered(Node, Instant) const noexcept override { return owed; }
@@ -88,6 +89,7 @@ public:
     bool has_left(Node) const noexcept override { return left; }
     std::uint64_t losses() const noexcept override { return gone.size() + (left ? 1 : 0); }
     bool all_arrived(Node) const noexcept override { return arrived; }
+    std::uint64_t waiting_bytes(Node) const noexcept override { return waiting; }
     void each_unarrived(Node to, base::FunctionRef<void(Bytes)> what) const override {
         for (const auto& letter : unarrived)
             if (to == 11) what(letter);
@@ -96,6 +98,8 @@ public:
 private:
     void push(Node to, std::vector<std::byte> bytes) {
         --room;
+        given_bytes += bytes.size();
+        waiting += bytes.size();
         given.push_back({to, std::move(bytes)});
     }
 

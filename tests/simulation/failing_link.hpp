@@ -109,7 +109,7 @@ public:
         peers_[node].queue.clear();
         peers_[node].arrived = 0;
     }
-    pm::Traffic sent(Node) const noexcept override { return {}; }
+    pm::Traffic sent(Node to) const noexcept override { return {.bytes = peers_[to].given}; }
 
     bool are_up() noexcept override { return network_.is_up(self_); }
     Duration unanswered(Node to, Instant now) const noexcept override {
@@ -121,6 +121,11 @@ public:
     bool has_left(Node) const noexcept override { return false; }
     std::uint64_t losses() const noexcept override { return losses_; }
     bool all_arrived(Node to) const noexcept override { return peers_[to].queue.empty(); }
+    std::uint64_t waiting_bytes(Node to) const noexcept override {
+        std::uint64_t bytes = 0;
+        for (const auto& message : peers_[to].queue) bytes += message.size();
+        return bytes;
+    }
     void each_unarrived(Node to, base::FunctionRef<void(Bytes)> what) const override {
         for (const auto& message : peers_[to].queue) what(message);
     }
@@ -139,6 +144,7 @@ private:
         std::size_t arrived = 0;                  // of these
         std::size_t budget = 0;                   // bytes that may arrive, where there is a rate
         std::uint64_t bytes = 0;                  // that have arrived
+        std::uint64_t given = 0;                  // the bytes of all messages
         Instant asked_at{};
         bool lost = false;
         bool is_reserved = false;
@@ -148,6 +154,7 @@ private:
     void release(std::uint64_t token) noexcept override { lent_.erase(token); }
     void push(Peer& peer, std::vector<std::byte> message) {
         if (peer.queue.empty()) peer.asked_at = network_.clock;
+        peer.given += message.size();
         peer.queue.push_back(std::move(message));
     }
 

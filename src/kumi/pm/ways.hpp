@@ -29,6 +29,8 @@ public:
     virtual std::uint64_t losses() const noexcept = 0;
     /// True when all messages that were committed to `to` have arrived.
     virtual bool all_arrived(Node to) const noexcept = 0;
+    /// How many bytes were committed to `to` that may not have arrived, to the size of a block of memory.
+    virtual std::uint64_t waiting_bytes(Node to) const noexcept = 0;
     /// Calls `what` with each message to `to` that was committed and may not have arrived, oldest first. Also after
     /// `to` was lost, unless it has left.
     virtual void each_unarrived(Node to, base::FunctionRef<void(Bytes)> what) const = 0;

@@ -90,6 +90,7 @@ private:
     bool has_left(Node to) const noexcept override { return endpoint_.gone(to) == reliable::Gone::left; }
     std::uint64_t losses() const noexcept override { return endpoint_.gone_count(); }
     bool all_arrived(Node to) const noexcept override { return endpoint_.sender(to).idle(); }
+    std::uint64_t waiting_bytes(Node to) const noexcept override { return endpoint_.sender(to).queue_bytes(); }
     void begin_close() noexcept override { endpoint_.begin_close(); }
     void each_unarrived(Node to, base::FunctionRef<void(Bytes)> what) const override {
         endpoint_.sender(to).each_unarrived(what);
