@@ -707,6 +707,37 @@ TEST_F(Stripes, what_gets_ahead_of_a_piece_that_does_not_arrive_is_bounded) {
     EXPECT_EQ(world[1].counters().unsound, 0u);
 }
 
+TEST_F(Stripes, a_hopeless_network_is_given_no_piece_and_costs_nothing) {
+    World world(2, 2);
+    world.network(0).set_rate(50'000);
+    world.network(1).set_rate(500);
+    world.start();
+    stream(world, 1s);
+    EXPECT_GT(stream(world, 10s), 49.5e6);
+    EXPECT_EQ(world[0].counters().striped, 0u);
+    EXPECT_GT(world.network(1)[0].bytes_arrived(1), 0u) << "it was timed";
+    ASSERT_TRUE(world.run_until([&] { return world.all_arrived(); }));
+}
+
+TEST_F(Stripes, whatever_fails_in_a_stream_every_message_arrives_once_and_in_order) {
+    for_each_seed(failures_usually / 10, [](std::uint64_t seed) {
+        std::mt19937_64 random(seed);
+        const std::size_t networks = 2 + random() % 2;
+        World world(2, networks);
+        for (std::size_t i = 0; i < networks; ++i) world.network(i).set_rate(1000 + random() % 60'000);
+        world.start();
+        for (int i = 0; i < 30 && !testing::Test::HasFatalFailure(); ++i) {
+            stream(world, std::chrono::milliseconds(random() % 400), 65'536 + random() % 300'000);
+            if (random() % 3 == 0) world.network(random() % networks).set_rate(1000 + random() % 60'000);
+            else disturb(world, 2, networks, random);
+        }
+        repair_all(world, 2, networks, random);
+        ASSERT_TRUE(world.run_until([&] { return world.all_arrived() || testing::Test::HasFatalFailure(); }));
+        ASSERT_FALSE(world[0].lost(1));
+        ASSERT_EQ(world[1].counters().unsound, 0u);
+    });
+}
+
 TEST(Relays, a_source_is_held_back_when_the_destination_takes_nothing) {
     World world(3, 1);
     chain(world);

@@ -22,6 +22,7 @@ struct Envelope {
     enum class Kind : std::uint8_t {
         message, // the user's
         piece,   // of one: a PieceHead and some of its bytes
+        timed,   // nothing that matters: the source times how long it takes to arrive
         ping,    // to be answered with the same number, by the network or the path that it came by
         pong,
         arrived, // the source has received every message of the destination before this number

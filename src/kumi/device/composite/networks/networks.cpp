@@ -61,6 +61,7 @@ void Networks::on_word(Peer& peer, const Envelope& head, Bytes letter, Inlet fro
     case Envelope::Kind::owes: return paths_.on_owes(head.sequence, now);
     case Envelope::Kind::message:
     case Envelope::Kind::piece:
+    case Envelope::Kind::timed:
     case Envelope::Kind::seek: return;
     }
 }

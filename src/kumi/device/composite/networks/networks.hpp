@@ -16,12 +16,12 @@
 //   - A better way is tried all along, and taken again when it has answered: after all that was sent by the other one
 //     has arrived, so nothing is sent twice then.
 //
-// Stripes. Where it pays (rails.hpp) a large message that is sent by try_send() goes in pieces over all networks that
-// join the pair, its rails; each takes as many as it has room for. The receiver puts them together (joiner.hpp), and
-// the message waits for its turn like any other. Pieces for which no rail has room wait here, and senders are refused
-// meanwhile. A rail fails as the current way does, and its pieces are sent again by the others. How far other messages
-// may get ahead of a piece that has not arrived is bounded: the receiver says how far it is. Messages that are filled
-// in place are sent whole.
+// Stripes. Where it pays (rails.hpp) a large message that is sent by try_send() goes in pieces over the networks that
+// join the pair, its rails; each piece by the one that will have finished it first. The receiver puts them together
+// (joiner.hpp), and the message waits for its turn like any other. Pieces whose rail has no room wait here, and senders
+// are refused meanwhile. A rail fails as the current way does, and its pieces are sent again by the others. How far
+// other messages may get ahead of a piece that has not arrived is bounded: the receiver says how far it is. Messages
+// that are filled in place are sent whole.
 //
 // Relays. A message that other nodes pass on has arrived when its destination says so, and its source keeps it until
 // then. A source has a window for each destination; so what waits in a relay is bounded, and a relay takes in whatever
@@ -69,7 +69,6 @@ public:
     bool commit(const pm::SendSlot& slot) noexcept { return sender_.commit(slot); }
     bool cancel(const pm::SendSlot& slot) noexcept { return sender_.cancel(slot); }
     bool try_send(Node to, Bytes bytes) noexcept { return sender_.try_send(to, bytes); }
-    /// Never in pieces.
     bool try_send(Node to, Bytes head, Bytes body) noexcept { return sender_.try_send(to, head, body); }
     bool lost(Node node) const noexcept { return peers_[node].has_closed || health_.is_lost(peers_[node]); }
     pm::Traffic sent(Node to) const noexcept { return peers_[to].out.sent; }

@@ -11,60 +11,76 @@ namespace kumi::device::composite {
 bool Sender::try_send(Node to, Bytes bytes) noexcept {
     Peer& peer = peers_[to];
     if (peer.reservation.is_out) return peer.reservation.missed = true, false;
-    if (bytes.size() >= striper_.message_bytes_min()) [[unlikely]] return try_send_large(peer, bytes);
-    return try_send_whole(peer, bytes);
+    if (bytes.size() < peer.out.plain_below) [[likely]] {
+        if (try_send_plainly(peer, bytes)) return true;
+        if (!peers_.is_contended(peer)) return false;
+        return try_send_in_place(peer, bytes);
+    }
+    return try_send_otherwise(peer, bytes);
 }
 
 bool Sender::try_send(Node to, Bytes head, Bytes body) noexcept {
     Peer& peer = peers_[to];
     if (peer.reservation.is_out) return peer.reservation.missed = true, false;
-    std::array<std::byte, sizeof(Envelope) + 256> heads; // most are small; devices take two pieces, and these are three
-    if (peer.out.plain && head.size() <= heads.size() - sizeof(Envelope)) [[likely]] {
-        const Way& way = peer.ways.current();
-        const Envelope first = peers_.envelope(peer, Envelope::Kind::message, peer.out.next);
-        Pieces(bytes_of(first), head).copy_to(heads.data());
-        if (way.link->channel->try_send(way.number, Bytes(heads).first(sizeof first + head.size()), body)) {
-            ++peer.out.next;
-            peers_.count_sent(peer, head.size() + body.size());
-            return true;
-        }
-        peers_.watch(peer); // it may have failed
+    if (body.size() >= peer.out.plain_below) [[unlikely]]
+        return try_send_otherwise(peer, {head, body});
+    if (head.size() <= Striper::message_head_max) [[likely]] {
+        if (try_send_plainly(peer, head, body)) return true;
         if (!peers_.is_contended(peer)) return false;
     }
-    const pm::SendSlot slot = try_reserve(to, head.size() + body.size());
+    return try_send_in_place(peer, {head, body});
+}
+
+inline bool Sender::try_send_plainly(Peer& peer, Bytes bytes) noexcept {
+    const Way& way = peer.ways.current();
+    const Envelope head = peers_.envelope(peer, Envelope::Kind::message, peer.out.next);
+    if (!way.link->channel->try_send(way.number, bytes_of(head), bytes))
+        return peers_.watch(peer), false; // it may have failed
+    ++peer.out.next;
+    peers_.count_sent(peer, bytes.size());
+    return true;
+}
+
+/// `head` has Striper::message_head_max bytes at most.
+inline bool Sender::try_send_plainly(Peer& peer, Bytes head, Bytes body) noexcept {
+    const Way& way = peer.ways.current();
+    const Envelope first = peers_.envelope(peer, Envelope::Kind::message, peer.out.next);
+    // Devices take two pieces, and these are three.
+    std::array<std::byte, sizeof first + Striper::message_head_max> heads;
+    Pieces(bytes_of(first), head).copy_to(heads.data());
+    if (!way.link->channel->try_send(way.number, Bytes(heads).first(sizeof first + head.size()), body))
+        return peers_.watch(peer), false; // it may have failed
+    ++peer.out.next;
+    peers_.count_sent(peer, head.size() + body.size());
+    return true;
+}
+
+bool Sender::try_send_in_place(Peer& peer, const Pieces& message) noexcept {
+    const pm::SendSlot slot = try_reserve(peer.node, message.size());
     if (!slot) return false;
-    Pieces(head, body).copy_to(slot.bytes().data());
+    message.copy_to(slot.bytes().data());
     commit(slot);
     return true;
 }
 
-bool Sender::try_send_whole(Peer& peer, Bytes bytes) noexcept {
-    if (peer.out.plain) [[likely]] {
-        const Way& way = peer.ways.current();
-        const Envelope head = peers_.envelope(peer, Envelope::Kind::message, peer.out.next);
-        if (way.link->channel->try_send(way.number, bytes_of(head), bytes)) {
-            ++peer.out.next;
-            peers_.count_sent(peer, bytes.size());
-            return true;
-        }
-        peers_.watch(peer); // it may have failed
-        if (!peers_.is_contended(peer)) return false;
-    }
-    const pm::SendSlot slot = try_reserve(peer.node, bytes.size());
-    if (!slot) return false;
-    copy_bytes(slot.bytes().data(), bytes);
-    commit(slot);
-    return true;
-}
-
-bool Sender::try_send_large(Peer& peer, Bytes bytes) noexcept {
+/// A large message where stripes are possible, or any message where something is in between.
+bool Sender::try_send_otherwise(Peer& peer, const Pieces& message) noexcept {
+    if (message.size() < peer.stripes.message_bytes_min) return try_send_in_place(peer, message);
     if (!peer.out.own.empty()) pump(peer);
     Rails& rails = peer.stripes.rails;
+    const bool may_stripe = peer.out.is_plain() && message.head.size() <= Striper::message_head_max;
     const bool is_sent =
-        peer.out.plain && rails.are_striped() ? striper_.try_send(peer, bytes) : try_send_whole(peer, bytes);
-    if (is_sent) rails.on_taken(bytes.size());
-    else rails.on_refused();
+        may_stripe && rails.are_striped() ? striper_.try_send(peer, message) : try_send_whole(peer, message);
+    if (!is_sent) rails.on_refused();
     return is_sent;
+}
+
+bool Sender::try_send_whole(Peer& peer, const Pieces& message) noexcept {
+    if (peer.out.is_plain() && message.head.size() <= Striper::message_head_max) {
+        if (try_send_plainly(peer, message.head, message.body)) return true;
+        if (!peers_.is_contended(peer)) return false;
+    }
+    return try_send_in_place(peer, message);
 }
 
 pm::SendSlot Sender::try_reserve(Node to, std::size_t bytes) noexcept {
@@ -73,7 +89,7 @@ pm::SendSlot Sender::try_reserve(Node to, std::size_t bytes) noexcept {
     if (reservation.is_out) return reservation.missed = true, pm::SendSlot{};
     if (!peer.out.own.empty()) pump(peer);
     reservation.way = peer.ways.current_index();
-    if (peer.out.plain) {
+    if (peer.out.is_plain()) {
         const Way& way = peer.ways.current();
         if (const pm::SendSlot slot = way.link->channel->try_reserve(way.number, sizeof(Envelope) + bytes)) {
             reservation.is_out = true;
@@ -147,10 +163,13 @@ bool Sender::is_waiting(const Peer& peer) const noexcept {
     const bool has_own = peer.ways.is_relayed() ? out.own.next() != nullptr : !out.own.empty();
     const auto owes_pong = [](const Way& way) { return way.owes_pong.has_value(); };
     return has_own || !out.passing.empty() || !out.notes.empty() || !out.urgent.empty() || peer.in.owes_word ||
-           peer.ways.next() || std::any_of(peer.ways.begin(), peer.ways.end(), owes_pong);
+           peer.ways.next() || peer.stripes.rails.is_timing() ||
+           std::any_of(peer.ways.begin(), peer.ways.end(), owes_pong);
 }
 
 void Sender::pump(Peer& peer) {
+    if (peer.stripes.rails.is_timing()) [[unlikely]]
+        striper_.look_for_timed(peer);
     pump_words(peer);
     if (peer.ways.is_relayed()) return_passing(peer);
     const auto out = peers_.outlet(peer);

@@ -16,7 +16,6 @@ public:
     bool commit(const pm::SendSlot& slot) noexcept;
     bool cancel(const pm::SendSlot& slot) noexcept;
     bool try_send(Node to, Bytes bytes) noexcept;
-    /// Never in pieces.
     bool try_send(Node to, Bytes head, Bytes body) noexcept;
 
     // ---- what waits for room
@@ -37,8 +36,11 @@ public:
     void on_arrived(Peer& peer, Sequence expected, Instant now);
 
 private:
-    bool try_send_large(Peer& peer, Bytes bytes) noexcept;
-    bool try_send_whole(Peer& peer, Bytes bytes) noexcept;
+    bool try_send_plainly(Peer& peer, Bytes bytes) noexcept;
+    bool try_send_plainly(Peer& peer, Bytes head, Bytes body) noexcept;
+    bool try_send_in_place(Peer& peer, const Pieces& message) noexcept;
+    bool try_send_otherwise(Peer& peer, const Pieces& message) noexcept;
+    bool try_send_whole(Peer& peer, const Pieces& message) noexcept;
     void pump_own(Peer& peer, const Outlet& out);
     void pump_passing(Peer& peer, const Outlet& out);
     void pump_urgent(Peer& neighbour) noexcept;

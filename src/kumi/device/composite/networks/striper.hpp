@@ -9,12 +9,12 @@ class Striper {
 public:
     Striper(Peers& peers, const StripeOptions& options) noexcept : peers_(peers), options_(options) {}
 
-    /// Messages of so many bytes may go in pieces.
-    std::size_t message_bytes_min() const noexcept { return options_.message_bytes_min; }
+    /// Of a message in two parts.
+    static constexpr std::size_t message_head_max = 256;
     /// Sends a message in pieces. As soon as a rail takes the first piece the message is sent: pieces for which the
     /// rails have no room wait here. False: no room for the first, or the message would get too far ahead.
-    bool try_send(Peer& peer, Bytes bytes);
-    /// Gives a piece to the rail whose turn it is, or the next that has room. False: none has.
+    bool try_send(Peer& peer, const Pieces& message);
+    /// Gives a piece to the rail that will have finished it first. False: that has no room.
     bool give_piece(Peer& peer, Bytes head, Bytes body);
     /// The peer has handed out every message before `expected`.
     void on_arrived(Peer& peer, Sequence expected) noexcept;
@@ -23,10 +23,15 @@ public:
     void look_ahead(Peer& peer) noexcept;
     /// From time to time: tries whether pieces are faster than whole messages.
     void measure(Peer& peer, Instant now);
+    /// While rails are timed: looks whether the letter has arrived.
+    void look_for_timed(Peer& peer) noexcept;
 
 private:
     bool is_rail(const Peer& peer, std::size_t way) const noexcept;
+    std::uint64_t working_rails(const Peer& peer) const noexcept;
     std::uint64_t rails_of(const Peer& peer) const noexcept;
+    static std::uint64_t look(Peer& peer, std::size_t index) noexcept;
+    void time_rail(Peer& peer, std::size_t index, Instant now);
 
     Peers& peers_;
     StripeOptions options_;

@@ -97,5 +97,78 @@ TEST(InPieces, a_message_of_pieces_waits_for_its_turn) {
     EXPECT_EQ(node.counted().duplicates, 3u) << "of a message that was handed out";
 }
 
+TEST(InPieces, a_message_of_two_parts_is_cut_as_if_it_were_one) {
+    OneNode node(OneNode::by_both(), stripes_of_40(1'000'000));
+    const std::string head = "0123456789", body(100, 'b');
+    ASSERT_TRUE(node.networks.try_send(1, bytes_of(head), bytes_of(body)));
+    std::string whole(110, '?');
+    for (ScriptedLink* const link : {&node.first, &node.second})
+        for (const auto& given : link->take()) {
+            PieceHead piece{};
+            ASSERT_TRUE(read_value(Bytes(given.bytes).subspan(sizeof(Envelope)), piece));
+            EXPECT_EQ(piece.total, 110u);
+            const std::string text = given.body().substr(sizeof piece);
+            whole.replace(piece.offset, text.size(), text);
+        }
+    EXPECT_EQ(whole, head + body);
+    EXPECT_EQ(node.counted().striped, 1u);
+    ASSERT_TRUE(node.networks.try_send(1, bytes_of(head), bytes_of(body.substr(1))));
+    EXPECT_EQ(node.counted().striped, 1u) << "a body of 99 bytes is not large";
+}
+
+TEST(InPieces, what_one_network_joins_is_sent_whole) {
+    OneNode node({{}, {OneNode::by(0, 1)}, {OneNode::by(1, 2), OneNode::relayed({1})}}, stripes_of_40(1'000'000));
+    ASSERT_TRUE(node.send(1, 1000) && node.send(2, 1000));
+    EXPECT_EQ(given_to(node.first.take(), Kind::message), std::vector<Node>{11});
+    EXPECT_EQ(given_to(node.second.take(), Kind::message), std::vector<Node>{12});
+    EXPECT_EQ(node.counted().striped, 0u);
+}
+
+TEST(InPieces, a_piece_goes_to_the_rail_that_will_have_finished_it_first_and_waits_for_that) {
+    OneNode node(OneNode::by_both(), stripes_of_40(1'000'000));
+    node.first.waiting = 10'000;
+    ASSERT_TRUE(node.send(1, 120));
+    EXPECT_TRUE(node.first.take().empty());
+    EXPECT_EQ(node.second.take().size(), 3u);
+    node.first.waiting = 10'000;
+    node.second.room = 0;
+    EXPECT_FALSE(node.send(1, 120)) << "by the other it would be later";
+    node.first.waiting = 0;
+    node.second.waiting = 10'000;
+    EXPECT_TRUE(node.send(1, 120));
+}
+
+/// Large messages to node 1 are refused, and its first network carries 100 MB/s.
+void press(OneNode& node, Duration time) {
+    node.first.room = 0;
+    node.first.waiting = 1000;
+    for (const Instant end = node.clock + time; node.clock < end;) {
+        node.first.given_bytes += 1'000'000;
+        EXPECT_FALSE(node.send(1, 100));
+        node.pass(10ms);
+    }
+}
+
+TEST(InPieces, a_network_that_carries_nothing_is_timed_by_a_letter_that_nobody_waits_for) {
+    OneNode node(OneNode::one_by_both(), {.message_bytes_min = 100, .piece_bytes_max = 40});
+    node.second.arrived = false; // something is under way there, perhaps a ping
+    press(node, 200ms);
+    EXPECT_TRUE(node.second.take().empty()) << "the time would be that of both";
+    node.second.arrived = true;
+    press(node, 2s);
+    const auto letters = node.second.take();
+    EXPECT_FALSE(given_to(letters, Kind::timed).empty());
+    EXPECT_EQ(letters.front().head().kind, Kind::timed);
+    EXPECT_EQ(letters.front().bytes.size(), 40 + sizeof(Envelope));
+    EXPECT_FALSE(node.hear(OneNode::head(Kind::timed, 1), "nothing")) << "and drops it";
+    EXPECT_EQ(node.counted().unsound, 0u);
+}
+
+TEST(InPieces, where_two_networks_join_a_pair_whole_messages_alone_time_nothing) {
+    OneNode node(OneNode::one_by_both(), StripeOptions::none());
+    press(node, 2s);
+    EXPECT_TRUE(node.second.take().empty());
+}
+
 } // namespace
 } // namespace kumi::device::composite

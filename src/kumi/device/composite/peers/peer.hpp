@@ -16,7 +16,8 @@ namespace kumi::device::composite {
 
 /// What this node sends to one peer, and what waits for room.
 struct Outbox {
-    bool plain = false;       // by the current way, at once: nothing is in between
+    // Shorter messages go by the current way at once: nothing is in between. 0: none do
+    std::size_t plain_below = 0;
     bool passes_next = false; // what is passed on gets room before own letters
     bool refused = false;     // a sender was, because of what is in between
     Sequence next = 0;        // number of the next message
@@ -25,6 +26,8 @@ struct Outbox {
     Notes notes;
     UrgentLetters urgent;   // for this neighbour: before all else
     PassingLetters passing; // of other nodes
+
+    bool is_plain() const noexcept { return plain_below != 0; }
 
     void clear() noexcept {
         own.clear();
@@ -45,7 +48,8 @@ struct Reservation {
 
 /// Messages in pieces to one peer.
 struct PeerStripes {
-    Rails rails; // the ways to the peer, but relays
+    std::size_t message_bytes_min = 0; // that may go in pieces; none does where fewer than two networks join the pair
+    Rails rails;                       // the ways to the peer, but relays
     StripedMessages under_way;
     bool held = false; // nothing is sent until the first of them has arrived
     Instant asked_how_far{};

@@ -29,6 +29,10 @@ Peers::Peers(Node self, std::vector<Link> links, const std::vector<std::vector<P
         peer.node = node;
         add_ways(peer, ways_to[node]);
         if (peer.ways.use_first_that_answers()) watch(peer);
+        const auto networks =
+            std::count_if(peer.ways.begin(), peer.ways.end(), [](const Way& way) { return !way.is_relayed(); });
+        peer.stripes.message_bytes_min =
+            networks > 1 ? stripes.message_bytes_min : StripeOptions::none().message_bytes_min;
         peer.stripes.rails = Rails(peer.ways.size(), stripes.always);
         peer.in.joiner = Joiner(message_bytes_max_, 2 * ahead_bytes);
         update_plain(peer);
@@ -80,9 +84,10 @@ void Peers::owe_word(Peer& peer) {
 }
 
 void Peers::update_plain(Peer& peer) noexcept {
-    peer.out.plain = !peer.ways.empty() && peer.out.own.empty() && !peer.ways.next() && peer.takes_messages() &&
-                     !peer.stripes.held && !peer.ways.is_relayed();
-    if (peer.out.plain) note_room(peer);
+    const bool is_plain = !peer.ways.empty() && peer.out.own.empty() && !peer.ways.next() && peer.takes_messages() &&
+                          !peer.stripes.held && !peer.ways.is_relayed();
+    peer.out.plain_below = is_plain ? peer.stripes.message_bytes_min : 0;
+    if (is_plain) note_room(peer);
 }
 
 void Peers::refuse(Peer& peer) noexcept {
