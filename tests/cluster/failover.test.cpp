@@ -5,6 +5,7 @@
 #include <csignal>
 #include <fstream>
 #include <random>
+#include <regex>
 
 using namespace kumi::cluster_test;
 
@@ -23,6 +24,35 @@ protected:
         return write_file("[[network]]\nname = \"fast\"\n[[network]]\nname = \"slow\"\n[[host]]\nname = \"h[0-" + last +
                           "]\"\naddress.fast = \"10.77.1.[1-" + count + "]\"\naddress.slow = \"10.77.2.[1-" + count +
                           "]\"\n");
+    }
+    /// A network of 1 Gbit/s and another one join two hosts.
+    std::string fast_and(const std::string& rate) {
+        return write_file("[[network]]\nname = \"fast\"\nrate = \"1gbit\"\n[[network]]\nname = \"other\"\nrate = \"" +
+                          rate +
+                          "\"\n[[host]]\nname = \"h[0-1]\"\naddress.fast = \"10.77.1.[1-2]\"\n"
+                          "address.other = \"10.77.2.[1-2]\"\n");
+    }
+    Command bulk(const std::string& file, int megabits, Words options = {}) {
+        Words words{"--cluster", file, "-n", "2"};
+        words.insert(words.end(), options.begin(), options.end());
+        words.insert(words.end(), {program("bulk"), "262144", std::to_string(megabits)});
+        return from_front(words);
+    }
+    /// Ends it; the number that stands in front of, or behind, these words.
+    static double end_of_bulk(Running& job, const std::string& before, const std::string& after) {
+        job.signal(SIGINT);
+        const Outcome outcome = job.finish();
+        EXPECT_TRUE(contains(outcome.out, " messages, 0 wrong\n")) << outcome.out << outcome.err;
+        const std::regex number(before + "([0-9]+)" + after);
+        std::smatch found;
+        return std::regex_search(outcome.out, found, number) ? std::stod(found[1]) : -1;
+    }
+    /// Megabits of its best second, by the first network alone.
+    double most_alone(const std::string& file) {
+        Running job(bulk(file, 1, {"-x", "KUMI_STRIPES=no"}));
+        EXPECT_TRUE(job.printed("above"));
+        ::poll(nullptr, 0, 4000);
+        return end_of_bulk(job, "most: ", " Mbit");
     }
     Command steady(const std::string& file, int nodes) {
         return from_front({"--cluster", file, "-n", std::to_string(nodes), example("steady"), "1000"});
@@ -173,7 +203,7 @@ TEST_F(Failover, large_messages_go_over_two_networks_together_and_by_one_when_th
         "[[network]]\nname = \"one\"\nrate = \"200mbit\"\n[[network]]\nname = \"other\"\nrate = \"200mbit\"\n"
         "[[host]]\nname = \"h[0-1]\"\naddress.one = \"10.77.1.[1-2]\"\naddress.other = \"10.77.2.[1-2]\"\n");
     LAB_OR_SKIP(file);
-    Running job(from_front({"--cluster", file, "-n", "2", "-x", "KUMI_STRIPES=yes", program("bulk"), "262144", "280"}));
+    Running job(bulk(file, 280));
     // On a busy machine a trial may find that it does not pay; there will be others.
     ASSERT_TRUE(job.printed("above", 1, 90s)) << "more than 1.4 times what one carries";
     change({"link", "h1", "other", "down"});
@@ -190,6 +220,26 @@ TEST_F(Failover, large_messages_go_over_two_networks_together_and_by_one_when_th
     const Outcome outcome = job.finish();
     EXPECT_EQ(outcome.code, 128 + SIGINT) << outcome.err;
     EXPECT_TRUE(contains(outcome.out, " messages, 0 wrong\n")) << outcome.out << outcome.err;
+}
+
+TEST_F(Failover, a_network_that_is_half_as_fast_makes_large_messages_faster_unasked) {
+    const std::string file = fast_and("500mbit");
+    LAB_OR_SKIP(file);
+    const double alone = most_alone(file);
+    Running job(bulk(file, static_cast<int>(1.3 * alone)));
+    // On a busy machine a trial may find that it does not pay; there will be others.
+    EXPECT_TRUE(job.printed("above", 1, 60s)) << "more than 1.3 times " << alone << " Mbit/s";
+    EXPECT_GT(end_of_bulk(job, "", " in pieces"), 0);
+}
+
+TEST_F(Failover, a_network_that_is_hopelessly_slow_does_not_slow_the_fast_one_down) {
+    const std::string file = fast_and("10mbit");
+    LAB_OR_SKIP(file);
+    const double alone = most_alone(file);
+    Running job(bulk(file, static_cast<int>(0.95 * alone))); // the other one is timed in the first second
+    EXPECT_TRUE(job.printed("above", 1, 60s)) << "more than 0.95 times " << alone << " Mbit/s";
+    ::poll(nullptr, 0, 2000);
+    EXPECT_EQ(end_of_bulk(job, "", " in pieces"), 0);
 }
 
 // ---- relays

@@ -122,7 +122,7 @@ void add_run_command(CLI::App& app, int& exit_code) {
         "  KUMI_UDP_BUFFER=4M         wanted of the socket, for each direction\n"
         "  KUMI_SILENCE=60            seconds until a node that answers by no network is lost; 0: never\n"
         "  KUMI_FAULT=udp.loss=0.01   make trouble: also duplicate, reorder, corrupt, truncate, largest, seed\n"
-        "  KUMI_STRIPES=yes           try whether large messages are faster over several networks at once\n"
+        "  KUMI_STRIPES=no            keep large messages whole, not in pieces over several networks at once\n"
         "  KUMI_GROUPS=way=tree       the way that multicasts go, or what messages take; see kumi map --help\n"
         "  KUMI_LOG=debug             say what was set up; off: no warnings either\n\n"
         "The same program runs under mpirun, mpiexec.hydra, srun --mpi=pmix and srun --mpi=pmi2, too; there\n"

@@ -219,7 +219,7 @@ Result<std::unique_ptr<pm::Device>> plan_composite(const Cluster& cluster, const
         return find_relays(cluster, routing.placement(), self, silent);
     });
     const char* const stripes = std::getenv("KUMI_STRIPES");
-    const std::string_view wanted = stripes != nullptr ? stripes : "no";
+    const std::string_view wanted = stripes != nullptr ? stripes : "yes";
     if (wanted != "yes" && wanted != "no") return error("KUMI_STRIPES={}: write yes or no", wanted);
     device->set_stripes(wanted == "yes");
     std::vector<std::string> names;

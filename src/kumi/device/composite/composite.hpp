@@ -52,8 +52,7 @@ public:
     using FindRelays = std::function<Relays(const std::vector<Silent>&)>;
     void set_relays(FindRelays find) { find_relays_ = std::move(find); }
 
-    /// If `wanted`, the channel tries whether large messages are faster over several networks at once. During a trial
-    /// they may be much slower.
+    /// Unless `wanted`, large messages are never sent over several networks at once, also where that is faster.
     void set_stripes(bool wanted) { has_stripes_ = wanted; }
 
     /// The names of nodes in messages for the user, by node.
@@ -81,7 +80,7 @@ private:
     FindRelays find_relays_;
     std::vector<std::string> names_;
     Duration silence_max_ = std::chrono::seconds(60);
-    bool has_stripes_ = false;
+    bool has_stripes_ = true;
 };
 
 } // namespace kumi::device::composite
