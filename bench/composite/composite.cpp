@@ -69,6 +69,14 @@ std::vector<Case> all_cases() {
                       "are, and told which to use"},
                      figure3,
                      bulk_entries});
+    for (const auto& [name, other] : {std::pair{"half", "500 Mbit/s"}, {"slow", "10 Mbit/s"}})
+        cases.push_back(
+            {{fmt::format("composite.stripes.{}", name), "MB/s", false,
+              fmt::format("one stream of 256 KiB messages between two hosts that networks of 1 Gbit/s and {} "
+                          "join; limit: without stripes",
+                          other)},
+             fmt::format("stripes.{}.toml", name),
+             stripes_entries});
     cases.push_back(
         {{"composite.start", "ms", true,
           "12 nodes on 8 hosts start, join and leave; peers as they are, and told to use the LAN, which joins all"},

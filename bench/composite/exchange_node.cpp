@@ -23,6 +23,32 @@ std::vector<Node> partners(const PmJob& job, bool all) {
     return others;
 }
 
+/// Node 0 sends messages of `bytes` until node 1 has measured. `rate` answers bytes per second, of a count that grows
+/// while a function waits.
+template <class Rate>
+int one_stream(std::span<const std::string> words, std::size_t bytes, Rate&& rate) {
+    if (words.size() != 1) return fail(error("kumi-bench node: what is wanted"));
+    auto job = PmJob::join();
+    if (!job) return fail(job.error());
+    bind_to_core(job->node()); // hosts of a lab, which share a machine, do not know of each other
+    bool is_over = false;
+    if (job->node() == 0) {
+        job->on_message([&](Message&) { is_over = true; });
+        const std::vector<std::byte> message(bytes);
+        while (!is_over)
+            if (auto sent = job->send(1, message); !sent) return fail(sent.error());
+        const auto sent = job->send(1, Bytes{}); // the last
+        return sent ? 0 : fail(sent.error());
+    }
+    std::uint64_t received = 0;
+    job->on_message([&](Message& message) { received += message.bytes().size(), is_over = message.bytes().empty(); });
+    const auto more = [&](Instant deadline) { job->wait_until([&] { return now() >= deadline; }, deadline); };
+    report(("composite." + words[0]).c_str(), rate(received, more) * 1e-6);
+    if (auto sent = job->send(0, Bytes{}); !sent) return fail(sent.error());
+    job->wait_until([&] { return is_over; });
+    return 0;
+}
+
 } // namespace
 
 int exchange_node(std::span<const std::string> words) {
@@ -56,26 +82,17 @@ int exchange_node(std::span<const std::string> words) {
 }
 
 int bulk_node(std::span<const std::string> words) {
-    if (words.size() != 1) return fail(error("kumi-bench node: what is wanted"));
-    auto job = PmJob::join();
-    if (!job) return fail(job.error());
-    bind_to_core(job->node()); // hosts of a lab, which share a machine, do not know of each other
-    bool is_over = false;
-    if (job->node() == 0) {
-        job->on_message([&](Message&) { is_over = true; });
-        const std::vector<std::byte> message(bulk_message_bytes);
-        while (!is_over)
-            if (auto sent = job->send(1, message); !sent) return fail(sent.error());
-        const auto sent = job->send(1, Bytes{}); // the last
-        return sent ? 0 : fail(sent.error());
-    }
-    std::uint64_t received = 0;
-    job->on_message([&](Message& message) { received += message.bytes().size(), is_over = message.bytes().empty(); });
-    const auto more = [&](Instant deadline) { job->wait_until([&] { return now() >= deadline; }, deadline); };
-    report(("composite." + words[0]).c_str(), per_second(received, more) * 1e-6);
-    if (auto sent = job->send(0, Bytes{}); !sent) return fail(sent.error());
-    job->wait_until([&] { return is_over; });
-    return 0;
+    return one_stream(words, bulk_message_bytes,
+                      [](const std::uint64_t& received, const auto& more) { return per_second(received, more); });
+}
+
+int stripes_node(std::span<const std::string> words) {
+    constexpr std::size_t bytes = std::size_t{256} << 10;
+    return one_stream(words, bytes, [](const std::uint64_t& received, const auto& more) {
+        while (received == 0) more(now() + std::chrono::milliseconds(10));
+        more(now() + std::chrono::seconds(2));
+        return per_second(received, more, std::chrono::seconds(2));
+    });
 }
 
 } // namespace kumi::bench

@@ -13,4 +13,7 @@ int exchange_node(std::span<const std::string> words);
 /// `words` names the row.
 int bulk_node(std::span<const std::string> words);
 
+/// The same with messages of 256 KiB, and after so long that the channel has found out by which networks they go.
+int stripes_node(std::span<const std::string> words);
+
 } // namespace kumi::bench

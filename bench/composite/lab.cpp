@@ -44,6 +44,14 @@ std::vector<Entry> bulk_entries(const BenchOptions& options, const OwnLab& lab, 
     return entries;
 }
 
+std::vector<Entry> stripes_entries(const BenchOptions& options, const OwnLab& lab, const std::string& what) {
+    std::vector<Entry> entries;
+    for (const bool is_striped : {true, false})
+        entries.push_back(kumi_entry(options, lab, is_striped ? "kumi" : "limit", what + ".toml",
+                                     {"-n", "2", "-x", is_striped ? "KUMI_STRIPES=yes" : "KUMI_STRIPES=no"}, {what}));
+    return entries;
+}
+
 std::vector<Entry> start_entries(const BenchOptions& options, const OwnLab& lab, const std::string& what) {
     std::vector<Entry> entries =
         mpi_entries(options, lab, what, {"a0:2,a1:2,a2:2,a3:2,b0,b1,b2,b3", "12", "lan", {"join"}});

@@ -15,6 +15,8 @@ namespace kumi::bench {
 std::vector<Entry> failover_entries(const BenchOptions& options, const OwnLab& lab, const std::string& what);
 std::vector<Entry> exchange_entries(const BenchOptions& options, const OwnLab& lab, const std::string& what);
 std::vector<Entry> bulk_entries(const BenchOptions& options, const OwnLab& lab, const std::string& what);
+/// With stripes, and with one network ("limit").
+std::vector<Entry> stripes_entries(const BenchOptions& options, const OwnLab& lab, const std::string& what);
 std::vector<Entry> start_entries(const BenchOptions& options, const OwnLab& lab, const std::string& what);
 
 } // namespace kumi::bench

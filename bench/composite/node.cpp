@@ -83,6 +83,7 @@ int composite_node(std::span<const std::string> words) {
     if (what.starts_with("failover.")) return failover_node(words);
     if (what.starts_with("alltoall.") || what.starts_with("neighbours.")) return exchange_node(words);
     if (what.starts_with("bulk.")) return bulk_node(words);
+    if (what.starts_with("stripes.")) return stripes_node(words);
     if (what == "soak" || what == "steady") return soak_node(words.subspan(1), what == "steady");
     if (what == "start") return join_node();
     return in_one_process(words);
