@@ -33,7 +33,7 @@ protected:
                           "address.other = \"10.77.2.[1-2]\"\n");
     }
     Command bulk(const std::string& file, int megabits, Words options = {}) {
-        Words words{"--cluster", file, "-n", "2"};
+        Words words{"--no-bind", "--cluster", file, "-n", "2"}; // the hosts of a lab share the cores
         words.insert(words.end(), options.begin(), options.end());
         words.insert(words.end(), {program("bulk"), "262144", std::to_string(megabits)});
         return from_front(words);
