@@ -33,7 +33,7 @@ struct PlannedWay {
 };
 
 struct StripeOptions {
-    std::size_t message_bytes_min = std::size_t{64} << 10; // that is sent in pieces
+    std::size_t message_bytes_min = std::size_t{32} << 10; // that is sent in pieces; the engine's large puts are longer
     std::size_t piece_bytes_max = std::size_t{120} << 10;  // fits a block of 128 KiB with its packets' headers
     // ahead of a message in pieces that has not arrived; or two of them
     std::size_t ahead_bytes_max = std::size_t{8} << 20;
