@@ -491,7 +491,7 @@ void UdpChannel::warn_of_silence(Node peer, Instant time) noexcept {
 
 /// Turns bursts off if they never arrive while single packets do: the offload of a card or virtual switch is broken.
 void UdpChannel::check_bursts(Node peer) noexcept {
-    constexpr unsigned losses_needed = 3;
+    constexpr unsigned losses_needed = 8;
     if (endpoint_.sender(peer).bursts_lost_alone() < losses_needed) return;
     base::log_warning(
         "udp: bursts to {} get lost although single packets arrive: an offload (UDP_SEGMENT) is broken; going on "

@@ -156,7 +156,7 @@ TEST(UdpChannel, bursts_that_vanish_are_given_up_with_a_warning_and_everything_a
     bool has_bursts = false;
     const std::string said = said_by([&] {
         Ends ends(2, options);
-        ends.talk(5, 100'000);
+        ends.talk(20, 100'000);
         has_bursts = value_of(ends[0].counters(), "bursts_sent") > 0;
     });
     const int socket = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);

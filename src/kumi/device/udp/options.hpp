@@ -43,7 +43,7 @@ struct Options {
     Rekeying rekeying{};
     std::optional<bool> prefers_aes{}; // over ChaCha20-Poly1305; unset: if the processor has instructions for AES
     std::string network{};             // name of the network; keys are derived from it too
-    std::size_t buffer_bytes = std::size_t{4} << 20; // of the socket, for each direction; a smaller buffer is a warning
+    std::size_t buffer_bytes = std::size_t{4} << 20; // for receiving; a smaller one is a warning
     // A checksum of 32 bits over whole packets, not only over headers and small messages; not needed with encrypt.
     bool checks_all = false;
     std::uint32_t packet_bytes_max = 0;              // 0: as large as the path carries

@@ -3,9 +3,9 @@
 // Decides how much may be under way to one peer, and how fast it is sent. On a LAN there is no congestion most of the
 // time, and then this class does nothing: the window grows until only the receiver's credit limits, and nothing is
 // paced. Single losses are repaired and do not count, because wires, radio and switches lose packets without being
-// full. Congestion is one of these: a round trip (of enough packets) in which more than a tenth was lost, a round trip
-// that takes many times the shortest one, or silence. Then the window shrinks, and packets are spread over the round
-// trip until the window has grown back.
+// full. Congestion is one of these: a round trip (of enough packets) in which more than a tenth was lost, a loss in a
+// round trip in which packets waited long, a round trip that takes many times the shortest one, or silence. Then the
+// window shrinks, and packets are spread over the round trip until the window has grown back.
 
 #include "kumi/base/clock.hpp"
 #include "kumi/reliable/packet.hpp"
@@ -33,6 +33,7 @@ public:
                     const RoundTrip& round_trip) noexcept;
     void on_sample(Duration round_trip) noexcept { round_least_ = std::min(round_least_, round_trip); }
     void on_lost(std::uint32_t bytes) noexcept {
+        has_lost_ = true;
         lost_bytes_ += bytes;
         lost_packet_bytes_ = std::max(lost_packet_bytes_, bytes);
     }
@@ -54,6 +55,7 @@ private:
     std::uint64_t arrived_bytes_ = 0; // acknowledged in rounds that were too short to be judged
     std::uint64_t lost_bytes_ = 0;
     std::uint32_t lost_packet_bytes_ = 0; // the largest lost packet
+    bool has_lost_ = false;               // in this round
     Duration round_least_ = Duration::max();
     Instant paced_until_{};
 };

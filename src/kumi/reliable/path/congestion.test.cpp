@@ -124,6 +124,53 @@ TEST(Congestion, more_than_a_tenth_lost_is_congestion_and_a_tenth_is_not) {
     EXPECT_EQ(rounds.window(), smaller + smaller / 8);
 }
 
+TEST(Congestion, one_packet_that_is_lost_behind_a_long_queue_is_congestion) {
+    Rounds rounds;
+    rounds.lose(1, 1000);
+    EXPECT_FALSE(rounds.end(120'000, 4500us)) << "4 times the shortest, and 500 us";
+    EXPECT_FALSE(rounds.end(120'000, 4501us)) << "nothing was lost in this round";
+    EXPECT_FALSE(rounds.is_paced());
+    rounds.lose(1, 1000);
+    EXPECT_TRUE(rounds.end(120'000, 4501us));
+    EXPECT_EQ(rounds.window(), 256u * 1024 / 10 * 7);
+    EXPECT_TRUE(rounds.is_paced());
+}
+
+TEST(Congestion, a_loss_without_a_sample_means_nothing) {
+    Rounds rounds;
+    rounds.lose(1, 1000);
+    EXPECT_FALSE(rounds.end(120'000));
+    EXPECT_FALSE(rounds.is_paced());
+}
+
+TEST(Congestion, a_window_that_has_shrunk_grows_although_packets_wait) {
+    Rounds rounds;
+    rounds.lose(20, 1000);
+    EXPECT_TRUE(rounds.end(80'000));
+    for (int round = 0; round < 3; ++round) EXPECT_FALSE(rounds.end(rounds.window(), 10ms)); // others fill the queue
+    EXPECT_GT(rounds.window(), 256u * 1024 * 9 / 10);
+    EXPECT_FALSE(rounds.end(rounds.window(), 10ms));
+    EXPECT_EQ(rounds.window(), Congestion::window_bytes_start);
+    EXPECT_FALSE(rounds.end(rounds.window(), 10ms));
+    EXPECT_EQ(rounds.window(), Congestion::window_bytes_start) << "a larger one would only make them wait longer";
+}
+
+TEST(Congestion, pauses_follow_a_queue_that_has_emptied) {
+    Congestion congestion;
+    RoundTrip round_trip = round_trip_of(40ms);
+    congestion.on_silence();
+    congestion.on_sent(64 * 1024, start, round_trip);
+    const Duration slow = congestion.paced_until() - start;
+    round_trip.on_sample(1ms);
+    EXPECT_GT(round_trip.smooth(), 30ms);
+    EXPECT_EQ(round_trip.recent(), 1ms);
+    const Instant later = start + 1s;
+    congestion.on_sent(64 * 1024, later, round_trip);
+    EXPECT_LT(congestion.paced_until() - later, slow / 10);
+    round_trip.on_sample(500ms); // one answer that comes late
+    EXPECT_EQ(round_trip.recent(), round_trip.smooth());
+}
+
 TEST(Congestion, losses_among_fewer_than_64_packets_are_not_judged_yet) {
     Rounds rounds;
     for (int round = 1; round <= 15; ++round) { // of four packets, of which one is lost
@@ -179,7 +226,7 @@ TEST(Congestion, a_round_trip_above_twice_the_least_and_50_us_lets_the_window_gr
     EXPECT_FALSE(rounds.is_paced());
     rounds.congestion.on_silence();
     rounds.end(512 * 1024, 2050us + 1ns);
-    EXPECT_EQ(rounds.window(), Congestion::window_bytes_start / 2) << "nor does a smaller one grow";
+    EXPECT_EQ(rounds.window(), Congestion::window_bytes_start) << "a smaller one grows to that";
 }
 
 TEST(Congestion, the_shortest_of_a_round_counts_and_only_that_round) {

@@ -10,7 +10,7 @@ namespace kumi::reliable {
 class RoundTrip {
 public:
     void on_sample(Duration sample) noexcept {
-        sample = std::clamp(sample, Duration{1}, sample_max);
+        latest_ = sample = std::clamp(sample, Duration{1}, sample_max);
         if (smooth_ == Duration{0}) {
             smooth_ = least_ = sample;
             deviation_ = sample / 2;
@@ -25,6 +25,8 @@ public:
     bool known() const noexcept { return smooth_ != Duration{0}; }
     Duration smooth() const noexcept { return known() ? smooth_ : std::chrono::milliseconds(1); }
     Duration least() const noexcept { return known() ? least_ : smooth(); }
+    /// smooth(), or less as soon as an answer took less: a queue on the way has emptied.
+    Duration recent() const noexcept { return known() ? std::min(smooth_, latest_) : smooth(); }
 
     /// How long to wait for an answer before packets are retransmitted, after `tries` retransmissions. At most 250 ms,
     /// so that a path that was interrupted is used again soon; where answers take long, at most four times as long as
@@ -42,6 +44,7 @@ private:
     Duration smooth_{0};
     Duration deviation_{0};
     Duration least_{0};
+    Duration latest_{0};
 };
 
 } // namespace kumi::reliable
