@@ -8,6 +8,7 @@
 #include <optional>
 #include <sched.h>
 #include <string_view>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace kumi::base {
@@ -98,6 +99,18 @@ std::string host_name() {
     std::array<char, 256> name{};
     if (::gethostname(name.data(), name.size() - 1) != 0) return "localhost";
     return name.data();
+}
+
+std::optional<HostId> host_id() {
+    HostId id;
+    std::ifstream file("/proc/sys/kernel/random/boot_id");
+    struct stat network {};
+    if (!file.read(id.boot_id.data(), static_cast<std::streamsize>(id.boot_id.size())) ||
+        ::stat("/proc/self/ns/net", &network) != 0)
+        return std::nullopt;
+    id.network_device = network.st_dev;
+    id.network_inode = network.st_ino;
+    return id;
 }
 
 std::string readable_bytes(std::uint64_t bytes) {

@@ -2,8 +2,10 @@
 
 // What this machine offers to this process: cores, memory, its name.
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +26,18 @@ std::vector<std::byte> cores_allowed_bitmap();
 std::uint64_t memory_available_bytes();
 
 std::string host_name();
+
+/// Identifies a host: equal for processes of one host, unless they are in containers that see it differently. Processes
+/// with equal ids reach each other through loopback addresses and abstract Unix sockets.
+struct HostId {
+    std::array<char, 36> boot_id{}; // of the running system
+    std::uint64_t network_device = 0;
+    std::uint64_t network_inode = 0; // of the namespace
+
+    friend bool operator==(const HostId&, const HostId&) = default;
+};
+/// The id of this process's host. Empty when the system hides it.
+std::optional<HostId> host_id();
 
 /// "512 B", "64 KiB", "1.5 GiB".
 std::string readable_bytes(std::uint64_t bytes);

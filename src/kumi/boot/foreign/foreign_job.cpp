@@ -1,7 +1,6 @@
 #include "kumi/boot/foreign/foreign_job.hpp"
 
 #include "kumi/base/log.hpp"
-#include "kumi/base/system/machine.hpp"
 #include "kumi/boot/foreign/handover.hpp"
 #include "kumi/boot/foreign/shared_page.hpp"
 
@@ -231,15 +230,8 @@ private:
 } // namespace
 
 Result<HostId> this_host() {
+    if (const auto known = base::host_id()) return *known;
     HostId id;
-    std::ifstream file("/proc/sys/kernel/random/boot_id");
-    struct stat network {};
-    if (file.read(id.boot_id.data(), static_cast<std::streamsize>(id.boot_id.size())) &&
-        ::stat("/proc/self/ns/net", &network) == 0) {
-        id.network_device = network.st_dev;
-        id.network_inode = network.st_ino;
-        return id;
-    }
     if (::getrandom(id.boot_id.data(), id.boot_id.size(), 0) != static_cast<ssize_t>(id.boot_id.size()))
         return system_error(errno, "naming this host (getrandom)");
     return id;

@@ -17,6 +17,7 @@
 // launcher's own connections, which hydra, Slurm and Open MPI do not encrypt. So on a network where others listen, and
 // only there, this is less secure than `kumi run`.
 
+#include "kumi/base/system/machine.hpp"
 #include "kumi/boot/session.hpp"
 #include "kumi/boot/store/key_values.hpp"
 
@@ -30,14 +31,7 @@ namespace kumi::boot {
 /// How long a launcher or another node may take to answer.
 inline constexpr std::chrono::milliseconds foreign_answer_max{60'000};
 
-/// Identifies a host: equal for nodes of one host, unless they are in containers that see it differently.
-struct HostId {
-    std::array<char, 36> boot_id{}; // of the running system
-    std::uint64_t network_device = 0;
-    std::uint64_t network_inode = 0; // of the namespace of abstract Unix sockets
-
-    friend bool operator==(const HostId&, const HostId&) = default;
-};
+using base::HostId;
 
 /// The id of this process's host. Where the system hides it, an id that no other process has.
 Result<HostId> this_host();

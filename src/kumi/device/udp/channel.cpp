@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint32_t hello_version = 4;
+constexpr std::uint32_t hello_version = 5;
 /// Datagrams of this size pass nearly everywhere (RFC 8899, BASE_PLPMTU). Probes find out whether larger ones do.
 constexpr std::uint32_t sure_path_bytes = 1200;
 /// No process listens at this port, so a host that is alive answers with an ICMP message.
@@ -119,11 +119,13 @@ Hello UdpChannel::hello() const noexcept {
             .credit_guaranteed = mine.credit_guaranteed,
             .encrypt = options_.encrypt ? 1u : 0u,
             .version = hello_version,
-            .seal = seal_ != nullptr ? seal_->offer() : SealOffer{}};
+            .seal = seal_ != nullptr ? seal_->offer() : SealOffer{},
+            .host = base::host_id().value_or(base::HostId{})};
 }
 
 Result<void> UdpChannel::meet(std::span<const Hello> hellos) {
     std::vector<SealOffer> offers;
+    const base::HostId unknown{}, &own_host = hellos[self_].host;
     for (Node node = 0; node < nodes_; ++node) {
         const Hello& hello = hellos[node];
         if (hello.version != hello_version)
@@ -137,6 +139,12 @@ Result<void> UdpChannel::meet(std::span<const Hello> hellos) {
         if (addresses_[node].family() != socket_.local().family())
             return error("udp: this node is at {} and node {} at {}: use IPv4 on all nodes, or IPv6",
                          socket_.local().host_text(), node, addresses_[node].host_text());
+        const bool is_elsewhere = hello.host != own_host && hello.host != unknown && own_host != unknown;
+        if (is_elsewhere && (addresses_[node].is_loopback() || socket_.local().is_loopback()))
+            return error("udp: node {} at {} is on another host than this one at {}: set KUMI_UDP_ADDRESS to the address "
+                         "of a network card on each host, or name the networks in a cluster file and do not set "
+                         "KUMI_DEVICE",
+                         node, addresses_[node].host_text(), socket_.local().host_text());
         const bool known =
             node > 0 && addresses_[node].host_text() == addresses_[node - 1].host_text() && node - 1 != self_;
         std::uint32_t packet_bytes = reliable::packet_bytes_max;

@@ -4,6 +4,7 @@
 // it from the socket and the clock. There is no background thread: progress is made in calls that send, poll or sleep.
 
 #include "kumi/base/system/descriptor.hpp"
+#include "kumi/base/system/machine.hpp"
 #include "kumi/device/udp/faults.hpp"
 #include "kumi/device/udp/options.hpp"
 #include "kumi/device/udp/seal/seal.hpp"
@@ -31,9 +32,10 @@ struct Hello {
     std::uint32_t credit_guaranteed;
     std::uint32_t encrypt;
     std::uint32_t version;
-    SealOffer seal; // if the node encrypts
+    SealOffer seal;    // if the node encrypts
+    base::HostId host; // zero: not known
 };
-static_assert(sizeof(Hello) == 96);
+static_assert(sizeof(Hello) == 152);
 
 class UdpChannel final : public pm::Channel, private pm::BufferOwner, private pm::JointSleep, private pm::Ways {
 public:

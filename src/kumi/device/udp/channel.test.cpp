@@ -86,10 +86,26 @@ std::string refusal_of(void (*change)(Hello&)) {
     return met ? "" : met.error().text();
 }
 
+TEST(UdpChannel, nodes_of_a_host_that_hides_what_it_is_meet) {
+    const base::JobKeys keys{.token = 1};
+    auto zero = UdpChannel::bind({}, 0, 2, keys), one = UdpChannel::bind({}, 1, 2, keys);
+    ASSERT_TRUE(zero && one);
+    Hello hellos[] = {(*zero)->hello(), (*one)->hello()};
+    hellos[1].host = {};
+    EXPECT_TRUE((*zero)->meet(hellos));
+    EXPECT_TRUE((*one)->meet(hellos));
+}
+
 TEST(UdpChannel, nodes_that_do_not_agree_are_told_about_what) {
     EXPECT_EQ(refusal_of([](Hello& hello) { hello.encrypt = 1; }),
               "udp: node 1 encrypts and this one does not: set encrypt alike on all nodes");
     EXPECT_TRUE(contains(refusal_of([](Hello& hello) { hello.version = 99; }), "use one version of Kumi"));
+    if (base::host_id()) {
+        EXPECT_EQ(refusal_of([](Hello& hello) { ++hello.host.network_inode; }),
+                  "udp: node 1 at 127.0.0.1 is on another host than this one at 127.0.0.1: set KUMI_UDP_ADDRESS to the "
+                  "address of a network card on each host, or name the networks in a cluster file and do not set "
+                  "KUMI_DEVICE");
+    }
     EXPECT_EQ(refusal_of([](Hello& hello) { hello.address.port = 0; }),
               "udp: node 1 sent an address that is not valid");
     EXPECT_TRUE(contains(refusal_of([](Hello& hello) { hello.address.family = 6; }), "use IPv4 on all nodes, or IPv6"));
