@@ -59,6 +59,14 @@ std::vector<Case> all_cases() {
                                       bytes)},
                          figure3,
                          exchange_entries});
+    for (const char* bytes : {"65536", "1048576"})
+        cases.push_back(
+            {{fmt::format("composite.alltoall.{}.wire", bytes), "ms", true,
+              fmt::format("8 hosts on a network of 100 Mbit/s: each sends each {} bytes; limit: the time of "
+                          "the cable",
+                          bytes)},
+             "wire.toml",
+             wire_entries});
     for (const char* bytes : {"1024", "65536"})
         cases.push_back({{fmt::format("composite.neighbours.{}", bytes), "ms", true,
                           fmt::format("the same: each sends the next and the one before {} bytes", bytes)},

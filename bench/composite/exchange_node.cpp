@@ -49,12 +49,22 @@ int one_stream(std::span<const std::string> words, std::size_t bytes, Rate&& rat
     return 0;
 }
 
+/// Milliseconds in which the cable of a host of wire.toml carries a message to each other host, cut into the packets of
+/// an Ethernet.
+double wire_milliseconds(std::size_t bytes) {
+    constexpr double others = 7, bits_per_ms = 100e3;
+    constexpr double frame_bytes = 1514, of_message = 1408; // behind headers of Ethernet, IP, UDP and Kumi
+    return others * static_cast<double>(bytes) * 8 * (frame_bytes / of_message) / bits_per_ms;
+}
+
 } // namespace
 
 int exchange_node(std::span<const std::string> words) {
-    if (words.size() != 1) return fail(error("kumi-bench node: what is wanted"));
+    const bool is_limit = words.size() == 2 && words[1] == "limit";
+    if (words.size() != 1 && !is_limit) return fail(error("kumi-bench node: what is wanted"));
     const std::string& what = words[0];
     const std::size_t bytes = std::stoul(what.substr(what.find('.') + 1));
+    if (is_limit) return report(("composite." + what).c_str(), wire_milliseconds(bytes)), 0;
     // Small messages are exchanged often, or the result would be chance.
     const std::size_t count = std::clamp<std::size_t>((1 << 20) / bytes, 10, 1000);
     constexpr std::size_t warm_up_count = 2;

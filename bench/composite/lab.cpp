@@ -37,6 +37,11 @@ std::vector<Entry> exchange_entries(const BenchOptions& options, const OwnLab& l
             kumi_entry(options, lab, "lan", "lan_only.toml", {"-n", "12"}, {what})};
 }
 
+std::vector<Entry> wire_entries(const BenchOptions& options, const OwnLab& lab, const std::string& what) {
+    return {kumi_entry(options, lab, "kumi", "wire.toml", {"-n", "8"}, {what}),
+            {"limit", what, {options.node_path, "node", "composite", what, "limit"}}};
+}
+
 std::vector<Entry> bulk_entries(const BenchOptions& options, const OwnLab& lab, const std::string& what) {
     std::vector<Entry> entries =
         mpi_entries(options, lab, what, {"a0,a1", "2", "myrinet", {"net", "bulk", "composite." + what}});

@@ -14,6 +14,7 @@ namespace kumi::bench {
 // Each returns the contestants of a row; `what` is the name of the row without "composite.".
 std::vector<Entry> failover_entries(const BenchOptions& options, const OwnLab& lab, const std::string& what);
 std::vector<Entry> exchange_entries(const BenchOptions& options, const OwnLab& lab, const std::string& what);
+std::vector<Entry> wire_entries(const BenchOptions& options, const OwnLab& lab, const std::string& what);
 std::vector<Entry> bulk_entries(const BenchOptions& options, const OwnLab& lab, const std::string& what);
 /// With stripes, and with one network ("limit").
 std::vector<Entry> stripes_entries(const BenchOptions& options, const OwnLab& lab, const std::string& what);
