@@ -625,7 +625,7 @@ TEST_F(Stripes, small_messages_are_left_whole) {
     World world(2, 2);
     for (std::size_t i : {0u, 1u}) world.network(i).set_rate(50'000);
     world.start();
-    stream(world, 5s, 50'000);
+    stream(world, 5s, 30'000);
     EXPECT_EQ(world[0].counters().striped, 0u);
     EXPECT_EQ(world.network(1)[0].bytes_arrived(1), 0u);
 }

@@ -141,9 +141,9 @@ Result<void> UdpChannel::meet(std::span<const Hello> hellos) {
                          socket_.local().host_text(), node, addresses_[node].host_text());
         const bool is_elsewhere = hello.host != own_host && hello.host != unknown && own_host != unknown;
         if (is_elsewhere && (addresses_[node].is_loopback() || socket_.local().is_loopback()))
-            return error("udp: node {} at {} is on another host than this one at {}: set KUMI_UDP_ADDRESS to the address "
-                         "of a network card on each host, or name the networks in a cluster file and do not set "
-                         "KUMI_DEVICE",
+            return error("udp: node {} at {} is on another host than this one at {}: set KUMI_UDP_ADDRESS to the "
+                         "address of a network card on each host, or name the networks in a cluster file and do not "
+                         "set KUMI_DEVICE",
                          node, addresses_[node].host_text(), socket_.local().host_text());
         const bool known =
             node > 0 && addresses_[node].host_text() == addresses_[node - 1].host_text() && node - 1 != self_;
