@@ -1,5 +1,8 @@
 #pragma once
 
+#include "contestant/measure.hpp"
+#include "contestant/work.hpp"
+
 #include "kumi/kumi.hpp"
 
 #include <cstdint>
@@ -40,5 +43,11 @@ private:
     Job& job_;
     Segment<std::int64_t> words_;
 };
+
+/// Seconds of one barrier of all nodes. Collective.
+inline double barrier_seconds(Job& job, Together& together) {
+    const auto barriers = [&](std::int64_t count) { return seconds_each(count, [&] { must(job.barrier()); }); };
+    return settled_seconds(barriers_first, barriers, [&](std::int64_t count) { return together.as_first_says(count); });
+}
 
 } // namespace kumi::bench

@@ -112,9 +112,7 @@ private:
 int barrier_node(const std::string& place, bool is_hidden) {
     Job job = must(Job::join());
     Together together(job);
-    const auto barriers = [&](std::int64_t count) { return seconds_each(count, [&] { must(job.barrier()); }); };
-    double seconds =
-        settled_seconds(barriers_first, barriers, [&](std::int64_t count) { return together.as_first_says(count); });
+    double seconds = barrier_seconds(job, together);
     if (!is_hidden) {
         if (job.node() == 0) report(("engine.barrier." + place).c_str(), seconds * 1e6);
         return 0;

@@ -55,16 +55,6 @@ JobCase alltoallv_case(int nodes) {
     });
 }
 
-/// Four nodes in the lab of figure 3, on hosts that the same network joins.
-struct Seating {
-    const char* place;
-    const char* hosts;
-    const char* text;
-};
-constexpr Seating seatings[] = {{"4x1.lab", "a0,a1,a2,a3", "one on each of 4 hosts"},
-                                {"2x2.lab", "a0:2,a1:2", "two on each of 2 hosts"},
-                                {"1x4.lab", "a0:4", "all on one host"}};
-
 JobCase seated_case(const Seating& seating) {
     return sized_case("allreduce", seating.place, 4, allreduce_bytes, [&](std::size_t bytes) {
         return fmt::format("the sum of {} bytes of doubles over 4 nodes in a lab, {}; shows what the way between nodes "
@@ -77,7 +67,7 @@ JobCase seated_case(const Seating& seating) {
 
 LabHosts lab_hosts_of(const JobCase& one) {
     for (const Seating& seating : seatings)
-        if (one.place == seating.place) return {seating.hosts, "myrinet"};
+        if (one.place == seating.place) return seating.lab_hosts();
     return {};
 }
 

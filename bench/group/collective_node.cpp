@@ -47,8 +47,8 @@ int alltoallv_node(const std::string& place) {
             }
             must(all.alltoallv(parts, rooms));
         };
-        const auto seconds = alltoallv_seconds(bytes, nodes, rank, exchange,
-                                               [&](std::int64_t count) { return together.as_first_says(count); });
+        const auto seconds =
+            exchange_seconds(counts, rank, exchange, [&](std::int64_t count) { return together.as_first_says(count); });
         if (!seconds) return fail(error("an exchange of {} bytes among {} nodes is wrong", bytes, nodes));
         if (rank == 0) report(fmt::format("group.alltoallv.{}.{}", bytes, place).c_str(), *seconds * 1e6);
     }

@@ -1,7 +1,6 @@
 #include "group/group.hpp"
 
 #include "group/cases.hpp"
-#include "harness/mpi.hpp"
 
 namespace kumi::bench {
 namespace {
@@ -13,14 +12,9 @@ std::string lab_file(const JobCase& one) { return one.place.ends_with(".lab") ? 
 std::vector<Entry> contestants(const BenchOptions& options, const JobCase& one, const OwnLab* lab) {
     const std::vector<std::string> words{"group", one.what, one.place};
     const LabHosts hosts = lab_hosts_of(one);
-    std::vector<std::string> run_options;
-    if (lab != nullptr) run_options = {"--hosts", hosts.list};
-    std::vector<Entry> entries{job_entry(options, one, lab, lab_file(one), words, run_options)};
+    std::vector<Entry> entries{job_on_hosts(options, one, lab, lab_file(one), words, hosts)};
     if (one.what == "master") return entries; // MPI has no such call
-    for (const std::string& peer : options.peers)
-        for (Entry& entry : mpi_waiting(options, lab, peer, one.nodes, words, hosts))
-            entries.push_back(std::move(entry));
-    return entries;
+    return with_mpis(options, one, lab, words, hosts, std::move(entries));
 }
 
 } // namespace

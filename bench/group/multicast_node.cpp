@@ -1,6 +1,7 @@
 #include "group/node.hpp"
 
 #include "contestant/measure.hpp"
+#include "contestant/multicast.hpp"
 #include "contestant/work.hpp"
 #include "group/work.hpp"
 
@@ -11,18 +12,6 @@
 
 namespace kumi::bench {
 namespace {
-
-Set set_of(const std::vector<int>& members) {
-    Set set;
-    for (const int node : members) set.add(static_cast<Node>(node));
-    return set;
-}
-
-/// Waits until all members have a multicast.
-void finish(Future<Set>& multicast) {
-    const Set missing = must(multicast.get());
-    if (!missing.empty()) must(Result<void>(error("nodes {} did not get a multicast", missing.text())));
-}
 
 /// Node 0, while all others wait.
 class Master {

@@ -80,11 +80,12 @@ inline std::vector<int> alltoallv_counts(std::size_t bytes, int nodes) {
     return counts;
 }
 
-/// Seconds of an exchange among all nodes, at this node. `exchange(send, receive)` makes one: part r of `send` goes to
-/// rank r, and all parts that come here have the size of part `rank`. Empty: something arrived at a wrong place.
+/// Seconds of an exchange among all nodes, at this node. `exchange(send, receive)` makes one: part r of `send` has
+/// counts[r] words and goes to rank r, and all parts that come here have the size of part `rank`. Empty: something
+/// arrived at a wrong place.
 template <class Exchange, class Agreed>
-std::optional<double> alltoallv_seconds(std::size_t bytes, int nodes, int rank, Exchange&& exchange, Agreed&& agreed) {
-    const std::vector<int> counts = alltoallv_counts(bytes, nodes);
+std::optional<double> exchange_seconds(const std::vector<int>& counts, int rank, Exchange&& exchange, Agreed&& agreed) {
+    const auto nodes = static_cast<int>(counts.size());
     const auto part = static_cast<std::size_t>(counts[static_cast<std::size_t>(rank)]);
     std::vector<std::uint64_t> send, receive(part * static_cast<std::size_t>(nodes));
     for (int to = 0; to < nodes; ++to)

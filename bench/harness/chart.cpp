@@ -110,6 +110,14 @@ private:
 
 } // namespace
 
+Curve measured_curve(const Table& table, const std::string& who, const std::string& name,
+                     const std::vector<std::pair<double, std::string>>& rows) {
+    Curve curve{name, {}};
+    for (const auto& [x, row] : rows)
+        if (const auto value = table.median(who, row); value && *value > 0) curve.points.emplace_back(x, *value);
+    return curve;
+}
+
 std::string chart(const std::string& title, const std::string& x_name, const std::string& y_name,
                   const std::vector<Curve>& curves) {
     Range x, y;

@@ -87,6 +87,21 @@ Entry job_entry(const BenchOptions& options, const JobCase& one, const OwnLab* l
     return {"kumi", one.name(), job_in_lab(options, *lab, cluster_file, all, words), lab->environment()};
 }
 
+Entry job_on_hosts(const BenchOptions& options, const JobCase& one, const OwnLab* lab, const std::string& cluster_file,
+                   const std::vector<std::string>& words, const LabHosts& hosts) {
+    std::vector<std::string> run_options;
+    if (lab != nullptr) run_options = {"--hosts", hosts.list};
+    return job_entry(options, one, lab, cluster_file, words, run_options);
+}
+
+std::vector<Entry> with_mpis(const BenchOptions& options, const JobCase& one, const OwnLab* lab,
+                             const std::vector<std::string>& words, const LabHosts& hosts, std::vector<Entry> entries) {
+    for (const std::string& peer : options.peers)
+        for (Entry& entry : mpi_waiting(options, lab, peer, one.nodes, words, hosts))
+            entries.push_back(std::move(entry));
+    return entries;
+}
+
 Table run_job_bench(const BenchOptions& options, JobBench bench) { return Run(options, std::move(bench)).run(); }
 
 std::vector<std::string> row_names(const std::vector<JobCase>& cases) {

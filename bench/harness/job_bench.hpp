@@ -2,6 +2,7 @@
 
 // A benchmark whose contestants are jobs of several nodes, of Kumi or of an MPI, on this machine and in labs.
 
+#include "harness/mpi.hpp"
 #include "harness/options.hpp"
 #include "harness/own_lab.hpp"
 #include "harness/stage.hpp"
@@ -39,6 +40,14 @@ inline constexpr const char* figure3 = "figure3.toml"; // the lab of many hosts
 /// The entry of Kumi in a case. `words` are those of its nodes. In a lab the nodes run on the hosts of `cluster_file`.
 Entry job_entry(const BenchOptions& options, const JobCase& one, const OwnLab* lab, const std::string& cluster_file,
                 const std::vector<std::string>& words, const std::vector<std::string>& run_options = {});
+
+/// The same for hosts that are told; on this machine, where `lab` is null, they do not count.
+Entry job_on_hosts(const BenchOptions& options, const JobCase& one, const OwnLab* lab, const std::string& cluster_file,
+                   const std::vector<std::string>& words, const LabHosts& hosts);
+
+/// `entries`, and those of the MPIs that the options name, in each of their waiting settings.
+std::vector<Entry> with_mpis(const BenchOptions& options, const JobCase& one, const OwnLab* lab,
+                             const std::vector<std::string>& words, const LabHosts& hosts, std::vector<Entry> entries);
 
 /// Measures the rows that were asked for. In each round the contestants take turns.
 Table run_job_bench(const BenchOptions& options, JobBench bench);

@@ -40,6 +40,19 @@ struct LabHosts {
     std::string interface = "lan"; // of a network that joins them
 };
 
+/// Four nodes in the lab of figure 3, on hosts that the same network joins.
+struct Seating {
+    const char* place;
+    int hosts;
+    const char* list;
+    const char* text;
+
+    LabHosts lab_hosts() const { return {list, "myrinet"}; }
+};
+inline constexpr Seating seatings[] = {{"4x1.lab", 4, "a0,a1,a2,a3", "one on each of 4 hosts"},
+                                       {"2x2.lab", 2, "a0:2,a1:2", "two on each of 2 hosts"},
+                                       {"1x4.lab", 1, "a0:4", "all on one host"}};
+
 /// Processes that wait for each other, in each of the waiting settings: on this machine, or in the lab of figure 3.
 std::vector<Entry> mpi_waiting(const BenchOptions& options, const OwnLab* lab, const std::string& peer, int nodes,
                                const std::vector<std::string>& words, const LabHosts& hosts = {});

@@ -20,32 +20,13 @@
 namespace kumi::bench {
 namespace {
 
-int own_rank() {
-    int rank = 0;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    return rank;
-}
-
-int world_size() {
-    int size = 0;
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    return size;
-}
-
 /// A set that this process is in.
 class Members {
 public:
     explicit Members(const std::vector<int>& ranks) : ranks_(ranks) {}
 
     /// A communicator of the members. Other processes take no part.
-    void create() {
-        MPI_Group world, some;
-        MPI_Comm_group(MPI_COMM_WORLD, &world);
-        MPI_Group_incl(world, static_cast<int>(ranks_.size()), ranks_.data(), &some);
-        MPI_Comm_create_group(MPI_COMM_WORLD, some, 0, &communicator_);
-        MPI_Group_free(&some);
-        MPI_Group_free(&world);
-    }
+    void create() { communicator_ = communicator_of(ranks_); }
     void free() { MPI_Comm_free(&communicator_); }
 
     void multicast(std::span<std::byte> content) {
@@ -132,8 +113,7 @@ int allreduces(const std::string& place) {
 
 int alltoallvs(const std::string& place) {
     const int nodes = world_size();
-    int rank = 0;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    const int rank = own_rank();
     for (const std::size_t bytes : alltoallv_bytes) {
         const std::vector<int> sizes = alltoallv_counts(bytes, nodes);
         const std::vector<int> sizes_here(sizes.size(), sizes[static_cast<std::size_t>(rank)]);
@@ -144,7 +124,7 @@ int alltoallvs(const std::string& place) {
             MPI_Alltoallv(send.data(), sizes.data(), offsets.data(), MPI_UINT64_T, receive.data(), sizes_here.data(),
                           offsets_here.data(), MPI_UINT64_T, MPI_COMM_WORLD);
         };
-        const auto seconds = alltoallv_seconds(bytes, nodes, rank, exchange, as_first_says);
+        const auto seconds = exchange_seconds(sizes, rank, exchange, as_first_says);
         if (!seconds) return std::fprintf(stderr, "an exchange is wrong\n"), 1;
         report_size("alltoallv", bytes, place, *seconds);
     }

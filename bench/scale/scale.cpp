@@ -55,10 +55,9 @@ std::vector<Entry> contestants(const BenchOptions& options, const JobCase& one, 
 std::vector<Curve> curves(const Table& table, std::span<const Metric> metrics, std::span<const int> sizes) {
     std::vector<Curve> all;
     for (const Metric& metric : metrics) {
-        Curve curve{fmt::format("{}, {}", metric.name, metric.unit), {}};
-        for (const int nodes : sizes)
-            if (const auto value = table.median("kumi", row_id(metric, nodes)); value && *value > 0)
-                curve.points.emplace_back(nodes, *value);
+        std::vector<std::pair<double, std::string>> rows;
+        for (const int nodes : sizes) rows.emplace_back(nodes, row_id(metric, nodes));
+        Curve curve = measured_curve(table, "kumi", fmt::format("{}, {}", metric.name, metric.unit), rows);
         if (!curve.points.empty()) all.push_back(std::move(curve));
     }
     return all;
@@ -76,9 +75,9 @@ Table run_scale_bench(const BenchOptions& options) {
     Table table = run_job_bench(options, {"scale", cases(), no_lab, contestants});
     if (options.figures_folder.empty()) return table;
     draw_curves(options.figures_folder, "scale-alone.svg", "What calls cost as the job grows",
-         curves(table, of_alone, alone_nodes), table);
+                curves(table, of_alone, alone_nodes), table);
     draw_curves(options.figures_folder, "scale-together.svg", "Processes on one machine, for each node",
-         curves(table, of_together, together_nodes), table);
+                curves(table, of_together, together_nodes), table);
     return table;
 }
 

@@ -77,12 +77,12 @@ Curve nicam(const Metric& metric) {
 std::vector<Curve> curves(const Table& table, const BenchOptions& options, const Metric& metric, const char* place) {
     Words who{"kumi"};
     append(who, options.peers);
+    std::vector<std::pair<double, std::string>> rows;
+    for (const std::size_t bytes : all_sizes)
+        rows.emplace_back(static_cast<double>(bytes), row_id(metric, place, bytes));
     std::vector<Curve> all;
     for (const std::string& one : who) {
-        Curve curve{one == "kumi" ? "Kumi" : one, {}};
-        for (const std::size_t bytes : all_sizes)
-            if (const auto value = table.median(one, row_id(metric, place, bytes)); value && *value > 0)
-                curve.points.emplace_back(static_cast<double>(bytes), *value);
+        Curve curve = measured_curve(table, one, one == "kumi" ? "Kumi" : one, rows);
         if (!curve.points.empty()) all.push_back(std::move(curve));
     }
     return all;
@@ -115,10 +115,9 @@ Table run_sizes_bench(const BenchOptions& options) {
             if (all.empty()) continue;
             if (!metric.is_less_better)
                 for (const Curve& curve : all)
-                    table.note(fmt::format("{} {}: half of its greatest bandwidth with messages of {}", curve.name,
-                                           place,
-                                           base::readable_bytes(static_cast<std::size_t>(
-                                               half_bandwidth_bytes(curve.points)))));
+                    table.note(fmt::format(
+                        "{} {}: half of its greatest bandwidth with messages of {}", curve.name, place,
+                        base::readable_bytes(static_cast<std::size_t>(half_bandwidth_bytes(curve.points)))));
             if (!options.figures_folder.empty()) draw_curves(options, metric, place, all, table);
         }
     return table;
