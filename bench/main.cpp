@@ -9,6 +9,8 @@
 #include "group/node.hpp"
 #include "harness/places.hpp"
 #include "harness/progress.hpp"
+#include "patterns/node.hpp"
+#include "patterns/patterns.hpp"
 #include "scale/scale.hpp"
 #include "shmem/node.hpp"
 #include "shmem/shmem.hpp"
@@ -48,6 +50,7 @@ const std::array bench_cases{BenchCase{"shmem", shmem_peers, run_shmem_bench, nu
                              BenchCase{"engine", engine_peers(), run_engine_bench, engine_rows},
                              BenchCase{"group", group_peers(), run_group_bench, group_rows},
                              BenchCase{"sizes", sizes_peers(), run_sizes_bench, sizes_rows},
+                             BenchCase{"patterns", patterns_peers(), run_patterns_bench, patterns_rows},
                              BenchCase{"scale", {}, run_scale_bench, scale_rows},
                              BenchCase{"simulated", simulated_peers(), run_simulated_bench, simulated_rows}};
 
@@ -154,6 +157,7 @@ int run_node(std::span<const std::string> words) {
     if (words.front() == "engine") return engine_node(words.subspan(1));
     if (words.front() == "group") return group_node(words.subspan(1));
     if (words.front() == "sizes") return sizes_node(words.subspan(1));
+    if (words.front() == "patterns") return patterns_node(words.subspan(1));
     if (words.front() == "scale") return scale_node(words.subspan(1));
     return shmem_node(words.front());
 }

@@ -1,11 +1,12 @@
 // The same cases as bench/shmem/node.cpp, bench/udp/node.cpp, bench/composite/exchange_node.cpp, bench/engine,
-// bench/group and bench/sizes, written as MPI programs are written. Built once per MPI that is found.
+// bench/group, bench/sizes and bench/patterns, written as MPI programs are written. Built once per MPI that is found.
 
 #include "contestant/core.hpp"
 #include "contestant/measure.hpp"
 #include "contestant/work.hpp"
 #include "peers/mpi_group.hpp"
 #include "peers/mpi_onesided.hpp"
+#include "peers/mpi_patterns.hpp"
 #include "peers/mpi_together.hpp"
 
 #include <algorithm>
@@ -201,9 +202,10 @@ int main(int argc, char** argv) {
     if (what == "onesided" && argc == 3) code = onesided(argv[2]);
     if (what == "barrier" && argc == 3) barrier(argv[2]);
     if (what == "group" && argc == 4) code = mpi_group(argv[2], argv[3]);
+    if (what == "patterns" && argc == 4) code = mpi_patterns(argv[2], argv[3]);
     // MPICH 4.0's MPI_Finalize() may hang where hosts with few cores have many processes; all is measured by then.
     std::signal(SIGALRM, [](int) { std::_Exit(0); });
-    if (what == "barrier" || what == "group") ::alarm(3);
+    if (what == "barrier" || what == "group" || what == "patterns") ::alarm(3);
     MPI_Finalize();
     return code;
 }
