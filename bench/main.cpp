@@ -187,7 +187,7 @@ void add_options(CLI::App& app, Choices& choices) {
                    "composite.soak, composite.steady: of their faults, as an earlier run tells it")
         ->type_name("NUMBER");
     app.add_option("--figures", choices.figures_folder,
-                   "sizes, scale, simulated: also draw what they measure, as files in a folder")
+                   "sizes, patterns, scale, simulated: also draw what they measure, as files in a folder")
         ->type_name("FOLDER");
     app.add_option("--json", choices.json_path, "also write the rows to a file")->type_name("FILE");
     app.add_flag("--check", choices.check, "hold the rows against the goals; exit code 1 when one is missed");

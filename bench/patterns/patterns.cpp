@@ -1,6 +1,7 @@
 #include "patterns/patterns.hpp"
 
 #include "patterns/cases.hpp"
+#include "patterns/figures.hpp"
 
 namespace kumi::bench {
 namespace {
@@ -29,7 +30,9 @@ std::vector<Entry> contestants(const BenchOptions& options, const JobCase& one, 
 } // namespace
 
 Table run_patterns_bench(const BenchOptions& options) {
-    return run_job_bench(options, {"patterns", patterns_cases(), lab_file, contestants});
+    Table table = run_job_bench(options, {"patterns", patterns_cases(), lab_file, contestants});
+    if (!options.figures_folder.empty()) draw_patterns(options, table);
+    return table;
 }
 
 std::vector<std::string> patterns_rows() { return row_names(patterns_cases()); }

@@ -84,6 +84,20 @@ TEST(Bench, shows_latency_and_bandwidth_against_sizes_and_draws_them) {
         EXPECT_TRUE(contains(file_text(figures.path() + "/" + file), ">Kumi</text>")) << file;
 }
 
+TEST(Bench, draws_patterns_beside_what_the_papers_say) {
+    const Folder figures;
+    const Outcome outcome = run({.words = {kumi_command, "bench", "patterns", "--rounds", "1", "--figures",
+                                           figures.path(), "--rows", "patterns.barrier.2,patterns.pingpongs.10.1"}});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    for (const auto& [file, paper] : {std::pair{"patterns-barrier.svg", ">NICAM, 1999: 7 us a stage</text>"},
+                                      std::pair{"patterns-pingpongs.svg", ">NT cluster, two hosts</text>"}}) {
+        const std::string picture = file_text(figures.path() + "/" + file);
+        EXPECT_TRUE(contains(picture, ">Kumi</text>")) << file << "\n" << outcome.out;
+        EXPECT_TRUE(contains(picture, paper)) << file;
+    }
+    EXPECT_FALSE(std::filesystem::exists(figures.path() + "/patterns-pairs-8192.svg")) << "that was not measured";
+}
+
 TEST(Bench, a_peer_that_the_case_does_not_know_is_refused) {
     const Outcome outcome = run({.words = {kumi_command, "bench", "udp", "--against", "mpich"}});
     EXPECT_EQ(outcome.code, 2);
@@ -92,7 +106,7 @@ TEST(Bench, a_peer_that_the_case_does_not_know_is_refused) {
 }
 
 TEST(Bench, a_row_that_the_case_does_not_have_is_refused) {
-    for (const char* bench : {"udp", "composite", "engine", "group"}) {
+    for (const char* bench : {"udp", "composite", "engine", "group", "patterns"}) {
         const Outcome outcome = run({.words = {kumi_command, "bench", bench, "--rows", "composite.poll,nothing"}});
         EXPECT_EQ(outcome.code, 2);
         EXPECT_TRUE(is_one_line(outcome.err, "kumi bench: --rows: " + std::string(bench) +
@@ -185,7 +199,7 @@ class JobBench : public BenchInLab, public testing::WithParamInterface<RowsOf> {
 protected:
     static bool has_limit(const std::string& id) {
         return id.starts_with("engine.am.") || id.starts_with("engine.put_notify.") || id.starts_with("engine.put.") ||
-               id == "engine.get.1048576.shmem";
+               id.starts_with("patterns.barrier.") || id == "engine.get.1048576.shmem";
     }
 };
 
@@ -229,5 +243,9 @@ INSTANTIATE_TEST_SUITE_P(
                            {"multicast.64.4", "multicast.8192.4", "multicast.81920.4", "multicast.1048576.4",
                             "master.4", "allreduce.8.4"},
                            "group"},
-                    RowsOf{"sets_in_a_lab", {"create.64.12.lab"}, "group"}),
+                    RowsOf{"sets_in_a_lab", {"create.64.12.lab"}, "group"},
+                    RowsOf{"patterns",
+                           {"pairs.8192.2", "pingpongs.10.1", "incast.64.2.shmem", "incast.64.2.lab", "barrier.4",
+                            "placement.8.2x2.lab", "multicasts.64.2"},
+                           "patterns"}),
     [](const auto& rows) { return std::string(rows.param.name); });
