@@ -4,7 +4,7 @@
 #include "composite/soak.hpp"
 #include "harness/jobs.hpp"
 #include "harness/mpi.hpp"
-#include "harness/own_labs.hpp"
+#include "harness/lab/own_labs.hpp"
 #include "harness/stage.hpp"
 #include "harness/words.hpp"
 

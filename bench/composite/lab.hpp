@@ -3,7 +3,7 @@
 // The contestants of rows of `kumi bench composite` in a lab: command lines of Kumi and of MPIs.
 
 #include "harness/options.hpp"
-#include "harness/own_lab.hpp"
+#include "harness/lab/own_lab.hpp"
 #include "harness/stage.hpp"
 
 #include <string>

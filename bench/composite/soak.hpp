@@ -1,6 +1,6 @@
 #pragma once
 
-#include "harness/own_lab.hpp"
+#include "harness/lab/own_lab.hpp"
 #include "harness/progress.hpp"
 
 #include "kumi/base/result.hpp"

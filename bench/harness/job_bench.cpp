@@ -2,7 +2,7 @@
 
 #include "harness/jobs.hpp"
 #include "harness/mpi.hpp"
-#include "harness/own_labs.hpp"
+#include "harness/lab/own_labs.hpp"
 
 #include "kumi/base/system/machine.hpp"
 

@@ -4,7 +4,7 @@
 
 #include "harness/mpi.hpp"
 #include "harness/options.hpp"
-#include "harness/own_lab.hpp"
+#include "harness/lab/own_lab.hpp"
 #include "harness/stage.hpp"
 #include "harness/table.hpp"
 

@@ -3,7 +3,7 @@
 // Command lines of jobs whose nodes are benchmarks: `kumi run OPTIONS kumi-bench node WORDS`.
 
 #include "harness/options.hpp"
-#include "harness/own_lab.hpp"
+#include "harness/lab/own_lab.hpp"
 
 #include <string>
 #include <vector>

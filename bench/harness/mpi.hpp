@@ -3,7 +3,7 @@
 // Command lines that start MPI programs, on this machine and on hosts of a lab.
 
 #include "harness/options.hpp"
-#include "harness/own_lab.hpp"
+#include "harness/lab/own_lab.hpp"
 #include "harness/stage.hpp"
 
 #include <string>

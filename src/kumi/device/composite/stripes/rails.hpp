@@ -13,9 +13,10 @@
 //
 // Trials. Rates alone do not tell whether stripes pay: two networks on one cable carry no more than one, and a
 // processor that is busy with one network has nothing left for another. So, if the rates promise 10 % or more, whole
-// messages by one network and pieces by all that are worth it are tried in turns, three times each for some 50 ms; the
-// median with pieces must be better by 10 %. It is tried again every now and then, the more rarely the more often it did not pay;
-// and sooner when all networks together carry less than one did. Stripes that are in use stay while they bring 3 %.
+// messages by one network and pieces by all that are worth it are tried in turns, three times each for some 50 ms;
+// the median with pieces must be better by 10 %. It is tried again every now and then, the more rarely the more
+// often it did not pay; and sooner when all networks together carry less than one did. Stripes that are in use stay
+// while they bring 3 %.
 //
 // All this happens only while large messages are sent faster than they leave: some are refused.
 //

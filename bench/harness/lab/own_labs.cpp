@@ -1,4 +1,4 @@
-#include "harness/own_labs.hpp"
+#include "harness/lab/own_labs.hpp"
 
 #include <filesystem>
 #include <fmt/format.h>

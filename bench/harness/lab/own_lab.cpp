@@ -1,4 +1,4 @@
-#include "harness/own_lab.hpp"
+#include "harness/lab/own_lab.hpp"
 
 #include "harness/command.hpp"
 
