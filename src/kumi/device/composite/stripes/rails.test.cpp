@@ -67,7 +67,7 @@ struct Stream {
         if (rails.on_time(clock, usable, 0, are_clear)) ++trials;
         for (std::size_t i = 0; i < rates.size(); ++i)
             if ((rails.to_be_timed() >> i & 1) != 0 && queues[i] == 0 && give(i, timed_bytes))
-                rails.on_timed_given(i, timed_bytes, clock), ++timed;
+                rails.on_timed_given(i, static_cast<std::size_t>(timed_bytes), clock), ++timed;
     }
     void step() { // of a millisecond
         clock += 1ms;
