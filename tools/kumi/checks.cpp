@@ -4,8 +4,10 @@
 #include "kumi/base/sync/memory_policy.hpp"
 #include "kumi/base/system/descriptor.hpp"
 #include "kumi/base/system/machine.hpp"
+#include "kumi/device/udp/options.hpp"
 #include "kumi/launch/host/processes/process.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -146,9 +148,6 @@ Finding examine_addresses() {
     return {networks, "addresses", State::good, fmt::format("{}", fmt::join(texts, ", "))};
 }
 
-/// What device/udp wants of a socket, for each direction.
-constexpr int udp_buffer_bytes_wanted = 4 << 20;
-
 /// A UDP socket on the loopback that sends to itself, or none.
 base::Descriptor open_udp_to_itself() {
     base::Descriptor socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -193,8 +192,8 @@ Finding examine_bursts() {
 }
 
 /// What a socket gets that asks as device/udp does.
-std::size_t granted_buffer_bytes(int socket, int name, int force_name) {
-    const int wanted = udp_buffer_bytes_wanted;
+std::size_t granted_buffer_bytes(int socket, int name, int force_name, std::size_t bytes_wanted) {
+    const int wanted = static_cast<int>(bytes_wanted);
     if (::setsockopt(socket, SOL_SOCKET, force_name, &wanted, sizeof wanted) != 0)
         ::setsockopt(socket, SOL_SOCKET, name, &wanted, sizeof wanted);
     int granted = 0;
@@ -205,18 +204,21 @@ std::size_t granted_buffer_bytes(int socket, int name, int force_name) {
 
 Finding examine_socket_buffers() {
     const base::Descriptor socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    const std::size_t receive = granted_buffer_bytes(socket.get(), SO_RCVBUF, SO_RCVBUFFORCE);
-    const std::size_t send = granted_buffer_bytes(socket.get(), SO_SNDBUF, SO_SNDBUFFORCE);
-    const std::string wanted = base::readable_bytes(udp_buffer_bytes_wanted);
+    const std::size_t receive_wanted = device::udp::Options{}.buffer_bytes,
+                      send_wanted = device::udp::send_buffer_bytes;
+    const std::size_t receive = granted_buffer_bytes(socket.get(), SO_RCVBUF, SO_RCVBUFFORCE, receive_wanted);
+    const std::size_t send = granted_buffer_bytes(socket.get(), SO_SNDBUF, SO_SNDBUFFORCE, send_wanted);
     const std::string line =
-        fmt::format("sysctl -w net.core.rmem_max={0} net.core.wmem_max={0}", udp_buffer_bytes_wanted);
+        fmt::format("sysctl -w net.core.rmem_max={} net.core.wmem_max={}",
+                    std::max(receive_wanted, limit_of("rmem_max")), std::max(send_wanted, limit_of("wmem_max")));
     Finding finding{networks, "UDP buffers", State::good,
-                    fmt::format("receive {}, send {} granted where {} are wanted", base::readable_bytes(receive),
-                                base::readable_bytes(send), wanted)};
-    if (receive < udp_buffer_bytes_wanted || send < udp_buffer_bytes_wanted) {
+                    fmt::format("receive {} of {} wanted, send {} of {} wanted", base::readable_bytes(receive),
+                                base::readable_bytes(receive_wanted), base::readable_bytes(send),
+                                base::readable_bytes(send_wanted))};
+    if (receive < receive_wanted || send < send_wanted) {
         finding.state = State::could_be_better;
         finding.remedy = line + "; many senders at once are held back less then";
-    } else if (limit_of("rmem_max") < udp_buffer_bytes_wanted || limit_of("wmem_max") < udp_buffer_bytes_wanted) {
+    } else if (limit_of("rmem_max") < receive_wanted || limit_of("wmem_max") < send_wanted) {
         finding.found +=
             fmt::format(", by privilege: others get up to {} and {}", base::readable_bytes(limit_of("rmem_max")),
                         base::readable_bytes(limit_of("wmem_max")));

@@ -119,7 +119,7 @@ void add_run_command(CLI::App& app, int& exit_code) {
         "  KUMI_UDP_PORT=0            its port; 0 for any\n"
         "  KUMI_UDP_ENCRYPT=yes       encrypt with a key that only this job's nodes have\n"
         "  KUMI_UDP_CHECK=yes         a checksum of 32 bits over long messages too, which UDP protects by 16\n"
-        "  KUMI_UDP_BUFFER=4M         wanted of the socket, for each direction\n"
+        "  KUMI_UDP_BUFFER=4M         wanted of the socket, for receiving\n"
         "  KUMI_SILENCE=60            seconds until a node that answers by no network is lost; 0: never\n"
         "  KUMI_FAULT=udp.loss=0.01   make trouble: also duplicate, reorder, corrupt, truncate, largest, seed\n"
         "  KUMI_STRIPES=no            keep large messages whole, not in pieces over several networks at once\n"

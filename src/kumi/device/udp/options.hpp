@@ -28,6 +28,11 @@ struct Faults {
     }
 };
 
+/// The send buffer of a socket, of which the system allows twice as much. It bounds what waits in the host's own queue,
+/// and is enough for a network card of 10 Gbit/s until the card reports what it has sent. With a larger buffer,
+/// messages to many peers at once overflow the queue of a slow card, and packets are lost before they leave.
+inline constexpr std::size_t send_buffer_bytes = std::size_t{128} << 10;
+
 /// When the key of a direction between two nodes is replaced. AES-GCM is safe for many times as many packets.
 struct Rekeying {
     std::uint64_t packets = std::uint64_t{1} << 22;

@@ -40,11 +40,6 @@ int get(int descriptor, int level, int name) noexcept {
     return ::getsockopt(descriptor, level, name, &value, &bytes) == 0 ? value : 0;
 }
 
-/// What may wait in this host's own queue, of which the system allows twice as much: enough for a card of 10 Gbit/s
-/// until it reports what it has sent. With more, messages to many peers at once overflow the queue of a slow network
-/// card, and its packets are lost before they leave. Where packets are passed on at once, it limits nothing.
-constexpr std::size_t send_buffer_bytes = std::size_t{128} << 10;
-
 /// Asks for a buffer, and returns the size granted. The system reports twice of that, for its own bookkeeping.
 std::size_t size_buffer(int descriptor, int name, int force_name, std::size_t wanted, const char* sysctl) {
     const int bytes = static_cast<int>(std::min<std::size_t>(wanted, 1 << 30));
