@@ -3,8 +3,8 @@
 #include "composite/lab.hpp"
 #include "composite/soak.hpp"
 #include "harness/jobs.hpp"
-#include "harness/mpi.hpp"
 #include "harness/lab/own_labs.hpp"
+#include "harness/mpi.hpp"
 #include "harness/stage.hpp"
 #include "harness/words.hpp"
 

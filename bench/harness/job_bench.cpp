@@ -1,8 +1,8 @@
 #include "harness/job_bench.hpp"
 
 #include "harness/jobs.hpp"
-#include "harness/mpi.hpp"
 #include "harness/lab/own_labs.hpp"
+#include "harness/mpi.hpp"
 
 #include "kumi/base/system/machine.hpp"
 

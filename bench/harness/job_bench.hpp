@@ -2,9 +2,9 @@
 
 // A benchmark whose contestants are jobs of several nodes, of Kumi or of an MPI, on this machine and in labs.
 
+#include "harness/lab/own_lab.hpp"
 #include "harness/mpi.hpp"
 #include "harness/options.hpp"
-#include "harness/lab/own_lab.hpp"
 #include "harness/stage.hpp"
 #include "harness/table.hpp"
 

@@ -2,8 +2,8 @@
 
 // Command lines of jobs whose nodes are benchmarks: `kumi run OPTIONS kumi-bench node WORDS`.
 
-#include "harness/options.hpp"
 #include "harness/lab/own_lab.hpp"
+#include "harness/options.hpp"
 
 #include <string>
 #include <vector>

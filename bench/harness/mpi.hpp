@@ -2,8 +2,8 @@
 
 // Command lines that start MPI programs, on this machine and on hosts of a lab.
 
-#include "harness/options.hpp"
 #include "harness/lab/own_lab.hpp"
+#include "harness/options.hpp"
 #include "harness/stage.hpp"
 
 #include <string>

@@ -25,7 +25,7 @@ protected:
                           "]\"\naddress.fast = \"10.77.1.[1-" + count + "]\"\naddress.slow = \"10.77.2.[1-" + count +
                           "]\"\n");
     }
-    /// A network of 200 Mbit/s and another one join two hosts. So much every build can send.
+    /// A network of 200 Mbit/s and another one join two hosts. Builds with sanitizers can send that much.
     std::string fast_and(const std::string& rate) {
         return write_file("[[network]]\nname = \"fast\"\nrate = \"200mbit\"\n[[network]]\nname = \"other\"\nrate = \"" +
                           rate +

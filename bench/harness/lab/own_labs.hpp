@@ -1,7 +1,7 @@
 #pragma once
 
-#include "harness/options.hpp"
 #include "harness/lab/own_lab.hpp"
+#include "harness/options.hpp"
 #include "harness/table.hpp"
 
 #include <map>

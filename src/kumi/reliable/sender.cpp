@@ -214,7 +214,7 @@ std::uint32_t Sender::count_alike(const Slot& last, Instant now) const noexcept 
         std::min({pieces, with_starts, free_slots, in_credit, in_window, series_max - prepared_count_}));
 }
 
-/// Cuts one of them.
+/// Cuts the next packet of those that count_alike() has counted.
 void Sender::cut_alike() noexcept {
     const Slot& last = slot(next_ - 1);
     Slot& cut = slot(next_++);

@@ -1,6 +1,6 @@
 #pragma once
 
-// What this machine offers to this process: cores, memory, its name.
+// What this machine offers to this process: cores, memory, its name and id.
 
 #include <array>
 #include <cstddef>

@@ -8,9 +8,7 @@
 #include <bit>
 #include <cstring>
 #include <fcntl.h>
-#include <fstream>
 #include <sys/random.h>
-#include <sys/stat.h>
 
 namespace kumi::boot {
 namespace {

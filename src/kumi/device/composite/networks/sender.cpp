@@ -63,7 +63,8 @@ bool Sender::try_send_in_place(Peer& peer, const Pieces& message) noexcept {
     return true;
 }
 
-/// A large message where stripes are possible, or any message where something is in between.
+/// Sends a message that cannot simply go by the current way: it is large enough for stripes, or other letters must
+/// leave before it.
 bool Sender::try_send_otherwise(Peer& peer, const Pieces& message) noexcept {
     if (message.size() < peer.stripes.message_bytes_min) return try_send_in_place(peer, message);
     if (!peer.out.own.empty()) pump(peer);

@@ -128,7 +128,7 @@ void Striper::measure(Peer& peer, Instant now) {
         peer.node, single / 1e6, striped / 1e6, rails.are_striped() ? "in pieces" : "whole");
 }
 
-/// Gives a rail a letter that says nothing.
+/// Sends a letter without content over a rail, to time it.
 void Striper::time_rail(Peer& peer, std::size_t index, Instant now) {
     const Way& way = peer.ways[index];
     if (!way.link->ways->all_arrived(way.number)) return;

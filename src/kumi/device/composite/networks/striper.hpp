@@ -9,7 +9,7 @@ class Striper {
 public:
     Striper(Peers& peers, const StripeOptions& options) noexcept : peers_(peers), options_(options) {}
 
-    /// Of a message in two parts.
+    /// The longest first part of a message in two parts that may go in pieces.
     static constexpr std::size_t message_head_max = 256;
     /// Sends a message in pieces. As soon as a rail takes the first piece the message is sent: pieces for which the
     /// rails have no room wait here. False: no room for the first, or the message would get too far ahead.

@@ -118,7 +118,7 @@ void Rails::find_worthy() noexcept {
         if (rails_[i].rate < best * worth_it) worthy_ &= ~bit(i);
 }
 
-/// The rails that are worth it carry so much more than the one that carries whole messages.
+/// True if the rails that are worth a piece carry together `gain` times as much as the current one.
 bool Rails::do_rates_promise(double gain) const noexcept {
     double sum = 0;
     for (std::size_t i = 0; i < rails_.size(); ++i)
@@ -221,7 +221,7 @@ bool Rails::end_step(Instant now, bool are_clear) noexcept {
     return true;
 }
 
-/// It is tried again after `rest`, and after longer and longer ones while stripes do not pay.
+/// The next trial begins after `rest`. While stripes do not pay, the rests become longer.
 void Rails::conclude(Instant now, bool pays, Duration rest) noexcept {
     pays_ = is_striped_ = pays;
     step_.reset();

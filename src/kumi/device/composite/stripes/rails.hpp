@@ -18,7 +18,8 @@
 // often it did not pay; and sooner when all networks together carry less than one did. Stripes that are in use stay
 // while they bring 3 %.
 //
-// All this happens only while large messages are sent faster than they leave: some are refused.
+// Rates are measured, and trials are made, only while senders are refused because large messages are sent faster than
+// they leave.
 //
 // Pure: no clock, no channel. The caller says what was refused, what has arrived, and the time.
 
@@ -58,7 +59,7 @@ public:
     /// Has a bit for each rail that is worth a piece, as far as is known.
     std::uint64_t worthy() const noexcept { return worthy_; }
 
-    /// A large message was.
+    /// A large message was refused for want of room.
     void on_refused() noexcept { is_pressed_ = true; }
 
     // ---- rates
@@ -149,7 +150,7 @@ private:
     Instant try_at_{};
     Duration try_again_after_ = try_again_after;
     Instant trial_began_{};
-    bool is_timed_ = false;           // the trial, which begins with that
+    bool is_timed_ = false;           // a trial has begun: its first part times rails
     std::uint64_t to_be_timed_ = 0;   // rails
     std::uint64_t under_way_ = 0;     // rails with a letter that is timed
     std::optional<std::size_t> step_; // of a trial
