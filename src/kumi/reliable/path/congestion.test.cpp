@@ -147,7 +147,10 @@ TEST(Congestion, a_window_that_has_shrunk_grows_although_packets_wait) {
     Rounds rounds;
     rounds.lose(20, 1000);
     EXPECT_TRUE(rounds.end(80'000));
-    for (int round = 0; round < 3; ++round) EXPECT_FALSE(rounds.end(rounds.window(), 10ms)); // others fill the queue
+    const std::uint32_t smaller = rounds.window();
+    EXPECT_FALSE(rounds.end(rounds.window(), 10ms)); // others fill the queue
+    EXPECT_EQ(rounds.window(), smaller + smaller / 8);
+    for (int round = 0; round < 2; ++round) EXPECT_FALSE(rounds.end(rounds.window(), 10ms));
     EXPECT_GT(rounds.window(), 256u * 1024 * 9 / 10);
     EXPECT_FALSE(rounds.end(rounds.window(), 10ms));
     EXPECT_EQ(rounds.window(), Congestion::window_bytes_start);
