@@ -6,6 +6,8 @@
 #include "harness/stage.hpp"
 #include "harness/words.hpp"
 
+#include "kumi/pm/channel.hpp"
+
 #include <fmt/format.h>
 
 namespace kumi::bench {
@@ -43,7 +45,9 @@ private:
         rows.push_back({"shmem.rate.8", "M/s", false, "8-byte messages, one way, as many as will go"});
         rows.push_back({"shmem.bandwidth.copy.1048576", "MB/s", false,
                         "1 MiB, one way, private memory to private memory; limit: memcpy"});
-        rows.push_back({"shmem.bandwidth.pingpong.1048576", "MB/s", false, "the same to and fro, one at a time"});
+        rows.push_back({"shmem.bandwidth.pingpong.1048576", "MB/s", false,
+                        fmt::format("the same to and fro, one at a time; by Kumi in pieces of {} KiB",
+                                    pm::piece_bytes >> 10)});
         rows.push_back({"shmem.bandwidth.inplace.1048576", "MB/s", false,
                         "1 MiB produced, sent and consumed; in place where the peer allows it"});
         rows.push_back({"shmem.ring.16", "us", true,
