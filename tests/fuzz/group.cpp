@@ -232,7 +232,7 @@ private:
 
     void lie_cast() {
         std::vector<std::byte> message;
-        const auto lead = any_lead();
+        const auto lead = input_.byte() % 4 == 0 ? std::vector<std::byte>() : any_lead();
         const auto lead_bytes =
             static_cast<std::uint32_t>(lead.size()) + (input_.byte() % 16 == 0 ? input_.byte() - 8 : 0);
         const Name name = any_name();

@@ -85,6 +85,14 @@ TEST_F(HostileGroups, what_is_to_be_done_with_a_content_must_be_possible_here) {
     EXPECT_FALSE(is_possible({static_cast<Use>(5), 0, 0}, argument));
 }
 
+TEST_F(HostileGroups, a_cast_without_a_lead_cannot_be_taken_because_it_does_not_name_the_members) {
+    const std::uint64_t number = 5;
+    EXPECT_TRUE(makes_sense(lone_cast_of({1, 1}, to_note, bytes_of(number))));
+    EXPECT_FALSE(makes_sense(lone_cast_of({1, 1}, {Use::take, 0, 7}, bytes_of(number))));
+    EXPECT_FALSE(makes_sense(lone_cast_of({0, 1}, to_note, bytes_of(number)))) << "of this node's own";
+    EXPECT_FALSE(makes_sense(lone_cast_of({1, 1}, {Use::handler, Stage::handlers_count, 0}, bytes_of(number))));
+}
+
 TEST_F(HostileGroups, messages_of_kinds_that_groups_do_not_have_are_refused) {
     testing::internal::CaptureStderr();
     play({}, [](Stage& stage) {
@@ -123,6 +131,9 @@ TEST_F(HostileGroups, a_message_that_is_cut_short_makes_no_sense) {
     for (const std::size_t bytes :
          {std::size_t{0}, std::size_t{3}, std::size_t{4}, sizeof(Cast) - 1, sizeof(Cast), before_content - 1})
         EXPECT_FALSE(makes_sense(Bytes(whole).first(bytes))) << bytes;
+    const auto lone = lone_cast_of({1, 1}, to_note, bytes_of(number));
+    for (const std::size_t bytes : {sizeof(Cast) - 1, sizeof(Cast)})
+        EXPECT_EQ(makes_sense(Bytes(lone).first(bytes)), bytes == sizeof(Cast)) << bytes;
     const auto block = BlockOf{.name = {1, 1}, .purpose = to_note, .set = {0, 1}, .bytes = 8}.with(bytes_of(number));
     EXPECT_TRUE(makes_sense(block));
     for (const std::size_t bytes :

@@ -61,6 +61,12 @@ inline std::vector<std::byte> cast_of(const group::Name& name, const group::Purp
          lead, content});
 }
 
+/// A cast without a lead, which is for its receiver alone.
+inline std::vector<std::byte> lone_cast_of(const group::Name& name, const group::Purpose& purpose, Bytes content,
+                                           group::RelayId relay = {0, 1}) {
+    return joined({bytes_of(group::Cast{group::Kind::cast, 0, name, purpose, relay, 1}), content});
+}
+
 /// A block with a lead. Members are more than one; the content has `bytes`.
 struct BlockOf {
     group::Name name;
@@ -186,7 +192,7 @@ public:
     std::function<void()> meanwhile;
     Handler<> call_meanwhile = member.handlers.add("meanwhile", [this](Call&) { std::exchange(meanwhile, {})(); });
     // Numbers on the wire: in the order above, for nothing was agreed on.
-    static constexpr std::uint32_t note_number = 0, handlers_count = 2;
+    static constexpr std::uint32_t note_number = 0, meanwhile_number = 1, handlers_count = 2;
     static constexpr std::uint32_t tenfold_number = 0, minus_number = 1, complain_number = 2, count_number = 3,
                                    functions_count = 4;
 
@@ -313,12 +319,15 @@ inline std::vector<HeardCast> Stage::take_casts() {
             lead = lead.subspan(sizeof number);
             return number;
         };
-        cast.set = take_set();
-        for (auto count = take_number(std::uint32_t{}); count > 0; --count) {
-            const auto sequence = take_number(std::uint64_t{});
-            cast.before.emplace_back(sequence, take_set());
+        if (lead.empty()) cast.set = {one.by};
+        else {
+            cast.set = take_set();
+            for (auto count = take_number(std::uint32_t{}); count > 0; --count) {
+                const auto sequence = take_number(std::uint64_t{});
+                cast.before.emplace_back(sequence, take_set());
+            }
+            cast.all = take_set();
         }
-        cast.all = take_set();
         const Bytes content = Bytes(one.bytes).subspan(sizeof cast.head + cast.head.lead_bytes);
         cast.content.assign(content.begin(), content.end());
         casts.push_back(std::move(cast));

@@ -35,6 +35,71 @@ std::vector<std::byte> numbered_cast(std::uint64_t sequence, const BeforeList& b
 
 using Numbers = std::vector<std::uint64_t>;
 
+// ---- casts for one node alone
+
+TEST_F(Relays, a_cast_without_a_lead_is_handled_once_and_answered_each_time) {
+    play({.nodes = 3}, [](Stage& stage) {
+        const std::uint64_t number = 4711;
+        for (const Node parent : {Node{1}, Node{2}}) { // node 1 may be lost before its parent has the answer
+            stage.say(parent, lone_cast_of({1, 9}, to_note, bytes_of(number), {parent, 6}));
+            stage.settle();
+            const auto answers = stage.take_answers();
+            ASSERT_EQ(answers.size(), 1u);
+            EXPECT_EQ(answers[0].by, parent);
+            EXPECT_EQ(answers[0].head.name, (Name{1, 9}));
+            EXPECT_EQ(answers[0].head.relay.index, parent);
+            EXPECT_EQ(answers[0].head.relay.generation, 6u);
+            EXPECT_TRUE(answers[0].missing.empty());
+            EXPECT_EQ(answers[0].text, "");
+            EXPECT_EQ(answers[0].head.brings, Brings::nothing);
+        }
+        EXPECT_EQ(stage.handled, Numbers{number});
+        EXPECT_EQ(stage.member.groups->kept(), 0u);
+    });
+}
+
+TEST_F(Relays, a_cast_without_a_lead_comes_after_what_waits_here) {
+    play({.nodes = 2}, [](Stage& stage) {
+        stage.say(1, numbered_cast(3, {{2, {0}}})); // waits for the second
+        stage.say(1, lone_cast_of({1, 4}, to_note, bytes_of(std::uint64_t{4})));
+        stage.settle();
+        EXPECT_EQ(stage.handled, Numbers{});
+        stage.say(1, lone_cast_of({1, 2}, to_note, bytes_of(std::uint64_t{2})));
+        stage.settle();
+        EXPECT_EQ(stage.handled, (Numbers{2, 3, 4}));
+        EXPECT_EQ(stage.take_answers().size(), 3u);
+        EXPECT_EQ(stage.member.groups->kept(), 0u);
+    });
+}
+
+TEST_F(Relays, what_a_handler_throws_is_in_the_answer_of_a_cast_without_a_lead) {
+    play({.nodes = 2}, [](Stage& stage) {
+        stage.meanwhile = [] { throw std::runtime_error("broken"); };
+        stage.say(1, lone_cast_of({1, 1}, {Use::handler, Stage::meanwhile_number, 0}, Bytes{}));
+        stage.settle();
+        const auto answers = stage.take_answers();
+        ASSERT_EQ(answers.size(), 1u);
+        EXPECT_NE(answers[0].text.find("broken"), std::string::npos) << answers[0].text;
+    });
+}
+
+TEST_F(Relays, only_members_that_must_wait_or_pass_on_get_a_lead) {
+    play({.nodes = 4}, [](Stage& stage) {
+        auto first = stage.member.groups->multicast({1, 2}, stage.note, std::uint64_t{1});
+        auto second = stage.member.groups->multicast({2, 3}, stage.note, std::uint64_t{2});
+        stage.settle();
+        for (const HeardCast& cast : stage.take_casts()) {
+            const bool is_alone = cast.set == Set{cast.by} && cast.before.empty();
+            EXPECT_EQ(cast.head.lead_bytes == 0, is_alone) << cast.by;
+            if (cast.head.name.sequence == 2) {
+                EXPECT_EQ(cast.before.empty(), !cast.set.contains(2)) << "node 2 may not have had the first";
+            }
+            stage.say(cast.by, answer_of(cast.head.name, cast.head.relay));
+        }
+        stage.settle();
+    });
+}
+
 // ---- passing on
 
 TEST_F(Relays, children_get_their_parts_with_all_that_concerns_them_and_the_parent_an_answer_when_all_have_answered) {

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 namespace kumi::device::shmem {
@@ -137,17 +138,21 @@ inline void ShmemChannel::count_and_ring(Node to, std::size_t bytes) noexcept {
         rouse(to);
 }
 
-[[gnu::always_inline]] inline bool ShmemChannel::try_send_inline(Node to, Bytes bytes, std::uint32_t lines) noexcept {
+/// `content`: Bytes or Pieces.
+template <class Content>
+[[gnu::always_inline]] inline bool ShmemChannel::try_send_inline(Node to, const Content& content,
+                                                                 std::uint32_t lines) noexcept {
     KUMI_ASSERT(to < outgoing_.size());
     // A copy, which stays in registers: to the compiler, the bytes that are written could overlap the original.
     Writer ring = outgoing_[to].ring;
     base::RingLine* const line = ring.try_reserve(lines);
     if (line == nullptr) [[unlikely]]
         return static_cast<bool>(refuse(to, lines));
-    copy_bytes(payload(line), bytes);
-    ring.commit(kind_inline, static_cast<std::uint32_t>(bytes.size()));
+    if constexpr (std::is_same_v<Content, Pieces>) content.copy_to(payload(line));
+    else copy_bytes(payload(line), content);
+    ring.commit(kind_inline, static_cast<std::uint32_t>(content.size()));
     outgoing_[to].ring = ring;
-    count_and_ring(to, bytes.size());
+    count_and_ring(to, content.size());
     return true;
 }
 
@@ -155,6 +160,12 @@ bool ShmemChannel::try_send(Node to, Bytes bytes) noexcept {
     // With one line, the usual case, much of what the ring does is known at compile time.
     if (bytes.size() > sizeof base::RingLine::payload) return try_send_long(to, bytes);
     return try_send_inline(to, bytes, 1);
+}
+
+bool ShmemChannel::try_send(Node to, Bytes head, Bytes body) noexcept {
+    const Pieces pieces(head, body);
+    if (pieces.size() > inline_bytes_max_) return pm::Channel::try_send(to, head, body);
+    return try_send_inline(to, pieces, lines_for(pieces.size()));
 }
 
 bool ShmemChannel::try_send_long(Node to, Bytes bytes) noexcept {

@@ -38,6 +38,7 @@ public:
     void commit(const pm::SendSlot& slot) noexcept override;
     using pm::Channel::try_send;
     bool try_send(Node to, Bytes bytes) noexcept override;
+    bool try_send(Node to, Bytes head, Bytes body) noexcept override;
     void cancel(const pm::SendSlot& slot) noexcept override;
     std::size_t poll(pm::Handler handler, std::size_t messages_max) noexcept override;
     bool arm() noexcept override;
@@ -91,7 +92,8 @@ private:
     void release(std::uint64_t token) noexcept override;
 
     void count_and_ring(Node to, std::size_t bytes) noexcept;
-    bool try_send_inline(Node to, Bytes bytes, std::uint32_t lines) noexcept;
+    template <class Content>
+    bool try_send_inline(Node to, const Content& content, std::uint32_t lines) noexcept;
     bool try_send_long(Node to, Bytes bytes) noexcept;
     pm::SendSlot refuse(Node to, std::uint32_t lines) noexcept;
     pm::SendSlot try_reserve_buffer(Node to, std::size_t bytes) noexcept;

@@ -59,17 +59,13 @@ Deliveries::Admission Deliveries::admit(const Arrived& arrived, Content& content
     std::vector<std::uint64_t> after;
     for (const Before& other : arrived.before)
         if (other.members.contains(self_) && !is_delivered(master, other.sequence)) after.push_back(other.sequence);
-    // The master may not know that an earlier one still waits here, because no answer could reach it: that one is
-    // first.
-    if (const auto behind = master.deliveries.lower_bound(sequence); behind != master.deliveries.begin())
-        if (const std::uint64_t last = std::prev(behind)->first; !is_delivered(master, last)) after.push_back(last);
+    if (const std::uint64_t last = awaited_before(master, sequence); last != 0) after.push_back(last);
     // In most cases it can be handled where it lies.
     if (after.empty() && is_short(arrived.purpose.use) && ready_.empty() && arrived.may_run_now) {
         master.sequences.begin_at(sequence);
         return {Next::run_now};
     }
-    Delivery& delivery = master.deliveries[sequence];
-    delivery.name = arrived.name;
+    Delivery& delivery = add(master, arrived.name);
     delivery.purpose = arrived.purpose;
     delivery.relays.push_back(arrived.relay);
     delivery.after = std::move(after);
@@ -77,6 +73,42 @@ Deliveries::Admission Deliveries::admit(const Arrived& arrived, Content& content
     delivery.content = arrived.is_lasting ? std::move(content) : Content::copy_of(content.bytes);
     if (delivery.after.empty()) make_ready(master, delivery);
     return {Next::waits};
+}
+
+bool Deliveries::try_run_now(const Name& name, const Purpose& purpose) {
+    Master& master = masters_[name.master];
+    if (!is_short(purpose.use) || !ready_.empty() || master.sequences.was_seen(name.sequence)) return false;
+    if (awaited_before(master, name.sequence) != 0) return false;
+    master.quiet_looks = 0;
+    master.sequences.add(name.sequence);
+    master.sequences.begin_at(name.sequence);
+    return true;
+}
+
+/// The last delivery before the sequence, if it still waits here. The master may not know of that, because no answer
+/// could reach it: that one is first. 0: there is none.
+std::uint64_t Deliveries::awaited_before(const Master& master, std::uint64_t sequence) noexcept {
+    const auto behind = master.deliveries.lower_bound(sequence);
+    if (behind == master.deliveries.begin()) return 0;
+    const std::uint64_t last = std::prev(behind)->first;
+    return is_delivered(master, last) ? 0 : last;
+}
+
+/// A new delivery, in the memory of the last one that ended.
+Delivery& Deliveries::add(Master& master, const Name& name) {
+    if (ended_.empty()) {
+        Delivery& added = master.deliveries[name.sequence];
+        added.name = name;
+        return added;
+    }
+    Delivery& again = ended_.mapped();
+    again.name = name;
+    again.after.clear();
+    again.relays.clear();
+    again.is_ready = again.is_given_up = false;
+    ended_.key() = name.sequence;
+    master.deliveries.insert(std::move(ended_));
+    return again;
 }
 
 void Deliveries::make_ready(Master& master, Delivery& delivery) {
@@ -106,14 +138,15 @@ const Delivery* Deliveries::next_ready() { return pop(ready_); }
 
 const Delivery* Deliveries::next_arrival() { return pop(arrivals_); }
 
-std::optional<Delivery> Deliveries::end(const Name& name) {
+const Delivery* Deliveries::end(const Name& name) {
     Master& master = masters_[name.master];
     const auto found = master.deliveries.find(name.sequence);
-    if (found == master.deliveries.end()) return {};
-    std::optional<Delivery> ended = std::move(found->second);
-    master.deliveries.erase(found);
+    if (found == master.deliveries.end()) return nullptr;
+    ended_ = master.deliveries.extract(found);
+    ended_.mapped().content = {};
+    ended_.mapped().members = {};
     release_after(master, name.sequence);
-    return ended;
+    return &ended_.mapped();
 }
 
 void Deliveries::keep_value(const Name& name, const std::vector<std::byte>& value) {
@@ -129,8 +162,7 @@ void Deliveries::give_up(const Name& name, std::uint64_t before) {
     }
     const bool has_room = master.deliveries.size() < of_one_master_max;
     if (before == 0 || is_delivered(master, before) || !has_room) return release_after(master, name.sequence);
-    Delivery& place = master.deliveries[name.sequence];
-    place.name = name;
+    Delivery& place = add(master, name);
     place.purpose.use = Use::take; // as good as taken when it is ready
     place.after.push_back(before);
     place.is_given_up = true;

@@ -63,6 +63,9 @@ public:
     };
     /// Takes the content, if it waits and is lasting.
     Admission admit(const Arrived& arrived, Content& content);
+    /// For a content that nothing is to be delivered before, at a time at which a handler may run. True: the caller
+    /// runs the handler, as for Next::run_now. False: admit() says what comes.
+    bool try_run_now(const Name& name, const Purpose& purpose);
 
     /// False: the master has more under way here than it may.
     bool has_room(Node master) const noexcept;
@@ -81,8 +84,9 @@ public:
     /// It could not be taken: it is the next again.
     void put_back(const Name& arrival) { arrivals_.push_front(arrival); }
 
-    /// The delivery is over, and what waited for it goes on. Nothing: there is no such delivery.
-    std::optional<Delivery> end(const Name& name);
+    /// The delivery is over, and what waited for it goes on. Returns the delivery, without its content, until another
+    /// one comes or ends. Null: there is no such delivery.
+    const Delivery* end(const Name& name);
     void release_after(const Name& name) { release_after(masters_[name.master], name.sequence); }
     /// Keeps what this node answered, for a node that asks again because the node that got the answer is lost.
     void keep_value(const Name& name, const std::vector<std::byte>& value);
@@ -117,16 +121,20 @@ private:
     static constexpr std::size_t of_one_master_max = 2 * Groups::under_way_max;
     static constexpr unsigned quiet_looks_max = 3;
 
+    using Table = std::map<std::uint64_t, Delivery>; // by sequence
+
     /// What has come from one master.
     struct Master {
         unsigned quiet_looks = 0; // since something came, while it is gone
         // they begin at the latest that is ready: the master has given up what comes of earlier ones
         Sequences sequences;
-        std::map<std::uint64_t, Delivery> deliveries; // by sequence
+        Table deliveries;
         RecentAnswers<std::uint64_t> values{Groups::under_way_max, values_bytes_max};
     };
 
     static bool is_delivered(const Master& master, std::uint64_t sequence) noexcept;
+    static std::uint64_t awaited_before(const Master& master, std::uint64_t sequence) noexcept;
+    Delivery& add(Master& master, const Name& name);
     void make_ready(Master& master, Delivery& delivery);
     void release_after(Master& master, std::uint64_t sequence);
     const Delivery* pop(std::deque<Name>& names);
@@ -136,6 +144,7 @@ private:
     std::map<Node, Master> masters_;
     std::deque<Name> ready_;    // to be run
     std::deque<Name> arrivals_; // to be taken
+    Table::node_type ended_;    // the last that ended; the next one takes its memory
 };
 
 } // namespace kumi::group

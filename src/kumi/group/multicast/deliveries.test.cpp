@@ -51,6 +51,51 @@ TEST_F(DeliveriesTest, what_waits_for_nothing_is_run_where_it_lies) {
     EXPECT_EQ(again.value, nullptr);
 }
 
+TEST_F(DeliveriesTest, only_a_new_one_that_nothing_comes_before_is_run_at_once) {
+    EXPECT_FALSE(deliveries.try_run_now({master, 1}, to_take));
+    EXPECT_FALSE(deliveries.try_run_now({master, 1}, to_gather));
+    EXPECT_FALSE(deliveries.was_seen({master, 1}));
+    EXPECT_TRUE(deliveries.try_run_now({master, 1}, to_handle));
+    EXPECT_FALSE(deliveries.try_run_now({master, 1}, to_handle)) << "it was seen";
+    EXPECT_EQ(admit(1, to_handle).next, Next::is_over);
+    EXPECT_TRUE(deliveries.try_run_now({master, 3}, to_store));
+    EXPECT_EQ(admit(2, to_handle).next, Next::is_over) << "too late: the third was before it";
+
+    EXPECT_EQ(admit(5, to_handle, after(4)).next, Next::waits);
+    EXPECT_FALSE(deliveries.try_run_now({master, 6}, to_handle)) << "the fifth waits here";
+    EXPECT_FALSE(deliveries.was_seen({master, 6}));
+    EXPECT_TRUE(deliveries.try_run_now({master, 4}, to_handle));
+    EXPECT_EQ(next_ready(), 0u) << "the fourth has not ended";
+    EXPECT_FALSE(deliveries.try_run_now({master, 6}, to_handle));
+    deliveries.release_after({master, 4});
+    EXPECT_FALSE(deliveries.try_run_now({master + 1, 1}, to_handle)) << "the fifth is ready, and first";
+    EXPECT_EQ(next_ready(), 5u);
+    EXPECT_FALSE(deliveries.try_run_now({master, 6}, to_handle)) << "the fifth has not ended";
+    EXPECT_TRUE(deliveries.end({master, 5}));
+    EXPECT_TRUE(deliveries.try_run_now({master, 6}, to_handle));
+}
+
+TEST_F(DeliveriesTest, a_delivery_in_the_memory_of_another_has_nothing_of_it) {
+    EXPECT_EQ(admit(2, to_take, after(1)).next, Next::waits);
+    deliveries.give_up({master, 1}, 0);
+    EXPECT_EQ(next_arrival(), 2u);
+    const Delivery* const ended = deliveries.end({master, 2});
+    ASSERT_TRUE(ended);
+    EXPECT_EQ(ended->content.memory, nullptr) << "it is not kept until the next one";
+    deliveries.give_up({master, 4}, 3);
+    EXPECT_EQ(admit(5, to_handle, after(4)).next, Next::waits);
+    EXPECT_EQ(deliveries.size(), 2u);
+    EXPECT_EQ(next_ready(), 0u) << "the fourth is a place behind the third";
+    EXPECT_EQ(admit(3, to_handle).next, Next::run_now);
+    deliveries.release_after({master, 3});
+    const Delivery* const given_up = deliveries.next_ready();
+    ASSERT_TRUE(given_up);
+    EXPECT_EQ(given_up->name.sequence, 4u);
+    EXPECT_TRUE(given_up->is_given_up);
+    EXPECT_TRUE(given_up->relays.empty());
+    EXPECT_TRUE(given_up->members.empty());
+}
+
 TEST_F(DeliveriesTest, at_the_wrong_time_it_is_kept_and_ready) {
     EXPECT_EQ(admit(1, to_handle, {}, false).next, Next::waits);
     EXPECT_EQ(admit(2, to_handle).next, Next::waits) << "not before the first";

@@ -203,8 +203,7 @@ bool Multicasts::on_cast(const engine::Turn& turn, Node source, Bytes bytes, boo
         return false;
     if (!deliveries_.has_room(head.name.master) || !relays_.is_possible(turn, head.name.master, head.purpose))
         return false;
-    auto lead = read_lead(bytes.first(head.lead_bytes), dispatcher_.nodes());
-    if (!lead || !lead->set.contains(dispatcher_.node())) return false;
+    const Bytes lead_bytes = bytes.first(head.lead_bytes);
     bytes = bytes.subspan(head.lead_bytes);
     Content content{bytes, nullptr};
     Place place{};
@@ -214,6 +213,16 @@ bool Multicasts::on_cast(const engine::Turn& turn, Node source, Bytes bytes, boo
                                : nullptr;
         if (begin == nullptr) return false;
         content.bytes = {begin, place.bytes};
+    }
+    std::optional<Lead> lead;
+    if (lead_bytes.empty()) { // for this node alone
+        if (head.purpose.use == Use::take) return false;
+        if (try_run_at_once(turn, source, head, content.bytes)) return true;
+        lead.emplace();
+        lead->set.add(dispatcher_.node());
+    } else {
+        lead = read_lead(lead_bytes, dispatcher_.nodes());
+        if (!lead || !lead->set.contains(dispatcher_.node())) return false;
     }
     Relay& relay = relays_.add(turn, head.name, head.purpose);
     if (is_placed) relay.place = place;
@@ -229,6 +238,15 @@ bool Multicasts::on_cast(const engine::Turn& turn, Node source, Bytes bytes, boo
     relay.before = std::move(lead->before);
     for (Child& child : children) relays_.add_child(turn, relay, std::move(child));
     deliver(turn, relay, relay.members, relay.before, std::move(content));
+    return true;
+}
+
+/// Runs the handler of a Cast for this node alone, and answers it, without a relay. False: the Cast needs one.
+bool Multicasts::try_run_at_once(const engine::Turn& turn, Node source, const Cast& head, Bytes content) {
+    if (is_running_ || !deliveries_.try_run_now(head.name, head.purpose)) return false;
+    const OwnAnswer own = own_answer(head.name, head.purpose, run_handler(turn, head.name, head.purpose, content));
+    deliveries_.release_after(head.name);
+    relays_.answer_for_self(turn, source, head, own);
     return true;
 }
 
@@ -330,7 +348,7 @@ void Multicasts::run_ready(const engine::Turn& turn) {
         const Name name = next->name;
         const Purpose purpose = next->purpose;
         if (next->is_given_up) { // its place in the order is reached
-            const auto ended = deliveries_.end(name);
+            const Delivery* const ended = deliveries_.end(name);
             relays_.end_own(turn, ended->relays, {.is_missing = true});
             end_complete(turn);
         } else if (purpose.use == Use::handler || purpose.use == Use::store) {
@@ -377,8 +395,8 @@ Result<void> Multicasts::store(const engine::Turn& turn, std::uint32_t places, B
 
 /// This node has had it.
 void Multicasts::end_delivery(const engine::Turn& turn, const Name& name, Result<std::vector<std::byte>> value) {
-    const auto ended = deliveries_.end(name);
-    if (!ended) return; // the engine has ended
+    const Delivery* const ended = deliveries_.end(name);
+    if (ended == nullptr) return; // the engine has ended
     // If it came more than once, the parents of the earlier relays are lost.
     relays_.end_own(turn, ended->relays, own_answer(name, ended->purpose, std::move(value)));
     end_complete(turn);

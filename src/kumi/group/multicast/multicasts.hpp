@@ -92,6 +92,7 @@ private:
 
     // What comes; false: it makes no sense.
     bool on_cast(const engine::Turn& turn, Node source, Bytes bytes, bool is_placed);
+    bool try_run_at_once(const engine::Turn& turn, Node source, const Cast& head, Bytes content);
     bool on_block(const engine::Turn& turn, Node source, Bytes bytes);
     bool on_answer(const engine::Turn& turn, Node source, Bytes bytes);
     bool on_over(const engine::Turn& turn, Node source, Bytes bytes);

@@ -15,10 +15,12 @@ std::optional<ReceivedAnswer> read_answer(Bytes bytes, Node nodes) {
     if (head.set_bytes > bytes.size() || head.text_bytes > bytes.size() - head.set_bytes ||
         head.text_bytes > 2 * Relays::trouble_bytes_max)
         return {};
-    Bytes set_bytes = bytes.first(head.set_bytes);
-    auto missing = Set::decode(set_bytes, nodes);
-    if (!missing || !set_bytes.empty()) return {};
-    answer.missing = *std::move(missing);
+    if (head.set_bytes != 0) {
+        Bytes set_bytes = bytes.first(head.set_bytes);
+        auto missing = Set::decode(set_bytes, nodes);
+        if (!missing || !set_bytes.empty()) return {};
+        answer.missing = *std::move(missing);
+    }
     answer.trouble = kumi::text_of(bytes.subspan(head.set_bytes, head.text_bytes));
     answer.values = bytes.subspan(head.set_bytes + head.text_bytes);
     return answer;
@@ -140,7 +142,11 @@ RelayChild* Relays::find_child(Relay& relay, Node node) noexcept {
 bool Relays::try_cast(const Relay& relay, const RelayChild& child) {
     make_room_for<Cast>(message_);
     const std::size_t begin = message_.size();
-    append_lead(message_, child.part, relay.before, relay.members);
+    const bool needs_lead = child.part.size() > 1 || !relay.members.empty() ||
+                            std::ranges::any_of(relay.before, [&](const Before& other) {
+                                return other.members.contains(child.to);
+                            });
+    if (needs_lead) append_lead(message_, child.part, relay.before, relay.members);
     const auto lead_bytes = static_cast<std::uint32_t>(message_.size() - begin);
     put_head(message_, Cast{relay.place ? Kind::placed : Kind::cast, lead_bytes, relay.name, relay.purpose, relay.id,
                             relay.pace.gap / relay.pace.hop});
@@ -223,19 +229,29 @@ std::optional<std::vector<std::byte>> Relays::combine(const engine::Turn&, Relay
 
 std::vector<std::byte>& Relays::answer_of(const engine::Turn& turn, Relay& relay, RelayId id) {
     const auto values = combine(turn, relay);
+    make_answer(relay.name, id, relay.missing, relay.trouble, relay.code, values ? &*values : nullptr);
+    return message_;
+}
+
+void Relays::make_answer(const Name& name, RelayId id, const Set& missing, std::string_view trouble, ErrorCode code,
+                         const std::vector<std::byte>* values) {
     make_room_for<Answer>(message_);
     const std::size_t begin = message_.size();
-    relay.missing.encode(message_);
+    if (!missing.empty()) missing.encode(message_);
     const auto set_bytes = static_cast<std::uint32_t>(message_.size() - begin);
-    put_head(message_, Answer{Kind::answer, set_bytes, relay.name, id, static_cast<std::uint32_t>(relay.trouble.size()),
-                              values ? Brings::values : Brings::nothing, static_cast<std::uint16_t>(relay.code)});
-    append(message_, bytes_of(std::string_view(relay.trouble)));
-    if (values) append(message_, *values);
-    return message_;
+    put_head(message_, Answer{Kind::answer, set_bytes, name, id, static_cast<std::uint32_t>(trouble.size()),
+                              values != nullptr ? Brings::values : Brings::nothing, static_cast<std::uint16_t>(code)});
+    append(message_, bytes_of(trouble));
+    if (values != nullptr) append(message_, *values);
 }
 
 void Relays::answer_parent(const engine::Turn& turn, Relay& relay) {
     queue_.send(turn, relay.parent, answer_of(turn, relay, relay.parents));
+}
+
+void Relays::answer_for_self(const engine::Turn& turn, Node to, const Cast& cast, const OwnAnswer& own) {
+    make_answer(cast.name, cast.relay, {}, own.trouble, own.code, nullptr);
+    queue_.send(turn, to, message_);
 }
 
 } // namespace kumi::group

@@ -155,6 +155,8 @@ public:
     /// The answer as a message, until the next message is made. `id` is the receiver's number for the relay.
     std::vector<std::byte>& answer_of(const engine::Turn& turn, Relay& relay, RelayId id);
     void answer_parent(const engine::Turn& turn, Relay& relay);
+    /// Answers for this node alone, without a relay. `own` has no value.
+    void answer_for_self(const engine::Turn& turn, Node to, const Cast& cast, const OwnAnswer& own);
 
     /// Sends what the queue has, as far as there is room; true if something was sent.
     bool go_on(const engine::Turn& turn);
@@ -168,6 +170,8 @@ public:
 private:
     void replace_child(const engine::Turn& turn, Relay& relay, std::size_t index);
     bool try_cast(const Relay& relay, const RelayChild& child);
+    void make_answer(const Name& name, RelayId id, const Set& missing, std::string_view trouble, ErrorCode code,
+                     const std::vector<std::byte>* values);
 
     engine::Dispatcher& dispatcher_;
     engine::Port port_;

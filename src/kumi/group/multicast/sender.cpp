@@ -163,10 +163,13 @@ void Sender::end(const engine::Turn& turn, Relay& relay) {
     if (found != under_way_.begin()) note_had(relay.name.sequence, to - relay.missing);
     under_way_bytes_ -= found->bytes;
     const engine::OperationId held = found->held;
-    under_way_.erase(found);
+    if (found == under_way_.begin()) under_way_.pop_front();
+    else under_way_.erase(found);
     dispatcher_.operations().release(turn, held);
-    relay.missing &= to;
-    tell_missing(turn, relay);
+    if (!relay.missing.empty()) {
+        relay.missing &= to;
+        tell_missing(turn, relay);
+    }
     auto values = siblings_.relays.combine(turn, relay);
     const bool is_gather = relay.purpose.use == Use::gather;
     if (!relay.trouble.empty()) {

@@ -6,7 +6,7 @@
 // A Cast, and the first Block that one node sends another, are followed by a lead (lead.hpp): the set, then the number
 // of multicasts that must be delivered before and, for each, its sequence and the set of members that it concerns, then
 // all members if the content is to be taken. The lead is padded to a multiple of 8 bytes. The content follows, or its
-// Place.
+// Place. A Cast without a lead is for its receiver alone, and nothing must be delivered before it.
 
 #include "kumi/engine/wire.hpp"
 #include "kumi/group/plan/way.hpp"
@@ -22,10 +22,10 @@ using pm::Node;
 inline constexpr std::uint16_t only_kind = 0;
 
 enum class Kind : std::uint32_t {
-    cast,    // Cast, lead, content
+    cast,    // Cast, [lead], content
     block,   // Block, [lead], data: that block, and the next ones as far as the data goes
     answer,  // Answer, set of those that did not get it, text of what went wrong, values
-    placed,  // Cast, lead, Place: among nodes of one host
+    placed,  // Cast, [lead], Place: among nodes of one host
     probe,   // Probe, bytes that tell nothing
     probed,  // Probe: the last of a train, sent back
     over,    // Over
@@ -66,7 +66,7 @@ struct RelayId {
 
 struct Cast {
     Kind kind;
-    std::uint32_t lead_bytes;
+    std::uint32_t lead_bytes; // 0: there is none
     Name name;
     Purpose purpose;
     RelayId relay; // of the sender
@@ -103,7 +103,7 @@ enum class Brings : std::uint16_t {
 };
 struct Answer {
     Kind kind;
-    std::uint32_t set_bytes;
+    std::uint32_t set_bytes; // 0: all members got it
     Name name;
     RelayId relay; // of the receiver; none: the receiver finds it by name
     std::uint32_t text_bytes;
