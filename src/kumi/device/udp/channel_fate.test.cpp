@@ -77,8 +77,10 @@ struct Questions {
     std::uint64_t asked = 0;
     std::uint64_t answered = 0;
 
+    /// Asks when there is room: a slow sender puts each question into a packet of its own, and these are limited.
     bool ask() {
-        const bool sent = channel.try_send(1, bytes_of(asked));
+        bool sent = false;
+        run([&] { return (sent = channel.try_send(1, bytes_of(asked))) || channel.lost(1); });
         asked += sent ? 1 : 0;
         return sent;
     }
