@@ -4,6 +4,7 @@
 
 #include "kumi/base/system/descriptor.hpp"
 #include "kumi/device/udp/channel.hpp"
+#include "loopback/sanitized.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -25,7 +26,7 @@ using pm::Node;
 using Packet = std::vector<std::byte>;
 
 /// What only a hang exceeds, also under a sanitizer on a busy machine.
-inline constexpr Duration patience = std::chrono::seconds(30);
+inline constexpr Duration patience = std::chrono::seconds(sanitized ? 90 : 30);
 
 inline std::uint64_t value_of(const std::vector<pm::Counter>& counters, std::string_view name) {
     for (const pm::Counter& counter : counters)
