@@ -7,7 +7,7 @@ namespace kumi::bench {
 
 /// Runs a node of a job in a lab. The node exchanges messages with all others ("alltoall.BYTES") or with the nodes
 /// before and after it ("neighbours.BYTES"). Node 0 reports the milliseconds of one exchange.
-/// With the second word "limit", a process without a job reports the time of the cable in its place.
+/// If the second word is "limit", the process joins no job: it reports how long the cable takes for such an exchange.
 int exchange_node(std::span<const std::string> words);
 
 /// Runs a node of a job of two. Node 0 sends long messages as fast as it can; node 1 counts them and reports MB/s.

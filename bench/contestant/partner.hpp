@@ -74,13 +74,12 @@ private:
 
 inline double seconds_since(Instant start) { return std::chrono::duration<double>(now() - start).count(); }
 
-/// Seconds of one way of a ping-pong, from private memory to private memory. A long message goes in pieces where
-/// processors copy it twice: so the two copies overlap.
+/// Seconds of one way of a ping-pong, from private memory to private memory. Over shared memory a long message goes in
+/// pieces, so that the copy of the sender and the copy of the receiver overlap.
 inline double pingpong_seconds(Partner& partner, std::size_t bytes, int count) {
     std::vector<std::byte> out(bytes);
     std::vector<std::byte> in(bytes);
-    const std::size_t piece_bytes =
-        partner.channel().traits().polls_memory ? std::min(pm::piece_bytes, bytes) : bytes;
+    const std::size_t piece_bytes = partner.channel().traits().polls_memory ? pm::piece_bytes : bytes;
     const int pieces = static_cast<int>((bytes + piece_bytes - 1) / piece_bytes);
     std::size_t taken = 0;
     const auto copy_out = [&](Bytes message) {

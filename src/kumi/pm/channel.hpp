@@ -164,9 +164,9 @@ public:
     virtual void flush() noexcept {}
 };
 
-/// How much a program sends at a time that copies long contents from private memory to private memory. In messages of
-/// this size the copy into the channel and the copy out of it overlap; in one message the second copy would wait for
-/// the first. Contents that are produced in a slot, or read where they arrive, go as one message.
+/// The best message size for a program that copies long contents from private memory to private memory over shared
+/// memory. With messages of this size the copy into the channel and the copy out of it overlap; with one message the
+/// second copy waits for the first. Contents that are produced in a slot, or read where they arrive, go as one message.
 inline constexpr std::size_t piece_bytes = std::size_t{32} << 10;
 
 /// No limit for poll(): all messages that have arrived. Still bounded: a device delivers at most what its buffers hold.

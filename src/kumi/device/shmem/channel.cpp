@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <type_traits>
 #include <utility>
 
 namespace kumi::device::shmem {
@@ -138,9 +137,7 @@ inline void ShmemChannel::count_and_ring(Node to, std::size_t bytes) noexcept {
         rouse(to);
 }
 
-/// `content`: Bytes or Pieces.
-template <class Content>
-[[gnu::always_inline]] inline bool ShmemChannel::try_send_inline(Node to, const Content& content,
+[[gnu::always_inline]] inline bool ShmemChannel::try_send_inline(Node to, const Pieces& content,
                                                                  std::uint32_t lines) noexcept {
     KUMI_ASSERT(to < outgoing_.size());
     // A copy, which stays in registers: to the compiler, the bytes that are written could overlap the original.
@@ -148,8 +145,7 @@ template <class Content>
     base::RingLine* const line = ring.try_reserve(lines);
     if (line == nullptr) [[unlikely]]
         return static_cast<bool>(refuse(to, lines));
-    if constexpr (std::is_same_v<Content, Pieces>) content.copy_to(payload(line));
-    else copy_bytes(payload(line), content);
+    content.copy_to(payload(line));
     ring.commit(kind_inline, static_cast<std::uint32_t>(content.size()));
     outgoing_[to].ring = ring;
     count_and_ring(to, content.size());
@@ -158,7 +154,7 @@ template <class Content>
 
 bool ShmemChannel::try_send(Node to, Bytes bytes) noexcept {
     // With one line, the usual case, much of what the ring does is known at compile time.
-    if (bytes.size() > sizeof base::RingLine::payload) return try_send_long(to, bytes);
+    if (bytes.size() > sizeof base::RingLine::payload) return try_send(to, Bytes{}, bytes);
     return try_send_inline(to, bytes, 1);
 }
 
@@ -166,11 +162,6 @@ bool ShmemChannel::try_send(Node to, Bytes head, Bytes body) noexcept {
     const Pieces pieces(head, body);
     if (pieces.size() > inline_bytes_max_) return pm::Channel::try_send(to, head, body);
     return try_send_inline(to, pieces, lines_for(pieces.size()));
-}
-
-bool ShmemChannel::try_send_long(Node to, Bytes bytes) noexcept {
-    if (bytes.size() > inline_bytes_max_) return pm::Channel::try_send(to, bytes);
-    return try_send_inline(to, bytes, lines_for(bytes.size()));
 }
 
 void ShmemChannel::cancel(const pm::SendSlot& slot) noexcept {

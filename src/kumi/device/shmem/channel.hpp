@@ -92,9 +92,7 @@ private:
     void release(std::uint64_t token) noexcept override;
 
     void count_and_ring(Node to, std::size_t bytes) noexcept;
-    template <class Content>
-    bool try_send_inline(Node to, const Content& content, std::uint32_t lines) noexcept;
-    bool try_send_long(Node to, Bytes bytes) noexcept;
+    bool try_send_inline(Node to, const Pieces& content, std::uint32_t lines) noexcept;
     pm::SendSlot refuse(Node to, std::uint32_t lines) noexcept;
     pm::SendSlot try_reserve_buffer(Node to, std::size_t bytes) noexcept;
     void watch_rings(std::size_t word, std::uint64_t bits) noexcept;

@@ -85,8 +85,8 @@ bool Deliveries::try_run_now(const Name& name, const Purpose& purpose) {
     return true;
 }
 
-/// The last delivery before the sequence, if it still waits here. The master may not know of that, because no answer
-/// could reach it: that one is first. 0: there is none.
+/// Returns the sequence of the last delivery before `sequence` if that delivery still waits here, and 0 otherwise. The
+/// master may not have named it, because no answer could reach the master.
 std::uint64_t Deliveries::awaited_before(const Master& master, std::uint64_t sequence) noexcept {
     const auto behind = master.deliveries.lower_bound(sequence);
     if (behind == master.deliveries.begin()) return 0;
@@ -94,7 +94,7 @@ std::uint64_t Deliveries::awaited_before(const Master& master, std::uint64_t seq
     return is_delivered(master, last) ? 0 : last;
 }
 
-/// A new delivery, in the memory of the last one that ended.
+/// Adds a delivery, in the memory of the last delivery that ended if there is one.
 Delivery& Deliveries::add(Master& master, const Name& name) {
     if (ended_.empty()) {
         Delivery& added = master.deliveries[name.sequence];

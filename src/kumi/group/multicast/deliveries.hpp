@@ -63,8 +63,9 @@ public:
     };
     /// Takes the content, if it waits and is lasting.
     Admission admit(const Arrived& arrived, Content& content);
-    /// For a content that nothing is to be delivered before, at a time at which a handler may run. True: the caller
-    /// runs the handler, as for Next::run_now. False: admit() says what comes.
+    /// Requires that the message names nothing to be delivered before it, and that a handler may run now. True: the
+    /// caller runs the handler on the content where it lies, and then calls release_after(). False: the caller calls
+    /// admit().
     bool try_run_now(const Name& name, const Purpose& purpose);
 
     /// False: the master has more under way here than it may.
@@ -84,8 +85,8 @@ public:
     /// It could not be taken: it is the next again.
     void put_back(const Name& arrival) { arrivals_.push_front(arrival); }
 
-    /// The delivery is over, and what waited for it goes on. Returns the delivery, without its content, until another
-    /// one comes or ends. Null: there is no such delivery.
+    /// The delivery is over, and what waited for it goes on. Returns the delivery without its content and its members;
+    /// it is valid until another delivery is admitted, given up or ended. Null: there is no such delivery.
     const Delivery* end(const Name& name);
     void release_after(const Name& name) { release_after(masters_[name.master], name.sequence); }
     /// Keeps what this node answered, for a node that asks again because the node that got the answer is lost.
@@ -144,7 +145,7 @@ private:
     std::map<Node, Master> masters_;
     std::deque<Name> ready_;    // to be run
     std::deque<Name> arrivals_; // to be taken
-    Table::node_type ended_;    // the last that ended; the next one takes its memory
+    Table::node_type ended_;    // the last delivery that ended; add() uses its memory again
 };
 
 } // namespace kumi::group

@@ -142,11 +142,8 @@ RelayChild* Relays::find_child(Relay& relay, Node node) noexcept {
 bool Relays::try_cast(const Relay& relay, const RelayChild& child) {
     make_room_for<Cast>(message_);
     const std::size_t begin = message_.size();
-    const bool needs_lead = child.part.size() > 1 || !relay.members.empty() ||
-                            std::ranges::any_of(relay.before, [&](const Before& other) {
-                                return other.members.contains(child.to);
-                            });
-    if (needs_lead) append_lead(message_, child.part, relay.before, relay.members);
+    if (needs_lead(child.part, relay.before, relay.members))
+        append_lead(message_, child.part, relay.before, relay.members);
     const auto lead_bytes = static_cast<std::uint32_t>(message_.size() - begin);
     put_head(message_, Cast{relay.place ? Kind::placed : Kind::cast, lead_bytes, relay.name, relay.purpose, relay.id,
                             relay.pace.gap / relay.pace.hop});

@@ -155,7 +155,7 @@ public:
     /// The answer as a message, until the next message is made. `id` is the receiver's number for the relay.
     std::vector<std::byte>& answer_of(const engine::Turn& turn, Relay& relay, RelayId id);
     void answer_parent(const engine::Turn& turn, Relay& relay);
-    /// Answers for this node alone, without a relay. `own` has no value.
+    /// Answers `cast`, which was for this node alone and has no relay here. Requires that `own` has no value.
     void answer_for_self(const engine::Turn& turn, Node to, const Cast& cast, const OwnAnswer& own);
 
     /// Sends what the queue has, as far as there is room; true if something was sent.

@@ -163,8 +163,7 @@ void Sender::end(const engine::Turn& turn, Relay& relay) {
     if (found != under_way_.begin()) note_had(relay.name.sequence, to - relay.missing);
     under_way_bytes_ -= found->bytes;
     const engine::OperationId held = found->held;
-    if (found == under_way_.begin()) under_way_.pop_front();
-    else under_way_.erase(found);
+    under_way_.erase(found);
     dispatcher_.operations().release(turn, held);
     if (!relay.missing.empty()) {
         relay.missing &= to;

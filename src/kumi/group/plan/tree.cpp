@@ -101,7 +101,7 @@ std::vector<RankRange> children_of(RankRange whole, const Pace& pace) {
 double time_of(Node members, const Pace& pace) {
     if (members < 2) return 0;
     const Pace known = sound(pace);
-    if (members == 2) return known.hop;
+    if (members == 2) return known.hop; // needs no search
     const LastArrival last = soonest(members, hop_of(known));
     return static_cast<double>(last.depth) * known.hop + static_cast<double>(last.waits) * known.gap;
 }

@@ -3,9 +3,15 @@
 #include "kumi/group/groups.hpp"
 #include "kumi/group/wire/message.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace kumi::group {
+
+bool needs_lead(const Set& set, const std::vector<Before>& before, const Set& members) {
+    if (set.size() > 1 || !members.empty()) return true;
+    return std::ranges::any_of(before, [&](const Before& other) { return other.members.contains(set.first()); });
+}
 
 void append_lead(std::vector<std::byte>& message, const Set& set, const std::vector<Before>& before,
                  const Set& members) {

@@ -25,6 +25,9 @@ struct Lead {
     Set members; // all of them, where the content waits to be taken; otherwise empty
 };
 
+/// False: the message is for one member alone, which waits for no earlier multicast and is told no members.
+bool needs_lead(const Set& set, const std::vector<Before>& before, const Set& members);
+
 /// Appends a lead to `message`. What concerns no member of `set` is left out of `before`.
 void append_lead(std::vector<std::byte>& message, const Set& set, const std::vector<Before>& before,
                  const Set& members);
