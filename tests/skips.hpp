@@ -36,6 +36,8 @@ struct Reason {
 
 inline const Reason plain_build_only{"plain build only"};
 inline const Reason not_under_tsan{"not under ThreadSanitizer"};
+/// A world of fibers in one thread: there are no races, and ThreadSanitizer does not follow its stacks.
+inline const Reason one_thread{"one thread"};
 inline const Reason no_namespaces{"no namespaces on this machine"};
 inline const Reason no_ipv6{"no IPv6 on this machine"};
 inline const Reason not_root{"not root"};

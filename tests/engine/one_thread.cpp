@@ -30,7 +30,7 @@ std::uint64_t steps_of(std::uint64_t seed) {
 
 TEST(OneThread, a_run_is_a_function_of_its_seed) {
 #if defined(KUMI_THREAD_SANITIZER)
-    KUMI_SKIP(skips::not_under_tsan); // as in for_each_seed
+    KUMI_SKIP(skips::one_thread);
 #endif
     EXPECT_EQ(steps_of(1), steps_of(1));
     EXPECT_NE(steps_of(1), steps_of(2));

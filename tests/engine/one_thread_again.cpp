@@ -45,7 +45,7 @@ std::uint64_t messages_after_a_loss(Node nodes, Node nodes_per_host) {
 
 TEST(OneThread, after_a_loss_a_node_sends_no_more_than_a_logarithm_of_messages) {
 #if defined(KUMI_THREAD_SANITIZER)
-    KUMI_SKIP(skips::not_under_tsan); // as in for_each_seed
+    KUMI_SKIP(skips::one_thread);
 #endif
     for (const Node nodes : {8u, 64u, 256u}) {
         if (sanitized && nodes > 64) continue;
@@ -161,7 +161,7 @@ TEST(OneThread, withdrawn_accepts_leave_memory_alone_and_offers_that_are_taken_a
 /// Numbers of segments begin anew, with another generation, while both nodes make and free some.
 TEST(OneThread, segments_are_made_and_freed_longer_than_their_numbers_last) {
 #if defined(KUMI_THREAD_SANITIZER)
-    KUMI_SKIP(skips::not_under_tsan); // as in for_each_seed
+    KUMI_SKIP(skips::one_thread);
 #endif
     OneThread world({.nodes = 2, .seed = 1});
     world.run([&](Channel& channel) {

@@ -663,7 +663,7 @@ TEST(CollectivesInOneThread, among_any_number_of_members_give_the_root_and_all_o
     // Trees of ranks look different for each number of members and each root.
     for (Node nodes = 1; nodes <= 18; ++nodes) {
 #if defined(KUMI_THREAD_SANITIZER)
-        KUMI_SKIP(skips::not_under_tsan); // as in for_each_seed
+        KUMI_SKIP(skips::one_thread);
 #endif
         OneThread world({.nodes = nodes, .seed = nodes, .delay_max = Duration{5000}, .refusal_chance = 0});
         world.run([&](Channel& channel) {
@@ -687,7 +687,7 @@ TEST(CollectivesInOneThread, messages_are_cut_between_values) {
         Affine one, other;
     };
 #if defined(KUMI_THREAD_SANITIZER)
-    KUMI_SKIP(skips::not_under_tsan); // as in for_each_seed
+    KUMI_SKIP(skips::one_thread);
 #endif
     OneThread world({.nodes = 2, .seed = 1});
     world.run([&](Channel& channel) {

@@ -360,7 +360,7 @@ class PuppetTest : public testing::Test {
 protected:
     void SetUp() override {
 #if defined(KUMI_THREAD_SANITIZER)
-        KUMI_SKIP(skips::not_under_tsan); // as in for_each_seed
+        KUMI_SKIP(skips::one_thread);
 #endif
     }
 };
