@@ -114,7 +114,7 @@ TEST(Refusals, two_nodes_do_with_64_open_files_and_with_fewer_than_needed_the_nu
     }
     expect_refusal(
         run({.words = {"sh", "-c", "ulimit -n 32; exec \"$0\" run -n 2 \"$1\"", kumi_command, example("01_hello")}}),
-        "kumi run: -n 2: watching so many nodes needs 42 open files, and the limit is 32 \\(ulimit -Hn\\)");
+        "kumi run: -n 2: watching so many nodes needs 44 open files, and the limit is 32 \\(ulimit -Hn\\)");
 }
 
 // ---- joining
@@ -130,13 +130,14 @@ TEST(Refusals, a_program_that_writes_junk_to_the_socket_that_nodes_join_by) {
 TEST(Refusals, a_program_that_ends_without_joining) {
     expect_refusal(
         run({.words = kumi_run({"-n", "3", "/bin/true"})}),
-        "kumi run: /bin/true ended without joining the job: it never called kumi::Job::join\\(\\); --no-join runs .*");
+        "kumi run: /bin/true ended without joining the job: it called neither kumi::Job::join\\(\\) nor MPI_Init; "
+        "--no-join runs .*");
 }
 
 TEST(Refusals, a_program_that_runs_for_ever_without_joining) {
     expect_refusal(run({.words = kumi_run_actor({"-n", "3", "--join-timeout", "1"}, {"ignore=TERM", "forever"})}),
-                   "kumi run: [^ ]*/actor did not join the job within 1 s: it never called kumi::Job::join\\(\\); "
-                   "--no-join runs .*, "
+                   "kumi run: [^ ]*/actor did not join the job within 1 s: it called neither kumi::Job::join\\(\\) nor "
+                   "MPI_Init; --no-join runs .*, "
                    "--join-timeout waits longer; ending 3 nodes");
 }
 

@@ -5,6 +5,7 @@
 #include "kumi/base/system/descriptor.hpp"
 #include "kumi/base/system/machine.hpp"
 #include "kumi/device/udp/options.hpp"
+#include "kumi/launch/host/pmi/pmi_servers.hpp"
 #include "kumi/launch/host/processes/process.hpp"
 
 #include <algorithm>
@@ -247,6 +248,15 @@ Finding examine_program(const std::string& program, const std::string& use, cons
             fmt::format("apt-get install {}", package)};
 }
 
+/// Whether `kumi run` can be the launcher of MPI programs.
+Finding examine_mpi() {
+    const std::string name = "MPI programs";
+    if (launch::host::has_pmix_server())
+        return {libraries, name, State::good, "kumi run starts those of MPICH (PMI-1) and of Open MPI (PMIx)"};
+    return {libraries, name, State::could_be_better, "kumi run starts those of MPICH, not those of Open MPI",
+            "apt-get install libpmix-dev, and build Kumi again"};
+}
+
 } // namespace
 
 std::vector<Finding> examine_machine() {
@@ -266,6 +276,7 @@ std::vector<Finding> examine_machine() {
             examine_program("mpiexec.mpich", "for kumi bench --against mpich", "mpich libmpich-dev"),
             examine_library("libfabric", {"libfabric.so.1"}, not_yet, "libfabric-dev"),
             examine_library("PMIx", {"libpmix.so.2"}, "for programs under mpirun and srun --mpi=pmix", "libpmix-dev"),
+            examine_mpi(),
             examine_library("OpenSSL", {"libcrypto.so.3"}, "for KUMI_UDP_ENCRYPT=yes", "libssl-dev")};
 }
 

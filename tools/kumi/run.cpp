@@ -78,7 +78,8 @@ void add_run_command(CLI::App& app, int& exit_code) {
         "--no-bind", [options] { options->bind = false; },
         "let the system move nodes between cores; otherwise each gets a core, where enough are free");
     command->add_flag_callback(
-        "--no-join", [options] { options->must_join = false; }, "the program is not a Kumi program and will not join");
+        "--no-join", [options] { options->must_join = false; },
+        "the program uses neither Kumi nor MPI, and will not join");
     command->add_option("--join-timeout", *seconds, "seconds until all nodes must have joined; 0: no limit")
         ->type_name("SECONDS")
         ->take_last()
@@ -125,6 +126,7 @@ void add_run_command(CLI::App& app, int& exit_code) {
         "  KUMI_STRIPES=no            keep large messages whole, not in pieces over several networks at once\n"
         "  KUMI_GROUPS=way=tree       the way that multicasts go, or what messages take; see kumi map --help\n"
         "  KUMI_LOG=debug             say what was set up; off: no warnings either\n\n"
+        "Programs of Open MPI and MPICH are started as they are: MPI_Init finds kumi run instead of mpirun.\n\n"
         "The same program runs under mpirun, mpiexec.hydra, srun --mpi=pmix and srun --mpi=pmi2, too; there\n"
         "KUMI_PLUGINS=FOLDER says where libkumi-boot-pmix.so is, if it is not found by itself.\n\n"
         "Examples: kumi run -n 4 ./program input.txt\n"

@@ -76,7 +76,7 @@ bool FrameReader::read_from(int socket) {
 Result<std::optional<Frame>> FrameReader::next() {
     FrameHeader header{};
     if (!read_value(bytes_, header)) return std::optional<Frame>{};
-    const bool known = header.kind >= Kind::join && header.kind <= Kind::report;
+    const bool known = header.kind >= Kind::join && header.kind <= Kind::environment;
     if (!known || header.body_bytes > body_bytes_max || header.descriptors > 1)
         return error("what came over the {} socket is no frame of this version of Kumi", socket_variable);
     const std::size_t whole = sizeof header + header.body_bytes;

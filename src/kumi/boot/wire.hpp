@@ -16,6 +16,18 @@
 //   failed {text}                 ->                                          at any time before leave
 //   late {text}                   ->                                          a deadline has passed; once
 //                                 <-    report                                at any time: print what you wait for
+//
+// An MPI process does not speak this protocol. The servers of its host (launch/host/pmi) send frames in its name; their
+// bodies are in launch/host/pmi/pmi_frames.hpp. What such a frame tells is never taken from a boot socket.
+//
+//   servers of a host                   kumi run
+//   mpi_joined, mpi_left          ->                                          in MPI_Init, in MPI_Finalize
+//   mpi_aborted {code, text}      ->                                          MPI_Abort
+//   fence {key, content}          ->
+//                                 <-    fenced {key, contents}                when all hosts have given theirs
+//   fetch {of a node}             ->    fetch                                 to the servers of that node's host
+//   fetched                       <-    fetched                               what those have answered
+//   output {text}, environment    ->                                          to the starter of this host's nodes only
 
 #include "kumi/base/bytes.hpp"
 #include "kumi/base/clock.hpp"
@@ -37,7 +49,7 @@ namespace kumi::boot {
 inline constexpr const char* socket_variable = "KUMI_BOOT";
 
 /// Both sides must have the same version.
-inline constexpr std::uint32_t wire_version = 6;
+inline constexpr std::uint32_t wire_version = 7;
 
 enum class Kind : std::uint32_t {
     join = 1,
@@ -52,8 +64,20 @@ enum class Kind : std::uint32_t {
     leave,
     failed,
     late,
-    report
+    report,
+    mpi_joined,
+    mpi_left,
+    mpi_aborted,
+    fence,
+    fenced,
+    fetch,
+    fetched,
+    output,
+    environment
 };
+
+/// Whether a node may send frames of this kind over its boot socket; others are for the servers of MPI processes.
+constexpr bool is_of_node(Kind kind) noexcept { return kind <= Kind::report; }
 
 struct FrameHeader {
     Kind kind;

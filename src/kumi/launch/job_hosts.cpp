@@ -1,11 +1,14 @@
 #include "kumi/launch/job_hosts.hpp"
 
+#include "kumi/base/system/keys.hpp"
 #include "kumi/base/system/machine.hpp"
 #include "kumi/launch/host/processes/environment.hpp"
 
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <span>
+#include <unistd.h>
 
 namespace kumi::launch {
 namespace {
@@ -29,10 +32,18 @@ std::vector<std::string> environment_for_hosts(const std::vector<std::string>& a
     return host::with(std::move(variables), added);
 }
 
+/// A name that no other job has. Where the system gives no random numbers, one that no job of this host has now.
+std::string new_job_name() {
+    std::uint64_t number = 0;
+    if (!base::fill_with_random(std::as_writable_bytes(std::span(&number, 1)), "naming the job"))
+        number = static_cast<std::uint64_t>(::getpid());
+    return fmt::format("kumi-{:016x}", number);
+}
+
 } // namespace
 
 JobHosts::JobHosts(const JobOptions& options, const Plan& plan, remote::RemoteListener& listener)
-    : options_(options), plan_(plan), listener_(listener) {}
+    : options_(options), plan_(plan), job_name_(options.must_join ? new_job_name() : ""), listener_(listener) {}
 
 JobHosts::~JobHosts() { children_.reset(); }
 
@@ -51,6 +62,8 @@ Result<void> JobHosts::start(base::Descriptor input) {
 Result<void> JobHosts::start_here(base::Descriptor input) {
     auto program = host::find_program(options_.program);
     if (!program) return program.error();
+    std::optional<host::JobMap> mpi;
+    if (!job_name_.empty()) mpi = host::JobMap{job_name_, plan_.parts, 0};
     here_.emplace(host::NodesOptions{.first = 0,
                                      .count = options_.nodes,
                                      .nodes = options_.nodes,
@@ -60,7 +73,8 @@ Result<void> JobHosts::start_here(base::Descriptor input) {
                                      .bind = options_.bind,
                                      .terminal = options_.terminal,
                                      .input = std::move(input),
-                                     .cluster = {}},
+                                     .cluster = {},
+                                     .mpi = std::move(mpi)},
                   *poller_, *children_, listener_);
     if (auto started = here_->start(); !started) return started;
     listener_.on_host_started(0, base::cores_allowed());
@@ -76,7 +90,10 @@ Result<void> JobHosts::start_elsewhere() {
                    .program = options_.program,
                    .arguments = options_.arguments,
                    .environment = environment_for_hosts(options_.environment_added),
-                   .cluster_text = plan_.cluster_text};
+                   .cluster_text = plan_.cluster_text,
+                   .job_name = job_name_,
+                   .parts = {}};
+    if (!job_name_.empty()) order.parts = plan_.parts;
     if (options_.terminal) {
         order.is_terminal = true;
         order.rows = options_.terminal->ws_row;
@@ -137,7 +154,9 @@ void JobHosts::on_event(const host::Event& event) {
     switch (event.source) {
     case Source::boot:
     case Source::out:
-    case Source::err: return here_->on_event(event.source, event.index);
+    case Source::err:
+    case Source::pmi:
+    case Source::pmix: return here_->on_event(event.source, event.index);
     case Source::link:
     case Source::link_errors: return remotes_[event.index].on_event(event.source, event.index);
     default: return;

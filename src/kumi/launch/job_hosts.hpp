@@ -67,6 +67,7 @@ private:
 
     const JobOptions& options_;
     const Plan& plan_;
+    const std::string job_name_; // that MPI processes see
     remote::RemoteListener& listener_;
     std::optional<host::Children> children_;
     std::optional<host::Poller> poller_;

@@ -126,8 +126,8 @@ void JobRun::on_join_deadline() {
     if (rendezvous_.joined_count() == nodes_.size()) return;
     const bool nobody = rendezvous_.joined_count() == 0;
     const bool only_one = rendezvous_.joined_count() + 1 == nodes_.size();
-    fail(1, nobody ? fmt::format("{} did not join the job within {} s: it never called kumi::Job::join(); "
-                                 "--no-join runs programs that are not Kumi's, --join-timeout waits longer",
+    fail(1, nobody ? fmt::format("{} did not join the job within {} s: it called neither kumi::Job::join() nor "
+                                 "MPI_Init; --no-join runs programs that will not, --join-timeout waits longer",
                                  options_.program, options_.join_max.count())
                    : fmt::format("node{} {} did not join within {} s; --join-timeout waits longer", only_one ? "" : "s",
                                  rendezvous_.missing(), options_.join_max.count()));
@@ -148,9 +148,17 @@ void JobRun::on_run_deadline() {
 
 void JobRun::ask_for_waits(std::optional<std::uint32_t> but) {
     const auto frame = std::make_shared<const std::vector<std::byte>>(boot::encode(boot::Kind::report, {}));
-    for (std::uint32_t node = 0; node < nodes_.size(); ++node)
-        if (node != but && nodes_[node].running && rendezvous_.has_joined(node) && !rendezvous_.has_left(node))
-            hosts_.send(node, frame);
+    std::optional<std::uint32_t> silent;
+    for (std::uint32_t node = 0; node < nodes_.size(); ++node) {
+        if (node == but || !nodes_[node].running || rendezvous_.has_left(node)) continue;
+        if (rendezvous_.is_of_kumi(node)) hosts_.send(node, frame);
+        else if (rendezvous_.is_in_mpi(node) && !silent) silent = node;
+    }
+    if (silent)
+        listener_.on_warning(fmt::format("MPI does not say what its processes wait for; a debugger shows it: gdb -p {} "
+                                         "is node {} on {}",
+                                         nodes_[*silent].pid, *silent,
+                                         plan_.parts[part_of(plan_.parts, *silent)].host));
     if (rendezvous_.joined_count() != nodes_.size())
         listener_.on_warning(fmt::format("not joined yet: node {}", rendezvous_.missing()));
 }
@@ -166,10 +174,20 @@ void JobRun::on_late(std::uint32_t node, std::string_view what) {
 
 void JobRun::on_frame(std::uint32_t node, boot::Frame frame) {
     if (frame.kind == boot::Kind::late) return on_late(node, text_of(frame.body));
+    if (frame.kind == boot::Kind::mpi_aborted) return on_abort(node, frame.body);
     for (const Reply& reply : rendezvous_.on_frame(node, std::move(frame))) hosts_.send(reply.node, reply.frame);
     if (const auto& reason = rendezvous_.failure(node))
         fail(1, fmt::format("{} cannot go on: {}", describe(node), *reason));
     check_missing();
+}
+
+/// As MPI_Abort has it: all processes end, with the code that one of them gives.
+void JobRun::on_abort(std::uint32_t node, Bytes body) {
+    const auto abort = host::decode_abort(body);
+    if (!abort) return;
+    const int code = (abort->code & 0xff) == 0 ? 1 : abort->code & 0xff;
+    if (abort->text.empty()) fail(code, fmt::format("{} called MPI_Abort with code {}", describe(node), abort->code));
+    else fail(code, fmt::format("{}: {}", describe(node), abort->text));
 }
 
 void JobRun::on_output(std::uint32_t node, host::Stream stream, std::string_view text) {
@@ -213,6 +231,8 @@ void JobRun::on_end(std::uint32_t node, int status) {
                                        WCOREDUMP(status) ? ", core dumped" : ""));
     } else if (WEXITSTATUS(status) != 0) {
         fail(WEXITSTATUS(status), fmt::format("{} exited with code {}", describe(node), WEXITSTATUS(status)));
+    } else if (rendezvous_.is_in_mpi(node)) {
+        fail(1, fmt::format("{} exited with code 0 without calling MPI_Finalize", describe(node)));
     } else if (rendezvous_.has_joined(node) && !rendezvous_.has_left(node)) {
         fail(1, fmt::format("{} exited with code 0 without leaving the job: let main() return, so that kumi::Job ends "
                             "before the process does",
@@ -293,8 +313,8 @@ void JobRun::conclude() {
         for (const host::Stream stream : {host::Stream::out, host::Stream::err}) on_output(node, stream, "");
     if (options_.must_join && rendezvous_.joined_count() == 0)
         fail(1,
-             fmt::format("{} ended without joining the job: it never called kumi::Job::join(); --no-join runs programs "
-                         "that are not Kumi's",
+             fmt::format("{} ended without joining the job: it called neither kumi::Job::join() nor MPI_Init; "
+                         "--no-join runs programs that will not",
                          options_.program));
     is_over_ = true;
 }

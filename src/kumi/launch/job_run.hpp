@@ -111,6 +111,7 @@ private:
     void on_join_deadline();
     void on_run_deadline();
     void on_late(std::uint32_t node, std::string_view what);
+    void on_abort(std::uint32_t node, Bytes body);
     void check_missing();
     void forget_node(NodeState& node);
     Instant output_deadline() const;

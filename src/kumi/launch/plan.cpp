@@ -48,12 +48,6 @@ Result<Cluster> hosts_of(const JobOptions& options, const std::optional<std::str
 
 } // namespace
 
-std::size_t part_of(const std::vector<Part>& parts, std::uint32_t node) noexcept {
-    const auto after = std::upper_bound(parts.begin(), parts.end(), node,
-                                        [](std::uint32_t one, const Part& part) { return one < part.first; });
-    return static_cast<std::size_t>(after - parts.begin()) - 1;
-}
-
 bool Plan::is_here() const { return parts.size() == 1 && names_this_host(parts[0].host, base::host_name()); }
 
 Result<Plan> plan_job(const JobOptions& options) {

@@ -3,6 +3,7 @@
 // Which node of a job runs on which host, by the options of the command line.
 
 #include "kumi/base/result.hpp"
+#include "kumi/launch/host/job_map.hpp"
 #include "kumi/launch/job_options.hpp"
 
 #include <cstdint>
@@ -13,15 +14,8 @@
 
 namespace kumi::launch {
 
-/// One host's part of a job: nodes whose numbers are in a row.
-struct Part {
-    std::string host;
-    std::uint32_t first = 0;
-    std::uint32_t count = 1;
-};
-
-/// The index of the part that `node` belongs to. Requires that `parts` has all nodes of a job, the lowest first.
-std::size_t part_of(const std::vector<Part>& parts, std::uint32_t node) noexcept;
+using host::Part;
+using host::part_of;
 
 struct Plan {
     /// True when all nodes run on this host.

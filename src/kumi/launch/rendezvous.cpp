@@ -16,8 +16,9 @@ Reply reply(std::uint32_t node, Kind kind, Bytes body) {
 
 Rendezvous::Rendezvous(RendezvousOptions options)
     : options_(std::move(options)), nodes_(options_.parts.back().first + options_.parts.back().count),
-      cores_(options_.parts.size(), 1), joined_(nodes_), left_(nodes_), exchanging_(nodes_), exchanged_(nodes_),
-      traffic_(nodes_), stats_(nodes_), failures_(nodes_) {}
+      cores_(options_.parts.size(), 1), joined_(nodes_), left_(nodes_), mpi_joined_(nodes_), mpi_left_(nodes_),
+      arrived_(nodes_), exchanging_(nodes_), exchanged_(nodes_), traffic_(nodes_), stats_(nodes_), failures_(nodes_),
+      fences_(options_.parts) {}
 
 std::vector<Reply> Rendezvous::on_frame(std::uint32_t node, boot::Frame frame) {
     switch (frame.kind) {
@@ -27,6 +28,11 @@ std::vector<Reply> Rendezvous::on_frame(std::uint32_t node, boot::Frame frame) {
     case Kind::stats: return on_stats(node, frame), std::vector<Reply>{};
     case Kind::leave: return left_.set(node), std::vector<Reply>{};
     case Kind::failed: return failures_[node] = std::string(text_of(frame.body)), std::vector<Reply>{};
+    case Kind::mpi_joined: return mpi_joined_.set(node), arrived_.set(node), std::vector<Reply>{};
+    case Kind::mpi_left: return mpi_left_.set(node), std::vector<Reply>{};
+    case Kind::fence: return on_fence(node, frame);
+    case Kind::fetch:
+    case Kind::fetched: return on_fetch(frame);
     default: return {}; // what only kumi run says; a node that says it is answered by its own deadline
     }
 }
@@ -44,6 +50,7 @@ std::vector<Reply> Rendezvous::on_join(std::uint32_t node, const boot::Frame& fr
     if (joined_.test(node))
         return refuse(fmt::format("node {} has joined already: a node is one process, and joins once", node));
     joined_.set(node);
+    arrived_.set(node);
     const std::size_t host = part_of(options_.parts, node);
     const Part& part = options_.parts[host];
     const boot::WelcomeBody welcome{.node = node,
@@ -61,6 +68,26 @@ std::vector<Reply> Rendezvous::on_join(std::uint32_t node, const boot::Frame& fr
     for (const Part& one : options_.parts) body.append(one.host).push_back('\0');
     std::vector<Reply> replies;
     replies.push_back(reply(node, Kind::welcome, bytes_of(std::string_view(body))));
+    return replies;
+}
+
+std::vector<Reply> Rendezvous::on_fence(std::uint32_t node, const boot::Frame& frame) {
+    std::vector<Reply> replies;
+    auto fence = host::decode_fence(frame.body);
+    if (!fence) return replies;
+    const auto met = fences_.on_fence(node, *std::move(fence));
+    if (!met) return replies;
+    const Reply whole = reply(0, Kind::fenced, host::encode(met->fence));
+    for (const std::uint32_t one : met->nodes) replies.push_back({one, whole.frame});
+    return replies;
+}
+
+/// Passes a question or an answer on to the host that it is for.
+std::vector<Reply> Rendezvous::on_fetch(const boot::Frame& frame) const {
+    std::vector<Reply> replies;
+    const auto fetch = host::decode_fetch(frame.body);
+    if (!fetch || fetch->asker >= nodes_ || fetch->target >= nodes_) return replies;
+    replies.push_back(reply(frame.kind == Kind::fetch ? fetch->target : fetch->asker, frame.kind, frame.body));
     return replies;
 }
 
@@ -102,14 +129,14 @@ void Rendezvous::on_stats(std::uint32_t node, const boot::Frame& frame) {
 
 std::string Rendezvous::missing() const {
     constexpr std::size_t named_max = 8;
-    const std::size_t count = nodes_ - joined_.count();
+    const std::size_t count = nodes_ - arrived_.count();
     std::string text;
     std::size_t named = 0;
     for (const Part& part : options_.parts) {
         const std::size_t before = named;
         const std::size_t end = part.first + part.count;
-        for (std::size_t node = joined_.next_clear(part.first); node < end && named < named_max;
-             node = joined_.next_clear(node + 1), ++named)
+        for (std::size_t node = arrived_.next_clear(part.first); node < end && named < named_max;
+             node = arrived_.next_clear(node + 1), ++named)
             text += fmt::format("{}{}", named == 0 ? "" : ", ", node);
         if (named != before) text += fmt::format(" on {}", part.host);
     }

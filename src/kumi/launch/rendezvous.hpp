@@ -1,11 +1,12 @@
 #pragma once
 
-// The launcher's side of joining: a pure state machine that takes frames and answers frames. It also knows which nodes
-// are missing.
+// The launcher's side of joining, for nodes of Kumi and MPI processes: a pure state machine that takes frames and
+// answers frames. It also knows which nodes are missing.
 
 #include "kumi/base/data/bitmap.hpp"
 #include "kumi/base/system/keys.hpp"
 #include "kumi/boot/wire.hpp"
+#include "kumi/launch/fences.hpp"
 #include "kumi/launch/host/host.hpp"
 #include "kumi/launch/plan.hpp"
 
@@ -45,9 +46,16 @@ public:
     /// Takes a frame of `node`; answers the frames that are to be sent, each with its receiver.
     std::vector<Reply> on_frame(std::uint32_t node, boot::Frame frame);
 
-    bool has_joined(std::uint32_t node) const { return joined_.test(node); }
-    bool has_left(std::uint32_t node) const { return left_.test(node); }
-    std::size_t joined_count() const { return joined_.count(); }
+    /// As a node of Kumi, by MPI_Init, or both.
+    bool has_joined(std::uint32_t node) const { return joined_.test(node) || mpi_joined_.test(node); }
+    /// Both ways, if it has joined both ways.
+    bool has_left(std::uint32_t node) const {
+        return left_.test(node) ? !is_in_mpi(node) : mpi_left_.test(node) && !joined_.test(node);
+    }
+    /// Can say what it waits for.
+    bool is_of_kumi(std::uint32_t node) const { return joined_.test(node); }
+    bool is_in_mpi(std::uint32_t node) const { return mpi_joined_.test(node) && !mpi_left_.test(node); }
+    std::size_t joined_count() const { return arrived_.count(); }
     /// The nodes that have not joined, as "2 on a", "1, 3 on a, 4 on b" or "1, 3 on a and 5 more".
     std::string missing() const;
 
@@ -60,6 +68,8 @@ public:
 
 private:
     std::vector<Reply> on_join(std::uint32_t node, const boot::Frame& frame);
+    std::vector<Reply> on_fence(std::uint32_t node, const boot::Frame& frame);
+    std::vector<Reply> on_fetch(const boot::Frame& frame) const;
     std::vector<Reply> on_exchange(std::uint32_t node, boot::Frame frame);
     void on_traffic(std::uint32_t node, const boot::Frame& frame);
     void on_stats(std::uint32_t node, const boot::Frame& frame);
@@ -69,11 +79,15 @@ private:
     std::vector<std::uint32_t> cores_; // by part
     base::Bitmap joined_;
     base::Bitmap left_;
+    base::Bitmap mpi_joined_;
+    base::Bitmap mpi_left_;
+    base::Bitmap arrived_; // joined either way
     base::Bitmap exchanging_; // one round at a time: a node asks again only after its answer
     std::vector<std::vector<std::byte>> exchanged_;
     TrafficReports traffic_;
     StatsReports stats_;
     std::vector<std::optional<std::string>> failures_;
+    Fences fences_; // of MPI processes
 };
 
 } // namespace kumi::launch

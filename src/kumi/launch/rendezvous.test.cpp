@@ -231,5 +231,69 @@ TEST(Rendezvous, of_missing_nodes_on_several_hosts_eight_are_named) {
     EXPECT_EQ(rendezvous.missing(), "9 on c");
 }
 
+// ---- MPI processes
+
+TEST(Rendezvous, mpi_processes_join_and_leave_as_nodes_do) {
+    Rendezvous rendezvous({.parts = {{"here", 0, 3}}});
+    EXPECT_TRUE(rendezvous.on_frame(1, frame(Kind::mpi_joined)).empty());
+    EXPECT_TRUE(rendezvous.has_joined(1));
+    EXPECT_FALSE(rendezvous.has_left(1));
+    EXPECT_TRUE(rendezvous.is_in_mpi(1));
+    EXPECT_FALSE(rendezvous.is_of_kumi(1));
+    EXPECT_EQ(rendezvous.joined_count(), 1u);
+    EXPECT_EQ(rendezvous.missing(), "0, 2 on here");
+    rendezvous.on_frame(1, frame(Kind::mpi_left));
+    EXPECT_TRUE(rendezvous.has_left(1));
+    EXPECT_FALSE(rendezvous.is_in_mpi(1));
+}
+
+TEST(Rendezvous, a_process_that_joins_both_ways_has_left_when_it_has_left_both) {
+    Rendezvous rendezvous({.parts = {{"here", 0, 2}}});
+    rendezvous.on_frame(0, frame(Kind::mpi_joined));
+    EXPECT_EQ(kind_of(rendezvous.on_frame(0, join_frame()).at(0)), Kind::welcome);
+    EXPECT_EQ(rendezvous.joined_count(), 1u);
+    EXPECT_TRUE(rendezvous.is_of_kumi(0));
+    rendezvous.on_frame(0, frame(Kind::mpi_left));
+    EXPECT_FALSE(rendezvous.has_left(0));
+    rendezvous.on_frame(0, frame(Kind::leave));
+    EXPECT_TRUE(rendezvous.has_left(0));
+    rendezvous.on_frame(1, frame(Kind::mpi_joined));
+    rendezvous.on_frame(1, join_frame());
+    rendezvous.on_frame(1, frame(Kind::leave));
+    EXPECT_FALSE(rendezvous.has_left(1));
+}
+
+TEST(Rendezvous, a_fence_is_answered_to_one_node_of_each_host) {
+    Rendezvous rendezvous({.parts = {{"a", 0, 2}, {"b", 2, 2}}});
+    const auto fence = host::encode(host::Fence{"x*", {std::byte{7}}});
+    EXPECT_TRUE(rendezvous.on_frame(1, frame(Kind::fence, fence)).empty());
+    const auto replies = rendezvous.on_frame(3, frame(Kind::fence, fence));
+    ASSERT_EQ(replies.size(), 2u);
+    EXPECT_EQ(replies[0].node, 0u);
+    EXPECT_EQ(replies[1].node, 2u);
+    for (const Reply& reply : replies) {
+        EXPECT_EQ(kind_of(reply), Kind::fenced);
+        const auto met = host::decode_fence(Bytes(*reply.frame).subspan(sizeof(boot::FrameHeader)));
+        ASSERT_TRUE(met);
+        EXPECT_EQ(met->key, "x*");
+        EXPECT_EQ(met->content, (std::vector{std::byte{7}, std::byte{7}}));
+    }
+    EXPECT_TRUE(rendezvous.on_frame(0, frame(Kind::fence)).empty()) << "garbage";
+}
+
+TEST(Rendezvous, a_question_goes_to_the_host_of_its_node_and_the_answer_back) {
+    Rendezvous rendezvous({.parts = {{"a", 0, 2}, {"b", 2, 2}}});
+    const auto ask = [&](Kind kind, std::uint32_t asker, std::uint32_t target) {
+        const auto replies = rendezvous.on_frame(0, frame(kind, host::encode(host::Fetch{5, asker, target, 0, {}})));
+        for (const Reply& reply : replies) EXPECT_EQ(kind_of(reply), kind);
+        return replies.empty() ? -1 : static_cast<int>(replies.at(0).node);
+    };
+    EXPECT_EQ(ask(Kind::fetch, 0, 3), 3);
+    EXPECT_EQ(ask(Kind::fetched, 0, 3), 0);
+    EXPECT_EQ(ask(Kind::fetch, 0, 4), -1);
+    EXPECT_EQ(ask(Kind::fetched, 4, 3), -1);
+    EXPECT_TRUE(rendezvous.on_frame(0, frame(Kind::fetch)).empty());
+}
+
 } // namespace
 } // namespace kumi::launch

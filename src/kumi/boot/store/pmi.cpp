@@ -64,7 +64,7 @@ public:
     /// Connects to the server, which tells the number of this process.
     Result<void> connect(std::string_view address, const char* id) {
         if (auto connected = connect_to(address); !connected) return connected.error();
-        if (auto sent = send(pmi_request("initack", {{"pmiid", id == nullptr ? "0" : id}})); !sent) return sent.error();
+        if (auto sent = send(pmi_line("initack", {{"pmiid", id == nullptr ? "0" : id}})); !sent) return sent.error();
         std::optional<std::uint32_t> rank, size;
         constexpr int lines_max = 16;
         for (int lines = 0; lines < lines_max; ++lines) {
@@ -193,7 +193,7 @@ private:
 
     /// Sends a command and waits for its answer. An error if the answer has another name or reports an error.
     Result<PmiLine> ask(std::string_view answer, std::string_view command, Fields fields = {}) {
-        if (auto sent = send(pmi_request(command, fields)); !sent) return sent.error();
+        if (auto sent = send(pmi_line(command, fields)); !sent) return sent.error();
         auto line = receive(command, now() + answer_max_);
         if (!line) return line;
         if (line->command() != answer)

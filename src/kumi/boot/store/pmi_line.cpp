@@ -49,8 +49,8 @@ std::optional<std::int64_t> PmiLine::number(std::string_view name) const noexcep
     return text ? base::number_in<std::int64_t>(*text) : std::nullopt;
 }
 
-std::string pmi_request(std::string_view command,
-                        std::initializer_list<std::pair<std::string_view, std::string_view>> fields) {
+std::string pmi_line(std::string_view command,
+                     std::initializer_list<std::pair<std::string_view, std::string_view>> fields) {
     std::string line = "cmd=";
     line += command;
     for (const auto& [name, value] : fields) {
@@ -63,13 +63,21 @@ std::string pmi_request(std::string_view command,
 
 void PmiLineReader::take(Bytes bytes) { text_ += text_of(bytes); }
 
-Result<std::optional<PmiLine>> PmiLineReader::next() {
+Result<std::optional<std::string>> PmiLineReader::next_text() {
     const std::size_t end = text_.find('\n');
     if (std::min(end, text_.size()) > pmi_line_bytes_max)
         return error("\"{}\" goes on for more than {} bytes: no line of PMI-1", shown(text_), pmi_line_bytes_max);
-    if (end == std::string::npos) return std::optional<PmiLine>{};
-    auto line = PmiLine::parse(std::string_view(text_).substr(0, end));
+    if (end == std::string::npos) return std::optional<std::string>{};
+    std::string line = text_.substr(0, end);
     text_.erase(0, end + 1);
+    return std::optional<std::string>(std::move(line));
+}
+
+Result<std::optional<PmiLine>> PmiLineReader::next() {
+    auto text = next_text();
+    if (!text) return text.error();
+    if (!*text) return std::optional<PmiLine>{};
+    auto line = PmiLine::parse(**text);
     if (!line) return line.error();
     return std::optional<PmiLine>(*std::move(line));
 }

@@ -46,17 +46,19 @@ private:
     std::vector<std::pair<std::string, std::string>> fields_;
 };
 
-/// A line to send, with its newline.
-std::string pmi_request(std::string_view command,
-                        std::initializer_list<std::pair<std::string_view, std::string_view>> fields = {});
+/// A line to send, a request or an answer, with its newline.
+std::string pmi_line(std::string_view command,
+                     std::initializer_list<std::pair<std::string_view, std::string_view>> fields = {});
 
 /// Assembles lines from the bytes that a socket delivers in any portions.
 class PmiLineReader {
 public:
     void take(Bytes bytes);
 
-    /// The next complete line, if there is one. A line that is too long is an error.
+    /// The next complete line, if there is one. A line that is too long, or has no command, is an error.
     Result<std::optional<PmiLine>> next();
+    /// The same without its newline, also where it has no command: lines within a spawn have none.
+    Result<std::optional<std::string>> next_text();
 
 private:
     std::string text_;

@@ -34,8 +34,8 @@ TEST(PmiLine, what_does_not_start_with_a_command_is_refused_and_shown) {
 }
 
 TEST(PmiLine, a_request_is_one_line) {
-    EXPECT_EQ(pmi_request("barrier_in"), "cmd=barrier_in\n");
-    EXPECT_EQ(pmi_request("get", {{"kvsname", "k"}, {"key", "a"}}), "cmd=get kvsname=k key=a\n");
+    EXPECT_EQ(pmi_line("barrier_in"), "cmd=barrier_in\n");
+    EXPECT_EQ(pmi_line("get", {{"kvsname", "k"}, {"key", "a"}}), "cmd=get kvsname=k key=a\n");
 }
 
 TEST(PmiLineReader, lines_come_out_whole_however_they_were_cut) {

@@ -36,6 +36,11 @@ Nodes::Nodes(NodesOptions options, Poller& poller, Children& children, Listener&
 // ---- starting
 
 Result<void> Nodes::start() {
+    const MpiNeed need = options_.mpi ? mpi_need_of(options_.program) : MpiNeed::none;
+    if (need != MpiNeed::none) {
+        pmi_.emplace(*std::move(options_.mpi), poller_, children_, listener_);
+        if (auto started = pmi_->start(options_.program, need); !started) return started;
+    }
     std::vector<BoundCore> cores = options_.bind ? bind_nodes(options_.count) : std::vector<BoundCore>{};
     for (std::uint32_t slot = 0; slot < options_.count; ++slot)
         if (auto started = start_node(slot, cores.empty() ? nullptr : &cores[slot]); !started) return started;
@@ -64,6 +69,13 @@ Result<void> Nodes::start_node(std::uint32_t slot, BoundCore* core) {
                            .binding = {},
                            .descriptors = {input.get(), out->nodes.get(), err->nodes.get(), theirs.get()}};
     if (options_.cluster) process.descriptors.push_back(options_.cluster.get());
+    base::Descriptor pmi_socket;
+    if (pmi_) {
+        auto socket = pmi_->open_slot(slot, static_cast<int>(process.descriptors.size()), process.environment);
+        if (!socket) return socket.error();
+        pmi_socket = *std::move(socket);
+        process.descriptors.push_back(pmi_socket.get());
+    }
     if (core != nullptr) process.binding = core->processors;
     const auto pid = children_.start(process);
     if (!pid) return pid.error();
@@ -88,6 +100,8 @@ void Nodes::on_event(Source source, std::uint32_t slot) {
     case Source::boot: return on_boot(slot);
     case Source::out: return on_output(slot, Stream::out);
     case Source::err: return on_output(slot, Stream::err);
+    case Source::pmi:
+    case Source::pmix: return pmi_->on_event(source, slot);
     default: return;
     }
 }
@@ -102,6 +116,7 @@ void Nodes::on_boot(std::uint32_t slot) {
         sound = frame.has_value();
         if (!sound) say_failed(slot, frame.error().text());
         if (!sound || !*frame) break;
+        if (!boot::is_of_node((*frame)->kind)) continue;
         if ((*frame)->kind == boot::Kind::share) on_share(slot, std::move((*frame)->descriptor));
         else listener_.on_frame(options_.first + slot, std::move(**frame));
     }
@@ -121,8 +136,8 @@ void Nodes::say_failed(std::uint32_t slot, const std::string& why) {
 void Nodes::on_share(std::uint32_t slot, base::Descriptor descriptor) {
     for (Sharing::Answer& answer : sharing_.on_share(slot, std::move(descriptor))) {
         auto frame = boot::encode(boot::Kind::shared, {}, answer.descriptor != nullptr);
-        post(answer.slot,
-             {std::make_shared<const std::vector<std::byte>>(std::move(frame)), std::move(answer.descriptor)});
+        post(answer.slot, std::make_shared<const std::vector<std::byte>>(std::move(frame)),
+             std::move(answer.descriptor));
     }
 }
 
@@ -160,46 +175,42 @@ void Nodes::read_rest() {
 void Nodes::on_child_end(pid_t pid, int status) {
     const auto found = std::find_if(nodes_.begin(), nodes_.end(),
                                     [&](const NodeProcess& node) { return node.pid == pid && !node.ended; });
-    if (found == nodes_.end()) return;
+    if (found == nodes_.end()) {
+        if (pmi_) pmi_->on_child_end(pid, status);
+        return;
+    }
     const auto slot = static_cast<std::uint32_t>(found - nodes_.begin());
     found->ended = true;
     found->core_claim.reset();
     ++ended_count_;
     on_boot(slot); // its last words
+    if (pmi_) pmi_->read_last_words(slot);
+    if (pmi_ && is_over()) pmi_->stop();
     listener_.on_end(options_.first + slot, status);
 }
 
 // ---- what they are told
 
 void Nodes::send(std::uint32_t node, const SharedFrame& frame) {
-    if (node != every_node) return post(node - options_.first, {frame, nullptr});
-    for (std::uint32_t slot = 0; slot < nodes_.size(); ++slot) post(slot, {frame, nullptr});
+    boot::FrameHeader header{};
+    if (pmi_ && read_value(*frame, header) && !boot::is_of_node(header.kind)) return pmi_->on_answer(frame);
+    if (node != every_node) return post(node - options_.first, frame);
+    for (std::uint32_t slot = 0; slot < nodes_.size(); ++slot) post(slot, frame);
 }
 
-void Nodes::post(std::uint32_t slot, Letter letter) {
-    nodes_[slot].letters.push_back(std::move(letter));
+void Nodes::post(std::uint32_t slot, SharedFrame frame, std::shared_ptr<base::Descriptor> descriptor) {
+    nodes_[slot].letters.add(std::move(frame), std::move(descriptor));
     send_letters(slot);
 }
 
 void Nodes::send_letters(std::uint32_t slot) {
     NodeProcess& mine = nodes_[slot];
-    while (!mine.letters.empty() && mine.boot) {
-        Letter& letter = mine.letters.front();
-        const std::ptrdiff_t sent = boot::send_some(mine.boot.get(), Bytes(*letter.frame).subspan(letter.sent_bytes),
-                                                    letter.descriptor ? letter.descriptor->get() : -1);
-        if (sent < 0) break; // it is ending; on_child_end() will say why
-        if (sent > 0) letter.descriptor.reset();
-        letter.sent_bytes += static_cast<std::size_t>(sent);
-        if (letter.sent_bytes < letter.frame->size()) return want_room(slot, true);
-        mine.letters.pop_front();
-    }
-    mine.letters.clear();
-    want_room(slot, false);
+    if (mine.boot) want_room(slot, mine.letters.send(mine.boot.get()));
 }
 
 void Nodes::want_room(std::uint32_t slot, bool wanted) {
     NodeProcess& mine = nodes_[slot];
-    if (!mine.boot || wanted == mine.wants_room) return;
+    if (wanted == mine.wants_room) return;
     mine.wants_room = wanted;
     poller_.watch(mine.boot.get(), {Source::boot, slot}, wanted ? EPOLLIN | EPOLLOUT : EPOLLIN);
 }

@@ -2,6 +2,8 @@
 
 #include "kumi/base/system/descriptor.hpp"
 #include "kumi/launch/host/host.hpp"
+#include "kumi/launch/host/letters.hpp"
+#include "kumi/launch/host/pmi/pmi_servers.hpp"
 #include "kumi/launch/host/processes/binding.hpp"
 #include "kumi/launch/host/processes/children.hpp"
 #include "kumi/launch/host/sharing.hpp"
@@ -18,13 +20,14 @@ struct NodesOptions {
     std::uint32_t first = 0; // the number in the job of the first node; the others follow
     std::uint32_t count = 1;
     std::uint32_t nodes = 1; // of the whole job
-    std::string program; // a path
+    std::string program;     // a path
     std::vector<std::string> arguments;
     std::vector<std::string> environment;
     bool bind = true;                // a core for each node, where enough are free
     std::optional<winsize> terminal; // size of the terminal that shows the output; none: the output goes elsewhere
     base::Descriptor input;          // standard input of node 0, if that is here; none: empty
     base::Descriptor cluster;        // a file with the cluster file's text, if nodes shall not look for the file itself
+    std::optional<JobMap> mpi;       // for MPI processes; none: they get no server
 };
 
 /// The nodes of a job that run on this host: starts them, serves their boot sockets, reads what they print.
@@ -35,7 +38,7 @@ public:
     Nodes(const Nodes&) = delete;
     Nodes& operator=(const Nodes&) = delete;
 
-    /// Starts all nodes. After an error some may run.
+    /// Starts all nodes. After an error some may run. Waits for the PMIx server, if the program may need one.
     Result<void> start();
 
     void send(std::uint32_t node, const SharedFrame& frame) override;
@@ -51,18 +54,12 @@ public:
     void read_rest();
 
 private:
-    /// A frame that is to be sent to a node.
-    struct Letter {
-        SharedFrame frame;
-        std::shared_ptr<base::Descriptor> descriptor;
-        std::size_t sent_bytes = 0;
-    };
     struct NodeProcess {
         pid_t pid = -1;
         bool ended = false;
         base::Descriptor boot;
         boot::FrameReader frames;
-        std::deque<Letter> letters;
+        Letters letters;
         bool wants_room = false; // to send them
         base::Descriptor out;
         base::Descriptor err;
@@ -75,7 +72,7 @@ private:
     void on_output(std::uint32_t slot, Stream stream);
     void say_failed(std::uint32_t slot, const std::string& why);
     void on_share(std::uint32_t slot, base::Descriptor descriptor);
-    void post(std::uint32_t slot, Letter letter);
+    void post(std::uint32_t slot, SharedFrame frame, std::shared_ptr<base::Descriptor> descriptor = nullptr);
     void send_letters(std::uint32_t slot);
     void want_room(std::uint32_t slot, bool wanted);
 
@@ -84,6 +81,7 @@ private:
     Children& children_;
     Listener& listener_;
     Sharing sharing_;
+    std::optional<PmiServers> pmi_;
     std::deque<NodeProcess> nodes_; // by slot
     std::uint32_t ended_count_ = 0;
     bool held_ = false;

@@ -39,7 +39,8 @@ TEST(Nodes, what_they_printed_before_they_ended_is_read_however_late) {
                  .bind = false,
                  .terminal = {},
                  .input = {},
-                 .cluster = {}},
+                 .cluster = {},
+                 .mpi = {}},
                 *poller, *children, printed);
     ASSERT_TRUE(nodes.start());
     for (const auto deadline = std::chrono::steady_clock::now() + 20s; !nodes.is_over();) {
@@ -80,7 +81,8 @@ struct Scripted {
                  .bind = false,
                  .terminal = {},
                  .input = {},
-                 .cluster = {}},
+                 .cluster = {},
+                 .mpi = {}},
                 *poller, *children, diary) {}
 
     /// Serves events until `done`.

@@ -10,7 +10,7 @@
 namespace kumi::launch::host {
 
 /// The kinds of descriptors that are watched.
-enum class Source : std::uint32_t { signals, input, input_room, job, boot, out, err, link, link_errors };
+enum class Source : std::uint32_t { signals, input, input_room, job, boot, out, err, pmi, pmix, link, link_errors };
 
 struct Event {
     Source source;

@@ -215,7 +215,12 @@ private:
                                    .bind = order->bind,
                                    .terminal = {},
                                    .input = {},
-                                   .cluster = {}};
+                                   .cluster = {},
+                                   .mpi = {}};
+        if (!order->job_name.empty() && !order->parts.empty()) {
+            const std::size_t own = host::part_of(order->parts, order->first);
+            options.mpi = host::JobMap{std::move(order->job_name), std::move(order->parts), own};
+        }
         if (order->is_terminal) options.terminal = winsize{order->rows, order->columns, 0, 0};
         if (order->cluster_text) {
             auto file = file_of(*order->cluster_text);

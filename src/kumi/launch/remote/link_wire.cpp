@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view hello_mark = "kumi-host-helper ";
 
 struct OrderHead {
-    std::uint32_t first, count, bind, is_terminal, rows, columns, arguments, environment, has_cluster, nodes;
+    std::uint32_t first, count, bind, is_terminal, rows, columns, arguments, environment, has_cluster, nodes, parts;
 };
 
 void put(std::vector<std::byte>& bytes, Bytes more) { bytes.insert(bytes.end(), more.begin(), more.end()); }
@@ -34,6 +34,19 @@ bool take_text(Bytes& bytes, std::string& text) {
 bool take_texts(Bytes& bytes, std::uint32_t count, std::vector<std::string>& texts) {
     while (count-- > 0)
         if (!take_text(bytes, texts.emplace_back())) return false;
+    return true;
+}
+
+/// Hosts in the order of their nodes.
+bool take_parts(Bytes& bytes, std::uint32_t count, std::vector<host::Part>& parts) {
+    std::uint32_t first = 0;
+    while (count-- > 0) {
+        host::Part& part = parts.emplace_back();
+        if (!take_text(bytes, part.host) || !read_value(bytes, part.count)) return false;
+        bytes = bytes.subspan(sizeof part.count);
+        part.first = first;
+        first += part.count;
+    }
     return true;
 }
 
@@ -77,13 +90,19 @@ std::vector<std::byte> encode(const JobOrder& order) {
                          .arguments = static_cast<std::uint32_t>(order.arguments.size()),
                          .environment = static_cast<std::uint32_t>(order.environment.size()),
                          .has_cluster = order.cluster_text.has_value(),
-                         .nodes = order.nodes};
+                         .nodes = order.nodes,
+                         .parts = static_cast<std::uint32_t>(order.parts.size())};
     std::vector<std::byte> bytes(sizeof head);
     std::memcpy(bytes.data(), &head, sizeof head);
     put_text(bytes, order.folder);
     put_text(bytes, order.program);
     for (const std::string& text : order.arguments) put_text(bytes, text);
     for (const std::string& text : order.environment) put_text(bytes, text);
+    put_text(bytes, order.job_name);
+    for (const host::Part& part : order.parts) {
+        put_text(bytes, part.host);
+        put(bytes, bytes_of(part.count));
+    }
     if (order.cluster_text) put(bytes, bytes_of(std::string_view(*order.cluster_text)));
     return bytes;
 }
@@ -94,7 +113,8 @@ Result<JobOrder> decode_order(Bytes bytes) {
     const bool has_head = read_value(bytes, head);
     Bytes left = bytes.subspan(has_head ? sizeof head : 0);
     if (!has_head || !take_text(left, order.folder) || !take_text(left, order.program) ||
-        !take_texts(left, head.arguments, order.arguments) || !take_texts(left, head.environment, order.environment))
+        !take_texts(left, head.arguments, order.arguments) || !take_texts(left, head.environment, order.environment) ||
+        !take_text(left, order.job_name) || !take_parts(left, head.parts, order.parts))
         return error("what kumi run orders is cut short");
     order.first = head.first;
     order.count = head.count;

@@ -22,6 +22,7 @@
 
 #include "kumi/base/bytes.hpp"
 #include "kumi/base/result.hpp"
+#include "kumi/launch/host/job_map.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -32,7 +33,7 @@
 namespace kumi::launch::remote {
 
 /// Both sides must have the same, and the same boot::wire_version and version of Kumi.
-inline constexpr std::uint32_t link_version = 1;
+inline constexpr std::uint32_t link_version = 2;
 
 enum class LinkKind : std::uint32_t {
     job = 1,
@@ -102,6 +103,8 @@ struct JobOrder {
     std::vector<std::string> arguments;
     std::vector<std::string> environment;     // laid over the host's own
     std::optional<std::string> cluster_text;  // of the cluster file
+    std::string job_name;                     // for MPI processes; empty: there are none
+    std::vector<host::Part> parts;            // of the whole job, if it has a name
 };
 std::vector<std::byte> encode(const JobOrder& order);
 Result<JobOrder> decode_order(Bytes bytes);

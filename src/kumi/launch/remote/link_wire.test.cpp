@@ -21,7 +21,9 @@ TEST(LinkWire, an_order_arrives_as_it_was_given) {
                    .program = "./p",
                    .arguments = {"", "x\n", "-n"},
                    .environment = {"A=1", "B="},
-                   .cluster_text = "[[host]]\n"};
+                   .cluster_text = "[[host]]\n",
+                   .job_name = "kumi-1",
+                   .parts = {{"a", 0, 3}, {"b", 3, 2}, {"c", 5, 4}}};
     auto back = decode_order(encode(order));
     ASSERT_TRUE(back) << back.error().text();
     EXPECT_EQ(back->first, 3u);
@@ -36,13 +38,25 @@ TEST(LinkWire, an_order_arrives_as_it_was_given) {
     EXPECT_EQ(back->arguments, order.arguments);
     EXPECT_EQ(back->environment, order.environment);
     EXPECT_EQ(back->cluster_text, order.cluster_text);
+    EXPECT_EQ(back->job_name, "kumi-1");
+    ASSERT_EQ(back->parts.size(), 3u);
+    for (std::size_t i = 0; i < 3; ++i) {
+        EXPECT_EQ(back->parts[i].host, order.parts[i].host);
+        EXPECT_EQ(back->parts[i].first, order.parts[i].first);
+        EXPECT_EQ(back->parts[i].count, order.parts[i].count);
+    }
     order.cluster_text.reset();
     EXPECT_FALSE(decode_order(encode(order))->cluster_text);
 }
 
 TEST(LinkWire, an_order_that_is_cut_short_is_none) {
-    const auto whole =
-        encode(JobOrder{.folder = "/", .program = "p", .arguments = {"a"}, .environment = {"A=1"}, .cluster_text = {}});
+    const auto whole = encode(JobOrder{.folder = "/",
+                                       .program = "p",
+                                       .arguments = {"a"},
+                                       .environment = {"A=1"},
+                                       .cluster_text = {},
+                                       .job_name = "j",
+                                       .parts = {{"a", 0, 1}}});
     for (std::size_t bytes = 0; bytes < whole.size(); ++bytes)
         EXPECT_FALSE(decode_order(Bytes(whole).first(bytes))) << bytes;
 }
@@ -139,8 +153,13 @@ TEST(LinkWire, a_frame_is_there_with_its_last_byte_and_not_before) {
 }
 
 TEST(LinkWire, an_order_that_promises_more_words_than_it_has_is_none) {
-    auto bytes = encode(
-        JobOrder{.folder = "/", .program = "p", .arguments = {"a", "b"}, .environment = {"A=1"}, .cluster_text = {}});
+    auto bytes = encode(JobOrder{.folder = "/",
+                                 .program = "p",
+                                 .arguments = {"a", "b"},
+                                 .environment = {"A=1"},
+                                 .cluster_text = {},
+                                 .job_name = {},
+                                 .parts = {}});
     EXPECT_TRUE(decode_order(bytes));
     constexpr std::size_t arguments_at = 6 * sizeof(std::uint32_t); // the seventh number of its head
     for (const std::uint32_t count : {3u, 0xffffffffu}) {
@@ -150,8 +169,13 @@ TEST(LinkWire, an_order_that_promises_more_words_than_it_has_is_none) {
 }
 
 TEST(LinkWire, an_empty_cluster_file_is_not_none) {
-    const auto back = decode_order(
-        encode(JobOrder{.folder = "/", .program = "p", .arguments = {}, .environment = {}, .cluster_text = ""}));
+    const auto back = decode_order(encode(JobOrder{.folder = "/",
+                                                   .program = "p",
+                                                   .arguments = {},
+                                                   .environment = {},
+                                                   .cluster_text = "",
+                                                   .job_name = {},
+                                                   .parts = {}}));
     ASSERT_TRUE(back && back->cluster_text);
     EXPECT_EQ(*back->cluster_text, "");
     EXPECT_TRUE(back->bind);

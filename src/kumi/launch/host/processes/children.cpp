@@ -6,11 +6,15 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <utility>
 
 namespace kumi::launch::host {
 
@@ -30,6 +34,14 @@ std::vector<pid_t> own_children() {
         for (pid_t pid = 0; children >> pid;) all.push_back(pid);
     }
     return all;
+}
+
+/// In memory, which is gone when the system is; or where other temporary files are.
+std::string folder_for(const std::string& name) {
+    std::error_code wrong;
+    const bool has_memory = ::access("/dev/shm", W_OK | X_OK) == 0;
+    const auto parent = has_memory ? "/dev/shm" : std::filesystem::temp_directory_path(wrong);
+    return parent / ("kumi-" + name);
 }
 
 } // namespace
@@ -52,16 +64,24 @@ Result<Children> Children::open(Orphans orphans) {
     std::array<std::uint64_t, 2> number;
     if (auto filled = base::fill_with_random(std::as_writable_bytes(std::span(number)), "marking processes"); !filled)
         return filled.error();
-    std::string mark = fmt::format("{}={:016x}{:016x}", mark_variable, number[0], number[1]);
-    auto guardian = Guardian::start(mark);
+    const std::string name = fmt::format("{:016x}{:016x}", number[0], number[1]);
+    std::string mark = fmt::format("{}={}", mark_variable, name), folder = folder_for(name);
+    auto guardian = Guardian::start(mark, folder);
     if (!guardian) return guardian.error();
-    return Children(std::move(mark), *std::move(guardian), orphans);
+    return Children(std::move(mark), std::move(folder), *std::move(guardian), orphans);
+}
+
+Result<std::string> Children::own_folder() {
+    if (::mkdir(folder_.c_str(), 0700) == 0 || errno == EEXIST) return folder_;
+    return system_error(errno, fmt::format("making the folder {} for files of this job", folder_));
 }
 
 Children::~Children() {
     for (const Process& process : running_) ::kill(-process.pid, SIGKILL);
     for (const Process& process : running_) ::waitpid(process.pid, nullptr, 0);
-    if (!running_.empty()) kill_leftovers();
+    if (!std::exchange(running_, {}).empty()) kill_leftovers();
+    std::error_code wrong;
+    if (!folder_.empty()) std::filesystem::remove_all(folder_, wrong);
 }
 
 Result<pid_t> Children::start(ProcessOptions options) {
@@ -74,9 +94,12 @@ Result<pid_t> Children::start(ProcessOptions options) {
     return pid;
 }
 
+bool Children::is_running(pid_t pid) const noexcept {
+    return std::any_of(running_.begin(), running_.end(), [&](const Process& one) { return one.pid == pid; });
+}
+
 void Children::signal(pid_t pid, int number) const noexcept {
-    const auto is_it = [&](const Process& process) { return process.pid == pid; };
-    if (std::any_of(running_.begin(), running_.end(), is_it)) ::kill(-pid, number);
+    if (is_running(pid)) ::kill(-pid, number);
 }
 
 std::vector<pid_t> Children::groups() const {
@@ -105,7 +128,7 @@ void Children::kill_leftovers() noexcept {
     for (int round = 0; round < 100; ++round) {
         bool any = false;
         for (const pid_t pid : own_children()) {
-            if (pid == guardian_.pid()) continue;
+            if (pid == guardian_.pid() || is_running(pid)) continue;
             if (orphans_ == Orphans::marked && !is_marked(pid, mark_)) continue;
             any = true;
             ::kill(pid, SIGKILL);

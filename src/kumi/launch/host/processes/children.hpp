@@ -56,18 +56,25 @@ public:
     /// that has no other Children.
     void reap(base::FunctionRef<void(pid_t, int)> on_end);
 
-    /// Kills what they have started and left behind outside their groups: it has become a child of this process.
+    /// Kills what those that have ended have started and left behind outside their groups: it has become a child of
+    /// this process.
     void kill_leftovers() noexcept;
+
+    /// A folder for files that they leave, in memory where the system has that; made by the first call. It is removed
+    /// with all in it after the last of them has ended; by the guardian, where this process is killed.
+    Result<std::string> own_folder();
 
     pid_t guardian() const noexcept { return guardian_.pid(); }
 
 private:
-    Children(std::string mark, Guardian guardian, Orphans orphans)
-        : mark_(std::move(mark)), guardian_(std::move(guardian)), orphans_(orphans) {}
+    Children(std::string mark, std::string folder, Guardian guardian, Orphans orphans)
+        : mark_(std::move(mark)), folder_(std::move(folder)), guardian_(std::move(guardian)), orphans_(orphans) {}
 
     std::vector<pid_t> groups() const;
+    bool is_running(pid_t pid) const noexcept;
 
-    std::string mark_; // the variable by which the guardian knows them
+    std::string mark_;   // the variable by which the guardian knows them
+    std::string folder_; // a path, whether it exists or not
     Guardian guardian_;
     Orphans orphans_;
     std::vector<Process> running_;

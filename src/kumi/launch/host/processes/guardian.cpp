@@ -6,6 +6,7 @@
 #include <chrono>
 #include <csignal>
 #include <fcntl.h>
+#include <filesystem>
 #include <string_view>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -37,7 +38,7 @@ void kill_marked(std::string_view mark) {
 }
 
 /// Reads process groups until the line breaks. A negative number forgets a group; zero is the dismissal.
-[[noreturn]] void stand_guard(int line, std::string_view mark) {
+[[noreturn]] void stand_guard(int line, std::string_view mark, const std::string& folder) {
     ::setsid(); // the terminal's signals are not for the guardian
     ::prctl(PR_SET_NAME, "kumi-guardian");
     sigset_t all;
@@ -56,13 +57,15 @@ void kill_marked(std::string_view mark) {
     }
     for (const pid_t guarded : groups) ::kill(-guarded, SIGKILL);
     kill_marked(mark);
+    std::error_code wrong;
+    if (!folder.empty()) std::filesystem::remove_all(folder, wrong);
     ::_exit(0);
 }
 
 } // namespace
 
-Result<Guardian> Guardian::start(std::string mark) {
-    Guardian guardian(std::move(mark));
+Result<Guardian> Guardian::start(std::string mark, std::string folder) {
+    Guardian guardian(std::move(mark), std::move(folder));
     if (auto forked = guardian.fork_one(); !forked) return forked.error();
     return guardian;
 }
@@ -75,7 +78,7 @@ Result<void> Guardian::fork_one() {
     base::Descriptor ours(ends[1]);
     const pid_t pid = ::fork();
     if (pid < 0) return system_error(errno, "starting the guardian (fork)");
-    if (pid == 0) stand_guard(theirs.get(), mark_);
+    if (pid == 0) stand_guard(theirs.get(), mark_, folder_);
     line_ = std::move(ours);
     pid_ = pid;
     return {};

@@ -11,12 +11,12 @@ namespace kumi::launch::host {
 
 /// A small process that outlives its starter for a moment if that is killed. It then kills the nodes' process groups,
 /// and processes that have left their group but still carry the mark: a node may have children of its own, which no
-/// parent-death signal reaches.
+/// parent-death signal reaches. At last it removes the folder with their files.
 class Guardian {
 public:
     /// Starts a guardian. `mark` is a variable, "NAME=value", that only processes of this job have in their
-    /// environment.
-    static Result<Guardian> start(std::string mark);
+    /// environment. `folder`, if it exists then, is removed when the processes have been killed.
+    static Result<Guardian> start(std::string mark, std::string folder = {});
 
     Guardian(Guardian&&) noexcept = default;
     Guardian& operator=(Guardian&&) = delete;
@@ -35,12 +35,13 @@ public:
     pid_t pid() const noexcept { return pid_; }
 
 private:
-    explicit Guardian(std::string mark) : mark_(std::move(mark)) {}
+    Guardian(std::string mark, std::string folder) : mark_(std::move(mark)), folder_(std::move(folder)) {}
 
     Result<void> fork_one();
     void tell(pid_t word) noexcept;
 
     std::string mark_;
+    std::string folder_;
     base::Descriptor line_;
     pid_t pid_ = -1;
 };

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <csignal>
 #include <fcntl.h>
+#include <filesystem>
 #include <functional>
 #include <gtest/gtest.h>
 #include <string>
@@ -44,14 +45,14 @@ private:
 };
 
 /// A process has a guardian, does `what` and ends as if it had been killed. Returns when the guardian is gone, too.
-void with_guardian(const std::function<void(Guardian&)>& what) {
+void with_guardian(const std::function<void(Guardian&)>& what, const std::string& folder = {}) {
     int ends[2];
     ASSERT_EQ(::pipe(ends), 0);
     ASSERT_EQ(::prctl(PR_SET_CHILD_SUBREAPER, 1), 0); // the guardian becomes our child when its starter has ended
     const pid_t starter = ::fork();
     ASSERT_GE(starter, 0);
     if (starter == 0) {
-        auto guardian = Guardian::start(mark);
+        auto guardian = Guardian::start(mark, folder);
         if (!guardian) ::_exit(1);
         what(*guardian);
         const pid_t pid = guardian->pid();
@@ -110,6 +111,27 @@ TEST(Guardian, one_that_is_dismissed_kills_nobody) {
     });
     EXPECT_FALSE(sleeper.has_ended());
     EXPECT_FALSE(marked.has_ended());
+}
+
+TEST(Guardian, the_folder_is_removed_unless_it_is_dismissed) {
+    const std::string folder = std::filesystem::temp_directory_path() / ("kumi-guarded-" + std::to_string(::getpid()));
+    const auto make = [&] { return std::filesystem::create_directories(folder + "/in/it"); };
+    ASSERT_TRUE(make());
+    with_guardian([](Guardian& guardian) { const Guardian dismissed = std::move(guardian); }, folder);
+    EXPECT_TRUE(std::filesystem::exists(folder + "/in/it"));
+    with_guardian([](Guardian&) {}, folder);
+    EXPECT_FALSE(std::filesystem::exists(folder));
+    with_guardian([](Guardian&) {}, folder); // that is not there
+    ASSERT_TRUE(make());
+    with_guardian(
+        [](Guardian& guardian) {
+            const pid_t first = guardian.pid();
+            ::kill(first, SIGKILL);
+            ::waitpid(first, nullptr, 0);
+            guardian.replace({});
+        },
+        folder);
+    EXPECT_FALSE(std::filesystem::exists(folder)) << "by the one that took its place";
 }
 
 TEST(Guardian, another_one_takes_the_place_of_one_that_was_killed) {

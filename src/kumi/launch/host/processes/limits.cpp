@@ -14,13 +14,13 @@ namespace {
 /// shared memory.
 constexpr std::uint64_t node_bytes_min = std::uint64_t{1} << 19;
 
-/// This process's ends of a node's socket, output, error and leash, and the claim of its core.
-constexpr std::uint64_t descriptors_per_node = 5;
+/// This process's ends of a node's sockets, of Kumi and PMI-1, its output, error and leash, and the claim of its core.
+constexpr std::uint64_t descriptors_per_node = 6;
 /// Two for a host's link, one for what its agent complains of, one for the agent's leash, and three while that is
 /// started.
 constexpr std::uint64_t descriptors_per_host = 7;
-/// Nine are open in `kumi run` itself. The others are for what starting a node, reading and writing files and looking
-/// up hosts take for a moment.
+/// Eleven are open in `kumi run` itself, with those for a PMIx server. The others are for what starting a node, reading
+/// and writing files and looking up hosts take for a moment.
 constexpr std::uint64_t descriptors_besides = 32;
 
 std::uint64_t processes_max() {

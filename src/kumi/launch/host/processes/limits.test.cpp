@@ -35,14 +35,14 @@ rlim_t files_allowed() {
 
 TEST(Limits, a_job_gets_the_open_files_that_it_needs_up_to_the_hard_limit) {
     in_a_child([] {
-        const rlimit few{40, 82}; // 10 nodes and what is needed besides
+        const rlimit few{40, 92}; // 10 nodes and what is needed besides
         ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
         EXPECT_EQ(refusal_of(check_limits(1)), "");
         EXPECT_EQ(files_allowed(), 40u) << "it was enough";
         EXPECT_EQ(refusal_of(check_limits(10)), "");
-        EXPECT_EQ(files_allowed(), 82u);
+        EXPECT_EQ(files_allowed(), 92u);
         EXPECT_EQ(refusal_of(check_limits(11)),
-                  "-n 11: watching so many nodes needs 87 open files, and the limit is 82 (ulimit -Hn)");
+                  "-n 11: watching so many nodes needs 98 open files, and the limit is 92 (ulimit -Hn)");
     });
 }
 

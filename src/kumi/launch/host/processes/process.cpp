@@ -39,7 +39,7 @@ void put_on_leash(int leash, int number) {
 int become_program(const ProcessOptions& options, char* const* arguments, char* const* environment, pid_t parent,
                    int leash) {
     ::setpgid(0, 0);
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (options.is_leashed) ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(1); // it died before it could be watched
     if (options.binding) ::sched_setaffinity(0, sizeof *options.binding, &*options.binding);
     int lifted[descriptors_max];
@@ -51,7 +51,7 @@ int become_program(const ProcessOptions& options, char* const* arguments, char* 
     if ((leash = ::fcntl(leash, F_DUPFD_CLOEXEC, 10)) < 0) return errno;
     for (int i = 0; i < count; ++i)
         if (::dup2(lifted[i], i) < 0) return errno;
-    put_on_leash(leash, descriptors_max);
+    if (options.is_leashed) put_on_leash(leash, descriptors_max);
     struct sigaction standard {};
     standard.sa_handler = SIG_DFL;
     ::sigaction(SIGPIPE, &standard, nullptr);

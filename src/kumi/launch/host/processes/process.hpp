@@ -22,6 +22,7 @@ struct ProcessOptions {
     std::vector<std::string> environment;
     std::optional<cpu_set_t> binding;
     std::vector<int> descriptors; // it gets them as its 0, 1, 2, ...; 8 at most
+    bool is_leashed = true; // false: the program ends by itself when this process does, after it has cleared up
 };
 
 /// A process that was started, in a group of its own.
@@ -33,7 +34,8 @@ struct Process {
     base::Descriptor leash;
 };
 
-/// Starts a process. The kernel kills it when this process ends, and its group as well (see Process::leash).
+/// Starts a process. Unless it is not leashed, the kernel kills it when this process ends, and its group as well (see
+/// Process::leash).
 Result<Process> start_process(const ProcessOptions& options);
 
 } // namespace kumi::launch::host
