@@ -83,6 +83,7 @@ bench: build/release/build.ninja
 	@build/release/bin/kumi bench composite --against openmpi,mpich
 	@build/release/bin/kumi bench engine --against openmpi,mpich,oshmem
 	@build/release/bin/kumi bench group --against openmpi,mpich
+	@build/release/bin/kumi bench mpi --against openmpi,mpich
 	@build/release/bin/kumi bench sizes --against openmpi,mpich --rounds 3 --figures build/figures
 	@build/release/bin/kumi bench patterns --against openmpi,mpich --rounds 3 --figures build/figures
 	@build/release/bin/kumi bench simulated --against mpich,tree,create,paper,doubling --figures build/figures

@@ -9,6 +9,7 @@
 #include "group/node.hpp"
 #include "harness/places.hpp"
 #include "harness/progress.hpp"
+#include "mpi/mpi.hpp"
 #include "patterns/node.hpp"
 #include "patterns/patterns.hpp"
 #include "scale/scale.hpp"
@@ -51,6 +52,7 @@ const std::array bench_cases{BenchCase{"shmem", shmem_peers, run_shmem_bench, nu
                              BenchCase{"group", group_peers(), run_group_bench, group_rows},
                              BenchCase{"sizes", sizes_peers(), run_sizes_bench, sizes_rows},
                              BenchCase{"patterns", patterns_peers(), run_patterns_bench, patterns_rows},
+                             BenchCase{"mpi", mpi_peers(), run_mpi_bench, mpi_rows},
                              BenchCase{"scale", {}, run_scale_bench, scale_rows},
                              BenchCase{"simulated", simulated_peers(), run_simulated_bench, simulated_rows}};
 
