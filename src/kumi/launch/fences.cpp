@@ -16,7 +16,7 @@ std::optional<std::vector<std::size_t>> Fences::hosts_of(std::string_view key) c
     return hosts;
 }
 
-std::optional<Fences::Met> Fences::on_fence(std::uint32_t node, host::Fence fence) {
+std::optional<Fences::Completed> Fences::on_fence(std::uint32_t node, host::Fence fence) {
     const auto hosts = hosts_of(fence.key);
     const std::size_t from = host::part_of(parts_, node);
     if (!hosts || !std::ranges::binary_search(*hosts, from)) return std::nullopt;
@@ -24,16 +24,16 @@ std::optional<Fences::Met> Fences::on_fence(std::uint32_t node, host::Fence fenc
     given[from].push_back(std::move(fence.content));
     if (given.size() < hosts->size()) return std::nullopt;
 
-    Met met{{}, {fence.key, {}}};
+    Completed all{{}, {fence.key, {}}};
     for (const std::size_t host : *hosts) {
         auto& waiting = given[host];
-        met.nodes.push_back(parts_[host].first);
-        met.fence.content.insert(met.fence.content.end(), waiting.front().begin(), waiting.front().end());
+        all.nodes.push_back(parts_[host].first);
+        all.fence.content.insert(all.fence.content.end(), waiting.front().begin(), waiting.front().end());
         waiting.pop_front();
         if (waiting.empty()) given.erase(host);
     }
     if (given.empty()) given_.erase(fence.key);
-    return met;
+    return all;
 }
 
 } // namespace kumi::launch

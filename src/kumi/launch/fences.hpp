@@ -17,13 +17,13 @@ class Fences {
 public:
     explicit Fences(std::vector<host::Part> parts) : parts_(std::move(parts)) {}
 
-    struct Met {
+    struct Completed {
         std::vector<std::uint32_t> nodes; // a node of each host that takes part
         host::Fence fence;                // with the contents of all
     };
     /// Takes what the host of `node` gives. Answers a fence to which all its hosts have come. Ignores one whose key
     /// makes no sense.
-    std::optional<Met> on_fence(std::uint32_t node, host::Fence fence);
+    std::optional<Completed> on_fence(std::uint32_t node, host::Fence fence);
 
 private:
     std::optional<std::vector<std::size_t>> hosts_of(std::string_view key) const;

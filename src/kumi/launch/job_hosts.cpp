@@ -27,7 +27,7 @@ std::string own_folder() {
 
 /// The variables that nodes on other hosts get, over what those hosts have of their own.
 std::vector<std::string> environment_for_hosts(const std::vector<std::string>& added) {
-    std::vector<std::string> variables = host::own_environment();
+    std::vector<std::string> variables = host::without_other_launchers(host::own_environment());
     std::erase_if(variables, [](const std::string& variable) { return host::is_of_host(host::name_of(variable)); });
     return host::with(std::move(variables), added);
 }

@@ -175,10 +175,11 @@ void JobRun::on_late(std::uint32_t node, std::string_view what) {
 void JobRun::on_frame(std::uint32_t node, boot::Frame frame) {
     if (frame.kind == boot::Kind::late) return on_late(node, text_of(frame.body));
     if (frame.kind == boot::Kind::mpi_aborted) return on_abort(node, frame.body);
+    const std::size_t joined = rendezvous_.joined_count();
     for (const Reply& reply : rendezvous_.on_frame(node, std::move(frame))) hosts_.send(reply.node, reply.frame);
     if (const auto& reason = rendezvous_.failure(node))
         fail(1, fmt::format("{} cannot go on: {}", describe(node), *reason));
-    check_missing();
+    if (rendezvous_.joined_count() != joined) check_missing();
 }
 
 /// As MPI_Abort has it: all processes end, with the code that one of them gives.

@@ -4,8 +4,9 @@
 // on their output, input and signals, and decides what the end of a node means for the others. The first failure
 // decides the exit code and is the only one that is told: those that follow are its consequence.
 //
-// A process may have many JobRuns at once. A JobRun never blocks, touches no standard stream, and neither catches nor
-// blocks signals. The process that owns it serves it:
+// A process may have many JobRuns at once. A JobRun does not block, but for start() with MPI
+// (host/pmi/pmi_servers.hpp), touches no standard stream, and neither catches nor blocks signals. The process that owns
+// it serves it:
 // - all JobRuns of the process belong to one thread, which lives until they have ended: the kernel kills nodes when the
 //   thread that started them ends;
 // - before the first one, host::adopt_orphans();

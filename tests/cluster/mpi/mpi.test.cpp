@@ -62,8 +62,22 @@ std::string own_name() {
     return name;
 }
 
+/// What only Open MPI does.
+class OpenMpi : public Mpi {
+protected:
+    /// A folder with a copy of the command, and a script in the place of its PMIx server.
+    std::string kumi_with_server(const Folder& folder, const std::string& script) const {
+        std::filesystem::create_directories(folder.path() + "/bin");
+        std::filesystem::create_directories(folder.path() + "/libexec/kumi");
+        std::filesystem::copy_file(kumi_command, folder.path() + "/bin/kumi");
+        folder.write("libexec/kumi/kumi-pmix", "#!/bin/sh\n" + script + "\n");
+        return folder.path() + "/bin/kumi";
+    }
+};
+
 } // namespace
 
+INSTANTIATE_TEST_SUITE_P(Of, OpenMpi, testing::Values("openmpi"));
 INSTANTIATE_TEST_SUITE_P(Of, Mpi, testing::Values("openmpi", "mpich"),
                          [](const auto& which) { return std::string(which.param); });
 
@@ -102,17 +116,16 @@ TEST_P(Mpi, ranks_find_each_other_on_several_hosts) {
 }
 
 /// In Open MPI each process asks for the others' addresses when it first needs them.
-TEST_P(Mpi, addresses_are_fetched_from_other_hosts_when_they_are_needed) {
-    if (!is_open_mpi()) return;
+TEST_P(OpenMpi, addresses_are_fetched_from_other_hosts_when_they_are_needed) {
     const Folder folder;
     const std::string agent = folder.write("agent", "#!/bin/sh\nexec sh -c \"$2\"\n");
     const Words hosts{"--rsh", agent, "--hosts", "one:2,two:2", "-n", "4", "-x", "OMPI_MCA_pmix_base_collect_data=0"};
     expect_right(run_actor(hosts, {"sum"}), std::vector<std::string>(4, own_name()));
 }
 
-TEST_P(Mpi, a_program_that_uses_kumi_beside_mpi_joins_as_both) {
-    const std::string both = example("09_mpi_multicast");
-    if (!is_open_mpi() || !std::filesystem::exists(both)) return; // it is of the system's own MPI
+TEST_P(OpenMpi, a_program_that_uses_kumi_beside_mpi_joins_as_both) {
+    const std::string both = example("09_mpi_multicast"); // of the system's own MPI
+    if (!std::filesystem::exists(both)) KUMI_SKIP(skips::built_without("MPI"));
     const Outcome outcome = run({.words = kumi_run({"-n", "4", both})});
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_TRUE(matches(outcome.out, "(.|\n)*[1-9][0-9]* were to be told, and [1-9][0-9]* were\n(.|\n)*"))
@@ -150,7 +163,7 @@ TEST_P(Mpi, a_program_that_never_calls_init_is_told) {
 
 TEST_P(Mpi, spawning_more_processes_is_refused_and_hangs_nobody) {
     const Outcome outcome = run_actor({"-n", "2"}, {"spawn"});
-    EXPECT_NE(outcome.code, 0);
+    EXPECT_NE(outcome.code, 0); // Debian's MPICH refuses it without asking its launcher
     if (is_open_mpi())
         expect_end(outcome, 1,
                    "node [0-9]+ on [^ ]+ \\(pid [0-9]+\\): MPI_Comm_spawn is not supported under kumi run: start all "
@@ -169,8 +182,7 @@ TEST_P(Mpi, a_job_that_takes_too_long_says_where_to_look) {
 
 // ---- PMIx
 
-TEST_P(Mpi, the_end_of_the_pmix_server_ends_the_job) {
-    if (!is_open_mpi()) return;
+TEST_P(OpenMpi, the_end_of_the_pmix_server_ends_the_job) {
     Running job({.words = kumi_run(with_actor({"-n", "2"}, {"say=here", "wait"}))});
     ASSERT_TRUE(job.printed(": here\n", 2));
     const auto servers = processes_running(KUMI_BUILD_DIR "/libexec/kumi/kumi-pmix", job.mark());
@@ -193,6 +205,55 @@ TEST_P(Mpi, without_pmix_an_open_mpi_program_is_refused_and_others_run) {
     EXPECT_TRUE(is_one_line(outcome.err,
                             "kumi run: .*/mpi_actor_openmpi uses Open MPI, which asks its launcher through "
                             "PMIx, and this Kumi was built without it: install libpmix-dev .*"));
+}
+
+TEST_P(OpenMpi, a_pmix_server_that_does_not_start_is_told_at_once_and_only_open_mpi_needs_it) {
+    const Folder folder;
+    const std::string kumi = kumi_with_server(folder, "exit 1");
+    const auto begin = Clock::now();
+    const Outcome refused = run({.words = with_actor({kumi, "run", "-n", "2"}, {"sum"})});
+    EXPECT_EQ(refused.code, 1);
+    EXPECT_TRUE(is_one_line(refused.err, "kumi run: the PMIx server, which MPI programs ask, did not start"));
+    const Outcome other = run({.words = {kumi, "run", "-n", "2", "sh", "-c", "exec " + program("actor") + " join"}});
+    EXPECT_EQ(other.code, 0) << other.err;
+    EXPECT_LT(Clock::now() - begin, 8s) << "its end is seen, and not its deadline waited for";
+}
+
+TEST_P(OpenMpi, a_job_inside_another_has_servers_of_its_own) {
+    const std::string inner = kumi_command + " run -n 2 ";
+    expect_right(run({.words = kumi_run({"-n", "1", "--no-join", "sh", "-c", inner + actor_ + " sum"})}),
+                 {2, own_name()});
+    const std::string show = "sh -c 'echo $OMPI_MCA_btl_vader_backing_directory; exec " + actor_ + "'";
+    const Outcome outcome =
+        run({.words = kumi_run({"-n", "1", "sh", "-c",
+                                "echo $OMPI_MCA_btl_vader_backing_directory; " + inner + show + "; exec " + actor_})});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    const auto folders = lines_of(outcome.out);
+    ASSERT_EQ(folders.size(), 3u) << outcome.out;
+    EXPECT_TRUE(folders[0].starts_with("/")) << outcome.out;
+    EXPECT_NE(folders[0], folders[1]);
+    EXPECT_EQ(folders[1], folders[2]);
+}
+
+TEST_P(OpenMpi, settings_of_pmix_reach_the_processes) {
+    const Outcome outcome = run({.words = kumi_run({"-n", "1", "sh", "-c", "echo $PMIX_MCA_gds; exec " + actor_}),
+                                 .environment = {"PMIX_MCA_gds=hash"}});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(outcome.out, "hash\n");
+}
+
+TEST(MpiServers, their_program_removes_nothing_that_is_not_kumis) {
+    const std::string server = KUMI_BUILD_DIR "/libexec/kumi/kumi-pmix";
+    if (!std::filesystem::exists(server)) KUMI_SKIP(skips::built_without("PMIx"));
+    const Folder folder;
+    folder.write("mine", "");
+    for (const char* const third : {"3</dev/null", "3>&1", ""}) {
+        const Outcome outcome =
+            run({.words = {"sh", "-c", "exec " + server + " " + folder.path() + " job 0 a:1 " + third}});
+        EXPECT_EQ(outcome.code, 2);
+        EXPECT_TRUE(is_one_line(outcome.err, "kumi-pmix: kumi run starts this program .*"));
+    }
+    EXPECT_TRUE(std::filesystem::exists(folder.path() + "/mine"));
 }
 
 TEST(MpiServers, are_not_started_for_programs_of_kumi) {

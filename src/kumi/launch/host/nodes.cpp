@@ -30,7 +30,7 @@ Nodes::Nodes(NodesOptions options, Poller& poller, Children& children, Listener&
     std::vector<std::string> added{fmt::format("{}={}", boot::socket_variable, boot_socket_number),
                                    fmt::format("KUMI_NODES={}", options_.nodes)};
     if (options_.cluster) added.push_back(fmt::format("{}=/proc/self/fd/{}", cluster_variable, cluster_number));
-    options_.environment = with(std::move(options_.environment), added);
+    options_.environment = with(without_other_launchers(std::move(options_.environment)), added);
 }
 
 // ---- starting
@@ -193,7 +193,10 @@ void Nodes::on_child_end(pid_t pid, int status) {
 
 void Nodes::send(std::uint32_t node, const SharedFrame& frame) {
     boot::FrameHeader header{};
-    if (pmi_ && read_value(*frame, header) && !boot::is_of_node(header.kind)) return pmi_->on_answer(frame);
+    if (read_value(*frame, header) && !boot::is_of_node(header.kind)) {
+        if (pmi_) pmi_->on_answer(frame);
+        return;
+    }
     if (node != every_node) return post(node - options_.first, frame);
     for (std::uint32_t slot = 0; slot < nodes_.size(); ++slot) post(slot, frame);
 }

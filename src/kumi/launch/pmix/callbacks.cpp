@@ -10,18 +10,18 @@ namespace {
 Server* server = nullptr;
 
 pmix_status_t connected(const pmix_proc_t* process, void*, pmix_info_t[], std::size_t, pmix_op_cbfunc_t, void*) {
-    server->on_connected(process->rank);
+    server->on_connected(*process);
     return PMIX_OPERATION_SUCCEEDED;
 }
 
 pmix_status_t finalized(const pmix_proc_t* process, void*, pmix_op_cbfunc_t, void*) {
-    server->on_finalized(process->rank);
+    server->on_finalized(*process);
     return PMIX_OPERATION_SUCCEEDED;
 }
 
 pmix_status_t aborted(const pmix_proc_t* process, void*, int code, const char text[], pmix_proc_t[], std::size_t,
                       pmix_op_cbfunc_t, void*) {
-    server->on_abort(process->rank, code, text);
+    server->on_abort(*process, code, text);
     return PMIX_OPERATION_SUCCEEDED;
 }
 
@@ -37,7 +37,7 @@ pmix_status_t direct_modex(const pmix_proc_t* of, const pmix_info_t[], std::size
 
 pmix_status_t spawn(const pmix_proc_t* process, const pmix_info_t[], std::size_t, const pmix_app_t[], std::size_t,
                     pmix_spawn_cbfunc_t, void*) {
-    server->on_abort(process->rank, 1, host::spawn_refused);
+    server->on_abort(*process, 1, host::spawn_refused);
     return PMIX_ERR_NOT_SUPPORTED;
 }
 
@@ -57,7 +57,7 @@ pmix_status_t notify(pmix_status_t, const pmix_proc_t*, pmix_data_range_t, pmix_
 /// Open MPI prints this way what goes wrong in MPI_Init.
 void print(const pmix_proc_t* process, const pmix_info_t data[], std::size_t count, const pmix_info_t[], std::size_t,
            pmix_op_cbfunc_t done, void* argument) {
-    for (const pmix_info_t& what : std::span(data, count)) server->on_print(process->rank, what);
+    for (const pmix_info_t& what : std::span(data, count)) server->on_print(*process, what);
     if (done != nullptr) server->later([=] { done(PMIX_SUCCESS, argument); }); // called from here it would hang
 }
 

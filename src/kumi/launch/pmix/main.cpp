@@ -1,15 +1,15 @@
-// kumi-pmix FOLDER JOB OWN HOST:COUNT...: serves PMIx to the nodes of the host with the number OWN of those named. Is
-// started by host::PmiServers, which it talks to over descriptor 3, and ends when that closes. It removes FOLDER then:
-// its starter has been killed, or it would have killed this process and removed FOLDER itself.
+// kumi-pmix FOLDER JOB OWN HOST:COUNT...: serves PMIx to the nodes of the host with the number OWN of those named.
+// host::PmiServers starts it and talks to it over descriptor 3. When that closes, the starter has been killed, or it
+// would have killed this process and removed FOLDER itself: so this process removes FOLDER, and ends.
 #include "kumi/base/text/number_text.hpp"
+#include "kumi/launch/host/processes/folder.hpp"
 #include "kumi/launch/pmix/server.hpp"
 
 #include <cstdio>
-#include <ctime>
 #include <fcntl.h>
-#include <filesystem>
 #include <string>
 #include <string_view>
+#include <sys/socket.h>
 #include <unistd.h>
 
 namespace {
@@ -20,7 +20,6 @@ using namespace kumi::launch;
 constexpr int socket_number = 3;
 
 std::optional<host::JobMap> read_map(int count, char** words) {
-    if (count < 5) return std::nullopt;
     host::JobMap map{.name = words[2], .parts = {}, .own = 0};
     std::uint32_t first = 0;
     for (int i = 4; i < count; ++i) {
@@ -37,19 +36,18 @@ std::optional<host::JobMap> read_map(int count, char** words) {
     return map;
 }
 
-/// Processes of the job, which are being killed, may still make files.
-void remove_folder(const std::string& folder) {
-    constexpr timespec pause{0, 20'000'000};
-    for (int round = 0; round < 10; ++round, ::nanosleep(&pause, nullptr)) {
-        std::error_code wrong;
-        std::filesystem::remove_all(folder, wrong);
-    }
+/// Whether this program was started as it should be. It removes a folder, so it looks twice.
+bool is_started_by_kumi(int count, char** words) {
+    int domain = 0;
+    socklen_t bytes = sizeof domain;
+    return count >= 5 && host::is_own_folder(words[1]) &&
+           ::getsockopt(socket_number, SOL_SOCKET, SO_DOMAIN, &domain, &bytes) == 0 && domain == AF_UNIX;
 }
 
 } // namespace
 
 int main(int count, char** words) {
-    auto map = read_map(count, words);
+    auto map = is_started_by_kumi(count, words) ? read_map(count, words) : std::nullopt;
     base::Descriptor socket(::fcntl(socket_number, F_DUPFD_CLOEXEC, 10));
     if (!map || !socket) {
         std::fprintf(stderr, "kumi-pmix: kumi run starts this program for MPI processes, nobody else does\n");
@@ -61,6 +59,6 @@ int main(int count, char** words) {
         return 1;
     }
     server.serve();
-    remove_folder(words[1]);
+    host::remove_folder(words[1]);
     ::_exit(0); // libpmix's own end would take longer
 }

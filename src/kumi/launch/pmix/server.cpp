@@ -1,12 +1,12 @@
 #include "kumi/launch/pmix/server.hpp"
 
+#include "kumi/launch/host/pmi/packed_text.hpp"
 #include "kumi/launch/host/pmi/pmi_frames.hpp"
 #include "kumi/launch/pmix/callbacks.hpp"
 #include "kumi/launch/pmix/job_info.hpp"
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cerrno>
 #include <cstdlib>
 #include <fmt/ranges.h>
@@ -21,6 +21,7 @@ namespace kumi::launch::pmix {
 namespace {
 
 using boot::Kind;
+using host::longest_text;
 
 /// The end of a call of libpmix that ends later, on its own thread.
 class Completion {
@@ -54,19 +55,6 @@ void answer_question(pmix_modex_cbfunc_t answer, void* argument, pmix_status_t s
     const auto release = [](void* bytes) { delete static_cast<std::vector<std::byte>*>(bytes); };
     answer(status, copy->empty() ? nullptr : reinterpret_cast<const char*>(copy->data()), copy->size(), argument,
            release, copy);
-}
-
-/// The text in what Open MPI has packed for printing: the longest run of printable characters.
-std::string_view text_in_packed(std::string_view packed) {
-    std::string_view best;
-    const auto is_text = [](unsigned char c) { return std::isprint(c) != 0 || c == '\n' || c == '\t'; };
-    for (auto from = packed.begin(); from != packed.end();) {
-        from = std::find_if(from, packed.end(), is_text);
-        const auto to = std::find_if_not(from, packed.end(), is_text);
-        if (static_cast<std::size_t>(to - from) > best.size()) best = {from, to};
-        from = to;
-    }
-    return best;
 }
 
 } // namespace
@@ -132,11 +120,14 @@ void Server::send(Kind kind, Bytes body) {
     (void)boot::send_frame(socket_.get(), kind, body);
 }
 
-void Server::send(Kind kind, std::uint32_t node, Bytes body) { send(kind, host::with_node(node, body)); }
+void Server::tell(Kind kind, const pmix_proc_t& process, Bytes body) {
+    const bool is_here = map_.name == process.nspace && process.rank - map_.here().first < map_.here().count;
+    if (is_here) send(kind, host::with_node(process.rank, body));
+}
 
-void Server::on_abort(pmix_rank_t node, int code, const char* text) {
+void Server::on_abort(const pmix_proc_t& process, int code, const char* text) {
     const std::string_view said = text == nullptr ? "" : text;
-    send(Kind::mpi_aborted, node, host::encode(host::Abort{code, std::string(said == "N/A" ? "" : said)}));
+    tell(Kind::mpi_aborted, process, host::encode(host::Abort{code, std::string(said == "N/A" ? "" : said)}));
 }
 
 pmix_status_t Server::on_fence(const pmix_proc_t* processes, std::size_t count, char* content,
@@ -154,7 +145,7 @@ pmix_status_t Server::on_fence(const pmix_proc_t* processes, std::size_t count, 
         const std::lock_guard lock(mutex_);
         fences_[key].push_back({answer, argument});
     }
-    const Bytes bytes = std::as_bytes(std::span(content, content_bytes));
+    const Bytes bytes = std::as_bytes(std::span(content, content_bytes)); // stays libpmix's
     send(Kind::fence, host::encode(host::Fence{key, {bytes.begin(), bytes.end()}}));
     return PMIX_SUCCESS;
 }
@@ -177,16 +168,16 @@ void Server::on_fetched_here(std::uint32_t id, std::uint32_t asker, std::uint32_
     send(Kind::fetched, host::encode(host::Fetch{id, asker, target, status, {found.begin(), found.end()}}));
 }
 
-void Server::on_print(pmix_rank_t node, const pmix_info_t& what) {
+void Server::on_print(const pmix_proc_t& process, const pmix_info_t& what) {
     const pmix_value_t& value = what.value;
     std::string_view text;
     if (value.type == PMIX_STRING && value.data.string != nullptr) text = value.data.string;
     if (value.type == PMIX_BYTE_OBJECT && value.data.bo.bytes != nullptr)
-        text = text_in_packed({value.data.bo.bytes, value.data.bo.size});
+        text = longest_text({value.data.bo.bytes, value.data.bo.size});
     if (text.empty()) return;
     std::string line(text);
     if (line.back() != '\n') line += '\n';
-    send(Kind::output, node, bytes_of(std::string_view(line)));
+    tell(Kind::output, process, bytes_of(std::string_view(line)));
 }
 
 void Server::later(std::function<void()> task) {

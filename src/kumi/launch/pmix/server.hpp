@@ -18,7 +18,7 @@
 
 namespace kumi::launch::pmix {
 
-/// libpmix calls back without an argument of ours, so a process has one. It calls from a thread of its own, where
+/// libpmix calls back without an argument of ours, so a process can have only one Server. It calls from a thread of its own, where
 /// nothing may block, and nothing of libpmix be called that waits for that thread.
 class Server {
 public:
@@ -33,15 +33,15 @@ public:
     void serve();
 
     // What a process asks; called by libpmix.
-    void on_connected(pmix_rank_t node) { send(boot::Kind::mpi_joined, node); }
-    void on_finalized(pmix_rank_t node) { send(boot::Kind::mpi_left, node); }
-    void on_abort(pmix_rank_t node, int code, const char* text);
+    void on_connected(const pmix_proc_t& process) { tell(boot::Kind::mpi_joined, process); }
+    void on_finalized(const pmix_proc_t& process) { tell(boot::Kind::mpi_left, process); }
+    void on_abort(const pmix_proc_t& process, int code, const char* text);
     pmix_status_t on_fence(const pmix_proc_t* processes, std::size_t count, char* content, std::size_t content_bytes,
                            pmix_modex_cbfunc_t answer, void* argument);
     pmix_status_t on_fetch(const pmix_proc_t& of, pmix_modex_cbfunc_t answer, void* argument);
     void on_fetched_here(std::uint32_t id, std::uint32_t asker, std::uint32_t target, pmix_status_t status,
                          const char* content, std::size_t bytes);
-    void on_print(pmix_rank_t node, const pmix_info_t& what);
+    void on_print(const pmix_proc_t& process, const pmix_info_t& what);
     /// Runs `task` on the thread of serve().
     void later(std::function<void()> task);
 
@@ -53,7 +53,8 @@ private:
 
     Result<void> register_job();
     Result<std::vector<std::string>> variables() const;
-    void send(boot::Kind kind, std::uint32_t node, Bytes body = {});
+    /// Of a process of this host; nothing of others, such as tools that connect.
+    void tell(boot::Kind kind, const pmix_proc_t& process, Bytes body = {});
     void send(boot::Kind kind, Bytes body);
     void on_frame(const boot::Frame& frame);
     void on_fenced(const boot::Frame& frame);

@@ -15,6 +15,9 @@ using boot::PmiLine;
 // What a process must have room for, as hydra says it.
 constexpr std::size_t value_bytes_max = 1024;
 
+/// What the processes of a host may put before a barrier: a thousand of them, 16 KiB each.
+constexpr std::size_t put_bytes_max = std::size_t{16} << 20;
+
 boot::Frame abort_frame(int code, std::string text) {
     return {Kind::mpi_aborted, encode(Abort{code, std::move(text)}), {}};
 }
@@ -96,7 +99,10 @@ PmiServer::Answer PmiServer::on_command(std::uint32_t slot, const PmiLine& line)
 
 std::string PmiServer::on_put(const PmiLine& line) {
     const auto key = line.field("key"), value = line.field("value");
-    if (!key || !value || key->empty()) return pmi_line("put_result", {{"rc", "-1"}, {"msg", "no_key_or_no_value"}});
+    // A pair is kept as "key=value".
+    if (!key || !value || key->empty() || key->find('=') != key->npos)
+        return pmi_line("put_result", {{"rc", "-1"}, {"msg", "no_key_or_no_value"}});
+    if (put_.size() > put_bytes_max) return pmi_line("put_result", {{"rc", "-1"}, {"msg", "too_much"}});
     put_ += fmt::format("{}={}\n", *key, *value);
     return pmi_line("put_result", {{"rc", "0"}, {"msg", "success"}});
 }

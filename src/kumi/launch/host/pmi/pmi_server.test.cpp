@@ -77,6 +77,14 @@ TEST_F(PmiServerTest, what_is_put_goes_out_at_the_barrier_once) {
     EXPECT_EQ(said(1, "cmd=get kvsname=kumi-1 key=a"), "cmd=get_result rc=0 msg=success value=2\n");
 }
 
+TEST_F(PmiServerTest, a_process_that_puts_without_end_is_refused) {
+    const std::string line = "cmd=put kvsname=kumi-1 key=a value=" + std::string(60'000, 'x');
+    int taken = 0;
+    while (taken < 1000 && said(0, line) == "cmd=put_result rc=0 msg=success\n") ++taken;
+    EXPECT_EQ(taken, 280) << "16 MiB, and one";
+    EXPECT_EQ(said(0, line), "cmd=put_result rc=-1 msg=too_much\n");
+}
+
 TEST_F(PmiServerTest, an_abort_is_told_with_its_code) {
     EXPECT_EQ(said(1, "cmd=abort exitcode=7 message=so it is"), "");
     ASSERT_EQ(told(), Kind::mpi_aborted);
@@ -106,6 +114,7 @@ TEST_F(PmiServerTest, what_it_does_not_know_is_answered_so) {
               "cmd=unpublish_result rc=-1 info=not_supported msg=not_supported\n");
     EXPECT_EQ(said(0, "cmd=dance"), "cmd=dance_result rc=-1 msg=unknown_command\n");
     EXPECT_EQ(said(0, "cmd=put kvsname=kumi-1 key=a"), "cmd=put_result rc=-1 msg=no_key_or_no_value\n");
+    EXPECT_EQ(said(0, "cmd=put kvsname=kumi-1 key=a=b value=c"), "cmd=put_result rc=-1 msg=no_key_or_no_value\n");
     EXPECT_EQ(said(0, "cmd=get kvsname=kumi-1"), "cmd=get_result rc=-1 msg=key_not_found value=unknown\n");
     EXPECT_EQ(said(0, "good morning"), "");
     ASSERT_EQ(told(), Kind::failed);

@@ -24,18 +24,13 @@ namespace {
 
 using boot::Kind;
 
-constexpr std::chrono::seconds pmix_start_max{10};
+constexpr std::chrono::seconds pmix_start_max{10}; // of a loaded machine
 
 /// Where the PMIx server's program is: beside the other programs that the command starts.
 std::string pmix_program() {
     std::error_code wrong;
     const auto own = std::filesystem::read_symlink("/proc/self/exe", wrong);
     return own.parent_path().parent_path() / "libexec/kumi/kumi-pmix";
-}
-
-/// Another launcher may have started this process; its servers do not know the nodes.
-bool is_of_other_launcher(const std::string& variable) {
-    return variable.starts_with("PMI_") || variable.starts_with("PMIX_");
 }
 
 /// The texts, each ended by a zero, that a body consists of.
@@ -47,11 +42,15 @@ std::vector<std::string> texts_in(Bytes body) {
     return texts;
 }
 
-/// Unless the user has set them.
-void add_defaults(std::vector<std::string>& variables, const std::vector<std::string>& defaults) {
-    for (const std::string& one : defaults)
-        if (std::ranges::none_of(variables, [&](const auto& set) { return name_of(set) == name_of(one); }))
-            variables.push_back(one);
+/// Unless the user has set them. Answers the names of those that were added, each ended by a comma.
+std::string add_defaults(std::vector<std::string>& variables, const std::vector<std::string>& defaults) {
+    std::string names;
+    for (const std::string& one : defaults) {
+        if (std::ranges::any_of(variables, [&](const auto& set) { return name_of(set) == name_of(one); })) continue;
+        variables.push_back(one);
+        names += fmt::format("{},", name_of(one));
+    }
+    return names;
 }
 
 } // namespace
@@ -66,7 +65,12 @@ PmiServers::PmiServers(JobMap map, Poller& poller, Children& children, Listener&
 
 Result<void> PmiServers::start(const std::string& program, MpiNeed need) {
     if (need == MpiNeed::none || need == MpiNeed::pmi) return {};
-    if (has_pmix_server()) return start_pmix(pmix_program());
+    if (has_pmix_server()) {
+        auto started = start_pmix(pmix_program());
+        if (started || need == MpiNeed::pmix) return started;
+        stop(); // it has said why; the program may well do without
+        return {};
+    }
     if (need == MpiNeed::maybe) return {};
     return error("{} uses Open MPI, which asks its launcher through PMIx, and this Kumi was built without it: install "
                  "libpmix-dev and build again, or start the program with mpirun",
@@ -81,19 +85,19 @@ Result<void> PmiServers::start_pmix(const std::string& program) {
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0)
         return system_error(errno, "making a socket for the PMIx server");
     pmix_socket_.reset(sockets[0]);
-    const base::Descriptor theirs(sockets[1]), nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    base::Descriptor theirs(sockets[1]);
+    const base::Descriptor nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
     std::vector<std::string> words{folder_, map_.name, std::to_string(map_.own)};
     for (const Part& part : map_.parts) words.push_back(fmt::format("{}:{}", part.host, part.count));
-    auto own = own_environment();
-    std::erase_if(own, is_of_other_launcher);
     const auto pid = children_.start({.program = program,
                                       .arguments = std::move(words),
-                                      .environment = std::move(own),
+                                      .environment = without_other_launchers(own_environment()),
                                       .binding = {},
                                       .descriptors = {nothing.get(), STDERR_FILENO, STDERR_FILENO, theirs.get()},
                                       .is_leashed = false});
     if (!pid) return pid.error();
     pmix_ = *pid;
+    theirs.reset(); // so that its end is seen
     return await_pmix();
 }
 
@@ -105,13 +109,10 @@ Result<void> PmiServers::await_pmix() {
         const bool open = pmix_frames_.read_from(pmix_socket_.get());
         while (true) {
             auto frame = pmix_frames_.next();
-            if (!frame) return frame.error();
-            if (!*frame) break;
+            if (!frame || !*frame) break;
             on_pmix_frame(std::move(**frame));
         }
-        if (!open && !pmix_variables_)
-            return error("the PMIx server, which MPI programs ask, did not start; if it is not for MPI, --no-join runs "
-                         "the program without");
+        if (!open && !pmix_variables_) return error("the PMIx server, which MPI programs ask, did not start");
     }
     poller_.watch(pmix_socket_.get(), {Source::pmix, 0}, EPOLLIN);
     return {};
@@ -126,23 +127,29 @@ Result<base::Descriptor> PmiServers::open_slot(std::uint32_t slot, int number, s
     poller_.watch(sockets[0], {Source::pmi, slot}, EPOLLIN);
 
     const std::uint32_t node = map_.here().first + slot;
-    std::erase_if(variables, is_of_other_launcher);
     variables =
         with(std::move(variables), {fmt::format("PMI_FD={}", number), fmt::format("PMI_RANK={}", node),
                                     fmt::format("PMI_SIZE={}", map_.nodes()), fmt::format("MPI_LOCALRANKID={}", slot),
                                     fmt::format("MPI_LOCALNRANKS={}", map_.here().count)});
     if (!pmix_variables_) return theirs;
     variables = with(std::move(variables), *pmix_variables_);
-    variables =
-        with(std::move(variables), {fmt::format("PMIX_RANK={}", node),
-                                    // Without the first, Open MPI takes each process for a job of its own.
-                                    "OMPI_MCA_schizo=ompi", "OMPI_MCA_ess=pmi", "OMPI_MCA_orte_externally_bound=1"});
-    add_defaults(variables, {"OMPI_MCA_hwloc_base_binding_policy=none",
-                             // Of a killed job nothing stays.
-                             fmt::format("OMPI_MCA_btl_vader_backing_directory={}", folder_)});
+    variables = with(std::move(variables), {fmt::format("PMIX_RANK={}", node)});
+    // Without the first of these, Open MPI takes each process for a job of its own.
+    const std::vector<std::string> needed{"OMPI_MCA_schizo=ompi", "OMPI_MCA_ess=pmi",
+                                          "OMPI_MCA_orte_externally_bound=1"};
+    std::vector<std::string> defaults{"OMPI_MCA_hwloc_base_binding_policy=none",
+                                      // so that a killed job leaves nothing behind
+                                      fmt::format("OMPI_MCA_btl_vader_backing_directory={}", folder_)};
     // Processes that wait for each other on one core.
-    if (map_.here().count > base::cores_allowed())
-        add_defaults(variables, {"OMPI_MCA_mpi_yield_when_idle=1", "OMPI_MCA_mpi_oversubscribe=1"});
+    if (map_.here().count > base::cores_allowed()) {
+        defaults.push_back("OMPI_MCA_mpi_yield_when_idle=1");
+        defaults.push_back("OMPI_MCA_mpi_oversubscribe=1");
+    }
+    const std::string names = add_defaults(variables, defaults);
+    variables = with(std::move(variables), needed);
+    variables = with(
+        std::move(variables),
+        {fmt::format("{}={}OMPI_MCA_schizo,OMPI_MCA_ess,OMPI_MCA_orte_externally_bound", mpi_names_variable, names)});
     return theirs;
 }
 
@@ -205,8 +212,14 @@ void PmiServers::on_pmix() {
     }
     if (open && sound) return send_pmix_letters();
     poller_.forget(pmix_socket_.get());
-    pmix_socket_.reset(); // on_child_end() tells why
-    children_.signal(pmix_, SIGKILL);
+    pmix_socket_.reset();
+    if (open) tell_failed("what the PMIx server of this host says is no frame of this version of Kumi");
+    children_.signal(pmix_, SIGKILL); // if it has not ended, which on_child_end() tells
+}
+
+void PmiServers::tell_failed(const std::string& why) {
+    const Bytes text = bytes_of(std::string_view(why));
+    tell(0, {Kind::failed, {text.begin(), text.end()}, {}});
 }
 
 bool PmiServers::on_pmix_frame(boot::Frame frame) {
@@ -239,12 +252,12 @@ void PmiServers::on_answer(const SharedFrame& frame) {
     if (header.kind == Kind::fenced)
         if (const auto fence = decode_fence(body); fence && fence->key == PmiServer::fence_key)
             return send_lines(server_.on_fenced(fence->content));
+    if (!pmix_socket_) return;
     pmix_letters_.add(frame);
     send_pmix_letters();
 }
 
 void PmiServers::send_pmix_letters() {
-    if (!pmix_socket_) return;
     const bool wants_room = pmix_letters_.send(pmix_socket_.get());
     poller_.watch(pmix_socket_.get(), {Source::pmix, 0}, wants_room ? EPOLLIN | EPOLLOUT : EPOLLIN);
 }
@@ -261,13 +274,13 @@ void PmiServers::on_child_end(pid_t pid, int status) {
     const std::string how = WIFSIGNALED(status) ? fmt::format("was killed by signal {} ({})", WTERMSIG(status),
                                                               ::strsignal(WTERMSIG(status)))
                                                 : fmt::format("ended with code {}", WEXITSTATUS(status));
-    const std::string why = fmt::format("the PMIx server of this host {}", how);
-    const Bytes text = bytes_of(std::string_view(why));
-    tell(0, {Kind::failed, {text.begin(), text.end()}, {}});
+    tell_failed(fmt::format("the PMIx server of this host {}", how));
 }
 
 void PmiServers::stop() {
     is_stopped_ = true;
+    if (pmix_socket_) poller_.forget(pmix_socket_.get());
+    pmix_socket_.reset();
     children_.signal(pmix_, SIGKILL); // its files are in the folder of the Children
 }
 

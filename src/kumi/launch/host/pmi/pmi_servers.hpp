@@ -51,11 +51,12 @@ private:
     Result<void> await_pmix();
     void on_pmi(std::uint32_t slot);
     void on_pmix();
-    /// Answers whether it was no nonsense.
+    /// False: the frame is invalid.
     bool on_pmix_frame(boot::Frame frame);
     void send_lines(const std::vector<PmiServer::Line>& lines);
     void send_pmix_letters();
     void cut_off(std::uint32_t slot);
+    void tell_failed(const std::string& why);
     void tell(std::uint32_t slot, boot::Frame frame) { listener_.on_frame(map_.here().first + slot, std::move(frame)); }
 
     const JobMap map_;

@@ -28,6 +28,7 @@ public:
     ~MappedFile() {
         if (!bytes_.empty()) ::munmap(const_cast<char*>(bytes_.data()), bytes_.size());
     }
+    bool is_elf() const { return bytes_.starts_with("\177ELF"); }
     bool names(std::string_view text) const {
         return ::memmem(bytes_.data(), bytes_.size(), text.data(), text.size()) != nullptr;
     }
@@ -40,9 +41,10 @@ private:
 
 MpiNeed mpi_need_of(const std::string& path) {
     const MappedFile program(path);
-    if (!program.names("\177ELF")) return MpiNeed::maybe;
+    if (!program.is_elf()) return MpiNeed::maybe;
+    // The second is what MPICH and its relatives agreed to call their libraries.
+    if (program.names("libmpich.so") || program.names("libmpi.so.12")) return MpiNeed::pmi;
     if (program.names("libmpi.so")) return MpiNeed::pmix;
-    if (program.names("libmpich.so")) return MpiNeed::pmi;
     const bool is_of_kumi = program.names(boot::socket_variable) || program.names("libkumi.so");
     return is_of_kumi ? MpiNeed::none : MpiNeed::maybe;
 }

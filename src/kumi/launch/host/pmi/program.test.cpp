@@ -25,6 +25,7 @@ TEST_F(ProgramTest, its_file_says_what_it_is_linked_with) {
     EXPECT_EQ(need_of(elf + "libc.so.6"), MpiNeed::maybe);
     EXPECT_EQ(need_of(elf + std::string("\0libmpi.so.40\0", 14)), MpiNeed::pmix);
     EXPECT_EQ(need_of(elf + std::string("\0libmpich.so.12\0", 16)), MpiNeed::pmi);
+    EXPECT_EQ(need_of(elf + std::string("\0libmpi.so.12\0", 14)), MpiNeed::pmi) << "MPICH elsewhere than in Debian";
     EXPECT_EQ(need_of(elf + std::string("\0KUMI_BOOT\0", 11)), MpiNeed::none);
     EXPECT_EQ(need_of(elf + std::string("\0libkumi.so.0\0", 14)), MpiNeed::none);
     EXPECT_EQ(need_of(elf + std::string("\0libkumi.so.0\0libmpi.so.40", 26)), MpiNeed::pmix) << "it uses both";
@@ -32,6 +33,7 @@ TEST_F(ProgramTest, its_file_says_what_it_is_linked_with) {
 
 TEST_F(ProgramTest, a_script_may_be_anything) {
     EXPECT_EQ(need_of("#!/bin/sh\n# libmpi.so libmpich.so KUMI_BOOT\n"), MpiNeed::maybe);
+    EXPECT_EQ(need_of("#!/bin/sh\n" + std::string("\177ELF KUMI_BOOT")), MpiNeed::maybe);
     EXPECT_EQ(need_of(""), MpiNeed::maybe);
     EXPECT_EQ(mpi_need_of("/no/such/file"), MpiNeed::maybe);
     EXPECT_EQ(mpi_need_of("/bin/sh"), MpiNeed::maybe);

@@ -2,13 +2,13 @@
 
 #include "kumi/base/system/keys.hpp"
 #include "kumi/launch/host/processes/environment.hpp"
+#include "kumi/launch/host/processes/folder.hpp"
 #include "kumi/launch/host/processes/marks.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <filesystem>
 #include <fstream>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -34,14 +34,6 @@ std::vector<pid_t> own_children() {
         for (pid_t pid = 0; children >> pid;) all.push_back(pid);
     }
     return all;
-}
-
-/// In memory, which is gone when the system is; or where other temporary files are.
-std::string folder_for(const std::string& name) {
-    std::error_code wrong;
-    const bool has_memory = ::access("/dev/shm", W_OK | X_OK) == 0;
-    const auto parent = has_memory ? "/dev/shm" : std::filesystem::temp_directory_path(wrong);
-    return parent / ("kumi-" + name);
 }
 
 } // namespace
@@ -80,8 +72,7 @@ Children::~Children() {
     for (const Process& process : running_) ::kill(-process.pid, SIGKILL);
     for (const Process& process : running_) ::waitpid(process.pid, nullptr, 0);
     if (!std::exchange(running_, {}).empty()) kill_leftovers();
-    std::error_code wrong;
-    if (!folder_.empty()) std::filesystem::remove_all(folder_, wrong);
+    if (!folder_.empty()) remove_folder(folder_);
 }
 
 Result<pid_t> Children::start(ProcessOptions options) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <fmt/format.h>
 #include <unistd.h>
 
 namespace kumi::launch::host {
@@ -19,6 +20,19 @@ std::vector<std::string> with(std::vector<std::string> variables, const std::vec
         std::erase_if(variables, [&](const std::string& old) { return name_of(old) == name_of(variable); });
         variables.push_back(variable);
     }
+    return variables;
+}
+
+std::vector<std::string> without_other_launchers(std::vector<std::string> variables) {
+    std::string set_for_mpi = ",";
+    for (const std::string& variable : variables)
+        if (name_of(variable) == mpi_names_variable) set_for_mpi += variable.substr(variable.find('=') + 1) + ",";
+    std::erase_if(variables, [&](const std::string& variable) {
+        const std::string_view name = name_of(variable);
+        const bool is_pmix = name.starts_with("PMIX_") && !name.starts_with("PMIX_MCA_");
+        return is_pmix || name.starts_with("PMI_") || name == "MPI_LOCALRANKID" || name == "MPI_LOCALNRANKS" ||
+               name == mpi_names_variable || set_for_mpi.find(fmt::format(",{},", name)) != std::string::npos;
+    });
     return variables;
 }
 

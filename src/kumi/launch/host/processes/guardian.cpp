@@ -1,12 +1,12 @@
 #include "kumi/launch/host/processes/guardian.hpp"
 
+#include "kumi/launch/host/processes/folder.hpp"
 #include "kumi/launch/host/processes/marks.hpp"
 
 #include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <fcntl.h>
-#include <filesystem>
 #include <string_view>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -57,8 +57,7 @@ void kill_marked(std::string_view mark) {
     }
     for (const pid_t guarded : groups) ::kill(-guarded, SIGKILL);
     kill_marked(mark);
-    std::error_code wrong;
-    if (!folder.empty()) std::filesystem::remove_all(folder, wrong);
+    if (!folder.empty()) remove_folder(folder);
     ::_exit(0);
 }
 
