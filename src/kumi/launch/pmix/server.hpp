@@ -18,8 +18,8 @@
 
 namespace kumi::launch::pmix {
 
-/// libpmix calls back without an argument of ours, so a process can have only one Server. It calls from a thread of its own, where
-/// nothing may block, and nothing of libpmix be called that waits for that thread.
+/// libpmix calls back without an argument of ours, so a process can have only one Server. It calls from a thread of its
+/// own, where nothing may block, and nothing of libpmix be called that waits for that thread.
 class Server {
 public:
     /// `socket` leads to the starter of the host's nodes; `folder` is for files of libpmix and of the processes.
