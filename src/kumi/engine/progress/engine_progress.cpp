@@ -94,12 +94,13 @@ void EngineProgress::check_silent_peers(const Turn& turn) {
     dispatcher_.loop_.wake_waiters(turn); // threads send keep-alives to the nodes that they wait for
 }
 
-std::size_t EngineProgress::poll() {
+std::size_t EngineProgress::poll(bool is_visit) {
     std::size_t done = 0;
     bool has_any = false;
     {
         const Turn turn(dispatcher_.loop_);
         if (turn.is_inner()) return 0;
+        if (is_visit) dispatcher_.loop_.note_visit(turn);
         const Done worked = work(turn);
         done = worked.count;
         has_any = worked.has_tasks;

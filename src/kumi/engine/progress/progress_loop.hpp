@@ -155,6 +155,13 @@ public:
     void wait_for_room(base::FunctionRef<bool(const Turn&)> until,
                        base::FunctionRef<std::string()> describe = describe_nothing);
 
+    /// A thread looks whether something has come, and will look again: like one that has just waited, until it stops.
+    void note_visit(const Turn&) noexcept {
+        // Relaxed: as in Wait.
+        serving_.visits.store(serving_.visits.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+        if (naps_.length() > nap_max_) [[unlikely]]
+            naps_.kick();
+    }
     /// Something has happened that threads which wait may wait for.
     void wake_waiters(const Turn&) noexcept { wake_waiters(); }
     /// Something goes on that needs the background soon, though its thread has waited lately.
