@@ -21,6 +21,10 @@ if(TARGET kumi_boot_pmix)
     install(TARGETS kumi_boot_pmix LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/kumi)
 endif()
 
+if(TARGET kumi_fi) # where libfabric looks by itself, if the prefix is the system's
+    install(TARGETS kumi_fi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/libfabric)
+endif()
+
 get_target_property(kumi_type kumi TYPE)
 if(KUMI_COMMAND AND kumi_type STREQUAL "SHARED_LIBRARY")
     file(RELATIVE_PATH bin_to_lib ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})

@@ -1,0 +1,186 @@
+#include "provider/messages/messages.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_tagged.h>
+
+namespace kumi::provider {
+
+bool Endpoint::try_send(const Turn& turn, const SendRequest& request) {
+    return messages_.try_send(turn, *this, request);
+}
+
+void Endpoint::receive(const Turn& turn, const ReceiveRequest& request) {
+    Matching& matching = this->matching(request.is_tagged);
+    const std::uint32_t number = posted_.add(request);
+    while (const auto message = matching.post(request.wanted, number, request.stays)) {
+        Unexpected found = unexpected_.take(*message);
+        if (!request.stays) {
+            ReceiveRequest receive = posted_.take(number);
+            return join(turn, receive, std::move(found));
+        }
+        // It takes what waits, one message after the other, until it is used up or waits itself.
+        const auto [place, is_used_up] = place_in(number, found.length);
+        ReceiveRequest part = request;
+        part.content = place;
+        part.stays = is_used_up;
+        join(turn, part, std::move(found));
+        if (is_used_up) {
+            posted_.take(number);
+            used_.erase(number);
+            return;
+        }
+    }
+}
+
+std::pair<Places, bool> Endpoint::place_in(std::uint32_t number, std::uint64_t length) {
+    const ReceiveRequest& receive = posted_[number];
+    std::size_t& used = used_[number];
+    const std::size_t room = receive.content.bytes() - used;
+    const Places place = receive.content.part(used, static_cast<std::size_t>(std::min<std::uint64_t>(room, length)));
+    used += place.bytes();
+    return {place, receive.content.bytes() - used < least_left};
+}
+
+void Endpoint::on_message(const Turn& turn, Node from, const Head& head, std::uint64_t length, Bytes content,
+                          bool is_offer) {
+    const bool tagged = (head.flags & is_tagged) != 0;
+    const Envelope envelope{Peer{from, head.from}.number(), tagged ? head.tag : 0};
+    Unexpected message{from, head, length, {}, is_offer};
+    const auto posted = matching(tagged).arrive(envelope, unexpected_.next());
+    if (!posted) {
+        message.content.assign(content.begin(), content.end());
+        unexpected_.add(std::move(message));
+        return;
+    }
+    ReceiveRequest receive;
+    if (posted_[*posted].stays) {
+        const auto [place, is_used_up] = place_in(*posted, length);
+        receive = posted_[*posted];
+        receive.content = place;
+        receive.stays = is_used_up;
+        if (is_used_up) {
+            matching(tagged).cancel(*posted);
+            posted_.take(*posted);
+            used_.erase(*posted);
+        }
+    } else {
+        receive = posted_.take(*posted);
+    }
+    if (is_offer) return join(turn, receive, std::move(message));
+    receive.content.scatter(0, content);
+    complete(receive.wants_completion, describe(receive, message));
+    messages_.tell_delivered(turn, from, head, 0);
+}
+
+/// A receive and a message that waited.
+void Endpoint::join(const Turn& turn, ReceiveRequest& receive, Unexpected&& message) {
+    const Completion completion = describe(receive, message);
+    if (message.is_offer)
+        return messages_.accept(turn, *this, message.from, message.head, receive.content, message.length, completion,
+                                receive.wants_completion);
+    receive.content.scatter(0, message.content);
+    complete(receive.wants_completion, completion);
+    messages_.tell_delivered(turn, message.from, message.head, 0);
+}
+
+Completion Endpoint::describe(const ReceiveRequest& receive, const Unexpected& message) const {
+    const std::uint64_t room = receive.content.bytes();
+    Completion completion{.context = receive.context,
+                          .flags = FI_RECV | (receive.is_tagged ? FI_TAGGED : FI_MSG),
+                          .length = static_cast<std::size_t>(std::min(room, message.length)),
+                          .buffer = receive.content.start(),
+                          .data = message.head.data,
+                          .tag = message.head.tag,
+                          .source = Peer{message.from, message.head.from}.number()};
+    if ((message.head.flags & has_data) != 0) completion.flags |= FI_REMOTE_CQ_DATA;
+    if (receive.stays) completion.flags |= FI_MULTI_RECV; // it is the last one
+    if (message.length > room) {
+        completion.error = FI_ETRUNC;
+        completion.excess = static_cast<std::size_t>(message.length - room);
+    }
+    return completion;
+}
+
+void Endpoint::complete(bool wants_completion, const Completion& completion) {
+    const bool is_told = wants_completion || completion.error != 0 || (completion.flags & FI_MULTI_RECV) != 0;
+    if (receives != nullptr && is_told) receives->push(completion);
+}
+
+std::optional<Completion> Endpoint::peek(const Turn& turn, const ReceiveRequest& request, bool claim, bool discard) {
+    Matching& matching = this->matching(request.is_tagged);
+    const auto found = matching.peek(request.wanted);
+    if (!found) return std::nullopt;
+    Completion completion = describe(request, unexpected_[*found]);
+    completion.length = static_cast<std::size_t>(unexpected_[*found].length);
+    completion.error = 0;
+    completion.excess = 0;
+    if (!claim && !discard) return completion;
+    matching.take(request.wanted);
+    Unexpected message = unexpected_.take(*found);
+    if (claim) claimed_.insert_or_assign(request.context, std::move(message));
+    else drop(turn, std::move(message));
+    return completion;
+}
+
+/// Its sender is told as if it had been received.
+void Endpoint::drop(const Turn& turn, Unexpected&& message) {
+    if (message.is_offer) messages_.accept(turn, *this, message.from, message.head, {}, message.length, {}, false);
+    else messages_.tell_delivered(turn, message.from, message.head, 0);
+}
+
+bool Endpoint::receive_claimed(const Turn& turn, const ReceiveRequest& request) {
+    const auto found = claimed_.find(request.context);
+    if (found == claimed_.end()) return false;
+    ReceiveRequest receive = request;
+    join(turn, receive, std::move(claimed_.extract(found).mapped()));
+    return true;
+}
+
+bool Endpoint::drop_claimed(const Turn& turn, void* context) {
+    const auto found = claimed_.find(context);
+    if (found == claimed_.end()) return false;
+    drop(turn, std::move(claimed_.extract(found).mapped()));
+    return true;
+}
+
+bool Endpoint::cancel(const Turn&, void* context) {
+    std::optional<std::uint32_t> found;
+    posted_.for_each([&](std::uint32_t number, const ReceiveRequest& receive) {
+        if (!found && receive.context == context) found = number;
+    });
+    if (!found || !matching(posted_[*found].is_tagged).cancel(*found)) return false;
+    const ReceiveRequest receive = posted_.take(*found);
+    used_.erase(*found);
+    if (receives != nullptr)
+        receives->push({.context = context,
+                        .flags = FI_RECV | (receive.is_tagged ? FI_TAGGED : FI_MSG),
+                        .tag = receive.wanted.tag,
+                        .error = FI_ECANCELED});
+    return true;
+}
+
+/// Receives that name an endpoint of the node will not be served.
+void Endpoint::on_lost(Node node) {
+    std::vector<std::uint32_t> hopeless;
+    posted_.for_each([&](std::uint32_t number, const ReceiveRequest& receive) {
+        if (receive.wanted.source != any_source && Peer::of_number(receive.wanted.source).node == node)
+            hopeless.push_back(number);
+    });
+    for (const std::uint32_t number : hopeless) {
+        const bool tagged = posted_[number].is_tagged;
+        matching(tagged).cancel(number);
+        const ReceiveRequest receive = posted_.take(number);
+        used_.erase(number);
+        if (receives != nullptr)
+            receives->push({.context = receive.context,
+                            .flags = FI_RECV | (tagged ? FI_TAGGED : FI_MSG),
+                            .tag = receive.wanted.tag,
+                            .source = receive.wanted.source,
+                            .error = FI_ECONNABORTED});
+    }
+}
+
+} // namespace kumi::provider
