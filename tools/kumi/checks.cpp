@@ -5,6 +5,7 @@
 #include "kumi/base/system/descriptor.hpp"
 #include "kumi/base/system/machine.hpp"
 #include "kumi/device/udp/options.hpp"
+#include "kumi/launch/host/pmi/over_kumi.hpp"
 #include "kumi/launch/host/pmi/pmi_servers.hpp"
 #include "kumi/launch/host/processes/process.hpp"
 
@@ -257,10 +258,18 @@ Finding examine_mpi() {
             "apt-get install libpmix-dev, and build Kumi again"};
 }
 
+/// Whether Open MPI can run over Kumi.
+Finding examine_mpi_over_kumi() {
+    const std::string name = "MPI over Kumi";
+    if (const auto variables = launch::host::variables_for_mpi_over_kumi(); !variables)
+        return {libraries, name, State::could_be_better, "the provider libkumi-fi.so was not built",
+                "apt-get install libfabric-dev, and build Kumi again"};
+    return {libraries, name, State::good, "kumi run --mpi kumi; under mpirun and srun: eval \"$(kumi env mpi)\""};
+}
+
 } // namespace
 
 std::vector<Finding> examine_machine() {
-    const std::string not_yet = "nothing in this version uses it";
     return {examine_system(),
             examine_cores(),
             examine_memory(),
@@ -274,9 +283,10 @@ std::vector<Finding> examine_machine() {
             examine_program("ssh", "for kumi run --hosts and --cluster", "openssh-client"),
             examine_program("mpirun.openmpi", "for kumi bench --against openmpi", "openmpi-bin libopenmpi-dev"),
             examine_program("mpiexec.mpich", "for kumi bench --against mpich", "mpich libmpich-dev"),
-            examine_library("libfabric", {"libfabric.so.1"}, not_yet, "libfabric-dev"),
+            examine_library("libfabric", {"libfabric.so.1"}, "for Open MPI over Kumi", "libfabric-dev"),
             examine_library("PMIx", {"libpmix.so.2"}, "for programs under mpirun and srun --mpi=pmix", "libpmix-dev"),
             examine_mpi(),
+            examine_mpi_over_kumi(),
             examine_library("OpenSSL", {"libcrypto.so.3"}, "for KUMI_UDP_ENCRYPT=yes", "libssl-dev")};
 }
 

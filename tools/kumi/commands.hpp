@@ -28,6 +28,7 @@ void add_run_command(CLI::App& app, int& exit_code);
 void add_doctor_command(CLI::App& app, int& exit_code);
 void add_map_command(CLI::App& app, int& exit_code);
 void add_lab_command(CLI::App& app, int& exit_code);
+void add_env_command(CLI::App& app, int& exit_code);
 /// Adds `kumi bench` to `kumi --help`; become_bench() runs it.
 void add_bench_command(CLI::App& app);
 /// Replaces this process by kumi-bench, with the words after `kumi bench`. Returns an exit code only if that fails.

@@ -67,6 +67,7 @@ int main(int argc, char** argv) {
     kumi::tools::add_map_command(app, exit_code);
     kumi::tools::add_lab_command(app, exit_code);
     kumi::tools::add_bench_command(app);
+    kumi::tools::add_env_command(app, exit_code);
     kumi::tools::add_doctor_command(app, exit_code);
     try {
         const std::vector<std::string> words = marked_words(argc, argv);

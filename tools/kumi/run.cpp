@@ -80,6 +80,13 @@ void add_run_command(CLI::App& app, int& exit_code) {
     command->add_flag_callback(
         "--no-join", [options] { options->must_join = false; },
         "the program uses neither Kumi nor MPI, and will not join");
+    command
+        ->add_option_function<std::string>(
+            "--mpi", [options](const std::string& what) { options->mpi_over_kumi = what == "kumi"; },
+            "what programs of Open MPI talk over: native, their own networks, unless told; or kumi, see docs/mpi.md")
+        ->type_name("WHAT")
+        ->take_last()
+        ->check(CLI::IsMember({"native", "kumi"}));
     command->add_option("--join-timeout", *seconds, "seconds until all nodes must have joined; 0: no limit")
         ->type_name("SECONDS")
         ->take_last()

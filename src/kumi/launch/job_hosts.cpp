@@ -63,7 +63,7 @@ Result<void> JobHosts::start_here(base::Descriptor input) {
     auto program = host::find_program(options_.program);
     if (!program) return program.error();
     std::optional<host::JobMap> mpi;
-    if (!job_name_.empty()) mpi = host::JobMap{job_name_, plan_.parts, 0};
+    if (!job_name_.empty()) mpi = host::JobMap{job_name_, plan_.parts, 0, options_.mpi_over_kumi};
     here_.emplace(host::NodesOptions{.first = 0,
                                      .count = options_.nodes,
                                      .nodes = options_.nodes,
@@ -92,7 +92,8 @@ Result<void> JobHosts::start_elsewhere() {
                    .environment = environment_for_hosts(options_.environment_added),
                    .cluster_text = plan_.cluster_text,
                    .job_name = job_name_,
-                   .parts = {}};
+                   .parts = {},
+                   .mpi_over_kumi = options_.mpi_over_kumi};
     if (!job_name_.empty()) order.parts = plan_.parts;
     if (options_.terminal) {
         order.is_terminal = true;

@@ -23,6 +23,7 @@ struct JobOptions {
     std::string version;      // of this Kumi; other hosts must have the same
     bool bind = true;         // a core for each node, where enough are free
     bool must_join = true;    // a program that never joins is an error
+    bool mpi_over_kumi = false; // Open MPI talks over Kumi instead of its own networks
     bool report_traffic = false; // nodes report on leaving how much they sent to each other
     bool report_stats = false;   // nodes report on leaving what they counted
     bool owns_process = false; // all children of this process belong to this job: see host::Orphans

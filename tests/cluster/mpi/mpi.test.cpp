@@ -20,6 +20,7 @@ protected:
     }
 
     static bool has_pmix() { return std::filesystem::exists(KUMI_BUILD_DIR "/libexec/kumi/kumi-pmix"); }
+    static bool has_provider() { return std::filesystem::exists(KUMI_BUILD_DIR "/lib/libfabric/libkumi-fi.so"); }
     static bool is_open_mpi() { return std::string_view(GetParam()) == "openmpi"; }
 
     Words with_actor(Words options, const Words& steps) const {
@@ -242,7 +243,52 @@ TEST_P(OpenMpi, settings_of_pmix_reach_the_processes) {
     EXPECT_EQ(outcome.out, "hash\n");
 }
 
+// ---- over Kumi
+
+TEST_P(OpenMpi, messages_go_over_kumi_if_that_is_asked_for) {
+    if (!has_provider()) KUMI_SKIP(skips::built_without("libfabric"));
+    for (const char* const device : {"shmem", "udp"}) {
+        const Outcome outcome =
+            run({.words = kumi_run(with_actor({"-n", "4", "--mpi", "kumi", "--traffic"}, {"sum", "sum"})),
+                 .environment = {std::string("KUMI_DEVICE=") + device}});
+        EXPECT_TRUE(matches(outcome.out, fmt::format("(.|\n)*= {}: [0-9]+ messages, (.|\n)*", device))) << outcome.out;
+        std::string ranks;
+        for (const std::string& line : lines_of(outcome.out))
+            if (line.starts_with("rank ")) ranks += line + "\n";
+        EXPECT_EQ(std::count(ranks.begin(), ranks.end(), '\n'), 8) << outcome.err;
+        EXPECT_EQ(ranks.find("wrong"), std::string::npos);
+        EXPECT_EQ(outcome.code, 0) << outcome.err;
+    }
+    const Outcome native = run_actor({"-n", "2", "--traffic"}, {"sum"});
+    EXPECT_TRUE(contains(native.out, "nobody sent anything")) << native.out;
+}
+
+TEST_P(OpenMpi, mpirun_runs_it_over_kumi_with_the_variables_that_kumi_prints) {
+    if (!has_provider()) KUMI_SKIP(skips::built_without("libfabric"));
+    const Folder folder;
+    const std::string mpirun = "mpirun.openmpi --allow-run-as-root --oversubscribe -n 2 " + actor_ + " sum";
+    expect_right(run({.words = {"sh", "-c", "eval \"$(" + kumi_command + " env mpi)\"; exec " + mpirun},
+                      .environment = {"TMPDIR=" + folder.path(), "KUMI_LOG=debug"}}),
+                 {2, own_name()});
+}
+
+TEST_P(Mpi, over_kumi_is_refused_where_it_cannot_be) {
+    const Folder folder;
+    std::filesystem::create_directories(folder.path() + "/bin");
+    std::filesystem::copy_file(kumi_command, folder.path() + "/bin/kumi");
+    const Outcome outcome =
+        run({.words = with_actor({folder.path() + "/bin/kumi", "run", "-n", "2", "--mpi", "kumi"}, {"sum"})});
+    EXPECT_EQ(outcome.code, 1);
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_TRUE(is_one_line(outcome.err, is_open_mpi()
+                                             ? "kumi run: there is no libkumi-fi.so, by which MPI runs over Kumi, in "
+                                               ".*: install libfabric-dev and build Kumi again"
+                                             : "kumi run: .*/mpi_actor_mpich uses MPICH, which runs over its own "
+                                               "networks; --mpi kumi is for Open MPI"));
+}
+
 TEST(MpiServers, their_program_removes_nothing_that_is_not_kumis) {
+    if (sanitized) KUMI_SKIP(skips::plain_build_only);
     const std::string server = KUMI_BUILD_DIR "/libexec/kumi/kumi-pmix";
     if (!std::filesystem::exists(server)) KUMI_SKIP(skips::built_without("PMIx"));
     const Folder folder;

@@ -219,7 +219,8 @@ private:
                                    .mpi = {}};
         if (!order->job_name.empty() && !order->parts.empty()) {
             const std::size_t own = host::part_of(order->parts, order->first);
-            options.mpi = host::JobMap{std::move(order->job_name), std::move(order->parts), own};
+            options.mpi =
+                host::JobMap{std::move(order->job_name), std::move(order->parts), own, order->mpi_over_kumi};
         }
         if (order->is_terminal) options.terminal = winsize{order->rows, order->columns, 0, 0};
         if (order->cluster_text) {

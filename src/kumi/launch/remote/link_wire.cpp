@@ -12,7 +12,8 @@ namespace {
 constexpr std::string_view hello_mark = "kumi-host-helper ";
 
 struct OrderHead {
-    std::uint32_t first, count, bind, is_terminal, rows, columns, arguments, environment, has_cluster, nodes, parts;
+    std::uint32_t first, count, bind, is_terminal, rows, columns, arguments, environment, has_cluster, nodes, parts,
+        mpi_over_kumi;
 };
 
 void put(std::vector<std::byte>& bytes, Bytes more) { bytes.insert(bytes.end(), more.begin(), more.end()); }
@@ -91,7 +92,8 @@ std::vector<std::byte> encode(const JobOrder& order) {
                          .environment = static_cast<std::uint32_t>(order.environment.size()),
                          .has_cluster = order.cluster_text.has_value(),
                          .nodes = order.nodes,
-                         .parts = static_cast<std::uint32_t>(order.parts.size())};
+                         .parts = static_cast<std::uint32_t>(order.parts.size()),
+                         .mpi_over_kumi = order.mpi_over_kumi};
     std::vector<std::byte> bytes(sizeof head);
     std::memcpy(bytes.data(), &head, sizeof head);
     put_text(bytes, order.folder);
@@ -120,6 +122,7 @@ Result<JobOrder> decode_order(Bytes bytes) {
     order.count = head.count;
     order.nodes = head.nodes;
     order.bind = head.bind != 0;
+    order.mpi_over_kumi = head.mpi_over_kumi != 0;
     order.is_terminal = head.is_terminal != 0;
     order.rows = static_cast<std::uint16_t>(head.rows);
     order.columns = static_cast<std::uint16_t>(head.columns);

@@ -105,6 +105,7 @@ struct JobOrder {
     std::optional<std::string> cluster_text;  // of the cluster file
     std::string job_name;                     // for MPI processes; empty: there are none
     std::vector<host::Part> parts;            // of the whole job, if it has a name
+    bool mpi_over_kumi = false;
 };
 std::vector<std::byte> encode(const JobOrder& order);
 Result<JobOrder> decode_order(Bytes bytes);

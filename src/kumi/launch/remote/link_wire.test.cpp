@@ -23,7 +23,8 @@ TEST(LinkWire, an_order_arrives_as_it_was_given) {
                    .environment = {"A=1", "B="},
                    .cluster_text = "[[host]]\n",
                    .job_name = "kumi-1",
-                   .parts = {{"a", 0, 3}, {"b", 3, 2}, {"c", 5, 4}}};
+                   .parts = {{"a", 0, 3}, {"b", 3, 2}, {"c", 5, 4}},
+                   .mpi_over_kumi = true};
     auto back = decode_order(encode(order));
     ASSERT_TRUE(back) << back.error().text();
     EXPECT_EQ(back->first, 3u);
@@ -39,6 +40,7 @@ TEST(LinkWire, an_order_arrives_as_it_was_given) {
     EXPECT_EQ(back->environment, order.environment);
     EXPECT_EQ(back->cluster_text, order.cluster_text);
     EXPECT_EQ(back->job_name, "kumi-1");
+    EXPECT_TRUE(back->mpi_over_kumi);
     ASSERT_EQ(back->parts.size(), 3u);
     for (std::size_t i = 0; i < 3; ++i) {
         EXPECT_EQ(back->parts[i].host, order.parts[i].host);

@@ -2,6 +2,7 @@
 
 #include "kumi/base/clock.hpp"
 #include "kumi/base/system/machine.hpp"
+#include "kumi/launch/host/pmi/over_kumi.hpp"
 #include "kumi/launch/host/pmi/pmi_frames.hpp"
 #include "kumi/launch/host/processes/environment.hpp"
 
@@ -64,7 +65,14 @@ PmiServers::PmiServers(JobMap map, Poller& poller, Children& children, Listener&
 // ---- starting
 
 Result<void> PmiServers::start(const std::string& program, MpiNeed need) {
+    if (map_.mpi_over_kumi && need == MpiNeed::pmi)
+        return error("{} uses MPICH, which runs over its own networks; --mpi kumi is for Open MPI", program);
     if (need == MpiNeed::none || need == MpiNeed::pmi) return {};
+    if (map_.mpi_over_kumi) {
+        auto variables = variables_for_mpi_over_kumi();
+        if (!variables) return variables.error();
+        over_kumi_ = *std::move(variables);
+    }
     if (has_pmix_server()) {
         auto started = start_pmix(pmix_program());
         if (started || need == MpiNeed::pmix) return started;
@@ -145,6 +153,7 @@ Result<base::Descriptor> PmiServers::open_slot(std::uint32_t slot, int number, s
         defaults.push_back("OMPI_MCA_mpi_yield_when_idle=1");
         defaults.push_back("OMPI_MCA_mpi_oversubscribe=1");
     }
+    defaults.insert(defaults.end(), over_kumi_.begin(), over_kumi_.end());
     const std::string names = add_defaults(variables, defaults);
     variables = with(std::move(variables), needed);
     variables = with(

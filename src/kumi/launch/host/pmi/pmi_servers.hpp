@@ -73,6 +73,7 @@ private:
     Letters pmix_letters_;
     std::optional<std::vector<std::string>> pmix_variables_; // once it is ready
     std::string folder_;                                     // for files of its own and of MPI
+    std::vector<std::string> over_kumi_; // variables, if Open MPI is to run over Kumi
     bool is_stopped_ = false;
 };
 
