@@ -29,7 +29,7 @@ public:
     Messages& messages() noexcept { return *messages_; }
     engine::Turn take_turn() noexcept { return dispatcher_->take_turn(); }
     /// Handles what has come.
-    void make_progress() { dispatcher_->progress().look(); }
+    void make_progress(const Turn& turn) noexcept { dispatcher_->progress().look(turn); }
     /// The same until `done(turn)`, or the deadline; sleeps meanwhile.
     template <class Done>
     bool wait(Done&& done, Instant deadline) {

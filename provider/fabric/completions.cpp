@@ -29,9 +29,9 @@ fi_addr_t source_of(const CompletionObject& completions, const Completion& compl
     return found == completions.sources->by_peer.end() ? FI_ADDR_NOTAVAIL : found->second;
 }
 
-/// Takes what is there.
-ssize_t take(CompletionObject& completions, void* to, std::size_t count, fi_addr_t* sources) {
-    const engine::Turn turn = completions.domain->process->take_turn();
+/// Takes what is there, up to the first error.
+ssize_t take(const Turn&, CompletionObject& completions, void* to, std::size_t count, fi_addr_t* sources) {
+    if (completions.queue.is_empty()) return -FI_EAGAIN;
     const std::size_t bytes = entry_bytes(completions.format);
     std::size_t taken = 0;
     while (taken < count && !completions.queue.is_empty() && completions.queue.front().error == 0) {
@@ -41,16 +41,15 @@ ssize_t take(CompletionObject& completions, void* to, std::size_t count, fi_addr
         completions.queue.pop();
         ++taken;
     }
-    if (taken != 0) return static_cast<ssize_t>(taken);
-    return completions.queue.is_empty() ? -FI_EAGAIN : -FI_EAVAIL;
+    if (taken != 0 || count == 0) return static_cast<ssize_t>(taken);
+    return -FI_EAVAIL;
 }
 
 ssize_t read_from(fid_cq* fid, void* to, std::size_t count, fi_addr_t* sources) {
     CompletionObject& completions = object<CompletionObject>(fid);
-    const ssize_t taken = take(completions, to, count, sources);
-    if (taken != -FI_EAGAIN) return taken;
-    completions.domain->process->make_progress();
-    return take(completions, to, count, sources);
+    const engine::Turn turn = completions.domain->process->take_turn();
+    if (completions.queue.is_empty()) completions.domain->process->make_progress(turn);
+    return take(turn, completions, to, count, sources);
 }
 
 ssize_t read(fid_cq* fid, void* to, std::size_t count) { return read_from(fid, to, count, nullptr); }
@@ -82,7 +81,7 @@ ssize_t wait_from(fid_cq* fid, void* to, std::size_t count, fi_addr_t* sources, 
     completions.domain->process->wait(
         [&](const Turn&) { return !completions.queue.is_empty() || std::exchange(completions.is_signalled, false); },
         deadline);
-    return take(completions, to, count, sources);
+    return take(completions.domain->process->take_turn(), completions, to, count, sources);
 }
 
 ssize_t wait(fid_cq* fid, void* to, std::size_t count, const void* condition, int milliseconds) {

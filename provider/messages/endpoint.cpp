@@ -18,17 +18,17 @@ void Endpoint::receive(const Turn& turn, const ReceiveRequest& request) {
     while (const auto message = matching.post(request.wanted, number, request.stays)) {
         Unexpected found = unexpected_.take(*message);
         if (!request.stays) {
-            ReceiveRequest receive = posted_.take(number);
-            return join(turn, receive, std::move(found));
+            posted_.drop(number);
+            return join(turn, request, found);
         }
         // It takes what waits, one message after the other, until it is used up or waits itself.
         const auto [place, is_used_up] = place_in(number, found.length);
         ReceiveRequest part = request;
         part.content = place;
         part.stays = is_used_up;
-        join(turn, part, std::move(found));
+        join(turn, part, found);
         if (is_used_up) {
-            posted_.take(number);
+            posted_.drop(number);
             used_.erase(number);
             return;
         }
@@ -48,58 +48,61 @@ void Endpoint::on_message(const Turn& turn, Node from, const Head& head, std::ui
                           bool is_offer) {
     const bool tagged = (head.flags & is_tagged) != 0;
     const Envelope envelope{Peer{from, head.from}.number(), tagged ? head.tag : 0};
-    Unexpected message{from, head, length, {}, is_offer};
     const auto posted = matching(tagged).arrive(envelope, unexpected_.next());
     if (!posted) {
-        message.content.assign(content.begin(), content.end());
-        unexpected_.add(std::move(message));
+        unexpected_.add({from, head, length, {content.begin(), content.end()}, is_offer});
         return;
     }
-    ReceiveRequest receive;
-    if (posted_[*posted].stays) {
-        const auto [place, is_used_up] = place_in(*posted, length);
-        receive = posted_[*posted];
-        receive.content = place;
-        receive.stays = is_used_up;
-        if (is_used_up) {
-            matching(tagged).cancel(*posted);
-            posted_.take(*posted);
-            used_.erase(*posted);
-        }
-    } else {
-        receive = posted_.take(*posted);
+    if (posted_[*posted].stays)
+        return on_message_for_staying(turn, *posted, {from, head, length, {}, is_offer}, content);
+    take_in(turn, posted_[*posted], from, head, length, content, is_offer);
+    posted_.drop(*posted);
+}
+
+void Endpoint::on_message_for_staying(const Turn& turn, std::uint32_t number, const Unexpected& message,
+                                      Bytes content) {
+    const auto [place, is_used_up] = place_in(number, message.length);
+    ReceiveRequest part = posted_[number];
+    part.content = place;
+    part.stays = is_used_up;
+    if (is_used_up) {
+        matching(part.is_tagged).cancel(number);
+        posted_.drop(number);
+        used_.erase(number);
     }
-    if (is_offer) return join(turn, receive, std::move(message));
-    receive.content.scatter(0, content);
-    complete(receive.wants_completion, describe(receive, message));
-    messages_.tell_delivered(turn, from, head, 0);
+    take_in(turn, part, message.from, message.head, message.length, content, message.is_offer);
 }
 
 /// A receive and a message that waited.
-void Endpoint::join(const Turn& turn, ReceiveRequest& receive, Unexpected&& message) {
-    const Completion completion = describe(receive, message);
-    if (message.is_offer)
-        return messages_.accept(turn, *this, message.from, message.head, receive.content, message.length, completion,
-                                receive.wants_completion);
-    receive.content.scatter(0, message.content);
-    complete(receive.wants_completion, completion);
-    messages_.tell_delivered(turn, message.from, message.head, 0);
+void Endpoint::join(const Turn& turn, const ReceiveRequest& receive, const Unexpected& message) {
+    take_in(turn, receive, message.from, message.head, message.length, message.content, message.is_offer);
 }
 
-Completion Endpoint::describe(const ReceiveRequest& receive, const Unexpected& message) const {
+/// A receive and the message that it matches.
+void Endpoint::take_in(const Turn& turn, const ReceiveRequest& receive, Node from, const Head& head,
+                       std::uint64_t length, Bytes content, bool is_offer) {
+    const Completion completion = describe(receive, from, head, length);
+    if (is_offer)
+        return messages_.accept(turn, *this, from, head, receive.content, length, completion, receive.wants_completion);
+    receive.content.scatter(0, content);
+    complete(receive.wants_completion, completion);
+    messages_.tell_delivered(turn, from, head, 0);
+}
+
+Completion Endpoint::describe(const ReceiveRequest& receive, Node from, const Head& head, std::uint64_t length) {
     const std::uint64_t room = receive.content.bytes();
     Completion completion{.context = receive.context,
                           .flags = FI_RECV | (receive.is_tagged ? FI_TAGGED : FI_MSG),
-                          .length = static_cast<std::size_t>(std::min(room, message.length)),
+                          .length = static_cast<std::size_t>(std::min(room, length)),
                           .buffer = receive.content.start(),
-                          .data = message.head.data,
-                          .tag = message.head.tag,
-                          .source = Peer{message.from, message.head.from}.number()};
-    if ((message.head.flags & has_data) != 0) completion.flags |= FI_REMOTE_CQ_DATA;
+                          .data = head.data,
+                          .tag = head.tag,
+                          .source = Peer{from, head.from}.number()};
+    if ((head.flags & has_data) != 0) completion.flags |= FI_REMOTE_CQ_DATA;
     if (receive.stays) completion.flags |= FI_MULTI_RECV; // it is the last one
-    if (message.length > room) {
+    if (length > room) {
         completion.error = FI_ETRUNC;
-        completion.excess = static_cast<std::size_t>(message.length - room);
+        completion.excess = static_cast<std::size_t>(length - room);
     }
     return completion;
 }
@@ -113,20 +116,21 @@ std::optional<Completion> Endpoint::peek(const Turn& turn, const ReceiveRequest&
     Matching& matching = this->matching(request.is_tagged);
     const auto found = matching.peek(request.wanted);
     if (!found) return std::nullopt;
-    Completion completion = describe(request, unexpected_[*found]);
-    completion.length = static_cast<std::size_t>(unexpected_[*found].length);
+    const Unexpected& message = unexpected_[*found];
+    Completion completion = describe(request, message.from, message.head, message.length);
+    completion.length = static_cast<std::size_t>(message.length);
     completion.error = 0;
     completion.excess = 0;
     if (!claim && !discard) return completion;
     matching.take(request.wanted);
-    Unexpected message = unexpected_.take(*found);
-    if (claim) claimed_.insert_or_assign(request.context, std::move(message));
-    else drop(turn, std::move(message));
+    Unexpected taken = unexpected_.take(*found);
+    if (claim) claimed_.insert_or_assign(request.context, std::move(taken));
+    else drop(turn, taken);
     return completion;
 }
 
 /// Its sender is told as if it had been received.
-void Endpoint::drop(const Turn& turn, Unexpected&& message) {
+void Endpoint::drop(const Turn& turn, const Unexpected& message) {
     if (message.is_offer) messages_.accept(turn, *this, message.from, message.head, {}, message.length, {}, false);
     else messages_.tell_delivered(turn, message.from, message.head, 0);
 }
@@ -134,15 +138,14 @@ void Endpoint::drop(const Turn& turn, Unexpected&& message) {
 bool Endpoint::receive_claimed(const Turn& turn, const ReceiveRequest& request) {
     const auto found = claimed_.find(request.context);
     if (found == claimed_.end()) return false;
-    ReceiveRequest receive = request;
-    join(turn, receive, std::move(claimed_.extract(found).mapped()));
+    join(turn, request, claimed_.extract(found).mapped());
     return true;
 }
 
 bool Endpoint::drop_claimed(const Turn& turn, void* context) {
     const auto found = claimed_.find(context);
     if (found == claimed_.end()) return false;
-    drop(turn, std::move(claimed_.extract(found).mapped()));
+    drop(turn, claimed_.extract(found).mapped());
     return true;
 }
 

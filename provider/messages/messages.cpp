@@ -30,7 +30,7 @@ bool Messages::add(const Turn& turn, Endpoint& endpoint) {
     if (free == endpoints_.end()) endpoints_.push_back(&endpoint);
     else *free = &endpoint;
     endpoint.number_ = static_cast<std::uint8_t>(number);
-    for (std::vector<Early> early = std::exchange(early_, {}); Early& one : early)
+    for (std::vector<Early> early = std::exchange(early_, {}); Early & one : early)
         if (one.head.to != number) early_.push_back(std::move(one));
         else endpoint.on_message(turn, one.from, one.head, one.length, one.content, one.is_offer);
     return true;

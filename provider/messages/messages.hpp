@@ -116,8 +116,8 @@ private:
 
     /// A message, or the offer of one, that no receive has matched.
     struct Unexpected {
-        Node from;
-        Head head;
+        Node from = 0;
+        Head head{};
         std::uint64_t length = 0;
         std::vector<std::byte> content; // empty for an offer
         bool is_offer = false;
@@ -125,9 +125,12 @@ private:
     Matching& matching(bool is_tagged) noexcept { return is_tagged ? tagged_ : untagged_; }
     /// A message has come.
     void on_message(const Turn& turn, Node from, const Head& head, std::uint64_t length, Bytes content, bool is_offer);
-    void join(const Turn& turn, ReceiveRequest& receive, Unexpected&& message);
-    void drop(const Turn& turn, Unexpected&& message);
-    Completion describe(const ReceiveRequest& receive, const Unexpected& message) const;
+    void on_message_for_staying(const Turn& turn, std::uint32_t number, const Unexpected& message, Bytes content);
+    void join(const Turn& turn, const ReceiveRequest& receive, const Unexpected& message);
+    void take_in(const Turn& turn, const ReceiveRequest& receive, Node from, const Head& head, std::uint64_t length,
+                 Bytes content, bool is_offer);
+    void drop(const Turn& turn, const Unexpected& message);
+    static Completion describe(const ReceiveRequest& receive, Node from, const Head& head, std::uint64_t length);
     void complete(bool wants_completion, const Completion& completion);
     /// The place for a message in a receive that stays, and whether the receive is used up.
     std::pair<Places, bool> place_in(std::uint32_t number, std::uint64_t length);
@@ -175,13 +178,13 @@ private:
     };
     /// What comes in pieces.
     struct Arrival {
-        std::uint8_t endpoint;
-        Node from;
-        Head head;
+        std::uint8_t endpoint = 0;
+        Node from = 0;
+        Head head{};
         Places content;
         Completion completion;
-        bool wants_completion;
-        std::uint64_t left; // bytes that have not come
+        bool wants_completion = false;
+        std::uint64_t left = 0; // bytes that have not come
     };
     struct Line {
         std::deque<std::uint32_t> sends;  // in order
@@ -225,8 +228,8 @@ private:
     std::size_t eager_bytes_max_;
     std::vector<Endpoint*> endpoints_; // by number; null: it is gone
     std::vector<Early> early_;
-    std::vector<Line> lines_;          // by node
-    std::vector<Node> crowded_;        // nodes whose line is not empty
+    std::vector<Line> lines_;   // by node
+    std::vector<Node> crowded_; // nodes whose line is not empty
     Slab<Send> sends_;
     Slab<Arrival> arrivals_;
     std::vector<std::byte> gathered_; // scratch

@@ -94,23 +94,30 @@ void EngineProgress::check_silent_peers(const Turn& turn) {
     dispatcher_.loop_.wake_waiters(turn); // threads send keep-alives to the nodes that they wait for
 }
 
-std::size_t EngineProgress::poll(bool is_visit) {
-    std::size_t done = 0;
-    bool has_any = false;
+std::size_t EngineProgress::poll() {
+    Done worked;
     {
         const Turn turn(dispatcher_.loop_);
         if (turn.is_inner()) return 0;
-        if (is_visit) dispatcher_.loop_.note_visit(turn);
-        const Done worked = work(turn);
-        done = worked.count;
-        has_any = worked.has_tasks;
-        // Other threads may have waited for what was handled.
-        if (worked.is_any()) dispatcher_.loop_.wake_waiters(turn);
-        // A program that only polls never sleeps.
-        else if (++empty_polls_ % polls_per_look == 0 && !notice_losses(turn)) check_silent_peers(turn);
+        worked = work_or_watch(turn);
     }
-    while (has_any && run_tasks()) ++done;
-    return done;
+    while (worked.has_tasks && run_tasks()) ++worked.count;
+    return worked.count;
+}
+
+void EngineProgress::look(const Turn& turn) noexcept {
+    if (turn.is_inner()) return;
+    dispatcher_.loop_.note_visit(turn);
+    work_or_watch(turn);
+}
+
+Work::Done EngineProgress::work_or_watch(const Turn& turn) noexcept {
+    const Done worked = work(turn);
+    // Other threads may have waited for what was handled.
+    if (worked.is_any()) dispatcher_.loop_.wake_waiters(turn);
+    // A program that only polls never sleeps.
+    else if (++empty_polls_ % polls_per_look == 0 && !notice_losses(turn)) check_silent_peers(turn);
+    return worked;
 }
 
 void EngineProgress::make_progress(const Turn& turn) noexcept {

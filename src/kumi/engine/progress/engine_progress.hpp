@@ -21,9 +21,10 @@ public:
     explicit EngineProgress(Dispatcher& dispatcher) noexcept : dispatcher_(dispatcher) {}
 
     /// Handles what has arrived. Returns how many messages.
-    std::size_t poll() { return poll(false); }
-    /// The same for a thread that waits by looking again and again: the background leaves the work to it.
-    std::size_t look() { return poll(true); }
+    std::size_t poll();
+    /// The same for a thread that waits by looking again and again: the background leaves the work to it. Runs no
+    /// functions.
+    void look(const Turn& turn) noexcept;
     /// Handles what has arrived, unless this is inside a handler.
     void make_progress(const Turn& turn) noexcept;
     /// Sends what the channel holds back so that small messages share a packet.
@@ -47,7 +48,7 @@ private:
     bool run_tasks() noexcept override;
     std::string under_way(const Turn& turn) const override;
 
-    std::size_t poll(bool is_visit);
+    Done work_or_watch(const Turn& turn) noexcept;
     bool go_on_services(const Turn& turn) noexcept;
     bool notice_losses(const Turn& turn);
     bool is_owing(const Turn& turn, Node node) const noexcept;
