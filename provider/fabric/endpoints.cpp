@@ -19,6 +19,7 @@ int close_endpoint(fid* fid) {
         const engine::Turn turn = process.take_turn();
         process.messages().remove(turn, mine.endpoint);
     }
+    if (mine.received != nullptr) mine.received->sources = nullptr; // they may be closed next
     --mine.domain->users;
     delete &mine;
     return 0;
@@ -36,7 +37,7 @@ int bind(fid* fid, struct fid* other, std::uint64_t flags) {
             mine.endpoint.sends = &completions.queue, mine.are_sends_selective = is_selective;
         if ((flags & FI_RECV) != 0)
             mine.endpoint.receives = &completions.queue, mine.are_receives_selective = is_selective;
-        if (completions.sources == nullptr) completions.sources = mine.peers;
+        if ((flags & FI_RECV) != 0) mine.received = &completions;
         return 0;
     }
     case FI_CLASS_EQ: return 0;
@@ -49,6 +50,7 @@ int control(fid* fid, int command, void*) {
     if (command != FI_ENABLE) return -FI_ENOSYS;
     if (mine.peers == nullptr) return -FI_ENOAV;
     if (mine.endpoint.sends == nullptr && mine.endpoint.receives == nullptr) return -FI_ENOCQ;
+    if (mine.received != nullptr && mine.received->sources == nullptr) mine.received->sources = mine.peers;
     return 0;
 }
 

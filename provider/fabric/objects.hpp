@@ -91,6 +91,7 @@ struct EndpointObject : fid_ep {
 
     DomainObject* domain = nullptr;
     AddressVector* peers = nullptr;
+    CompletionObject* received = nullptr; // where its receives complete
     std::uint64_t caps = 0;
     std::uint64_t send_flags = 0; // where a call has none
     std::uint64_t receive_flags = 0;

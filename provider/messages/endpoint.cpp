@@ -165,6 +165,12 @@ bool Endpoint::cancel(const Turn&, void* context) {
     return true;
 }
 
+void Endpoint::refuse_unexpected(const Turn& turn) {
+    unexpected_.for_each(
+        [&](std::uint32_t, const Unexpected& message) { messages_.refuse(turn, message.from, message.head); });
+    for (const auto& [context, message] : claimed_) messages_.refuse(turn, message.from, message.head);
+}
+
 /// Receives that name an endpoint of the node will not be served.
 void Endpoint::on_lost(Node node) {
     std::vector<std::uint32_t> hopeless;

@@ -36,7 +36,26 @@ bool Messages::add(const Turn& turn, Endpoint& endpoint) {
     return true;
 }
 
-void Messages::remove(const Turn&, Endpoint& endpoint) { endpoints_[endpoint.number()] = nullptr; }
+void Messages::remove(const Turn& turn, Endpoint& endpoint) {
+    endpoint.refuse_unexpected(turn);
+    arrivals_.for_each([&](std::uint32_t, Arrival& arrival) {
+        arrival.is_dropped = arrival.is_dropped || arrival.endpoint == endpoint.number();
+    });
+    std::vector<std::uint32_t> given_up;
+    sends_.for_each([&](std::uint32_t number, Send& send) {
+        if (send.endpoint != endpoint.number()) return;
+        send.request.wants_completion = false; // its number may soon be another endpoint's
+        send.request.is_silent = true;
+        if (send.copy.empty() && send.request.content.bytes() != 0) given_up.push_back(number);
+    });
+    for (const std::uint32_t number : given_up) {
+        Line& line = lines_[sends_[number].request.to.node];
+        std::erase(line.sends, number);
+        std::erase(line.pieces, number);
+        sends_.drop(number);
+    }
+    endpoints_[endpoint.number()] = nullptr;
+}
 
 bool Messages::has_sends(const Turn&, const Endpoint& endpoint) {
     bool has_any = false;
@@ -51,7 +70,7 @@ bool Messages::try_send(const Turn& turn, Endpoint& endpoint, const SendRequest&
     const Node to = request.to.node;
     Line& line = lines_[to];
     const bool is_answered = request.content.bytes() > eager_bytes_max_ || (request.flags & wants_delivered) != 0;
-    if (!is_answered && line.sends.empty() && try_first(turn, endpoint, request, no_send)) [[likely]]
+    if (!is_answered && line.sends.empty() && try_first(turn, endpoint.number(), request, no_send)) [[likely]]
         return complete(&endpoint, request, 0), true;
     if (sends_.count() >= sends_max) return false;
     const std::uint32_t number = sends_.add({.endpoint = endpoint.number(), .request = request});
@@ -68,8 +87,8 @@ bool Messages::try_send(const Turn& turn, Endpoint& endpoint, const SendRequest&
     return true;
 }
 
-bool Messages::try_first(const Turn& turn, const Endpoint& endpoint, const SendRequest& request, std::uint32_t send) {
-    const Head head{request.to.endpoint, endpoint.number(), request.flags, send, request.tag, request.data};
+bool Messages::try_first(const Turn& turn, std::uint8_t endpoint, const SendRequest& request, std::uint32_t send) {
+    const Head head{request.to.endpoint, endpoint, request.flags, send, request.tag, request.data};
     const std::size_t bytes = request.content.bytes();
     if (bytes > eager_bytes_max_) return port_.try_request(turn, request.to.node, offer_kind, Offer{head, bytes});
     auto content = request.content.whole(0, bytes);
@@ -84,11 +103,9 @@ bool Messages::try_first(const Turn& turn, const Endpoint& endpoint, const SendR
 /// The first of a send that has a number.
 bool Messages::try_begin(const Turn& turn, std::uint32_t number) {
     Send& send = sends_[number];
-    Endpoint* const endpoint = endpoint_at(send.endpoint);
-    if (endpoint == nullptr) return end(number, 0), true; // closed with force
     const bool is_offer = send.request.content.bytes() > eager_bytes_max_;
     const bool is_answered = is_offer || (send.request.flags & wants_delivered) != 0;
-    if (!try_first(turn, *endpoint, send.request, is_answered ? number : no_send)) return false;
+    if (!try_first(turn, send.endpoint, send.request, is_answered ? number : no_send)) return false;
     send.state = is_offer ? State::offered : State::to_be_delivered;
     if (!is_answered) end(number, 0);
     return true;
@@ -179,8 +196,7 @@ Handled Messages::on_head(const Turn& turn, Node source, std::uint16_t kind, Byt
     if (endpoint != nullptr) endpoint->on_message(turn, source, offer.head, length, content, is_offer);
     else if (offer.head.to >= endpoints_.size())
         early_.push_back({source, offer.head, length, {content.begin(), content.end()}, is_offer});
-    else if (offer.head.send != no_send)
-        port_.reply(turn, source, delivered_kind, Delivered{offer.head.send, FI_ECONNREFUSED});
+    else refuse(turn, source, offer.head);
     return Handled::yes;
 }
 
@@ -226,11 +242,11 @@ Handled Messages::on_piece(const Turn& turn, Node source, Bytes body) {
     if (arrival == nullptr || arrival->from != source || content.size() > arrival->left ||
         piece.offset > arrival->content.bytes() || content.size() > arrival->content.bytes() - piece.offset)
         return Handled::no;
-    arrival->content.scatter(static_cast<std::size_t>(piece.offset), content);
+    if (!arrival->is_dropped) arrival->content.scatter(static_cast<std::size_t>(piece.offset), content);
     arrival->left -= content.size();
     if (arrival->left != 0) return Handled::yes;
     const Arrival whole = arrivals_.take(piece.arrival);
-    if (Endpoint* const endpoint = endpoint_at(whole.endpoint); endpoint != nullptr)
+    if (Endpoint* const endpoint = endpoint_at(whole.endpoint); endpoint != nullptr && !whole.is_dropped)
         endpoint->complete(whole.wants_completion, whole.completion);
     tell_delivered(turn, source, whole.head, 0);
     return Handled::yes;
@@ -238,6 +254,11 @@ Handled Messages::on_piece(const Turn& turn, Node source, Bytes body) {
 
 void Messages::tell_delivered(const Turn& turn, Node to, const Head& head, int error) {
     if ((head.flags & wants_delivered) != 0) port_.reply(turn, to, delivered_kind, Delivered{head.send, error});
+}
+
+/// There is nobody to receive it.
+void Messages::refuse(const Turn& turn, Node from, const Head& head) {
+    if (head.send != no_send) port_.reply(turn, from, delivered_kind, Delivered{head.send, FI_ECONNREFUSED});
 }
 
 Handled Messages::on_delivered(Node source, Bytes body) {
@@ -267,7 +288,7 @@ void Messages::on_lost(const Turn&, Node node) noexcept {
     for (const std::uint32_t number : arrivals) {
         Arrival lost = arrivals_.take(number);
         lost.completion.error = FI_ECONNABORTED;
-        if (Endpoint* const endpoint = endpoint_at(lost.endpoint); endpoint != nullptr)
+        if (Endpoint* const endpoint = endpoint_at(lost.endpoint); endpoint != nullptr && !lost.is_dropped)
             endpoint->complete(true, lost.completion);
     }
     for (Endpoint* const endpoint : endpoints_)

@@ -135,6 +135,7 @@ private:
     /// The place for a message in a receive that stays, and whether the receive is used up.
     std::pair<Places, bool> place_in(std::uint32_t number, std::uint64_t length);
     void on_lost(Node node);
+    void refuse_unexpected(const Turn& turn);
 
     Messages& messages_;
     std::uint8_t number_ = 0;
@@ -153,7 +154,8 @@ public:
     engine::Dispatcher& dispatcher() noexcept { return dispatcher_; }
     /// False: there are as many as a process may have.
     bool add(const Turn& turn, Endpoint& endpoint);
-    /// What it has sent still arrives; what comes for it is dropped.
+    /// Nothing is read from or written into memory of its user any more. What it has sent and not copied is given up;
+    /// those whose messages no receive has matched are told.
     void remove(const Turn& turn, Endpoint& endpoint);
     /// Sends of an endpoint that are not over.
     bool has_sends(const Turn& turn, const Endpoint& endpoint);
@@ -184,7 +186,8 @@ private:
         Places content;
         Completion completion;
         bool wants_completion = false;
-        std::uint64_t left = 0; // bytes that have not come
+        std::uint64_t left = 0;  // bytes that have not come
+        bool is_dropped = false; // its endpoint is gone
     };
     struct Line {
         std::deque<std::uint32_t> sends;  // in order
@@ -203,7 +206,7 @@ private:
 
     bool try_send(const Turn& turn, Endpoint& endpoint, const SendRequest& request);
     /// Sends a whole message, or the offer of one.
-    bool try_first(const Turn& turn, const Endpoint& endpoint, const SendRequest& request, std::uint32_t send);
+    bool try_first(const Turn& turn, std::uint8_t endpoint, const SendRequest& request, std::uint32_t send);
     bool try_begin(const Turn& turn, std::uint32_t number);
     bool send_pieces(const Turn& turn, Node to, Line& line);
     bool try_piece(const Turn& turn, Node to, Send& send);
@@ -215,6 +218,7 @@ private:
     void accept(const Turn& turn, Endpoint& endpoint, Node from, const Head& head, const Places& content,
                 std::uint64_t length, const Completion& completion, bool wants_completion);
     void tell_delivered(const Turn& turn, Node to, const Head& head, int error);
+    void refuse(const Turn& turn, Node from, const Head& head);
     void wait_for_room(const Turn& turn, Node to);
 
     Handled on_head(const Turn& turn, Node source, std::uint16_t kind, Bytes body);

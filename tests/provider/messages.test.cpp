@@ -455,6 +455,33 @@ TEST_F(Messages, go_to_addresses_of_this_job_only) {
     }
 }
 
+TEST_F(Messages, for_an_endpoint_that_closes_are_refused_and_leave_its_memory_alone) {
+    auto closing = std::make_unique<Port>(world->domain.get(), world->info);
+    const auto content = pattern(3'000'000, 8);
+    world->meet();
+    if (me == 0) {
+        closing->send(1, content.data(), content.size(), 1); // is matched, and may be under way
+        closing->send(1, content.data(), content.size(), 2); // is never matched
+    }
+    if (me == 1) {
+        auto got = std::make_unique<std::vector<unsigned char>>(content.size());
+        closing->receive(closing->at(0), got->data(), got->size(), 1);
+        fi_cq_tagged_entry entry;
+        for (int i = 0; i < 50; ++i) (void)fi_cq_read(closing->queue(), &entry, 0);
+        closing.reset();
+        got.reset(); // a sanitizer sees what is written there now
+    }
+    if (me == 0) {
+        const Told told = closing->next(), other = closing->next();
+        EXPECT_TRUE(told.error.err == FI_ECONNREFUSED || other.error.err == FI_ECONNREFUSED);
+    }
+    world->meet();
+    // Another endpoint gets the number, and nothing of the one before.
+    Port next(world->domain.get(), world->info);
+    EXPECT_TRUE(next.is_quiet());
+    world->meet();
+}
+
 // ---- node 2 has left
 
 TEST(Losses, are_told_to_what_waits_for_the_lost_node) {
