@@ -3,13 +3,16 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <fmt/format.h>
 
 namespace kumi::provider {
 namespace {
 
 int close_addresses(fid* fid) {
     AddressVector& addresses = object<AddressVector>(fid);
+    {
+        const engine::Turn turn = addresses.domain->process->take_turn();
+        if (addresses.users != 0) return -FI_EBUSY;
+    }
     --addresses.domain->users;
     delete &addresses;
     return 0;
@@ -32,8 +35,8 @@ int insert(fid_av* fid, const void* addresses, std::size_t count, fi_addr_t* ins
             std::memcpy(&address, static_cast<const std::byte*>(addresses) + i * sizeof address, sizeof address);
             const auto peer = peer_at(*vector.domain->process, address);
             const fi_addr_t number = vector.peers.size();
+            vector.peers.push_back(peer); // also where there is none: the next has the next number
             if (peer) {
-                vector.peers.emplace_back(*peer);
                 vector.by_peer.try_emplace(peer->number(), number);
                 ++good;
             } else {
@@ -61,7 +64,8 @@ int remove(fid_av* fid, fi_addr_t* addresses, std::size_t count, std::uint64_t) 
 
 int look_up(fid_av* fid, fi_addr_t number, void* to, std::size_t* bytes) {
     AddressVector& vector = object<AddressVector>(fid);
-    const Process& process = *vector.domain->process;
+    Process& process = *vector.domain->process;
+    const engine::Turn turn = process.take_turn();
     const Peer* const peer = vector.find(number);
     if (peer == nullptr) return -FI_EINVAL;
     const Address address{process.job(), peer->node, peer->endpoint};
@@ -89,7 +93,9 @@ fi_ops_av ops{sizeof(fi_ops_av), insert, not_here, not_here, remove, look_up, sh
 } // namespace
 
 int open_addresses(fid_domain* domain, fi_av_attr* attributes, fid_av** addresses, void* context) {
-    if (attributes != nullptr && attributes->name != nullptr) return -FI_ENOSYS; // shared between processes
+    // Vectors that processes share, and insertions that are told later, are not there.
+    if (attributes != nullptr && (attributes->name != nullptr || (attributes->flags & FI_EVENT) != 0))
+        return -FI_ENOSYS;
     return guarded([&] {
         auto* const made = new AddressVector();
         static_cast<fid_av&>(*made) = {.fid = {FI_CLASS_AV, context, &fid_ops}, .ops = &ops};

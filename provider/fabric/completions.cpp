@@ -23,12 +23,6 @@ void write_entry(const Completion& completion, void* to, std::size_t bytes) noex
     std::memcpy(to, &entry, bytes);
 }
 
-fi_addr_t source_of(const CompletionObject& completions, const Completion& completion) noexcept {
-    if ((completion.flags & FI_RECV) == 0 || completions.sources == nullptr) return FI_ADDR_NOTAVAIL;
-    const auto found = completions.sources->by_peer.find(completion.source);
-    return found == completions.sources->by_peer.end() ? FI_ADDR_NOTAVAIL : found->second;
-}
-
 /// Takes what is there, up to the first error.
 ssize_t take(const Turn&, CompletionObject& completions, void* to, std::size_t count, fi_addr_t* sources) {
     if (completions.queue.is_empty()) return -FI_EAGAIN;
@@ -37,7 +31,7 @@ ssize_t take(const Turn&, CompletionObject& completions, void* to, std::size_t c
     while (taken < count && !completions.queue.is_empty() && completions.queue.front().error == 0) {
         const Completion& completion = completions.queue.front();
         write_entry(completion, static_cast<std::byte*>(to) + taken * bytes, bytes);
-        if (sources != nullptr) sources[taken] = source_of(completions, completion);
+        if (sources != nullptr) sources[taken] = completion.address;
         completions.queue.pop();
         ++taken;
     }
@@ -48,7 +42,8 @@ ssize_t take(const Turn&, CompletionObject& completions, void* to, std::size_t c
 ssize_t read_from(fid_cq* fid, void* to, std::size_t count, fi_addr_t* sources) {
     CompletionObject& completions = object<CompletionObject>(fid);
     const engine::Turn turn = completions.domain->process->take_turn();
-    if (completions.queue.is_empty()) completions.domain->process->make_progress(turn);
+    // A program that asks for none wants room for its sends.
+    if (completions.queue.is_empty() || count == 0) completions.domain->process->make_progress(turn);
     return take(turn, completions, to, count, sources);
 }
 
@@ -68,7 +63,6 @@ ssize_t read_error(fid_cq* fid, fi_cq_err_entry* to, std::uint64_t) {
     to->olen = completion.excess;
     to->err = completion.error;
     to->prov_errno = completion.error;
-    to->err_data = nullptr;
     to->err_data_size = 0;
     completions.queue.pop();
     return 1;
@@ -104,6 +98,10 @@ const char* show_error(fid_cq*, int error, const void*, char* to, std::size_t by
 
 int close_completions(fid* fid) {
     CompletionObject& completions = object<CompletionObject>(fid);
+    {
+        const engine::Turn turn = completions.domain->process->take_turn();
+        if (completions.users != 0) return -FI_EBUSY;
+    }
     --completions.domain->users;
     delete &completions;
     return 0;

@@ -18,8 +18,9 @@ int close_endpoint(fid* fid) {
     {
         const engine::Turn turn = process.take_turn();
         process.messages().remove(turn, mine.endpoint);
+        for (CompletionObject* const queue : mine.queues) --queue->users;
+        if (mine.peers != nullptr) --mine.peers->users;
     }
-    if (mine.received != nullptr) mine.received->sources = nullptr; // they may be closed next
     --mine.domain->users;
     delete &mine;
     return 0;
@@ -29,15 +30,26 @@ int bind(fid* fid, struct fid* other, std::uint64_t flags) {
     EndpointObject& mine = object<EndpointObject>(fid);
     const engine::Turn turn = mine.domain->process->take_turn();
     switch (other->fclass) {
-    case FI_CLASS_AV: mine.peers = &object<AddressVector>(other); return 0;
+    case FI_CLASS_AV:
+        if (mine.peers != nullptr) return -FI_EINVAL;
+        mine.peers = &object<AddressVector>(other);
+        ++mine.peers->users;
+        if ((mine.caps & FI_SOURCE) != 0) mine.endpoint.addresses = &mine.peers->by_peer;
+        return 0;
     case FI_CLASS_CQ: {
+        if ((flags & (FI_TRANSMIT | FI_RECV)) == 0) return -FI_EINVAL;
         CompletionObject& completions = object<CompletionObject>(other);
         const bool is_selective = (flags & FI_SELECTIVE_COMPLETION) != 0;
-        if ((flags & FI_TRANSMIT) != 0)
-            mine.endpoint.sends = &completions.queue, mine.are_sends_selective = is_selective;
-        if ((flags & FI_RECV) != 0)
-            mine.endpoint.receives = &completions.queue, mine.are_receives_selective = is_selective;
-        if ((flags & FI_RECV) != 0) mine.received = &completions;
+        mine.queues.push_back(&completions);
+        ++completions.users;
+        if ((flags & FI_TRANSMIT) != 0) {
+            mine.endpoint.sends = &completions.queue;
+            mine.are_sends_selective = is_selective;
+        }
+        if ((flags & FI_RECV) != 0) {
+            mine.endpoint.receives = &completions.queue;
+            mine.are_receives_selective = is_selective;
+        }
         return 0;
     }
     case FI_CLASS_EQ: return 0;
@@ -50,7 +62,6 @@ int control(fid* fid, int command, void*) {
     if (command != FI_ENABLE) return -FI_ENOSYS;
     if (mine.peers == nullptr) return -FI_ENOAV;
     if (mine.endpoint.sends == nullptr && mine.endpoint.receives == nullptr) return -FI_ENOCQ;
-    if (mine.received != nullptr && mine.received->sources == nullptr) mine.received->sources = mine.peers;
     return 0;
 }
 
@@ -62,8 +73,10 @@ ssize_t cancel(fid_t fid, void* context) {
 
 int get_option(fid_t fid, int level, int name, void* value, std::size_t* bytes) {
     if (level != FI_OPT_ENDPOINT) return -FI_ENOPROTOOPT;
+    EndpointObject& mine = object<EndpointObject>(fid);
+    const engine::Turn turn = mine.domain->process->take_turn();
     std::size_t found = 0;
-    if (name == FI_OPT_MIN_MULTI_RECV) found = object<EndpointObject>(fid).endpoint.least_left;
+    if (name == FI_OPT_MIN_MULTI_RECV) found = mine.endpoint.least_left;
     else if (name != FI_OPT_CM_DATA_SIZE) return -FI_ENOPROTOOPT;
     if (*bytes < sizeof found) return -FI_ETOOSMALL;
     std::memcpy(value, &found, sizeof found);

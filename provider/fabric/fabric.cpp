@@ -1,6 +1,5 @@
 #include "provider/fabric/objects.hpp"
 
-#include <algorithm>
 #include <cstdio>
 #include <cstring>
 
@@ -31,7 +30,8 @@ ssize_t read_events(fid_eq*, std::uint32_t*, void*, std::size_t, std::uint64_t) 
 ssize_t wait_for_events(fid_eq*, std::uint32_t*, void*, std::size_t, int, std::uint64_t) { return -FI_EAGAIN; }
 
 fi_ops event_fid_ops{sizeof(fi_ops), close_events, not_here, not_here, not_here, not_here, not_here};
-fi_ops_eq event_ops{sizeof(fi_ops_eq), read_events, not_here, not_here, wait_for_events, not_here};
+ssize_t read_event_error(fid_eq*, fi_eq_err_entry*, std::uint64_t) { return -FI_EAGAIN; }
+fi_ops_eq event_ops{sizeof(fi_ops_eq), read_events, read_event_error, not_here, wait_for_events, not_here};
 
 // ---- domain
 

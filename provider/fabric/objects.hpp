@@ -6,8 +6,11 @@
 #include "provider/info/info.hpp"
 #include "provider/process.hpp"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
+#include <new>
 #include <optional>
 #include <rdma/fabric.h>
 #include <rdma/fi_atomic.h>
@@ -58,15 +61,17 @@ struct DomainObject : fid_domain {
     using Base = fid_domain;
 
     Process* process = nullptr;
-    unsigned users = 0; // objects that were opened here
+    std::atomic<unsigned> users{0}; // objects that were opened here
 };
 
 struct AddressVector : fid_av {
     using Base = fid_av;
 
     DomainObject* domain = nullptr;
-    std::vector<std::optional<Peer>> peers;               // by fi_addr_t
-    std::unordered_map<std::uint32_t, fi_addr_t> by_peer; // the first of each, by Peer::number()
+    // With the turn.
+    unsigned users = 0;                     // endpoints that are bound to it
+    std::vector<std::optional<Peer>> peers; // by fi_addr_t
+    Addresses by_peer;                      // the first of each
 
     const Peer* find(fi_addr_t address) const noexcept {
         return address < peers.size() && peers[address] ? &*peers[address] : nullptr;
@@ -79,9 +84,9 @@ struct CompletionObject : fid_cq {
     DomainObject* domain = nullptr;
     fi_cq_format format = FI_CQ_FORMAT_CONTEXT;
     bool can_wait = false;
-    bool is_signalled = false;        // with the turn
-    AddressVector* sources = nullptr; // of the endpoints that are bound here
-    CompletionQueue queue;            // with the turn
+    bool is_signalled = false; // with the turn
+    unsigned users = 0;        // with the turn: bindings of endpoints
+    CompletionQueue queue;     // with the turn
 };
 
 struct EndpointObject : fid_ep {
@@ -91,7 +96,7 @@ struct EndpointObject : fid_ep {
 
     DomainObject* domain = nullptr;
     AddressVector* peers = nullptr;
-    CompletionObject* received = nullptr; // where its receives complete
+    std::vector<CompletionObject*> queues;
     std::uint64_t caps = 0;
     std::uint64_t send_flags = 0; // where a call has none
     std::uint64_t receive_flags = 0;
@@ -119,6 +124,8 @@ auto guarded(Function&& function) noexcept -> decltype(function()) {
         return function();
     } catch (const std::bad_alloc&) {
         return -FI_ENOMEM;
+    } catch (const std::exception&) { // such as no more threads
+        return -FI_EOTHER;
     }
 }
 

@@ -73,6 +73,7 @@ ssize_t look(EndpointObject& mine, const ReceiveRequest& request, std::uint64_t 
     const engine::Turn turn = mine.domain->process->take_turn();
     mine.domain->process->make_progress(turn);
     if (mine.endpoint.receives == nullptr) return -FI_ENOCQ;
+    if ((flags & FI_CLAIM) != 0 && mine.endpoint.has_claimed(request.context)) return -FI_EINVAL;
     const auto found = mine.endpoint.peek(turn, request, (flags & FI_CLAIM) != 0, (flags & FI_DISCARD) != 0);
     const std::uint64_t kind = FI_RECV | (request.is_tagged ? FI_TAGGED : FI_MSG);
     mine.endpoint.receives->push(

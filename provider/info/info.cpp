@@ -31,7 +31,7 @@ bool fits(Value asked, Value offered) noexcept {
     return asked == Value{} || asked == offered;
 }
 
-/// The names of two texts, of which the hint may be missing.
+/// The hint names nothing, or this.
 bool is_named(const char* asked, const char* offered) noexcept {
     return asked == nullptr || std::strcmp(asked, offered) == 0;
 }
@@ -47,24 +47,28 @@ fi_progress progress_for(fi_progress asked) noexcept { return asked == FI_PROGRE
 
 bool suits(const fi_ep_attr& hints) noexcept {
     return fits(hints.type, FI_EP_RDM) && fits(hints.protocol, protocol) && hints.max_msg_size <= length_max &&
-           hints.tx_ctx_cnt <= 1 && hints.rx_ctx_cnt <= 1 && hints.auth_key_size == 0;
+           hints.tx_ctx_cnt <= 1 && hints.rx_ctx_cnt <= 1 && hints.auth_key_size == 0 && hints.protocol_version <= 1;
 }
 
 bool suits(const fi_domain_attr& hints) noexcept {
     return is_named(hints.name, domain_name) && are_within(hints.caps, places) &&
            hints.cq_data_size <= sizeof(std::uint64_t) && hints.max_ep_tx_ctx <= 1 && hints.max_ep_rx_ctx <= 1 &&
-           hints.max_ep_stx_ctx == 0 && hints.max_ep_srx_ctx == 0;
+           hints.max_ep_stx_ctx == 0 && hints.max_ep_srx_ctx == 0 && hints.cntr_cnt == 0 &&
+           hints.cq_cnt <= objects_max && hints.ep_cnt <= objects_max && hints.tx_ctx_cnt <= objects_max &&
+           hints.rx_ctx_cnt <= objects_max;
 }
 
 bool suits(const fi_tx_attr& hints) noexcept {
     return are_within(hints.caps, to_send | places) && are_within(hints.op_flags, send_flags) &&
-           are_within(hints.msg_order, order) && hints.inject_size <= inject_bytes_max && hints.size <= queue_length &&
-           hints.iov_limit <= places_max && hints.rma_iov_limit == 0;
+           are_within(hints.msg_order, order) && hints.comp_order == FI_ORDER_NONE &&
+           hints.inject_size <= inject_bytes_max && hints.size <= queue_length && hints.iov_limit <= places_max &&
+           hints.rma_iov_limit == 0;
 }
 
 bool suits(const fi_rx_attr& hints) noexcept {
     return are_within(hints.caps, to_receive | places) && are_within(hints.op_flags, receive_flags) &&
-           are_within(hints.msg_order, order) && hints.size <= queue_length && hints.iov_limit <= places_max;
+           are_within(hints.msg_order, order) && hints.comp_order == FI_ORDER_NONE && hints.size <= queue_length &&
+           hints.iov_limit <= places_max;
 }
 
 bool suits(const fi_info& hints) noexcept {

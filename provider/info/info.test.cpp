@@ -74,6 +74,10 @@ TEST(ProviderInfo, is_not_there_for_what_it_does_not_have) {
     refuses([](fi_info& info) { info.tx_attr->iov_limit = 5; }, "more places");
     refuses([](fi_info& info) { info.rx_attr->iov_limit = 5; }, "more places");
     refuses([](fi_info& info) { info.tx_attr->msg_order = FI_ORDER_SAW; }, "another order");
+    refuses([](fi_info& info) { info.tx_attr->comp_order = FI_ORDER_STRICT; }, "completions in order");
+    refuses([](fi_info& info) { info.rx_attr->comp_order = FI_ORDER_STRICT; }, "completions in order");
+    refuses([](fi_info& info) { info.domain_attr->cntr_cnt = 1; }, "counters");
+    refuses([](fi_info& info) { info.domain_attr->ep_cnt = 5000; }, "more endpoints");
     refuses([](fi_info& info) { info.ep_attr->tx_ctx_cnt = 2; }, "scalable endpoints");
     refuses([](fi_info& info) { info.domain_attr->max_ep_rx_ctx = 2; }, "scalable endpoints");
     refuses([](fi_info& info) { info.domain_attr->cq_data_size = 9; }, "longer data");

@@ -126,7 +126,7 @@ TEST(Matching, agrees_with_a_list_whatever_happens) {
 }
 
 TEST(Matching, the_cost_does_not_grow_with_what_waits) {
-    // Ten thousand of one key, and as many keys: were any of them looked through, this would take minutes.
+    // A hundred thousand of one key, and as many keys: were any of them looked through, this would take minutes.
     Matching matching;
     constexpr Number count = 100'000;
     for (Number i = 0; i < count; ++i) ASSERT_FALSE(matching.post({1, i % 2 == 0 ? 7 : i}, i));

@@ -27,13 +27,13 @@ struct Completion {
     void* buffer = nullptr;
     std::uint64_t data = 0;
     std::uint64_t tag = 0;
-    std::uint32_t source = 0; // Peer::number(), of a receive
+    std::uint32_t source = 0;                  // Peer::number(), of a receive
+    std::uint64_t address = ~std::uint64_t{0}; // the source's in the endpoint's vector, if that is asked for and known
     int error = 0;
     std::size_t excess = 0; // bytes that did not fit
 };
 
-/// Completions until the program reads them. Grows: the number of operations that a program may have under way bounds
-/// it.
+/// Completions until the program reads them. Grows while it does not.
 class CompletionQueue {
 public:
     void push(const Completion& completion) { completions_.push_back(completion); }

@@ -15,33 +15,35 @@ bool Endpoint::try_send(const Turn& turn, const SendRequest& request) {
 void Endpoint::receive(const Turn& turn, const ReceiveRequest& request) {
     Matching& matching = this->matching(request.is_tagged);
     const std::uint32_t number = posted_.add(request);
+    if (request.stays) staying_.emplace(number, Staying{});
     while (const auto message = matching.post(request.wanted, number, request.stays)) {
-        Unexpected found = unexpected_.take(*message);
+        const Unexpected found = unexpected_.take(*message);
         if (!request.stays) {
             posted_.drop(number);
             return join(turn, request, found);
         }
         // It takes what waits, one message after the other, until it is used up or waits itself.
-        const auto [place, is_used_up] = place_in(number, found.length);
-        ReceiveRequest part = request;
-        part.content = place;
-        part.stays = is_used_up;
-        join(turn, part, found);
-        if (is_used_up) {
-            posted_.drop(number);
-            used_.erase(number);
-            return;
-        }
+        const ReceiveRequest part = part_of(number, found.length);
+        const bool is_over = staying_[number].is_over;
+        join(turn, part, found, number); // may forget the number
+        if (is_over) return;
     }
 }
 
-std::pair<Places, bool> Endpoint::place_in(std::uint32_t number, std::uint64_t length) {
+ReceiveRequest Endpoint::part_of(std::uint32_t number, std::uint64_t length) {
     const ReceiveRequest& receive = posted_[number];
-    std::size_t& used = used_[number];
-    const std::size_t room = receive.content.bytes() - used;
-    const Places place = receive.content.part(used, static_cast<std::size_t>(std::min<std::uint64_t>(room, length)));
-    used += place.bytes();
-    return {place, receive.content.bytes() - used < least_left};
+    Staying& staying = staying_[number];
+    const std::size_t room = receive.content.bytes() - staying.used;
+    ReceiveRequest part = receive;
+    part.content = receive.content.part(staying.used, static_cast<std::size_t>(std::min<std::uint64_t>(room, length)));
+    staying.used += part.content.bytes();
+    ++staying.under_way;
+    const std::size_t left = room - part.content.bytes();
+    if (left == 0 || left < least_left) {
+        staying.is_over = true;
+        matching(receive.is_tagged).cancel(number); // if it waits there
+    }
+    return part;
 }
 
 void Endpoint::on_message(const Turn& turn, Node from, const Head& head, std::uint64_t length, Bytes content,
@@ -54,39 +56,60 @@ void Endpoint::on_message(const Turn& turn, Node from, const Head& head, std::ui
         return;
     }
     if (posted_[*posted].stays)
-        return on_message_for_staying(turn, *posted, {from, head, length, {}, is_offer}, content);
+        return take_in(turn, part_of(*posted, length), from, head, length, content, is_offer, *posted);
     take_in(turn, posted_[*posted], from, head, length, content, is_offer);
     posted_.drop(*posted);
 }
 
-void Endpoint::on_message_for_staying(const Turn& turn, std::uint32_t number, const Unexpected& message,
-                                      Bytes content) {
-    const auto [place, is_used_up] = place_in(number, message.length);
-    ReceiveRequest part = posted_[number];
-    part.content = place;
-    part.stays = is_used_up;
-    if (is_used_up) {
-        matching(part.is_tagged).cancel(number);
-        posted_.drop(number);
-        used_.erase(number);
-    }
-    take_in(turn, part, message.from, message.head, message.length, content, message.is_offer);
-}
-
 /// A receive and a message that waited.
-void Endpoint::join(const Turn& turn, const ReceiveRequest& receive, const Unexpected& message) {
-    take_in(turn, receive, message.from, message.head, message.length, message.content, message.is_offer);
+void Endpoint::join(const Turn& turn, const ReceiveRequest& receive, const Unexpected& message, std::uint32_t staying) {
+    take_in(turn, receive, message.from, message.head, message.length, message.content, message.is_offer, staying);
 }
 
 /// A receive and the message that it matches.
 void Endpoint::take_in(const Turn& turn, const ReceiveRequest& receive, Node from, const Head& head,
-                       std::uint64_t length, Bytes content, bool is_offer) {
+                       std::uint64_t length, Bytes content, bool is_offer, std::uint32_t staying) {
     const Completion completion = describe(receive, from, head, length);
     if (is_offer)
-        return messages_.accept(turn, *this, from, head, receive.content, length, completion, receive.wants_completion);
+        return messages_.accept(turn, *this, from, head, receive.content, length, completion, receive.wants_completion,
+                                staying);
     receive.content.scatter(0, content);
-    complete(receive.wants_completion, completion);
+    finish(staying, receive.wants_completion, completion);
     messages_.tell_delivered(turn, from, head, 0);
+}
+
+void Endpoint::finish(std::uint32_t staying, bool wants_completion, Completion completion) {
+    if (staying == no_staying) return complete(wants_completion, completion);
+    Staying& receive = staying_[staying];
+    --receive.under_way;
+    const bool is_over = receive.is_over && receive.under_way == 0;
+    const int error = receive.error;
+    if (is_over && error == 0) completion.flags |= FI_MULTI_RECV; // the program may use the memory again
+    complete(wants_completion, completion);
+    if (!is_over) return;
+    if (error != 0) tell_over(posted_[staying], error);
+    staying_.erase(staying);
+    posted_.drop(staying);
+}
+
+/// A receive that stays takes no more messages.
+void Endpoint::end_staying(std::uint32_t number, int error) {
+    Staying& staying = staying_[number];
+    staying.is_over = true;
+    staying.error = error;
+    if (staying.under_way != 0) return;
+    tell_over(posted_[number], error);
+    staying_.erase(number);
+    posted_.drop(number);
+}
+
+void Endpoint::tell_over(const ReceiveRequest& receive, int error) {
+    complete(true, {.context = receive.context,
+                    .flags = FI_RECV | (receive.is_tagged ? FI_TAGGED : FI_MSG) |
+                             (receive.stays ? FI_MULTI_RECV : std::uint64_t{0}),
+                    .tag = receive.wanted.tag,
+                    .source = receive.wanted.source,
+                    .error = error});
 }
 
 Completion Endpoint::describe(const ReceiveRequest& receive, Node from, const Head& head, std::uint64_t length) {
@@ -99,7 +122,6 @@ Completion Endpoint::describe(const ReceiveRequest& receive, Node from, const He
                           .tag = head.tag,
                           .source = Peer{from, head.from}.number()};
     if ((head.flags & has_data) != 0) completion.flags |= FI_REMOTE_CQ_DATA;
-    if (receive.stays) completion.flags |= FI_MULTI_RECV; // it is the last one
     if (length > room) {
         completion.error = FI_ETRUNC;
         completion.excess = static_cast<std::size_t>(length - room);
@@ -107,9 +129,13 @@ Completion Endpoint::describe(const ReceiveRequest& receive, Node from, const He
     return completion;
 }
 
-void Endpoint::complete(bool wants_completion, const Completion& completion) {
+void Endpoint::complete(bool wants_completion, Completion completion) {
     const bool is_told = wants_completion || completion.error != 0 || (completion.flags & FI_MULTI_RECV) != 0;
-    if (receives != nullptr && is_told) receives->push(completion);
+    if (receives == nullptr || !is_told) return;
+    if (addresses != nullptr)
+        if (const auto found = addresses->find(completion.source); found != addresses->end())
+            completion.address = found->second;
+    receives->push(completion);
 }
 
 std::optional<Completion> Endpoint::peek(const Turn& turn, const ReceiveRequest& request, bool claim, bool discard) {
@@ -155,13 +181,8 @@ bool Endpoint::cancel(const Turn&, void* context) {
         if (!found && receive.context == context) found = number;
     });
     if (!found || !matching(posted_[*found].is_tagged).cancel(*found)) return false;
-    const ReceiveRequest receive = posted_.take(*found);
-    used_.erase(*found);
-    if (receives != nullptr)
-        receives->push({.context = context,
-                        .flags = FI_RECV | (receive.is_tagged ? FI_TAGGED : FI_MSG),
-                        .tag = receive.wanted.tag,
-                        .error = FI_ECANCELED});
+    if (posted_[*found].stays) return end_staying(*found, FI_ECANCELED), true;
+    tell_over(posted_.take(*found), FI_ECANCELED);
     return true;
 }
 
@@ -179,16 +200,9 @@ void Endpoint::on_lost(Node node) {
             hopeless.push_back(number);
     });
     for (const std::uint32_t number : hopeless) {
-        const bool tagged = posted_[number].is_tagged;
-        matching(tagged).cancel(number);
-        const ReceiveRequest receive = posted_.take(number);
-        used_.erase(number);
-        if (receives != nullptr)
-            receives->push({.context = receive.context,
-                            .flags = FI_RECV | (tagged ? FI_TAGGED : FI_MSG),
-                            .tag = receive.wanted.tag,
-                            .source = receive.wanted.source,
-                            .error = FI_ECONNABORTED});
+        if (!matching(posted_[number].is_tagged).cancel(number)) continue; // it takes no more, and its last is coming
+        if (posted_[number].stays) end_staying(number, FI_ECONNABORTED);
+        else tell_over(posted_.take(number), FI_ECONNABORTED);
     }
 }
 

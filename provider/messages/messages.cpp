@@ -12,8 +12,15 @@ namespace {
 
 /// Longer content is offered first: it is not copied to wait for a receive.
 constexpr std::size_t eager_bytes_usual = std::size_t{16} << 10;
-/// What a process may have under way; then sends are refused until some are over.
-constexpr std::size_t sends_max = 4096;
+/// What may wait for room to one node; then sends are refused until some have left. Offers that have left are not
+/// counted: a program may make any number of large sends before it receives.
+constexpr std::size_t line_max = 1024;
+/// Messages that are kept for endpoints which this process may open later; more are refused.
+constexpr std::size_t early_max = 4096;
+/// Of a send whose endpoint is closed.
+constexpr std::uint8_t no_endpoint = 255;
+/// No error of libfabric has a greater number.
+constexpr std::int32_t error_max = 1023;
 
 } // namespace
 
@@ -44,17 +51,30 @@ void Messages::remove(const Turn& turn, Endpoint& endpoint) {
     std::vector<std::uint32_t> given_up;
     sends_.for_each([&](std::uint32_t number, Send& send) {
         if (send.endpoint != endpoint.number()) return;
-        send.request.wants_completion = false; // its number may soon be another endpoint's
-        send.request.is_silent = true;
+        send.endpoint = no_endpoint; // the number may soon be another endpoint's
         if (send.copy.empty() && send.request.content.bytes() != 0) given_up.push_back(number);
     });
-    for (const std::uint32_t number : given_up) {
-        Line& line = lines_[sends_[number].request.to.node];
-        std::erase(line.sends, number);
-        std::erase(line.pieces, number);
-        sends_.drop(number);
-    }
+    for (const std::uint32_t number : given_up) give_up(turn, number);
     endpoints_[endpoint.number()] = nullptr;
+}
+
+/// A send whose content may be gone. Its number is used again when nothing can come for it any more.
+void Messages::give_up(const Turn& turn, std::uint32_t number) {
+    Send& send = sends_[number];
+    Line& line = lines_[send.request.to.node];
+    switch (send.state) {
+    case State::in_line: std::erase(line.sends, number); break;
+    case State::in_pieces:
+        std::erase(line.pieces, number);
+        port_.reply(turn, send.request.to.node, aborted_kind, Aborted{send.arrival});
+        break;
+    case State::offered:
+        send.state = State::withdrawn;
+        ++withdrawn_;
+        return;
+    default: return; // its content has left
+    }
+    sends_.drop(number);
 }
 
 bool Messages::has_sends(const Turn&, const Endpoint& endpoint) {
@@ -72,8 +92,9 @@ bool Messages::try_send(const Turn& turn, Endpoint& endpoint, const SendRequest&
     const bool is_answered = request.content.bytes() > eager_bytes_max_ || (request.flags & wants_delivered) != 0;
     if (!is_answered && line.sends.empty() && try_first(turn, endpoint.number(), request, no_send)) [[likely]]
         return complete(&endpoint, request, 0), true;
-    if (sends_.count() >= sends_max) return false;
-    const std::uint32_t number = sends_.add({.endpoint = endpoint.number(), .request = request});
+    if (line.sends.size() >= line_max) return false;
+    const std::uint32_t number =
+        sends_.add({.endpoint = endpoint.number(), .from = endpoint.number(), .request = request});
     Send& send = sends_[number];
     if (request.is_copied && request.content.bytes() != 0) {
         send.copy.resize(request.content.bytes());
@@ -105,7 +126,7 @@ bool Messages::try_begin(const Turn& turn, std::uint32_t number) {
     Send& send = sends_[number];
     const bool is_offer = send.request.content.bytes() > eager_bytes_max_;
     const bool is_answered = is_offer || (send.request.flags & wants_delivered) != 0;
-    if (!try_first(turn, send.endpoint, send.request, is_answered ? number : no_send)) return false;
+    if (!try_first(turn, send.from, send.request, is_answered ? number : no_send)) return false;
     send.state = is_offer ? State::offered : State::to_be_delivered;
     if (!is_answered) end(number, 0);
     return true;
@@ -182,6 +203,7 @@ Handled Messages::on_message(const Turn& turn, Node source, std::uint16_t kind, 
     case accept_kind: return on_accept(turn, source, body);
     case piece_kind: return on_piece(turn, source, body);
     case delivered_kind: return on_delivered(source, body);
+    case aborted_kind: return on_aborted(source, body);
     default: return Handled::no;
     }
 }
@@ -194,22 +216,29 @@ Handled Messages::on_head(const Turn& turn, Node source, std::uint16_t kind, Byt
     Endpoint* const endpoint = endpoint_at(offer.head.to);
     const std::uint64_t length = is_offer ? offer.length : content.size();
     if (endpoint != nullptr) endpoint->on_message(turn, source, offer.head, length, content, is_offer);
-    else if (offer.head.to >= endpoints_.size())
+    else if (offer.head.to >= endpoints_.size() && early_.size() < early_max)
         early_.push_back({source, offer.head, length, {content.begin(), content.end()}, is_offer});
     else refuse(turn, source, offer.head);
     return Handled::yes;
 }
 
 void Messages::accept(const Turn& turn, Endpoint& endpoint, Node from, const Head& head, const Places& content,
-                      std::uint64_t length, const Completion& completion, bool wants_completion) {
+                      std::uint64_t length, const Completion& completion, bool wants_completion,
+                      std::uint32_t staying) {
     const std::uint64_t wanted = std::min<std::uint64_t>(content.bytes(), length);
     if (wanted != 0) {
-        const std::uint32_t arrival =
-            arrivals_.add({endpoint.number(), from, head, content, completion, wants_completion, wanted});
+        const std::uint32_t arrival = arrivals_.add({.endpoint = endpoint.number(),
+                                                     .from = from,
+                                                     .head = head,
+                                                     .content = content,
+                                                     .completion = completion,
+                                                     .wants_completion = wants_completion,
+                                                     .left = wanted,
+                                                     .staying = staying});
         return port_.reply(turn, from, accept_kind, Accept{head.send, arrival, wanted});
     }
     port_.reply(turn, from, accept_kind, Accept{head.send, 0, 0});
-    endpoint.complete(wants_completion, completion);
+    endpoint.finish(staying, wants_completion, completion);
     tell_delivered(turn, from, head, 0);
 }
 
@@ -217,6 +246,12 @@ Handled Messages::on_accept(const Turn& turn, Node source, Bytes body) {
     Accept accept{};
     if (!read_value(body, accept)) return Handled::no;
     Send* const send = sends_.find(accept.send);
+    if (send != nullptr && send->state == State::withdrawn && send->request.to.node == source) {
+        if (accept.bytes != 0) port_.reply(turn, source, aborted_kind, Aborted{accept.arrival});
+        sends_.drop(accept.send);
+        --withdrawn_;
+        return Handled::yes;
+    }
     if (send == nullptr || send->state != State::offered || send->request.to.node != source ||
         accept.bytes > send->request.content.bytes())
         return Handled::no;
@@ -245,10 +280,27 @@ Handled Messages::on_piece(const Turn& turn, Node source, Bytes body) {
     if (!arrival->is_dropped) arrival->content.scatter(static_cast<std::size_t>(piece.offset), content);
     arrival->left -= content.size();
     if (arrival->left != 0) return Handled::yes;
-    const Arrival whole = arrivals_.take(piece.arrival);
-    if (Endpoint* const endpoint = endpoint_at(whole.endpoint); endpoint != nullptr && !whole.is_dropped)
-        endpoint->complete(whole.wants_completion, whole.completion);
-    tell_delivered(turn, source, whole.head, 0);
+    const Head head = arrival->head;
+    finish_arrival(piece.arrival, 0);
+    tell_delivered(turn, source, head, 0);
+    return Handled::yes;
+}
+
+/// All pieces are there, or no more will come.
+void Messages::finish_arrival(std::uint32_t number, int error) {
+    Arrival arrival = arrivals_.take(number);
+    if (error != 0) arrival.completion.error = error;
+    Endpoint* const endpoint = endpoint_at(arrival.endpoint);
+    if (endpoint != nullptr && !arrival.is_dropped)
+        endpoint->finish(arrival.staying, arrival.wants_completion, arrival.completion);
+}
+
+Handled Messages::on_aborted(Node source, Bytes body) {
+    Aborted aborted{};
+    if (!read_value(body, aborted)) return Handled::no;
+    const Arrival* const arrival = arrivals_.find(aborted.arrival);
+    if (arrival == nullptr || arrival->from != source) return Handled::no;
+    finish_arrival(aborted.arrival, FI_ECONNABORTED);
     return Handled::yes;
 }
 
@@ -267,8 +319,10 @@ Handled Messages::on_delivered(Node source, Bytes body) {
     Send* const send = sends_.find(delivered.send);
     const bool is_awaited =
         send != nullptr && send->request.to.node == source &&
-        (send->state == State::to_be_delivered || (send->state == State::offered && delivered.error != 0));
-    if (!is_awaited) return Handled::no;
+        (send->state == State::to_be_delivered ||
+         (delivered.error != 0 && (send->state == State::offered || send->state == State::withdrawn)));
+    if (!is_awaited || delivered.error < 0 || delivered.error > error_max) return Handled::no;
+    if (send->state == State::withdrawn) --withdrawn_;
     end(delivered.send, delivered.error);
     return Handled::yes;
 }
@@ -284,13 +338,12 @@ void Messages::on_lost(const Turn&, Node node) noexcept {
     arrivals_.for_each([&](std::uint32_t number, const Arrival& arrival) {
         if (arrival.from == node) arrivals.push_back(number);
     });
-    for (const std::uint32_t number : sends) end(number, FI_ECONNABORTED);
-    for (const std::uint32_t number : arrivals) {
-        Arrival lost = arrivals_.take(number);
-        lost.completion.error = FI_ECONNABORTED;
-        if (Endpoint* const endpoint = endpoint_at(lost.endpoint); endpoint != nullptr && !lost.is_dropped)
-            endpoint->complete(true, lost.completion);
+    for (const std::uint32_t number : sends) {
+        if (sends_[number].state == State::withdrawn) --withdrawn_;
+        end(number, FI_ECONNABORTED);
     }
+    for (const std::uint32_t number : arrivals) finish_arrival(number, FI_ECONNABORTED);
+    std::erase_if(early_, [&](const Early& one) { return one.from == node; });
     for (Endpoint* const endpoint : endpoints_)
         if (endpoint != nullptr) endpoint->on_lost(node);
 }

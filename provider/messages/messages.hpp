@@ -88,6 +88,9 @@ struct ReceiveRequest {
 
 class Messages;
 
+/// Endpoints of peers have addresses that the program has given them.
+using Addresses = std::unordered_map<std::uint32_t, std::uint64_t>; // by Peer::number()
+
 /// One endpoint. Its user binds queues before the first operation.
 class Endpoint {
 public:
@@ -95,7 +98,8 @@ public:
 
     CompletionQueue* sends = nullptr;
     CompletionQueue* receives = nullptr;
-    std::size_t least_left = 64; // of a receive that stays
+    const Addresses* addresses = nullptr; // if completions shall tell them
+    std::size_t least_left = 64;          // of a receive that stays
 
     std::uint8_t number() const noexcept { return number_; }
 
@@ -103,11 +107,12 @@ public:
     bool try_send(const Turn& turn, const SendRequest& request);
     void receive(const Turn& turn, const ReceiveRequest& request);
     /// The oldest message that waits and matches, as a completion of `request` would describe it. `claim`: from now on
-    /// it is for receive_claimed() with that context. `discard`: it is dropped.
+    /// it is for receive_claimed() with that context, which must have claimed nothing else. `discard`: it is dropped.
     std::optional<Completion> peek(const Turn& turn, const ReceiveRequest& request, bool claim, bool discard);
     /// False: nothing was claimed with that context.
     bool receive_claimed(const Turn& turn, const ReceiveRequest& request);
     bool drop_claimed(const Turn& turn, void* context);
+    bool has_claimed(void* context) const { return claimed_.contains(context); }
     /// False: no receive with that context waits.
     bool cancel(const Turn& turn, void* context);
 
@@ -122,18 +127,31 @@ private:
         std::vector<std::byte> content; // empty for an offer
         bool is_offer = false;
     };
+    /// A receive that stays is over when nothing comes in pieces for it any more, and then told as such.
+    struct Staying {
+        std::size_t used = 0;   // bytes
+        unsigned under_way = 0; // messages
+        bool is_over = false;   // takes no more messages
+        int error = 0;          // why, if not because it was used up
+    };
+    static constexpr std::uint32_t no_staying = 0xffffffff;
+
     Matching& matching(bool is_tagged) noexcept { return is_tagged ? tagged_ : untagged_; }
     /// A message has come.
     void on_message(const Turn& turn, Node from, const Head& head, std::uint64_t length, Bytes content, bool is_offer);
-    void on_message_for_staying(const Turn& turn, std::uint32_t number, const Unexpected& message, Bytes content);
-    void join(const Turn& turn, const ReceiveRequest& receive, const Unexpected& message);
+    void join(const Turn& turn, const ReceiveRequest& receive, const Unexpected& message,
+              std::uint32_t staying = no_staying);
     void take_in(const Turn& turn, const ReceiveRequest& receive, Node from, const Head& head, std::uint64_t length,
-                 Bytes content, bool is_offer);
+                 Bytes content, bool is_offer, std::uint32_t staying = no_staying);
+    /// A message is there whole, perhaps for a receive that stays.
+    void finish(std::uint32_t staying, bool wants_completion, Completion completion);
+    void end_staying(std::uint32_t number, int error);
+    void tell_over(const ReceiveRequest& receive, int error);
     void drop(const Turn& turn, const Unexpected& message);
     static Completion describe(const ReceiveRequest& receive, Node from, const Head& head, std::uint64_t length);
-    void complete(bool wants_completion, const Completion& completion);
-    /// The place for a message in a receive that stays, and whether the receive is used up.
-    std::pair<Places, bool> place_in(std::uint32_t number, std::uint64_t length);
+    void complete(bool wants_completion, Completion completion);
+    /// A request for one message, in a receive that stays. Afterwards that may be over.
+    ReceiveRequest part_of(std::uint32_t number, std::uint64_t length);
     void on_lost(Node node);
     void refuse_unexpected(const Turn& turn);
 
@@ -142,7 +160,7 @@ private:
     Matching tagged_;
     Matching untagged_;
     Slab<ReceiveRequest> posted_;
-    std::unordered_map<std::uint32_t, std::size_t> used_; // of receives that stay, by number
+    std::unordered_map<std::uint32_t, Staying> staying_; // by number
     Slab<Unexpected> unexpected_;
     std::unordered_map<void*, Unexpected> claimed_;
 };
@@ -154,8 +172,8 @@ public:
     engine::Dispatcher& dispatcher() noexcept { return dispatcher_; }
     /// False: there are as many as a process may have.
     bool add(const Turn& turn, Endpoint& endpoint);
-    /// Nothing is read from or written into memory of its user any more. What it has sent and not copied is given up;
-    /// those whose messages no receive has matched are told.
+    /// Nothing is read from or written into memory of its user any more. What it has sent and not copied is given up,
+    /// and the peers' receives fail. Peers that wait for a receive here get an error.
     void remove(const Turn& turn, Endpoint& endpoint);
     /// Sends of an endpoint that are not over.
     bool has_sends(const Turn& turn, const Endpoint& endpoint);
@@ -163,14 +181,15 @@ public:
     Handled on_message(const Turn& turn, Node source, std::uint16_t kind, Bytes body) override;
     bool go_on(const Turn& turn) noexcept override;
     void on_lost(const Turn& turn, Node node) noexcept override;
-    bool is_done(const Turn&) const noexcept override { return sends_.count() == 0; }
+    bool is_done(const Turn&) const noexcept override { return sends_.count() == withdrawn_; }
 
 private:
     friend class Endpoint;
 
-    enum class State : std::uint8_t { in_line, offered, in_pieces, to_be_delivered };
+    enum class State : std::uint8_t { in_line, offered, in_pieces, to_be_delivered, withdrawn };
     struct Send {
-        std::uint8_t endpoint = 0;
+        std::uint8_t endpoint = 0; // that is told; no_endpoint: it is closed
+        std::uint8_t from = 0;     // for its Head
         State state = State::in_line;
         SendRequest request; // its content is `copy`, if that is not empty
         std::vector<std::byte> copy;
@@ -188,6 +207,7 @@ private:
         bool wants_completion = false;
         std::uint64_t left = 0;  // bytes that have not come
         bool is_dropped = false; // its endpoint is gone
+        std::uint32_t staying = 0xffffffff;
     };
     struct Line {
         std::deque<std::uint32_t> sends;  // in order
@@ -208,6 +228,7 @@ private:
     /// Sends a whole message, or the offer of one.
     bool try_first(const Turn& turn, std::uint8_t endpoint, const SendRequest& request, std::uint32_t send);
     bool try_begin(const Turn& turn, std::uint32_t number);
+    void give_up(const Turn& turn, std::uint32_t number);
     bool send_pieces(const Turn& turn, Node to, Line& line);
     bool try_piece(const Turn& turn, Node to, Send& send);
     void end(std::uint32_t number, int error);
@@ -216,7 +237,8 @@ private:
         return number < endpoints_.size() ? endpoints_[number] : nullptr;
     }
     void accept(const Turn& turn, Endpoint& endpoint, Node from, const Head& head, const Places& content,
-                std::uint64_t length, const Completion& completion, bool wants_completion);
+                std::uint64_t length, const Completion& completion, bool wants_completion,
+                std::uint32_t staying = 0xffffffff);
     void tell_delivered(const Turn& turn, Node to, const Head& head, int error);
     void refuse(const Turn& turn, Node from, const Head& head);
     void wait_for_room(const Turn& turn, Node to);
@@ -224,6 +246,8 @@ private:
     Handled on_head(const Turn& turn, Node source, std::uint16_t kind, Bytes body);
     Handled on_accept(const Turn& turn, Node source, Bytes body);
     Handled on_piece(const Turn& turn, Node source, Bytes body);
+    Handled on_aborted(Node source, Bytes body);
+    void finish_arrival(std::uint32_t number, int error);
     Handled on_delivered(Node source, Bytes body);
 
     engine::Dispatcher& dispatcher_;
@@ -235,6 +259,7 @@ private:
     std::vector<Line> lines_;   // by node
     std::vector<Node> crowded_; // nodes whose line is not empty
     Slab<Send> sends_;
+    std::size_t withdrawn_ = 0; // sends whose peers have not answered the offer
     Slab<Arrival> arrivals_;
     std::vector<std::byte> gathered_; // scratch
 };

@@ -7,7 +7,8 @@
 //   offer {Head, length}          ->                       longer content stays at the sender
 //                                 <-    accept             a receive matches: so many bytes of it
 //   piece {offset} content...     ->                       into place
-//                                 <-    delivered          the sender has asked to be told; or a node has refused
+//                                 <-    delivered          the sender has asked to be told; or the receiver refuses
+//   aborted                       ->                       instead of more pieces: the sender's endpoint is closed
 //
 // Messages and offers of a node arrive in order, and are matched in that order.
 
@@ -16,7 +17,7 @@
 namespace kumi::provider {
 
 /// Numbers of kinds within the service.
-enum MessageKind : std::uint16_t { message_kind, offer_kind, accept_kind, piece_kind, delivered_kind };
+enum MessageKind : std::uint16_t { message_kind, offer_kind, accept_kind, piece_kind, delivered_kind, aborted_kind };
 
 /// Bits of Head::flags.
 enum HeadFlag : std::uint16_t {
@@ -58,6 +59,10 @@ struct Piece {
 struct Delivered {
     std::uint32_t send;
     std::int32_t error; // errno; 0: it is where it was to be
+};
+
+struct Aborted {
+    std::uint32_t arrival;
 };
 
 } // namespace kumi::provider

@@ -279,6 +279,80 @@ TEST_F(Messages, without_tags_share_one_large_receive) {
     }
 }
 
+TEST_F(Messages, that_still_come_in_pieces_keep_a_large_receive_from_being_over) {
+    constexpr std::size_t large = 8'000'000, small = 15'000, least = 20'000;
+    const auto content = pattern(large, 9);
+    std::vector<unsigned char> got(large + small + least - 1);
+    int context = 0;
+    if (me == 1) {
+        std::size_t least_left = least;
+        EXPECT_EQ(fi_setopt(&(*port)->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &least_left, sizeof least_left), 0);
+        const iovec place{got.data(), got.size()};
+        fi_msg message{};
+        message.msg_iov = &place, message.iov_count = 1, message.context = &context, message.addr = FI_ADDR_UNSPEC;
+        EXPECT_EQ(fi_recvmsg(*port, &message, FI_MULTI_RECV | FI_COMPLETION), 0);
+    }
+    world->meet();
+    if (me == 0) {
+        EXPECT_EQ(fi_send(*port, content.data(), large, nullptr, port.at(1), nullptr), 0);
+        EXPECT_EQ(fi_send(*port, content.data(), small, nullptr, port.at(1), nullptr), 0);
+        for (int i = 0; i < 2; ++i) EXPECT_EQ(port.next().error.err, 0);
+    }
+    if (me == 1) {
+        const Told first = port.next();
+        EXPECT_EQ(first.entry.flags & FI_MULTI_RECV, 0u) << first.entry.len;
+        const Told last = port.next();
+        EXPECT_EQ(last.entry.flags & FI_MULTI_RECV, FI_MULTI_RECV);
+        EXPECT_EQ(first.entry.len + last.entry.len, large + small);
+        EXPECT_TRUE(std::equal(content.begin(), content.end(), got.begin())) << "all of it is there by now";
+        EXPECT_EQ(fi_cancel(&(*port)->fid, &context), -FI_ENOENT);
+    }
+    world->meet();
+    // Nor is it over when it is cancelled.
+    if (me == 1) {
+        EXPECT_EQ(fi_recv(*port, got.data(), 1, nullptr, FI_ADDR_UNSPEC, nullptr), 0);
+        const iovec place{got.data(), got.size()};
+        fi_msg message{};
+        message.msg_iov = &place, message.iov_count = 1, message.context = &context, message.addr = FI_ADDR_UNSPEC;
+        EXPECT_EQ(fi_recvmsg(*port, &message, FI_MULTI_RECV | FI_COMPLETION), 0);
+    }
+    world->meet();
+    if (me == 0) {
+        EXPECT_EQ(fi_send(*port, content.data(), 1, nullptr, port.at(1), nullptr), 0);
+        EXPECT_EQ(fi_send(*port, content.data(), large, nullptr, port.at(1), nullptr), 0);
+        for (int i = 0; i < 2; ++i) EXPECT_EQ(port.next().error.err, 0);
+    }
+    if (me == 1) {
+        EXPECT_EQ(port.next().entry.len, 1u) << "then the offer is there, too, or soon";
+        for (int i = 0; i < 1000; ++i) fi_cq_read(port.queue(), nullptr, 0);
+        EXPECT_EQ(fi_cancel(&(*port)->fid, &context), 0);
+        Told told = port.next();
+        if (told.error.err == 0) {
+            EXPECT_EQ(told.entry.len, large);
+            EXPECT_TRUE(std::equal(content.begin(), content.end(), got.begin()));
+            told = port.next();
+        } else { // it was cancelled before the offer came
+            EXPECT_EQ(fi_recv(*port, got.data(), large, nullptr, FI_ADDR_UNSPEC, nullptr), 0);
+            EXPECT_EQ(port.next().entry.len, large);
+        }
+        EXPECT_EQ(told.error.err, FI_ECANCELED);
+        EXPECT_EQ(told.error.op_context, &context);
+    }
+}
+
+TEST_F(Messages, of_any_number_may_be_sent_before_one_is_received) {
+    constexpr std::uint32_t count = 5000;
+    const auto content = pattern(17'000, 10);
+    std::vector<unsigned char> got(content.size());
+    const std::uint32_t other = 1 - me;
+    for (std::uint32_t i = 0; me != 2 && i < count; ++i) port.send(other, content.data(), content.size(), i);
+    for (std::uint32_t i = 0; me != 2 && i < count; ++i) port.receive(port.at(other), got.data(), got.size(), i);
+    for (std::uint32_t i = 0; me != 2 && i < 2 * count; ++i) ASSERT_EQ(port.next().error.err, 0);
+    if (me != 2) {
+        EXPECT_EQ(got, content);
+    }
+}
+
 TEST_F(Messages, are_told_as_delivered_when_they_are) {
     for (const std::size_t bytes : {std::size_t{10}, std::size_t{100'000}}) {
         const auto content = pattern(bytes, 6);
@@ -477,8 +551,38 @@ TEST_F(Messages, for_an_endpoint_that_closes_are_refused_and_leave_its_memory_al
     }
     world->meet();
     // Another endpoint gets the number, and nothing of the one before.
-    Port next(world->domain.get(), world->info);
-    EXPECT_TRUE(next.is_quiet());
+    {
+        Port next(world->domain.get(), world->info);
+        EXPECT_TRUE(next.is_quiet());
+    }
+    world->meet();
+    fid_av* used = port.addresses();
+    EXPECT_EQ(fi_close(&used->fid), -FI_EBUSY);
+    EXPECT_EQ(fi_close(&port.queue()->fid), -FI_EBUSY);
+}
+
+/// The sender closes while its offers wait. Later sends have the same numbers, and none is taken for another.
+TEST_F(Messages, of_an_endpoint_that_is_closed_fail_and_are_not_taken_for_others) {
+    auto closing = std::make_unique<Port>(world->domain.get(), world->info);
+    const auto lost = pattern(50'000, 11), found = pattern(50'000, 12);
+    world->meet();
+    if (me == 0) {
+        closing->send(1, lost.data(), lost.size(), 1);
+        closing.reset(); // after some seconds, in which nobody accepts
+        port.send(1, found.data(), found.size(), 2);
+    }
+    world->meet();
+    if (me == 1) {
+        std::vector<unsigned char> first(lost.size()), second(found.size());
+        closing->receive(closing->at(0), first.data(), first.size(), 1);
+        port.receive(port.at(0), second.data(), second.size(), 2);
+        EXPECT_EQ(closing->next().error.err, FI_ECONNABORTED);
+        EXPECT_EQ(port.next().error.err, 0);
+        EXPECT_EQ(second, found);
+    }
+    if (me == 0) {
+        EXPECT_EQ(port.next().error.err, 0);
+    }
     world->meet();
 }
 

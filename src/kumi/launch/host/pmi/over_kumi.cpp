@@ -1,6 +1,7 @@
 #include "kumi/launch/host/pmi/over_kumi.hpp"
 
 #include <filesystem>
+#include <fmt/format.h>
 
 namespace kumi::launch::host {
 
