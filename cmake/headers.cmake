@@ -3,6 +3,9 @@ file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/src $
 if(NOT KUMI_MPI)
     list(FILTER headers EXCLUDE REGEX "mpi(/.*)?\\.hpp$")
 endif()
+if(NOT pmix_FOUND)
+    list(FILTER headers EXCLUDE REGEX "launch/pmix/")
+endif()
 foreach(header ${headers})
     string(REPLACE "/" "_" file ${header})
     file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/headers/${file}.cpp CONTENT "#include \"${header}\"\n")
@@ -14,11 +17,12 @@ target_link_libraries(headers_alone PRIVATE fmt::fmt cereal::cereal)
 if(KUMI_MPI)
     target_link_libraries(headers_alone PRIVATE kumi_with_${KUMI_MPI})
 endif()
+target_link_libraries(headers_alone PRIVATE $<TARGET_NAME_IF_EXISTS:PkgConfig::pmix>)
 
 # Target not_in_asan: the sources that the preset asan does not compile with clang. It leaves out bench/main.cpp and the
 # example of MPI, because a program depends on all libraries, and the preset asan compiles these.
 add_custom_target(not_in_asan DEPENDS headers_alone)
-foreach(target kumi_bench kumi_mpi_mpich kumi_mpi_openmpi)
+foreach(target kumi_bench kumi_mpi_mpich kumi_mpi_openmpi kumi_pmix)
     if(TARGET ${target})
         add_dependencies(not_in_asan ${target})
     endif()
